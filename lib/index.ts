@@ -1,0 +1,10 @@
+/**
+ * All of runwright as four namespaces, for those who want one import. Each is also an entry point
+ * of its own (`runwright/http`, `/ws`, `/agent`, `/server`), which loads less.
+ *
+ * @module
+ */
+export * as agent from './agent/index.js'
+export * as http from './http/index.js'
+export * as server from './server/index.js'
+export * as ws from './ws/index.js'

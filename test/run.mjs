@@ -1,0 +1,48 @@
+/**
+ * Runs the test files: `node test/run.mjs [part of a path]… [--node-flag]…`.
+ *
+ * Lists the .test.ts files under test itself, but for peers, bench, types and fixtures: a shell's globs skip
+ * folders in silence. Finding no file, or running no test, is a failure.
+ */
+import { spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const apart = new Set(['peers', 'bench', 'types', 'fixtures', 'node_modules'])
+
+/** @param {string} folder @returns {string[]} */
+function testFiles(folder) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return apart.has(entry.name) ? [] : testFiles(path)
+    return entry.name.endsWith('.test.ts') ? [path] : []
+  })
+}
+
+const flags = process.argv.slice(2).filter((word) => word.startsWith('-'))
+const parts = process.argv.slice(2).filter((word) => !word.startsWith('-'))
+const files = testFiles(join(root, 'test'))
+  .map((path) => relative(root, path))
+  .filter((path) => parts.length === 0 || parts.some((part) => path.includes(part)))
+  .sort()
+if (files.length === 0) {
+  console.error(`no test file matches ${parts.join(' ') || 'test/**/*.test.ts'}`)
+  process.exit(1)
+}
+const child = spawn(
+  process.execPath,
+  ['--conditions=runwright-source', '--import', 'tsx', '--test', '--test-reporter=spec', ...flags, ...files],
+  { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, FORCE_COLOR: '0' } },
+)
+let tail = ''
+child.stdout.on('data', (chunk) => {
+  process.stdout.write(chunk)
+  tail = (tail + chunk).slice(-2_000)
+})
+child.on('close', (code, signal) => {
+  const ran = Number(/ℹ tests (\d+)/.exec(tail)?.[1] ?? 0)
+  if (ran === 0) console.error('no test ran')
+  process.exitCode = signal !== null ? 1 : ran === 0 ? 1 : code ?? 1
+})
