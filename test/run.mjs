@@ -1,8 +1,9 @@
 /**
- * Runs the test files: `node test/run.mjs [part of a path]… [--node-flag]…`.
+ * Runs test files: `node test/run.mjs [--peers] [part of a path]… [--node-flag]…`.
  *
- * Lists the .test.ts files under test itself, but for peers, bench, types and fixtures: a shell's globs skip
- * folders in silence. Finding no file, or running no test, is a failure.
+ * Lists the .test.ts files under test itself (but for peers, bench, types and fixtures; with
+ * --peers just those under test/peers): a shell's globs skip folders in silence. Finding no file,
+ * or running no test, is a failure.
  */
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
@@ -21,9 +22,10 @@ function testFiles(folder) {
   })
 }
 
-const flags = process.argv.slice(2).filter((word) => word.startsWith('-'))
-const parts = process.argv.slice(2).filter((word) => !word.startsWith('-'))
-const files = testFiles(join(root, 'test'))
+const words = process.argv.slice(2)
+const flags = words.filter((word) => word.startsWith('-') && word !== '--peers')
+const parts = words.filter((word) => !word.startsWith('-'))
+const files = testFiles(join(root, words.includes('--peers') ? 'test/peers' : 'test'))
   .map((path) => relative(root, path))
   .filter((path) => parts.length === 0 || parts.some((part) => path.includes(part)))
   .sort()
