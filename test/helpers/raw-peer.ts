@@ -1,0 +1,103 @@
+import { once } from 'node:events'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { listen, type Served } from './serve.js'
+
+/** One end of a TCP connection that speaks octets: writes them, and waits for them to arrive. */
+export class RawPeer implements Disposable {
+  readonly socket: Socket
+  /** Everything received so far that was not taken yet. */
+  received: Buffer = Buffer.alloc(0)
+  #ended = false
+  #wake: (() => void) | undefined
+
+  constructor(socket: Socket) {
+    this.socket = socket
+    socket.setNoDelay(true)
+    socket.on('data', (chunk: Buffer) => {
+      this.received = Buffer.concat([this.received, chunk])
+      this.#wake?.()
+    })
+    const end = (): void => {
+      this.#ended = true
+      this.#wake?.()
+    }
+    socket.on('end', end)
+    socket.on('close', end)
+    socket.on('error', () => {})
+  }
+
+  /** Connects to a port of the loopback interface. */
+  static async connect(port: number): Promise<RawPeer> {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    await once(socket, 'connect')
+    return new RawPeer(socket)
+  }
+
+  /** Writes octets; a string is taken as latin1, so that each character is one octet. */
+  write(octets: string | Uint8Array): void {
+    this.socket.write(typeof octets === 'string' ? Buffer.from(octets, 'latin1') : octets)
+  }
+
+  /** Takes `count` octets, waiting until they are there; rejects when the peer ends before. */
+  async take(count: number): Promise<Buffer> {
+    await this.#until(() => this.received.length >= count, `${count} octets`)
+    return this.#cut(count)
+  }
+
+  /** Takes everything up to and including `mark`. */
+  async takeUntil(mark: string): Promise<string> {
+    await this.#until(() => this.received.includes(mark, 0, 'latin1'), JSON.stringify(mark))
+    return this.#cut(this.received.indexOf(mark, 0, 'latin1') + mark.length).toString('latin1')
+  }
+
+  /** Takes all octets up to the end of the connection. */
+  async takeAll(): Promise<Buffer> {
+    await this.#until(() => this.#ended, 'the end')
+    return this.#cut(this.received.length)
+  }
+
+  /** Resolves once the peer has ended or reset the connection. */
+  async ended(): Promise<void> {
+    await this.#until(() => this.#ended, 'the end')
+  }
+
+  /** Sends FIN. */
+  end(octets?: string): void {
+    if (octets !== undefined) this.write(octets)
+    this.socket.end()
+  }
+
+  /** Sends RST. */
+  reset(): void {
+    this.socket.resetAndDestroy()
+  }
+
+  [Symbol.dispose](): void {
+    this.socket.destroy()
+  }
+
+  #cut(count: number): Buffer {
+    const head = this.received.subarray(0, count)
+    this.received = this.received.subarray(count)
+    return head
+  }
+
+  async #until(condition: () => boolean, what: string): Promise<void> {
+    while (!condition()) {
+      if (this.#ended) throw new Error(`connection ended before ${what}; have ${this.received}`)
+      await new Promise<void>((resolve) => (this.#wake = resolve))
+    }
+  }
+}
+
+/** A server that hands each connection (0, 1, 2, …) to `script` as a {@link RawPeer}. */
+export function rawServer(
+  script: (peer: RawPeer, index: number) => void | Promise<void>,
+): Promise<Served<Server>> {
+  let index = 0
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    const peer = new RawPeer(socket)
+    void Promise.resolve(script(peer, index++)).catch(() => socket.destroy())
+  })
+  return listen(server)
+}
