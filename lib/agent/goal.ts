@@ -1,0 +1,95 @@
+/**
+ * The seam to goals: what a run pursues, and how it is checked. A goal resolves once, when the run
+ * is created, to a frozen {@link GoalSpec} in the log; nothing of it is ever read again from the
+ * workspace, where the agent could edit its own grader.
+ *
+ * @module
+ */
+import type { Executor } from './executor.js'
+
+/** The test runners whose reports we take down with a reporter of our own. */
+export type TestReporter = 'node-test' | 'pytest' | 'unittest'
+
+/** The frozen definition of a goal. */
+export interface GoalSpec {
+  /** A registered name, `shell`, or `text` for free text with a check command. */
+  readonly name: string
+  /** The goal as it was written in the request. */
+  readonly goal: string
+  /** The shell line that checks it, run by the executor in the workspace. */
+  readonly command: string
+  readonly env: Readonly<Record<string, string>>
+  readonly timeout_ms: number
+  /** The exit code that counts as success. */
+  readonly success_exit_code: number
+  /** Whose report gives test names and counts; null when only the exit code counts. */
+  readonly reporter: TestReporter | null
+  /** Globs of files (relative to the workspace) that must stay as they were. */
+  readonly protected: readonly string[]
+  /** The host's choice: tests may change. */
+  readonly allow_test_changes: boolean
+  /** What the model is told about the goal. */
+  readonly instructions: string
+}
+
+/** How one test ended. */
+export type TestOutcome = 'pass' | 'fail' | 'skip'
+
+/** Every test of one check by its full name (file, suites and title, joined by ` > `). */
+export type TestOutcomes = { readonly [name: string]: TestOutcome }
+
+/** Numbers of tests of one check. */
+export interface TestCounts {
+  readonly total: number
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+}
+
+/** What held when the run started, to compare with. */
+export interface GoalBaseline {
+  /** SHA-256 of each protected file (of the relevant part, for package.json) by relative path. */
+  readonly files: { readonly [path: string]: string }
+}
+
+/** The outcome of one check. */
+export interface GoalVerdict {
+  readonly achieved: boolean
+  /** One line for people, for example `3 of 11 tests fail` or `tests changed: …`. */
+  readonly reason: string
+  readonly verified_by: 'command' | 'judge'
+  readonly exit_code: number
+  readonly duration_ms: number
+  readonly counts: TestCounts | null
+  readonly tests: TestOutcomes | null
+  /** What the check printed (head and tail, at most 32 KiB), for the model. */
+  readonly output: string
+}
+
+/** What a check may use. */
+export interface GoalCheckContext {
+  readonly executor: Executor
+  /** Real path of the workspace. */
+  readonly cwd: string
+  readonly mark: string
+  /** Ends the check; its promise then rejects with the signal's reason. */
+  readonly signal: AbortSignal
+  /** Tests seen by the first check of the run; null before it. None of them may go missing. */
+  readonly baselineTests: TestOutcomes | null
+  readonly baseline: GoalBaseline
+}
+
+/** A named goal that the host offers. */
+export interface GoalDefinition {
+  readonly name: string
+  readonly description: string
+  /** Example of how it is written in a request, for forms. */
+  readonly usage: string
+  /**
+   * Makes the frozen definition for a workspace. `argument` is what follows `name:` in the request
+   * (empty when nothing does).
+   *
+   * @throws `GoalError` when the workspace has no such check.
+   */
+  resolve(cwd: string, argument: string): Promise<GoalSpec>
+}
