@@ -69,6 +69,10 @@ export interface EventPayloads {
     readonly parent_run_id: string | null
   }
   readonly run_started: Record<never, never>
+  /** Somebody asked for the run's end; durable, so that it holds after a crash as well. */
+  readonly abort_requested: { readonly by: string | null }
+  /** The service shut down in good order; the run goes on when it starts again. */
+  readonly run_suspended: Record<never, never>
   /** The service stopped during the run, and another process (or a restart) took it up. */
   readonly run_recovered: { readonly attempt: number; readonly in_doubt: readonly string[] }
   readonly step_start: { readonly node: NodeName }
@@ -95,6 +99,7 @@ export interface EventPayloads {
   readonly tool_started: {
     readonly call_id: string
     readonly args_hash: string
+    readonly effect: 'read' | 'idempotent' | 'unsafe'
     /** Process group of the command, for tools that start one. */
     readonly pgid?: number
   }
@@ -161,7 +166,11 @@ export interface PrivatePayloads {
     readonly idempotency: { readonly key: string; readonly body_hash: string } | null
   }
   readonly run_started: { readonly baseline: GoalBaseline }
-  readonly model_turn: { readonly message: AssistantMessage }
+  readonly model_turn: {
+    readonly message: AssistantMessage
+    /** Set when the provider refused what the model wrote: told to it before its next turn. */
+    readonly feedback?: string
+  }
   readonly tool_started: { readonly plan: JsonObject }
   readonly goal_check: { readonly output: string; readonly tests: TestOutcomes | null }
 }

@@ -7,6 +7,7 @@
 import type { EndReason, GatedCall, RunOwner, RunRecord, RunStatus } from './events.js'
 import type { Usage } from './model.js'
 import type { Approval } from './run-request.js'
+import { statusAfter } from './transitions.js'
 
 /** The gate at which a run waits. */
 export interface Gate {
@@ -101,6 +102,8 @@ export interface RunHead {
  * Folds one record into the head of its run and returns the head; the first record
  * (`run_created`) makes it. The head is changed in place: a copy for each of ten thousand events
  * would make long runs slow.
+ *
+ * @throws `IllegalTransitionError` when the record does not fit the status of the run.
  */
 export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
   if (head === null) {
@@ -108,12 +111,12 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
     return createHead(record)
   }
   const { details } = head
+  details.status = statusAfter(details.status, record)
   details.last_seq = record.seq
   details.iteration = details.final_state.iteration = record.iteration
   head.last_ts = record.ts
   switch (record.kind) {
     case 'run_started':
-      details.status = 'running'
       details.started_at = isoTime(record.ts)
       break
     case 'run_recovered':
@@ -140,7 +143,6 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       break
     case 'human_check_required': {
       const { gate_id, kind, iteration, summary, deadline, calls } = record.payload
-      details.status = 'awaiting_human'
       details.gate = {
         gate_id,
         kind,
@@ -154,7 +156,6 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
     }
     case 'human_check_response': {
       const { gate_id, decision } = record.payload
-      details.status = 'running'
       details.gate = null
       head.lastDecision = { gate_id, decision }
       break
@@ -168,7 +169,6 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       }
       break
     case 'run_end':
-      details.status = record.payload.status
       details.end_reason = record.payload.end_reason
       details.ended_at = isoTime(record.ts)
       details.gate = null

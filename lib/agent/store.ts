@@ -41,6 +41,8 @@ export interface RunPage {
 
 /** Where the logs of runs are kept. */
 export interface RunStore {
+  /** Folders that hold the store's data: closed to every tool, also inside a root. */
+  readonly closedFolders?: readonly string[]
   /**
    * Makes the store ready; called once, before anything else.
    *

@@ -1,0 +1,84 @@
+/**
+ * What may follow what. One pure function that engine, stores and recovery use alike: they fold
+ * records, and a record that does not fit the status of its run is a bug or a damaged log.
+ *
+ * ```
+ * pending ──start──▶ running ◀──respond── awaiting_human
+ *    │                 │  └────gate────▶       │
+ *    └─────────────────┴── achieve, fail, abort ┴──▶ achieved | failed | aborted   (absorbing)
+ * ```
+ *
+ * @module
+ */
+import type { RunRecord, RunStatus } from './events.js'
+
+/** What moves a run from one status to another. */
+export type Trigger = 'start' | 'gate' | 'respond' | 'achieve' | 'fail' | 'abort' | 'recover'
+
+const TABLE: Readonly<Record<RunStatus, Readonly<Partial<Record<Trigger, RunStatus>>>>> = {
+  pending: { start: 'running', fail: 'failed', abort: 'aborted', recover: 'pending' },
+  running: {
+    gate: 'awaiting_human',
+    achieve: 'achieved',
+    fail: 'failed',
+    abort: 'aborted',
+    recover: 'running',
+  },
+  awaiting_human: {
+    respond: 'running',
+    fail: 'failed',
+    abort: 'aborted',
+    recover: 'awaiting_human',
+  },
+  achieved: {},
+  failed: {},
+  aborted: {},
+}
+
+/** The status after `trigger`, or null when nothing of the kind may happen in `status`. */
+export function transition(status: RunStatus, trigger: Trigger): RunStatus | null {
+  return TABLE[status][trigger] ?? null
+}
+
+/** The trigger that a record stands for; null for records that move nothing. */
+export function triggerOf(record: RunRecord): Trigger | null {
+  switch (record.kind) {
+    case 'run_started':
+      return 'start'
+    case 'run_recovered':
+      return 'recover'
+    case 'human_check_required':
+      return 'gate'
+    case 'human_check_response':
+      return 'respond'
+    case 'run_end':
+      return END_TRIGGERS[record.payload.status] ?? null
+    default:
+      return null
+  }
+}
+
+const END_TRIGGERS: Readonly<Partial<Record<RunStatus, Trigger>>> = {
+  achieved: 'achieve',
+  failed: 'fail',
+  aborted: 'abort',
+}
+
+/** Thrown when a record does not fit the status of its run: a bug, or a damaged log. */
+export class IllegalTransitionError extends Error {
+  override name = 'IllegalTransitionError'
+  readonly code = 'ERR_AGENT_ILLEGAL_TRANSITION'
+
+  constructor(status: RunStatus, what: string) {
+    super(`${what} cannot happen to a run that is ${status}`)
+  }
+}
+
+/** The status after `record`; terminal statuses take nothing at all. */
+export function statusAfter(status: RunStatus, record: RunRecord): RunStatus {
+  const trigger = triggerOf(record)
+  const next = trigger === null ? status : transition(status, trigger)
+  const ended = Object.keys(TABLE[status]).length === 0
+  if (next === null || ended) throw new IllegalTransitionError(status, record.kind)
+  return next
+}
