@@ -32,3 +32,353 @@ export interface SchemaViolation {
   /** What was expected and what came, for people. */
   readonly detail: string
 }
+
+/** No more than this many violations are reported; the rest of the value is not looked at. */
+const MAX_VIOLATIONS = 32
+/** Values nested deeper than this are refused. */
+const MAX_DEPTH = 64
+/** Values looked at before the check gives up: nested `anyOf` can ask for any amount of work. */
+const MAX_STEPS = 200_000
+/** Characters of a name or string that a message quotes. */
+const MAX_QUOTED = 80
+
+/**
+ * Checks a value against a schema and tells everything that is wrong with it, up to 32 violations;
+ * an empty list means that it fits. Lengths count code points. Defaults are not filled in, nothing
+ * is converted (`"20"` is no integer), and `format` is a note for people, as in JSON Schema itself.
+ * A pattern that JavaScript cannot read is not checked. Never throws, whatever the value is: the
+ * depth of the value and the work are bounded.
+ *
+ * @example
+ * ```ts
+ * checkSchema({ type: 'integer', minimum: 1, maximum: 1000 }, '20')
+ * // [{ pointer: '', detail: 'must be an integer from 1 to 1000, got "20"' }]
+ * ```
+ */
+export function checkSchema(schema: JsonSchema, value: unknown): readonly SchemaViolation[] {
+  const work: Work = { stepsLeft: MAX_STEPS }
+  const check = new Check(work)
+  check.visit(schema, value, '', 0)
+  if (work.stepsLeft > 0) return check.violations
+  // Nothing is right that was not looked at.
+  const unfinished = { pointer: '', detail: 'is too large to be checked; send less' }
+  return [unfinished, ...check.violations].slice(0, MAX_VIOLATIONS)
+}
+
+/** What may still be spent, by all alternatives together. */
+interface Work {
+  stepsLeft: number
+}
+
+/** What was found out so far. */
+class Check {
+  readonly violations: SchemaViolation[] = []
+  readonly #work: Work
+
+  constructor(work: Work) {
+    this.#work = work
+  }
+
+  get #over(): boolean {
+    return this.violations.length >= MAX_VIOLATIONS || this.#work.stepsLeft <= 0
+  }
+
+  #report(pointer: string, detail: string): void {
+    if (!this.#over) this.violations.push({ pointer, detail })
+  }
+
+  visit(schema: JsonSchema, value: unknown, pointer: string, depth: number): void {
+    if (this.#over) return
+    this.#work.stepsLeft -= 1
+    if (depth > MAX_DEPTH) {
+      this.#report(pointer, `is nested more than ${MAX_DEPTH} levels deep`)
+      return
+    }
+    if (!hasType(schema, value) || !fitsScalar(schema, value)) {
+      this.#report(pointer, `must be ${describe(schema)}, got ${quote(value, schema)}`)
+      return
+    }
+    if (schema.anyOf !== undefined) this.#anyOf(schema.anyOf, value, pointer, depth)
+    if (Array.isArray(value)) this.#items(schema, value, pointer, depth)
+    else if (isObject(value)) this.#properties(schema, value, pointer, depth)
+  }
+
+  #items(schema: JsonSchema, value: readonly unknown[], pointer: string, depth: number): void {
+    if (schema.items === undefined) return
+    for (let i = 0; i < value.length && !this.#over; i++) {
+      this.visit(schema.items, value[i], `${pointer}/${i}`, depth + 1)
+    }
+  }
+
+  #properties(
+    schema: JsonSchema,
+    value: Readonly<Record<string, unknown>>,
+    pointer: string,
+    depth: number,
+  ): void {
+    for (const name of schema.required ?? []) {
+      if (!Object.hasOwn(value, name)) this.#report(join(pointer, name), 'is required')
+    }
+    const known = schema.properties ?? {}
+    const rest = schema.additionalProperties ?? true
+    for (const name in value) {
+      if (this.#over) return
+      if (!Object.hasOwn(value, name)) continue
+      const at = join(pointer, name)
+      const property = Object.hasOwn(known, name) ? known[name] : undefined
+      if (property !== undefined) this.visit(property, value[name], at, depth + 1)
+      else if (rest === false) this.#report(at, unknownField(name, Object.keys(known)))
+      else if (rest !== true) this.visit(rest, value[name], at, depth + 1)
+    }
+  }
+
+  #anyOf(
+    branches: readonly JsonSchema[],
+    value: unknown,
+    pointer: string,
+    depth: number,
+  ): void {
+    const ofSameType: SchemaViolation[][] = []
+    for (const branch of branches) {
+      const attempt = new Check(this.#work)
+      attempt.visit(branch, value, pointer, depth + 1)
+      if (attempt.violations.length === 0) return
+      if (hasType(branch, value)) ofSameType.push(attempt.violations)
+    }
+    // When just one branch is of the value's type, that is the one that was meant.
+    if (ofSameType.length === 1) {
+      for (const { pointer: at, detail } of ofSameType[0] ?? []) this.#report(at, detail)
+    } else {
+      this.#report(pointer, `must be ${describeAny(branches)}, got ${quote(value)}`)
+    }
+  }
+}
+
+/** Is this text usable as the `pattern` of a schema? */
+export function isPattern(pattern: string): boolean {
+  return compile(pattern) !== null
+}
+
+const patterns = new WeakMap<JsonSchema, RegExp | null>()
+
+/** The compiled pattern of a schema, made once for each schema object. */
+function patternOf(schema: JsonSchema): RegExp | null {
+  if (schema.pattern === undefined) return null
+  let pattern = patterns.get(schema)
+  if (pattern === undefined) {
+    pattern = compile(schema.pattern)
+    patterns.set(schema, pattern)
+  }
+  return pattern
+}
+
+function compile(pattern: string): RegExp | null {
+  try {
+    return new RegExp(pattern, 'u')
+  } catch {
+    return null
+  }
+}
+
+function hasType(schema: JsonSchema, value: unknown): boolean {
+  // Schemas of other programs may list several types.
+  const type: unknown = schema.type
+  if (type === undefined) return true
+  return Array.isArray(type) ? type.some((one) => isOfType(one, value)) : isOfType(type, value)
+}
+
+function isOfType(type: unknown, value: unknown): boolean {
+  switch (type) {
+    case 'object':
+      return isObject(value)
+    case 'array':
+      return Array.isArray(value)
+    case 'integer':
+      return Number.isInteger(value)
+    case 'number':
+      return Number.isFinite(value)
+    case 'null':
+      return value === null
+    default:
+      return typeof value === type
+  }
+}
+
+/** All keywords that concern a value by itself; its parts are visited elsewhere. */
+function fitsScalar(schema: JsonSchema, value: unknown): boolean {
+  if (schema.const !== undefined && !sameJson(schema.const, value)) return false
+  if (schema.enum !== undefined && !schema.enum.some((one) => sameJson(one, value))) return false
+  if (typeof value === 'number') {
+    return value >= (schema.minimum ?? -Infinity) && value <= (schema.maximum ?? Infinity)
+  }
+  if (typeof value === 'string') {
+    return fitsLength(schema, value) && patternOf(schema)?.test(value) !== false
+  }
+  if (Array.isArray(value)) {
+    return value.length >= (schema.minItems ?? 0) && value.length <= (schema.maxItems ?? Infinity)
+  }
+  if (isObject(value) && schema.maxProperties !== undefined) {
+    return Object.keys(value).length <= schema.maxProperties
+  }
+  return true
+}
+
+/** Lengths are counted in code points, and no further than needed. */
+function fitsLength({ minLength = 0, maxLength = Infinity }: JsonSchema, value: string): boolean {
+  // A string has at least half as many code points as UTF-16 units, and at most as many.
+  if (value.length < minLength || value.length > maxLength * 2) return false
+  if (value.length <= maxLength && value.length >= minLength * 2) return true
+  let length = 0
+  for (const _ of value) length += 1
+  return length >= minLength && length <= maxLength
+}
+
+/** Equality of JSON values; the work is bounded by the size of `expected`. */
+function sameJson(expected: JsonValue, value: unknown): boolean {
+  if (expected === null || typeof expected !== 'object') return expected === value
+  if (isList(expected)) {
+    if (!Array.isArray(value) || value.length !== expected.length) return false
+    return expected.every((one, i) => sameJson(one, value[i]))
+  }
+  if (!isObject(value)) return false
+  const names = Object.keys(expected)
+  if (Object.keys(value).length !== names.length) return false
+  return names.every((name) => {
+    const one = expected[name]
+    return one !== undefined && Object.hasOwn(value, name) && sameJson(one, value[name])
+  })
+}
+
+function isList(value: JsonValue): value is readonly JsonValue[] {
+  return Array.isArray(value)
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** What a schema asks for, as a noun: `an integer from 1 to 1000`. */
+function describe(schema: JsonSchema): string {
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.enum !== undefined) {
+    const shown = schema.enum.slice(0, 20).map((one) => JSON.stringify(one))
+    if (shown.length < schema.enum.length) shown.push('…')
+    return shown.length === 1 ? (shown[0] ?? '') : `one of ${shown.join(', ')}`
+  }
+  const type: unknown = schema.type
+  if (Array.isArray(type)) {
+    return type.map((one) => describe({ ...schema, type: one as never })).join(' or ')
+  }
+  switch (schema.type) {
+    case 'integer':
+      return `an integer${range(schema.minimum, schema.maximum, '')}`
+    case 'number':
+      return `a number${range(schema.minimum, schema.maximum, '')}`
+    case 'string': {
+      const length = range(schema.minLength, schema.maxLength, ' characters')
+      const pattern = patternOf(schema) === null ? '' : ` that matches ${schema.pattern}`
+      return `a string${length}${pattern}`
+    }
+    case 'array':
+      return `an array${range(schema.minItems, schema.maxItems, ' items')}`
+    case 'object': {
+      const { maxProperties } = schema
+      return `an object${maxProperties === undefined ? '' : ` of at most ${maxProperties} fields`}`
+    }
+    case 'boolean':
+      return 'true or false'
+    case 'null':
+      return 'null'
+    default:
+      return 'another value'
+  }
+}
+
+function describeAny(branches: readonly JsonSchema[]): string {
+  return branches.slice(0, 10).map(describe).join(', or ')
+}
+
+function range(least: number | undefined, most: number | undefined, unit: string): string {
+  if (least === undefined && most === undefined) return ''
+  if (unit === '') {
+    if (least === undefined) return ` of at most ${most}`
+    return most === undefined ? ` of at least ${least}` : ` from ${least} to ${most}`
+  }
+  if (least === undefined || least === 0) {
+    return most === undefined ? '' : ` of at most ${most}${unit}`
+  }
+  return most === undefined ? ` of at least ${least}${unit}` : ` of ${least} to ${most}${unit}`
+}
+
+/** What came, short enough for a message. */
+function quote(value: unknown, schema: JsonSchema = {}): string {
+  if (typeof value === 'string') {
+    if (schema.type === 'string' && !fitsLength(schema, value)) {
+      return value === '' ? 'an empty string' : `one of ${codePoints(value)}`
+    }
+    return JSON.stringify(clip(value))
+  }
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (value === null) return 'null'
+  if (isObject(value)) return schema.maxProperties === undefined ? 'an object' : 'more'
+  return value === undefined ? 'nothing' : `a ${typeof value}`
+}
+
+function codePoints(value: string): number {
+  let length = 0
+  for (const _ of value) length += 1
+  return length
+}
+
+function clip(text: string): string {
+  if (text.length <= MAX_QUOTED) return text
+  // Not through the middle of a surrogate pair.
+  return `${[...text.slice(0, MAX_QUOTED + 1)].slice(0, -1).join('')}…`
+}
+
+/** RFC 6901, section 3. */
+function join(pointer: string, name: string): string {
+  return `${pointer}/${clip(name).replaceAll('~', '~0').replaceAll('/', '~1')}`
+}
+
+function unknownField(name: string, known: readonly string[]): string {
+  const meant = closest(name, known)
+  return `is not a known field${meant === undefined ? '' : `; did you mean ${meant}?`}`
+}
+
+/** The known name that `name` most likely stands for, if one is near enough. */
+function closest(name: string, known: readonly string[]): string | undefined {
+  if (name.length > 64) return undefined
+  const plain = (text: string): string => text.toLowerCase().replaceAll(/[-_ ]/g, '')
+  const wanted = plain(name)
+  let best: string | undefined
+  let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1
+  for (const candidate of known.slice(0, 200)) {
+    if (candidate.length > 64) continue
+    const distance = editDistance(wanted, plain(candidate), bestDistance)
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance]
+  }
+  return best
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours from `a` to `b`; at most `limit`. */
+function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) >= limit) return limit
+  let before: number[] = []
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1
+      let least = Math.min(next[j - 1]! + 1, row[j]! + 1, row[j - 1]! + cost)
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        least = Math.min(least, before[j - 2]! + 1)
+      }
+      next.push(least)
+    }
+    before = row
+    row = next
+  }
+  return Math.min(row[b.length]!, limit)
+}

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { checkSchema, isPattern, type JsonSchema } from '../../lib/agent/schema.js'
+
+const request: JsonSchema = {
+  type: 'object',
+  properties: {
+    goal: { type: 'string', minLength: 1, maxLength: 10 },
+    max_iterations: { type: 'integer', minimum: 1, maximum: 1000 },
+    hitl_enabled: { type: 'boolean' },
+    approval: { type: 'string', enum: ['never', 'writes', 'all'] },
+    max_cost_usd: { anyOf: [{ type: 'number', minimum: 0 }, { type: 'null' }] },
+    metadata: { type: 'object', additionalProperties: { type: 'string' }, maxProperties: 2 },
+    tags: { type: 'array', items: { type: 'string', pattern: '^[a-z]+$' }, maxItems: 3 },
+  },
+  required: ['goal'],
+  additionalProperties: false,
+}
+
+for (const { name, value, expect } of [
+  { name: 'a right value', value: { goal: 'x', tags: ['a'], max_cost_usd: null }, expect: [] },
+  {
+    name: 'a number as text',
+    value: { goal: 'x', max_iterations: '20' },
+    expect: ['/max_iterations: must be an integer from 1 to 1000, got "20"'],
+  },
+  {
+    name: 'a fraction',
+    value: { goal: 'x', max_iterations: 1.5 },
+    expect: ['/max_iterations: must be an integer from 1 to 1000, got 1.5'],
+  },
+  {
+    name: 'a number beyond its range',
+    value: { goal: 'x', max_iterations: 1001 },
+    expect: ['/max_iterations: must be an integer from 1 to 1000, got 1001'],
+  },
+  { name: 'a missing field', value: {}, expect: ['/goal: is required'] },
+  {
+    name: 'an unknown field',
+    value: { goal: 'x', hitl_enable: true },
+    expect: ['/hitl_enable: is not a known field; did you mean hitl_enabled?'],
+  },
+  {
+    name: 'a field in another case',
+    value: { goal: 'x', maxIterations: 3 },
+    expect: ['/maxIterations: is not a known field; did you mean max_iterations?'],
+  },
+  {
+    name: 'a field like none',
+    value: { goal: 'x', 'a/b~c': true },
+    expect: ['/a~1b~0c: is not a known field'],
+  },
+  {
+    name: 'an empty string',
+    value: { goal: '' },
+    expect: ['/goal: must be a string of 1 to 10 characters, got an empty string'],
+  },
+  {
+    name: 'a long string',
+    value: { goal: 'x'.repeat(11) },
+    expect: ['/goal: must be a string of 1 to 10 characters, got one of 11'],
+  },
+  {
+    name: 'a word that is no choice',
+    value: { goal: 'x', approval: 'sometimes' },
+    expect: ['/approval: must be one of "never", "writes", "all", got "sometimes"'],
+  },
+  {
+    name: 'a value that one branch is meant for',
+    value: { goal: 'x', max_cost_usd: -1 },
+    expect: ['/max_cost_usd: must be a number of at least 0, got -1'],
+  },
+  {
+    name: 'a value that no branch is meant for',
+    value: { goal: 'x', max_cost_usd: true },
+    expect: ['/max_cost_usd: must be a number of at least 0, or null, got true'],
+  },
+  {
+    name: 'a value of free fields',
+    value: { goal: 'x', metadata: { a: 1 } },
+    expect: ['/metadata/a: must be a string, got 1'],
+  },
+  {
+    name: 'too many free fields',
+    value: { goal: 'x', metadata: { a: '', b: '', c: '' } },
+    expect: ['/metadata: must be an object of at most 2 fields, got more'],
+  },
+  {
+    name: 'an item',
+    value: { goal: 'x', tags: ['a', 'B'] },
+    expect: ['/tags/1: must be a string that matches ^[a-z]+$, got "B"'],
+  },
+  {
+    name: 'too many items',
+    value: { goal: 'x', tags: ['a', 'b', 'c', 'd'] },
+    expect: ['/tags: must be an array of at most 3 items, got an array of 4'],
+  },
+  { name: 'a list in place of an object', value: [], expect: ['/: must be an object, got an array of 0'] },
+  { name: 'nothing at all', value: undefined, expect: ['/: must be an object, got nothing'] },
+  {
+    name: 'several faults at once',
+    value: { goal: 1, hitl_enabled: 'yes' },
+    expect: [
+      '/goal: must be a string of 1 to 10 characters, got 1',
+      '/hitl_enabled: must be true or false, got "yes"',
+    ],
+  },
+]) {
+  test(`the check of ${name} says what was expected and what came`, () => {
+    const found = checkSchema(request, value)
+    assert.deepEqual(found.map(({ pointer, detail }) => `${pointer || '/'}: ${detail}`), expect)
+  })
+}
+
+test('lengths are counted in code points', () => {
+  const schema: JsonSchema = { type: 'string', minLength: 2, maxLength: 3 }
+  assert.deepEqual(checkSchema(schema, '🙂🙂🙂'), [])
+  assert.equal(checkSchema(schema, '🙂').length, 1)
+  assert.equal(checkSchema(schema, '🙂🙂🙂🙂').length, 1)
+})
+
+for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+  test(`a field called ${name} is a field like any other`, () => {
+    const value: unknown = JSON.parse(`{"goal":"x","${name}":{"a":1}}`)
+    assert.deepEqual(checkSchema(request, value), [
+      { pointer: `/${name}`, detail: 'is not a known field' },
+    ])
+    const needed: JsonSchema = { type: 'object', required: [name] }
+    assert.equal(checkSchema(needed, {}).length, 1)
+    assert.deepEqual(checkSchema(needed, JSON.parse(`{"${name}":1}`)), [])
+  })
+}
+
+test('no more than 32 violations are reported, however many there are', () => {
+  const value = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`field${i}`, i]))
+  assert.equal(checkSchema(request, value).length, 32)
+})
+
+test('a value nested without end is refused where it gets too deep', () => {
+  let schema: JsonSchema = { type: 'array' }
+  let value: unknown = []
+  for (let i = 0; i < 5_000; i++) [schema, value] = [{ type: 'array', items: schema }, [value]]
+  const found = checkSchema(schema, value)
+  assert.equal(found.length, 1)
+  assert.match(found[0]!.detail, /nested more than 64/)
+})
+
+test('alternatives within alternatives cannot ask for endless work', () => {
+  let schema: JsonSchema = { type: 'string' }
+  for (let i = 0; i < 40; i++) schema = { anyOf: [schema, schema] }
+  assert.match(checkSchema(schema, 1)[0]!.detail, /too large to be checked/)
+})
+
+test('a long or strange string is quoted in part and escaped', () => {
+  const [violation] = checkSchema({ type: 'integer' }, `\u0000"${'🙂'.repeat(500)}`)
+  assert.ok(violation!.detail.length < 200)
+  assert.ok(violation!.detail.startsWith('must be an integer, got "\\u0000\\"🙂'))
+  assert.equal(Buffer.from(violation!.detail).toString(), violation!.detail)
+})
+
+test('const and enum compare whole values', () => {
+  const schema: JsonSchema = { enum: [{ a: [1, { b: null }] }, 'x'] }
+  assert.deepEqual(checkSchema(schema, { a: [1, { b: null }] }), [])
+  assert.equal(checkSchema(schema, { a: [1, { b: null, c: 1 }] }).length, 1)
+  assert.deepEqual(checkSchema({ const: 'x' }, 'y'), [
+    { pointer: '', detail: 'must be "x", got "y"' },
+  ])
+})
+
+test('a schema of another program may list several types', () => {
+  const schema = { type: ['string', 'null'] } as unknown as JsonSchema
+  assert.deepEqual(checkSchema(schema, null), [])
+  assert.deepEqual(checkSchema(schema, 1), [
+    { pointer: '', detail: 'must be a string or null, got 1' },
+  ])
+})
+
+test('values that are not JSON are refused, not thrown at', () => {
+  for (const value of [() => 1, Symbol('x'), 1n, NaN, Infinity]) {
+    assert.equal(checkSchema({ type: 'number' }, value).length, 1)
+  }
+})
+
+test('isPattern tells whether a pattern can be used', () => {
+  assert.equal(isPattern('^[a-z]+$'), true)
+  assert.equal(isPattern('('), false)
+})
