@@ -1,0 +1,262 @@
+/**
+ * Unified diffs of our own, so that nothing has to be asked of a workspace's version control,
+ * whose configuration may run programs.
+ *
+ * @module
+ */
+import { isUtf8 } from 'node:buffer'
+import type { FileChange } from './workspace.js'
+
+/** A diff of two texts. */
+export interface TextDiff {
+  /** Unified format with three lines of context; empty when the texts are equal. */
+  readonly diff: string
+  readonly added_lines: number
+  readonly removed_lines: number
+}
+
+/** Lines of context around a change. */
+const CONTEXT = 3
+/** Octets of a diff, unless the caller says otherwise. */
+const MAX_DIFF_BYTES = 16 * 1024
+/** Insertions and deletions that are looked for before two texts count as wholly different. */
+const MAX_EDITS = 1_000
+/** Comparisons of lines before two texts count as wholly different. */
+const MAX_COMPARISONS = 5_000_000
+/** Content larger than this is not compared. */
+const MAX_COMPARED_BYTES = 4 * 1024 * 1024
+
+/**
+ * The change from `before` to `after`; null stands for a file that is not there. Content that is
+ * not UTF-8 text, or over 4 MiB, is not compared: its diff is empty and its counts are 0.
+ */
+export function fileChange(
+  path: string,
+  before: Uint8Array | null,
+  after: Uint8Array | null,
+): FileChange {
+  const change = before === null ? 'created' : after === null ? 'deleted' : 'modified'
+  const texts = [before, after].map((content) => (content === null ? '' : textOf(content)))
+  const [old, now] = texts
+  if (old === null || old === undefined || now === null || now === undefined) {
+    return { path, change, added_lines: 0, removed_lines: 0, diff: '' }
+  }
+  const names = {
+    before: before === null ? '/dev/null' : `a/${path}`,
+    after: after === null ? '/dev/null' : `b/${path}`,
+  }
+  return { path, change, ...diffText(old, now, names) }
+}
+
+/** The content as text, or null when it is none or too much. */
+function textOf(content: Uint8Array): string | null {
+  if (content.length > MAX_COMPARED_BYTES || content.includes(0) || !isUtf8(content)) return null
+  return Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('utf8')
+}
+
+/**
+ * Compares two texts line by line (E. Myers, "An O(ND) difference algorithm", 1986). The work is
+ * bounded: texts with more than 1000 differing lines are shown as one block replaced by another.
+ *
+ * @param names what stands after `---` and `+++`
+ * @param maxBytes octets of the diff; what is beyond is replaced by a line that says so
+ */
+export function diffText(
+  before: string,
+  after: string,
+  names: { readonly before: string; readonly after: string },
+  maxBytes: number = MAX_DIFF_BYTES,
+): TextDiff {
+  const [a, b] = [linesOf(before), linesOf(after)]
+  const changes = compare(a, b)
+  if (changes.length === 0) return { diff: '', added_lines: 0, removed_lines: 0 }
+  let [added, removed] = [0, 0]
+  for (const change of changes) {
+    removed += change.aEnd - change.aStart
+    added += change.bEnd - change.bStart
+  }
+  return { diff: render(a, b, changes, names, maxBytes), added_lines: added, removed_lines: removed }
+}
+
+/** Lines with their terminators: `a` and `a\n` are different lines. */
+function linesOf(text: string): readonly string[] {
+  return text.match(/[^\n]*\n|[^\n]+/g) ?? []
+}
+
+/** Lines aStart…aEnd of the old text became lines bStart…bEnd of the new one. */
+interface Change {
+  readonly aStart: number
+  readonly aEnd: number
+  readonly bStart: number
+  readonly bEnd: number
+}
+
+function compare(a: readonly string[], b: readonly string[]): readonly Change[] {
+  let start = 0
+  while (start < a.length && start < b.length && a[start] === b[start]) start += 1
+  let [aEnd, bEnd] = [a.length, b.length]
+  while (aEnd > start && bEnd > start && a[aEnd - 1] === b[bEnd - 1]) {
+    aEnd -= 1
+    bEnd -= 1
+  }
+  if (start === aEnd && start === bEnd) return []
+  const whole = [{ aStart: start, aEnd, bStart: start, bEnd }]
+  if (start === aEnd || start === bEnd) return whole
+  const numbers = new Map<string, number>()
+  const inner = (lines: readonly string[], end: number): Int32Array =>
+    Int32Array.from(lines.slice(start, end), (line) => {
+      const number = numbers.get(line) ?? numbers.size
+      numbers.set(line, number)
+      return number
+    })
+  const trace = search(inner(a, aEnd), inner(b, bEnd))
+  return trace === null ? whole : retrace(trace, aEnd - start, bEnd - start, start)
+}
+
+/** For each number of edits, how far along `a` each diagonal got (offset by that number). */
+type Trace = readonly Int32Array[]
+
+/** Finds the smallest number of edits; null when that is too much work. */
+function search(a: Int32Array, b: Int32Array): Trace | null {
+  const trace: Int32Array[] = []
+  const bound = Math.min(a.length + b.length, MAX_EDITS)
+  // reach[k + bound + 1]: the furthest x on diagonal k, where k = x - y.
+  const reach = new Int32Array(2 * bound + 3)
+  const middle = bound + 1
+  let comparisons = 0
+  for (let edits = 0; edits <= bound; edits++) {
+    for (let k = -edits; k <= edits; k += 2) {
+      const down = k === -edits || (k !== edits && reach[middle + k - 1]! < reach[middle + k + 1]!)
+      let x = down ? reach[middle + k + 1]! : reach[middle + k - 1]! + 1
+      let y = x - k
+      while (x < a.length && y < b.length && a[x] === b[y]) {
+        x += 1
+        y += 1
+        comparisons += 1
+      }
+      reach[middle + k] = x
+      comparisons += 1
+      if (x >= a.length && y >= b.length) {
+        trace.push(reach.slice(middle - edits, middle + edits + 1))
+        return trace
+      }
+    }
+    trace.push(reach.slice(middle - edits, middle + edits + 1))
+    if (comparisons > MAX_COMPARISONS) return null
+  }
+  return null
+}
+
+/** Walks the trace back from the end and gathers neighbouring edits into changes. */
+function retrace(trace: Trace, aLength: number, bLength: number, shift: number): readonly Change[] {
+  const changes: Change[] = []
+  let [x, y] = [aLength, bLength]
+  const add = (aStart: number, aEnd: number, bStart: number, bEnd: number): void => {
+    const next = changes.at(-1)
+    const joins = next !== undefined && next.aStart === aEnd + shift && next.bStart === bEnd + shift
+    if (joins) changes.pop()
+    changes.push({
+      aStart: aStart + shift,
+      bStart: bStart + shift,
+      aEnd: joins ? next.aEnd : aEnd + shift,
+      bEnd: joins ? next.bEnd : bEnd + shift,
+    })
+  }
+  for (let edits = trace.length - 1; edits > 0; edits--) {
+    const before = trace[edits - 1]!
+    const at = (k: number): number => before[k + edits - 1] ?? -1
+    const k = x - y
+    const down = k === -edits || (k !== edits && at(k - 1) < at(k + 1))
+    const fromX = down ? at(k + 1) : at(k - 1)
+    const fromY = fromX - (down ? k + 1 : k - 1)
+    if (down) add(fromX, fromX, fromY, fromY + 1)
+    else add(fromX, fromX + 1, fromY, fromY)
+    ;[x, y] = [fromX, fromY]
+  }
+  return changes.reverse()
+}
+
+function render(
+  a: readonly string[],
+  b: readonly string[],
+  changes: readonly Change[],
+  names: { readonly before: string; readonly after: string },
+  maxBytes: number,
+): string {
+  const writer = new DiffWriter(maxBytes)
+  writer.line('--- ', oneLine(names.before))
+  writer.line('+++ ', oneLine(names.after))
+  for (let i = 0; i < changes.length; ) {
+    let last = i
+    while (
+      last + 1 < changes.length &&
+      changes[last + 1]!.aStart - changes[last]!.aEnd <= 2 * CONTEXT
+    ) {
+      last += 1
+    }
+    renderHunk(writer, a, b, changes.slice(i, last + 1))
+    i = last + 1
+  }
+  return writer.finish()
+}
+
+function renderHunk(
+  writer: DiffWriter,
+  a: readonly string[],
+  b: readonly string[],
+  changes: readonly Change[],
+): void {
+  const [first, last] = [changes[0]!, changes.at(-1)!]
+  const lead = Math.min(CONTEXT, first.aStart)
+  const end = Math.min(a.length, last.aEnd + CONTEXT)
+  const bStart = first.bStart - lead
+  const bEnd = last.bEnd + (end - last.aEnd)
+  const aSpan = span(first.aStart - lead, end)
+  writer.line(`@@ -${aSpan} +${span(bStart, bEnd)} @@`, '')
+  let at = first.aStart - lead
+  for (const change of changes) {
+    for (; at < change.aStart; at++) writer.line(' ', a[at]!)
+    for (; at < change.aEnd; at++) writer.line('-', a[at]!)
+    for (let j = change.bStart; j < change.bEnd; j++) writer.line('+', b[j]!)
+  }
+  for (; at < end; at++) writer.line(' ', a[at]!)
+}
+
+/** `start,count` as unified diffs write it: an empty range names the line before it. */
+function span(start: number, end: number): string {
+  const count = end - start
+  return `${count === 0 ? start : start + 1}${count === 1 ? '' : `,${count}`}`
+}
+
+/** A file name cannot break out of its header line. */
+function oneLine(name: string): string {
+  return /[\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name
+}
+
+/** Collects lines up to a number of octets, and counts those that found no place. */
+class DiffWriter {
+  readonly #parts: string[] = []
+  #bytesLeft: number
+  #skipped = 0
+
+  constructor(maxBytes: number) {
+    this.#bytesLeft = maxBytes - 64
+  }
+
+  line(prefix: string, line: string): void {
+    const ended = line.endsWith('\n') || !/^[-+ ]$/.test(prefix)
+    const text = `${prefix}${line}${line.endsWith('\n') ? '' : '\n'}`
+    const part = ended ? text : `${text}\\ No newline at end of file\n`
+    const size = Buffer.byteLength(part)
+    if (this.#skipped > 0 || size > this.#bytesLeft) this.#skipped += 1
+    else {
+      this.#bytesLeft -= size
+      this.#parts.push(part)
+    }
+  }
+
+  finish(): string {
+    if (this.#skipped > 0) this.#parts.push(`… ${this.#skipped} more lines of this diff\n`)
+    return this.#parts.join('')
+  }
+}
