@@ -1,1 +1,67 @@
-export {}
+/**
+ * `runwright/http`: an HTTP client with an asynchronous and a truly blocking face.
+ *
+ * @module
+ */
+export { AsyncClient } from './async-client.js'
+export type { AsyncClientOptions } from './async-client.js'
+export { Auth, BasicAuth, BearerAuth, FunctionAuth } from './auth.js'
+export type { AuthFlow, AuthInit } from './auth.js'
+export type { BodyChunk, BodyContent } from './body.js'
+export { DEFAULT_LIMITS, DEFAULT_TIMEOUTS } from './config.js'
+export type { LimitOptions, Limits, TimeoutOptions, Timeouts } from './config.js'
+export {
+  ClientStateError,
+  CloseError,
+  ConnectError,
+  ConnectTimeoutError,
+  CookieConflictError,
+  DecodingError,
+  HttpError,
+  HttpStatusError,
+  InvalidBodyError,
+  InvalidUrlError,
+  LocalProtocolError,
+  NetworkError,
+  PoolTimeoutError,
+  ProtocolError,
+  ProxyError,
+  ReadError,
+  ReadTimeoutError,
+  RemoteProtocolError,
+  RequestError,
+  RequestNotReadError,
+  ResponseNotReadError,
+  ResponseTooLargeError,
+  StreamClosedError,
+  StreamConsumedError,
+  StreamError,
+  TimeoutError,
+  TooManyRedirectsError,
+  TotalTimeoutError,
+  TransportError,
+  UnsupportedProtocolError,
+  WorkerError,
+  WriteError,
+  WriteTimeoutError,
+} from './errors.js'
+export type { HttpErrorCode } from './errors.js'
+export type { RequestOptions, SendOptions } from './exchange.js'
+export { Headers } from './headers.js'
+export type { HeadersInit } from './headers.js'
+export type { EventHookOptions, EventHooks } from './hooks.js'
+export type { Link } from './links.js'
+export type { FileInit, FilesInit, FileTuple } from './multipart.js'
+export type { ClientOptions } from './options.js'
+export { Request } from './request.js'
+export type { BodyOptions, RequestExtensions, RequestInit } from './request.js'
+export { AsyncResponse, BaseResponse } from './response.js'
+export type { DefaultEncoding, IterOptions, ResponseInit } from './response.js'
+export { parseSse, SseParser } from './sse.js'
+export type { ServerSentEvent } from './sse.js'
+export type { AsyncByteStream, AsyncTransport, SyncByteStream, Transport, TransportResponse } from './transports/base.js'
+export { HttpTransport } from './transports/http.js'
+export type { HttpTransportOptions } from './transports/http.js'
+export { MockTransport } from './transports/mock.js'
+export type { MockHandler } from './transports/mock.js'
+export type { ParamsInit, ParamValue } from './url.js'

@@ -1,0 +1,149 @@
+import { inspect } from 'node:util'
+import type { ClientOptions } from './options.js'
+import { resolveSettings } from './options.js'
+import { ClientStateError } from './errors.js'
+import {
+  buildRequest,
+  send,
+  type ClientSettings,
+  type Driver,
+  type RequestOptions,
+  type SendOptions,
+} from './exchange.js'
+import { drive, settle } from './flow.js'
+import type { Request } from './request.js'
+import { AsyncResponse } from './response.js'
+import type { AsyncTransport, TransportResponse } from './transports/base.js'
+import { HttpTransport } from './transports/http.js'
+import { redactUrl } from './url.js'
+
+/** Options of {@link AsyncClient}. */
+export type AsyncClientOptions = ClientOptions<AsyncResponse, AsyncTransport>
+
+/**
+ * The HTTP client whose calls are awaited. It keeps connections, cookies and defaults between
+ * calls, may be used by any number of calls at a time, and must be closed.
+ *
+ * @example
+ * ```ts
+ * await using client = new AsyncClient({ baseUrl: 'https://api.example/v1', timeout: 10_000 })
+ * const created = await client.post('/items', { json: { name: 'nut' } })
+ * created.raiseForStatus().json<{ id: string }>()
+ * ```
+ */
+export class AsyncClient implements AsyncDisposable {
+  readonly #settings: ClientSettings
+  readonly #transport: AsyncTransport
+  readonly #ownsTransport: boolean
+  readonly #driver: Driver
+  #state: 'unopened' | 'opened' | 'closed' = 'unopened'
+
+  /** @throws TypeError naming the option that is wrong. */
+  constructor(options: AsyncClientOptions = {}) {
+    this.#settings = resolveSettings(options)
+    this.#ownsTransport = options.transport === undefined || options.transport === null
+    this.#transport = options.transport ?? new HttpTransport({ limits: options.limits })
+    this.#driver = {
+      settings: this.#settings,
+      transportFor: () => this.#transport,
+      wrap: (raw: TransportResponse) => AsyncResponse.from(raw),
+      readBody: (request) => settle(request.read()),
+    }
+  }
+
+  /** Whether `close()` was called. */
+  get isClosed(): boolean {
+    return this.#state === 'closed'
+  }
+
+  /** GET. */
+  get(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+    return this.request('GET', url, options)
+  }
+
+  /** POST. */
+  post(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+    return this.request('POST', url, options)
+  }
+
+  /** PUT. */
+  put(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+    return this.request('PUT', url, options)
+  }
+
+  /** PATCH. */
+  patch(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+    return this.request('PATCH', url, options)
+  }
+
+  /** DELETE. */
+  delete(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+    return this.request('DELETE', url, options)
+  }
+
+  /** HEAD. */
+  head(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+    return this.request('HEAD', url, options)
+  }
+
+  /** OPTIONS. */
+  options(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+    return this.request('OPTIONS', url, options)
+  }
+
+  /**
+   * Sends a request with any method and reads the answer. A 4xx or 5xx is an answer, not an error.
+   *
+   * @throws {@link RequestError} when there is no answer; `signal.reason` when the signal aborts.
+   */
+  async request(method: string, url: string | URL, options: RequestOptions = {}): Promise<AsyncResponse> {
+    return this.#send(this.buildRequest(method, url, options), options)
+  }
+
+  /**
+   * As {@link AsyncClient.request}, but leaves the content to be read. Close the response when it
+   * is not read to its end; `await using` does.
+   */
+  async stream(method: string, url: string | URL, options: RequestOptions = {}): Promise<AsyncResponse> {
+    return this.#send(this.buildRequest(method, url, options), { ...options, stream: true })
+  }
+
+  /** The request that a call would send, not sent. */
+  buildRequest(method: string, url: string | URL, options: RequestOptions = {}): Request {
+    return buildRequest(this.#settings, method, url, options)
+  }
+
+  /** Sends a request that was built. With `stream: true` the content is left to be read. */
+  async send(request: Request, options: SendOptions = {}): Promise<AsyncResponse> {
+    return this.#send(request, options)
+  }
+
+  /**
+   * Closes the client for good. Exchanges in flight are cut off. A transport that was passed in
+   * stays open; its owner closes it.
+   */
+  async close(): Promise<void> {
+    if (this.#state === 'closed') return
+    this.#state = 'closed'
+    if (this.#ownsTransport) await this.#transport.close?.()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  [inspect.custom](): string {
+    const { baseUrl } = this.#settings
+    const base = baseUrl === null ? '' : ` ${redactUrl(baseUrl)}`
+    return `<AsyncClient [${this.#state}]${base}>`
+  }
+
+  #send(request: Request, options: SendOptions): Promise<AsyncResponse> {
+    if (this.#state === 'closed') {
+      throw new ClientStateError('the client is closed and cannot send; make a new one')
+    }
+    this.#state = 'opened'
+    return drive(send(this.#driver, request, options)) as Promise<AsyncResponse>
+  }
+
+}

@@ -1,0 +1,127 @@
+/** Time allowed for each phase of an exchange, in milliseconds; `null` waits for ever. */
+export interface Timeouts {
+  /** From asking for a connection to holding one, name resolution and TLS included. */
+  readonly connect: number | null
+  /** Longest silence while the response is awaited or read. */
+  readonly read: number | null
+  /** Longest time in which the peer takes nothing of the request. */
+  readonly write: number | null
+  /** Longest wait for a free connection of the pool. */
+  readonly pool: number | null
+  /** The whole call: redirects, authentication, retries and reading the body. */
+  readonly total: number | null
+}
+
+/** One number for connect, read, write and pool alike, or any subset of {@link Timeouts}. */
+export type TimeoutOptions =
+  | number
+  | null
+  | { readonly [K in keyof Timeouts]?: Timeouts[K] | undefined }
+
+/** 5 s for connect, read, write and pool each, and no limit on the whole. */
+export const DEFAULT_TIMEOUTS: Timeouts = {
+  connect: 5_000,
+  read: 5_000,
+  write: 5_000,
+  pool: 5_000,
+  total: null,
+}
+
+const NO_TIMEOUTS: Timeouts = { connect: null, read: null, write: null, pool: null, total: null }
+
+/** Longer delays make `setTimeout` fire at once, so they are cut to this. */
+export const MAX_TIMER_MS = 2_147_483_647
+
+/** How many connections a client keeps. */
+export interface Limits {
+  /** Open connections at most, over all origins; `null` for no limit. @defaultValue 100 */
+  readonly maxConnections: number | null
+  /** Idle connections kept at most; `null` for no limit. @defaultValue 20 */
+  readonly maxKeepaliveConnections: number | null
+  /** How long an idle connection is kept, in ms; `null` for ever. @defaultValue 5000 */
+  readonly keepaliveExpiry: number | null
+  /** Open connections at most for one origin; `null` for no limit. @defaultValue null */
+  readonly maxConnectionsPerOrigin: number | null
+}
+
+/** Any subset of {@link Limits}. Omitted takes the default; `null` switches a limit off. */
+export type LimitOptions = { readonly [K in keyof Limits]?: Limits[K] | undefined }
+
+/** 100 connections, 20 of them idle, for 5 s. */
+export const DEFAULT_LIMITS: Limits = {
+  maxConnections: 100,
+  maxKeepaliveConnections: 20,
+  keepaliveExpiry: 5_000,
+  maxConnectionsPerOrigin: null,
+}
+
+/** The redirects a client follows at most, when told to follow. */
+export const DEFAULT_MAX_REDIRECTS = 20
+
+/** The decoded octets that a call without `stream()` reads at most. */
+export const DEFAULT_MAX_RESPONSE_BYTES: number = 256 * 1024 * 1024
+
+/** Octets of a response's head, and of its trailers, at most. */
+export const DEFAULT_MAX_HEADER_BYTES: number = 64 * 1024
+
+/** Requests of one authentication flow at most. */
+export const MAX_AUTH_LEGS = 10
+
+/** Merges what a call says over what holds for its client. */
+export function resolveTimeouts(
+  option: TimeoutOptions | undefined,
+  inherited: Timeouts = DEFAULT_TIMEOUTS,
+): Timeouts {
+  if (option === undefined) return inherited
+  if (option === null) return NO_TIMEOUTS
+  if (typeof option === 'number') {
+    checkMs('timeout', option)
+    return { connect: option, read: option, write: option, pool: option, total: inherited.total }
+  }
+  if (typeof option !== 'object') {
+    throw new TypeError(`timeout must be a number of milliseconds, an object or null, got ${option}`)
+  }
+  const merged: { -readonly [K in keyof Timeouts]: Timeouts[K] } = { ...inherited }
+  for (const [name, value] of Object.entries(option)) {
+    if (!(name in NO_TIMEOUTS)) {
+      throw new TypeError(`timeout.${name} is not known; there are connect, read, write, pool, total`)
+    }
+    if (value === undefined) continue
+    if (value !== null) checkMs(`timeout.${name}`, value)
+    merged[name as keyof Timeouts] = value
+  }
+  return merged
+}
+
+function checkMs(name: string, value: unknown): void {
+  if (typeof value !== 'number' || !(value > 0)) {
+    throw new TypeError(
+      `${name} must be a positive number of milliseconds or null, got ${String(value)}`,
+    )
+  }
+}
+
+/** Fills {@link Limits} and checks them. */
+export function resolveLimits(option: LimitOptions | undefined): Limits {
+  const merged: { -readonly [K in keyof Limits]: Limits[K] } = { ...DEFAULT_LIMITS }
+  for (const [name, value] of Object.entries(option ?? {})) {
+    if (!(name in DEFAULT_LIMITS)) {
+      throw new TypeError(`limits.${name} is not known; there are ${Object.keys(merged).join(', ')}`)
+    }
+    if (value === undefined) continue
+    const least = name === 'maxConnections' || name === 'maxConnectionsPerOrigin' ? 1 : 0
+    if (value !== null && !(typeof value === 'number' && value >= least)) {
+      throw new TypeError(`limits.${name} must be a number from ${least} or null, got ${value}`)
+    }
+    merged[name as keyof Limits] = value
+  }
+  return merged
+}
+
+/** Checks a limit that is a whole number from `least`, or `null` where that is allowed. */
+export function checkCount<T extends number | null>(name: string, value: T, least: number): T {
+  if (value !== null && !(Number.isInteger(value) && (value as number) >= least)) {
+    throw new TypeError(`${name} must be a whole number from ${least}, got ${String(value)}`)
+  }
+  return value
+}

@@ -1,0 +1,249 @@
+import type { Auth } from './auth.js'
+import { BasicAuth, resolveAuth, type AuthInit } from './auth.js'
+import { MAX_AUTH_LEGS, resolveTimeouts, type Timeouts, type TimeoutOptions } from './config.js'
+import { Deadline } from './deadline.js'
+import { RequestError, TooManyRedirectsError } from './errors.js'
+import { settle, type Flow } from './flow.js'
+import { Headers } from './headers.js'
+import type { EventHooks } from './hooks.js'
+import { redirectRequest } from './redirects.js'
+import { Request, type RequestInit } from './request.js'
+import type { BaseResponse, DefaultEncoding, ResponseSettings } from './response.js'
+import type { AsyncTransport, Transport, TransportResponse } from './transports/base.js'
+import { applyParams, resolveUrl, type ParamsInit } from './url.js'
+
+/** What one call may say. Omitted inherits from the client; `null` switches off. */
+export interface RequestOptions extends RequestInit {
+  /** Authentication for this call; `null` sends none. */
+  readonly auth?: AuthInit | null | undefined
+  /** Time limits in ms, over those of the client; `null` for none. */
+  readonly timeout?: TimeoutOptions | undefined
+  readonly followRedirects?: boolean | undefined
+}
+
+/** The part of {@link RequestOptions} that goes with a request already built. */
+export interface SendOptions {
+  readonly auth?: AuthInit | null | undefined
+  readonly followRedirects?: boolean | undefined
+  /** Time limits in ms, over those with which the request was built. */
+  readonly timeout?: TimeoutOptions | undefined
+  /** Leave the content to be read by the caller, who must close the response. */
+  readonly stream?: boolean | undefined
+}
+
+/** A client's options, resolved. @internal */
+export interface ClientSettings {
+  readonly baseUrl: URL | null
+  readonly auth: Auth | null
+  readonly headers: Headers
+  readonly params: ParamsInit | null
+  readonly timeouts: Timeouts
+  readonly followRedirects: boolean
+  readonly maxRedirects: number
+  readonly defaultEncoding: DefaultEncoding
+  readonly maxResponseBytes: number | null
+  readonly eventHooks: EventHooks<never>
+  readonly sensitiveHeaders: ReadonlySet<string>
+}
+
+/** A response whose reading and closing may have to be awaited. */
+export type AnyResponse = BaseResponse & {
+  read(): Uint8Array | Promise<Uint8Array>
+  close(): void | Promise<void>
+}
+
+/** What differs between the two clients. @internal */
+export interface Driver {
+  readonly settings: ClientSettings
+  transportFor(url: URL): Transport | AsyncTransport
+  wrap(raw: TransportResponse): AnyResponse
+  readBody(request: Request): Flow<unknown>
+}
+
+/** Redirect bodies up to this size are read, so that the connection can be kept. */
+const DRAIN_OCTETS = 64 * 1024
+
+/** The request that a call stands for, with everything the client adds. */
+export function buildRequest(
+  settings: ClientSettings,
+  method: string,
+  url: string | URL,
+  options: RequestOptions = {},
+): Request {
+  const target = resolveUrl(url, settings.baseUrl)
+  applyParams(target, settings.params)
+  const headers = new Headers(settings.headers)
+  if (options.headers !== undefined && options.headers !== null) headers.update(options.headers)
+  const request = new Request(method, target, { ...options, headers })
+  request.headers.maskAlso(settings.sensitiveHeaders)
+  request.timeouts = resolveTimeouts(options.timeout, settings.timeouts)
+  return request
+}
+
+/** One whole call: authentication around redirects around single exchanges. */
+export function* send(driver: Driver, request: Request, options: SendOptions): Flow<AnyResponse> {
+  const call = new Call(driver, request, options)
+  try {
+    const response = yield* authenticated(call, request)
+    if (options.stream !== true) yield* readWhole(response)
+    return response
+  } catch (error) {
+    call.end()
+    throw error instanceof RequestError ? error.for(request) : error
+  }
+}
+
+/** What stays the same over the exchanges of one call. */
+class Call {
+  readonly driver: Driver
+  readonly auth: Auth | null
+  readonly follow: boolean
+  readonly timeouts: Timeouts
+  readonly settings: ResponseSettings
+  readonly signal: AbortSignal | null
+  readonly #deadline: Deadline | null
+
+  constructor(driver: Driver, request: Request, options: SendOptions) {
+    this.driver = driver
+    this.auth = chooseAuth(driver.settings, request, options)
+    this.follow = options.followRedirects ?? driver.settings.followRedirects
+    this.timeouts = resolveTimeouts(options.timeout, request.timeouts ?? driver.settings.timeouts)
+    const { total } = this.timeouts
+    this.#deadline = total === null ? null : new Deadline(total, request.signal)
+    this.signal = this.#deadline === null ? request.signal : this.#deadline.signal
+    this.settings = {
+      defaultEncoding: driver.settings.defaultEncoding,
+      maxResponseBytes: driver.settings.maxResponseBytes,
+      startedAt: performance.now(),
+      onFinish: this.#deadline === null ? null : () => this.end(),
+    }
+  }
+
+  end(): void {
+    this.#deadline?.clear()
+  }
+}
+
+function chooseAuth(settings: ClientSettings, request: Request, options: SendOptions): Auth | null {
+  if (options.auth === null) return null
+  if (options.auth !== undefined) return resolveAuth(options.auth)
+  if (settings.auth !== null) return settings.auth
+  const { username, password } = request.url
+  if (username === '' && password === '') return null
+  return new BasicAuth(decodeURIComponent(username), decodeURIComponent(password))
+}
+
+function* readWhole(response: AnyResponse): Flow<void> {
+  try {
+    yield* settle(response.read())
+  } catch (error) {
+    yield* settle(response.close())
+    throw error
+  }
+}
+
+function* authenticated(call: Call, first: Request): Flow<AnyResponse> {
+  if (call.auth === null) return yield* redirected(call, first)
+  if (call.auth.requiresRequestBody) yield* call.driver.readBody(first)
+  const flow = call.auth.authFlow(first)
+  const history: AnyResponse[] = []
+  try {
+    let step = yield* settle(flow.next())
+    for (let legs = 0; ; legs++) {
+      if (step.done === true) throw new TypeError('the auth flow yielded no request')
+      if (legs >= MAX_AUTH_LEGS) {
+        throw new TooManyRedirectsError(`authentication took more than ${MAX_AUTH_LEGS} requests`)
+      }
+      const response = yield* redirected(call, step.value)
+      response.authHistory = history.slice()
+      try {
+        if (call.auth.requiresResponseBody) yield* settle(response.read())
+        step = yield* settle(flow.next(response))
+        if (step.done === true) return response
+        yield* discard(response)
+      } catch (error) {
+        yield* settle(response.close())
+        throw error
+      }
+      history.push(response)
+    }
+  } finally {
+    yield* settle(flow.return(undefined) as PromiseLike<unknown>)
+  }
+}
+
+function* redirected(call: Call, first: Request): Flow<AnyResponse> {
+  const { maxRedirects } = call.driver.settings
+  const history: AnyResponse[] = []
+  for (let request = first; ; ) {
+    const response = yield* hooked(call, request)
+    try {
+      response.history = history.slice()
+      if (!response.hasRedirectLocation) return response
+      const next = redirectRequest(request, response.statusCode, response.headers.get('location')!)
+      if (!call.follow) {
+        response.nextRequest = next
+        return response
+      }
+      if (history.length >= maxRedirects) {
+        throw new TooManyRedirectsError(`more than ${maxRedirects} redirects (maxRedirects)`)
+      }
+      yield* discard(response)
+      history.push(response)
+      request = next
+    } catch (error) {
+      yield* settle(response.close())
+      throw error instanceof RequestError ? error.for(request) : error
+    }
+  }
+}
+
+/** Frees the connection of a response that nobody will read, by reading it when it is small. */
+function* discard(response: AnyResponse): Flow<void> {
+  const length = Number(response.headers.get('content-length') ?? 'NaN')
+  try {
+    if (length <= DRAIN_OCTETS) yield* settle(response.read())
+  } catch {
+    // Its content is not wanted; the next request says whether the network is well.
+  }
+  yield* settle(response.close())
+}
+
+function* hooked(call: Call, request: Request): Flow<AnyResponse> {
+  const { eventHooks } = call.driver.settings
+  for (const hook of eventHooks.request) yield* settle(hook(request))
+  const response = yield* single(call, request)
+  if (eventHooks.response.length === 0) return response
+  try {
+    for (const hook of eventHooks.response) yield* settle(hook(response as never))
+    return response
+  } catch (error) {
+    yield* settle(response.close())
+    throw error
+  }
+}
+
+/** One exchange with a transport. */
+function* single(call: Call, request: Request): Flow<AnyResponse> {
+  call.signal?.throwIfAborted()
+  const wired = onWire(call, request)
+  const transport = call.driver.transportFor(request.url)
+  try {
+    const raw = (yield* settle<TransportResponse>(transport.handleRequest(wired)))
+    return call.driver.wrap(raw).adopt(request, call.settings)
+  } catch (error) {
+    throw error instanceof RequestError ? error.for(request) : error
+  }
+}
+
+/** The request as the transport gets it: with the limits and the signal of this call. */
+function onWire(call: Call, request: Request): Request {
+  if (request.timeouts === call.timeouts && request.signal === call.signal) return request
+  const wired = Request.fromParts(request.method, request.url, request.headers, request.body, {
+    extensions: request.extensions,
+    signal: call.signal,
+  })
+  wired.timeouts = call.timeouts
+  return wired
+}
+

@@ -1,0 +1,222 @@
+import { inspect } from 'node:util'
+import { LocalProtocolError } from './errors.js'
+
+/** What headers can be made from. An array as value repeats the header; `undefined` skips it. */
+export type HeadersInit =
+  | Headers
+  | Iterable<readonly [string, string]>
+  | Readonly<Record<string, string | number | readonly string[] | null | undefined>>
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const FORBIDDEN_IN_VALUE = /[\0-\x08\x0a-\x1f\x7f]/
+
+/** Names whose values are masked when headers are printed or turned to JSON. */
+const SENSITIVE = new Set([
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'set-cookie',
+  'x-api-key',
+  'api-key',
+  'x-goog-api-key',
+  'x-auth-token',
+  'x-amz-security-token',
+  'x-csrf-token',
+])
+
+/** What stands in for a secret wherever one would be printed. */
+export const MASK = '[secret]'
+
+/** Whether `name` (any case) is masked when printed. */
+export function isSensitiveHeader(name: string): boolean {
+  return SENSITIVE.has(name.toLowerCase())
+}
+
+/** @throws {@link LocalProtocolError} when `name` is not a token (RFC 9110, section 5.1). */
+export function checkHeaderName(name: string): void {
+  if (!TOKEN.test(name)) {
+    throw new LocalProtocolError(`header name ${JSON.stringify(name)} is not a token`)
+  }
+}
+
+/** Returns `value` without outer blanks; refuses CR, LF, NUL and other control characters. */
+function checkedValue(name: string, value: string): string {
+  if (FORBIDDEN_IN_VALUE.test(value)) {
+    throw new LocalProtocolError(
+      `the value of header ${name} contains a line break or another control character`,
+    )
+  }
+  return value.trim()
+}
+
+/**
+ * A multi-dict of header fields: names compare without case, the order and the case in which they
+ * were written are kept, and a name may occur more than once (RFC 9110, section 5).
+ *
+ * Names and values are checked when they are set, so that nothing in a `Headers` can break out of
+ * its line. Printing and `toJSON()` mask the values of credentials and cookies.
+ */
+export class Headers implements Iterable<[string, string]> {
+  readonly #names: string[] = []
+  readonly #keys: string[] = []
+  readonly #values: string[] = []
+  #alsoSensitive: ReadonlySet<string> | undefined
+
+  /** @param init - Fields to begin with. @throws {@link LocalProtocolError} on a bad name or value. */
+  constructor(init?: HeadersInit | null) {
+    if (init === undefined || init === null) return
+    if (init instanceof Headers) {
+      this.#names = init.#names.slice()
+      this.#keys = init.#keys.slice()
+      this.#values = init.#values.slice()
+      this.#alsoSensitive = init.#alsoSensitive
+    } else if (Symbol.iterator in init) {
+      for (const [name, value] of init) this.append(name, value)
+    } else {
+      for (const [name, value] of Object.entries(init)) {
+        if (value === undefined || value === null) continue
+        if (typeof value === 'string') this.append(name, value)
+        else if (typeof value === 'number') this.append(name, String(value))
+        else for (const one of value) this.append(name, one)
+      }
+    }
+  }
+
+  /** Takes over what a parser has checked already: name, value, name, value, … @internal */
+  static fromWire(flat: readonly string[]): Headers {
+    const headers = new Headers()
+    for (let i = 0; i < flat.length; i += 2) {
+      headers.#names.push(flat[i]!)
+      headers.#keys.push(flat[i]!.toLowerCase())
+      headers.#values.push(flat[i + 1]!)
+    }
+    return headers
+  }
+
+  /** Masks these names as well when the headers are printed. @internal */
+  maskAlso(names: ReadonlySet<string> | undefined): this {
+    this.#alsoSensitive = names
+    return this
+  }
+
+  /** The number of fields, repeated names counted each time. */
+  get size(): number {
+    return this.#keys.length
+  }
+
+  /** The fields as `[name, value]` in the order and case in which they are on the wire. */
+  get raw(): [string, string][] {
+    return this.#names.map((name, i) => [name, this.#values[i]!])
+  }
+
+  /** All values of `name` joined by ", ", or null when there is none. */
+  get(name: string): string | null {
+    const key = name.toLowerCase()
+    const first = this.#keys.indexOf(key)
+    if (first === -1) return null
+    if (this.#keys.indexOf(key, first + 1) === -1) return this.#values[first]!
+    return this.getList(key).join(', ')
+  }
+
+  /** The values of `name`, one for each field; with `splitCommas` one for each list member. */
+  getList(name: string, options: { readonly splitCommas?: boolean } = {}): string[] {
+    const key = name.toLowerCase()
+    const found: string[] = []
+    for (let i = this.#keys.indexOf(key); i !== -1; i = this.#keys.indexOf(key, i + 1)) {
+      found.push(this.#values[i]!)
+    }
+    if (options.splitCommas !== true) return found
+    return found.flatMap((value) => value.split(',').map((part) => part.trim()))
+  }
+
+  /** Whether there is a field of this name. */
+  has(name: string): boolean {
+    return this.#keys.includes(name.toLowerCase())
+  }
+
+  /** Replaces all fields of this name by one, in the place of the first. */
+  set(name: string, value: string): void {
+    checkHeaderName(name)
+    const checked = checkedValue(name, String(value))
+    const key = name.toLowerCase()
+    const first = this.#keys.indexOf(key)
+    if (first === -1) {
+      this.#push(name, key, checked)
+      return
+    }
+    this.#names[first] = name
+    this.#values[first] = checked
+    for (let i = this.#keys.lastIndexOf(key); i > first; i = this.#keys.lastIndexOf(key)) {
+      this.#remove(i)
+    }
+  }
+
+  /** Sets the field only when there is none of this name. */
+  setDefault(name: string, value: string): void {
+    if (!this.has(name)) this.append(name, value)
+  }
+
+  /** Adds a field, leaving others of the same name. */
+  append(name: string, value: string): void {
+    checkHeaderName(name)
+    this.#push(name, name.toLowerCase(), checkedValue(name, String(value)))
+  }
+
+  /** Removes all fields of this name; tells whether there were any. */
+  delete(name: string): boolean {
+    const key = name.toLowerCase()
+    const size = this.#keys.length
+    for (let i = this.#keys.indexOf(key); i !== -1; i = this.#keys.indexOf(key, i)) this.#remove(i)
+    return this.#keys.length !== size
+  }
+
+  /** Sets every field of `other`; its repeated names replace ours and stay repeated. */
+  update(other: HeadersInit): void {
+    const from = other instanceof Headers ? other : new Headers(other)
+    for (const key of new Set(from.#keys)) {
+      const values = from.getList(key)
+      this.set(from.#names[from.#keys.indexOf(key)]!, values[0]!)
+      for (const value of values.slice(1)) this.append(key, value)
+    }
+  }
+
+  /** `[name, value]` of every field, names in lower case, in order. */
+  *[Symbol.iterator](): Generator<[string, string], void, undefined> {
+    for (let i = 0; i < this.#keys.length; i++) yield [this.#keys[i]!, this.#values[i]!]
+  }
+
+  /** The fields as an object of joined values, credentials and cookies masked. */
+  toJSON(): Record<string, string> {
+    const seen: Record<string, string> = {}
+    for (const key of new Set(this.#keys)) {
+      const hidden = SENSITIVE.has(key) || this.#alsoSensitive?.has(key) === true
+      seen[key] = hidden ? MASK : this.get(key)!
+    }
+    return seen
+  }
+
+  [inspect.custom](_depth: number, options: object): string {
+    return `Headers ${inspect(this.toJSON(), options)}`
+  }
+
+  /** Writes the fields as lines of an HTTP/1.1 head. @internal */
+  toLines(): string {
+    let lines = ''
+    for (let i = 0; i < this.#names.length; i++) {
+      lines += this.#names[i]! + ': ' + this.#values[i]! + '\r\n'
+    }
+    return lines
+  }
+
+  #push(name: string, key: string, value: string): void {
+    this.#names.push(name)
+    this.#keys.push(key)
+    this.#values.push(value)
+  }
+
+  #remove(index: number): void {
+    this.#names.splice(index, 1)
+    this.#keys.splice(index, 1)
+    this.#values.splice(index, 1)
+  }
+}

@@ -1,0 +1,24 @@
+/** One link of a Link header (RFC 8288): its target as it was written, and its parameters. */
+export interface Link {
+  /** The target, relative or absolute as the server wrote it. */
+  readonly url: string
+  /** The relation type, when there is one. */
+  readonly rel?: string
+  readonly [parameter: string]: string | undefined
+}
+
+/** Parses the members of a Link header. Malformed members are skipped. */
+export function parseLinks(header: string): Link[] {
+  const links: Link[] = []
+  const member = /<([^>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^",;\s]*))?)*)/g
+  for (const [, url, rest] of header.matchAll(member)) {
+    const link: Record<string, string> & { url: string } = { url: url!.trim() }
+    const parameter = /;\s*([^\s=;,]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^",;\s]*)))?/g
+    for (const [, name, quoted, plain] of rest!.matchAll(parameter)) {
+      const key = name!.toLowerCase()
+      if (!(key in link)) link[key] = quoted?.replace(/\\(.)/g, '$1') ?? plain ?? ''
+    }
+    links.push(link)
+  }
+  return links
+}

@@ -1,0 +1,101 @@
+import { resolveAuth, type AuthInit } from './auth.js'
+import {
+  checkCount,
+  DEFAULT_MAX_REDIRECTS,
+  DEFAULT_MAX_RESPONSE_BYTES,
+  resolveTimeouts,
+  type LimitOptions,
+  type TimeoutOptions,
+} from './config.js'
+import { ACCEPT_ENCODING } from './decoders.js'
+import type { ClientSettings } from './exchange.js'
+import { Headers, type HeadersInit } from './headers.js'
+import { resolveHooks, type EventHookOptions } from './hooks.js'
+import type { BaseResponse, DefaultEncoding } from './response.js'
+import { encodingName } from './text.js'
+import { paramPairs, parseUrl, type ParamsInit } from './url.js'
+
+/** What both clients are made from. Everything may be left out. */
+export interface ClientOptions<R extends BaseResponse, T> {
+  /** Put before relative URLs. @defaultValue null */
+  readonly baseUrl?: string | URL | null | undefined
+  /** Authentication of every call. @defaultValue null */
+  readonly auth?: AuthInit | null | undefined
+  /** Headers of every request, over the built-in ones. */
+  readonly headers?: HeadersInit | null | undefined
+  /** Query parameters of every request. */
+  readonly params?: ParamsInit | null | undefined
+  /** Time limits in ms. @defaultValue 5000 for connect, read, write and pool, none in total */
+  readonly timeout?: TimeoutOptions | undefined
+  /** @defaultValue false */
+  readonly followRedirects?: boolean | undefined
+  /** Hops at most. @defaultValue 20 */
+  readonly maxRedirects?: number | undefined
+  /** Connections kept. @defaultValue 100 open, 20 idle, for 5 s */
+  readonly limits?: LimitOptions | undefined
+  /** Replaces the network. The client does not close it. */
+  readonly transport?: T | null | undefined
+  /** Encoding of text without a charset. @defaultValue 'utf-8' */
+  readonly defaultEncoding?: DefaultEncoding | undefined
+  /** Called around each exchange. */
+  readonly eventHooks?: EventHookOptions<R> | null | undefined
+  /** Decoded octets that a call reads at most; `null` for no limit. @defaultValue 256 MiB */
+  readonly maxResponseBytes?: number | null | undefined
+  /** Further header names that are masked when printed and dropped on redirects off-origin. */
+  readonly sensitiveHeaders?: readonly string[] | undefined
+}
+
+/** The product token of User-Agent. */
+export const USER_AGENT = 'runwright/0.1.0'
+
+/** Fills defaults and checks. @throws TypeError naming the option that is wrong. */
+export function resolveSettings<R extends BaseResponse>(
+  options: ClientOptions<R, unknown>,
+): ClientSettings {
+  const headers = new Headers({
+    Accept: '*/*',
+    'Accept-Encoding': ACCEPT_ENCODING,
+    Connection: 'keep-alive',
+    'User-Agent': USER_AGENT,
+  })
+  const sensitiveHeaders = new Set((options.sensitiveHeaders ?? []).map((name) => name.toLowerCase()))
+  headers.update(options.headers ?? {})
+  headers.maskAlso(sensitiveHeaders)
+  const maxResponseBytes =
+    options.maxResponseBytes === undefined ? DEFAULT_MAX_RESPONSE_BYTES : options.maxResponseBytes
+  const params = options.params === undefined || options.params === null ? [] : paramPairs(options.params)
+  return {
+    baseUrl: resolveBase(options.baseUrl),
+    auth: options.auth === undefined || options.auth === null ? null : resolveAuth(options.auth),
+    headers,
+    params: params.length === 0 ? null : params,
+    timeouts: resolveTimeouts(options.timeout),
+    followRedirects: checkBoolean('followRedirects', options.followRedirects ?? false),
+    maxRedirects: checkCount('maxRedirects', options.maxRedirects ?? DEFAULT_MAX_REDIRECTS, 0),
+    defaultEncoding: checkEncoding(options.defaultEncoding ?? 'utf-8'),
+    maxResponseBytes: checkCount('maxResponseBytes', maxResponseBytes, 0),
+    eventHooks: resolveHooks(options.eventHooks) as ClientSettings['eventHooks'],
+    sensitiveHeaders,
+  }
+}
+
+function resolveBase(base: string | URL | null | undefined): URL | null {
+  if (base === undefined || base === null || base === '') return null
+  const url = parseUrl(base)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new TypeError(`baseUrl must be an http or https URL, got ${url.protocol}`)
+  }
+  return url
+}
+
+function checkBoolean(name: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw new TypeError(`${name} must be true or false, got ${String(value)}`)
+  return value
+}
+
+function checkEncoding(encoding: DefaultEncoding): DefaultEncoding {
+  if (typeof encoding === 'string' && encodingName(encoding) === null) {
+    throw new TypeError(`defaultEncoding: there is no decoder for ${encoding}`)
+  }
+  return encoding
+}

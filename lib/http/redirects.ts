@@ -1,0 +1,94 @@
+import { RemoteProtocolError } from './errors.js'
+import { Headers } from './headers.js'
+import { Request } from './request.js'
+import { parseUrl, sameOrigin } from './url.js'
+
+/** Fields that describe a body, dropped with it. */
+const BODY_FIELDS = [
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-location',
+  'content-type',
+  'digest',
+  'expect',
+  'last-modified',
+  'transfer-encoding',
+]
+/** Fields that are for one origin only. */
+const ORIGIN_FIELDS = ['authorization', 'proxy-authorization', 'cookie', 'host']
+
+/**
+ * The request that follows a redirect (RFC 9110, section 15.4).
+ *
+ * Credentials go along to the same origin only, or from http to https on the default ports of one
+ * host. Userinfo in Location is dropped.
+ *
+ * @param dropOffOrigin - Further fields, in lower case, that another origin must not get.
+ * @throws {@link RemoteProtocolError} when Location is missing or no URL that can be followed.
+ */
+export function redirectRequest(
+  request: Request,
+  statusCode: number,
+  location: string,
+  dropOffOrigin: readonly string[] = [],
+): Request {
+  const url = redirectUrl(request.url, location)
+  const method = redirectMethod(request.method, statusCode)
+  const headers = new Headers(request.headers)
+  // An answer that rewrites the method drops the body with it; so does 303 in any case.
+  const rewritten = method !== request.method || statusCode === 303
+  if (rewritten) for (const name of BODY_FIELDS) headers.delete(name)
+  // The jar of the client says which cookies the new URL gets.
+  headers.delete('cookie')
+  if (!sameOrigin(request.url, url)) {
+    headers.delete('host')
+    if (!isUpgrade(request.url, url)) {
+      for (const name of [...ORIGIN_FIELDS, ...dropOffOrigin]) headers.delete(name)
+    }
+  }
+  const body = rewritten ? null : request.body
+  const next = Request.fromParts(method, url, headers, body, {
+    extensions: request.extensions,
+    signal: request.signal,
+  })
+  next.timeouts = request.timeouts
+  next.deadlineAt = request.deadlineAt
+  return next
+}
+
+/** 303 turns everything but HEAD into GET; 302 too, and 301 POST, as browsers do. */
+function redirectMethod(method: string, statusCode: number): string {
+  if (statusCode === 303 || statusCode === 302) return method === 'HEAD' ? 'HEAD' : 'GET'
+  return statusCode === 301 && method === 'POST' ? 'GET' : method
+}
+
+function redirectUrl(from: URL, location: string): URL {
+  let url: URL
+  try {
+    // "https:///path" and the like name no host: ours is meant.
+    url = parseUrl(new URL(location.replace(/^([a-z]+:)\/\/\/(?=[^/]|$)/i, '$1//' + from.host + '/'), from))
+  } catch (cause) {
+    throw new RemoteProtocolError('the server redirects to something that is not a URL', { cause })
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new RemoteProtocolError(`the server redirects to ${url.protocol} which is not http or https`)
+  }
+  if (/[\0-\x1f\x7f]/.test(location)) {
+    throw new RemoteProtocolError('the server redirects to a URL with a control character')
+  }
+  if (url.hash === '') url.hash = from.hash
+  url.username = ''
+  url.password = ''
+  return url
+}
+
+function isUpgrade(from: URL, to: URL): boolean {
+  return (
+    from.hostname === to.hostname &&
+    from.protocol === 'http:' &&
+    to.protocol === 'https:' &&
+    from.port === '' &&
+    to.port === ''
+  )
+}

@@ -1,0 +1,186 @@
+import { inspect } from 'node:util'
+import { bytesBody, contentBody, formBody, isAsyncChunks, jsonBody, type Body, type BodyContent } from './body.js'
+import { InvalidBodyError, LocalProtocolError, RequestNotReadError } from './errors.js'
+import { Headers, type HeadersInit } from './headers.js'
+import { multipartBody, type FilesInit } from './multipart.js'
+import { applyParams, parseUrl, redactUrl, type ParamsInit } from './url.js'
+import type { Timeouts } from './config.js'
+
+/** At most one body: `json`, `content`, or `data` and `files` together. */
+export interface BodyOptions {
+  /** Sent as compact JSON. */
+  readonly json?: unknown
+  /** Sent as a form; with `files`, as the fields before them. */
+  readonly data?: ParamsInit | undefined
+  /** Sent as it is. */
+  readonly content?: BodyContent | undefined
+  /** Sent as multipart/form-data (RFC 7578). */
+  readonly files?: FilesInit | undefined
+}
+
+/** Typed extras that reach the transport. Unknown keys are kept for custom transports. */
+export interface RequestExtensions {
+  /** Name for TLS in place of the URL's host (SNI and certificate check). */
+  readonly sniHostname?: string | undefined
+  /** Request target in place of the URL's path and query. */
+  readonly target?: string | undefined
+  /** Called with the octets of the request body sent so far, and their number when known. */
+  readonly onUpload?: ((sent: number, total: number | null) => void) | undefined
+  /** Called with the raw octets of the response read so far, and Content-Length when known. */
+  readonly onDownload?: ((received: number, total: number | null) => void) | undefined
+  /** Called with each informational response (1xx) that comes before the answer. */
+  readonly onInformation?: ((statusCode: number, headers: Headers) => void) | undefined
+  readonly [key: string]: unknown
+}
+
+/** What {@link Request} is made from. */
+export interface RequestInit extends BodyOptions {
+  readonly headers?: HeadersInit | null | undefined
+  readonly params?: ParamsInit | null | undefined
+  readonly extensions?: RequestExtensions | undefined
+  readonly signal?: AbortSignal | null | undefined
+}
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+/** Methods for which a request without a body says `Content-Length: 0` (RFC 9110, section 8.6). */
+const BODY_EXPECTED = new Set(['POST', 'PUT', 'PATCH'])
+
+/**
+ * One HTTP request: what `buildRequest()` returns and what transports receive. Headers may be
+ * changed until it is sent; sending it twice is allowed when its body can be read again.
+ *
+ * @example
+ * ```ts
+ * const request = new Request('POST', 'https://api.example/items', { json: { name: 'nut' } })
+ * request.headers.get('content-type') // 'application/json'
+ * ```
+ */
+export class Request {
+  /** The method as it is sent; case is kept (RFC 9110, section 9.1). */
+  readonly method: string
+  /** The absolute URL; its fragment is never sent. */
+  readonly url: URL
+  readonly headers: Headers
+  readonly extensions: RequestExtensions
+  /** Ends the call with its own reason. */
+  readonly signal: AbortSignal | null
+  /** The body, or null for none. @internal */
+  body: Body | null
+  /** The limits for this request, filled in by the client. @internal */
+  timeouts: Timeouts | null = null
+  /** `performance.now()` by which the whole call must have ended. @internal */
+  deadlineAt: number | null = null
+  /** Whether the caller's thread waits, so that nothing may be awaited. @internal */
+  blocking = false
+
+  /**
+   * @throws {@link InvalidUrlError} when the URL does not parse.
+   * @throws {@link LocalProtocolError} when the method or a header is malformed.
+   * @throws {@link InvalidBodyError} when the body cannot be encoded.
+   */
+  constructor(method: string, url: string | URL, init: RequestInit = {}) {
+    if (!TOKEN.test(method)) {
+      throw new LocalProtocolError(`the method ${JSON.stringify(method)} is not a token`)
+    }
+    this.method = method
+    this.url = parseUrl(url)
+    applyParams(this.url, init.params)
+    this.headers = new Headers(init.headers)
+    this.extensions = init.extensions ?? {}
+    this.signal = init.signal ?? null
+    this.body = encodeBody(init, this.headers)
+    this.#describeBody()
+  }
+
+  /** A request made from parts that were checked already. @internal */
+  static fromParts(method: string, url: URL, headers: Headers, body: Body | null, from: RequestInit): Request {
+    const request = Object.create(Request.prototype) as {
+      -readonly [K in keyof Request]: Request[K]
+    }
+    request.method = method
+    request.url = url
+    request.headers = headers
+    request.extensions = from.extensions ?? {}
+    request.signal = from.signal ?? null
+    request.body = body
+    request.timeouts = null
+    request.deadlineAt = null
+    request.blocking = false
+    return request as Request
+  }
+
+  /**
+   * The octets of the body.
+   *
+   * @throws {@link RequestNotReadError} when it is a stream that `read()` has not read yet.
+   */
+  get content(): Uint8Array {
+    if (this.body === null) return new Uint8Array(0)
+    if (this.body.bytes === null) {
+      throw new RequestNotReadError('the request body is a stream; call read() before content')
+    }
+    return this.body.bytes
+  }
+
+  /** Reads a streaming body into memory, so that it can be looked at and sent again. */
+  async read(): Promise<Uint8Array> {
+    if (this.body !== null && this.body.bytes === null) {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of this.body.open()) chunks.push(chunk)
+      this.body = bytesBody(Buffer.concat(chunks), this.body.contentType)
+    }
+    return this.content
+  }
+
+  /** As {@link Request.read}, for bodies that need no promise. */
+  readSync(): Uint8Array {
+    if (this.body !== null && this.body.bytes === null) {
+      const source = this.body.open()
+      if (isAsyncChunks(source)) {
+        throw new RequestNotReadError('the request body is asynchronous; use await request.read()')
+      }
+      this.body = bytesBody(Buffer.concat([...source]), this.body.contentType)
+    }
+    return this.content
+  }
+
+  /** Method, URL and headers without secrets, for logs. */
+  toJSON(): { method: string; url: string; headers: Record<string, string> } {
+    return { method: this.method, url: redactUrl(this.url), headers: this.headers.toJSON() }
+  }
+
+  [inspect.custom](): string {
+    return `<Request [${this.method} ${redactUrl(this.url)}]>`
+  }
+
+  #describeBody(): void {
+    const { headers, body } = this
+    if (body === null) {
+      if (BODY_EXPECTED.has(this.method) && !headers.has('transfer-encoding')) {
+        headers.setDefault('Content-Length', '0')
+      }
+      return
+    }
+    if (body.contentType !== null) headers.setDefault('Content-Type', body.contentType)
+    if (headers.has('content-length')) return
+    if (body.length === null) headers.setDefault('Transfer-Encoding', 'chunked')
+    else if (!headers.has('transfer-encoding')) headers.append('Content-Length', String(body.length))
+  }
+}
+
+function encodeBody(init: BodyOptions, headers: Headers): Body | null {
+  const kinds = [
+    init.json !== undefined && 'json',
+    init.content !== undefined && 'content',
+    (init.data !== undefined || init.files !== undefined) && 'data/files',
+  ].filter((kind) => kind !== false)
+  if (kinds.length > 1) {
+    throw new InvalidBodyError(`a request has one body, got ${kinds.join(' and ')}`)
+  }
+  if (init.json !== undefined) return jsonBody(init.json)
+  if (init.content !== undefined) return contentBody(init.content)
+  if (init.files !== undefined) {
+    return multipartBody(init.data, init.files, headers.get('content-type'))
+  }
+  return init.data === undefined ? null : formBody(init.data)
+}

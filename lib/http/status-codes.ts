@@ -1,0 +1,31 @@
+import { STATUS_CODES } from 'node:http'
+
+/** The reason phrase that the registry has for `statusCode`, or "". */
+export function reasonPhraseOf(statusCode: number): string {
+  return STATUS_CODES[statusCode] ?? ''
+}
+
+/** 1xx. */
+export function isInformational(statusCode: number): boolean {
+  return statusCode >= 100 && statusCode <= 199
+}
+
+/** 2xx. */
+export function isSuccess(statusCode: number): boolean {
+  return statusCode >= 200 && statusCode <= 299
+}
+
+/** 3xx. */
+export function isRedirect(statusCode: number): boolean {
+  return statusCode >= 300 && statusCode <= 399
+}
+
+/** 4xx. */
+export function isClientError(statusCode: number): boolean {
+  return statusCode >= 400 && statusCode <= 499
+}
+
+/** 5xx. */
+export function isServerError(statusCode: number): boolean {
+  return statusCode >= 500 && statusCode <= 599
+}

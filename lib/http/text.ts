@@ -1,0 +1,182 @@
+import { TextDecoder } from 'node:util'
+
+/** Labels that people use and the WHATWG Encoding Standard does not have. */
+const ALIASES: Readonly<Record<string, string>> = {
+  'latin-1': 'latin1',
+  'utf-8-sig': 'utf-8',
+  utf_8: 'utf-8',
+  utf16: 'utf-16le',
+  'utf-16-le': 'utf-16le',
+  'utf-16-be': 'utf-16be',
+}
+
+/** The standard's name for `label`, or null when no decoder has it (utf-32 is ours). */
+export function encodingName(label: string): string | null {
+  const key = label.trim().toLowerCase()
+  const name = ALIASES[key] ?? key
+  if (/^utf-?32(le|be)?$/.test(name)) return name.endsWith('be') ? 'utf-32be' : 'utf-32le'
+  try {
+    return new TextDecoder(name).encoding
+  } catch {
+    return null
+  }
+}
+
+/** The encoding that a byte order mark announces; it wins over any label (Encoding Standard, 6.1). */
+export function bomEncoding(head: Uint8Array): string | null {
+  if (head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf) return 'utf-8'
+  if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be'
+  if (head[0] === 0xff && head[1] === 0xfe) {
+    return head.length >= 4 && head[2] === 0 && head[3] === 0 ? 'utf-32le' : 'utf-16le'
+  }
+  const wide = head[0] === 0 && head[1] === 0 && head[2] === 0xfe && head[3] === 0xff
+  return wide ? 'utf-32be' : null
+}
+
+/** The Unicode encoding of JSON text by the position of its NULs (RFC 4627, section 3). */
+export function jsonEncoding(head: Uint8Array): string {
+  const bom = bomEncoding(head)
+  if (bom !== null) return bom
+  if (head.length < 2) return 'utf-8'
+  const [a, b, c, d] = [head[0] === 0, head[1] === 0, head[2] === 0, head[3] === 0]
+  if (a && b && c) return 'utf-32be'
+  if (b && c && d && head.length >= 4) return 'utf-32le'
+  if (a) return 'utf-16be'
+  return b ? 'utf-16le' : 'utf-8'
+}
+
+/** Whole content as text. Octets that are not valid become U+FFFD. */
+export function decodeText(content: Uint8Array, encoding: string): string {
+  const name = bomEncoding(content) ?? encoding
+  if (name === 'utf-8') {
+    const start = content[0] === 0xef && content[1] === 0xbb && content[2] === 0xbf ? 3 : 0
+    return Buffer.from(content.buffer, content.byteOffset + start, content.byteLength - start).toString()
+  }
+  const decoder = new IncrementalText(name)
+  return decoder.feed(content) + decoder.end()
+}
+
+/** Content that comes in pieces as text; sequences may be cut anywhere. */
+export class IncrementalText {
+  #decoder: TextDecoder | Utf32 | null = null
+  readonly #encoding: string
+  #head: Uint8Array = new Uint8Array(0)
+
+  constructor(encoding: string) {
+    this.#encoding = encoding
+  }
+
+  /** The text that `chunk` completes; may be empty. */
+  feed(chunk: Uint8Array): string {
+    if (this.#decoder !== null) return this.#decoder.decode(chunk, { stream: true })
+    this.#head = this.#head.length === 0 ? chunk : Buffer.concat([this.#head, chunk])
+    // A byte order mark has up to four octets; ordinary text shows in its first that it has none.
+    const first = this.#head[0]
+    const maybeBom = first === 0xef || first === 0xfe || first === 0xff || first === 0
+    if (this.#head.length < 4 && (maybeBom || first === undefined)) return ''
+    return this.#start().decode(this.#head, { stream: true })
+  }
+
+  /** The text of what is left; a sequence cut short becomes U+FFFD. */
+  end(): string {
+    if (this.#decoder !== null) return this.#decoder.decode(new Uint8Array(0))
+    return this.#start().decode(this.#head)
+  }
+
+  #start(): TextDecoder | Utf32 {
+    const name = bomEncoding(this.#head) ?? this.#encoding
+    this.#decoder = name.startsWith('utf-32') ? new Utf32(name === 'utf-32be') : new TextDecoder(name)
+    return this.#decoder
+  }
+}
+
+/** UTF-32, which TextDecoder does not know. */
+class Utf32 {
+  readonly #bigEndian: boolean
+  #rest: Uint8Array = new Uint8Array(0)
+  #first = true
+
+  constructor(bigEndian: boolean) {
+    this.#bigEndian = bigEndian
+  }
+
+  decode(chunk: Uint8Array, options?: { stream?: boolean }): string {
+    const all = Buffer.concat([this.#rest, chunk])
+    const whole = all.length - (all.length % 4)
+    let text = ''
+    for (let i = 0; i < whole; i += 4) {
+      const point = this.#bigEndian ? all.readUInt32BE(i) : all.readUInt32LE(i)
+      const valid = point <= 0x10ffff && !(point >= 0xd800 && point <= 0xdfff)
+      if (!(this.#first && point === 0xfeff)) text += valid ? String.fromCodePoint(point) : '\ufffd'
+      this.#first = false
+    }
+    this.#rest = all.subarray(whole)
+    if (options?.stream !== true && this.#rest.length > 0) text += '\ufffd'
+    return text
+  }
+}
+
+/** Cuts text into lines at CR, LF and CRLF only; the line ends are not part of the lines. */
+export class LineSplitter {
+  #rest = ''
+  #skipLineFeed = false
+
+  /** The lines that `text` completes. */
+  feed(text: string): string[] {
+    let input = text
+    if (this.#skipLineFeed && input !== '') {
+      if (input.startsWith('\n')) input = input.slice(1)
+      this.#skipLineFeed = false
+    }
+    if (input === '') return []
+    if (input.endsWith('\r')) this.#skipLineFeed = true
+    const lines = input.split(/\r\n?|\n/)
+    lines[0] = this.#rest + lines[0]!
+    this.#rest = lines.pop()!
+    return lines
+  }
+
+  /** The last line, when the text does not end with a line end. */
+  end(): string[] {
+    const last = this.#rest
+    this.#rest = ''
+    return last === '' ? [] : [last]
+  }
+}
+
+/** Cuts octets into chunks of one size; only the last may be shorter. */
+export class ByteChunker {
+  readonly #size: number
+  #held: Uint8Array[] = []
+  #heldLength = 0
+
+  constructor(size: number) {
+    if (!Number.isInteger(size) || size < 1) {
+      throw new RangeError(`chunkSize must be a whole number from 1, got ${size}`)
+    }
+    this.#size = size
+  }
+
+  /** The chunks that `bytes` completes. */
+  feed(bytes: Uint8Array): Uint8Array[] {
+    this.#held.push(bytes)
+    this.#heldLength += bytes.length
+    if (this.#heldLength < this.#size) return []
+    const all = this.#held.length === 1 ? bytes : Buffer.concat(this.#held)
+    const chunks: Uint8Array[] = []
+    let at = 0
+    for (; at + this.#size <= all.length; at += this.#size) chunks.push(all.subarray(at, at + this.#size))
+    const rest = all.subarray(at)
+    this.#held = rest.length > 0 ? [rest] : []
+    this.#heldLength = rest.length
+    return chunks
+  }
+
+  /** What is left, if anything. */
+  end(): Uint8Array[] {
+    const rest = this.#heldLength > 0 ? [Buffer.concat(this.#held)] : []
+    this.#held = []
+    this.#heldLength = 0
+    return rest
+  }
+}

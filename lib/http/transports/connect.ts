@@ -1,0 +1,179 @@
+import { connect as connectTcp, type Socket, type TcpNetConnectOpts } from 'node:net'
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { isIP } from 'node:net'
+import { MAX_TIMER_MS } from '../config.js'
+import { ConnectError, ConnectTimeoutError, RequestError } from '../errors.js'
+
+/** Where a connection goes, and how. */
+export interface DialOptions {
+  readonly host: string
+  readonly port: number
+  /** Path of a unix socket in place of host and port. */
+  readonly socketPath?: string | null
+  /** Address of this machine to connect from. */
+  readonly localAddress?: string | null
+  /** TLS on top, with these options; null for clear text. */
+  readonly tls: TlsOptions | null
+}
+
+/** What TLS is told. @internal */
+export interface TlsOptions extends ConnectionOptions {
+  readonly servername?: string
+}
+
+/** What is waited for, and for how long. */
+export interface Patience {
+  readonly timeoutMs: number | null
+  readonly signal: AbortSignal | null
+}
+
+/** The address as it is written in messages. */
+export function addressText(options: DialOptions): string {
+  if (typeof options.socketPath === 'string') return options.socketPath
+  const host = options.host.includes(':') ? `[${options.host}]` : options.host
+  return `${host}:${options.port}`
+}
+
+/**
+ * Runs the steps of opening a connection under one time limit and one signal. `track` names the
+ * socket to destroy when either ends the wait, and returns it.
+ *
+ * @throws {@link ConnectTimeoutError} when the limit passes first.
+ */
+export function withPatience<T>(
+  patience: Patience,
+  what: string,
+  steps: (track: <S extends Socket>(socket: S) => S) => Promise<T>,
+): Promise<T> {
+  const { timeoutMs, signal } = patience
+  return new Promise((resolve, reject) => {
+    const sockets = new Set<Socket>()
+    let over = false
+    const settle = (): boolean => {
+      if (over) return false
+      over = true
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+      return true
+    }
+    const giveUp = (reason: unknown): void => {
+      if (!settle()) return
+      for (const socket of sockets) socket.destroy()
+      reject(reason as Error)
+    }
+    const onAbort = (): void => giveUp(signal!.reason)
+    const timer =
+      timeoutMs === null
+        ? undefined
+        : setTimeout(() => {
+            giveUp(new ConnectTimeoutError(`no connection to ${what} within ${timeoutMs} ms`, timeoutMs))
+          }, Math.min(timeoutMs, MAX_TIMER_MS))
+    if (signal?.aborted === true) {
+      giveUp(signal.reason)
+      return
+    }
+    signal?.addEventListener('abort', onAbort, { once: true })
+    const track = <S extends Socket>(socket: S): S => {
+      sockets.add(socket)
+      if (over) socket.destroy()
+      return socket
+    }
+    steps(track).then(
+      (value) => void (settle() && resolve(value)),
+      (error: unknown) => giveUp(error),
+    )
+  })
+}
+
+/** Opens TCP (or a unix socket), and TLS on it when asked for. */
+export function dial(
+  options: DialOptions,
+  patience: Patience,
+): Promise<Socket | TLSSocket> {
+  return withPatience(patience, addressText(options), async (track) => {
+    const tcp = await openTcp(options, patience.timeoutMs, track)
+    return options.tls === null ? tcp : openTls(tcp, options.tls, addressText(options), track)
+  })
+}
+
+/** A TCP connection or a unix socket. @throws {@link ConnectError} */
+export function openTcp(
+  options: DialOptions,
+  timeoutMs: number | null,
+  track: <S extends Socket>(socket: S) => S,
+): Promise<Socket> {
+  const socket =
+    typeof options.socketPath === 'string'
+      ? connectTcp({ path: options.socketPath })
+      : connectTcp(tcpOptions(options, timeoutMs))
+  track(socket)
+  return whenReady(socket, 'connect', addressText(options))
+}
+
+/** TLS on an open socket. @throws {@link ConnectError} */
+export function openTls(
+  socket: Socket,
+  tls: TlsOptions,
+  what: string,
+  track: <S extends Socket>(socket: S) => S,
+): Promise<TLSSocket> {
+  let secure: TLSSocket
+  try {
+    secure = connectTls({ ...tls, socket })
+  } catch (cause) {
+    socket.destroy()
+    return Promise.reject(connectError(what, cause))
+  }
+  return whenReady(track(secure), 'secureConnect', what)
+}
+
+function tcpOptions(options: DialOptions, timeoutMs: number | null): TcpNetConnectOpts {
+  const patience = timeoutMs ?? 10_000
+  return {
+    host: options.host,
+    port: options.port,
+    noDelay: true,
+    ...(typeof options.localAddress === 'string' ? { localAddress: options.localAddress } : {}),
+    // Node gives each address 250 ms only, too little for slow links.
+    ...(isIP(options.host) === 0
+      ? { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: attemptTimeout(patience) }
+      : {}),
+  }
+}
+
+function attemptTimeout(patience: number): number {
+  return Math.round(Math.max(250, Math.min(2_500, patience / 2)))
+}
+
+function whenReady<S extends Socket>(socket: S, event: string, what: string): Promise<S> {
+  return new Promise((resolve, reject) => {
+    const onReady = (): void => {
+      socket.removeListener('error', onError)
+      socket.removeListener('close', onClose)
+      // Whoever takes the socket listens for errors; until then one must not be lost.
+      socket.on('error', () => {})
+      resolve(socket)
+    }
+    const onError = (cause: Error): void => {
+      socket.removeListener(event, onReady)
+      socket.on('error', () => {})
+      socket.destroy()
+      reject(connectError(what, cause))
+    }
+    const onClose = (): void => onError(new Error('the peer closed the connection'))
+    socket.once(event, onReady)
+    socket.once('error', onError)
+    socket.once('close', onClose)
+  })
+}
+
+/** Names the failure; an AggregateError of several addresses has no message of its own. */
+export function connectError(what: string, cause: unknown): Error {
+  if (cause instanceof RequestError) return cause
+  const errors = cause instanceof AggregateError ? (cause.errors as Error[]) : [cause as Error]
+  const reasons = errors.map((error) => {
+    const { code } = error as NodeJS.ErrnoException
+    return code !== undefined && !error.message.includes(code) ? `${code}: ${error.message}` : error.message
+  })
+  return new ConnectError(`cannot connect to ${what}: ${[...new Set(reasons)].join('; ')}`, { cause })
+}

@@ -1,0 +1,108 @@
+import { StreamClosedError } from '../errors.js'
+import type { AsyncByteStream } from './base.js'
+
+/** What a body asks of the connection that feeds it. */
+export interface BodySource {
+  /** The consumer waits for octets: the read limit runs. */
+  waiting(): void
+  /** The consumer is behind: stop reading from the socket. */
+  pause(): void
+  /** There is room again. */
+  resume(): void
+  /** The consumer does not want the rest. */
+  abandon(): void
+}
+
+type Next = IteratorResult<Uint8Array, undefined>
+
+/** Octets held for a slow consumer before the socket is paused. */
+const HIGH_WATER = 256 * 1024
+
+/** The content of a response as it arrives, with back-pressure to the connection. */
+export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, undefined> {
+  readonly #source: BodySource
+  #queue: Uint8Array[] = []
+  #queued = 0
+  #paused = false
+  #state: 'open' | 'ended' | 'failed' | 'closed' = 'open'
+  #error: unknown
+  #waiter: { resolve: (next: Next) => void; reject: (error: unknown) => void } | null = null
+
+  constructor(source: BodySource) {
+    this.#source = source
+  }
+
+  /** Adds octets that arrived. */
+  push(chunk: Uint8Array): void {
+    if (this.#state !== 'open') return
+    const waiter = this.#waiter
+    if (waiter !== null) {
+      this.#waiter = null
+      waiter.resolve({ done: false, value: chunk })
+      return
+    }
+    this.#queue.push(chunk)
+    this.#queued += chunk.length
+    if (this.#queued >= HIGH_WATER && !this.#paused) {
+      this.#paused = true
+      this.#source.pause()
+    }
+  }
+
+  /** The content is complete. */
+  end(): void {
+    if (this.#state !== 'open') return
+    this.#state = 'ended'
+    this.#waiter?.resolve({ done: true, value: undefined })
+    this.#waiter = null
+  }
+
+  /** The content cannot be completed; what arrived before is still delivered. */
+  fail(error: unknown): void {
+    if (this.#state !== 'open') return
+    this.#state = 'failed'
+    this.#error = error
+    this.#waiter?.reject(error)
+    this.#waiter = null
+  }
+
+  next(): Promise<Next> {
+    const chunk = this.#queue.shift()
+    if (chunk !== undefined) {
+      this.#queued -= chunk.length
+      if (this.#paused && this.#queued < HIGH_WATER / 2) {
+        this.#paused = false
+        this.#source.resume()
+      }
+      return Promise.resolve({ done: false, value: chunk })
+    }
+    if (this.#state === 'open') {
+      return new Promise((resolve, reject) => {
+        this.#waiter = { resolve, reject }
+        this.#source.waiting()
+      })
+    }
+    if (this.#state === 'failed') return Promise.reject(this.#error)
+    return Promise.resolve({ done: true, value: undefined })
+  }
+
+  async return(): Promise<Next> {
+    this.close()
+    return { done: true, value: undefined }
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  /** Gives the rest up. Someone waiting in `next()` is told so. */
+  close(): void {
+    const wasOpen = this.#state === 'open'
+    this.#state = 'closed'
+    this.#queue = []
+    this.#queued = 0
+    this.#waiter?.reject(new StreamClosedError('the response was closed while it was being read'))
+    this.#waiter = null
+    if (wasOpen) this.#source.abandon()
+  }
+}

@@ -1,0 +1,50 @@
+import { MAX_TIMER_MS } from '../config.js'
+
+/**
+ * One phase's time limit, started and stopped many times over the life of a connection. Stopping
+ * only marks it; the timer itself is reused, which is far cheaper than a new one for each wait.
+ */
+export class PhaseTimer {
+  readonly #fire: (ms: number) => void
+  #timer: NodeJS.Timeout | null = null
+  #ms = 0
+  #running = false
+
+  constructor(fire: (ms: number) => void) {
+    this.#fire = fire
+  }
+
+  /** Starts anew; `null` means no limit. */
+  start(ms: number | null): void {
+    if (ms === null) {
+      this.#running = false
+      return
+    }
+    this.#running = true
+    if (this.#timer !== null && this.#ms === ms) {
+      this.#timer.refresh()
+      return
+    }
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#ms = ms
+    this.#timer = setTimeout(() => this.#expired(), Math.min(ms, MAX_TIMER_MS)).unref()
+  }
+
+  /** The wait is over. */
+  stop(): void {
+    this.#running = false
+  }
+
+  /** Frees the timer. */
+  clear(): void {
+    this.#running = false
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+  }
+
+  #expired(): void {
+    if (!this.#running) return
+    this.#running = false
+    this.#fire(this.#ms)
+  }
+}

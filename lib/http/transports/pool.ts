@@ -1,0 +1,301 @@
+import type { Limits } from '../config.js'
+import { MAX_TIMER_MS } from '../config.js'
+import { CloseError, PoolTimeoutError } from '../errors.js'
+
+/** What the pool has to know of a connection. */
+export interface PooledConnection {
+  /** Whether it can take one more exchange now. */
+  readonly usable: boolean
+  /** `performance.now()` when it last became idle. */
+  readonly idleSince: number
+  /** The server's own idle limit in ms, when it told one. */
+  readonly keepAliveHint: number | null
+  /** Ends what is going on with `error`, and closes. */
+  destroy(error?: unknown): void
+}
+
+/** What is waited for, and for how long. */
+export interface PoolPatience {
+  readonly timeoutMs: number | null
+  readonly signal: AbortSignal | null
+}
+
+interface Waiter {
+  readonly key: string
+  readonly take: (connection: PooledConnection | null) => void
+}
+
+interface Bucket {
+  /** Idle ones, the most recently used last. */
+  readonly idle: PooledConnection[]
+  /** Connections that take several exchanges at a time (HTTP/2), idle or not. */
+  readonly shared: PooledConnection[]
+  /** Open and opening ones. */
+  open: number
+}
+
+/** Taken off the server's idle limit, so that we retire a connection before it does. */
+const HINT_MARGIN_MS = 1_000
+
+/**
+ * Connections by key (origin and proxy), under {@link Limits}.
+ *
+ * 1. `open` counts connections and permits to open one; it never passes a limit.
+ * 2. Waiters are served first in, first out; one that only its own origin's limit holds up does not
+ *    hold up the others.
+ * 3. A waiter for another origin may close an idle connection to get its slot.
+ */
+export class ConnectionPool {
+  readonly #limits: Limits
+  readonly #buckets = new Map<string, Bucket>()
+  readonly #owners = new Map<PooledConnection, string>()
+  readonly #waiters = new Set<Waiter>()
+  #open = 0
+  #idle = 0
+  #sweeper: NodeJS.Timeout | null = null
+  #closed = false
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+  }
+
+  /** Connections that are open or opening, for tests and diagnostics. */
+  get size(): number {
+    return this.#open
+  }
+
+  /** Callers that wait for a connection. */
+  get waiting(): number {
+    return this.#waiters.size
+  }
+
+  /** Idle connections. */
+  get idle(): number {
+    return this.#idle
+  }
+
+  /**
+   * A connection for `key`, or null with the permit (and duty) to open one: call `add` with it, or
+   * `forfeit` when that fails.
+   */
+  acquire(
+    key: string,
+    patience: PoolPatience,
+  ): PooledConnection | null | Promise<PooledConnection | null> {
+    if (this.#closed) throw closedError()
+    if (this.#waiters.size === 0 || !this.#mustQueue(key)) {
+      const ready = this.#takeReady(key)
+      if (ready !== null) return ready
+      if (this.#reserve(key)) return null
+    }
+    return this.#wait(key, patience)
+  }
+
+  /** Registers the connection for which a permit was given. It counts as in use. */
+  add(key: string, connection: PooledConnection, shared = false): void {
+    if (this.#closed) {
+      this.forfeit(key)
+      connection.destroy(closedError())
+      return
+    }
+    this.#owners.set(connection, key)
+    if (shared) {
+      this.#bucket(key).shared.push(connection)
+      this.#serve()
+    }
+  }
+
+  /** Gives a permit back. */
+  forfeit(key: string): void {
+    this.#release(key)
+    this.#serve()
+  }
+
+  /** The connection can take an exchange again. */
+  release(connection: PooledConnection, shared = false): void {
+    const key = this.#owners.get(connection)
+    if (key === undefined) return
+    if (shared) {
+      this.#serve()
+      return
+    }
+    if (this.#closed || this.#limits.maxKeepaliveConnections === 0) {
+      connection.destroy()
+      return
+    }
+    this.#bucket(key).idle.push(connection)
+    this.#idle++
+    this.#serve()
+    const most = this.#limits.maxKeepaliveConnections
+    if (most !== null && this.#idle > most) this.#evictOldest()
+    this.#armSweeper()
+  }
+
+  /** The connection is gone. */
+  remove(connection: PooledConnection): void {
+    const key = this.#owners.get(connection)
+    if (key === undefined) return
+    this.#owners.delete(connection)
+    const bucket = this.#bucket(key)
+    if (takeFrom(bucket.idle, connection)) this.#idle--
+    takeFrom(bucket.shared, connection)
+    this.#release(key)
+    this.#serve()
+  }
+
+  /** Closes every connection; exchanges in flight end with {@link CloseError}. */
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    if (this.#sweeper !== null) clearTimeout(this.#sweeper)
+    for (const connection of [...this.#owners.keys()]) connection.destroy(closedError())
+    for (const waiter of [...this.#waiters]) waiter.take(null)
+  }
+
+  #bucket(key: string): Bucket {
+    let bucket = this.#buckets.get(key)
+    if (bucket === undefined) this.#buckets.set(key, (bucket = { idle: [], shared: [], open: 0 }))
+    return bucket
+  }
+
+  /** Someone before us waits for something that we would take away. */
+  #mustQueue(key: string): boolean {
+    for (const waiter of this.#waiters) {
+      if (waiter.key === key || !this.#heldByOrigin(waiter.key)) return true
+    }
+    return false
+  }
+
+  #heldByOrigin(key: string): boolean {
+    const most = this.#limits.maxConnectionsPerOrigin
+    return most !== null && this.#bucket(key).open >= most
+  }
+
+  #takeReady(key: string): PooledConnection | null {
+    const bucket = this.#buckets.get(key)
+    if (bucket === undefined) return null
+    for (const connection of bucket.shared) if (connection.usable) return connection
+    for (;;) {
+      const connection = bucket.idle.pop()
+      if (connection === undefined) return null
+      this.#idle--
+      if (connection.usable && performance.now() < this.#expiresAt(connection)) return connection
+      connection.destroy()
+    }
+  }
+
+  #reserve(key: string): boolean {
+    if (this.#heldByOrigin(key)) return false
+    const most = this.#limits.maxConnections
+    while (most !== null && this.#open >= most) if (!this.#evictOldest()) return false
+    this.#open++
+    this.#bucket(key).open++
+    return true
+  }
+
+  #release(key: string): void {
+    this.#open--
+    const bucket = this.#bucket(key)
+    bucket.open--
+    if (bucket.open === 0 && bucket.idle.length === 0) this.#buckets.delete(key)
+  }
+
+  #evictOldest(): boolean {
+    let oldest: PooledConnection | undefined
+    for (const { idle } of this.#buckets.values()) {
+      const first = idle[0]
+      if (first !== undefined && (oldest === undefined || first.idleSince < oldest.idleSince)) {
+        oldest = first
+      }
+    }
+    oldest?.destroy()
+    return oldest !== undefined
+  }
+
+  #wait(key: string, patience: PoolPatience): Promise<PooledConnection | null> {
+    const { timeoutMs, signal } = patience
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#waiters.delete(waiter)
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
+      }
+      const waiter: Waiter = {
+        key,
+        take: (connection) => {
+          leave()
+          if (this.#closed) reject(closedError())
+          else resolve(connection)
+        },
+      }
+      const onAbort = (): void => {
+        leave()
+        reject(signal!.reason as Error)
+      }
+      const onTimeout = (): void => {
+        leave()
+        reject(
+          new PoolTimeoutError(
+            `no connection came free within ${timeoutMs} ms; ${this.#open} are in use: read or close ` +
+              'responses, or raise limits.maxConnections',
+            timeoutMs!,
+          ),
+        )
+      }
+      const timer =
+        timeoutMs === null ? undefined : setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS))
+      signal?.addEventListener('abort', onAbort, { once: true })
+      this.#waiters.add(waiter)
+    })
+  }
+
+  /** Hands what is free to whoever waits longest. */
+  #serve(): void {
+    for (const waiter of this.#waiters) {
+      const ready = this.#takeReady(waiter.key)
+      if (ready !== null) waiter.take(ready)
+      else if (this.#heldByOrigin(waiter.key)) continue
+      else if (this.#reserve(waiter.key)) waiter.take(null)
+      else return
+    }
+  }
+
+  #expiresAt(connection: PooledConnection): number {
+    const { keepaliveExpiry } = this.#limits
+    const hint = connection.keepAliveHint
+    const own = keepaliveExpiry ?? Infinity
+    const theirs = hint === null ? Infinity : Math.max(hint - HINT_MARGIN_MS, hint / 2)
+    return connection.idleSince + Math.min(own, theirs)
+  }
+
+  #armSweeper(): void {
+    if (this.#sweeper !== null || this.#idle === 0) return
+    let next = Infinity
+    for (const { idle } of this.#buckets.values()) {
+      for (const connection of idle) next = Math.min(next, this.#expiresAt(connection))
+    }
+    if (next === Infinity) return
+    const delay = Math.min(Math.max(next - performance.now(), 10), MAX_TIMER_MS)
+    this.#sweeper = setTimeout(() => this.#sweep(), delay).unref()
+  }
+
+  #sweep(): void {
+    this.#sweeper = null
+    const now = performance.now()
+    for (const { idle } of [...this.#buckets.values()]) {
+      for (const connection of [...idle]) if (now >= this.#expiresAt(connection)) connection.destroy()
+    }
+    this.#armSweeper()
+  }
+}
+
+function takeFrom(list: PooledConnection[], connection: PooledConnection): boolean {
+  const at = list.indexOf(connection)
+  if (at === -1) return false
+  list.splice(at, 1)
+  return true
+}
+
+function closedError(): CloseError {
+  return new CloseError('the transport was closed')
+}
