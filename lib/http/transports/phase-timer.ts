@@ -10,8 +10,12 @@ export class PhaseTimer {
   #ms = 0
   #running = false
 
-  constructor(fire: (ms: number) => void) {
+  readonly #keepsAlive: boolean
+
+  /** @param keepsAlive - Whether the process must live for it, where no socket sees to that. */
+  constructor(fire: (ms: number) => void, keepsAlive = false) {
     this.#fire = fire
+    this.#keepsAlive = keepsAlive
   }
 
   /** Starts anew; `null` means no limit. */
@@ -27,7 +31,8 @@ export class PhaseTimer {
     }
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#ms = ms
-    this.#timer = setTimeout(() => this.#expired(), Math.min(ms, MAX_TIMER_MS)).unref()
+    this.#timer = setTimeout(() => this.#expired(), Math.min(ms, MAX_TIMER_MS))
+    if (!this.#keepsAlive) this.#timer.unref()
   }
 
   /** The wait is over. */

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { test } from 'node:test'
+import { AsyncClient, HandlerTransport, ReadTimeoutError, RemoteProtocolError } from 'runwright/http'
+
+const clientFor = (
+  handler: (request: IncomingMessage, response: ServerResponse) => unknown,
+  options = {},
+): AsyncClient =>
+  new AsyncClient({ transport: new HandlerTransport(handler, options), baseUrl: 'http://app.test' })
+
+test('a handler sees method, target, headers and body, and its answer is read', async () => {
+  await using client = clientFor(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    response.setHeader('x-host', request.headers.host ?? '')
+    response.end(`${request.method} ${request.url} ${body} ${request.socket.remoteAddress}`)
+  })
+  const response = await client.post('/a?b=1', { content: (function* () { yield 'x'; yield 'y' })() })
+  assert.equal(response.text, 'POST /a?b=1 xy 127.0.0.1')
+  assert.equal(response.headers.get('x-host'), 'app.test')
+})
+
+test('what a handler writes is read before it ends, and closing tells the handler', async () => {
+  let closed: () => void
+  const wasClosed = new Promise<void>((resolve) => (closed = resolve))
+  await using client = clientFor((_request, response) => {
+    response.on('close', () => closed())
+    response.write('first')
+  })
+  const response = await client.stream('GET', '/')
+  for await (const chunk of response.iterText()) {
+    assert.equal(chunk, 'first')
+    break
+  }
+  await wasClosed
+  assert.equal(response.isClosed, true)
+})
+
+test('HEAD has no content, trailers are kept apart', async () => {
+  await using client = clientFor((request, response) => {
+    if (request.method === 'HEAD') response.setHeader('content-length', '5')
+    else response.setHeader('trailer', 'x-sum')
+    response.write('hello')
+    if (request.method !== 'HEAD') response.addTrailers({ 'x-sum': '1' })
+    response.end()
+  })
+  assert.equal((await client.head('/')).text, '')
+  const response = await client.get('/')
+  assert.equal(response.text, 'hello')
+  assert.equal(response.trailers.get('x-sum'), '1')
+})
+
+test("a handler's error ends the call, or becomes a 500 where that is wanted", async () => {
+  const failure = new Error('broken')
+  const handler = async (): Promise<never> => {
+    throw failure
+  }
+  await using raising = clientFor(handler)
+  await assert.rejects(raising.get('/'), (error) => error === failure)
+  await using answering = clientFor(handler, { raiseHandlerErrors: false })
+  assert.equal((await answering.get('/')).statusCode, 500)
+})
+
+test('a handler that destroys its response, or never answers, is an error', async () => {
+  await using client = clientFor((request, response) => {
+    if (request.url === '/destroy') response.destroy()
+  })
+  await assert.rejects(client.get('/destroy'), RemoteProtocolError)
+  await assert.rejects(client.get('/never', { timeout: 20 }), ReadTimeoutError)
+})
