@@ -1,8 +1,17 @@
-import type { GoalDefinition } from './goal.js'
+/**
+ * What a host gives to the engine, every default, and how both are merged and checked.
+ *
+ * @module
+ */
+import { realpathSync } from 'node:fs'
+import { systemClock, type Clock } from '../internal/clock.js'
 import type { Executor } from './executor.js'
+import { processExecutor } from './executors/process.js'
+import type { GoalDefinition } from './goal.js'
 import type { Model } from './model.js'
 import type { RunStore } from './store.js'
 import type { Tool } from './tool.js'
+import { builtinTools } from './tools/index.js'
 
 /** A family of models that the engine resolves names with: `provider:model`. */
 export interface ModelProvider {
@@ -23,7 +32,7 @@ export interface ModelProvider {
 /** What a host gives to the engine. */
 export interface EngineOptions {
   readonly store: RunStore
-  /** Folders under whose real paths runs may work; at least one. */
+  /** Folders under whose real paths runs may work; at least one, the first is the default `cwd`. */
   readonly roots: readonly string[]
   /** Model of requests that name none. @defaultValue `builtin:repair` */
   readonly defaultModel?: string | undefined
@@ -31,7 +40,7 @@ export interface EngineOptions {
   readonly providers?: readonly ModelProvider[] | undefined
   /** Goals besides the shipped ones. */
   readonly goals?: readonly GoalDefinition[] | undefined
-  /** Tools besides the shipped ones. */
+  /** Tools besides the shipped ones; one of the same name replaces it. */
   readonly tools?: readonly Tool[] | undefined
   /** How commands run. @defaultValue process groups */
   readonly executor?: Executor | undefined
@@ -45,6 +54,105 @@ export interface EngineOptions {
   readonly maxTurnsPerIteration?: number | undefined
   /** Milliseconds until an unanswered gate aborts its run; null waits for ever. @defaultValue null */
   readonly gateTimeoutMs?: number | null | undefined
+  /** Milliseconds after which any tool call is stopped. @defaultValue 660 000 */
+  readonly toolTimeoutMs?: number | undefined
   /** Let goals be met although tests were changed. @defaultValue false */
   readonly allowTestChanges?: boolean | undefined
+  /** Folder whose files `scripted:<file>` may name; without it there are no scripted models. */
+  readonly scripts?: string | undefined
+  /** Time, for tests. @defaultValue the system's clock */
+  readonly clock?: Clock | undefined
+  /** Numbers from 0 to 1 for the jitter of retries, for tests. @defaultValue Math.random */
+  readonly random?: (() => number) | undefined
+}
+
+/** Options with every default filled in. */
+export interface EngineConfig {
+  readonly store: RunStore
+  readonly roots: readonly string[]
+  readonly defaultModel: string
+  readonly providers: readonly ModelProvider[]
+  readonly goals: readonly GoalDefinition[]
+  readonly tools: ReadonlyMap<string, Tool>
+  readonly executor: Executor
+  readonly maxConcurrentRuns: number
+  readonly maxQueuedRuns: number
+  readonly cwdPolicy: 'queue' | 'reject' | 'allow'
+  readonly maxTurnsPerIteration: number
+  readonly gateTimeoutMs: number | null
+  readonly toolTimeoutMs: number
+  readonly allowTestChanges: boolean
+  readonly scripts: string | undefined
+  readonly clock: Clock
+  readonly random: () => number
+}
+
+/** Every default of the engine. */
+export const ENGINE_DEFAULTS = {
+  defaultModel: 'builtin:repair',
+  maxConcurrentRuns: 4,
+  maxQueuedRuns: 256,
+  cwdPolicy: 'queue',
+  maxTurnsPerIteration: 8,
+  toolTimeoutMs: 660_000,
+} as const
+
+/**
+ * Merges options with the defaults.
+ *
+ * @throws TypeError naming the option that is wrong.
+ */
+export function resolveEngineConfig(options: EngineOptions): EngineConfig {
+  const cwdPolicy = options.cwdPolicy ?? ENGINE_DEFAULTS.cwdPolicy
+  if (!['queue', 'reject', 'allow'].includes(cwdPolicy)) {
+    throw new TypeError(`cwdPolicy must be 'queue', 'reject' or 'allow', got ${String(cwdPolicy)}`)
+  }
+  const gateTimeoutMs = options.gateTimeoutMs ?? null
+  return {
+    store: options.store,
+    roots: realRoots(options.roots),
+    defaultModel: options.defaultModel ?? ENGINE_DEFAULTS.defaultModel,
+    providers: [...(options.providers ?? [])],
+    goals: [...(options.goals ?? [])],
+    tools: toolsByName([...builtinTools(), ...(options.tools ?? [])]),
+    executor: options.executor ?? processExecutor(),
+    maxConcurrentRuns: count('maxConcurrentRuns', options.maxConcurrentRuns),
+    maxQueuedRuns: count('maxQueuedRuns', options.maxQueuedRuns),
+    cwdPolicy,
+    maxTurnsPerIteration: count('maxTurnsPerIteration', options.maxTurnsPerIteration),
+    gateTimeoutMs: gateTimeoutMs === null ? null : positive('gateTimeoutMs', gateTimeoutMs),
+    toolTimeoutMs: count('toolTimeoutMs', options.toolTimeoutMs),
+    allowTestChanges: options.allowTestChanges ?? false,
+    scripts: options.scripts,
+    clock: options.clock ?? systemClock,
+    random: options.random ?? Math.random,
+  }
+}
+
+function realRoots(roots: readonly string[]): string[] {
+  if (roots.length === 0) throw new TypeError('roots must name at least one folder, got none')
+  return roots.map((root) => {
+    try {
+      return realpathSync(root)
+    } catch (cause) {
+      throw new TypeError(`roots: there is no folder ${root}`, { cause })
+    }
+  })
+}
+
+function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
+  return new Map(tools.map((tool) => [tool.name, tool]))
+}
+
+type CountOption = {
+  [K in keyof typeof ENGINE_DEFAULTS]: (typeof ENGINE_DEFAULTS)[K] extends number ? K : never
+}[keyof typeof ENGINE_DEFAULTS]
+
+function count(name: CountOption, value: number | undefined): number {
+  return value === undefined ? ENGINE_DEFAULTS[name] : positive(name, value)
+}
+
+function positive(name: string, value: number): number {
+  if (Number.isInteger(value) && value > 0) return value
+  throw new TypeError(`${name} must be a whole number from 1 up, got ${value}`)
 }

@@ -1,25 +1,38 @@
+import { hash } from 'node:crypto'
 import type { JsonObject } from '../internal/json.js'
-import type { EngineOptions } from './config.js'
-import type { AgentEvent, CallEdit, Decision, RunOwner, RunStatus } from './events.js'
-import type { RunDetails, RunSummary } from './run-details.js'
+import { uuidV7 } from '../internal/uuid.js'
+import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
+import {
+  CursorError,
+  CwdBusyError,
+  EngineClosedError,
+  IdempotencyError,
+  InvalidRequestError,
+  QueueFullError,
+  RunStateError,
+  UnknownRunError,
+  WorkspaceError,
+} from './errors.js'
+import type { AgentEvent, Decision, PrivatePayloads, RunOwner, RunStatus } from './events.js'
+import { ABORTED_BY_HUMAN, gateFor, responseRecord, type ResumeAnswer } from './gate-answer.js'
+import { goalRegistry, type GoalRegistry } from './goals/index.js'
+import { LiveRun, loadState } from './live-run.js'
+import type { Model } from './model.js'
+import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
+import { isTerminal, summarize, type RunDetails, type RunHead, type RunSummary } from './run-details.js'
+import { publicEvent, RunFeed } from './run-feed.js'
+import { RunLog, stamp } from './run-log.js'
+import { completeRequest, parseStartRequest, requestAgain, type StartRequest } from './run-request.js'
+import { Scheduler } from './scheduler.js'
+import { foldState, type RunState } from './state.js'
+import { endingRecords } from './steps/finish.js'
 import type { RunQuery } from './store.js'
 import type { RunSubscription } from './subscription.js'
+import { openWorkspace, resolveUnderRoots } from './workspace.js'
 
 /** On whose behalf the engine is called. Omitted: by the host itself, which may see every run. */
 export interface Caller {
   readonly owner: RunOwner
-}
-
-/** An answer to an open gate. */
-export interface ResumeAnswer {
-  /** Required: a missing field must never approve. */
-  readonly decision: Decision
-  /** Which gate is meant; without it the one that is open. */
-  readonly gate_id?: string | undefined
-  /** Told to the model as a user message, at most 16 KiB. */
-  readonly feedback?: string | undefined
-  /** For tool gates: changes by call id. */
-  readonly edits?: { readonly [callId: string]: CallEdit } | undefined
 }
 
 /** What {@link RunEngine.resume} tells. */
@@ -30,16 +43,6 @@ export interface ResumeResult {
   readonly gate_id: string
 }
 
-/** A model as it is offered to people. */
-export interface ModelInfo {
-  readonly name: string
-  readonly provider: string
-  /** False for `builtin:` programs, which are no language models. */
-  readonly is_language_model: boolean
-  readonly default: boolean
-  readonly description: string
-}
-
 /** A goal as it is offered to people. */
 export interface GoalInfo {
   readonly name: string
@@ -47,59 +50,457 @@ export interface GoalInfo {
   readonly usage: string
 }
 
-/** Runs agents: creates, drives, stores, recovers and reports runs. */
+/** Who starts a run, and how a repeated request is recognised. */
+export interface CreateOptions {
+  readonly caller?: Caller | undefined
+  /** The same key and request within 24 hours give the first run again. */
+  readonly idempotencyKey?: string | undefined
+  readonly parentRunId?: string | undefined
+}
+
+/** Seconds for which an idempotency key is remembered. */
+const KEY_SECONDS = 24 * 3600
+/** Runs of one list without a limit of its own. */
+const LIST_LIMIT = 10_000
+const NOBODY: RunOwner = { id: null, tenant: null }
+
+/**
+ * Runs agents: creates, drives, stores, recovers and reports runs. What it tells is durable.
+ *
+ * @example
+ * ```ts
+ * const engine = await RunEngine.open({ store: new MemoryStore(), roots: [process.cwd()] })
+ * const { details } = await engine.create({ goal: 'node-test' })
+ * for await (const events of await engine.subscribe(details.run_id)) {
+ *   for (const { json } of events) console.log(json)
+ * }
+ * await engine.close()
+ * ```
+ */
 export class RunEngine {
-  /** Opens the store, takes up the runs that were live when it was last closed, and starts. */
-  static async open(options: EngineOptions): Promise<RunEngine> {
-    throw new Error(String(options))
+  readonly #config: EngineConfig
+  readonly #models: ModelRegistry
+  readonly #goals: GoalRegistry
+  readonly #scheduler: Scheduler
+  readonly #live = new Map<string, LiveRun>()
+  readonly #drives = new Set<Promise<void>>()
+  /** Creations in progress by owner and key: a second one with the same key waits for the first. */
+  readonly #creating = new Map<string, Promise<unknown>>()
+  #closing: Promise<void> | undefined
+
+  private constructor(config: EngineConfig) {
+    this.#config = config
+    this.#models = createModelRegistry({
+      providers: config.providers,
+      defaultModel: config.defaultModel,
+      scripts: config.scripts,
+    })
+    this.#goals = goalRegistry(config.goals)
+    this.#scheduler = new Scheduler(config.maxConcurrentRuns, config.cwdPolicy !== 'allow')
   }
+
+  /**
+   * Opens the store, takes up the runs that had not ended when it was last closed, and starts.
+   *
+   * @throws TypeError for a bad option; {@link StoreError} when the store cannot be opened.
+   */
+  static async open(options: EngineOptions): Promise<RunEngine> {
+    const engine = new RunEngine(resolveEngineConfig(options))
+    engine.#models.resolve(undefined) // a wrong default is told now, not to the first client
+    await engine.#config.store.open()
+    await engine.#takeUp()
+    return engine
+  }
+
   /**
    * Creates a run and resolves once it is durable; it starts as soon as a slot and its folder are
-   * free. `request` is checked here (it may be anything): see `RunRequest`.
+   * free. `request` may be anything: it is checked here (see `START_REQUEST_SCHEMA`).
    *
+   * @returns the run, and whether it was made by this call or by an earlier one with the same key.
    * @throws {@link InvalidRequestError}, {@link GoalError}, {@link QueueFullError},
-   * {@link CwdBusyError}, {@link IdempotencyError}, {@link EngineClosedError}
+   * {@link CwdBusyError}, {@link IdempotencyError}, {@link EngineClosedError}, {@link StoreError}
    */
-  declare create: (
+  async create(
     request: JsonObject,
-    options?: { readonly caller?: Caller | undefined; readonly idempotencyKey?: string | undefined },
-  ) => Promise<{ readonly details: RunDetails; readonly created: boolean }>
-  declare list: (
-    query: Partial<RunQuery>,
-  ) => Promise<{ readonly runs: readonly RunSummary[]; readonly next: string | null }>
-  /** @throws {@link UnknownRunError} */
-  declare get: (runId: string, caller?: Caller) => Promise<RunDetails>
-  /** Resolves once the answer is durable; never waits for the run. @throws {@link RunStateError} */
-  declare resume: (runId: string, answer: ResumeAnswer, caller?: Caller) => Promise<ResumeResult>
-  /** `already` when the run was aborted before. @throws {@link RunStateError} when otherwise ended. */
-  declare abort: (
+    options: CreateOptions = {},
+  ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
+    this.#assertOpen()
+    const parsed = parseStartRequest(request)
+    const { idempotencyKey } = options
+    const owner = options.caller?.owner ?? NOBODY
+    if (idempotencyKey === undefined) return await this.#create(parsed, owner, null, options)
+    const lock = JSON.stringify([owner.id, idempotencyKey])
+    const before = this.#creating.get(lock) ?? Promise.resolve()
+    const creation = before.then(() => this.#createOnce(parsed, owner, idempotencyKey, options))
+    const settled = creation.catch(() => undefined).finally(() => {
+      if (this.#creating.get(lock) === settled) this.#creating.delete(lock)
+    })
+    this.#creating.set(lock, settled)
+    return await creation
+  }
+
+  /** Runs by condition, newest first; without a limit up to 10 000. */
+  async list(
+    query: Partial<RunQuery> = {},
+  ): Promise<{ readonly runs: readonly RunSummary[]; readonly next: string | null }> {
+    const { heads, next } = await this.#config.store.list({ limit: LIST_LIMIT, ...query })
+    return { runs: heads.map(({ details }) => summarize(details)), next }
+  }
+
+  /** @throws {@link UnknownRunError} when there is no such run that the caller may see. */
+  async get(runId: string, caller?: Caller): Promise<RunDetails> {
+    return copyOf((await this.#head(runId, caller)).details)
+  }
+
+  /**
+   * Answers the open gate; resolves once the answer is durable, and never waits for the run.
+   *
+   * @throws {@link UnknownRunError}, {@link InvalidRequestError}, {@link RunStateError}
+   */
+  async resume(runId: string, answer: ResumeAnswer, caller?: Caller): Promise<ResumeResult> {
+    const stored = await this.#head(runId, caller)
+    const live = this.#live.get(runId)
+    const head = live?.state.head ?? stored
+    const gate = gateFor(head, answer, this.#config.tools)
+    if (gate !== null) {
+      // A run that this engine does not drive cannot hear the answer.
+      if (live === undefined) throw new EngineClosedError()
+      const response = responseRecord(gate, answer, caller?.owner.id ?? null)
+      await live.answer([response], (state) =>
+        answer.decision === 'abort' ? endingRecords(state, ABORTED_BY_HUMAN) : [],
+      )
+    } else {
+      await live?.log.flush()
+    }
+    const { status } = (live?.state.head ?? stored).details
+    const gateId = gate?.gate_id ?? answer.gate_id ?? head.lastDecision?.gate_id ?? ''
+    return { run_id: runId, status, decision: answer.decision, gate_id: gateId }
+  }
+
+  /**
+   * Stops a run; resolves once the wish is durable. `already` when it was aborted before.
+   *
+   * @throws {@link UnknownRunError}; {@link RunStateError} when the run has ended otherwise.
+   */
+  async abort(
     runId: string,
     caller?: Caller,
-  ) => Promise<{ readonly details: RunDetails; readonly already: boolean }>
-  /** The same request as a new run with `parent_run_id`. */
-  declare retry: (runId: string, caller?: Caller) => Promise<RunDetails>
-  /** @throws {@link RunStateError} while the run lives. */
-  declare delete: (runId: string, caller?: Caller) => Promise<void>
-  /** A page of the event log: events with `seq` > `after`. */
-  declare events: (
+  ): Promise<{ readonly details: RunDetails; readonly already: boolean }> {
+    const stored = await this.#head(runId, caller)
+    const live = this.#live.get(runId)
+    const { status } = (live?.state.head ?? stored).details
+    if (status === 'aborted') {
+      await live?.log.flush()
+      return { details: await this.get(runId, caller), already: true }
+    }
+    if (isTerminal(status)) {
+      throw new RunStateError('ended', `run ${runId} has ended before: it is ${status}`)
+    }
+    if (live === undefined) throw new EngineClosedError()
+    await live.abort(caller?.owner.id ?? null)
+    return { details: await this.get(runId, caller), already: false }
+  }
+
+  /**
+   * Starts the same request as a new run, with `parent_run_id` set.
+   *
+   * @throws as {@link RunEngine.get} and {@link RunEngine.create} do.
+   */
+  async retry(runId: string, caller?: Caller): Promise<RunDetails> {
+    await this.#head(runId, caller)
+    const [first] = await this.#config.store.read(runId, 0, 1)
+    if (first?.kind !== 'run_created' || first.private === undefined) throw new UnknownRunError(runId)
+    const request = requestAgain(first.private.request)
+    const { details } = await this.create(request, { caller, parentRunId: runId })
+    return details
+  }
+
+  /**
+   * Removes an ended run and its log.
+   *
+   * @throws {@link UnknownRunError}; {@link RunStateError} while the run lives.
+   */
+  async delete(runId: string, caller?: Caller): Promise<void> {
+    const { details } = await this.#head(runId, caller)
+    if (!isTerminal(details.status) || this.#live.has(runId)) {
+      throw new RunStateError('live', `run ${runId} is ${details.status}; abort it first`)
+    }
+    await this.#config.store.delete(runId)
+  }
+
+  /**
+   * A page of the event log: events with `seq` greater than `after`, in order.
+   *
+   * @throws {@link UnknownRunError}
+   */
+  async events(
     runId: string,
     page: { readonly after: number; readonly limit: number },
     caller?: Caller,
-  ) => Promise<readonly AgentEvent[]>
+  ): Promise<readonly AgentEvent[]> {
+    await this.#head(runId, caller)
+    return (await this.#config.store.read(runId, page.after, page.limit)).map(publicEvent)
+  }
+
   /**
-   * Follows a run: everything after `after` (0 = from the start, -1 = only what is to come), then
-   * live, gap-free and in order, ending after `run_end`.
+   * Follows a run: everything after `after` (0 from the start, -1 only what is to come), then live,
+   * gap-free and in order, ending after `run_end`.
    *
-   * @throws {@link UnknownRunError}, {@link CursorError} when `after` is beyond the log.
+   * @throws {@link UnknownRunError}; {@link CursorError} when `after` is beyond the log.
    */
-  declare subscribe: (
+  async subscribe(
     runId: string,
-    options?: { readonly after?: number | undefined },
+    options: { readonly after?: number | undefined } = {},
     caller?: Caller,
-  ) => Promise<RunSubscription>
-  declare models: () => readonly ModelInfo[]
-  declare goals: () => readonly GoalInfo[]
-  declare counts: () => Promise<Readonly<Record<RunStatus, number>>>
-  /** Takes no more runs, waits up to `graceMs` for live ones, leaves the rest resumable. */
-  declare close: (options?: { readonly graceMs?: number }) => Promise<void>
+  ): Promise<RunSubscription> {
+    await this.#head(runId, caller)
+    const feed = this.#live.get(runId)?.log.feed ?? (await this.#endedFeed(runId, caller))
+    const after = options.after ?? 0
+    if (after > feed.lastSeq) throw new CursorError(after, feed.lastSeq)
+    return feed.subscribe(after < 0 ? feed.lastSeq : after)
+  }
+
+  /** The models that this host offers. */
+  models(): readonly ModelInfo[] {
+    return this.#models.list()
+  }
+
+  /** The goals that this host offers. */
+  goals(): readonly GoalInfo[] {
+    return this.#goals.list()
+  }
+
+  /** Number of runs by status. */
+  async counts(): Promise<Readonly<Record<RunStatus, number>>> {
+    return await this.#config.store.counts()
+  }
+
+  /**
+   * Takes no more runs, waits up to `graceMs` (default 0) for those that work, leaves the rest so
+   * that the next start goes on with them, and closes the store. Calling it twice is harmless.
+   */
+  close(options: { readonly graceMs?: number | undefined } = {}): Promise<void> {
+    this.#closing ??= this.#close(options.graceMs ?? 0)
+    return this.#closing
+  }
+
+  /** Closes without grace. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    const idle = [...this.#live.values()].filter(({ state }) => state.head.details.status !== 'running')
+    for (const run of idle) run.suspend()
+    if (graceMs > 0 && this.#drives.size > 0) {
+      let timer: { cancel(): void } | undefined
+      const grace = new Promise<void>((resolve) => {
+        timer = this.#config.clock.setTimeout(resolve, graceMs)
+      })
+      await Promise.race([Promise.all(this.#drives), grace])
+      timer?.cancel()
+    }
+    for (const run of this.#live.values()) run.suspend()
+    await Promise.all(this.#drives)
+    await this.#config.store.close()
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw new EngineClosedError()
+  }
+
+  async #head(runId: string, caller: Caller | undefined): Promise<RunHead> {
+    const head = await this.#config.store.head(runId)
+    if (head === null || (caller !== undefined && caller.owner.tenant !== head.owner.tenant)) {
+      throw new UnknownRunError(runId)
+    }
+    return head
+  }
+
+  async #endedFeed(runId: string, caller: Caller | undefined): Promise<RunFeed> {
+    // Read again: the run may have ended between the first look and now.
+    const { details } = await this.#head(runId, caller)
+    const feed = new RunFeed(runId, this.#config.store, details.last_seq)
+    feed.finish(isTerminal(details.status) ? 'run_end' : 'shutdown')
+    return feed
+  }
+
+  async #createOnce(
+    request: StartRequest,
+    owner: RunOwner,
+    key: string,
+    options: CreateOptions,
+  ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
+    const { store, clock } = this.#config
+    const body_hash = hash('sha256', canonicalJson(request))
+    const first = await store.findByKey(owner.id, key, clock.now() / 1000 - KEY_SECONDS)
+    if (first === null) return await this.#create(request, owner, { key, body_hash }, options)
+    if (first.idempotency?.body_hash !== body_hash) throw new IdempotencyError()
+    return { details: copyOf(first.details), created: false }
+  }
+
+  async #create(
+    request: StartRequest,
+    owner: RunOwner,
+    idempotency: PrivatePayloads['run_created']['idempotency'],
+    options: CreateOptions,
+  ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
+    const { clock, store, allowTestChanges, tools } = this.#config
+    const cwd = await this.#resolveCwd(request.cwd)
+    const model = this.#resolveModel(request)
+    const frozen = completeRequest(request, cwd, model.name)
+    const goal = await this.#goals.resolve(frozen.goal, cwd, { check: frozen.check, allowTestChanges })
+    // Nothing waits between these checks and the run's place in the queue.
+    this.#assertOpen()
+    this.#assertRoom(cwd)
+    const now = clock.now()
+    const runId = uuidV7(now)
+    const created = stamp(
+      {
+        kind: 'run_created',
+        iteration: 0,
+        payload: {
+          goal: frozen.goal,
+          model_name: frozen.model_name,
+          cwd,
+          max_iterations: frozen.max_iterations,
+          hitl_enabled: frozen.hitl_enabled,
+          parent_run_id: options.parentRunId ?? null,
+        },
+        private: { request: frozen, goal, prices: model.prices, tools: [...tools.keys()], owner, idempotency },
+      },
+      runId,
+      1,
+      0,
+      clock,
+    )
+    const run = this.#prepare(foldState(null, created), model, false)
+    this.#live.set(runId, run)
+    try {
+      await store.append(runId, [created])
+    } catch (error) {
+      this.#live.delete(runId)
+      throw error
+    }
+    run.log.feed.publish([created])
+    const details = copyOf(run.state.head.details)
+    this.#drive(run)
+    return { details, created: true }
+  }
+
+  async #resolveCwd(cwd: string | undefined): Promise<string> {
+    const { roots } = this.#config
+    try {
+      return await resolveUnderRoots(cwd ?? (roots[0] as string), roots)
+    } catch (error) {
+      if (!(error instanceof WorkspaceError)) throw error
+      throw new InvalidRequestError([{ pointer: '/cwd', detail: error.message }])
+    }
+  }
+
+  #resolveModel({ model_name, max_cost_usd }: StartRequest): Model {
+    let model: Model
+    try {
+      model = this.#models.resolve(model_name)
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error)
+      throw new InvalidRequestError([{ pointer: '/model_name', detail }])
+    }
+    if (max_cost_usd !== undefined && model.prices === null) {
+      const detail = `cannot be kept: the price of ${model.name} is not known; use max_total_tokens`
+      throw new InvalidRequestError([{ pointer: '/max_cost_usd', detail }])
+    }
+    return model
+  }
+
+  #assertRoom(cwd: string): void {
+    const { maxQueuedRuns, cwdPolicy } = this.#config
+    let waiting = 0
+    for (const { state, log } of this.#live.values()) {
+      if (state.head.details.status === 'pending') waiting += 1
+      if (cwdPolicy === 'reject' && state.frozen.request.cwd === cwd) throw new CwdBusyError(log.runId)
+    }
+    if (waiting >= maxQueuedRuns) throw new QueueFullError(maxQueuedRuns)
+  }
+
+  #prepare(state: RunState, model: Model, takenOver: boolean): LiveRun {
+    const { store, clock, roots } = this.#config
+    const { run_id, last_seq } = state.head.details
+    const feed = new RunFeed(run_id, store, takenOver ? last_seq : 0)
+    return new LiveRun(new RunLog(store, clock, feed, state), {
+      ...this.#config,
+      model,
+      scheduler: this.#scheduler,
+      openWorkspace: (cwd) => openWorkspace(cwd, { roots, closed: store.closedFolders ?? [] }),
+      takenOver,
+    })
+  }
+
+  #drive(run: LiveRun): void {
+    const { runId } = run.log
+    this.#live.set(runId, run)
+    const drive = run.drive().finally(() => {
+      this.#drives.delete(drive)
+      this.#live.delete(runId)
+      run.log.feed.finish(isTerminal(run.state.head.details.status) ? 'run_end' : 'shutdown')
+    })
+    this.#drives.add(drive)
+  }
+
+  /** Takes up every run that has not ended, oldest first. */
+  async #takeUp(): Promise<void> {
+    const { store } = this.#config
+    const heads: RunHead[] = []
+    let cursor: string | null | undefined
+    while (cursor !== null) {
+      const status: RunStatus[] = ['pending', 'running', 'awaiting_human']
+      const page = await store.list({ status, limit: 1000, cursor })
+      heads.push(...page.heads)
+      cursor = page.next
+    }
+    const runs: LiveRun[] = []
+    for (const { details } of heads.reverse()) {
+      const state = await loadState(store, details.run_id).catch(reportUnreadable(details.run_id))
+      if (state === null) continue
+      const run = this.#prepare(state, this.#modelOf(state), true)
+      const { cwd } = state.frozen.request
+      if (details.status !== 'pending') this.#scheduler.hold(details.run_id, cwd)
+      runs.push(run)
+    }
+    for (const run of runs) this.#drive(run)
+  }
+
+  /** The model of a run that is taken up; one that is gone fails when it is called. */
+  #modelOf(state: RunState): Model {
+    const { model_name } = state.frozen.request
+    try {
+      return this.#models.resolve(model_name)
+    } catch (error) {
+      const failing = (): Promise<never> => Promise.reject(error as Error)
+      const prices = state.frozen.prices
+      return { name: model_name, isLanguageModel: true, contextWindow: null, prices, complete: failing }
+    }
+  }
+}
+
+/** A run whose log cannot be read stays as it is, and does not keep the others from going on. */
+function reportUnreadable(runId: string): (error: unknown) => null {
+  return (error) => {
+    process.emitWarning(`run ${runId} is not taken up: ${error instanceof Error ? error.message : String(error)}`)
+    return null
+  }
+}
+
+/** Details as they are now: the store goes on folding its own. */
+function copyOf(details: RunDetails): RunDetails {
+  return { ...details, final_state: { ...details.final_state } }
+}
+
+/** JSON with sorted keys, so that the order of fields does not make another request. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) =>
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  )
 }

@@ -5,6 +5,7 @@
  * AgentError
  * ├─ InvalidRequestError   ERR_AGENT_INVALID_REQUEST     a start request breaks its schema or the host's limits
  * ├─ GoalError             ERR_AGENT_GOAL                a goal is not known or cannot be verified
+ * ├─ GoalCheckError        ERR_AGENT_GOAL_CHECK          a goal could not be checked at all
  * ├─ UnknownRunError       ERR_AGENT_UNKNOWN_RUN         no run has this id (or not for this tenant)
  * ├─ RunStateError         ERR_AGENT_RUN_STATE           the run is not in a state for this
  * ├─ QueueFullError        ERR_AGENT_QUEUE_FULL          too many runs wait
@@ -12,6 +13,7 @@
  * ├─ IdempotencyError      ERR_AGENT_IDEMPOTENCY         the key was used with another request
  * ├─ EngineClosedError     ERR_AGENT_CLOSED              the engine takes no more work
  * ├─ CursorError           ERR_AGENT_CURSOR              a cursor points beyond the log
+ * ├─ IllegalTransitionError ERR_AGENT_ILLEGAL_TRANSITION a record does not fit the status of its run
  * ├─ WorkspaceError        ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE
  * ├─ StoreError            ERR_AGENT_STORE, ERR_AGENT_STORE_LOCKED, ERR_AGENT_STORE_CORRUPT,
  * │                        ERR_AGENT_STORE_VERSION, ERR_AGENT_SEQ_CONFLICT
@@ -27,6 +29,7 @@ import type { SchemaViolation } from './schema.js'
 export type AgentErrorCode =
   | 'ERR_AGENT_INVALID_REQUEST'
   | 'ERR_AGENT_GOAL'
+  | 'ERR_AGENT_GOAL_CHECK'
   | 'ERR_AGENT_UNKNOWN_RUN'
   | 'ERR_AGENT_RUN_STATE'
   | 'ERR_AGENT_QUEUE_FULL'
@@ -34,6 +37,7 @@ export type AgentErrorCode =
   | 'ERR_AGENT_IDEMPOTENCY'
   | 'ERR_AGENT_CLOSED'
   | 'ERR_AGENT_CURSOR'
+  | 'ERR_AGENT_ILLEGAL_TRANSITION'
   | WorkspaceErrorCode
   | StoreErrorCode
   | ModelErrorCode
@@ -87,6 +91,12 @@ export class GoalError extends AgentError {
     super(message, options)
     this.problem = problem
   }
+}
+
+/** Thrown when a goal could not be checked at all; a check that is not passed is an answer. */
+export class GoalCheckError extends AgentError {
+  override name = 'GoalCheckError'
+  override readonly code = 'ERR_AGENT_GOAL_CHECK'
 }
 
 /** Thrown when no run has this id, or none that the caller may see. */
@@ -161,6 +171,16 @@ export class CursorError extends AgentError {
   constructor(after: number, lastSeq: number) {
     super(`cursor ${after} is beyond the log, whose last event is ${lastSeq}; start again from 0`)
     this.lastSeq = lastSeq
+  }
+}
+
+/** Thrown when a record does not fit the status of its run: a bug, or a damaged log. */
+export class IllegalTransitionError extends AgentError {
+  override name = 'IllegalTransitionError'
+  override readonly code = 'ERR_AGENT_ILLEGAL_TRANSITION'
+
+  constructor(status: string, what: string) {
+    super(`${what} cannot happen to a run that is ${status}`)
   }
 }
 

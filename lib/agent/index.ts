@@ -1,1 +1,94 @@
-export {}
+/**
+ * The run engine: goal-driven runs with a language model, tools, verifiable goals, human gates and
+ * a durable event log. Field names of runs, events and requests are those of the wire.
+ *
+ * @module
+ */
+export { RunEngine } from './engine.js'
+export type { Caller, CreateOptions, GoalInfo, ResumeResult } from './engine.js'
+export { ENGINE_DEFAULTS } from './config.js'
+export type { EngineOptions, ModelProvider } from './config.js'
+export type { ResumeAnswer } from './gate-answer.js'
+export { RESUME_SCHEMA, START_REQUEST_SCHEMA } from './run-request.js'
+export type { Approval, RunRequest, StartRequest } from './run-request.js'
+export {
+  AgentError,
+  CursorError,
+  CwdBusyError,
+  EngineClosedError,
+  GoalCheckError,
+  GoalError,
+  IdempotencyError,
+  IllegalTransitionError,
+  InvalidRequestError,
+  ModelError,
+  QueueFullError,
+  RunStateError,
+  StoreError,
+  UnknownRunError,
+  WorkspaceError,
+} from './errors.js'
+export type {
+  AgentErrorCode,
+  ModelErrorCode,
+  ModelErrorOptions,
+  StoreErrorCode,
+  WorkspaceErrorCode,
+} from './errors.js'
+export { RECORD_VERSION } from './events.js'
+export type {
+  AgentEvent,
+  CallEdit,
+  Decision,
+  EndReason,
+  EventKind,
+  EventPayloads,
+  GatedCall,
+  NodeName,
+  PrivatePayloads,
+  RunOwner,
+  RunRecord,
+  RunStatus,
+} from './events.js'
+export { foldHead, isTerminal, summarize } from './run-details.js'
+export type { FinalState, Gate, RunDetails, RunFailure, RunHead, RunSummary } from './run-details.js'
+export { transition } from './transitions.js'
+export type { Trigger } from './transitions.js'
+export type { EncodedEvent, RunSubscription, SubscriptionEnd } from './subscription.js'
+export type { RunPage, RunQuery, RunStore } from './store.js'
+export { MemoryStore } from './stores/memory.js'
+export type { MemoryStoreOptions } from './stores/memory.js'
+export type {
+  AssistantMessage,
+  Message,
+  Model,
+  ModelPrices,
+  ModelRequest,
+  ModelTurn,
+  StopReason,
+  ToolCall,
+  ToolMessage,
+  ToolSpec,
+  Usage,
+  UserMessage,
+} from './model.js'
+export { NO_USAGE } from './model.js'
+export type { Tool, ToolContext, ToolEffect, ToolOutput } from './tool.js'
+export type { CommandOptions, CommandResult, Executor } from './executor.js'
+export { openWorkspace } from './workspace.js'
+export type { FileChange, Workspace, WorkspaceEntry, WorkspaceOptions } from './workspace.js'
+export type {
+  GoalBaseline,
+  GoalCheckContext,
+  GoalDefinition,
+  GoalSpec,
+  GoalVerdict,
+  TestCounts,
+  TestOutcome,
+  TestOutcomes,
+  TestReporter,
+} from './goal.js'
+export { checkSchema } from './schema.js'
+export type { JsonSchema, SchemaViolation } from './schema.js'
+export type { Clock, Timer } from '../internal/clock.js'
+export type { JsonObject, JsonValue } from '../internal/json.js'

@@ -1,0 +1,186 @@
+/**
+ * The live end of one run's log. Events are encoded once, when they have become durable, and
+ * readers pull them: what a reader has not taken waits in the log, not in a queue of its own.
+ *
+ * 1. Only durable events are ever seen.
+ * 2. The newest events are kept here, encoded, up to a bound; older ones are read from the store.
+ * 3. A reader goes by its position alone, so that nothing is skipped or doubled where the store
+ *    ends and the live part begins.
+ *
+ * @module
+ */
+import type { AgentEvent, RunRecord } from './events.js'
+import type { RunStore } from './store.js'
+import type { EncodedEvent, RunSubscription, SubscriptionEnd } from './subscription.js'
+
+/** Events handed out at once. */
+const BATCH = 256
+/** Bounds of what is kept encoded per run. */
+const KEPT_EVENTS = 1024
+const KEPT_CHARACTERS = 1 << 20
+
+/** The event that subscribers get of a record: without its version and its private part. */
+export function publicEvent(record: RunRecord): AgentEvent {
+  const { kind, run_id, iteration, ts, payload, seq } = record
+  return { kind, run_id, iteration, ts, payload, seq } as AgentEvent
+}
+
+/** Encodes a record for its readers. */
+export function encodeEvent(record: RunRecord): EncodedEvent {
+  return { seq: record.seq, kind: record.kind, json: JSON.stringify(publicEvent(record)) }
+}
+
+/** The live end of one run's log. */
+export class RunFeed {
+  readonly runId: string
+  readonly #store: RunStore
+  #kept: EncodedEvent[] = []
+  #keptCharacters = 0
+  #lastSeq: number
+  #end: SubscriptionEnd | undefined
+  #waiting = new Set<() => void>()
+  /** True once somebody has subscribed: until then nothing is encoded. */
+  #watched = false
+
+  constructor(runId: string, store: RunStore, lastSeq: number) {
+    this.runId = runId
+    this.#store = store
+    this.#lastSeq = lastSeq
+  }
+
+  /** `seq` of the newest durable event. */
+  get lastSeq(): number {
+    return this.#lastSeq
+  }
+
+  /** Why there will be no more events; undefined while there may be. */
+  get end(): SubscriptionEnd | undefined {
+    return this.#end
+  }
+
+  /** Shows durable records to the readers; they follow those shown before. */
+  publish(records: readonly RunRecord[]): void {
+    for (const record of records) {
+      this.#lastSeq = record.seq
+      if (this.#watched) this.#keep(encodeEvent(record))
+    }
+    this.#wake()
+  }
+
+  /** No more events will come. */
+  finish(end: SubscriptionEnd): void {
+    this.#end ??= end
+    this.#wake()
+  }
+
+  /** A reader that has everything up to `after`. */
+  subscribe(after: number): RunSubscription {
+    this.#watched = true
+    return new FeedSubscription(this, after)
+  }
+
+  /** Events after `after` that are durable now, at most 256. */
+  async take(after: number): Promise<readonly EncodedEvent[]> {
+    const first = this.#kept[0]?.seq ?? Infinity
+    if (after + 1 >= first) return this.#kept.slice(after + 1 - first, after + 1 - first + BATCH)
+    const records = await this.#store.read(this.runId, after, BATCH)
+    // The store may be ahead of what was shown: its tail comes when it is published.
+    return records.filter(({ seq }) => seq <= this.#lastSeq).map(encodeEvent)
+  }
+
+  /** Calls back once, when something happens. The result takes the wish back. */
+  wait(wake: () => void): () => void {
+    this.#waiting.add(wake)
+    return () => this.#waiting.delete(wake)
+  }
+
+  #keep(event: EncodedEvent): void {
+    this.#kept.push(event)
+    this.#keptCharacters += event.json.length
+    if (this.#kept.length <= 2 * KEPT_EVENTS && this.#keptCharacters <= 2 * KEPT_CHARACTERS) return
+    let [from, characters] = [0, this.#keptCharacters]
+    while (this.#kept.length - from > KEPT_EVENTS || characters > KEPT_CHARACTERS) {
+      characters -= this.#kept[from]?.json.length ?? 0
+      from += 1
+    }
+    this.#kept = this.#kept.slice(from)
+    this.#keptCharacters = characters
+  }
+
+  #wake(): void {
+    if (this.#waiting.size === 0) return
+    const waiting = this.#waiting
+    this.#waiting = new Set()
+    for (const wake of waiting) wake()
+  }
+}
+
+/** One reader of a feed. */
+class FeedSubscription implements RunSubscription {
+  readonly runId: string
+  readonly #feed: RunFeed
+  #position: number
+  #end: SubscriptionEnd | undefined
+  #closed = false
+  #wakeUp: (() => void) | undefined
+
+  constructor(feed: RunFeed, after: number) {
+    this.runId = feed.runId
+    this.#feed = feed
+    this.#position = after
+  }
+
+  get position(): number {
+    return this.#position
+  }
+
+  get end(): SubscriptionEnd | undefined {
+    return this.#end
+  }
+
+  async next(): Promise<readonly EncodedEvent[] | null> {
+    for (;;) {
+      if (this.#closed) return this.#finish('closed')
+      if (this.#position < this.#feed.lastSeq && this.#feed.end !== 'deleted') {
+        const events = await this.#feed.take(this.#position)
+        const last = events.at(-1)
+        if (last !== undefined) {
+          this.#position = last.seq
+          return events
+        }
+        // Events that were announced and are gone: the run was deleted meanwhile.
+        if (this.#position < this.#feed.lastSeq) return this.#finish('deleted')
+      }
+      if (this.#feed.end !== undefined) return this.#finish(this.#feed.end)
+      await this.#wait()
+    }
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#wakeUp?.()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly EncodedEvent[], void> {
+    try {
+      for (let events = await this.next(); events !== null; events = await this.next()) yield events
+    } finally {
+      this.close()
+    }
+  }
+
+  #wait(): Promise<void> {
+    return new Promise((resolve) => {
+      const forget = this.#feed.wait(resolve)
+      this.#wakeUp = () => {
+        forget()
+        resolve()
+      }
+    })
+  }
+
+  #finish(end: SubscriptionEnd): null {
+    this.#end ??= end
+    return null
+  }
+}

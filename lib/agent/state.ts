@@ -1,0 +1,270 @@
+/**
+ * A run as the engine needs it to go on: its head, its conversation, and where in an iteration it
+ * stands. It is a fold over the records of the run and nothing else, so that a process that takes
+ * the run up after a crash stands exactly where the first one stood.
+ *
+ * @module
+ */
+import type { JsonObject } from '../internal/json.js'
+import type {
+  CallEdit,
+  EventPayloads,
+  NodeName,
+  PrivatePayloads,
+  RunRecord,
+} from './events.js'
+import type { GoalBaseline, TestOutcomes } from './goal.js'
+import type { Message, ToolCall } from './model.js'
+import { checkFeedback, firstMessage, gateFeedback, toolOutputForModel } from './prompts.js'
+import { foldHead, type Gate, type RunHead } from './run-details.js'
+
+/** One tool call of the last turn, and how far it has come. */
+export interface CallState {
+  readonly call: ToolCall
+  /**
+   * `asked` by the model; `approved` or `rejected` by a human; `started`: may have happened;
+   * `done`: its result is in the log.
+   */
+  status: 'asked' | 'approved' | 'rejected' | 'started' | 'done'
+  /** What runs: the model's arguments, or a human's in their place. */
+  args: JsonObject
+  /** Why a human refused, for the model. */
+  feedback: string
+  /** What the tool recorded before it started. */
+  plan: JsonObject | null
+}
+
+/** The last goal check and whether its answer still holds. */
+export interface LastCheck {
+  readonly payload: EventPayloads['goal_check']
+  readonly output: string
+  /** True once something may have changed since: the check must run again. */
+  stale: boolean
+}
+
+/** The state of one run; changed in place by {@link foldState}. */
+export interface RunState {
+  readonly head: RunHead
+  readonly frozen: PrivatePayloads['run_created']
+  baseline: GoalBaseline | null
+  /** The tests of the first check, by which later checks are measured. */
+  baselineTests: TestOutcomes | null
+  /** The conversation; grows only. */
+  readonly messages: Message[]
+  /** The node that runs; null before the first iteration and between two. */
+  node: NodeName | null
+  /** Model turns of this iteration. */
+  turns: number
+  /** Tokens of this iteration, judge included. */
+  iterationTokens: number
+  /** The calls of the last turn, in the model's order. */
+  calls: CallState[]
+  /** The last turn asked for tools, or went wrong: the model is to have another in this iteration. */
+  wantsTurn: boolean
+  /** The model said that it has nothing left to try. */
+  gaveUp: boolean
+  /** Iterations in a row in which the model asked for no tool. */
+  idleIterations: number
+  lastCheck: LastCheck | null
+  /** Lines added and removed by tools so far, by path. */
+  readonly changedFiles: Map<string, { added: number; removed: number }>
+  /** Tools called in this iteration, with how they ended: `bash (exit 1)`. */
+  iterationTools: string[]
+  /** Ids of all calls so far: a model that repeats one is given another. */
+  readonly callIds: Set<string>
+  abortRequested: boolean
+  /** True when the last record says that the service shut down in good order. */
+  suspended: boolean
+  /** Milliseconds spent waiting for humans, and since when the open gate waits (epoch ms). */
+  waitedMs: number
+  waitingSince: number | null
+}
+
+/**
+ * Folds one record into the state and returns it; the first record (`run_created`) makes it.
+ *
+ * @throws {@link IllegalTransitionError} when the record does not fit the run.
+ */
+export function foldState(state: RunState | null, record: RunRecord): RunState {
+  if (state === null) return createState(record)
+  const { gate } = state.head.details
+  foldHead(state.head, record)
+  state.suspended = false
+  switch (record.kind) {
+    case 'run_started':
+      state.baseline = record.private?.baseline ?? null
+      break
+    case 'run_recovered':
+      // Calls that were started run again, unless a result that follows settles them.
+      for (const call of state.calls) if (call.status === 'started') call.status = 'approved'
+      if (state.lastCheck !== null) state.lastCheck.stale = true
+      break
+    case 'run_suspended':
+      state.suspended = true
+      break
+    case 'abort_requested':
+      state.abortRequested = true
+      break
+    case 'step_start':
+      startNode(state, record.payload.node)
+      break
+    case 'llm_usage':
+      state.iterationTokens += record.payload.input_tokens + record.payload.output_tokens
+      break
+    case 'model_turn':
+      foldTurn(state, record)
+      break
+    case 'tool_started': {
+      const started = callOf(state, record.payload.call_id)
+      started.status = 'started'
+      started.plan = record.private?.plan ?? null
+      if (record.payload.effect !== 'read' && state.lastCheck !== null) state.lastCheck.stale = true
+      break
+    }
+    case 'tool_result':
+      foldResult(state, record.payload)
+      break
+    case 'goal_check':
+      foldCheck(state, record)
+      break
+    case 'iteration_complete':
+      state.idleIterations = state.calls.length === 0 ? state.idleIterations + 1 : 0
+      state.node = null
+      break
+    case 'human_check_required':
+      state.waitingSince = record.ts * 1000
+      break
+    case 'human_check_response':
+      foldResponse(state, record, gate)
+      break
+    default:
+  }
+  return state
+}
+
+function createState(record: RunRecord): RunState {
+  const head = foldHead(null, record)
+  const frozen = record.kind === 'run_created' ? record.private : undefined
+  if (frozen === undefined) throw new TypeError(`run ${record.run_id} has no frozen request in its log`)
+  return {
+    head,
+    frozen,
+    baseline: null,
+    baselineTests: null,
+    messages: [],
+    node: null,
+    turns: 0,
+    iterationTokens: 0,
+    calls: [],
+    wantsTurn: false,
+    gaveUp: false,
+    idleIterations: 0,
+    lastCheck: null,
+    changedFiles: new Map(),
+    iterationTools: [],
+    callIds: new Set(),
+    abortRequested: false,
+    suspended: false,
+    waitedMs: 0,
+    waitingSince: null,
+  }
+}
+
+function startNode(state: RunState, node: NodeName): void {
+  state.node = node
+  if (node !== 'plan') return
+  state.turns = 0
+  state.iterationTokens = 0
+  state.calls = []
+  state.iterationTools = []
+  state.wantsTurn = false
+}
+
+type RecordOf<K> = Extract<RunRecord, { kind: K }>
+
+function foldTurn(state: RunState, record: RecordOf<'model_turn'>): void {
+  const message = record.private?.message ?? { role: 'assistant', text: record.payload.text, calls: [] }
+  const feedback = record.private?.feedback
+  state.turns += 1
+  state.messages.push(message)
+  if (feedback !== undefined) state.messages.push({ role: 'user', text: feedback })
+  state.wantsTurn = message.calls.length > 0 || feedback !== undefined
+  state.gaveUp = record.payload.stop === 'refusal' && message.calls.length === 0
+  const calls = message.calls.map(
+    (call): CallState => ({ call, status: 'asked', args: call.args, feedback: '', plan: null }),
+  )
+  // A turn without calls keeps those before it: they tell whether the iteration did anything.
+  if (calls.length > 0) state.calls = calls
+  for (const { call_id } of message.calls) state.callIds.add(call_id)
+}
+
+function callOf(state: RunState, callId: string): CallState {
+  const found = state.calls.find(({ call }) => call.call_id === callId)
+  if (found === undefined) throw new TypeError(`the log names an unknown tool call ${callId}`)
+  return found
+}
+
+function foldResult(state: RunState, payload: EventPayloads['tool_result']): void {
+  callOf(state, payload.call_id).status = 'done'
+  state.iterationTools.push(`${payload.tool} (exit ${payload.exit_code})`)
+  for (const change of payload.changes ?? []) {
+    const soFar = state.changedFiles.get(change.path) ?? { added: 0, removed: 0 }
+    soFar.added += change.added_lines
+    soFar.removed += change.removed_lines
+    state.changedFiles.set(change.path, soFar)
+  }
+  state.messages.push({
+    role: 'tool',
+    call_id: payload.call_id,
+    tool: payload.tool,
+    output: toolOutputForModel(payload.output),
+    exit_code: payload.exit_code,
+  })
+}
+
+function foldCheck(state: RunState, record: RecordOf<'goal_check'>): void {
+  const { payload } = record
+  const output = record.private?.output ?? state.lastCheck?.output ?? ''
+  const first = state.messages.length === 0
+  state.baselineTests ??= record.private?.tests ?? null
+  state.lastCheck = { payload, output, stale: false }
+  if (first) state.messages.push(firstMessage(state.frozen, payload, output))
+  else if (!payload.achieved) state.messages.push(checkFeedback(record.iteration, payload, output))
+}
+
+function foldResponse(
+  state: RunState,
+  record: RecordOf<'human_check_response'>,
+  gate: Gate | null,
+): void {
+  const { decision, feedback, edits } = record.payload
+  state.waitedMs += record.ts * 1000 - (state.waitingSince ?? record.ts * 1000)
+  state.waitingSince = null
+  if (state.lastCheck !== null) state.lastCheck.stale = true
+  for (const { call_id } of gate?.calls ?? []) {
+    answerCall(callOf(state, call_id), decision, feedback, edits?.[call_id])
+  }
+  if (feedback === undefined || gate?.kind === 'tool') return // told with the results of the calls
+  const waiting = state.calls.find(({ status }) => status !== 'done')
+  if (waiting === undefined) state.messages.push(gateFeedback(feedback))
+  else waiting.feedback = feedback // a message cannot stand between a call and its result
+}
+
+function answerCall(
+  call: CallState,
+  decision: string,
+  feedback: string | undefined,
+  edit: CallEdit | undefined,
+): void {
+  call.status = (edit?.decision ?? decision) === 'approve' ? 'approved' : 'rejected'
+  call.args = edit?.args ?? call.args
+  call.feedback = edit?.feedback ?? feedback ?? ''
+}
+
+/** Where the run's clock stands for its time budget: milliseconds of work, waits for humans left out. */
+export function workedMs(state: RunState, nowMs: number): number {
+  const { started_at } = state.head.details
+  if (started_at === null) return 0
+  const waiting = state.waitingSince === null ? 0 : nowMs - state.waitingSince
+  return nowMs - Date.parse(started_at) - state.waitedMs - waiting
+}

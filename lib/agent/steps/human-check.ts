@@ -1,0 +1,67 @@
+import { uuidV7 } from '../../internal/uuid.js'
+import type { GatedCall, RecordDraft } from '../events.js'
+import type { RunContext } from '../run-context.js'
+import { isoTime } from '../run-details.js'
+import type { CallState, RunState } from '../state.js'
+
+/** Octets of a gate's summary. */
+const SUMMARY_CHARACTERS = 2_000
+
+/** A gate to open. */
+export interface NewGate {
+  readonly kind: 'iteration' | 'tool' | 'recovery'
+  readonly calls: readonly GatedCall[]
+  /** What the human should know first; the state of the run follows. */
+  readonly note?: string
+}
+
+/** The records that open a gate. An iteration's gate is a node of its own; the others interrupt one. */
+export function gateRecords(
+  state: RunState,
+  gate: NewGate,
+  { clock, gateTimeoutMs }: Pick<RunContext, 'clock' | 'gateTimeoutMs'>,
+): RecordDraft[] {
+  const { iteration } = state.head.details
+  const now = clock.now()
+  const required: RecordDraft = {
+    kind: 'human_check_required',
+    iteration,
+    payload: {
+      iteration,
+      summary: summaryOf(state, gate),
+      gate_id: uuidV7(now),
+      kind: gate.kind,
+      deadline: gateTimeoutMs === null ? null : isoTime((now + gateTimeoutMs) / 1000),
+      ...(gate.calls.length === 0 ? undefined : { calls: gate.calls }),
+    },
+  }
+  if (gate.kind !== 'iteration') return [required]
+  return [{ kind: 'step_start', iteration, payload: { node: 'human_check' } }, required]
+}
+
+/** Opens a gate for tool calls that must not run unseen. */
+export async function askForCalls(context: RunContext, calls: readonly CallState[]): Promise<void> {
+  const gated = calls.map(({ call, args }) => ({ call_id: call.call_id, tool: call.tool, args }))
+  const { log } = context
+  await log.append(gateRecords(log.state, { kind: 'tool', calls: gated }, context))
+}
+
+function summaryOf(state: RunState, gate: NewGate): string {
+  const { details } = state.head
+  const { total_tokens, estimated_cost_usd, goal_reason } = details.final_state
+  const files = [...state.changedFiles]
+    .slice(0, 20)
+    .map(([path, { added, removed }]) => `${path} (+${added} -${removed})`)
+  const more = state.changedFiles.size > 20 ? ` and ${state.changedFiles.size - 20} more` : ''
+  const cost = details.cost_known ? `, $${estimated_cost_usd.toFixed(4)}` : ', cost not known'
+  const lines = [
+    gate.note ?? '',
+    gate.kind === 'tool' ? `Waiting to run: ${gate.calls.map(({ tool }) => tool).join(', ')}` : '',
+    `Iteration ${details.iteration} of ${details.max_iterations}. Goal: ${goal_reason}`,
+    files.length === 0 ? 'No file changed yet.' : `Files changed: ${files.join(', ')}${more}`,
+    state.iterationTools.length === 0 ? '' : `Tools of this iteration: ${state.iterationTools.slice(-20).join(', ')}`,
+    `Used so far: ${total_tokens} tokens${cost}.`,
+    gate.kind === 'iteration' ? 'Approved, the next iteration begins.' : '',
+  ]
+  return lines.filter((line) => line !== '').join('\n').slice(0, SUMMARY_CHARACTERS)
+}

@@ -1,0 +1,156 @@
+import { sleep } from '../../internal/abort.js'
+import type { RecordDraft } from '../events.js'
+import { estimateTokens, fitContext } from '../context.js'
+import { ModelError } from '../errors.js'
+import type { Message, Model, ModelTurn, ToolCall, ToolSpec } from '../model.js'
+import { costOf } from '../pricing.js'
+import { systemPrompt } from '../prompts.js'
+import { retryDelay } from '../retry.js'
+import type { RunContext } from '../run-context.js'
+import type { RunState } from '../state.js'
+
+/** Characters of a provider's answer that are told to the model when it was at fault. */
+const MISTAKE_CHARACTERS = 4_000
+
+/**
+ * One model call: as the plan of a new iteration when `begins`, else as a further turn of the one
+ * that runs. Everything that came of it is appended at once, all tool calls before any is judged.
+ *
+ * @throws {@link ModelError} when the provider gave no usable answer, retries included.
+ */
+export async function takeTurn(context: RunContext, iteration: number, begins: boolean): Promise<void> {
+  const { log, model } = context
+  if (begins) void log.append([{ kind: 'step_start', iteration, payload: { node: 'plan' } }])
+  try {
+    const turn = await callModel(context, iteration)
+    await log.append(turnRecords(log.state, iteration, turn))
+  } catch (error) {
+    if (!(error instanceof ModelError && error.modelMistake)) throw error
+    await log.append([mistakeRecord(log.state, iteration, error, model.name)])
+  }
+}
+
+async function callModel(context: RunContext, iteration: number): Promise<ModelTurn> {
+  const { log, model, signal, clock } = context
+  const { frozen, messages, turns } = log.state
+  const { request, goal } = frozen
+  const tools = [...context.tools.values()].map(({ name, description, parameters }) => ({
+    name,
+    description,
+    parameters,
+  }))
+  const system = systemPrompt(request.cwd)
+  const fitted = fitMessages(model, messages, system, tools)
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted()
+    try {
+      return await model.complete({
+        system,
+        messages: fitted,
+        tools,
+        signal,
+        run: {
+          run_id: log.runId,
+          iteration,
+          turn: turns,
+          goal: request.goal,
+          check: goal.command,
+          cwd: request.cwd,
+        },
+      })
+    } catch (error) {
+      signal.throwIfAborted()
+      const delay = error instanceof ModelError ? retryDelay(attempt, error, context.random) : null
+      if (delay === null) throw error
+      const message = `model call failed, attempt ${attempt}: ${(error as Error).message}; trying again`
+      void log.append([{ kind: 'log', iteration, payload: { level: 'warn', message } }])
+      await sleep(clock, delay, signal)
+    }
+  }
+}
+
+/** Part of the context window that is kept free for the model's answer. */
+const ANSWER_SHARE = 0.2
+
+function fitMessages(
+  model: Model,
+  messages: readonly Message[],
+  system: string,
+  tools: readonly ToolSpec[],
+): readonly Message[] {
+  if (model.contextWindow === null) return messages
+  const always = estimateTokens({ role: 'user', text: system + JSON.stringify(tools) })
+  const budget = Math.floor(model.contextWindow * (1 - ANSWER_SHARE)) - always
+  const fitted = fitContext(messages, budget)
+  if (fitted.fits) return fitted.messages
+  const need = `the conversation needs ${fitted.neededTokens} tokens at least, and ${budget} are left for it`
+  throw new ModelError('ERR_AGENT_MODEL_CONTEXT', `${need} in the context of ${model.name}`, {
+    retryable: false,
+  })
+}
+
+function turnRecords(state: RunState, iteration: number, turn: ModelTurn): RecordDraft[] {
+  const message = withFreshCallIds(turn.message, state.callIds)
+  const { usage } = turn
+  const records: RecordDraft[] = [
+    {
+      kind: 'llm_usage',
+      iteration,
+      payload: { ...usage, cost_usd: costOf(usage, state.frozen.prices), purpose: 'worker' },
+    },
+  ]
+  if (turn.reasoning !== '') {
+    records.push({ kind: 'reasoning', iteration, payload: { text: turn.reasoning } })
+  }
+  records.push({
+    kind: 'model_turn',
+    iteration,
+    payload: { turn: state.turns + 1, text: message.text, stop: turn.stop },
+    private: { message },
+  })
+  if (message.calls.length > 0 && state.node === 'plan') {
+    records.push({ kind: 'step_start', iteration, payload: { node: 'act' } })
+  }
+  for (const { tool, args, call_id } of message.calls) {
+    records.push({ kind: 'tool_call', iteration, payload: { tool, args, call_id } })
+  }
+  return records
+}
+
+/**
+ * The message with call ids that are unique in the run. Where one had to be changed, the provider's
+ * own parts are left out, since they name the old one.
+ */
+function withFreshCallIds(
+  message: ModelTurn['message'],
+  used: ReadonlySet<string>,
+): ModelTurn['message'] {
+  const seen = new Set<string>()
+  let changed = false
+  const calls = message.calls.map((call): ToolCall => {
+    let call_id = call.call_id === '' ? 'call' : call.call_id
+    for (let n = 2; used.has(call_id) || seen.has(call_id); n++) call_id = `${call.call_id || 'call'}.${n}`
+    seen.add(call_id)
+    changed ||= call_id !== call.call_id
+    return { ...call, call_id }
+  })
+  return changed ? { role: 'assistant', text: message.text, calls } : message
+}
+
+function mistakeRecord(
+  state: RunState,
+  iteration: number,
+  error: ModelError,
+  model: string,
+): RecordDraft {
+  const said = error.message.slice(0, MISTAKE_CHARACTERS)
+  return {
+    kind: 'model_turn',
+    iteration,
+    payload: { turn: state.turns + 1, text: '', stop: 'other' },
+    private: {
+      message: { role: 'assistant', text: '(this turn could not be read)', calls: [] },
+      feedback: `${model} could not make a tool call of your last answer: ${said}\nCall a tool again, with valid JSON arguments.`,
+    },
+  }
+}

@@ -1,0 +1,28 @@
+import { randomFillSync } from 'node:crypto'
+
+const pool = Buffer.alloc(1024)
+let used = pool.length
+let lastMs = 0
+let counter = 0
+
+/**
+ * A UUID of version 7 (RFC 9562, section 5.7) in lower case. Those of one process sort in the order
+ * in which they were made: the 12 bits after the time count up within a millisecond.
+ */
+export function uuidV7(nowMs: number): string {
+  if (used + 10 > pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  const random = pool.subarray(used, used + 10)
+  used += 10
+  const now = Math.max(Math.floor(nowMs), lastMs)
+  counter = now === lastMs ? counter + 1 : random.readUInt16BE(0) & 0x7ff
+  lastMs = counter > 0xfff ? now + 1 : now
+  if (counter > 0xfff) counter = 0
+  const time = lastMs.toString(16).padStart(12, '0')
+  const sequence = counter.toString(16).padStart(3, '0')
+  const variant = (((random[2] ?? 0) & 0x3f) | 0x80).toString(16)
+  const rest = random.toString('hex', 3, 10)
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${sequence}-${variant}${rest.slice(0, 2)}-${rest.slice(2)}`
+}
