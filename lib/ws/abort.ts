@@ -1,0 +1,22 @@
+import { constants, type Http2Stream } from 'node:http2'
+import type { Duplex } from 'node:stream'
+
+/** Whether `socket` is one stream of an HTTP/2 session (RFC 8441). */
+export function isHttp2Stream(socket: Duplex): socket is Duplex & Http2Stream {
+  return 'rstCode' in socket
+}
+
+/** Cuts a transport off: CANCEL on an HTTP/2 stream (RFC 8441, section 5), else the socket goes. */
+export function abort(socket: Duplex): void {
+  if (isHttp2Stream(socket)) socket.close(constants.NGHTTP2_CANCEL)
+  socket.destroy()
+}
+
+/** `result`, or a rejection with the signal's own reason if it aborts first. */
+export function unlessAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abandon = (): void => reject(signal.reason as Error)
+    signal.addEventListener('abort', abandon, { once: true })
+    result.then(resolve, reject).finally(() => signal.removeEventListener('abort', abandon))
+  })
+}

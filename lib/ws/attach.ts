@@ -1,0 +1,226 @@
+import type { EventEmitter } from 'node:events'
+import type { IncomingMessage, Server as HttpServer } from 'node:http'
+import type {
+  Http2SecureServer,
+  Http2Server,
+  IncomingHttpHeaders,
+  ServerHttp2Stream,
+} from 'node:http2'
+import type { Server as HttpsServer } from 'node:https'
+import type { Duplex } from 'node:stream'
+import { Server as TlsServer } from 'node:tls'
+import { asksForWebSocket, type UpgradeRequest, upgradeRequired } from './handshake.js'
+import { headerFields, refusalBody, refuseUpgrade } from './http1.js'
+import { refuseConnect, requestOf } from './http2.js'
+
+/** Any HTTP server of Node. */
+export type AttachableServer = HttpServer | HttpsServer | Http2Server | Http2SecureServer
+
+/** Which requests of a server are for the WebSocket server. */
+export interface AttachOptions {
+  /**
+   * The path, without query, or a function that picks paths. Default: every path.
+   */
+  readonly path?: string | ((path: string, request: UpgradeRequest) => boolean) | undefined
+  /**
+   * Serves extended CONNECT over HTTP/2 too and advertises it (RFC 8441); of use on a server made
+   * by `node:http2` only. @defaultValue false
+   */
+  readonly http2?: boolean | undefined
+}
+
+/** The part of a response that answering a plain request needs: HTTP/1.1 and HTTP/2 have it. */
+export interface PlainResponse {
+  statusCode: number
+  setHeader(name: string, value: string): unknown
+  end(body: Uint8Array): unknown
+}
+
+/** What takes the requests that are picked. */
+interface Target {
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  connect(request: UpgradeRequest, stream: ServerHttp2Stream): void
+}
+
+interface Claimant {
+  readonly target: Target
+  readonly http2: boolean
+  wants(request: UpgradeRequest): boolean
+}
+
+/** Time for a refused client to hang up. */
+const LINGER_MS = 5_000
+
+const switchboards: WeakMap<EventEmitter, Switchboard> = new WeakMap()
+
+/** Puts `target` on the server's switchboard; returns what takes it off again. */
+export function attachTo(
+  server: AttachableServer,
+  options: AttachOptions,
+  target: Target,
+): () => void {
+  const { path, http2 = false } = options
+  const claimant: Claimant = {
+    target,
+    http2,
+    wants(request) {
+      if (path === undefined) return true
+      const own = pathOf(request)
+      return typeof path === 'string' ? path === own : path(own, request)
+    },
+  }
+  let switchboard = switchboards.get(server)
+  if (switchboard === undefined) {
+    switchboard = new Switchboard(server)
+    switchboards.set(server, switchboard)
+  }
+  return switchboard.add(claimant)
+}
+
+function pathOf(request: UpgradeRequest): string {
+  return (request.url ?? '').split('?', 1)[0]!
+}
+
+/**
+ * The one set of listeners that all WebSocket servers on an HTTP server share, so that they know of
+ * each other. A request goes to the first that wants it. One that nobody wants is left to foreign
+ * listeners if there are any; otherwise nobody would answer it, so it is answered here.
+ */
+class Switchboard {
+  readonly #server: AttachableServer
+  readonly #claimants: Claimant[] = []
+  readonly #seen: WeakSet<ServerHttp2Stream> = new WeakSet()
+
+  constructor(server: AttachableServer) {
+    this.#server = server
+  }
+
+  add(claimant: Claimant): () => void {
+    const events: EventEmitter = this.#server
+    if (this.#claimants.length === 0) {
+      events.on('upgrade', this.#onUpgrade)
+      if (!isHttp2(this.#server)) events.on('request', this.#onRequest)
+    }
+    if (claimant.http2 && isHttp2(this.#server) && !this.#servesHttp2) {
+      this.#server.updateSettings({ enableConnectProtocol: true })
+      events.on('stream', this.#onStream)
+      events.on('connect', this.#onConnect)
+    }
+    this.#claimants.push(claimant)
+    return () => this.#remove(claimant)
+  }
+
+  get #servesHttp2(): boolean {
+    return this.#claimants.some(({ http2 }) => http2)
+  }
+
+  #remove(claimant: Claimant): void {
+    const at = this.#claimants.indexOf(claimant)
+    if (at === -1) return
+    this.#claimants.splice(at, 1)
+    const events: EventEmitter = this.#server
+    if (this.#claimants.length === 0) {
+      events.off('upgrade', this.#onUpgrade)
+      events.off('request', this.#onRequest)
+    }
+    if (this.#servesHttp2) return
+    events.off('stream', this.#onStream)
+    events.off('connect', this.#onConnect)
+  }
+
+  #count(event: string): number {
+    return (this.#server as EventEmitter).listenerCount(event)
+  }
+
+  readonly #onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    const opening = asksForWebSocket(request)
+    const claimant = opening ? this.#claimants.find((one) => one.wants(request)) : undefined
+    if (claimant !== undefined) return claimant.target.upgrade(request, socket, head)
+    if (this.#count('upgrade') > 1) return
+    socket.on('error', () => {})
+    if (opening) refuseUpgrade(socket, { status: 404 }, request.method, LINGER_MS)
+    else serveWithoutUpgrade(this.#server, request, socket, head)
+  }
+
+  /** A plain request to a server that has no listener for such. */
+  readonly #onRequest = (request: IncomingMessage, response: PlainResponse): void => {
+    if (this.#count('request') > 1) return
+    const ours = this.#claimants.some((one) => one.wants(request))
+    const refusal = ours ? upgradeRequired('this resource speaks WebSocket only') : { status: 404 }
+    const { octets, type } = refusalBody(refusal)
+    response.statusCode = refusal.status
+    response.setHeader('Content-Type', type)
+    const headers = 'headers' in refusal ? refusal.headers : undefined
+    for (const [name, value] of headerFields(headers ?? {})) response.setHeader(name, value)
+    response.end(octets)
+  }
+
+  readonly #onStream = (
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    _flags: number,
+    rawHeaders: readonly string[],
+  ): void => {
+    if (headers[':method'] !== 'CONNECT' || this.#seen.has(stream)) return
+    this.#seen.add(stream)
+    stream.on('error', () => {})
+    const request = requestOf(stream, headers, rawHeaders)
+    const protocol = headers[':protocol']
+    const claimant = this.#claimants.find((one) => one.http2 && one.wants(request))
+    if (protocol === 'websocket' && claimant !== undefined) {
+      return claimant.target.connect(request, stream)
+    }
+    if (this.#othersTakeStreams) return
+    if (protocol === undefined) refuseConnect(stream, { status: 405 })
+    else refuseConnect(stream, { status: protocol === 'websocket' ? 404 : 501 })
+  }
+
+  /** Node's own listener for 'request' answers 405 to a CONNECT that no listener here takes. */
+  readonly #onConnect = (request: {
+    readonly stream: ServerHttp2Stream
+    readonly headers: IncomingHttpHeaders
+    readonly rawHeaders: readonly string[]
+  }): void => {
+    this.#onStream(request.stream, request.headers, 0, request.rawHeaders)
+  }
+
+  get #othersTakeStreams(): boolean {
+    const forRequests = this.#count('request') > 0 ? 1 : 0
+    return this.#count('connect') > 1 || this.#count('stream') > 1 + forRequests
+  }
+}
+
+function isHttp2(server: AttachableServer): server is Http2Server | Http2SecureServer {
+  return 'updateSettings' in server
+}
+
+/**
+ * An offer of another protocol, such as `Upgrade: h2c`, may be ignored (RFC 9110, section 7.8). Node
+ * has already let go of the connection, so the request is given to it again without the offer: it
+ * then reads content and keeps the connection alive like any other.
+ */
+function serveWithoutUpgrade(
+  server: AttachableServer,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): void {
+  const lines = [`${request.method} ${request.url} HTTP/${request.httpVersion}`]
+  for (let i = 0; i < request.rawHeaders.length; i += 2) {
+    const line = headerWithoutUpgrade(request.rawHeaders[i]!, request.rawHeaders[i + 1]!)
+    if (line !== null) lines.push(line)
+  }
+  const octets = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+  socket.removeAllListeners('error')
+  socket.unshift(Buffer.concat([octets, head]))
+  server.emit(server instanceof TlsServer ? 'secureConnection' : 'connection', socket)
+}
+
+function headerWithoutUpgrade(name: string, value: string): string | null {
+  const key = name.toLowerCase()
+  if (key === 'upgrade' || key === 'http2-settings') return null
+  if (key !== 'connection') return `${name}: ${value}`
+  const options = value.split(',').map((option) => option.trim())
+  const kept = options.filter((option) => !/^(?:upgrade|http2-settings)$/i.test(option))
+  return kept.length === 0 ? null : `${name}: ${kept.join(', ')}`
+}

@@ -1,0 +1,82 @@
+/**
+ * WebSocketError            what ended a connection before its closing handshake
+ * ├─ ProtocolError          1002: a frame that RFC 6455 or 7692 forbids
+ * ├─ InvalidPayloadError    1007: text that is not UTF-8, compressed data that cannot be inflated
+ * ├─ PolicyError            1008: a limit of this server on fragments or control frames
+ * ├─ MessageTooBigError     1009: a message over `maxMessageBytes`
+ * ├─ SlowReaderError        1013: the peer reads too slowly, and `backpressure` says to close
+ * ├─ HandlerError           1011: one of the program's own handlers threw; `cause` is what it threw
+ * └─ ConnectionLostError    1006: the peer vanished: reset, end of stream, or silence
+ * Misuse (a bad option or close code) is a TypeError or RangeError, thrown at once.
+ */
+
+/** Every stable code of an error of this module. */
+export type WebSocketErrorCode =
+  | 'ERR_WS_PROTOCOL'
+  | 'ERR_WS_INVALID_PAYLOAD'
+  | 'ERR_WS_POLICY'
+  | 'ERR_WS_MESSAGE_TOO_BIG'
+  | 'ERR_WS_SLOW_READER'
+  | 'ERR_WS_HANDLER'
+  | 'ERR_WS_CONNECTION_LOST'
+
+/**
+ * Why a connection did not end with a plain closing handshake. Found in `CloseInfo.error`; a peer's
+ * behaviour never makes this module throw.
+ */
+export abstract class WebSocketError extends Error {
+  override name = 'WebSocketError'
+  /** Stable identifier to match on; the message may change. */
+  abstract readonly code: WebSocketErrorCode
+  /** The status code this endpoint put in its Close frame; 1006 when it could send none. */
+  abstract readonly closeCode: number
+}
+
+/** The peer sent a frame that the protocol forbids (RFC 6455, section 5; RFC 7692, section 6). */
+export class ProtocolError extends WebSocketError {
+  override name = 'ProtocolError'
+  override readonly code = 'ERR_WS_PROTOCOL'
+  override readonly closeCode = 1002
+}
+
+/** Text that is not UTF-8 (RFC 6455, section 8.1), or a corrupt compressed message. */
+export class InvalidPayloadError extends WebSocketError {
+  override name = 'InvalidPayloadError'
+  override readonly code = 'ERR_WS_INVALID_PAYLOAD'
+  override readonly closeCode = 1007
+}
+
+/** The peer exceeded a limit of the server other than size (RFC 6455, section 10.4). */
+export class PolicyError extends WebSocketError {
+  override name = 'PolicyError'
+  override readonly code = 'ERR_WS_POLICY'
+  override readonly closeCode = 1008
+}
+
+/** A message over `maxMessageBytes`, as declared, summed over fragments, or as inflated. */
+export class MessageTooBigError extends WebSocketError {
+  override name = 'MessageTooBigError'
+  override readonly code = 'ERR_WS_MESSAGE_TOO_BIG'
+  override readonly closeCode = 1009
+}
+
+/** The peer left more than `backpressure.limitBytes` unread and the policy is `close`. */
+export class SlowReaderError extends WebSocketError {
+  override name = 'SlowReaderError'
+  override readonly code = 'ERR_WS_SLOW_READER'
+  override readonly closeCode = 1013
+}
+
+/** A handler of the program threw or rejected; `cause` holds what it threw. */
+export class HandlerError extends WebSocketError {
+  override name = 'HandlerError'
+  override readonly code = 'ERR_WS_HANDLER'
+  override readonly closeCode = 1011
+}
+
+/** The transport ended without a Close frame: a reset, an early end, or no sign of life. */
+export class ConnectionLostError extends WebSocketError {
+  override name = 'ConnectionLostError'
+  override readonly code = 'ERR_WS_CONNECTION_LOST'
+  override readonly closeCode = 1006
+}

@@ -1,0 +1,83 @@
+import { encodeReason } from './close-codes.js'
+
+/** The opcodes of RFC 6455, section 5.2; 8 and above are control frames. */
+export const Opcode = {
+  CONTINUATION: 0,
+  TEXT: 1,
+  BINARY: 2,
+  CLOSE: 8,
+  PING: 9,
+  PONG: 10,
+} as const
+
+/** First octet: the frame ends its message. */
+export const FIN = 0x80
+/** First octet: the message is compressed (RFC 7692, section 6). */
+export const RSV1 = 0x40
+/** First octet: all three bits reserved for extensions. */
+export const RSV = 0x70
+/** Second octet: the payload is masked. */
+export const MASK = 0x80
+/** The longest header that a client sends: 2 octets, 8 of length, 4 of masking key. */
+export const MAX_HEADER_BYTES = 14
+/** The longest payload of a control frame (RFC 6455, section 5.5). */
+export const MAX_CONTROL_BYTES = 125
+
+/** How many octets stand before an unmasked payload of `length` octets. */
+function headerBytes(length: number): number {
+  return length < 126 ? 2 : length < 65_536 ? 4 : 10
+}
+
+/** Writes an unmasked header in its shortest form and returns where the payload begins. */
+function writeHeader(target: Buffer, first: number, length: number): number {
+  target[0] = first
+  if (length < 126) {
+    target[1] = length
+    return 2
+  }
+  if (length < 65_536) {
+    target[1] = 126
+    target[2] = length >>> 8
+    target[3] = length & 0xff
+    return 4
+  }
+  target[1] = 127
+  target.writeUInt32BE(Math.floor(length / 2 ** 32), 2)
+  target.writeUInt32BE(length >>> 0, 6)
+  return 10
+}
+
+/** The header alone, for a payload too large to copy behind it. */
+export function encodeHeader(opcode: number, length: number): Buffer {
+  const header = Buffer.allocUnsafe(headerBytes(length))
+  writeHeader(header, FIN | opcode, length)
+  return header
+}
+
+/** One whole frame that ends its message: header and a copy of `payload` in one buffer. */
+export function encodeFrame(opcode: number, payload: Uint8Array, rsv1 = 0): Buffer {
+  const frame = Buffer.allocUnsafe(headerBytes(payload.length) + payload.length)
+  const at = writeHeader(frame, FIN | rsv1 | opcode, payload.length)
+  if (payload.length > 0) frame.set(payload, at)
+  return frame
+}
+
+/** One text frame, encoded straight behind its header. Lone surrogates become U+FFFD. */
+export function encodeText(text: string): Buffer {
+  const length = Buffer.byteLength(text)
+  const frame = Buffer.allocUnsafe(headerBytes(length) + length)
+  const at = writeHeader(frame, FIN | Opcode.TEXT, length)
+  // As many octets as code units means that all are ASCII, which the latin1 writer copies faster.
+  frame.write(text, at, length, length === text.length ? 'latin1' : 'utf8')
+  return frame
+}
+
+/** A Close frame; `null` gives the empty one (RFC 6455, section 5.5.1). */
+export function encodeClose(code: number | null, reason: string | Uint8Array): Buffer {
+  if (code === null) return encodeFrame(Opcode.CLOSE, Buffer.alloc(0))
+  const text = encodeReason(reason)
+  const payload = Buffer.allocUnsafe(2 + text.length)
+  payload.writeUInt16BE(code, 0)
+  payload.set(text, 2)
+  return encodeFrame(Opcode.CLOSE, payload)
+}

@@ -1,0 +1,99 @@
+import type { WebSocketMessage } from './receiver.js'
+
+/** What an empty message still counts for, so that a flood of them is bounded too. */
+const MESSAGE_OVERHEAD_BYTES = 64
+
+interface Waiter {
+  resolve(result: IteratorResult<WebSocketMessage, undefined>): void
+  reject(reason: unknown): void
+}
+
+/** Messages that have come but were not taken yet, in order. */
+export class Inbox {
+  readonly #limitBytes: number
+  readonly #onTake: () => void
+  readonly #queue: WebSocketMessage[] = []
+  readonly #waiters: Waiter[] = []
+  #bytes = 0
+  #ended = false
+
+  /** `onTake` hears of every attempt to take, also when there was nothing. */
+  constructor(limitBytes: number, onTake: () => void) {
+    this.#limitBytes = limitBytes
+    this.#onTake = onTake
+  }
+
+  /** Whether someone waits for the next message. */
+  get awaited(): boolean {
+    return this.#waiters.length > 0
+  }
+
+  get hasRoom(): boolean {
+    return this.#bytes < this.#limitBytes
+  }
+
+  /** Adds a message; false when the next one should wait. */
+  push(message: WebSocketMessage): boolean {
+    const waiter = this.#waiters.shift()
+    if (waiter !== undefined) {
+      waiter.resolve({ done: false, value: message })
+      return true
+    }
+    this.#queue.push(message)
+    this.#bytes += weigh(message)
+    return this.hasRoom
+  }
+
+  /** Takes the oldest message, waiting for one; done when no more can come. */
+  take(signal?: AbortSignal): Promise<IteratorResult<WebSocketMessage, undefined>> {
+    if (signal?.aborted === true) return Promise.reject(signal.reason as Error)
+    const message = this.#shift()
+    if (message !== undefined) {
+      this.#onTake()
+      return Promise.resolve({ done: false, value: message })
+    }
+    if (this.#ended) return Promise.resolve({ done: true, value: undefined })
+    const next = this.#wait(signal)
+    this.#onTake()
+    return next
+  }
+
+  /** Hands everything over, oldest first. */
+  drain(take: (message: WebSocketMessage) => void): void {
+    for (let message = this.#shift(); message !== undefined; message = this.#shift()) take(message)
+  }
+
+  /** No more will come: waiters are done, and so is whoever has taken the rest. */
+  end(): void {
+    this.#ended = true
+    for (const waiter of this.#waiters.splice(0)) waiter.resolve({ done: true, value: undefined })
+  }
+
+  #shift(): WebSocketMessage | undefined {
+    const message = this.#queue.shift()
+    if (message !== undefined) this.#bytes -= weigh(message)
+    return message
+  }
+
+  #wait(signal: AbortSignal | undefined): Promise<IteratorResult<WebSocketMessage, undefined>> {
+    return new Promise((resolve, reject) => {
+      const waiter = { resolve, reject }
+      this.#waiters.push(waiter)
+      if (signal === undefined) return
+      const abort = (): void => {
+        const at = this.#waiters.indexOf(waiter)
+        if (at !== -1) this.#waiters.splice(at, 1)
+        reject(signal.reason as Error)
+      }
+      signal.addEventListener('abort', abort, { once: true })
+      waiter.resolve = (result) => {
+        signal.removeEventListener('abort', abort)
+        resolve(result)
+      }
+    })
+  }
+}
+
+function weigh(message: WebSocketMessage): number {
+  return message.length + MESSAGE_OVERHEAD_BYTES
+}

@@ -1,0 +1,64 @@
+/** From this length on, a view of 32-bit words pays for its own creation. */
+const WORDS_FROM = 1_024
+
+const littleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1
+
+/**
+ * Unmasks `octets[start, end)` in place. `key` is the masking key as a big-endian 32-bit number and
+ * `phase` is how many octets of this frame's payload came before `start`: octet i of a payload is
+ * XORed with octet i mod 4 of the key (RFC 6455, section 5.3).
+ */
+export function unmask(
+  octets: Uint8Array,
+  start: number,
+  end: number,
+  key: number,
+  phase: number,
+): void {
+  if (key === 0) return
+  const rotated = rotate(key, phase)
+  if (end - start < WORDS_FROM) unmaskOctets(octets, start, end, rotated)
+  else unmaskWords(octets, start, end, rotated)
+}
+
+/** The key as seen by a payload that begins `phase` octets later. */
+function rotate(key: number, phase: number): number {
+  const bits = (phase & 3) * 8
+  return bits === 0 ? key : (key << bits) | (key >>> (32 - bits))
+}
+
+function unmaskOctets(octets: Uint8Array, start: number, end: number, key: number): void {
+  const k0 = key >>> 24
+  const k1 = (key >>> 16) & 0xff
+  const k2 = (key >>> 8) & 0xff
+  const k3 = key & 0xff
+  let i = start
+  for (; i + 3 < end; i += 4) {
+    octets[i]! ^= k0
+    octets[i + 1]! ^= k1
+    octets[i + 2]! ^= k2
+    octets[i + 3]! ^= k3
+  }
+  if (i < end) octets[i]! ^= k0
+  if (i + 1 < end) octets[i + 1]! ^= k1
+  if (i + 2 < end) octets[i + 2]! ^= k2
+}
+
+function unmaskWords(octets: Uint8Array, start: number, end: number, key: number): void {
+  const lead = -(octets.byteOffset + start) & 3
+  const first = start + lead
+  const count = (end - first) >>> 2
+  const last = first + count * 4
+  unmaskOctets(octets, start, first, key)
+  const aligned = rotate(key, lead)
+  const word = littleEndian ? swap(aligned) : aligned
+  const words = new Uint32Array(octets.buffer, octets.byteOffset + first, count)
+  for (let i = 0; i < count; i++) words[i]! ^= word
+  unmaskOctets(octets, last, end, aligned)
+}
+
+function swap(word: number): number {
+  return (
+    (word << 24) | ((word << 8) & 0xff0000) | ((word >>> 8) & 0xff00) | (word >>> 24)
+  )
+}

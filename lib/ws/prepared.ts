@@ -1,0 +1,65 @@
+import { compress, type Deflater } from './deflate.js'
+import { encodeFrame, encodeText, Opcode, RSV1 } from './frame.js'
+
+/** Gives a connection the frame of a prepared message; kept out of the public class. */
+let frameOf: (message: PreparedMessage, deflater: Deflater | null) => Buffer
+
+/**
+ * A message encoded once for any number of connections: they all send the very same octets. Made by
+ * {@link prepare}; holds a frame of its own, and one more for each compression in use among the
+ * receivers.
+ */
+export class PreparedMessage {
+  readonly #opcode: number
+  readonly #plain: Buffer
+  readonly #payload: Buffer
+  #deflated: Map<number, Buffer> | null = null
+
+  /** @internal */
+  constructor(message: string | Uint8Array) {
+    this.#opcode = typeof message === 'string' ? Opcode.TEXT : Opcode.BINARY
+    this.#plain =
+      typeof message === 'string' ? encodeText(message) : encodeFrame(Opcode.BINARY, message)
+    const length = this.#plain[1]!
+    this.#payload = this.#plain.subarray(length < 126 ? 2 : length === 126 ? 4 : 10)
+  }
+
+  /** Octets of the payload before any compression. */
+  get byteLength(): number {
+    return this.#payload.length
+  }
+
+  #frame(deflater: Deflater | null): Buffer {
+    if (deflater === null || !deflater.wants(this.#payload.length)) return this.#plain
+    deflater.note(this.#payload)
+    const { level, memLevel } = deflater.config
+    const setting = deflater.agreement.serverWindowBits * 100 + level * 10 + memLevel
+    const known = this.#deflated?.get(setting)
+    if (known !== undefined) return known
+    const payload = compress(this.#payload, deflater.agreement.serverWindowBits, deflater.config)
+    const frame = encodeFrame(this.#opcode, payload, RSV1)
+    this.#deflated ??= new Map()
+    this.#deflated.set(setting, frame)
+    return frame
+  }
+
+  static {
+    frameOf = (message, deflater) => message.#frame(deflater)
+  }
+}
+
+/**
+ * Encodes a message once, to be sent to many connections.
+ *
+ * @param message - text as a string, or octets, which are copied.
+ * @example
+ * ```ts
+ * const event = prepare(JSON.stringify({ kind: 'log', text: 'hello' }))
+ * for (const connection of server.connections) connection.send(event)
+ * ```
+ */
+export function prepare(message: string | Uint8Array): PreparedMessage {
+  return new PreparedMessage(message)
+}
+
+export { frameOf }
