@@ -1,0 +1,175 @@
+/**
+ * Fits a conversation into a budget of tokens without ever parting a tool call from its result,
+ * which providers refuse for good.
+ *
+ * 1. The first user message, which holds the goal, always stays, and so does everything from the
+ *    last turn of the model on.
+ * 2. Outputs of older tool calls are masked first, oldest first. Then the oldest turns are left
+ *    out, each with all of its results.
+ * 3. Both happen in steps of several turns, so that the beginning of the conversation, and with it
+ *    the provider's prompt cache, stays the same from one call to most of the next ones.
+ * 4. What cannot be made to fit is reported; nothing is tried twice.
+ *
+ * @module
+ */
+import type { Message, ToolMessage, UserMessage } from './model.js'
+
+/** What became of a conversation. */
+export type FittedContext =
+  | {
+      readonly fits: true
+      /** The very list that was given when nothing had to be done. */
+      readonly messages: readonly Message[]
+      /** Tool outputs that were masked. */
+      readonly masked: number
+      /** Messages that were left out. */
+      readonly dropped: number
+    }
+  | {
+      readonly fits: false
+      /** Tokens that the shortest form of the conversation takes. */
+      readonly neededTokens: number
+    }
+
+/** Turns that are masked, or left out, at a time. */
+const STEP = 8
+
+/** Outputs that are no longer than their mask stay. */
+const SHORT_OUTPUT = 200
+
+/** One turn of the model with its results, or one user message. */
+interface Group {
+  readonly messages: readonly Message[]
+  readonly tokens: number
+  readonly masked: { readonly messages: readonly Message[]; readonly tokens: number; readonly outputs: number }
+}
+
+/**
+ * Shortens `messages` until their estimates add up to no more than `budgetTokens`. System prompt and
+ * tools are not in here: take them off the budget first.
+ *
+ * @param estimate - tokens of one message; see {@link estimateTokens}.
+ */
+export function fitContext(
+  messages: readonly Message[],
+  budgetTokens: number,
+  estimate: (message: Message) => number = estimateTokens,
+): FittedContext {
+  let total = 0
+  for (const message of messages) total += estimate(message)
+  if (total <= budgetTokens) return { fits: true, messages, masked: 0, dropped: 0 }
+  return shorten(messages, budgetTokens, total, estimate)
+}
+
+function shorten(
+  messages: readonly Message[],
+  budget: number,
+  total: number,
+  estimate: (message: Message) => number,
+): FittedContext {
+  const { head, middle, tail } = split(messages, estimate)
+  const masked = takeUntil(middle, total, budget, (group) => group.tokens - group.masked.tokens)
+  const maskedGroups = middle.map((group, i) => (i < masked.count ? group.masked : null))
+  const fixed = [...head, ...tail].reduce((sum, message) => sum + estimate(message), 0)
+  const outputs = maskedGroups.reduce((sum, group) => sum + (group?.outputs ?? 0), 0)
+  if (masked.total <= budget) {
+    const kept = middle.flatMap((group, i) => maskedGroups[i]?.messages ?? group.messages)
+    return { fits: true, messages: [...head, ...kept, ...tail], masked: outputs, dropped: 0 }
+  }
+  const notice = leftOutNotice()
+  const start = masked.total + estimate(notice)
+  const left = takeUntil(middle, start, budget, (group) => group.masked.tokens)
+  if (left.total > budget) return { fits: false, neededTokens: fixed + estimate(notice) }
+  const kept = middle.slice(left.count)
+  const dropped = middle.slice(0, left.count).reduce((sum, group) => sum + group.messages.length, 0)
+  return {
+    fits: true,
+    messages: [...head, notice, ...kept.flatMap((group) => group.masked.messages), ...tail],
+    masked: kept.reduce((sum, group) => sum + group.masked.outputs, 0),
+    dropped,
+  }
+}
+
+/** How many groups from the oldest on must give up `gain` for `total` to reach `budget`, in steps. */
+function takeUntil(
+  groups: readonly Group[],
+  total: number,
+  budget: number,
+  gain: (group: Group) => number,
+): { readonly count: number; readonly total: number } {
+  let count = 0
+  let rest = total
+  while (count < groups.length && (rest > budget || count % STEP !== 0)) rest -= gain(groups[count++]!)
+  return { count, total: rest }
+}
+
+/** The parts that stay (`head`, `tail`) and the groups between them. */
+function split(
+  messages: readonly Message[],
+  estimate: (message: Message) => number,
+): { readonly head: Message[]; readonly middle: Group[]; readonly tail: readonly Message[] } {
+  const firstUser = messages.findIndex(({ role }) => role === 'user')
+  const lastTurn = messages.findLastIndex(({ role }) => role === 'assistant')
+  const tailFrom = lastTurn === -1 ? Math.max(0, messages.length - 1) : lastTurn
+  const head = firstUser !== -1 && firstUser < tailFrom ? [messages[firstUser]!] : []
+  const middle: Group[] = []
+  let open: Message[] = []
+  const close = (): void => {
+    if (open.length > 0) middle.push(makeGroup(open, estimate))
+    open = []
+  }
+  for (let i = 0; i < tailFrom; i++) {
+    const message = messages[i]!
+    if (i === firstUser) continue
+    if (message.role !== 'tool') close()
+    open.push(message)
+  }
+  close()
+  return { head, middle, tail: messages.slice(tailFrom) }
+}
+
+function makeGroup(messages: readonly Message[], estimate: (message: Message) => number): Group {
+  const shorter = messages.map(maskOutput)
+  const sum = (list: readonly Message[]): number => list.reduce((all, message) => all + estimate(message), 0)
+  const outputs = shorter.filter((message, i) => message !== messages[i]).length
+  const tokens = sum(messages)
+  return { messages, tokens, masked: { messages: shorter, tokens: outputs === 0 ? tokens : sum(shorter), outputs } }
+}
+
+function maskOutput(message: Message): Message {
+  if (message.role !== 'tool' || message.output.length <= SHORT_OUTPUT) return message
+  const masked: ToolMessage = {
+    ...message,
+    output: `[${message.output.length} characters of older output were left out; call the tool again if you need them]`,
+  }
+  return masked
+}
+
+function leftOutNotice(): UserMessage {
+  return {
+    role: 'user',
+    text: '[The oldest part of this conversation was left out because it no longer fits. Files are as your tools show them now.]',
+  }
+}
+
+const estimates = new WeakMap<Message, number>()
+
+/**
+ * Tokens of one message, estimated from its length at three characters a token, which is more than
+ * most tokenizers need for code and English. Remembered per message object.
+ */
+export function estimateTokens(message: Message): number {
+  const known = estimates.get(message)
+  if (known !== undefined) return known
+  const tokens = Math.ceil(lengthOf(message) / 3) + 8
+  estimates.set(message, tokens)
+  return tokens
+}
+
+function lengthOf(message: Message): number {
+  if (message.role === 'user') return message.text.length
+  if (message.role === 'tool') return message.output.length
+  const calls = message.calls.reduce((sum, call) => sum + JSON.stringify(call).length, 0)
+  const parts = message.parts === undefined ? 0 : JSON.stringify(message.parts.value).length
+  return Math.max(message.text.length + calls, parts)
+}

@@ -1,0 +1,63 @@
+/**
+ * The answer of the Messages interface, whole: its content blocks, stop reason and token counts.
+ *
+ * @module
+ */
+import type { JsonObject } from '../../internal/json.js'
+import type { ModelRequest, ModelTurn, StopReason, Usage } from '../model.js'
+import { countOf, textOf } from './json-reader.js'
+import { buildTurn } from './turn.js'
+
+/** The name under which this format's own parts are kept. */
+export const ANTHROPIC_FORMAT = 'anthropic'
+
+/** What was read of an answer. */
+export interface AnthropicAnswer {
+  readonly content: readonly JsonObject[]
+  /** The arguments of each `tool_use` block: an object, or JSON text as it was streamed. */
+  readonly inputs: readonly unknown[]
+  readonly stopReason: string
+  readonly usage: JsonObject
+}
+
+const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+  end_turn: 'end',
+  stop_sequence: 'end',
+  tool_use: 'tool_calls',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  refusal: 'refusal',
+}
+
+/** Makes the turn. Its parts are all content blocks, to be sent back unchanged. */
+export function buildAnthropicTurn(answer: AnthropicAnswer, request: ModelRequest): ModelTurn {
+  const blocksOf = (type: string): JsonObject[] => answer.content.filter((block) => block['type'] === type)
+  const calls = blocksOf('tool_use').map((block, i) => ({
+    id: textOf(block['id']),
+    name: textOf(block['name']),
+    arguments: answer.inputs[i],
+  }))
+  return buildTurn(
+    {
+      text: blocksOf('text').map((block) => textOf(block['text'])).join(''),
+      reasoning: blocksOf('thinking').map((block) => textOf(block['thinking'])).join('\n\n'),
+      calls,
+      usage: readAnthropicUsage(answer.usage),
+      stop: STOP_REASONS[answer.stopReason] ?? 'other',
+      parts: { format: ANTHROPIC_FORMAT, value: answer.content },
+    },
+    request,
+  )
+}
+
+/** Token counts. `input_tokens` leaves out what was read from the cache and written to it. */
+export function readAnthropicUsage(usage: JsonObject): Usage {
+  const cached = countOf(usage['cache_read_input_tokens'])
+  const written = countOf(usage['cache_creation_input_tokens'])
+  return {
+    input_tokens: countOf(usage['input_tokens']) + cached + written,
+    output_tokens: countOf(usage['output_tokens']),
+    cached_tokens: cached,
+    reasoning_tokens: 0,
+  }
+}

@@ -1,0 +1,115 @@
+import type { JsonObject, JsonValue } from '../../internal/json.js'
+import type { ModelRequest, ModelTurn } from '../model.js'
+import type { StreamDecoder } from './adapter.js'
+import { buildAnthropicTurn } from './anthropic-answer.js'
+import { countOf, isObject, objectOf, parseJson, textOf } from './json-reader.js'
+import { embeddedError, protocolError, type WireContext } from './provider-errors.js'
+
+/** A content block that is being put together. */
+interface OpenBlock {
+  readonly block: Record<string, JsonValue>
+  /** The arguments of a `tool_use` block, as JSON text. */
+  input: string
+}
+
+/** Which field of a block each kind of delta adds to. */
+const GROWING_FIELDS: Readonly<Record<string, string>> = {
+  text_delta: 'text',
+  thinking_delta: 'thinking',
+  signature_delta: 'signature',
+}
+
+/** Puts a streamed Messages answer together into the content blocks that a whole one would have. */
+export class AnthropicStream implements StreamDecoder {
+  readonly #request: ModelRequest
+  readonly #context: WireContext
+  readonly #blocks = new Map<number, OpenBlock>()
+  readonly #usage: Record<string, number> = {}
+  #stopReason = ''
+  done = false
+
+  constructor(request: ModelRequest, context: WireContext) {
+    this.#request = request
+    this.#context = context
+  }
+
+  push({ event, data }: { readonly event: string; readonly data: string }): string {
+    const value = parseJson(data)
+    if (!isObject(value)) throw protocolError('a piece of the stream is not JSON', true, this.#context)
+    const type = textOf(value['type']) || event
+    switch (type) {
+      case 'message_start':
+        this.#count(objectOf(objectOf(value['message'])['usage']))
+        return ''
+      case 'content_block_start':
+        return this.#start(countOf(value['index']), objectOf(value['content_block']))
+      case 'content_block_delta':
+        return this.#delta(countOf(value['index']), objectOf(value['delta']))
+      case 'message_delta':
+        this.#stopReason = textOf(objectOf(value['delta'])['stop_reason']) || this.#stopReason
+        this.#count(objectOf(value['usage']))
+        return ''
+      case 'message_stop':
+        this.done = true
+        return ''
+      case 'error':
+        throw embeddedError(value, this.#context)
+      default:
+        if (isObject(value['error'])) throw embeddedError(value, this.#context)
+        return ''
+    }
+  }
+
+  finish(): ModelTurn {
+    if (!this.done && this.#stopReason === '') {
+      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
+    }
+    const ordered = [...this.#blocks].sort(([a], [b]) => a - b).map(([, open]) => open)
+    return buildAnthropicTurn(
+      {
+        content: ordered.map(closeBlock),
+        inputs: ordered.filter(({ block }) => block['type'] === 'tool_use').map(inputOf),
+        stopReason: this.#stopReason || 'end_turn',
+        usage: this.#usage,
+      },
+      this.#request,
+    )
+  }
+
+  #start(index: number, block: JsonObject): string {
+    this.#blocks.set(index, { block: { ...block }, input: '' })
+    return block['type'] === 'text' ? textOf(block['text']) : ''
+  }
+
+  #delta(index: number, delta: JsonObject): string {
+    const open = this.#blocks.get(index)
+    if (open === undefined) throw protocolError(`a piece belongs to no block (${index})`, true, this.#context)
+    const type = textOf(delta['type'])
+    if (type === 'input_json_delta') open.input += textOf(delta['partial_json'])
+    const field = GROWING_FIELDS[type]
+    if (field === undefined) return ''
+    const piece = textOf(delta[field])
+    open.block[field] = textOf(open.block[field]) + piece
+    return type === 'text_delta' ? piece : ''
+  }
+
+  /** Counts come twice, the later ones cumulative: the larger of both holds. */
+  #count(usage: JsonObject): void {
+    for (const [name, value] of Object.entries(usage)) {
+      if (typeof value === 'number') this.#usage[name] = Math.max(this.#usage[name] ?? 0, value)
+    }
+  }
+}
+
+/** Arguments come in pieces after an empty `input`, or whole in it. */
+function inputOf({ block, input }: OpenBlock): JsonValue {
+  return input === '' ? (block['input'] ?? {}) : input
+}
+
+function closeBlock(open: OpenBlock): JsonObject {
+  if (open.block['type'] !== 'tool_use') return open.block
+  const input = inputOf(open)
+  const parsed = typeof input === 'string' ? parseJson(input) : input
+  // What was cut off goes back as an empty object, the only thing that the provider accepts.
+  return { ...open.block, input: isObject(parsed) ? parsed : {} }
+}

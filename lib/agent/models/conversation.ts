@@ -1,0 +1,52 @@
+/**
+ * The neutral conversation, arranged the way all providers want it: each call with its result.
+ *
+ * @module
+ */
+import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../model.js'
+
+/** One piece of a conversation. */
+export type Exchange =
+  | { readonly kind: 'user'; readonly text: string }
+  | {
+      readonly kind: 'assistant'
+      readonly message: AssistantMessage
+      /** One for each call of the message, in the order of the calls. */
+      readonly results: readonly ToolMessage[]
+    }
+
+/**
+ * Puts the results of each turn into the order of its calls, directly behind it. A call without a
+ * result gets one that says so, and a result without its call is left out: providers refuse a
+ * conversation with either. Turns that said nothing and asked for nothing are left out as well.
+ */
+export function exchanges(messages: readonly Message[]): Exchange[] {
+  const list: Exchange[] = []
+  for (let i = 0; i < messages.length; i++) {
+    const message = messages[i]!
+    if (message.role === 'user') list.push({ kind: 'user', text: message.text })
+    else if (message.role === 'assistant') {
+      const found = new Map<string, ToolMessage>()
+      for (let next = messages[i + 1]; next?.role === 'tool'; next = messages[i + 1]) {
+        found.set(next.call_id, next)
+        i++
+      }
+      if (message.text === '' && message.calls.length === 0) continue
+      const results = message.calls.map((call) => found.get(call.call_id) ?? missingResult(call))
+      list.push({ kind: 'assistant', message, results })
+    }
+  }
+  return list
+}
+
+function missingResult(call: ToolCall): ToolMessage {
+  const output = 'no result was recorded for this call'
+  return { role: 'tool', call_id: call.call_id, tool: call.tool, output, exit_code: -1 }
+}
+
+/** What the model reads of a result: its output, and the exit code unless it is 0. */
+export function resultText(result: ToolMessage): string {
+  if (result.exit_code === 0) return result.output === '' ? '(no output)' : result.output
+  const end = result.output === '' || result.output.endsWith('\n') ? '' : '\n'
+  return `${result.output}${end}[exit code ${result.exit_code}]`
+}

@@ -1,0 +1,268 @@
+/**
+ * The driver behind every provider: one HTTP exchange of our own client around the pure encoding
+ * and decoding of an adapter.
+ *
+ * @module
+ */
+import {
+  AsyncClient,
+  DecodingError,
+  HttpError,
+  LocalProtocolError,
+  ResponseTooLargeError,
+  SseParser,
+  TotalTimeoutError,
+  UnsupportedProtocolError,
+  type AsyncResponse,
+  type AsyncTransport,
+} from '../../http/index.js'
+import { ModelError } from '../errors.js'
+import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../model.js'
+import { knownPrices } from '../pricing.js'
+import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
+import { parseJson } from './json-reader.js'
+import { knownContextWindow } from './known-models.js'
+import { protocolError, providerError, redactSecrets, type WireContext } from './provider-errors.js'
+
+/** Options of every model that is reached over HTTP. */
+export interface HttpModelOptions extends Omit<WireOptions, 'stream'> {
+  /** What run details show. @defaultValue the provider's id, a colon and the model */
+  readonly name?: string | undefined
+  /** Sent the way the provider wants it, and shown nowhere; without one no key is sent. */
+  readonly apiKey?: string | undefined
+  /** Where the interface is. @defaultValue the provider's own address */
+  readonly baseUrl?: string | undefined
+  /** Further headers, for example of a gateway; they win over ours. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Ask for a streamed answer, so that silence is noticed early. @defaultValue true */
+  readonly stream?: boolean | undefined
+  /**
+   * Milliseconds without a single octet after which a call is given up.
+   *
+   * @defaultValue 90000 for streamed answers, 600000 for whole ones
+   */
+  readonly idleTimeoutMs?: number | undefined
+  /** Milliseconds for one call in all. @defaultValue 1800000 */
+  readonly totalTimeoutMs?: number | undefined
+  /** Tokens that fit into one request. @defaultValue what is known of the model, else null */
+  readonly contextWindow?: number | null | undefined
+  /** US dollars per million tokens. @defaultValue what is known of the model, else null */
+  readonly prices?: ModelPrices | null | undefined
+  /** Replaces the network, for tests. */
+  readonly transport?: AsyncTransport | undefined
+}
+
+/** Octets that one answer may have. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+
+/** How long the end of the connection is waited for once the answer is whole. */
+const DRAIN_MS = 100
+
+/** A language model that is reached over HTTP. It is closed by whoever made it. */
+export class HttpModel implements Model, AsyncDisposable {
+  readonly name: string
+  readonly isLanguageModel = true
+  readonly contextWindow: number | null
+  readonly prices: ModelPrices | null
+  readonly #adapter: ModelAdapter
+  readonly #options: HttpModelOptions
+  readonly #baseUrl: URL
+  readonly #client: AsyncClient
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #context: WireContext
+
+  /** @throws TypeError naming the option that is wrong. */
+  constructor(adapter: ModelAdapter, options: HttpModelOptions) {
+    if (typeof options.model !== 'string' || options.model.trim() === '') {
+      throw new TypeError('model must be the name of a model, got an empty one')
+    }
+    this.name = options.name ?? `${adapter.provider}:${options.model}`
+    this.contextWindow =
+      options.contextWindow === undefined ? knownContextWindow(options.model) : options.contextWindow
+    this.prices = options.prices === undefined ? knownPrices(options.model) : options.prices
+    this.#adapter = adapter
+    this.#options = { ...options }
+    this.#baseUrl = checkedUrl(options.baseUrl ?? adapter.defaultBaseUrl)
+    const custom = options.headers ?? {}
+    const secretNames = Object.keys(custom).filter((name) => /key|token|secret|auth/i.test(name))
+    this.#headers = { ...keyHeaders(adapter, options.apiKey), ...custom }
+    this.#context = {
+      model: this.name,
+      secrets: [options.apiKey ?? '', ...secretNames.map((name) => custom[name] ?? '')].filter((key) => key !== ''),
+    }
+    const idle = checkedMs('idleTimeoutMs', options.idleTimeoutMs ?? (options.stream === false ? 600_000 : 90_000))
+    const total = checkedMs('totalTimeoutMs', options.totalTimeoutMs ?? 1_800_000)
+    this.#client = new AsyncClient({
+      timeout: { connect: Math.min(idle, 30_000), read: idle, write: idle, pool: idle, total },
+      limits: { maxConnections: null },
+      maxResponseBytes: MAX_ANSWER_BYTES,
+      sensitiveHeaders: secretNames,
+      ...(options.transport !== undefined && { transport: options.transport }),
+    })
+  }
+
+  async complete(request: ModelRequest): Promise<ModelTurn> {
+    const { signal } = request
+    signal.throwIfAborted()
+    const wire = this.#adapter.encode(request, { ...this.#options, stream: this.#options.stream !== false })
+    try {
+      const response = await this.#send(wire, signal)
+      try {
+        return await this.#read(response, request)
+      } finally {
+        await response.close()
+      }
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      throw error instanceof HttpError ? this.#transportError(error) : error
+    }
+  }
+
+  /** Frees the connections. Calls that go on are cut off. */
+  close(): Promise<void> {
+    return this.#client.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #send(wire: WireRequest, signal: AbortSignal): Promise<AsyncResponse> {
+    const url = new URL(this.#baseUrl)
+    url.pathname = url.pathname.replace(/\/+$/, '') + wire.path
+    for (const [name, value] of Object.entries(wire.params)) url.searchParams.set(name, value)
+    const streamed = this.#options.stream !== false
+    return this.#client.stream('POST', url, {
+      content: encodeJson(wire.body),
+      headers: {
+        'content-type': 'application/json',
+        accept: streamed ? 'text/event-stream, application/json' : 'application/json',
+        ...wire.headers,
+        ...this.#headers,
+      },
+      signal,
+    })
+  }
+
+  async #read(response: AsyncResponse, request: ModelRequest): Promise<ModelTurn> {
+    if (!response.isSuccess) throw await this.#refusal(response)
+    const type = response.headers.get('content-type') ?? ''
+    if (/^text\/event-stream\b/i.test(type)) return this.#readStream(response, request)
+    await response.read()
+    const body = parseJson(response.text)
+    if (body !== undefined) return this.#adapter.decode(body, request, this.#context)
+    // Some servers stream under a wrong name.
+    if (/^\s*(?:data|event|id)?:/.test(response.text)) {
+      const decoder = this.#adapter.decodeStream(request, this.#context)
+      const events = new SseParser().feed(`${response.text}\n\n`)
+      for (const event of events) if (!decoder.done) tell(request, decoder.push(event))
+      return decoder.finish()
+    }
+    const kind = type === '' ? 'something' : type
+    throw protocolError(`the answer is ${kind} and not JSON; is the base URL right?`, false, this.#context)
+  }
+
+  async #readStream(response: AsyncResponse, request: ModelRequest): Promise<ModelTurn> {
+    const decoder = this.#adapter.decodeStream(request, this.#context)
+    const parser = new SseParser()
+    const chunks = response.iterBytes()
+    const push = (data: Uint8Array | string): void => {
+      for (const event of parser.feed(data)) if (!decoder.done) tell(request, decoder.push(event))
+    }
+    let octets = 0
+    while (!decoder.done) {
+      const { value, done } = await chunks.next()
+      if (done === true) break
+      octets += value.length
+      if (octets > MAX_ANSWER_BYTES) throw new ResponseTooLargeError(MAX_ANSWER_BYTES)
+      push(value)
+    }
+    // The last event counts also when the server leaves out the blank line behind it.
+    if (decoder.done) await drain(chunks)
+    else push('\n\n')
+    return decoder.finish()
+  }
+
+  async #refusal(response: AsyncResponse): Promise<ModelError> {
+    await response.read()
+    const failure = {
+      status: response.statusCode,
+      header: (name: string) => response.headers.get(name),
+      body: parseJson(response.text) ?? response.text,
+      now: Date.now(),
+    }
+    return providerError(failure, this.#context)
+  }
+
+  /** What went wrong below the provider: it never depends on the request, so most may be repeated. */
+  #transportError(error: HttpError): ModelError {
+    const tooLarge = error instanceof ResponseTooLargeError
+    const retryable = !(
+      tooLarge ||
+      error instanceof TotalTimeoutError ||
+      error instanceof LocalProtocolError ||
+      error instanceof UnsupportedProtocolError ||
+      isCertificateProblem(error)
+    )
+    const code = tooLarge || error instanceof DecodingError ? 'ERR_AGENT_MODEL_PROTOCOL' : 'ERR_AGENT_MODEL'
+    const message = redactSecrets(`${this.name}: ${error.message}`, this.#context.secrets)
+    return new ModelError(code, message, { retryable, cause: error })
+  }
+}
+
+/** Reads on to the end of a whole answer, so that its connection can be used again. */
+async function drain(chunks: AsyncGenerator<Uint8Array>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<{ done: true }>((resolve) => {
+    timer = setTimeout(() => resolve({ done: true }), DRAIN_MS)
+  })
+  const rest = async (): Promise<{ done?: boolean }> => {
+    try {
+      return await chunks.next()
+    } catch {
+      return { done: true }
+    }
+  }
+  for (let step: { done?: boolean } = {}; step.done !== true; ) step = await Promise.race([rest(), late])
+  clearTimeout(timer)
+}
+
+function tell(request: ModelRequest, text: string): void {
+  if (text !== '') request.onDelta?.(text)
+}
+
+/** Compact JSON. Halves of surrogate pairs, which providers refuse as invalid, become U+FFFD. */
+export function encodeJson(value: unknown): string {
+  const json = JSON.stringify(value)
+  // JSON.stringify escapes only such halves, and escapes a backslash of the text by doubling it.
+  return json.includes('\\ud') ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\ufffd') : json
+}
+
+function keyHeaders(adapter: ModelAdapter, apiKey: string | undefined): Readonly<Record<string, string>> {
+  if (apiKey === undefined || apiKey === '') return {}
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) {
+    throw new TypeError(`the API key for ${adapter.provider} has blanks or characters that no key has`)
+  }
+  return adapter.authHeaders(apiKey)
+}
+
+function checkedUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new TypeError('baseUrl must be an http or https URL, such as https://api.example/v1')
+  }
+  return url
+}
+
+function checkedMs(name: string, value: number): number {
+  if (!(value > 0)) throw new TypeError(`${name} must be a positive number of milliseconds, got ${value}`)
+  return value
+}
+
+function isCertificateProblem(error: Error): boolean {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    const code = 'code' in at ? String(at.code) : ''
+    if (/^(?:CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(?:VERIFY|GET))/.test(code)) return true
+  }
+  return false
+}

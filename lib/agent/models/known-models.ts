@@ -1,0 +1,63 @@
+/**
+ * What is known of models by their names. Unknown names get cautious values; hosts can set all of
+ * them per provider.
+ *
+ * @module
+ */
+
+interface Known {
+  /** Matched against the name without the maker's prefix (`openai/`) and in lower case. */
+  readonly name: RegExp
+  readonly tokens: number
+}
+
+/**
+ * Tokens of input that fit into one request. For models whose price rises with the length of the
+ * prompt it is the length up to which the price in `pricing.ts` holds.
+ */
+const WINDOWS: readonly Known[] = [
+  { name: /^gpt-5-chat/, tokens: 128_000 },
+  { name: /^gpt-5|^gpt-6/, tokens: 272_000 },
+  { name: /^gpt-4\.1/, tokens: 1_000_000 },
+  { name: /^gpt-4o|^gpt-4-turbo/, tokens: 124_000 },
+  { name: /^(?:o1|o3|o4)(?:-|$)/, tokens: 100_000 },
+  { name: /^gpt-/, tokens: 124_000 },
+  { name: /^claude-(?:opus|sonnet)-4-[6-9]|^claude-(?:fable|mythos|opus|sonnet)-[5-9]/, tokens: 960_000 },
+  { name: /^claude-/, tokens: 160_000 },
+  { name: /^gemini-.*-pro/, tokens: 200_000 },
+  { name: /^gemini-/, tokens: 1_000_000 },
+]
+
+/** Tokens of one answer that Anthropic's models allow; their interface demands a number. */
+const OUTPUT_LIMITS: readonly Known[] = [
+  { name: /^claude-3-(?:opus|sonnet|haiku)/, tokens: 4_096 },
+  { name: /^claude-3-5/, tokens: 8_192 },
+  { name: /^claude-/, tokens: 32_000 },
+]
+
+/** Tokens of one answer when nothing is known: what the smallest servers still take. */
+const DEFAULT_OUTPUT_LIMIT = 4_096
+
+/** Tokens of input that fit into one request to this model, or null when that is not known. */
+export function knownContextWindow(model: string): number | null {
+  return find(WINDOWS, model)?.tokens ?? null
+}
+
+/** Tokens of one answer to ask for at most. */
+export function knownOutputLimit(model: string): number {
+  return find(OUTPUT_LIMITS, model)?.tokens ?? DEFAULT_OUTPUT_LIMIT
+}
+
+/** Whether OpenAI's model reasons: it then refuses `temperature`, and can return its reasoning. */
+export function isReasoningModel(model: string): boolean {
+  return /^(?:o\d|gpt-[5-9](?!-chat)|codex)/.test(bareName(model))
+}
+
+/** A name without the maker's prefix, in lower case: `openai/gpt-5` is `gpt-5`. */
+export function bareName(model: string): string {
+  return model.slice(model.lastIndexOf('/') + 1).toLowerCase()
+}
+
+function find(list: readonly Known[], model: string): Known | undefined {
+  return list.find(({ name }) => name.test(bareName(model)))
+}

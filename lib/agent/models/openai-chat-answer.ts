@@ -1,0 +1,94 @@
+/**
+ * The answer of a Chat Completions server, whole: its message, stop word and token counts.
+ *
+ * @module
+ */
+import type { JsonObject, JsonValue } from '../../internal/json.js'
+import type { ModelRequest, ModelTurn, StopReason, Usage } from '../model.js'
+import { countOf, listOf, objectOf, textOf } from './json-reader.js'
+import { embeddedError, type WireContext } from './provider-errors.js'
+import { buildTurn, type RawCall } from './turn.js'
+
+/** The name under which this format's own parts are kept. */
+export const OPENAI_CHAT_FORMAT = 'openai-chat'
+
+/** Makes the turn of an assistant message, whether it came whole or in pieces. */
+export function buildChatTurn(
+  message: JsonObject,
+  finishReason: string,
+  usage: JsonObject,
+  request: ModelRequest,
+  context: WireContext,
+): ModelTurn {
+  if (finishReason === 'error' || finishReason === 'insufficient_system_resource') {
+    throw embeddedError({ error: { message: `it stopped with ${finishReason}`, type: 'server_error' } }, context)
+  }
+  const content = readContent(message['content'])
+  const refusal = textOf(message['refusal'])
+  return buildTurn(
+    {
+      text: content.text === '' ? refusal : content.text,
+      reasoning: content.reasoning || textOf(message['reasoning_content']) || textOf(message['reasoning']),
+      calls: listOf(message['tool_calls']).map(readCall),
+      usage: readChatUsage(usage),
+      stop: refusal !== '' ? 'refusal' : (STOP_REASONS[finishReason] ?? 'other'),
+      parts: { format: OPENAI_CHAT_FORMAT, value: message },
+    },
+    request,
+  )
+}
+
+const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+  stop: 'end',
+  eos: 'end',
+  tool_calls: 'tool_calls',
+  function_call: 'tool_calls',
+  length: 'length',
+  max_tokens: 'length',
+  model_length: 'length',
+  content_filter: 'refusal',
+}
+
+function readCall(value: JsonValue): RawCall {
+  const call = objectOf(value)
+  const named = objectOf(call['function'])
+  return { id: textOf(call['id']), name: textOf(named['name']), arguments: named['arguments'] }
+}
+
+/** Content is text or, with Mistral's reasoning models, a list of parts. */
+export function readContent(content: JsonValue | undefined): {
+  readonly text: string
+  readonly reasoning: string
+} {
+  if (!Array.isArray(content)) return { text: textOf(content), reasoning: '' }
+  let text = ''
+  let reasoning = ''
+  for (const part of content.map(objectOf)) {
+    if (part['type'] === 'thinking') {
+      reasoning += listOf(part['thinking']).map((piece) => textOf(objectOf(piece)['text'])).join('')
+    } else text += textOf(part['text'])
+  }
+  return { text, reasoning }
+}
+
+/**
+ * Token counts. Cached input is part of the prompt. Reasoning is part of the completion with most
+ * servers; with others it is missing there, and shows only in a total that is more than the sum.
+ */
+export function readChatUsage(usage: JsonObject): Usage {
+  const input = countOf(usage['prompt_tokens'])
+  const completion = countOf(usage['completion_tokens'])
+  const total = countOf(usage['total_tokens'])
+  const told = countOf(objectOf(usage['completion_tokens_details'])['reasoning_tokens'])
+  const beyond = total > 0 ? Math.max(0, total - input - completion) : told > completion ? told : 0
+  const cached =
+    countOf(objectOf(usage['prompt_tokens_details'])['cached_tokens']) ||
+    countOf(usage['prompt_cache_hit_tokens']) ||
+    countOf(usage['cached_tokens'])
+  return {
+    input_tokens: input,
+    output_tokens: completion + beyond,
+    cached_tokens: Math.min(cached, input),
+    reasoning_tokens: Math.min(Math.max(told, beyond), completion + beyond),
+  }
+}

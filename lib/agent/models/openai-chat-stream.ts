@@ -1,0 +1,146 @@
+import type { JsonObject, JsonValue } from '../../internal/json.js'
+import type { ModelRequest, ModelTurn } from '../model.js'
+import type { StreamDecoder } from './adapter.js'
+import { isObject, listOf, objectOf, parseJson, textOf } from './json-reader.js'
+import { buildChatTurn, readContent } from './openai-chat-answer.js'
+import { embeddedError, protocolError, type WireContext } from './provider-errors.js'
+
+/** A tool call that is being put together. */
+interface OpenCall {
+  id: string
+  name: string
+  /** Fragments of JSON text. */
+  text: string
+  /** The arguments, where a server sends them as an object. */
+  object: JsonObject | null
+  /** Whatever else came with it (`type`, `extra_content`). */
+  rest: Record<string, JsonValue>
+}
+
+/**
+ * Puts a streamed Chat Completions answer together into the message that a whole answer would have
+ * had. Calls are told apart by index and id: the same index with another id is another call, and
+ * servers that send whole calls without index or id get one call for each.
+ */
+export class OpenAiChatStream implements StreamDecoder {
+  readonly #request: ModelRequest
+  readonly #context: WireContext
+  readonly #calls: OpenCall[] = []
+  readonly #byIndex = new Map<number, OpenCall>()
+  readonly #message: Record<string, JsonValue> = { role: 'assistant', content: null }
+  #finishReason = ''
+  #usage: JsonObject = {}
+  #anything = false
+  done = false
+
+  constructor(request: ModelRequest, context: WireContext) {
+    this.#request = request
+    this.#context = context
+  }
+
+  push({ event, data }: { readonly event: string; readonly data: string }): string {
+    if (data.trim() === '[DONE]') {
+      this.done = true
+      return ''
+    }
+    const chunk = parseJson(data)
+    if (!isObject(chunk)) throw protocolError('a piece of the stream is not JSON', true, this.#context)
+    if (event === 'error' || isError(chunk['error'])) throw embeddedError(chunk, this.#context)
+    const usage = chunk['usage'] ?? objectOf(chunk['x_groq'])['usage']
+    if (isObject(usage)) this.#usage = usage
+    const choice = listOf(chunk['choices'])[0]
+    if (!isObject(choice)) return ''
+    if (isError(choice['error'])) throw embeddedError(choice, this.#context)
+    if (textOf(choice['finish_reason']) !== '') this.#finishReason = textOf(choice['finish_reason'])
+    return this.#delta(objectOf(choice['delta'] ?? choice['message']))
+  }
+
+  finish(): ModelTurn {
+    if (this.#finishReason === '' && !(this.done && this.#anything)) {
+      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
+    }
+    const finishReason = this.#finishReason === '' ? 'stop' : this.#finishReason
+    const message: JsonObject =
+      this.#calls.length === 0 ? this.#message : { ...this.#message, tool_calls: this.#calls.map(closeCall) }
+    return buildChatTurn(message, finishReason, this.#usage, this.#request, this.#context)
+  }
+
+  #delta(delta: JsonObject): string {
+    for (const [key, value] of Object.entries(delta)) {
+      if (key === 'role' || key === 'tool_calls' || value === null || value === '') continue
+      this.#message[key] = key === 'reasoning_details' ? joinDetails(this.#message[key], value) : join(this.#message[key], value)
+      this.#anything = true
+    }
+    for (const call of listOf(delta['tool_calls'])) this.#callDelta(objectOf(call))
+    return readContent(delta['content']).text
+  }
+
+  #callDelta(delta: JsonObject): void {
+    this.#anything = true
+    const { index, id, function: named, ...rest } = delta
+    const { name, arguments: args } = objectOf(named)
+    const call = this.#callFor(index, textOf(id), textOf(name))
+    call.id ||= textOf(id)
+    call.name ||= textOf(name)
+    Object.assign(call.rest, rest)
+    if (isObject(args)) call.object = args
+    else call.text += textOf(args)
+  }
+
+  #callFor(index: JsonValue | undefined, id: string, name: string): OpenCall {
+    const place = typeof index === 'number' ? index : null
+    let call = place === null ? this.#calls.at(-1) : this.#byIndex.get(place)
+    if (place === null && id !== '') call = this.#calls.find((known) => known.id === id)
+    const another =
+      call === undefined ||
+      (id !== '' && call.id !== '' && id !== call.id) ||
+      // Neither index nor id tell: a name that comes again begins another call once this one is whole.
+      (id === '' && name !== '' && (isComplete(call) || (call.name !== '' && name !== call.name)))
+    if (another) {
+      call = { id: '', name: '', text: '', object: null, rest: {} }
+      this.#calls.push(call)
+    }
+    if (place !== null) this.#byIndex.set(place, call!)
+    return call!
+  }
+}
+
+function isError(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null && value !== ''
+}
+
+/** Text grows, lists of parts grow (text may follow them as plain text), the rest is replaced. */
+function join(before: JsonValue | undefined, value: JsonValue): JsonValue {
+  if (typeof before === 'string' && typeof value === 'string') return before + value
+  if (!Array.isArray(before)) return value
+  return [...listOf(before), ...(typeof value === 'string' ? [{ type: 'text', text: value }] : listOf(value))]
+}
+
+/** Pieces of one reasoning block, told by their `index`, become one block again. */
+function joinDetails(before: JsonValue | undefined, value: JsonValue): JsonValue {
+  const blocks = [...listOf(before)]
+  for (const piece of listOf(value).map(objectOf)) {
+    const at = blocks.findIndex((block) => piece['index'] !== undefined && objectOf(block)['index'] === piece['index'])
+    if (at === -1) blocks.push(piece)
+    else blocks[at] = joinBlock(objectOf(blocks[at]), piece)
+  }
+  return blocks
+}
+
+function joinBlock(block: JsonObject, piece: JsonObject): JsonObject {
+  const joined: Record<string, JsonValue> = { ...block }
+  for (const [key, value] of Object.entries(piece)) {
+    if (value === null) continue
+    joined[key] = ['text', 'summary', 'data'].includes(key) ? join(joined[key], value) : value
+  }
+  return joined
+}
+
+function isComplete(call: OpenCall): boolean {
+  return call.object !== null || isObject(parseJson(call.text))
+}
+
+function closeCall(call: OpenCall): JsonObject {
+  const named = { name: call.name, arguments: call.object ?? call.text }
+  return { ...call.rest, id: call.id, type: 'function', function: named }
+}

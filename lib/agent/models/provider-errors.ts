@@ -1,0 +1,172 @@
+/**
+ * What a provider's refusal means: whether to try again, when, and what a person has to do.
+ *
+ * @module
+ */
+import { ModelError, type ModelErrorCode } from '../errors.js'
+import { isObject, listOf, objectOf, parseJson, textOf } from './json-reader.js'
+import { durationOf, type HeaderLookup, retryAfterFromHeaders } from './rate-limit-headers.js'
+
+/** On whose behalf something is decoded: for messages, and for what must not stand in them. */
+export interface WireContext {
+  /** The model as it is shown, for example `openai:gpt-5-mini`. */
+  readonly model: string
+  /** Keys that are cut out of every message. */
+  readonly secrets: readonly string[]
+}
+
+/** A refusal as it came. */
+export interface ProviderFailure {
+  /** HTTP status; null for an error inside a stream that began with 200. */
+  readonly status: number | null
+  readonly header: HeaderLookup
+  /** Parsed JSON, or text. */
+  readonly body: unknown
+  /** Milliseconds since the epoch. */
+  readonly now: number
+}
+
+const NO_HEADERS: HeaderLookup = () => null
+
+/** The error for something that came inside a 200 answer. */
+export function embeddedError(body: unknown, context: WireContext): ModelError {
+  return providerError({ status: null, header: NO_HEADERS, body, now: 0 }, context)
+}
+
+/** The error for an answer that cannot be understood. */
+export function protocolError(problem: string, retryable: boolean, context: WireContext): ModelError {
+  const message = redactSecrets(`${context.model}: ${problem}`, context.secrets)
+  return new ModelError('ERR_AGENT_MODEL_PROTOCOL', message, { retryable })
+}
+
+/** The error for a refusal, in whatever shape it came. */
+export function providerError(failure: ProviderFailure, context: WireContext): ModelError {
+  const facts = readFacts(failure.body)
+  const status = failure.status ?? facts.status
+  const kind = classify(status, failure.status === null, facts)
+  const retryAfterMs = retryAfterFromHeaders(failure.header, failure.now) ?? facts.retryAfterMs
+  const hint = HINTS[kind.code]
+  const answered = status === null ? 'failed while it answered' : `answered ${status}`
+  const said = facts.message === '' ? '' : `: ${facts.message}`
+  const message = redactSecrets(`${context.model} ${answered}${said}${hint}`, context.secrets)
+  return new ModelError(kind.code, message, {
+    ...(status === null ? {} : { statusCode: status }),
+    retryable: kind.retryable && !saysNoRetry(failure.header, kind.code),
+    ...(kind.retryable && retryAfterMs !== undefined ? { retryAfterMs } : {}),
+    modelMistake: kind.modelMistake === true,
+  })
+}
+
+const HINTS: Readonly<Record<ModelErrorCode, string>> = {
+  ERR_AGENT_MODEL: '',
+  ERR_AGENT_MODEL_AUTH: ' (check the key that the provider was given, and what it may use)',
+  ERR_AGENT_MODEL_RATE_LIMIT: '',
+  ERR_AGENT_MODEL_QUOTA: ' (a spending limit or quota is used up: waiting does not help, raise it)',
+  ERR_AGENT_MODEL_CONTEXT: ' (the request is larger than this model takes)',
+  ERR_AGENT_MODEL_PROTOCOL: '',
+}
+
+interface Kind {
+  readonly code: ModelErrorCode
+  readonly retryable: boolean
+  readonly modelMistake?: boolean
+}
+
+const QUOTA =
+  /insufficient_quota|billing_hard_limit|billing_not_active|spend(?:ing)?[_ ]limit|spend[_ ]cap|credit balance is too low|insufficient[_ ](?:balance|credits?|funds)|exceeded your (?:monthly|current) (?:spend|budget)|perday|limit: 0\b/i
+const CONTEXT =
+  /context_length_exceeded|exceed_context_size|request_too_large|maximum context length|context (?:length|window|size|limit)|prompt is too long|input (?:is )?too long|input token count|too many (?:input )?tokens|request too large|reduce the length/i
+const AUTH = /invalid_api_key|api_key_invalid|authentication_error|permission_error|invalid x-api-key|api key not valid/i
+const RATE = /rate_limit|rate limit|resource_exhausted|too many requests/i
+const BUSY = /overloaded|server_error|api_error|internal|unavailable|timeout|timed out|try again/i
+const BAD_REQUEST = /invalid_request|invalid_argument|not_found|unsupported|model_not_found/i
+
+/** Decides by what the body says first, since providers hide most things behind 400 and 429. */
+function classify(status: number | null, insideStream: boolean, facts: Facts): Kind {
+  if (facts.code === 'tool_use_failed') return { code: 'ERR_AGENT_MODEL', retryable: false, modelMistake: true }
+  if (status === 402 || (status !== 404 && QUOTA.test(facts.all))) return fatal('ERR_AGENT_MODEL_QUOTA')
+  const mayBeTooLong = status === null || [400, 422, 429].includes(status)
+  if (status === 413 || (mayBeTooLong && CONTEXT.test(facts.all))) return fatal('ERR_AGENT_MODEL_CONTEXT')
+  if (status === 401 || status === 403 || AUTH.test(facts.all)) return fatal('ERR_AGENT_MODEL_AUTH')
+  if (status === 429 || (status === null && RATE.test(facts.all))) return passing('ERR_AGENT_MODEL_RATE_LIMIT')
+  if (status === 408 || status === 409 || (status !== null && status >= 500)) return passing('ERR_AGENT_MODEL')
+  if (status === null && BUSY.test(facts.all)) return passing('ERR_AGENT_MODEL')
+  // A request that was accepted and then failed for no known reason failed on the server's side.
+  if (insideStream && status === null && !BAD_REQUEST.test(facts.all)) return passing('ERR_AGENT_MODEL')
+  return fatal('ERR_AGENT_MODEL')
+}
+
+const fatal = (code: ModelErrorCode): Kind => ({ code, retryable: false })
+const passing = (code: ModelErrorCode): Kind => ({ code, retryable: true })
+
+/** `x-should-retry: false` is heeded, but for rate limits, which pass by their nature. */
+function saysNoRetry(header: HeaderLookup, code: ModelErrorCode): boolean {
+  return code !== 'ERR_AGENT_MODEL_RATE_LIMIT' && header('x-should-retry')?.trim().toLowerCase() === 'false'
+}
+
+interface Facts {
+  readonly message: string
+  readonly code: string
+  /** A status that the body names in place of the answer's own. */
+  readonly status: number | null
+  readonly retryAfterMs: number | undefined
+  /** Everything by which kinds are told, in one text. */
+  readonly all: string
+}
+
+const MAX_MESSAGE = 1000
+
+function readFacts(body: unknown): Facts {
+  const whole = typeof body === 'string' ? (parseJson(body) ?? body) : body
+  if (Array.isArray(whole)) return readFacts(whole[0])
+  if (!isObject(whole)) return textFacts(textOf(whole))
+  const { error } = whole
+  const inner = isObject(error) ? error : whole
+  const { code, type, status, metadata, details, failed_generation } = inner
+  const said = [textOf(error), textOf(inner['message']), textOf(whole['detail']), textOf(whole['message'])]
+  const message = said.find((text) => text !== '') ?? JSON.stringify(whole['detail'] ?? whole)
+  const raw = objectOf(metadata)['raw']
+  const reasons = listOf(details).map((detail) => JSON.stringify(detail))
+  const parts = [message, code, type, status, raw, ...reasons].map((part) =>
+    typeof part === 'object' ? JSON.stringify(part) : String(part ?? ''),
+  )
+  const generated = textOf(failed_generation)
+  return {
+    message: clip(generated === '' ? message : `${message}\nWhat the model wrote: ${generated}`),
+    code: textOf(code),
+    status: statusOf(code) ?? statusOf(status),
+    retryAfterMs: retryDelay(details),
+    all: parts.join(' '),
+  }
+}
+
+function textFacts(text: string): Facts {
+  const title = /<title>([^<]*)<\/title>/i.exec(text)?.[1]?.trim()
+  const message = /^\s*<(?:!doctype|html)/i.test(text) ? `an HTML page (${title ?? 'without a title'})` : text.trim()
+  return { message: clip(message), code: '', status: null, retryAfterMs: undefined, all: message }
+}
+
+function statusOf(value: unknown): number | null {
+  const number = typeof value === 'number' ? value : /^[45]\d\d$/.test(textOf(value)) ? Number(value) : 0
+  return number >= 400 && number <= 599 ? number : null
+}
+
+/** Google's `RetryInfo`: `{"retryDelay": "17s"}` among the details. */
+function retryDelay(details: unknown): number | undefined {
+  for (const detail of listOf(details)) {
+    const wait = durationOf(textOf(objectOf(detail)['retryDelay']))
+    if (wait !== undefined) return wait
+  }
+  return undefined
+}
+
+function clip(text: string): string {
+  return text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE)}…`
+}
+
+/** Cuts keys out of a text: those that are known, and whatever looks like one. */
+export function redactSecrets(text: string, secrets: readonly string[]): string {
+  let clean = text
+  for (const secret of secrets) if (secret.length >= 4) clean = clean.replaceAll(secret, '[key]')
+  return clean.replace(/\b(?:sk|gsk|xai|pk|rk)-[\w*-]{8,}|\bAIza[\w-]{10,}|\bBearer\s+[\w.~+/-]{8,}=*/g, '[key]')
+}

@@ -1,0 +1,91 @@
+/**
+ * From what a provider said to a {@link ModelTurn}: the part that is the same for all of them.
+ *
+ * @module
+ */
+import type { ModelRequest, ModelTurn, StopReason, ToolCall, Usage } from '../model.js'
+import { parseArguments } from './tool-arguments.js'
+import { ToolNames } from './tool-names.js'
+
+/** A tool call as it came over the wire. */
+export interface RawCall {
+  /** Empty when the provider sent none. */
+  readonly id: string
+  readonly name: string
+  /** An object, JSON text, or nothing. */
+  readonly arguments: unknown
+}
+
+/** What a decoder has read. */
+export interface TurnDraft {
+  readonly text: string
+  readonly reasoning: string
+  readonly calls: readonly RawCall[]
+  readonly usage: Usage
+  readonly stop: StopReason
+  /** The provider's own parts, kept to be sent back. */
+  readonly parts: { readonly format: string; readonly value: unknown }
+}
+
+/**
+ * Makes the turn. Whether tools are wanted is decided by the calls that are there, whatever the
+ * provider's stop word says; calls of a turn that was cut off at the output limit get an error, so
+ * that none of them runs.
+ */
+export function buildTurn(draft: TurnDraft, request: ModelRequest): ModelTurn {
+  const names = new ToolNames(request)
+  const ids = new CallIds(request)
+  const cutOff = draft.stop === 'length' ? truncationError(draft.usage.output_tokens) : null
+  const calls = draft.calls.map((raw): ToolCall => {
+    const { args, error } = parseArguments(raw.arguments)
+    const problem = cutOff ?? (raw.name === '' ? 'the call names no tool; call one by its name' : error)
+    const call = { call_id: ids.take(raw.id), tool: names.fromWire(raw.name) }
+    return problem === null ? { ...call, args } : { ...call, args: {}, error: problem }
+  })
+  return {
+    message: { role: 'assistant', text: draft.text, calls, parts: draft.parts },
+    reasoning: draft.reasoning,
+    usage: draft.usage,
+    stop: stopReason(draft.stop, calls.length > 0),
+  }
+}
+
+function stopReason(said: StopReason, hasCalls: boolean): StopReason {
+  if (hasCalls && said === 'end') return 'tool_calls'
+  return !hasCalls && said === 'tool_calls' ? 'end' : said
+}
+
+function truncationError(outputTokens: number): string {
+  const where = outputTokens > 0 ? `after ${outputTokens} tokens` : 'at its limit'
+  return (
+    `your answer was cut off ${where}, which is the most that one answer may have, so no call in ` +
+    'it was run. Send smaller calls: write a long file in several steps.'
+  )
+}
+
+/**
+ * Ids that are unique within the run. A provider's own id is kept when it looks random and is not
+ * taken; otherwise one is made of the turn's place in the run, the same for the same request.
+ */
+class CallIds {
+  readonly #taken = new Set<string>()
+  readonly #prefix: string
+  #count = 0
+
+  constructor({ run, messages }: ModelRequest) {
+    this.#prefix = `call_${run.iteration}_${run.turn}`
+    for (const message of messages) {
+      if (message.role === 'assistant') for (const call of message.calls) this.#taken.add(call.call_id)
+    }
+  }
+
+  take(provided: string): string {
+    this.#count += 1
+    let id = provided
+    // Short or counted ids (`0`, `call_1`, `functions.bash:0`) come again in later turns.
+    if (!/^[a-zA-Z0-9_-]{9,40}$/.test(id) || this.#taken.has(id)) id = `${this.#prefix}_${this.#count}`
+    for (let n = 2; this.#taken.has(id); n++) id = `${this.#prefix}_${this.#count}_${n}`
+    this.#taken.add(id)
+    return id
+  }
+}

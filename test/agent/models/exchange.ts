@@ -1,0 +1,123 @@
+import { readFileSync } from 'node:fs'
+import type { JsonObject } from '../../../lib/internal/json.js'
+import type { Message, ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
+import type { StreamDecoder } from '../../../lib/agent/models/adapter.js'
+import type { ModelTurn } from '../../../lib/agent/model.js'
+import { SseParser } from 'runwright/http'
+
+/** One recorded exchange with a provider. */
+export interface Recording {
+  readonly request: { readonly path: string; readonly body: JsonObject }
+  readonly response: {
+    readonly status: number
+    readonly headers: Readonly<Record<string, string>>
+    readonly body: unknown
+  }
+}
+
+/** Reads a recording by its file name without `.json`. */
+export function recording(name: string): Recording {
+  const file = new URL(`../../fixtures/models/${name}.json`, import.meta.url)
+  return JSON.parse(readFileSync(file, 'utf8')) as Recording
+}
+
+/** A request for a turn, with everything that a test leaves out filled in. */
+export function modelRequest(part: Partial<ModelRequest> = {}): ModelRequest {
+  return {
+    system: '',
+    messages: [{ role: 'user', text: 'Go.' }],
+    tools: [],
+    signal: new AbortController().signal,
+    run: { run_id: 'r', iteration: 1, turn: 0, goal: 'g', check: null, cwd: '/w' },
+    ...part,
+  }
+}
+
+/** A tool with one required text argument. */
+export function tool(name: string, argument = 'path'): ToolSpec {
+  return {
+    name,
+    description: `Does ${name}.`,
+    parameters: {
+      type: 'object',
+      properties: { [argument]: { type: 'string' } },
+      required: [argument],
+      additionalProperties: false,
+    },
+  }
+}
+
+/** The goal, one turn of the model with calls, and their results. */
+export function afterCalls(
+  turn: ModelTurn,
+  outputs: readonly { readonly output: string; readonly exit_code?: number }[],
+): Message[] {
+  return [
+    { role: 'user', text: 'Go.' },
+    turn.message,
+    ...turn.message.calls.map((call, i): Message => ({
+      role: 'tool',
+      call_id: call.call_id,
+      tool: call.tool,
+      output: outputs[i]!.output,
+      exit_code: outputs[i]!.exit_code ?? 0,
+    })),
+  ]
+}
+
+export const context = { model: 'test:model', secrets: ['secret-key-123'] }
+
+/** What a decoder makes of a stream that arrives in these pieces. */
+export function decodePieces(
+  decoder: StreamDecoder,
+  pieces: Iterable<Uint8Array>,
+): { readonly turn: ModelTurn; readonly visible: string } {
+  const parser = new SseParser()
+  let visible = ''
+  for (const piece of pieces) {
+    for (const event of parser.feed(piece)) if (!decoder.done) visible += decoder.push(event)
+  }
+  return { turn: decoder.finish(), visible }
+}
+
+/** What a decoder makes of a stream that is given as its `data:` values. */
+export function decodeEvents(decoder: StreamDecoder, events: readonly unknown[]): ModelTurn {
+  for (const data of events) {
+    const text = typeof data === 'string' ? data : JSON.stringify(data)
+    decoder.push({ event: 'message', data: text })
+  }
+  return decoder.finish()
+}
+
+/** Every way to cut octets in two. */
+export function* cutsInTwo(text: string): Generator<Uint8Array[]> {
+  const octets = Buffer.from(text)
+  for (let at = 0; at <= octets.length; at++) yield [octets.subarray(0, at), octets.subarray(at)]
+}
+
+/** A generator of numbers from 0 to below 1 that is the same for the same seed. */
+export function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
+    return state / 4_294_967_296
+  }
+}
+
+/** Octets in random pieces, most of them short. */
+export function randomPieces(text: string, random: () => number): Uint8Array[] {
+  const octets = Buffer.from(text)
+  const pieces: Uint8Array[] = []
+  for (let at = 0; at < octets.length; ) {
+    const length = random() < 0.5 ? 1 : 1 + Math.floor(random() * 200)
+    pieces.push(octets.subarray(at, at + length))
+    at += length
+  }
+  return pieces
+}
+
+/** The prefix of a stream up to its n-th octet, as one piece. */
+export function* prefixes(text: string): Generator<Uint8Array> {
+  const octets = Buffer.from(text)
+  for (let at = 0; at < octets.length; at++) yield octets.subarray(0, at)
+}
