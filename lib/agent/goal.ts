@@ -26,6 +26,10 @@ export interface GoalSpec {
   readonly reporter: TestReporter | null
   /** Globs of files (relative to the workspace) that must stay as they were. */
   readonly protected: readonly string[]
+  /** Globs of files, such as runner configuration, that must neither change nor newly appear. */
+  readonly sealed?: readonly string[]
+  /** Milliseconds that the command may take at most (best of three runs); for `perf`. */
+  readonly max_duration_ms?: number
   /** The host's choice: tests may change. */
   readonly allow_test_changes: boolean
   /** What the model is told about the goal. */

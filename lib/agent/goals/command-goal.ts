@@ -1,0 +1,104 @@
+import type { GoalSpec, TestReporter } from '../goal.js'
+import { readCheckScript } from './check-script.js'
+import { nodeReporterOptions } from './reports/node-test.js'
+import { JS_TESTS, PYTHON_TESTS, SEALED, TEST_TREES, UNTRACKED } from './test-files.js'
+
+/** Milliseconds that a check may take unless its goal says otherwise. */
+export const DEFAULT_CHECK_TIMEOUT_MS = 300_000
+
+/** What makes one command goal different from another. */
+export interface CommandGoal {
+  /** A registered name, `shell`, or `text`. */
+  readonly name: string
+  /** The goal as it was written; the registry fills it in for registered goals. */
+  readonly goal?: string | undefined
+  /** The shell line that checks it. */
+  readonly command: string
+  readonly env?: Readonly<Record<string, string>> | undefined
+  /** @defaultValue 300 000 */
+  readonly timeoutMs?: number | undefined
+  /** The runner whose report is expected. @defaultValue recognised from the command */
+  readonly reporter?: TestReporter | null | undefined
+  /** Globs to protect besides tests, runner configuration and what the command names. */
+  readonly protected?: readonly string[] | undefined
+  /** Globs of files that must neither change nor appear, besides the known configuration files. */
+  readonly sealed?: readonly string[] | undefined
+  readonly maxDurationMs?: number | undefined
+  /** First sentence of what the model is told; the rest says how it is checked. */
+  readonly task?: string | undefined
+}
+
+/**
+ * Makes the frozen definition of a goal that a command verifies. The command is followed into npm
+ * scripts, makefiles and shell scripts of the workspace, to find out which test runner reports and
+ * which files belong to the check.
+ */
+export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalSpec> {
+  const { command, env } = liftVariables(goal.command, goal.env ?? {})
+  const script = await readCheckScript(command, cwd)
+  const reporter = goal.reporter === undefined ? script.reporter : goal.reporter
+  const beside = reporter === 'node-test' ? nodeReporterOptions(script.text) : ''
+  const options = [env['NODE_OPTIONS'] ?? '', beside].filter((part) => part !== '').join(' ')
+  return {
+    name: goal.name,
+    goal: goal.goal ?? goal.name,
+    command,
+    env: options === '' ? env : { ...env, NODE_OPTIONS: options },
+    timeout_ms: goal.timeoutMs ?? DEFAULT_CHECK_TIMEOUT_MS,
+    success_exit_code: 0,
+    reporter,
+    protected: [
+      ...JS_TESTS,
+      ...PYTHON_TESTS,
+      ...TEST_TREES,
+      ...script.files,
+      ...(goal.protected ?? []),
+      ...(script.builds ? [...UNTRACKED.always, ...UNTRACKED.built] : UNTRACKED.always),
+    ],
+    sealed: [...SEALED, ...(goal.sealed ?? [])],
+    allow_test_changes: false,
+    instructions: instruct(goal.task ?? 'Make the check of this workspace pass.', command, reporter, goal.maxDurationMs),
+    ...(goal.maxDurationMs === undefined ? {} : { max_duration_ms: goal.maxDurationMs }),
+  }
+}
+
+/**
+ * Variables that stand literally before the command and that a reporter of ours comes in by go into
+ * the environment, where both can be joined: `PYTHONPATH=src pytest`.
+ */
+function liftVariables(
+  line: string,
+  given: Readonly<Record<string, string>>,
+): { readonly command: string; readonly env: Record<string, string> } {
+  const env = { ...given }
+  let command = line.trim()
+  for (;;) {
+    const match = /^(NODE_OPTIONS|PYTHONPATH|PYTEST_ADDOPTS)=(?:"([^"$`\\]*)"|'([^']*)'|([\w./:=,@+-]*))\s+(?=\S)/.exec(command)
+    // Only a single command: in `A=1 x && y` the variable does not reach y.
+    if (match === null || /[;&|\n]/.test(command)) return { command, env }
+    env[match[1]!] = match[2] ?? match[3] ?? match[4] ?? ''
+    command = command.slice(match[0].length)
+  }
+}
+
+function instruct(
+  task: string,
+  command: string,
+  reporter: TestReporter | null,
+  maxDurationMs: number | undefined,
+): string {
+  const lines = [
+    task,
+    `The goal is met when this command, run in the workspace, ends with exit code 0: ${command}`,
+  ]
+  if (maxDurationMs !== undefined) lines.push(`It must take no longer than ${maxDurationMs} ms.`)
+  if (reporter !== null) {
+    lines.push('Every test that exists now must still be there and pass; none may be skipped or removed.')
+  }
+  lines.push(
+    'Change the code, not the check: tests, test configuration, package.json scripts and the scripts ' +
+      'that the command runs are compared with what they were, and a change to them fails the goal. ' +
+      'New tests are welcome.',
+  )
+  return lines.join('\n')
+}

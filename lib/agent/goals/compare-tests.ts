@@ -1,0 +1,57 @@
+/**
+ * What a report says about the goal, purely. Tests are named `file > suite > title`; a name without
+ * a separator is a file that could not be loaded, or stopped before its tests were done.
+ *
+ * @module
+ */
+import type { TestCounts, TestOutcomes } from '../goal.js'
+import { NAME_SEPARATOR } from './reports/report.js'
+
+/** Counts what was reported. */
+export function countTests(tests: TestOutcomes): TestCounts {
+  const outcomes = Object.values(tests)
+  const of = (wanted: string): number => outcomes.filter((outcome) => outcome === wanted).length
+  return { total: outcomes.length, passed: of('pass'), failed: of('fail'), skipped: of('skip') }
+}
+
+/** Why the tests themselves do not meet the goal, as one line; null when all that ran passed. */
+export function failureOf(tests: TestOutcomes, baseline: TestOutcomes | null): string | null {
+  const { total, passed, failed } = countTests(tests)
+  if (failed > 0) {
+    const files = Object.keys(tests).filter((name) => tests[name] === 'fail' && isFile(name))
+    if (files.length < failed || total === 1 || files.length > 1) {
+      return `${failed} of ${total} tests fail${notRun(tests, baseline)}`
+    }
+    return `${files[0]!} could not be loaded or stopped before its tests were done${notRun(tests, baseline)}`
+  }
+  return passed === 0 && baseline === null ? 'no tests ran' : null
+}
+
+/** How the set of tests differs from the one that the run began with; null when it is whole. */
+export function changeOf(tests: TestOutcomes, baseline: TestOutcomes): string | null {
+  const changes: string[] = []
+  for (const [name, before] of Object.entries(baseline)) {
+    const now = tests[name]
+    if (isFile(name)) {
+      if (!Object.keys(tests).some((test) => test.startsWith(name + NAME_SEPARATOR))) {
+        changes.push(`"${name}" reports no tests`)
+      }
+    } else if (now === undefined) changes.push(`"${name}" is missing`)
+    else if (now === 'skip' && before !== 'skip') changes.push(`"${name}" is skipped`)
+  }
+  return changes.length === 0 ? null : `tests changed: ${listChanges(changes)}`
+}
+
+/** The first of some changes, and how many more there are. */
+export function listChanges(changes: readonly string[]): string {
+  return changes.length > 1 ? `${changes[0]!} (and ${changes.length - 1} more)` : (changes[0] ?? '')
+}
+
+function isFile(name: string): boolean {
+  return !name.includes(NAME_SEPARATOR)
+}
+
+function notRun(tests: TestOutcomes, baseline: TestOutcomes | null): string {
+  const left = Object.keys(baseline ?? {}).filter((name) => !isFile(name) && !Object.hasOwn(tests, name))
+  return left.length === 0 ? '' : `, ${left.length} did not run`
+}

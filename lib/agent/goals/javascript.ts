@@ -1,0 +1,96 @@
+import { GoalError } from '../errors.js'
+import type { GoalDefinition } from '../goal.js'
+import { commandGoal } from './command-goal.js'
+import { JS_TESTS } from './test-files.js'
+import { findFile, firstFile, isTestScript, packageScripts } from './workspace-facts.js'
+
+/** Files that `node --test` takes for tests when it is given none. */
+const NODE_TESTS: readonly string[] = [...JS_TESTS, '**/test/**/*.{js,cjs,mjs,ts,cts,mts}']
+
+/** `node --test`, with the names of tests from node:test itself. */
+export const nodeTest: GoalDefinition = {
+  name: 'node-test',
+  description: 'All tests of `node --test` pass.',
+  usage: 'node-test',
+  async resolve(cwd, argument) {
+    if (argument === '' && (await findFile(cwd, NODE_TESTS)) === null) {
+      throw unsuitable('node-test', 'no test file was found', 'add one, such as test/first.test.js, or name files: `node-test: path/to/file.js`')
+    }
+    const command = `node --test ${argument}`.trim()
+    return commandGoal({ name: 'node-test', command, reporter: 'node-test', task: 'Make the tests pass.' }, cwd)
+  },
+}
+
+/** `npm test`, whatever it runs. */
+export const npmTest: GoalDefinition = {
+  name: 'npm-test',
+  description: '`npm test` succeeds; tests of node:test and pytest behind it are compared by name.',
+  usage: 'npm-test',
+  async resolve(cwd, argument) {
+    const scripts = await packageScripts(cwd)
+    if (scripts === null) {
+      throw unsuitable('npm-test', 'there is no package.json here', 'start the run in the package\'s folder, or use `node-test` or `shell: <command>`')
+    }
+    if (scripts === undefined) {
+      throw unsuitable('npm-test', 'package.json is not valid JSON', 'repair it first')
+    }
+    if (!isTestScript(scripts['test'])) {
+      throw unsuitable('npm-test', 'package.json has no "test" script', 'add one, or use `node-test` or `shell: <command>`')
+    }
+    const command = argument === '' ? 'npm test' : `npm test -- ${argument}`
+    return commandGoal({ name: 'npm-test', command, task: 'Make `npm test` pass.' }, cwd)
+  },
+}
+
+/** `bun test`. */
+export const bunTest: GoalDefinition = {
+  name: 'bun-test',
+  description: 'All tests of `bun test` pass.',
+  usage: 'bun-test',
+  async resolve(cwd, argument) {
+    if (argument === '' && (await findFile(cwd, JS_TESTS)) === null) {
+      throw unsuitable('bun-test', 'no test file was found', 'add one, such as first.test.ts')
+    }
+    const command = `bun test ${argument}`.trim()
+    return commandGoal({ name: 'bun-test', command, reporter: null, task: 'Make the tests pass.' }, cwd)
+  },
+}
+
+/** The TypeScript compiler as it is installed in the workspace. */
+export const typeCheck: GoalDefinition = {
+  name: 'tsc',
+  description: 'The TypeScript compiler finds no error.',
+  usage: 'tsc',
+  async resolve(cwd, argument) {
+    const config = argument === '' ? 'tsconfig.json' : argument
+    if (argument === '' && (await firstFile(cwd, ['tsconfig.json'])) === null) {
+      throw unsuitable('tsc', 'there is no tsconfig.json here', 'start the run beside it, or name it: `tsc: path/to/tsconfig.json`')
+    }
+    return commandGoal(
+      {
+        name: 'tsc',
+        command: `npx --no-install tsc --noEmit -p ${config}`,
+        reporter: null,
+        protected: TYPESCRIPT,
+        sealed: ['**/tsconfig*.json'],
+        task: 'Remove all type errors, without switching checks off (`any`, `@ts-ignore`, `@ts-nocheck`).',
+      },
+      cwd,
+    )
+  },
+}
+
+/** The compiler itself, which the workspace holds. */
+const TYPESCRIPT: readonly string[] = [
+  'node_modules/.bin/tsc',
+  'node_modules/typescript/bin/tsc',
+  'node_modules/typescript/package.json',
+  'node_modules/typescript/lib/tsc.js',
+  'node_modules/typescript/lib/_tsc.js',
+  'node_modules/typescript/lib/typescript.js',
+]
+
+/** A goal that does not fit the workspace, with what to do about it. */
+export function unsuitable(goal: string, what: string, remedy: string): GoalError {
+  return new GoalError('unsuitable', `${goal}: ${what}; ${remedy}`)
+}

@@ -1,0 +1,215 @@
+/**
+ * Protected files: what a run must leave as it was so that its check still means the same.
+ *
+ * 1. Nothing outside the workspace is ever opened; a link that leads out is compared as a link.
+ * 2. A path is compared by what it is (file, link) and by content; both are in its hash.
+ * 3. Everything is bounded: entries looked at, files kept, octets read, depth.
+ *
+ * @module
+ */
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises'
+import { basename, join, sep } from 'node:path'
+
+import { GoalError } from '../errors.js'
+import type { GoalBaseline, GoalSpec } from '../goal.js'
+import { compileGlobs, isLiteral } from './globs.js'
+import type { PathMatcher } from './globs.js'
+import { hasRelevantPart, relevantPart } from './relevant-part.js'
+
+const MAX_ENTRIES = 200_000
+const MAX_FILES = 20_000
+const MAX_TOTAL_BYTES = 512 * 1024 * 1024
+const MAX_DEPTH = 40
+const CHUNK_BYTES = 64 * 1024
+
+/** Folders that hold nobody's tests: version control, dependencies, caches. */
+const SKIPPED = new Set([
+  '.git', '.hg', '.svn', 'node_modules', '__pycache__', '.venv', 'venv', '.tox', '.nox',
+  '.pytest_cache', '.mypy_cache', '.ruff_cache', '.hypothesis', '.nyc_output', 'coverage', '.cache',
+  '.next', '.turbo',
+])
+
+/** How the protected files differ from what they were. */
+export interface FileChanges {
+  /** One phrase for each path, such as `test/a.test.js was modified`, in the order of paths. */
+  readonly changes: readonly string[]
+}
+
+/**
+ * Takes down the hashes of everything that the goal protects.
+ *
+ * @throws {@link GoalError} when the workspace holds more than can be watched.
+ */
+export async function captureBaseline(spec: GoalSpec, cwd: string): Promise<GoalBaseline> {
+  return { files: Object.fromEntries(await hashProtected(spec, cwd)) }
+}
+
+/** Compares the protected files of a workspace with their baseline. */
+export async function compareFiles(
+  spec: GoalSpec,
+  cwd: string,
+  baseline: GoalBaseline,
+): Promise<FileChanges> {
+  const now = await hashProtected(spec, cwd)
+  const sealed = compileGlobs(spec.sealed ?? [])
+  const changes = new Map<string, string>()
+  for (const [path, hash] of Object.entries(baseline.files)) {
+    const found = now.get(path)
+    if (found === hash) continue
+    if (found === undefined) changes.set(path, (await vanished(cwd, path)) ? 'was deleted' : 'was modified')
+    else if (isLink(found) && !isLink(hash)) changes.set(path, 'was replaced by a link')
+    else changes.set(path, 'was modified')
+  }
+  for (const path of now.keys()) {
+    if (!Object.hasOwn(baseline.files, path) && sealed(path)) changes.set(path, 'was added')
+  }
+  return {
+    changes: [...changes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([path, what]) => `${path} ${what}`),
+  }
+}
+
+/** A file of which only a part counts may still be there without that part. */
+async function vanished(cwd: string, path: string): Promise<boolean> {
+  return (await lstat(join(cwd, path)).catch(() => null)) === null
+}
+
+function isLink(hash: string): boolean {
+  return hash.startsWith('link:')
+}
+
+async function hashProtected(spec: GoalSpec, cwd: string): Promise<Map<string, string>> {
+  const globs = [...spec.protected, ...(spec.sealed ?? [])]
+  const walk = new Walk(await realpath(cwd), compileGlobs(globs))
+  await walk.folder('', '', 0)
+  for (const glob of globs) if (isLiteral(glob)) await walk.named(glob)
+  return walk.hashes
+}
+
+class Walk {
+  readonly hashes: Map<string, string> = new Map()
+  readonly #root: string
+  readonly #held: PathMatcher
+  /** Real paths of linked folders on the way down, so that a loop of links ends. */
+  readonly #linked: Set<string> = new Set()
+  #entries = 0
+  #bytes = 0
+
+  constructor(root: string, held: PathMatcher) {
+    this.#root = root
+    this.#held = held
+  }
+
+  /** Looks at the folder `path`; `through` tells of the links that led here. */
+  async folder(path: string, through: string, depth: number): Promise<void> {
+    if (depth > MAX_DEPTH) throw tooMuch(`folders nest deeper than ${MAX_DEPTH} levels`)
+    let entries
+    try {
+      entries = await readdir(join(this.#root, path), { withFileTypes: true })
+    } catch {
+      return // gone or closed to us: its files count as deleted
+    }
+    for (const entry of entries) {
+      this.#entries += 1
+      if (this.#entries > MAX_ENTRIES) throw tooMuch(`it holds more than ${MAX_ENTRIES} files`)
+      const child = path === '' ? entry.name : `${path}/${entry.name}`
+      if (entry.isDirectory()) {
+        if (!SKIPPED.has(entry.name)) await this.folder(child, through, depth + 1)
+      } else if (entry.isSymbolicLink()) await this.#link(child, through, depth)
+      else if (entry.isFile() && this.#held(child)) await this.#keep(child, through)
+    }
+  }
+
+  /** Takes a path that is named outright, also below folders that are otherwise skipped. */
+  async named(path: string): Promise<void> {
+    if (this.hashes.has(path) || path.split('/').includes('..')) return
+    const stats = await lstat(join(this.#root, path)).catch(() => null)
+    if (stats === null) return
+    const real = await this.#inside(path)
+    if (stats.isSymbolicLink() || real === null) await this.#link(path, '', 0, true)
+    else if (stats.isFile()) await this.#keep(path, '')
+  }
+
+  async #link(path: string, through: string, depth: number, named = false): Promise<void> {
+    const held = named || this.#held(path)
+    const target = await readlink(join(this.#root, path)).catch(() => 'a folder outside')
+    const trail = `${through}${path} -> ${target}\n`
+    const real = await this.#inside(path)
+    const stats = real === null ? null : await lstat(real).catch(() => null)
+    if (real !== null && stats?.isDirectory() === true) {
+      if (this.#linked.has(real) || SKIPPED.has(basename(path)) || named) return
+      this.#linked.add(real)
+      await this.folder(path, trail, depth + 1)
+      this.#linked.delete(real)
+    } else if (held) {
+      const content = real !== null && stats?.isFile() === true ? await this.#read(real) : null
+      this.#set(path, `link:${sha256(`${trail}\0${content === null ? 'none' : sha256(content)}`)}`)
+    }
+  }
+
+  /** The real path behind `path` when it lies in the workspace, else null. */
+  async #inside(path: string): Promise<string | null> {
+    const real = await realpath(join(this.#root, path)).catch(() => null)
+    if (real === null || this.#root === sep) return real
+    return real === this.#root || real.startsWith(this.#root + sep) ? real : null
+  }
+
+  async #keep(path: string, through: string): Promise<void> {
+    const name = basename(path)
+    const content = await this.#read(join(this.#root, path))
+    let hash: string
+    if (content === null) hash = 'unreadable'
+    else if (hasRelevantPart(name)) {
+      const part = relevantPart(name, content.toString('utf8'))
+      if (part === null) return
+      hash = sha256(part)
+    } else hash = sha256(content)
+    this.#set(path, through === '' ? hash : `link:${sha256(`${through}\0${hash}`)}`)
+  }
+
+  #set(path: string, hash: string): void {
+    if (this.hashes.size >= MAX_FILES) throw tooMuch(`more than ${MAX_FILES} of its files are protected`)
+    this.hashes.set(path, hash)
+  }
+
+  /** Content of a regular file, never through a link and never from a pipe or a device. */
+  async #read(absolute: string): Promise<Buffer | null> {
+    let file
+    try {
+      file = await open(absolute, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    } catch {
+      return null
+    }
+    try {
+      if (!(await file.stat()).isFile()) return null
+      const chunks: Buffer[] = []
+      for (;;) {
+        const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
+        const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES)
+        if (bytesRead === 0) return Buffer.concat(chunks)
+        this.#bytes += bytesRead
+        if (this.#bytes > MAX_TOTAL_BYTES) {
+          throw tooMuch(`its protected files hold more than ${MAX_TOTAL_BYTES / 1024 / 1024} MiB`)
+        }
+        chunks.push(chunk.subarray(0, bytesRead))
+      }
+    } catch (error) {
+      if (error instanceof GoalError) throw error
+      return null
+    } finally {
+      await file.close()
+    }
+  }
+}
+
+function sha256(content: Buffer | string): string {
+  return createHash('sha256').update(content).digest('hex')
+}
+
+function tooMuch(what: string): GoalError {
+  return new GoalError(
+    'unsuitable',
+    `the workspace is too large to watch its tests: ${what}; start the run in the package's own folder`,
+  )
+}

@@ -1,0 +1,85 @@
+/**
+ * Some files hold test configuration beside much else that an agent may well have to change:
+ * `package.json` has scripts and dependencies, `pyproject.toml` has pytest's options and the
+ * project's version. Of those only the part that a check depends on is protected.
+ *
+ * @module
+ */
+
+/** Keys of package.json that decide what a test command does. */
+const PACKAGE_KEYS = [
+  'scripts', 'config', 'jest', 'mocha', 'ava', 'tap', 'c8', 'nyc', 'vitest', 'eslintConfig', 'bun',
+]
+
+/** Table names (by prefix) that matter, for configuration files in sections. */
+const SECTIONS: { readonly [name: string]: readonly string[] } = {
+  'pyproject.toml': ['tool.pytest', 'tool.ruff', 'tool.coverage'],
+  'setup.cfg': ['tool:pytest', 'coverage:', 'flake8'],
+  'tox.ini': ['pytest', 'tool:pytest'],
+  'Cargo.toml': ['lib', 'test', 'bin', 'bench', 'profile', 'lints', 'workspace.members', 'workspace.exclude', 'workspace.default'],
+}
+
+/** True for files of which only a part is protected. */
+export function hasRelevantPart(name: string): boolean {
+  return name === 'package.json' || Object.hasOwn(SECTIONS, name)
+}
+
+/**
+ * The protected part of such a file, in a form that does not depend on layout; null when the file
+ * holds nothing of the kind. A package.json that cannot be parsed counts whole.
+ */
+export function relevantPart(name: string, content: string): string | null {
+  if (name === 'package.json') return packagePart(content)
+  const sections = SECTIONS[name]
+  return sections === undefined ? content : sectionPart(content, sections)
+}
+
+function packagePart(content: string): string | null {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(content.replace(/^\uFEFF/, ''))
+  } catch {
+    return content
+  }
+  if (typeof parsed !== 'object' || parsed === null) return content
+  const entries = Object.entries(parsed).filter(([key]) => PACKAGE_KEYS.includes(key))
+  return entries.length === 0 ? null : stable(Object.fromEntries(entries))
+}
+
+/** JSON with sorted keys. */
+function stable(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(stable).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${stable(item)}`).join(',')}}`
+}
+
+/**
+ * The wanted sections of an INI or TOML file, line by line. What could be a wanted table in another
+ * spelling (dotted keys under a parent table, escapes in a quoted name) is taken along: one line too
+ * many costs a false alarm, one too few would let the grader be edited.
+ */
+function sectionPart(content: string, wanted: readonly string[]): string | null {
+  const kept: string[] = []
+  let table = ''
+  let taking = false
+  for (const raw of content.split(/\r?\n/)) {
+    const line = raw.trim()
+    if (line === '' || line.startsWith('#') || line.startsWith(';')) continue
+    const header = /^\[\[?([^\]]*)\]/.exec(line)
+    if (header !== null) {
+      table = plain(header[1]!)
+      taking = line.includes('\\') || wanted.some((name) => table.startsWith(name))
+      if (taking) kept.push(line)
+      continue
+    }
+    const key = plain(line.split('=', 1)[0]!)
+    const full = table === '' ? key : `${table}.${key}`
+    if (taking || wanted.some((name) => full.startsWith(name))) kept.push(line)
+  }
+  return kept.length === 0 ? null : kept.join('\n')
+}
+
+function plain(name: string): string {
+  return name.replace(/[\s"']/g, '')
+}

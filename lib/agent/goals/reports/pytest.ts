@@ -1,0 +1,97 @@
+import type { ReportInjection, ReportPlace } from './report.js'
+
+/**
+ * Our plugin for pytest, brought in by PYTEST_ADDOPTS and PYTHONPATH, so that it also reaches a
+ * pytest behind make, tox or a script. It takes itself out of the environment once it is loaded.
+ * Tests that were collected and never run (`-x`, `pytest.exit`) count as failed.
+ */
+const PLUGIN = String.raw`
+import json, os, sys, time
+
+NONCE = '@NONCE@'
+ROOT = @ROOT@
+HERE = os.path.dirname(os.path.abspath(__file__))
+_inner = os.environ.get('RUNWRIGHT_REPORTED') == NONCE
+os.environ['RUNWRIGHT_REPORTED'] = NONCE
+
+
+def _without(name, part, separator):
+    kept = [piece for piece in os.environ.get(name, '').split(separator) if piece and piece != part]
+    if kept:
+        os.environ[name] = separator.join(kept)
+    else:
+        os.environ.pop(name, None)
+
+
+_without('PYTHONPATH', HERE, os.pathsep)
+os.environ['PYTEST_ADDOPTS'] = os.environ.get('PYTEST_ADDOPTS', '').replace('-p ' + __name__, '').strip()
+if not os.environ['PYTEST_ADDOPTS']:
+    del os.environ['PYTEST_ADDOPTS']
+
+
+def _names(nodeid):
+    head, bracket, tail = nodeid.partition('[')
+    parts = head.split('::')
+    parts[-1] += bracket + tail
+    return parts if len(parts) > 1 else parts + ['(module)']
+
+
+class _Report:
+    def __init__(self, rootdir):
+        prefix = os.path.relpath(os.path.realpath(rootdir), ROOT).replace(os.sep, '/')
+        self.prefix = '' if prefix == '.' else prefix + '/'
+        path = os.path.join(HERE, 'report-%d-%d.jsonl' % (time.monotonic_ns(), os.getpid()))
+        self.file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), 'w', encoding='utf-8')
+        self.outcomes = {}
+        self.files = {}
+
+    def say(self, *line):
+        self.file.write(json.dumps([NONCE] + list(line)) + '\n')
+
+    def pytest_itemcollected(self, item):
+        self.outcomes.setdefault(item.nodeid, None)
+
+    def pytest_deselected(self, items):
+        for item in items:
+            self.outcomes.pop(item.nodeid, None)
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.files[(report.nodeid or 'collection').split('::')[0]] = True
+
+    def pytest_runtest_logreport(self, report):
+        known = self.outcomes.get(report.nodeid)
+        if report.failed:
+            now = 'fail'
+        elif report.skipped:
+            now = 'skip'
+        elif report.when == 'call':
+            now = 'pass'
+        else:
+            return
+        if known is None or now == 'fail' or known == 'pass':
+            self.outcomes[report.nodeid] = now
+
+    def pytest_sessionfinish(self, session, exitstatus):
+        for path in self.files:
+            self.say('file', self.prefix + path)
+        for nodeid, outcome in self.outcomes.items():
+            self.say('test', _names(self.prefix + nodeid), outcome or 'fail')
+        self.say('end')
+        self.file.close()
+
+
+def pytest_configure(config):
+    if not _inner and not hasattr(config, 'workerinput'):
+        config.pluginmanager.register(_Report(str(config.rootdir)), 'report-' + NONCE)
+`
+
+/** Brings the plugin in. */
+export function injectPytest({ folder, nonce, root }: ReportPlace): ReportInjection {
+  const module = `runwright_report_${nonce}`
+  const plugin = PLUGIN.replaceAll('@NONCE@', nonce).replace('@ROOT@', () => JSON.stringify(root))
+  return {
+    files: { [`${module}.py`]: plugin },
+    env: { PYTHONPATH: folder, PYTEST_ADDOPTS: `-p ${module}` },
+  }
+}

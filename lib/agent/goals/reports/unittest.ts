@@ -1,0 +1,190 @@
+import type { ReportInjection, ReportPlace } from './report.js'
+
+/**
+ * Our hook for unittest: a `sitecustomize` in a private folder of PYTHONPATH, which hands on to the
+ * one that it hides and waits for `unittest.runner` to be imported. The outermost run of a
+ * TextTestRunner is reported; its results get our methods beside their own.
+ */
+const HOOK = String.raw`
+import importlib.util, json, os, sys, time
+
+NONCE = '@NONCE@'
+ROOT = @ROOT@
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class _Report:
+    def __init__(self):
+        path = os.path.join(HERE, 'report-%d-%d.jsonl' % (time.monotonic_ns(), os.getpid()))
+        self.file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), 'w', encoding='utf-8')
+        self.outcomes = {}
+        self.files = {}
+
+    def say(self, *line):
+        self.file.write(json.dumps([NONCE] + list(line)) + '\n')
+
+    def end(self):
+        for path in self.files:
+            self.say('file', path)
+        for (names, _), outcome in self.outcomes.items():
+            self.say('test', list(names), outcome or 'fail')
+        self.say('end')
+        self.file.close()
+
+    def note(self, test, outcome):
+        key = self.key(test)
+        if key is None:
+            return
+        if outcome is None:
+            number = 1
+            while (key, number) in self.outcomes:
+                number += 1
+            self.outcomes[(key, number)] = None
+            return
+        number = 1
+        while (key, number + 1) in self.outcomes:
+            number += 1
+        if self.outcomes.get((key, number)) != 'fail':
+            self.outcomes[(key, number)] = outcome
+
+    def key(self, test):
+        kind = type(test)
+        if kind.__name__ == '_FailedTest' or not hasattr(test, '_testMethodName'):
+            description = test.id() if hasattr(test, 'id') else str(test)
+            module = description[description.find('(') + 1:].rstrip(')') if '(' in description else description
+            module = module.replace('unittest.loader._FailedTest.', '')
+            self.files[_file_of(module)] = True
+            return None
+        module = sys.modules.get(kind.__module__)
+        path = getattr(module, '__file__', None)
+        place = _relative(path) if path else kind.__module__
+        return tuple([place] + kind.__qualname__.split('.') + [getattr(test, '_testMethodName')])
+
+
+def _relative(path):
+    return os.path.relpath(os.path.realpath(path), ROOT).replace(os.sep, '/')
+
+
+def _file_of(module):
+    parts = module.split('.')
+    while parts:
+        for base in [os.getcwd()] + [entry for entry in sys.path if entry]:
+            for tail in ('.py', os.sep + '__init__.py'):
+                candidate = os.path.join(base, *parts) + tail
+                if os.path.isfile(candidate):
+                    return _relative(candidate)
+        parts.pop()
+    return module
+
+
+_state = {'report': None}
+
+
+def _mixed(kind):
+    class Reported(kind):
+        def startTest(self, test):
+            _state['report'] and _state['report'].note(test, None)
+            super().startTest(test)
+
+        def addSuccess(self, test):
+            _state['report'] and _state['report'].note(test, 'pass')
+            super().addSuccess(test)
+
+        def addError(self, test, err):
+            _state['report'] and _state['report'].note(test, 'fail')
+            super().addError(test, err)
+
+        def addFailure(self, test, err):
+            _state['report'] and _state['report'].note(test, 'fail')
+            super().addFailure(test, err)
+
+        def addSkip(self, test, reason):
+            if _state['report'] and hasattr(test, '_testMethodName'):
+                _state['report'].note(test, 'skip')
+            super().addSkip(test, reason)
+
+        def addExpectedFailure(self, test, err):
+            _state['report'] and _state['report'].note(test, 'skip')
+            super().addExpectedFailure(test, err)
+
+        def addUnexpectedSuccess(self, test):
+            _state['report'] and _state['report'].note(test, 'fail')
+            super().addUnexpectedSuccess(test)
+
+        def addSubTest(self, test, subtest, err):
+            if _state['report'] and err is not None:
+                _state['report'].note(test, 'fail')
+            super().addSubTest(test, subtest, err)
+
+    Reported.__name__ = kind.__name__
+    Reported.__qualname__ = kind.__qualname__
+    return Reported
+
+
+def _patch(runner):
+    make, run = runner.TextTestRunner._makeResult, runner.TextTestRunner.run
+
+    def make_result(self):
+        result = make(self)
+        if _state['report'] is not None:
+            try:
+                result.__class__ = _mixed(result.__class__)
+            except TypeError:
+                pass
+        return result
+
+    def reported_run(self, test):
+        if _state['report'] is not None or os.environ.get('RUNWRIGHT_REPORTED') == NONCE:
+            return run(self, test)
+        kept = [piece for piece in os.environ.get('PYTHONPATH', '').split(os.pathsep) if piece and piece != HERE]
+        os.environ['PYTHONPATH'] = os.pathsep.join(kept)
+        os.environ['RUNWRIGHT_REPORTED'] = NONCE
+        report = _state['report'] = _Report()
+        try:
+            result = run(self, test)
+            report.end()
+            return result
+        finally:
+            _state['report'] = None
+            os.environ['RUNWRIGHT_REPORTED'] = ''
+            os.environ['PYTHONPATH'] = os.pathsep.join([HERE] + kept)
+
+    runner.TextTestRunner._makeResult = make_result
+    runner.TextTestRunner.run = reported_run
+
+
+class _Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name != 'unittest.runner':
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            _patch(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def _hand_on():
+    from importlib.machinery import PathFinder
+    others = [entry for entry in sys.path if os.path.abspath(entry or '.') != HERE]
+    spec = PathFinder.find_spec('sitecustomize', others)
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+sys.meta_path.insert(0, _Finder())
+_hand_on()
+`
+
+/** Brings the hook in. */
+export function injectUnittest({ folder, nonce, root }: ReportPlace): ReportInjection {
+  const hook = HOOK.replaceAll('@NONCE@', nonce).replace('@ROOT@', () => JSON.stringify(root))
+  return { files: { 'sitecustomize.py': hook }, env: { PYTHONPATH: folder } }
+}

@@ -1,0 +1,42 @@
+/** Where tests live by the patterns of the runners themselves (node:test, Jest, Vitest, Mocha, Bun). */
+export const JS_TESTS: readonly string[] = [
+  '**/*.{test,spec}.{js,cjs,mjs,jsx,ts,cts,mts,tsx}',
+  '**/*{-,_}test.{js,cjs,mjs,ts,cts,mts}',
+  '**/{test,spec}.{js,cjs,mjs,ts,cts,mts}',
+  '**/test-*.{js,cjs,mjs,ts,cts,mts}',
+]
+
+/** Patterns of pytest and unittest. */
+export const PYTHON_TESTS: readonly string[] = ['**/test_*.py', '**/*_test.py', '**/tests.py']
+
+/** Folders of tests, with their helpers, fixtures and snapshots. */
+export const TEST_TREES: readonly string[] = ['**/{test,tests,spec,specs,__tests__,__snapshots__,testdata}/**']
+
+/** What is no part of the check although it lies in a folder of tests or looks like one. */
+export const UNTRACKED: { readonly always: readonly string[]; readonly built: readonly string[] } = {
+  always: ['!**/{tmp,temp,output}/**', '!**/*.{log,tmp,pyc,tsbuildinfo}'],
+  built: ['!**/{dist,build,out,lib-cov,target}/**'],
+}
+
+/**
+ * Configuration that decides what a runner runs. One that newly appears matters as much as one that
+ * changes. Of `package.json`, `pyproject.toml`, `setup.cfg` and `tox.ini` only the part that
+ * concerns the check counts (see `relevant-part.ts`).
+ */
+export const SEALED: readonly string[] = [
+  '**/package.json',
+  '**/.npmrc',
+  '**/.yarnrc',
+  '**/.yarnrc.yml',
+  '**/node.config.json',
+  '**/{jest,vitest,vite,ava,karma,playwright,cypress,wdio,nyc,c8}.{config,conf}.*',
+  '**/vitest.workspace.*',
+  '**/.{mocharc,taprc,c8rc,nycrc,avarc}*',
+  '**/{bunfig.toml,mocha.opts}',
+  '**/conftest.py',
+  '**/{.pytest,pytest}.{ini,toml}',
+  '**/{pyproject.toml,setup.cfg,tox.ini}',
+  // Modules that would stand in for the runner itself when found in the working directory.
+  '{pytest,_pytest,unittest,sitecustomize,usercustomize}.py',
+  '{pytest,_pytest,unittest,sitecustomize,usercustomize}/**',
+]

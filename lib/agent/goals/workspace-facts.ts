@@ -1,0 +1,67 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import { readSmall } from './check-script.js'
+import { compileGlobs } from './globs.js'
+
+const MAX_LOOKED_AT = 20_000
+const MAX_DEPTH = 12
+
+/** True when the folder holds one of these files; the first that is there. */
+export async function firstFile(cwd: string, names: readonly string[]): Promise<string | null> {
+  for (const name of names) if ((await readSmall(join(cwd, name))) !== null) return name
+  return null
+}
+
+/** The first file, nearest to the top, that globs match; dependencies and hidden folders are left out. */
+export async function findFile(cwd: string, globs: readonly string[]): Promise<string | null> {
+  const held = compileGlobs(globs)
+  let looked = 0
+  let level = ['']
+  for (let depth = 0; depth < MAX_DEPTH && level.length > 0; depth++) {
+    const below: string[] = []
+    for (const folder of level) {
+      const entries = await readdir(join(cwd, folder), { withFileTypes: true }).catch(() => [])
+      for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+        looked += 1
+        if (looked > MAX_LOOKED_AT) return null
+        const path = folder === '' ? entry.name : `${folder}/${entry.name}`
+        if (entry.isDirectory()) {
+          if (!entry.name.startsWith('.') && !LEFT_OUT.has(entry.name)) below.push(path)
+        } else if (entry.isFile() && held(path)) return path
+      }
+    }
+    level = below
+  }
+  return null
+}
+
+const LEFT_OUT = new Set(['node_modules', '__pycache__', 'venv', 'dist', 'build', 'target', 'coverage'])
+
+/** The scripts of package.json: null without a package.json, undefined when it cannot be parsed. */
+export async function packageScripts(
+  cwd: string,
+): Promise<Readonly<Record<string, unknown>> | null | undefined> {
+  const text = await readSmall(join(cwd, 'package.json'))
+  if (text === null) return null
+  try {
+    const parsed: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
+    const scripts = (parsed as { scripts?: unknown } | null)?.scripts
+    return typeof scripts === 'object' && scripts !== null ? { ...scripts } : {}
+  } catch {
+    return undefined
+  }
+}
+
+/** True for a test script that somebody wrote, not the one that `npm init` leaves. */
+export function isTestScript(script: unknown): script is string {
+  return typeof script === 'string' && script.trim() !== '' && !script.includes('no test specified')
+}
+
+/** Targets of the makefile, or null without one. */
+export async function makeTargets(cwd: string): Promise<readonly string[] | null> {
+  const name = await firstFile(cwd, ['GNUmakefile', 'makefile', 'Makefile'])
+  if (name === null) return null
+  const text = (await readSmall(join(cwd, name))) ?? ''
+  return [...text.matchAll(/^([\w./ -]+?)\s*::?(?!=)/gm)].flatMap((match) => match[1]!.split(/\s+/))
+}
