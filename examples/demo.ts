@@ -1,0 +1,104 @@
+/**
+ * The main job, by itself: `npm run demo`.
+ *
+ * Copies a small project with planted bugs to a scratch folder, starts the service in this process,
+ * has it make `node --test` pass with the model `builtin:repair` (no key, no network), shows what
+ * happens while it happens, and ends with the diff of what was changed.
+ */
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, readdirSync, realpathSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { MemoryStore, diffText, type AgentEvent, type RunDetails } from 'runwright/agent'
+import { AsyncClient, SseParser } from 'runwright/http'
+import { createRunService } from 'runwright/server'
+
+const source = fileURLToPath(new URL('./demo-project', import.meta.url))
+const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-demo-')))
+cpSync(source, scratch, { recursive: true })
+console.log(`project  ${scratch}\n`)
+
+const service = await createRunService({ engine: { store: new MemoryStore(), roots: [scratch] } })
+const server = createServer(service.handler)
+service.attach(server)
+await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+let achieved = false
+try {
+  await using client = new AsyncClient({ baseUrl, trustEnv: false, timeout: { read: null } })
+  const request = { goal: 'node-test', cwd: scratch, model_name: 'builtin:repair' }
+  const created = (await client.post('/api/runs', { json: request })).raiseForStatus().json<RunDetails>()
+  console.log(`run      ${created.run_id}, goal ${created.goal}, model ${created.model_name} (no language model)`)
+  await watch(client, created.run_id)
+  const details = (await client.get(`/api/runs/${created.run_id}`)).raiseForStatus().json<RunDetails>()
+  achieved = details.status === 'achieved'
+  console.log(`\n${details.status} after ${details.iteration} iterations: ${details.final_state.goal_reason}\n`)
+} finally {
+  await service.close({ graceMs: 0 })
+  server.closeAllConnections()
+  server.close()
+}
+console.log(changes(source, scratch) || 'nothing was changed')
+const check = spawnSync(process.execPath, ['--test'], { cwd: scratch, encoding: 'utf8' })
+console.log(`node --test in ${scratch}: exit code ${check.status}`)
+process.exitCode = achieved && check.status === 0 ? 0 : 1
+
+/** Prints the run's events as they come, until its end. */
+async function watch(client: AsyncClient, runId: string): Promise<void> {
+  const headers = { accept: 'text/event-stream' }
+  await using response = await client.stream('GET', `/api/runs/${runId}/events`, { headers })
+  response.raiseForStatus()
+  const parser = new SseParser()
+  for await (const chunk of response.iterBytes()) {
+    for (const { data } of parser.feed(chunk)) {
+      const line = progress(JSON.parse(data) as AgentEvent)
+      if (line !== null) console.log(line)
+    }
+  }
+}
+
+function progress(event: AgentEvent): string | null {
+  switch (event.kind) {
+    case 'step_start':
+      return event.payload.node === 'plan' ? `\niteration ${event.iteration}` : null
+    case 'tool_call':
+      return `  ${event.payload.tool.padEnd(10)} ${brief(event.payload.args)}`
+    case 'goal_check': {
+      const { achieved: met, counts, reason, duration_ms } = event.payload
+      const tests = counts === null ? '' : `${counts.passed} of ${counts.total} tests pass, `
+      return `  check      ${met ? 'met' : 'not met'}: ${tests}${reason} (${duration_ms} ms)`
+    }
+    case 'error':
+      return `  error      ${event.payload.message}`
+    default:
+      return null
+  }
+}
+
+/** The argument that tells most about a call, on one line. */
+function brief(args: { readonly [name: string]: unknown }): string {
+  const { path, command, old_text: before, new_text: after } = args
+  const edit = before === undefined ? '' : `: ${oneLine(before)} → ${oneLine(after)}`
+  return `${String(path ?? command ?? JSON.stringify(args))}${edit}`.slice(0, 140)
+}
+
+function oneLine(text: unknown): string {
+  return String(text).trim().replaceAll(/\s+/g, ' ').slice(0, 60)
+}
+
+/** Unified diff of all files of two folders. */
+function changes(before: string, after: string): string {
+  const files = readdirSync(before, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  return files
+    .map((entry) => join(entry.parentPath, entry.name).slice(before.length + 1))
+    .map((path) => {
+      const [old, now] = [before, after].map((root) => readFileSync(join(root, path), 'utf8'))
+      if (old === undefined || now === undefined || old === now) return ''
+      return diffText(old, now, { before: `a/${path}`, after: `b/${path}` }).diff
+    })
+    .join('')
+}

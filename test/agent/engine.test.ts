@@ -1,0 +1,505 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import {
+  InvalidRequestError,
+  MemoryStore,
+  ModelError,
+  RunEngine,
+  type AgentEvent,
+  type JsonObject,
+} from 'runwright/agent'
+import { follow, openEngine, runToEnd, scratch, testProvider, type Said } from '../helpers/engine.js'
+import { assertInvariants } from '../helpers/invariants.js'
+
+const write = (path: string, content: string): Said => ({
+  calls: [{ tool: 'write_file', args: { path, content } }],
+})
+const kinds = (events: readonly AgentEvent[]): string[] =>
+  events.map((event) => (event.kind === 'step_start' ? `step_start ${event.payload.node}` : event.kind))
+const last = (events: readonly AgentEvent[]): Extract<AgentEvent, { kind: 'run_end' }>['payload'] => {
+  const end = events.at(-1)
+  assert.ok(end?.kind === 'run_end')
+  return end.payload
+}
+
+test('a run plans, acts, is checked by its command, and ends achieved, event by event', async (t) => {
+  const said = [{ ...write('done', 'yes'), tokens: [1200, 340] as const }, { tokens: [10, 5] as const }]
+  const { engine, cwd } = await openEngine(t, { providers: [testProvider((_, n) => said[n] ?? {})] })
+  const { events, details } = await runToEnd(engine, { goal: 'shell: test -f done' })
+  assert.deepEqual(kinds(events), [
+    'run_created',
+    'run_started',
+    'goal_check',
+    'step_start plan',
+    'llm_usage',
+    'model_turn',
+    'step_start act',
+    'tool_call',
+    'tool_started',
+    'tool_result',
+    'llm_usage',
+    'model_turn',
+    'step_start evaluate',
+    'goal_check',
+    'iteration_complete',
+    'run_end',
+  ])
+  assertInvariants(events)
+  assert.deepEqual(
+    events.map(({ iteration }) => iteration),
+    [0, 0, 0, ...Array(13).fill(1)],
+  )
+  assert.equal(details.status, 'achieved')
+  assert.equal(details.end_reason, 'goal_achieved')
+  assert.equal(details.error, null)
+  assert.deepEqual(details.final_state, {
+    iteration: 1,
+    goal_achieved: true,
+    goal_reason: details.final_state.goal_reason,
+    total_tokens: 1555,
+    estimated_cost_usd: (1210 * 1 + 345 * 2) / 1e6,
+  })
+  assert.equal(last(events).total_tokens, 1555)
+  assert.equal(readFileSync(join(cwd, 'done'), 'utf8'), 'yes')
+})
+
+test('a goal that is met already is achieved with 0 iterations and without a model call', async (t) => {
+  let calls = 0
+  const { engine } = await openEngine(t, { providers: [testProvider(() => (calls++, {}))] })
+  const { events } = await runToEnd(engine, { goal: 'shell: true' })
+  assert.deepEqual(kinds(events), ['run_created', 'run_started', 'goal_check', 'run_end'])
+  assert.equal(last(events).iterations, 0)
+  assert.equal(last(events).achieved, true)
+  assert.equal(calls, 0)
+})
+
+test('the bound on iterations ends a run as failed without an error', async (t) => {
+  const { engine } = await openEngine(t, { providers: [testProvider((_, n) => (n % 2 === 0 ? write('a', `${n}`) : {}))] })
+  const { events, details } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 3 })
+  assertInvariants(events)
+  assert.equal(details.status, 'failed')
+  assert.equal(details.end_reason, 'max_iterations')
+  assert.equal(details.error, null)
+  assert.equal(last(events).iterations, 3)
+})
+
+test('the check is skipped, and says so, when nothing was written since the last one', async (t) => {
+  const read = { calls: [{ tool: 'list_files', args: {} }] }
+  const { engine } = await openEngine(t, { providers: [testProvider((_, n) => (n % 2 === 0 ? read : {}))] })
+  const { events } = await runToEnd(engine, { goal: 'shell: echo x >> ../checks; false', max_iterations: 2 })
+  const cached = events.flatMap((event) => (event.kind === 'goal_check' ? [event.payload.cached] : []))
+  assert.deepEqual(cached, [false, true, true])
+  assertInvariants(events)
+})
+
+test('at most maxTurnsPerIteration turns are taken before the goal is checked', async (t) => {
+  const provider = testProvider((_, n) => write('a', `${n}`))
+  const { engine } = await openEngine(t, { providers: [provider], maxTurnsPerIteration: 3 })
+  const { events } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 2 })
+  const turns = events.filter(({ kind }) => kind === 'model_turn').map(({ iteration }) => iteration)
+  assert.deepEqual(turns, [1, 1, 1, 2, 2, 2])
+  assertInvariants(events)
+})
+
+test('the token budget ends a run once what was paid for has been checked', async (t) => {
+  const provider = testProvider((_, n) => ({ ...write('a', `${n}`), tokens: [100, 0] as const }))
+  const { engine } = await openEngine(t, { providers: [provider] })
+  const { events, details } = await runToEnd(engine, { goal: 'shell: false', max_total_tokens: 150 })
+  assertInvariants(events)
+  assert.equal(details.end_reason, 'token_budget')
+  assert.equal(details.final_state.total_tokens, 200)
+  assert.deepEqual(kinds(events).slice(-3), ['goal_check', 'iteration_complete', 'run_end'])
+})
+
+test('work whose check is passed counts although the budget is spent', async (t) => {
+  const provider = testProvider(() => ({ ...write('done', ''), tokens: [500, 0] as const }))
+  const { engine } = await openEngine(t, { providers: [provider] })
+  const { details } = await runToEnd(engine, { goal: 'shell: test -f done', max_total_tokens: 10 })
+  assert.equal(details.status, 'achieved')
+})
+
+test('a model that says it gave up ends the run as stuck', async (t) => {
+  const { engine } = await openEngine(t, {
+    providers: [testProvider(() => ({ text: 'No candidate left', stop: 'refusal' }))],
+  })
+  const { events, details } = await runToEnd(engine, { goal: 'shell: false' })
+  assertInvariants(events)
+  assert.equal(details.end_reason, 'stuck')
+  assert.equal(last(events).iterations, 1)
+})
+
+test('a model that asks for nothing in three iterations is stuck', async (t) => {
+  const { engine } = await openEngine(t, { providers: [testProvider(() => ({ text: 'done!' }))] })
+  const { details } = await runToEnd(engine, { goal: 'shell: false' })
+  assert.equal(details.end_reason, 'stuck')
+  assert.equal(details.iteration, 3)
+})
+
+for (const [name, call, exitCode, output] of [
+  ['an unknown tool', { tool: 'fly', args: {} }, 127, /no tool fly.*bash/],
+  ['arguments that break the schema', { tool: 'read_file', args: { path: 7 } }, 1, /path/],
+  ['a path out of the workspace', { tool: 'read_file', args: { path: '../../etc/passwd' } }, 1, /outside/i],
+  ['a command that fails', { tool: 'bash', args: { command: 'echo oh; exit 3' } }, 3, /oh/],
+] as const) {
+  test(`${name} is answered to the model with exit code ${exitCode}`, async (t) => {
+    let heard: unknown
+    const provider = testProvider((request, n) => {
+      if (n === 0) return { calls: [call] }
+      heard = request.messages.at(-1)
+      return { stop: 'refusal' as const }
+    })
+    const { engine } = await openEngine(t, { providers: [provider] })
+    const { events } = await runToEnd(engine, { goal: 'shell: false' })
+    assertInvariants(events)
+    const result = events.find((event) => event.kind === 'tool_result')
+    assert.ok(result?.kind === 'tool_result')
+    assert.equal(result.payload.exit_code, exitCode)
+    assert.match(result.payload.output, output)
+    assert.deepEqual(heard, {
+      role: 'tool',
+      call_id: result.payload.call_id,
+      tool: call.tool,
+      output: result.payload.output,
+      exit_code: exitCode,
+    })
+  })
+}
+
+test('reads of one turn run side by side, and results keep the order of the calls', async (t) => {
+  let arrived = 0
+  let release: () => void = () => undefined
+  const both = new Promise<void>((resolve) => (release = resolve))
+  const slow = {
+    name: 'meet',
+    description: 'waits until two of its kind run',
+    parameters: { type: 'object', properties: { n: { type: 'integer' } } },
+    effect: 'read',
+    execute: async (args: JsonObject) => {
+      if (++arrived === 2) release()
+      await both
+      return { output: `met ${String(args['n'])}`, exitCode: 0 }
+    },
+  } as const
+  const calls = [1, 2].map((n) => ({ tool: 'meet', args: { n } }))
+  const provider = testProvider((_, n) => (n === 0 ? { calls } : { stop: 'refusal' as const }))
+  const { engine } = await openEngine(t, { providers: [provider], tools: [slow] })
+  const { events } = await runToEnd(engine, { goal: 'shell: false' })
+  assertInvariants(events)
+  const outputs = events.flatMap((event) => (event.kind === 'tool_result' ? [event.payload.output] : []))
+  assert.deepEqual(outputs, ['met 1', 'met 2'])
+})
+
+test('call ids that a model repeats are made unique in the run', async (t) => {
+  const same = { calls: [{ tool: 'list_files', args: {}, call_id: 'x' }, { tool: 'list_files', args: {}, call_id: 'x' }] }
+  const { engine } = await openEngine(t, { providers: [testProvider((_, n) => (n < 2 ? same : { stop: 'refusal' }))] })
+  const { events } = await runToEnd(engine, { goal: 'shell: false' })
+  assertInvariants(events)
+  const ids = events.flatMap((event) => (event.kind === 'tool_call' ? [event.payload.call_id] : []))
+  assert.deepEqual(ids, ['x', 'x.2', 'x.3', 'x.4'])
+})
+
+test('a provider that fails for good ends the run with an error event and the same error in details', async (t) => {
+  const provider = testProvider(() => {
+    throw new ModelError('ERR_AGENT_MODEL_AUTH', 'the key was refused', { retryable: false, statusCode: 401 })
+  })
+  const { engine, cwd } = await openEngine(t, { providers: [provider] })
+  const { events, details } = await runToEnd(engine, { goal: 'shell: false' })
+  assertInvariants(events)
+  assert.deepEqual(kinds(events).slice(-2), ['error', 'run_end'])
+  assert.equal(details.status, 'failed')
+  assert.equal(details.end_reason, 'provider_error')
+  assert.equal(details.error?.message, 'the key was refused')
+  assert.equal(details.error?.code, 'ERR_AGENT_MODEL_AUTH')
+  assert.equal(details.error?.iteration, 1)
+  assert.ok(!JSON.stringify(details).includes(`${cwd}/`) || details.cwd === cwd)
+})
+
+test('a passing fault of the provider is tried again, and the log says so', async (t) => {
+  const provider = testProvider((_, n) => {
+    if (n === 0) throw new ModelError('ERR_AGENT_MODEL', 'overloaded', { retryable: true, retryAfterMs: 1 })
+    return write('done', '')
+  })
+  const { engine } = await openEngine(t, { providers: [provider], random: () => 0 })
+  const { events, details } = await runToEnd(engine, { goal: 'shell: test -f done' })
+  assertInvariants(events)
+  assert.equal(details.status, 'achieved')
+  assert.ok(events.some((event) => event.kind === 'log' && /overloaded/.test(event.payload.message)))
+})
+
+test('a mistake of the model that the provider refused is told to the model, which goes on', async (t) => {
+  let heard = ''
+  const provider = testProvider((request, n) => {
+    if (n === 0) throw new ModelError('ERR_AGENT_MODEL', 'broken json', { retryable: false, modelMistake: true })
+    const message = request.messages.at(-1)
+    heard = message?.role === 'user' ? message.text : ''
+    return write('done', '')
+  })
+  const { engine } = await openEngine(t, { providers: [provider] })
+  const { details } = await runToEnd(engine, { goal: 'shell: test -f done' })
+  assert.equal(details.status, 'achieved')
+  assert.match(heard, /broken json/)
+})
+
+test('something that breaks inside a model ends the run as internal_error, with a traceback', async (t) => {
+  const { engine } = await openEngine(t, {
+    providers: [
+      testProvider(() => {
+        throw new RangeError('boom')
+      }),
+    ],
+  })
+  const { details } = await runToEnd(engine, { goal: 'shell: false' })
+  assert.equal(details.end_reason, 'internal_error')
+  assert.match(details.error?.traceback ?? '', /RangeError: boom/)
+})
+
+test('an abort ends a command that runs, and gives its call a result', async (t) => {
+  const provider = testProvider(() => ({ calls: [{ tool: 'bash', args: { command: 'echo up; sleep 60' } }] }))
+  const { engine } = await openEngine(t, { providers: [provider] })
+  const { details } = await engine.create({ goal: 'shell: false' })
+  await follow(engine, details.run_id, ({ kind }) => kind === 'tool_started')
+  const answer = await engine.abort(details.run_id)
+  assert.equal(answer.already, false)
+  const events = await follow(engine, details.run_id)
+  assertInvariants(events)
+  const result = events.find((event) => event.kind === 'tool_result')
+  assert.ok(result?.kind === 'tool_result' && result.payload.exit_code === 130)
+  assert.equal(last(events).status, 'aborted')
+  assert.equal(last(events).end_reason, 'cancelled')
+  assert.equal((await engine.abort(details.run_id)).already, true)
+})
+
+test('a run that has ended otherwise cannot be aborted', async (t) => {
+  const { engine } = await openEngine(t)
+  const { details } = await runToEnd(engine, { goal: 'shell: true' })
+  await assert.rejects(engine.abort(details.run_id), { code: 'ERR_AGENT_RUN_STATE', problem: 'ended' })
+})
+
+test('runs of one folder work one after the other, and do not hold up a run elsewhere', async (t) => {
+  const cwd = scratch(t)
+  for (const name of ['a', 'b']) mkdirSync(join(cwd, name))
+  const waits: (() => void)[] = []
+  const provider = testProvider(() => new Promise<Said>((resolve) => waits.push(() => resolve({ stop: 'refusal' }))))
+  const { engine } = await openEngine(t, { cwd, providers: [provider] })
+  const start = async (folder: string): Promise<string> =>
+    (await engine.create({ goal: 'shell: false', cwd: join(cwd, folder) })).details.run_id
+  const first = await start('a')
+  const second = await start('a')
+  const elsewhere = await start('b')
+  await follow(engine, elsewhere, ({ kind }) => kind === 'step_start')
+  assert.equal((await engine.get(second)).status, 'pending')
+  await follow(engine, first, ({ kind }) => kind === 'step_start')
+  assert.equal((await engine.get(second)).status, 'pending')
+  waits.splice(0).forEach((go) => go())
+  await follow(engine, second, ({ kind }) => kind === 'step_start')
+  const [ended, started] = [await engine.get(first), await engine.get(second)]
+  assert.ok((ended.ended_at ?? '9') <= (started.started_at ?? ''))
+  waits.splice(0).forEach((go) => go())
+  for (const id of [first, second, elsewhere]) assertInvariants(await follow(engine, id))
+})
+
+test('cwdPolicy reject refuses a second run in a folder, by the real path', async (t) => {
+  const cwd = scratch(t)
+  mkdirSync(join(cwd, 'a'))
+  symlinkSync(join(cwd, 'a'), join(cwd, 'link'))
+  const provider = testProvider((request) => new Promise((_, reject) => request.signal.addEventListener('abort', () => reject(request.signal.reason as Error))))
+  const { engine } = await openEngine(t, { cwd, providers: [provider], cwdPolicy: 'reject' })
+  await engine.create({ goal: 'shell: false', cwd: join(cwd, 'a') })
+  await assert.rejects(engine.create({ goal: 'shell: false', cwd: join(cwd, 'link') }), {
+    code: 'ERR_AGENT_CWD_BUSY',
+  })
+})
+
+test('a full queue refuses further runs', async (t) => {
+  const cwd = scratch(t)
+  for (const name of ['a', 'b', 'c']) mkdirSync(join(cwd, name))
+  const provider = testProvider((request) => new Promise((_, reject) => request.signal.addEventListener('abort', () => reject(request.signal.reason as Error))))
+  const { engine } = await openEngine(t, { cwd, providers: [provider], maxConcurrentRuns: 1, maxQueuedRuns: 1 })
+  const { details } = await engine.create({ goal: 'shell: false', cwd: join(cwd, 'a') })
+  await follow(engine, details.run_id, ({ kind }) => kind === 'step_start')
+  const queued = await engine.create({ goal: 'shell: false', cwd: join(cwd, 'b') })
+  await assert.rejects(engine.create({ goal: 'shell: false', cwd: join(cwd, 'c') }), {
+    code: 'ERR_AGENT_QUEUE_FULL',
+  })
+  await engine.abort(queued.details.run_id)
+  const events = await follow(engine, queued.details.run_id)
+  assertInvariants(events)
+  assert.deepEqual(kinds(events), ['run_created', 'abort_requested', 'run_end'])
+})
+
+for (const [name, request, pointer] of [
+  ['no goal', {}, '/goal'],
+  ['a blank goal', { goal: ' \n' }, '/goal'],
+  ['an unknown field', { goal: 'shell: true', hitl_enable: true }, '/hitl_enable'],
+  ['a wrong type', { goal: 'shell: true', max_iterations: '3' }, '/max_iterations'],
+  ['too many iterations', { goal: 'shell: true', max_iterations: 1001 }, '/max_iterations'],
+  ['a folder that is not there', { goal: 'shell: true', cwd: 'nowhere' }, '/cwd'],
+  ['a folder out of the roots', { goal: 'shell: true', cwd: '/' }, '/cwd'],
+  ['an unknown model', { goal: 'shell: true', model_name: 'nobody:x' }, '/model_name'],
+  ['metadata that is no string', { goal: 'shell: true', metadata: { a: 1 } }, '/metadata/a'],
+] as const) {
+  test(`a start request with ${name} is refused at ${pointer}`, async (t) => {
+    const { engine } = await openEngine(t)
+    await assert.rejects(engine.create(request as JsonObject), (error) => {
+      assert.ok(error instanceof InvalidRequestError)
+      assert.deepEqual(error.violations.map((violation) => violation.pointer), [pointer])
+      return true
+    })
+    assert.deepEqual((await engine.list()).runs, [])
+  })
+}
+
+test('a folder reached through a symlink that leaves the roots is refused', async (t) => {
+  const [cwd, outside] = [scratch(t), scratch(t)]
+  symlinkSync(outside, join(cwd, 'out'))
+  const { engine } = await openEngine(t, { cwd })
+  await assert.rejects(engine.create({ goal: 'shell: true', cwd: join(cwd, 'out') }), /outside/)
+})
+
+test('free text without a check is not verifiable', async (t) => {
+  const { engine } = await openEngine(t)
+  await assert.rejects(engine.create({ goal: 'make it nice' }), {
+    code: 'ERR_AGENT_GOAL',
+    problem: 'not_verifiable',
+  })
+})
+
+test('the same idempotency key and request give the first run, also when they come at once', async (t) => {
+  const { engine } = await openEngine(t)
+  const answers = await Promise.all(
+    [1, 2, 3].map(() => engine.create({ goal: 'shell: true', max_iterations: 2 }, { idempotencyKey: 'k' })),
+  )
+  const again = await engine.create({ max_iterations: 2, goal: 'shell: true' }, { idempotencyKey: 'k' })
+  assert.deepEqual(answers.map(({ created }) => created), [true, false, false])
+  assert.equal(new Set([...answers, again].map(({ details }) => details.run_id)).size, 1)
+  await assert.rejects(engine.create({ goal: 'shell: false' }, { idempotencyKey: 'k' }), {
+    code: 'ERR_AGENT_IDEMPOTENCY',
+  })
+  const other = { owner: { id: 'bob', tenant: null } }
+  const theirs = await engine.create({ goal: 'shell: true' }, { idempotencyKey: 'k', caller: other })
+  assert.equal(theirs.created, true)
+})
+
+test('a retry starts the same request again and names its parent', async (t) => {
+  const { engine } = await openEngine(t)
+  const { details } = await runToEnd(engine, { goal: 'shell: true', metadata: { a: 'b' }, max_seconds: 9 })
+  const again = await engine.retry(details.run_id)
+  assert.equal(again.parent_run_id, details.run_id)
+  assert.deepEqual(again.metadata, { a: 'b' })
+  assert.equal(again.max_seconds, 9)
+})
+
+test('a deleted run is gone; a live one is not deleted', async (t) => {
+  const provider = testProvider(() => ({ stop: 'refusal' }))
+  const { engine } = await openEngine(t, { providers: [provider] })
+  const { details } = await engine.create({ goal: 'shell: false' })
+  await assert.rejects(engine.delete(details.run_id), { problem: 'live' })
+  await follow(engine, details.run_id)
+  await engine.delete(details.run_id)
+  await assert.rejects(engine.get(details.run_id), { code: 'ERR_AGENT_UNKNOWN_RUN' })
+})
+
+test('a run is seen by its own tenant only', async (t) => {
+  const { engine } = await openEngine(t)
+  const ann = { owner: { id: 'ann', tenant: 'a' } }
+  const bob = { owner: { id: 'bob', tenant: 'b' } }
+  const { details } = await engine.create({ goal: 'shell: true' }, { caller: ann })
+  assert.equal((await engine.get(details.run_id, ann)).run_id, details.run_id)
+  for (const attempt of [
+    () => engine.get(details.run_id, bob),
+    () => engine.abort(details.run_id, bob),
+    () => engine.resume(details.run_id, { decision: 'approve' }, bob),
+    () => engine.retry(details.run_id, bob),
+    () => engine.delete(details.run_id, bob),
+    () => engine.subscribe(details.run_id, {}, bob),
+    () => engine.events(details.run_id, { after: 0, limit: 1 }, bob),
+  ]) {
+    await assert.rejects(attempt, { code: 'ERR_AGENT_UNKNOWN_RUN' })
+  }
+})
+
+test('late, early and resuming readers see one gap-free list', async (t) => {
+  const provider = testProvider((_, n) => (n < 12 ? write('a', `${n}`) : { stop: 'refusal' }))
+  const { engine } = await openEngine(t, { providers: [provider] })
+  const { details } = await engine.create({ goal: 'shell: false' })
+  const early = follow(engine, details.run_id)
+  const middle: AgentEvent[] = await follow(engine, details.run_id, ({ seq }) => seq === 9)
+  const rest: AgentEvent[] = []
+  for await (const batch of await engine.subscribe(details.run_id, { after: 9 })) {
+    rest.push(...batch.map(({ json }) => JSON.parse(json) as AgentEvent))
+  }
+  const all = await early
+  assertInvariants(all)
+  assert.deepEqual([...middle, ...rest], all)
+  assert.deepEqual(await follow(engine, details.run_id), all)
+  assert.deepEqual(await engine.events(details.run_id, { after: 0, limit: 1000 }), all)
+  await assert.rejects(engine.subscribe(details.run_id, { after: all.length + 1 }), {
+    code: 'ERR_AGENT_CURSOR',
+  })
+  assert.ok(!all.some((event) => 'private' in event || 'v' in event))
+})
+
+test('what the log keeps for the engine alone is never sent', async (t) => {
+  const secret = { format: 'test', value: 'opaque-blob' }
+  const provider = testProvider(() => ({ stop: 'refusal' }))
+  const model = provider.create('m')
+  const withParts = {
+    ...provider,
+    create: () => ({
+      ...model,
+      complete: async (request: Parameters<typeof model.complete>[0]) => {
+        const turn = await model.complete(request)
+        return { ...turn, message: { ...turn.message, parts: secret } }
+      },
+    }),
+  }
+  const { engine } = await openEngine(t, { providers: [withParts] })
+  const { events } = await runToEnd(engine, { goal: 'shell: false' })
+  assert.ok(!JSON.stringify(events).includes('opaque-blob'))
+})
+
+test('the environment of the host does not reach a command', async (t) => {
+  process.env['RUNWRIGHT_TEST_API_KEY'] = 'sk-very-secret'
+  t.after(() => delete process.env['RUNWRIGHT_TEST_API_KEY'])
+  const provider = testProvider((_, n) => (n === 0 ? { calls: [{ tool: 'bash', args: { command: 'env' } }] } : { stop: 'refusal' }))
+  const { engine } = await openEngine(t, { providers: [provider] })
+  const { events } = await runToEnd(engine, { goal: 'shell: false' })
+  assert.ok(!JSON.stringify(events).includes('sk-very-secret'))
+})
+
+test('a closing engine takes no runs, and ends nothing', async (t) => {
+  const store = new MemoryStore()
+  const provider = testProvider((request) => new Promise((_, reject) => request.signal.addEventListener('abort', () => reject(request.signal.reason as Error))))
+  const { engine } = await openEngine(t, { store, providers: [provider] })
+  const { details } = await engine.create({ goal: 'shell: false' })
+  const reader = await engine.subscribe(details.run_id)
+  await follow(engine, details.run_id, ({ kind }) => kind === 'step_start')
+  await engine.close()
+  let events = await reader.next()
+  let seen = 0
+  while (events !== null) {
+    seen = events.at(-1)?.seq ?? seen
+    events = await reader.next()
+  }
+  assert.equal(reader.end, 'shutdown')
+  assert.ok(seen > 0)
+  await assert.rejects(engine.create({ goal: 'shell: true' }), { code: 'ERR_AGENT_CLOSED' })
+})
+
+test('bad options are refused by name', async (t) => {
+  const store = new MemoryStore()
+  const cwd = scratch(t)
+  writeFileSync(join(cwd, 'f'), '')
+  for (const [options, message] of [
+    [{ roots: [] }, /roots/],
+    [{ roots: [join(cwd, 'missing')] }, /roots/],
+    [{ roots: [cwd], maxConcurrentRuns: 0 }, /maxConcurrentRuns/],
+    [{ roots: [cwd], cwdPolicy: 'maybe' as 'allow' }, /cwdPolicy/],
+    [{ roots: [cwd], defaultModel: 'nobody:x' }, /nobody/],
+  ] as const) {
+    await assert.rejects(RunEngine.open({ store, ...options }), message)
+  }
+  assert.ok(existsSync(cwd))
+})

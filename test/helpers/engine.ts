@@ -1,0 +1,116 @@
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import {
+  MemoryStore,
+  NO_USAGE,
+  RunEngine,
+  type AgentEvent,
+  type EngineOptions,
+  type JsonObject,
+  type Model,
+  type ModelProvider,
+  type ModelRequest,
+  type ModelTurn,
+  type RunDetails,
+} from 'runwright/agent'
+
+/** What a test's model says: text and calls, everything else filled in. */
+export interface Said {
+  readonly text?: string
+  readonly calls?: readonly { readonly tool: string; readonly args: JsonObject; readonly call_id?: string }[]
+  readonly tokens?: readonly [input: number, output: number]
+  readonly stop?: ModelTurn['stop']
+}
+
+/** A provider `test` whose model `test:m` answers by a function. */
+export function testProvider(
+  answer: (request: ModelRequest, call: number) => Said | Promise<Said>,
+): ModelProvider {
+  let count = 0
+  const model: Model = {
+    name: 'test:m',
+    isLanguageModel: false,
+    contextWindow: null,
+    prices: { input: 1, output: 2, as_of: '2026-01-01' },
+    complete: async (request) => {
+      const call = count++
+      return turnOf(await answer(request, call), call)
+    },
+  }
+  return {
+    id: 'test',
+    description: 'a function of the test',
+    isLanguageModel: false,
+    suggestions: ['m'],
+    create: () => model,
+  }
+}
+
+function turnOf({ text = '', calls = [], tokens = [0, 0], stop }: Said, count: number): ModelTurn {
+  return {
+    message: {
+      role: 'assistant',
+      text,
+      calls: calls.map(({ tool, args, call_id }, index) => ({
+        call_id: call_id ?? `c${count}_${index}`,
+        tool,
+        args,
+      })),
+    },
+    reasoning: '',
+    usage: { ...NO_USAGE, input_tokens: tokens[0], output_tokens: tokens[1] },
+    stop: stop ?? (calls.length > 0 ? 'tool_calls' : 'end'),
+  }
+}
+
+/** A scratch folder that is removed after the test. */
+export function scratch(t: TestContext): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-test-')))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** An engine in a scratch folder that is closed after the test. */
+export async function openEngine(
+  t: TestContext,
+  options: Partial<EngineOptions> & { readonly cwd?: string } = {},
+): Promise<{ readonly engine: RunEngine; readonly cwd: string }> {
+  const cwd = options.cwd ?? scratch(t)
+  const engine = await RunEngine.open({
+    store: new MemoryStore(),
+    roots: [cwd],
+    defaultModel: options.providers === undefined ? undefined : 'test:m',
+    ...options,
+  })
+  t.after(() => engine.close())
+  return { engine, cwd }
+}
+
+/** Follows a run to its end, or to the first event that `until` accepts. */
+export async function follow(
+  engine: RunEngine,
+  runId: string,
+  until?: (event: AgentEvent) => boolean,
+): Promise<AgentEvent[]> {
+  const events: AgentEvent[] = []
+  for await (const batch of await engine.subscribe(runId)) {
+    for (const { json } of batch) {
+      const event = JSON.parse(json) as AgentEvent
+      events.push(event)
+      if (until?.(event) === true) return events
+    }
+  }
+  return events
+}
+
+/** Creates a run and follows it to its end. */
+export async function runToEnd(
+  engine: RunEngine,
+  request: JsonObject,
+): Promise<{ readonly events: AgentEvent[]; readonly details: RunDetails }> {
+  const { details } = await engine.create(request)
+  const events = await follow(engine, details.run_id)
+  return { events, details: await engine.get(details.run_id) }
+}

@@ -1,0 +1,71 @@
+/**
+ * Packs the package, installs the tarball into an empty folder, and uses it there as a stranger
+ * would: imports every export, makes an HTTP call with both kinds of call, runs a run to its end.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const folder = mkdtempSync(join(tmpdir(), 'runwright-pack-'))
+const npm = (/** @type {string[]} */ ...args) =>
+  execFileSync('npm', args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' })
+
+try {
+  const [packed] = JSON.parse(npm('pack', root, '--json', '--ignore-scripts', '--loglevel=error'))
+  writeFileSync(join(folder, 'package.json'), '{"type":"module","private":true}')
+  npm('install', `./${packed.filename}`, '--no-audit', '--no-fund', '--loglevel=error')
+  const installed = readdirSync(join(folder, 'node_modules')).filter((name) => !name.startsWith('.'))
+  if (installed.join() !== 'runwright') throw new Error(`more than runwright was installed: ${installed}`)
+  const stray = packed.files.map((/** @type {{path: string}} */ { path }) => path).filter(
+    (/** @type {string} */ path) => !/^(dist\/|package\.json$|README\.md$|LICENSE$|CHANGELOG\.md$)/.test(path),
+  )
+  if (stray.length > 0) throw new Error(`the tarball has ${stray}`)
+  const specifiers = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).exports)
+    .filter((path) => path !== './package.json')
+    .map((path) => `runwright${path.slice(1)}`)
+  writeFileSync(join(folder, 'use.mjs'), program(specifiers))
+  execFileSync(process.execPath, ['use.mjs'], { cwd: folder, stdio: 'inherit' })
+  const size = packed.unpackedSize / 1e6
+  console.log(`packed: ${packed.entryCount} files, ${size.toFixed(2)} MB unpacked, ${statSync(join(folder, packed.filename)).size} octets`)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+/** @param {string[]} specifiers */
+function program(specifiers) {
+  return `
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { mkdirSync } from 'node:fs'
+for (const specifier of ${JSON.stringify(specifiers)}) {
+  assert.ok(Object.keys(await import(specifier)).length > 0, specifier)
+}
+const { AsyncClient } = await import('runwright/http')
+const { FileStore } = await import('runwright/agent')
+const { createRunService } = await import('runwright/server')
+mkdirSync('project')
+const service = await createRunService({
+  engine: { store: new FileStore({ directory: 'data' }), roots: ['project'] },
+})
+const server = createServer(service.handler)
+service.attach(server)
+await new Promise((done) => server.listen(0, '127.0.0.1', done))
+const client = new AsyncClient({ baseUrl: 'http://127.0.0.1:' + server.address().port, trustEnv: false })
+const created = await client.post('/api/runs', { json: { goal: 'shell: true' } })
+assert.equal(created.statusCode, 201)
+const id = created.json().run_id
+const events = await client.get('/api/runs/' + id + '/events', { headers: { accept: 'text/event-stream' } })
+assert.match(events.text, /"kind":"run_end"/)
+assert.equal((await client.get('/api/runs/' + id)).json().status, 'achieved')
+const page = await client.get('/')
+assert.equal(page.statusCode, 200)
+assert.match(page.text, /<html/i)
+await client.close()
+await service.close()
+server.close()
+console.log('the installed package works: every export imported, an HTTP call made, a run achieved')
+`
+}
