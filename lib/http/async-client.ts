@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import type { ClientOptions } from './options.js'
+import type { BaseClientOptions } from './options.js'
 import { resolveSettings } from './options.js'
 import { ClientStateError } from './errors.js'
 import {
@@ -12,13 +12,13 @@ import {
 } from './exchange.js'
 import { drive, settle } from './flow.js'
 import type { Request } from './request.js'
-import { AsyncResponse } from './response.js'
+import { AsyncResponse } from './async-response.js'
 import type { AsyncTransport, TransportResponse } from './transports/base.js'
 import { HttpTransport } from './transports/http.js'
 import { redactUrl } from './url.js'
 
 /** Options of {@link AsyncClient}. */
-export type AsyncClientOptions = ClientOptions<AsyncResponse, AsyncTransport>
+export type AsyncClientOptions = BaseClientOptions<AsyncResponse, AsyncTransport>
 
 /**
  * The HTTP client whose calls are awaited. It keeps connections, cookies and defaults between
@@ -45,6 +45,7 @@ export class AsyncClient implements AsyncDisposable {
     this.#transport = options.transport ?? new HttpTransport({ limits: options.limits })
     this.#driver = {
       settings: this.#settings,
+      blocking: false,
       transportFor: () => this.#transport,
       wrap: (raw: TransportResponse) => AsyncResponse.from(raw),
       readBody: (request) => settle(request.read()),

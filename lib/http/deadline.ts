@@ -31,6 +31,7 @@ export class Deadline {
 }
 
 /** The error for a call that passed its limit. */
-export function totalTimeout(totalMs: number): TotalTimeoutError {
-  return new TotalTimeoutError(`the call was not over within ${totalMs} ms (timeout.total)`, totalMs)
+export function totalTimeout(totalMs: number, hint = ''): TotalTimeoutError {
+  const message = `the call was not over within ${totalMs} ms (timeout.total)${hint}`
+  return new TotalTimeoutError(message, totalMs)
 }

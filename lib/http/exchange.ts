@@ -1,7 +1,7 @@
 import type { Auth } from './auth.js'
 import { BasicAuth, resolveAuth, type AuthInit } from './auth.js'
 import { MAX_AUTH_LEGS, resolveTimeouts, type Timeouts, type TimeoutOptions } from './config.js'
-import { Deadline } from './deadline.js'
+import { Deadline, totalTimeout } from './deadline.js'
 import { RequestError, TooManyRedirectsError } from './errors.js'
 import { settle, type Flow } from './flow.js'
 import { Headers } from './headers.js'
@@ -55,6 +55,8 @@ export type AnyResponse = BaseResponse & {
 /** What differs between the two clients. @internal */
 export interface Driver {
   readonly settings: ClientSettings
+  /** Whether the calling thread waits, so that nothing may be awaited. */
+  readonly blocking: boolean
   transportFor(url: URL): Transport | AsyncTransport
   wrap(raw: TransportResponse): AnyResponse
   readBody(request: Request): Flow<unknown>
@@ -101,6 +103,8 @@ class Call {
   readonly timeouts: Timeouts
   readonly settings: ResponseSettings
   readonly signal: AbortSignal | null
+  /** `performance.now()` by which a blocking call must be over. */
+  readonly deadlineAt: number | null
   readonly #deadline: Deadline | null
 
   constructor(driver: Driver, request: Request, options: SendOptions) {
@@ -109,13 +113,23 @@ class Call {
     this.follow = options.followRedirects ?? driver.settings.followRedirects
     this.timeouts = resolveTimeouts(options.timeout, request.timeouts ?? driver.settings.timeouts)
     const { total } = this.timeouts
-    this.#deadline = total === null ? null : new Deadline(total, request.signal)
+    const startedAt = performance.now()
+    this.deadlineAt = total === null || !driver.blocking ? null : startedAt + total
+    this.#deadline = total === null || driver.blocking ? null : new Deadline(total, request.signal)
     this.signal = this.#deadline === null ? request.signal : this.#deadline.signal
     this.settings = {
       defaultEncoding: driver.settings.defaultEncoding,
       maxResponseBytes: driver.settings.maxResponseBytes,
-      startedAt: performance.now(),
+      startedAt,
       onFinish: this.#deadline === null ? null : () => this.end(),
+    }
+  }
+
+  /** Throws when the caller or the deadline ended the call. */
+  check(): void {
+    this.signal?.throwIfAborted()
+    if (this.deadlineAt !== null && performance.now() >= this.deadlineAt) {
+      throw totalTimeout(this.timeouts.total!)
     }
   }
 
@@ -225,7 +239,7 @@ function* hooked(call: Call, request: Request): Flow<AnyResponse> {
 
 /** One exchange with a transport. */
 function* single(call: Call, request: Request): Flow<AnyResponse> {
-  call.signal?.throwIfAborted()
+  call.check()
   const wired = onWire(call, request)
   const transport = call.driver.transportFor(request.url)
   try {
@@ -238,12 +252,16 @@ function* single(call: Call, request: Request): Flow<AnyResponse> {
 
 /** The request as the transport gets it: with the limits and the signal of this call. */
 function onWire(call: Call, request: Request): Request {
-  if (request.timeouts === call.timeouts && request.signal === call.signal) return request
+  request.blocking = call.driver.blocking
+  const same = request.timeouts === call.timeouts && request.signal === call.signal
+  if (same && call.deadlineAt === null) return request
   const wired = Request.fromParts(request.method, request.url, request.headers, request.body, {
     extensions: request.extensions,
     signal: call.signal,
   })
   wired.timeouts = call.timeouts
+  wired.deadlineAt = call.deadlineAt
+  wired.blocking = call.driver.blocking
   return wired
 }
 

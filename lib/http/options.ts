@@ -16,7 +16,7 @@ import { encodingName } from './text.js'
 import { paramPairs, parseUrl, type ParamsInit } from './url.js'
 
 /** What both clients are made from. Everything may be left out. */
-export interface ClientOptions<R extends BaseResponse, T> {
+export interface BaseClientOptions<R extends BaseResponse, T> {
   /** Put before relative URLs. @defaultValue null */
   readonly baseUrl?: string | URL | null | undefined
   /** Authentication of every call. @defaultValue null */
@@ -50,7 +50,7 @@ export const USER_AGENT = 'runwright/0.1.0'
 
 /** Fills defaults and checks. @throws TypeError naming the option that is wrong. */
 export function resolveSettings<R extends BaseResponse>(
-  options: ClientOptions<R, unknown>,
+  options: BaseClientOptions<R, unknown>,
 ): ClientSettings {
   const headers = new Headers({
     Accept: '*/*',

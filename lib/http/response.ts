@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { codingsOf, decodeContent, decodeStream } from './decoders.js'
+import { codingsOf } from './decoders.js'
 import {
   ClientStateError,
   HttpStatusError,
@@ -13,8 +13,8 @@ import { Headers, type HeadersInit } from './headers.js'
 import { parseLinks, type Link } from './links.js'
 import type { Request } from './request.js'
 import * as status from './status-codes.js'
-import { ByteChunker, decodeText, encodingName, IncrementalText, jsonEncoding, LineSplitter } from './text.js'
-import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
+import { decodeText, encodingName, jsonEncoding } from './text.js'
+import type { AsyncByteStream, SyncByteStream } from './transports/base.js'
 import { redactUrl } from './url.js'
 
 /** A name for, or a function from content to, the encoding of text without a charset. */
@@ -50,7 +50,6 @@ export interface ResponseSettings {
 
 const NO_OCTETS = new Uint8Array(0)
 const NO_SETTINGS: ResponseSettings = { defaultEncoding: 'utf-8', maxResponseBytes: null, startedAt: 0, onFinish: null }
-const emptyStream: SyncByteStream = []
 
 /** Everything that `Response` and `AsyncResponse` share: all but reading the content. */
 export abstract class BaseResponse {
@@ -329,6 +328,13 @@ export abstract class BaseResponse {
     return codingsOf(this.headers)
   }
 
+  /** The encoding for text that is read piece by piece, before there is content to look at. @internal */
+  protected streamEncoding(): string {
+    const guesses = typeof this.settings.defaultEncoding === 'function'
+    if (this.contentRead !== null || !guesses) return this.encoding
+    return this.charsetEncoding ?? 'utf-8'
+  }
+
   #defaultEncoding(): string {
     const { defaultEncoding } = this.settings
     return typeof defaultEncoding === 'function' ? defaultEncoding(this.content) : defaultEncoding
@@ -346,152 +352,21 @@ export abstract class BaseResponse {
   }
 }
 
+/** What a transport answered, as what a response is made from. @internal */
+export function initOf<S>(raw: {
+  readonly headers: Headers
+  readonly stream: S
+  readonly reasonPhrase?: string | undefined
+  readonly httpVersion?: string | undefined
+  readonly trailers?: Headers | undefined
+  readonly extensions?: Readonly<Record<string, unknown>> | undefined
+}): ResponseInit<S> {
+  const { headers, stream, reasonPhrase, httpVersion, trailers, extensions } = raw
+  return { headers, stream, reasonPhrase, httpVersion, trailers, extensions }
+}
+
 /** Size of the pieces in which content is iterated; pieces as they come when left out. */
 export interface IterOptions {
   /** Octets (or, for text, characters) of each piece but the last. */
   readonly chunkSize?: number | undefined
 }
-
-/** The response of {@link AsyncClient}. Reading is awaited; everything else is as in `Response`. */
-export class AsyncResponse extends BaseResponse implements AsyncDisposable {
-  /** The raw content, for transports; use the `iter…` methods to read. */
-  readonly stream: SyncByteStream | AsyncByteStream
-
-  constructor(statusCode: number, init: ResponseInit = {}) {
-    super(statusCode, init)
-    this.stream = init.stream ?? (this.rawContent === null ? emptyStream : [this.rawContent])
-  }
-
-  /** Wraps what a transport answered. @internal */
-  static from(raw: TransportResponse): AsyncResponse {
-    return new AsyncResponse(raw.statusCode, raw)
-  }
-
-  /**
-   * Reads and decodes the whole content, then frees the connection. Later calls return the same.
-   *
-   * @throws {@link ResponseTooLargeError} beyond `maxResponseBytes`.
-   */
-  async read(): Promise<Uint8Array> {
-    if (this.contentRead !== null) {
-      if (!this.closed) await this.close()
-      return this.contentRead
-    }
-    try {
-      const codings = this.codings()
-      const chunks: Uint8Array[] = []
-      let length = 0
-      for await (const chunk of this.#raw()) {
-        chunks.push(chunk)
-        this.checkSize((length += chunk.length))
-      }
-      const raw = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)
-      this.contentRead =
-        codings.length === 0 ? raw : await decodeContent(raw, codings, this.settings.maxResponseBytes)
-    } catch (error) {
-      throw this.blame(error)
-    }
-    return this.contentRead
-  }
-
-  /** The octets as they came, still encoded. */
-  async *iterRaw(options: IterOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
-    yield* rechunk(this.#blaming(this.#raw()), options.chunkSize)
-  }
-
-  /** The decoded content; after `read()`, from memory. */
-  async *iterBytes(options: IterOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
-    if (this.contentRead !== null) {
-      yield* rechunk(oneChunk(this.contentRead), options.chunkSize)
-      return
-    }
-    const codings = this.codings()
-    const raw = this.#raw()
-    const decoded = codings.length === 0 ? raw : decodeStream(raw, codings)
-    yield* rechunk(this.#blaming(decoded), options.chunkSize)
-  }
-
-  /** The decoded content as text, cut between characters. */
-  async *iterText(options: IterOptions = {}): AsyncGenerator<string, void, undefined> {
-    const decoder = new IncrementalText(this.#streamEncoding())
-    const size = options.chunkSize
-    let held = ''
-    for await (const chunk of this.iterBytes()) {
-      held += decoder.feed(chunk)
-      const keep = size === undefined ? 0 : held.length % size
-      const ready = held.slice(0, held.length - keep)
-      held = held.slice(ready.length)
-      yield* textPieces(ready, size)
-    }
-    yield* textPieces(held + decoder.end(), size)
-  }
-
-  /** The lines of the text, cut at CR, LF and CRLF only, without their ends. */
-  async *iterLines(): AsyncGenerator<string, void, undefined> {
-    const splitter = new LineSplitter()
-    for await (const text of this.iterText()) yield* splitter.feed(text)
-    yield* splitter.end()
-  }
-
-  /** Frees the connection. What was not read is lost. Calling it twice is harmless. */
-  async close(): Promise<void> {
-    if (this.closed) return
-    this.finish()
-    if ('close' in this.stream) await this.stream.close?.()
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
-
-  #streamEncoding(): string {
-    if (this.contentRead !== null) return this.encoding
-    return typeof this.settings.defaultEncoding === 'function'
-      ? (this.charsetEncoding ?? 'utf-8')
-      : this.encoding
-  }
-
-  async *#raw(): AsyncGenerator<Uint8Array, void, undefined> {
-    this.begin()
-    try {
-      for await (const chunk of this.stream) {
-        if (chunk.length === 0) continue
-        this.count(chunk.length)
-        yield chunk
-      }
-    } finally {
-      await this.close()
-    }
-  }
-
-  async *#blaming(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
-    try {
-      yield* source
-    } catch (error) {
-      throw this.blame(error)
-    }
-  }
-}
-
-async function* oneChunk(content: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
-  if (content.length > 0) yield content
-}
-
-async function* rechunk(
-  source: AsyncIterable<Uint8Array>,
-  size: number | undefined,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  if (size === undefined) {
-    yield* source
-    return
-  }
-  const chunker = new ByteChunker(size)
-  for await (const chunk of source) yield* chunker.feed(chunk)
-  yield* chunker.end()
-}
-
-function* textPieces(text: string, size: number | undefined): Generator<string, void, undefined> {
-  const step = size ?? text.length
-  for (let at = 0; at < text.length; at += step) yield text.slice(at, at + step)
-}
-

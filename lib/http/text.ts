@@ -180,3 +180,36 @@ export class ByteChunker {
     return rest
   }
 }
+
+/** Cuts text into pieces of one number of characters (UTF-16 units); pieces as they come without. */
+export class TextChunker {
+  readonly #size: number | undefined
+  #held = ''
+
+  constructor(size: number | undefined) {
+    if (size !== undefined && !(Number.isInteger(size) && size >= 1)) {
+      throw new RangeError(`chunkSize must be a whole number from 1, got ${size}`)
+    }
+    this.#size = size
+  }
+
+  /** The pieces that `text` completes. */
+  feed(text: string): string[] {
+    if (this.#size === undefined) return text === '' ? [] : [text]
+    this.#held += text
+    const pieces: string[] = []
+    let at = 0
+    for (; at + this.#size <= this.#held.length; at += this.#size) {
+      pieces.push(this.#held.slice(at, at + this.#size))
+    }
+    this.#held = this.#held.slice(at)
+    return pieces
+  }
+
+  /** What is left, if anything. */
+  end(): string[] {
+    const rest = this.#held
+    this.#held = ''
+    return rest === '' ? [] : [rest]
+  }
+}

@@ -86,6 +86,18 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
     return Promise.resolve({ done: true, value: undefined })
   }
 
+  /** Takes what is there without waiting, and whether that was all. */
+  takeReady(): { readonly chunks: Uint8Array[]; readonly ended: boolean } {
+    const chunks = this.#queue
+    this.#queue = []
+    this.#queued = 0
+    if (this.#paused) {
+      this.#paused = false
+      this.#source.resume()
+    }
+    return { chunks, ended: this.#state === 'ended' }
+  }
+
   async return(): Promise<Next> {
     this.close()
     return { done: true, value: undefined }

@@ -1,0 +1,129 @@
+import { decodeContent, decodeStream } from './decoders.js'
+import { BaseResponse, initOf, type IterOptions, type ResponseInit } from './response.js'
+import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './text.js'
+import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
+
+/** The response of {@link AsyncClient}. Reading is awaited; everything else is as in `Response`. */
+export class AsyncResponse extends BaseResponse implements AsyncDisposable {
+  /** The raw content, for transports; use the `iter…` methods to read. */
+  readonly stream: SyncByteStream | AsyncByteStream
+
+  constructor(statusCode: number, init: ResponseInit = {}) {
+    super(statusCode, init)
+    this.stream = init.stream ?? (this.rawContent === null ? [] : [this.rawContent])
+  }
+
+  /** Wraps what a transport answered. @internal */
+  static from(raw: TransportResponse): AsyncResponse {
+    return new AsyncResponse(raw.statusCode, initOf(raw))
+  }
+
+  /**
+   * Reads and decodes the whole content, then frees the connection. Later calls return the same.
+   *
+   * @throws {@link ResponseTooLargeError} beyond `maxResponseBytes`.
+   */
+  async read(): Promise<Uint8Array> {
+    if (this.contentRead !== null) {
+      if (!this.closed) await this.close()
+      return this.contentRead
+    }
+    try {
+      const codings = this.codings()
+      const chunks: Uint8Array[] = []
+      let length = 0
+      for await (const chunk of this.#raw()) {
+        chunks.push(chunk)
+        this.checkSize((length += chunk.length))
+      }
+      const raw = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)
+      this.contentRead =
+        codings.length === 0 ? raw : await decodeContent(raw, codings, this.settings.maxResponseBytes)
+    } catch (error) {
+      throw this.blame(error)
+    }
+    return this.contentRead
+  }
+
+  /** The octets as they came, still encoded. */
+  async *iterRaw(options: IterOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
+    yield* rechunk(this.#blaming(this.#raw()), options.chunkSize)
+  }
+
+  /** The decoded content; after `read()`, from memory. */
+  async *iterBytes(options: IterOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
+    if (this.contentRead !== null) {
+      yield* rechunk(oneChunk(this.contentRead), options.chunkSize)
+      return
+    }
+    const codings = this.codings()
+    const raw = this.#raw()
+    const decoded = codings.length === 0 ? raw : decodeStream(raw, codings)
+    yield* rechunk(this.#blaming(decoded), options.chunkSize)
+  }
+
+  /** The decoded content as text, cut between characters. */
+  async *iterText(options: IterOptions = {}): AsyncGenerator<string, void, undefined> {
+    const decoder = new IncrementalText(this.streamEncoding())
+    const chunker = new TextChunker(options.chunkSize)
+    for await (const chunk of this.iterBytes()) yield* chunker.feed(decoder.feed(chunk))
+    yield* chunker.feed(decoder.end())
+    yield* chunker.end()
+  }
+
+  /** The lines of the text, cut at CR, LF and CRLF only, without their ends. */
+  async *iterLines(): AsyncGenerator<string, void, undefined> {
+    const splitter = new LineSplitter()
+    for await (const text of this.iterText()) yield* splitter.feed(text)
+    yield* splitter.end()
+  }
+
+  /** Frees the connection. What was not read is lost. Calling it twice is harmless. */
+  async close(): Promise<void> {
+    if (this.closed) return
+    this.finish()
+    if ('close' in this.stream) await this.stream.close?.()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async *#raw(): AsyncGenerator<Uint8Array, void, undefined> {
+    this.begin()
+    try {
+      for await (const chunk of this.stream) {
+        if (chunk.length === 0) continue
+        this.count(chunk.length)
+        yield chunk
+      }
+    } finally {
+      await this.close()
+    }
+  }
+
+  async *#blaming(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      yield* source
+    } catch (error) {
+      throw this.blame(error)
+    }
+  }
+}
+
+async function* oneChunk(content: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  if (content.length > 0) yield content
+}
+
+async function* rechunk(
+  source: AsyncIterable<Uint8Array>,
+  size: number | undefined,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (size === undefined) {
+    yield* source
+    return
+  }
+  const chunker = new ByteChunker(size)
+  for await (const chunk of source) yield* chunker.feed(chunk)
+  yield* chunker.end()
+}

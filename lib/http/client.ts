@@ -1,0 +1,155 @@
+import { inspect } from 'node:util'
+import type { BaseClientOptions } from './options.js'
+import { resolveSettings } from './options.js'
+import { ClientStateError } from './errors.js'
+import {
+  buildRequest,
+  send,
+  type ClientSettings,
+  type Driver,
+  type RequestOptions,
+  type SendOptions,
+} from './exchange.js'
+import { driveSync, settle } from './flow.js'
+import type { Request } from './request.js'
+import { Response } from './sync-response.js'
+import type { Transport, TransportResponse } from './transports/base.js'
+import { BlockingTransport } from './transports/blocking.js'
+import { redactUrl } from './url.js'
+
+/** Options of {@link Client}. */
+export type ClientOptions = BaseClientOptions<Response, Transport>
+
+/**
+ * The HTTP client whose calls block: each returns when the answer is there, without a promise and
+ * without a child process. A worker thread owns the sockets, so connections are kept between calls,
+ * bodies stream both ways and every time limit holds; hooks, auth and cookies run on the calling
+ * thread. It has the methods, options and errors of `AsyncClient`.
+ *
+ * Nothing else runs on the calling thread during a call: a server in the same thread cannot answer,
+ * and a signal is only looked at between waits; use `timeout.total` to bound a call.
+ *
+ * @example
+ * ```ts
+ * using client = new Client({ baseUrl: 'https://api.example/v1', timeout: 10_000 })
+ * const created = client.post('/items', { json: { name: 'nut' } })
+ * created.raiseForStatus().json<{ id: string }>()
+ * ```
+ */
+export class Client implements Disposable {
+  readonly #settings: ClientSettings
+  readonly #transport: Transport
+  readonly #ownsTransport: boolean
+  readonly #driver: Driver
+  #state: 'unopened' | 'opened' | 'closed' = 'unopened'
+
+  /** @throws TypeError naming the option that is wrong. */
+  constructor(options: ClientOptions = {}) {
+    this.#settings = resolveSettings(options)
+    this.#ownsTransport = options.transport === undefined || options.transport === null
+    this.#transport = options.transport ?? new BlockingTransport({ limits: options.limits })
+    this.#driver = {
+      settings: this.#settings,
+      blocking: true,
+      transportFor: () => this.#transport,
+      wrap: (raw: TransportResponse) => Response.from(raw),
+      readBody: (request) => settle(request.readSync()),
+    }
+  }
+
+  /** Whether `close()` was called. */
+  get isClosed(): boolean {
+    return this.#state === 'closed'
+  }
+
+  /** GET. */
+  get(url: string | URL, options?: RequestOptions): Response {
+    return this.request('GET', url, options)
+  }
+
+  /** POST. */
+  post(url: string | URL, options?: RequestOptions): Response {
+    return this.request('POST', url, options)
+  }
+
+  /** PUT. */
+  put(url: string | URL, options?: RequestOptions): Response {
+    return this.request('PUT', url, options)
+  }
+
+  /** PATCH. */
+  patch(url: string | URL, options?: RequestOptions): Response {
+    return this.request('PATCH', url, options)
+  }
+
+  /** DELETE. */
+  delete(url: string | URL, options?: RequestOptions): Response {
+    return this.request('DELETE', url, options)
+  }
+
+  /** HEAD. */
+  head(url: string | URL, options?: RequestOptions): Response {
+    return this.request('HEAD', url, options)
+  }
+
+  /** OPTIONS. */
+  options(url: string | URL, options?: RequestOptions): Response {
+    return this.request('OPTIONS', url, options)
+  }
+
+  /**
+   * Sends a request with any method and reads the answer. A 4xx or 5xx is an answer, not an error.
+   *
+   * @throws {@link RequestError} when there is no answer; `signal.reason` when the signal aborts.
+   */
+  request(method: string, url: string | URL, options: RequestOptions = {}): Response {
+    return this.#send(this.buildRequest(method, url, options), options)
+  }
+
+  /**
+   * As {@link Client.request}, but leaves the content to be read. Close the response when it
+   * is not read to its end; `using` does.
+   */
+  stream(method: string, url: string | URL, options: RequestOptions = {}): Response {
+    return this.#send(this.buildRequest(method, url, options), { ...options, stream: true })
+  }
+
+  /** The request that a call would send, not sent. */
+  buildRequest(method: string, url: string | URL, options: RequestOptions = {}): Request {
+    return buildRequest(this.#settings, method, url, options)
+  }
+
+  /** Sends a request that was built. With `stream: true` the content is left to be read. */
+  send(request: Request, options: SendOptions = {}): Response {
+    return this.#send(request, options)
+  }
+
+  /**
+   * Closes the client for good. Exchanges in flight are cut off. A transport that was passed in
+   * stays open; its owner closes it.
+   */
+  close(): void {
+    if (this.#state === 'closed') return
+    this.#state = 'closed'
+    if (this.#ownsTransport) this.#transport.close?.()
+  }
+
+  [Symbol.dispose](): void {
+    return this.close()
+  }
+
+  [inspect.custom](): string {
+    const { baseUrl } = this.#settings
+    const base = baseUrl === null ? '' : ` ${redactUrl(baseUrl)}`
+    return `<Client [${this.#state}]${base}>`
+  }
+
+  #send(request: Request, options: SendOptions): Response {
+    if (this.#state === 'closed') {
+      throw new ClientStateError('the client is closed and cannot send; make a new one')
+    }
+    this.#state = 'opened'
+    return driveSync(send(this.#driver, request, options)) as Response
+  }
+
+}

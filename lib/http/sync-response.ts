@@ -1,0 +1,132 @@
+import { decodeContentSync } from './decoders.js'
+import { ClientStateError } from './errors.js'
+import { BaseResponse, initOf, type IterOptions, type ResponseInit } from './response.js'
+import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './text.js'
+import type { SyncByteStream, TransportResponse } from './transports/base.js'
+import { inflateSync } from './transports/blocking.js'
+
+/** The response of {@link Client}. Reading blocks; everything else is as in `AsyncResponse`. */
+export class Response extends BaseResponse implements Disposable {
+  /** The raw content, for transports; use the `iter…` methods to read. */
+  readonly stream: SyncByteStream
+
+  constructor(statusCode: number, init: ResponseInit<SyncByteStream> = {}) {
+    super(statusCode, init)
+    this.stream = init.stream ?? (this.rawContent === null ? [] : [this.rawContent])
+  }
+
+  /** Wraps what a transport answered. @throws {@link ClientStateError} when it is asynchronous. @internal */
+  static from(raw: TransportResponse): Response {
+    if (!(Symbol.iterator in raw.stream)) {
+      throw new ClientStateError(
+        'the transport answered with an asynchronous stream, which Client cannot wait for',
+      )
+    }
+    return new Response(raw.statusCode, initOf(raw as TransportResponse<SyncByteStream>))
+  }
+
+  /**
+   * Reads and decodes the whole content, then frees the connection. Later calls return the same.
+   *
+   * @throws {@link ResponseTooLargeError} beyond `maxResponseBytes`.
+   */
+  read(): Uint8Array {
+    if (this.contentRead !== null) {
+      if (!this.closed) this.close()
+      return this.contentRead
+    }
+    try {
+      const codings = this.codings()
+      const chunks: Uint8Array[] = []
+      let length = 0
+      for (const chunk of this.#raw()) {
+        chunks.push(chunk)
+        this.checkSize((length += chunk.length))
+      }
+      const raw = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)
+      this.contentRead =
+        codings.length === 0 ? raw : decodeContentSync(raw, codings, this.settings.maxResponseBytes)
+    } catch (error) {
+      throw this.blame(error)
+    }
+    return this.contentRead
+  }
+
+  /** The octets as they came, still encoded. */
+  *iterRaw(options: IterOptions = {}): Generator<Uint8Array, void, undefined> {
+    yield* rechunk(this.#blaming(this.#raw()), options.chunkSize)
+  }
+
+  /** The decoded content; after `read()`, from memory. */
+  *iterBytes(options: IterOptions = {}): Generator<Uint8Array, void, undefined> {
+    if (this.contentRead !== null) {
+      yield* rechunk(this.contentRead.length > 0 ? [this.contentRead] : [], options.chunkSize)
+      return
+    }
+    const codings = this.codings()
+    const raw = this.#raw()
+    const decoded = codings.reduce<Iterable<Uint8Array>>(inflateSync, raw)
+    yield* rechunk(this.#blaming(decoded), options.chunkSize)
+  }
+
+  /** The decoded content as text, cut between characters. */
+  *iterText(options: IterOptions = {}): Generator<string, void, undefined> {
+    const decoder = new IncrementalText(this.streamEncoding())
+    const chunker = new TextChunker(options.chunkSize)
+    for (const chunk of this.iterBytes()) yield* chunker.feed(decoder.feed(chunk))
+    yield* chunker.feed(decoder.end())
+    yield* chunker.end()
+  }
+
+  /** The lines of the text, cut at CR, LF and CRLF only, without their ends. */
+  *iterLines(): Generator<string, void, undefined> {
+    const splitter = new LineSplitter()
+    for (const text of this.iterText()) yield* splitter.feed(text)
+    yield* splitter.end()
+  }
+
+  /** Frees the connection. What was not read is lost. Calling it twice is harmless. */
+  close(): void {
+    if (this.closed) return
+    this.finish()
+    this.stream.close?.()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  *#raw(): Generator<Uint8Array, void, undefined> {
+    this.begin()
+    try {
+      for (const chunk of this.stream) {
+        if (chunk.length === 0) continue
+        this.count(chunk.length)
+        yield chunk
+      }
+    } finally {
+      this.close()
+    }
+  }
+
+  *#blaming(source: Iterable<Uint8Array>): Generator<Uint8Array, void, undefined> {
+    try {
+      yield* source
+    } catch (error) {
+      throw this.blame(error)
+    }
+  }
+}
+
+function* rechunk(
+  source: Iterable<Uint8Array>,
+  size: number | undefined,
+): Generator<Uint8Array, void, undefined> {
+  if (size === undefined) {
+    yield* source
+    return
+  }
+  const chunker = new ByteChunker(size)
+  for (const chunk of source) yield* chunker.feed(chunk)
+  yield* chunker.end()
+}

@@ -1,0 +1,181 @@
+import { availableParallelism } from 'node:os'
+import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from 'node:worker_threads'
+import { WorkerError } from '../errors.js'
+import { CONTROL, WORKER, type FromWorker, type ToWorker } from './blocking-protocol.js'
+
+/** How long a new worker may take to start. */
+const START_MS = 30_000
+/** How long one sleep lasts before the worker is asked whether it lives. */
+const SLEEP_MS = 1_000
+/** How long a worker may leave pings unanswered. */
+const STUCK_MS = 10_000
+/** Longest spin before a sleep; an answer from loopback often comes within it. */
+const SPIN_MS = 0.1
+
+/**
+ * The worker of this thread, started when first needed, shared by every `Client`, replaced when it
+ * dies or hangs, and no reason for the process to stay alive.
+ *
+ * 1. The caller sleeps on a counter that it has read before it looked for messages, so that no
+ *    wake-up is lost.
+ * 2. Messages carry the id of their exchange; those of exchanges that are over are dropped.
+ */
+export class BlockingHost {
+  readonly #worker: Worker
+  readonly #port: MessagePort
+  readonly #control: Int32Array
+  readonly #inbox = new Map<number, FromWorker[]>()
+  #lastId = 0
+  #spinMs = availableParallelism() > 1 ? SPIN_MS : 0
+  #state: 'alive' | 'dead' = 'alive'
+
+  constructor() {
+    const { port1, port2 } = new MessageChannel()
+    this.#port = port1
+    this.#control = new Int32Array(new SharedArrayBuffer(4 * CONTROL.length))
+    this.#worker = startWorker({ port: port2, control: this.#control }, port2)
+    this.#worker.unref()
+    this.#worker.on('error', () => this.#die())
+    this.#worker.on('exit', () => this.#die())
+    port1.unref()
+    this.#awaitStart()
+  }
+
+  /** Whether the worker may still answer. */
+  get alive(): boolean {
+    if (Atomics.load(this.#control, CONTROL.state) === WORKER.dead) this.#die()
+    return this.#state === 'alive'
+  }
+
+  /** A number for a new exchange; messages for it are kept until {@link BlockingHost.forget}. */
+  begin(): number {
+    const id = ++this.#lastId
+    this.#inbox.set(id, [])
+    return id
+  }
+
+  /** The exchange is over: later messages for it are dropped. */
+  forget(id: number): void {
+    this.#inbox.delete(id)
+  }
+
+  post(message: ToWorker, transfer: ArrayBuffer[] = []): void {
+    this.#port.postMessage(message, transfer)
+  }
+
+  /**
+   * Sleeps until a message for `id` is there.
+   *
+   * @returns null when `until` (a `performance.now()`) passes first.
+   * @throws {@link WorkerError} when the worker died or does not answer pings.
+   */
+  receive(id: number, until: number | null): FromWorker | null {
+    const inbox = this.#inbox.get(id)!
+    let quietSince: number | null = null
+    let heartbeat = Atomics.load(this.#control, CONTROL.heartbeat)
+    for (;;) {
+      const seen = Atomics.load(this.#control, CONTROL.posted)
+      this.#sort()
+      const message = inbox.shift()
+      if (message !== undefined) return message
+      if (!this.alive) throw deadError()
+      const now = performance.now()
+      if (until !== null && now >= until) return null
+      if (this.#spin(seen)) continue
+      const left = until === null ? SLEEP_MS : Math.min(SLEEP_MS, until - now)
+      const woken = Atomics.wait(this.#control, CONTROL.posted, seen, left)
+      if (woken !== 'timed-out') continue
+      const beat = Atomics.load(this.#control, CONTROL.heartbeat)
+      if (beat !== heartbeat || quietSince === null) {
+        heartbeat = beat
+        quietSince = performance.now()
+      } else if (performance.now() - quietSince > STUCK_MS) {
+        this.terminate()
+        throw new WorkerError('the worker thread behind Client hangs; it was replaced, try again')
+      }
+      this.post({ t: 'ping' })
+    }
+  }
+
+  /** Ends the worker; whoever still has an exchange with it gets {@link WorkerError}. */
+  terminate(): void {
+    this.#die()
+    void this.#worker.terminate()
+  }
+
+  /** Looks at the counter for a moment before sleeping; how long depends on how often it helped. */
+  #spin(seen: number): boolean {
+    if (this.#spinMs < 0.005) {
+      this.#spinMs *= 1.01
+      return false
+    }
+    const end = performance.now() + this.#spinMs
+    do {
+      for (let i = 0; i < 50; i++) {
+        if (Atomics.load(this.#control, CONTROL.posted) !== seen) {
+          this.#spinMs = Math.min(SPIN_MS, this.#spinMs * 1.5)
+          return true
+        }
+      }
+    } while (performance.now() < end)
+    this.#spinMs = Math.max(0.002, this.#spinMs * 0.8)
+    return false
+  }
+
+  #sort(): void {
+    for (;;) {
+      const received = receiveMessageOnPort(this.#port) as { message: FromWorker } | undefined
+      if (received === undefined) return
+      this.#inbox.get(received.message.id)?.push(received.message)
+    }
+  }
+
+  #awaitStart(): void {
+    const end = performance.now() + START_MS
+    while (Atomics.load(this.#control, CONTROL.state) === WORKER.starting) {
+      if (performance.now() > end) {
+        this.terminate()
+        throw new WorkerError(`the worker thread behind Client did not start within ${START_MS} ms`)
+      }
+      Atomics.wait(this.#control, CONTROL.state, WORKER.starting, 50)
+    }
+    if (!this.alive) throw deadError()
+  }
+
+  #die(): void {
+    if (this.#state === 'dead') return
+    this.#state = 'dead'
+    Atomics.store(this.#control, CONTROL.state, WORKER.dead)
+    this.#port.close()
+  }
+}
+
+let host: BlockingHost | null = null
+
+/** The worker of this thread; a new one when the last has died. */
+export function sharedHost(): BlockingHost {
+  if (host === null || !host.alive) host = new BlockingHost()
+  return host
+}
+
+function deadError(): WorkerError {
+  return new WorkerError('the worker thread behind Client has died; the next call starts a new one')
+}
+
+/**
+ * Starts the worker from the built file, or, when running from TypeScript, through the loader that
+ * this thread runs under, which a worker does not inherit.
+ */
+function startWorker(data: { port: MessagePort; control: Int32Array }, port: MessagePort): Worker {
+  const options = { workerData: data, transferList: [port], execArgv: [], stdin: false }
+  if (!import.meta.url.endsWith('.ts')) {
+    return new Worker(new URL('./blocking-worker.js', import.meta.url), options)
+  }
+  const entry = new URL('./blocking-worker.ts', import.meta.url).href
+  const loader = import.meta.resolve('tsx/esm/api')
+  const code = `import(${JSON.stringify(loader)}).then((tsx) => {
+    tsx.register()
+    return import(${JSON.stringify(entry)})
+  })`
+  return new Worker(code, { ...options, eval: true })
+}

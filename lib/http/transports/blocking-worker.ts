@@ -1,0 +1,306 @@
+/**
+ * The worker behind `Client`: owns the sockets and the decoders, and answers by message. It never
+ * writes to stdout or stderr, which would go through the sleeping caller.
+ *
+ * @module
+ */
+import { workerData, type MessagePort } from 'node:worker_threads'
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, type Gunzip } from 'node:zlib'
+import * as zlib from 'node:zlib'
+import type { Body } from '../body.js'
+import { bytesBody } from '../body.js'
+import { DecodingError } from '../errors.js'
+import { Headers } from '../headers.js'
+import { Request } from '../request.js'
+import type { AsyncByteStream, TransportResponse } from './base.js'
+import { CONTROL, encodeError, WORKER, type FromWorker, type ToWorker, type WireRequest } from './blocking-protocol.js'
+import { HttpTransport } from './http.js'
+import { IncomingBody } from './incoming-body.js'
+
+const { port, control } = workerData as { port: MessagePort; control: Int32Array }
+
+/** Octets of one response on their way to the caller before it has to ask for more. */
+const WINDOW = 1024 * 1024
+/** Octets of inflated content in one answer. */
+const INFLATE_BATCH = 256 * 1024
+
+const transports = new Map<number, HttpTransport>()
+const jobs = new Map<number, Job>()
+const inflaters = new Map<number, Inflater>()
+
+function post(message: FromWorker, transfer: ArrayBuffer[] = []): void {
+  port.postMessage(message, transfer)
+  Atomics.add(control, CONTROL.posted, 1)
+  Atomics.notify(control, CONTROL.posted)
+}
+
+/** The same octets in a buffer of their own, which can be handed over without another copy. */
+function own(chunk: Uint8Array): Uint8Array<ArrayBuffer> {
+  const whole = chunk.byteLength === chunk.buffer.byteLength && chunk.buffer instanceof ArrayBuffer
+  return whole && chunk.byteLength > 32 * 1024
+    ? (new Uint8Array(chunk.buffer as ArrayBuffer))
+    : new Uint8Array(chunk)
+}
+
+/** One request: its upload, its answer, and the content until the caller has it. */
+class Job {
+  readonly #id: number
+  readonly #abort = new AbortController()
+  #stream: AsyncByteStream | null = null
+  #room = WINDOW
+  #roomMade: (() => void) | null = null
+  #chunkCame: ((chunk: Uint8Array | null) => void) | null = null
+  #closed = false
+
+  constructor(id: number) {
+    this.#id = id
+  }
+
+  async run(transport: HttpTransport, wire: WireRequest): Promise<void> {
+    try {
+      const response = await transport.handleRequest(this.#request(wire))
+      if (this.#closed) return
+      await this.#answer(response)
+    } catch (error) {
+      if (!this.#closed) post({ t: 'error', id: this.#id, error: encodeError(error) })
+    } finally {
+      jobs.delete(this.#id)
+    }
+  }
+
+  /** The next piece of the upload; null ends it. */
+  give(chunk: Uint8Array | null): void {
+    const take = this.#chunkCame
+    this.#chunkCame = null
+    take?.(chunk)
+  }
+
+  more(): void {
+    this.#room = WINDOW
+    this.#roomMade?.()
+    this.#roomMade = null
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#abort.abort(new Error('closed by the caller'))
+    void this.#stream?.close?.()
+    this.more()
+    this.give(null)
+  }
+
+  async #answer(response: TransportResponse): Promise<void> {
+    const stream = response.stream as AsyncByteStream
+    this.#stream = stream
+    const ready = stream instanceof IncomingBody ? stream.takeReady() : { chunks: [], ended: false }
+    const chunks = ready.chunks.map(own)
+    post(
+      {
+        t: 'head',
+        id: this.#id,
+        statusCode: response.statusCode,
+        reasonPhrase: response.reasonPhrase ?? '',
+        httpVersion: response.httpVersion ?? 'HTTP/1.1',
+        headers: response.headers.raw.flat(),
+        info: { ...response.extensions },
+        chunks,
+        end: ready.ended ? (response.trailers?.raw.flat() ?? []) : null,
+      },
+      chunks.map((chunk) => chunk.buffer),
+    )
+    if (ready.ended) return
+    for await (const chunk of stream) {
+      if (this.#closed) return
+      const copy = own(chunk)
+      this.#room -= copy.byteLength
+      post({ t: 'data', id: this.#id, chunk: copy }, [copy.buffer])
+      if (this.#room <= 0) await new Promise<void>((resolve) => (this.#roomMade = resolve))
+    }
+    if (!this.#closed) post({ t: 'end', id: this.#id, trailers: response.trailers?.raw.flat() ?? [] })
+  }
+
+  #request(wire: WireRequest): Request {
+    const id = this.#id
+    const body = wire.body === 'stream' ? this.#pulledBody(wire) : wire.body === null ? null : bytesBody(wire.body)
+    const extensions = {
+      ...(wire.target === undefined ? {} : { target: wire.target }),
+      ...(wire.sniHostname === undefined ? {} : { sniHostname: wire.sniHostname }),
+      ...(wire.wantsInformation
+        ? {
+            onInformation: (statusCode: number, headers: Headers) =>
+              post({ t: 'information', id, statusCode, headers: headers.raw.flat() }),
+          }
+        : {}),
+    }
+    const headers = Headers.fromWire(wire.headers)
+    const request = Request.fromParts(wire.method, new URL(wire.url), headers, body, {
+      extensions,
+      signal: this.#abort.signal,
+    })
+    request.timeouts = wire.timeouts
+    return request
+  }
+
+  /** A body whose chunks are asked of the caller one by one. */
+  #pulledBody(wire: WireRequest): Body {
+    return {
+      bytes: null,
+      length: wire.bodyLength,
+      contentType: null,
+      replayable: wire.bodyReplayable,
+      open: () => this.#pull(),
+    }
+  }
+
+  async *#pull(): AsyncGenerator<Uint8Array, void, undefined> {
+    for (let restart = true; !this.#closed; restart = false) {
+      const came = new Promise<Uint8Array | null>((resolve) => (this.#chunkCame = resolve))
+      post({ t: 'pull', id: this.#id, restart })
+      const chunk = await came
+      if (chunk === null) return
+      yield chunk
+    }
+  }
+}
+
+/** Undoes one content coding for the caller, a batch at a time, so that a bomb stays small. */
+class Inflater {
+  readonly #id: number
+  readonly #coding: string
+  #zlib: Gunzip | null = null
+  #written = true
+  #ended = false
+  #finishing = false
+  #wake: (() => void) | null = null
+  #error: Error | null = null
+
+  constructor(id: number, coding: string) {
+    this.#id = id
+    this.#coding = coding
+  }
+
+  /** Takes a chunk (empty: only asks for more output; null: the input is over) and answers. */
+  async take(chunk: Uint8Array | null): Promise<void> {
+    if (chunk === null) {
+      if (this.#zlib === null) this.#finish([], false)
+      else if (!this.#finishing) {
+        this.#finishing = true
+        this.#zlib.end()
+      }
+    } else if (chunk.byteLength > 0) {
+      this.#zlib ??= this.#create(chunk)
+      this.#written = false
+      this.#zlib.write(chunk, () => {
+        this.#written = true
+        this.#wake?.()
+      })
+    }
+    if (this.#zlib !== null) await this.#collect(this.#zlib)
+  }
+
+  close(): void {
+    inflaters.delete(this.#id)
+    this.#zlib?.destroy()
+  }
+
+  async #collect(stream: Gunzip): Promise<void> {
+    const chunks: Uint8Array<ArrayBuffer>[] = []
+    let length = 0
+    while (this.#error === null) {
+      const chunk = stream.read() as Uint8Array | null
+      if (chunk !== null) {
+        chunks.push(new Uint8Array(chunk))
+        if ((length += chunk.byteLength) >= INFLATE_BATCH) return this.#finish(chunks, true)
+        continue
+      }
+      if (this.#finishing ? this.#ended : this.#written) return this.#finish(chunks, false)
+      await new Promise<void>((resolve) => (this.#wake = resolve))
+      this.#wake = null
+    }
+    const message = `the content is not valid ${this.#coding}, or is cut short: ${this.#error.message}`
+    post({ t: 'error', id: this.#id, error: encodeError(new DecodingError(message)) })
+    this.close()
+  }
+
+  #finish(chunks: Uint8Array<ArrayBuffer>[], more: boolean): void {
+    post({ t: 'inflated', id: this.#id, chunks, more }, chunks.map((chunk) => chunk.buffer))
+  }
+
+  #create(head: Uint8Array): Gunzip {
+    const stream = createDecoder(this.#coding, head)
+    stream.on('readable', () => this.#wake?.())
+    stream.on('end', () => {
+      this.#ended = true
+      this.#wake?.()
+    })
+    stream.on('error', (error) => {
+      this.#error = error
+      this.#wake?.()
+    })
+    return stream
+  }
+}
+
+function createDecoder(coding: string, head: Uint8Array): Gunzip {
+  if (coding === 'gzip') return createGunzip()
+  if (coding === 'br') return createBrotliDecompress() as unknown as Gunzip
+  if (coding === 'zstd') {
+    return (zlib as unknown as { createZstdDecompress(): Gunzip }).createZstdDecompress()
+  }
+  const first = head[0] ?? 0
+  const wrapped = (first & 0x0f) === 8 && (head.length < 2 || ((first << 8) | head[1]!) % 31 === 0)
+  return (wrapped ? createInflate() : createInflateRaw()) as unknown as Gunzip
+}
+
+function handle(message: ToWorker): void {
+  switch (message.t) {
+    case 'open':
+      transports.set(message.transport, new HttpTransport(message.options))
+      return
+    case 'shut':
+      void transports.get(message.transport)?.close()
+      transports.delete(message.transport)
+      return
+    case 'request': {
+      const job = new Job(message.id)
+      jobs.set(message.id, job)
+      void job.run(transports.get(message.transport)!, message.request)
+      return
+    }
+    case 'chunk':
+      jobs.get(message.id)?.give(message.chunk)
+      return
+    case 'more':
+      jobs.get(message.id)?.more()
+      return
+    case 'close':
+      jobs.get(message.id)?.close()
+      inflaters.get(message.id)?.close()
+      return
+    case 'inflate': {
+      let inflater = inflaters.get(message.id)
+      if (inflater === undefined) {
+        inflaters.set(message.id, (inflater = new Inflater(message.id, message.coding)))
+      }
+      void inflater.take(message.chunk)
+      return
+    }
+    case 'ping':
+      Atomics.add(control, CONTROL.heartbeat, 1)
+      Atomics.notify(control, CONTROL.posted)
+  }
+}
+
+function die(): void {
+  Atomics.store(control, CONTROL.state, WORKER.dead)
+  Atomics.notify(control, CONTROL.posted)
+}
+
+process.on('uncaughtException', () => {
+  die()
+  process.exit(1)
+})
+process.on('exit', die)
+port.on('message', handle)
+Atomics.store(control, CONTROL.state, WORKER.ready)
+Atomics.notify(control, CONTROL.posted)

@@ -1,0 +1,466 @@
+import assert from 'node:assert/strict'
+import {
+  DecodingError,
+  HttpStatusError,
+  InvalidBodyError,
+  LocalProtocolError,
+  MockTransport,
+  ReadTimeoutError,
+  Request,
+  Response,
+  ResponseNotReadError,
+  ResponseTooLargeError,
+  StreamClosedError,
+  StreamConsumedError,
+  TooManyRedirectsError,
+  TotalTimeoutError,
+  UnsupportedProtocolError,
+} from 'runwright/http'
+import { behaviour, collect, failure, useApp } from './both-clients.js'
+
+useApp()
+
+interface Echo {
+  method: string
+  url: string
+  headers: Record<string, string>
+  rawHeaders: string[]
+  body: string
+}
+
+for (const method of ['get', 'post', 'put', 'patch', 'delete', 'options'] as const) {
+  behaviour(`${method}() sends ${method.toUpperCase()}`, async ({ client }) => {
+    const response = await client[method]('/echo', { params: { q: 'a b' } })
+    const echo = response.json<Echo>()
+    assert.equal(echo.method, method.toUpperCase())
+    assert.equal(echo.url, '/echo?q=a+b')
+    assert.equal(echo.headers['content-length'], /^p/.test(method) ? '0' : undefined)
+  })
+}
+
+behaviour('head() has headers and no content', async ({ client }) => {
+  const response = await client.head('/bytes?n=5')
+  assert.equal(response.headers.get('content-length'), '5')
+  assert.equal(response.text, '')
+})
+
+behaviour('request() takes any method', async ({ client }) => {
+  assert.equal((await client.request('PURGE', '/echo')).json<Echo>().method, 'PURGE')
+})
+
+behaviour('a method that is no token is refused', async ({ client }) => {
+  assert.ok((await failure(() => client.request('GET /', '/echo'))) instanceof LocalProtocolError)
+})
+
+behaviour('Host comes first and the case of header names is kept', async ({ client, origin }) => {
+  const echo = (await client.get('/echo', { headers: { 'X-MiXed': '1' } })).json<Echo>()
+  assert.deepEqual(echo.rawHeaders.slice(0, 2), ['Host', new URL(origin).host])
+  assert.ok(echo.rawHeaders.includes('X-MiXed'))
+  assert.match(echo.headers['user-agent']!, /^runwright\//)
+  assert.match(echo.headers['accept-encoding']!, /^gzip, deflate, br/)
+})
+
+behaviour('json, data and content are sent with their types', async ({ client }) => {
+  for (const [options, type, body] of [
+    [{ json: { a: [1, null] } }, 'application/json', '{"a":[1,null]}'],
+    [{ data: { a: '1 2', b: ['x', 'y'] } }, 'application/x-www-form-urlencoded', 'a=1+2&b=x&b=y'],
+    [{ content: 'text' }, 'text/plain; charset=utf-8', 'text'],
+    [{ content: new Uint8Array([1, 2]) }, undefined, '\x01\x02'],
+    [{ content: new Uint8Array([65]).buffer }, undefined, 'A'],
+    [{ content: () => 'made' }, undefined, 'made'],
+  ] as const) {
+    const echo = (await client.post('/echo', options)).json<Echo>()
+    assert.equal(echo.headers['content-type'], type)
+    assert.equal(echo.body, body)
+  }
+})
+
+behaviour('an iterable is streamed in chunks, or with the length that is given', async ({ client }) => {
+  const content = (): Iterable<string> => ['ab', '', 'c'].values()
+  const chunked = (await client.post('/echo', { content: content() })).json<Echo>()
+  assert.equal(chunked.headers['transfer-encoding'], 'chunked')
+  assert.equal(chunked.body, 'abc')
+  const sized = (await client.post('/echo', { content: content(), headers: { 'Content-Length': '3' } })).json<Echo>()
+  assert.equal(sized.headers['transfer-encoding'], undefined)
+  assert.equal(sized.body, 'abc')
+})
+
+behaviour('a body of another length than Content-Length says is refused', async ({ client }) => {
+  for (const length of ['2', '4']) {
+    const headers = { 'Content-Length': length }
+    const content = ['a', 'bc'].values()
+    const error = await failure(() => client.post('/echo', { content, headers }))
+    assert.ok(error instanceof LocalProtocolError, `${length}: ${error}`)
+    const known = await failure(() => client.post('/echo', { content: 'abc', headers }))
+    assert.ok(known instanceof LocalProtocolError)
+  }
+})
+
+behaviour('what JSON cannot carry is refused by place', async ({ client }) => {
+  const cycle: Record<string, unknown> = {}
+  cycle['self'] = { cycle }
+  for (const [json, message] of [
+    [{ a: [NaN] }, /json\.a\[0\] is NaN/],
+    [[undefined], /json\[0\] is undefined/],
+    [{ a: undefined }, /json\.a is undefined/],
+    [{ n: 1n }, /json\.n is a BigInt/],
+    [cycle, /json\.self\.cycle contains itself/],
+    [() => 1, /json is a function/],
+  ] as const) {
+    const error = await failure(() => client.post('/echo', { json }))
+    assert.ok(error instanceof InvalidBodyError)
+    assert.match(error.message, message)
+  }
+})
+
+behaviour('two bodies in one request are refused', async ({ client }) => {
+  assert.ok((await failure(() => client.post('/echo', { json: 1, content: 'a' }))) instanceof InvalidBodyError)
+})
+
+behaviour('fields and files are sent as multipart, with a length when it is known', async ({ client }) => {
+  const files = { file: ['a"b.txt', 'content', 'text/x-test'] } as const
+  const echo = (await client.post('/echo', { data: { field: 'ü' }, files })).json<Echo>()
+  const boundary = /boundary=(.+)$/.exec(echo.headers['content-type']!)![1]
+  assert.equal(
+    echo.body,
+    [
+      `--${boundary}`,
+      'Content-Disposition: form-data; name="field"',
+      '',
+      'Ã¼',
+      `--${boundary}`,
+      'Content-Disposition: form-data; name="file"; filename="a%22b.txt"',
+      'Content-Type: text/x-test',
+      '',
+      'content',
+      `--${boundary}--`,
+      '',
+    ].join('\r\n'),
+  )
+  assert.equal(echo.headers['content-length'], String(echo.body.length))
+  const streamed = { file: ['s.bin', ['x', 'y'].values()] } as const
+  const second = (await client.post('/echo', { files: streamed })).json<Echo>()
+  assert.equal(second.headers['transfer-encoding'], 'chunked')
+  assert.match(second.body, /application\/octet-stream\r\n\r\nxy\r\n/)
+})
+
+behaviour('redirects are returned, with the request that would follow', async ({ client, origin }) => {
+  const response = await client.get('/redirect?to=/echo')
+  assert.equal(response.statusCode, 302)
+  assert.equal(response.nextRequest?.url.href, `${origin}/echo`)
+  assert.deepEqual(response.history, [])
+  const next = await client.send(response.nextRequest)
+  assert.equal(next.json<Echo>().url, '/echo')
+})
+
+for (const { code, method, becomes, body } of [
+  { code: 301, method: 'POST', becomes: 'GET', body: '' },
+  { code: 301, method: 'PUT', becomes: 'PUT', body: 'abc' },
+  { code: 302, method: 'POST', becomes: 'GET', body: '' },
+  { code: 302, method: 'PUT', becomes: 'GET', body: '' },
+  { code: 303, method: 'POST', becomes: 'GET', body: '' },
+  { code: 303, method: 'DELETE', becomes: 'GET', body: '' },
+  { code: 307, method: 'POST', becomes: 'POST', body: 'abc' },
+  { code: 308, method: 'PATCH', becomes: 'PATCH', body: 'abc' },
+]) {
+  behaviour(`a ${code} answer to ${method} is followed with ${becomes}`, async ({ client }) => {
+    const response = await client.request(method, '/redirect', {
+      params: { code, to: '/echo#part' },
+      content: 'abc',
+      followRedirects: true,
+    })
+    const echo = response.json<Echo>()
+    assert.equal(echo.method, becomes)
+    assert.equal(echo.body, body)
+    assert.equal(echo.headers['content-type'] === undefined, body === '')
+    assert.equal(response.history.length, 1)
+    assert.equal(response.history[0]!.statusCode, code)
+    assert.equal(response.url.hash, '#part')
+  })
+}
+
+behaviour('300, 304 and a redirect without Location are not followed', async ({ client }) => {
+  for (const code of [300, 304, 305]) {
+    const response = await client.get('/status', { params: { code }, followRedirects: true })
+    assert.equal(response.statusCode, code)
+  }
+})
+
+behaviour(
+  'more hops than maxRedirects are an error; exactly as many are not',
+  async ({ client }) => {
+    const twice = '/redirect?to=' + encodeURIComponent('/redirect?to=' + encodeURIComponent('/echo'))
+    const response = await client.get(twice)
+    assert.equal(response.history.length, 2)
+    const thrice = '/redirect?to=' + encodeURIComponent(twice)
+    const error = await failure(() => client.get(thrice))
+    assert.ok(error instanceof TooManyRedirectsError)
+    assert.equal(error.request?.method, 'GET')
+  },
+  { followRedirects: true, maxRedirects: 2 },
+)
+
+behaviour('credentials do not follow to another origin', async ({ client, origin }) => {
+  const other = origin.replace('127.0.0.1', 'localhost')
+  const response = await client.get('/redirect', {
+    params: { to: `${other}/echo` },
+    headers: { Authorization: 'Bearer secret', 'Proxy-Authorization': 'x', Cookie: 'a=b' },
+    followRedirects: true,
+  })
+  const { headers } = response.json<Echo>()
+  assert.equal(headers['authorization'], undefined)
+  assert.equal(headers['proxy-authorization'], undefined)
+  assert.equal(headers['cookie'], undefined)
+  const same = await client.get('/redirect?to=/echo', { auth: ['u', 'p'], followRedirects: true })
+  assert.match(same.json<Echo>().headers['authorization']!, /^Basic /)
+})
+
+behaviour('a stream that was sent cannot be replayed after a 307; a factory can', async ({ client }) => {
+  const options = { params: { code: 307, to: '/echo' }, followRedirects: true }
+  const once = await failure(() => client.post('/redirect', { ...options, content: ['a'].values() }))
+  assert.ok(once instanceof StreamConsumedError, String(once))
+  const again = await client.post('/redirect', { ...options, content: () => ['a', 'b'].values() })
+  assert.equal(again.json<Echo>().body, 'ab')
+})
+
+for (const coding of ['gzip', 'deflate', 'deflate-raw', 'br', 'gzip,br']) {
+  behaviour(`${coding} content is decoded, read whole or streamed`, async ({ client }) => {
+    const params = { coding, text: 'hällo ', times: 50_000 }
+    const whole = await client.get('/encoded', { params })
+    assert.equal(whole.text.length, 300_000)
+    assert.ok(whole.numBytesDownloaded < 10_000)
+    const streamed = await client.stream('GET', '/encoded', { params })
+    assert.equal((await collect(streamed.iterText())).join(''), whole.text)
+  })
+  behaviour(`${coding} content that is cut short is a DecodingError`, async ({ client }) => {
+    const params = { coding, text: 'hello', times: 1000, cut: 1 }
+    const error = await failure(() => client.get('/encoded', { params }))
+    assert.ok(error instanceof DecodingError, String(error))
+    const streamed = await client.stream('GET', '/encoded', { params })
+    const late = await failure(() => collect(streamed.iterBytes()))
+    assert.ok(late instanceof DecodingError, String(late))
+    assert.equal((await client.get('/echo')).statusCode, 200)
+  })
+}
+
+behaviour(
+  'content larger than maxResponseBytes is refused, packed or not',
+  async ({ client }) => {
+    for (const path of ['/bytes?n=1001', '/encoded?coding=gzip&text=a&times=1001']) {
+      const error = await failure(() => client.get(path))
+      assert.ok(error instanceof ResponseTooLargeError)
+      assert.equal(error.maxBytes, 1000)
+    }
+    assert.equal((await client.get('/bytes?n=1000')).content.length, 1000)
+  },
+  { maxResponseBytes: 1000 },
+)
+
+behaviour('stream() leaves the content to be read once', async ({ client }) => {
+  const response = await client.stream('GET', '/chunks?n=3')
+  assert.throws(() => response.content, ResponseNotReadError)
+  assert.throws(() => response.elapsed)
+  assert.deepEqual(await collect(response.iterLines()), ['line 0', 'line 1', 'line 2'])
+  assert.equal(response.isClosed, true)
+  assert.ok(response.elapsed > 0)
+  assert.equal(response.trailers.get('x-count'), '3')
+  assert.ok((await failure(() => collect(response.iterBytes()))) instanceof StreamConsumedError)
+})
+
+behaviour('a stream that is closed cannot be read, and its connection is not stuck', async ({ client }) => {
+  const response = await client.stream('GET', '/bytes?n=10000000')
+  await response.close()
+  assert.ok((await failure(() => collect(response.iterBytes()))) instanceof StreamClosedError)
+  const left = await client.stream('GET', '/bytes?n=10000000')
+  for await (const chunk of left.iterBytes()) {
+    assert.ok(chunk.length > 0)
+    break
+  }
+  assert.equal(left.isClosed, true)
+  assert.equal((await client.get('/echo')).statusCode, 200)
+})
+
+behaviour('chunkSize cuts content and text into equal pieces', async ({ client }) => {
+  const response = await client.stream('GET', '/bytes?n=10')
+  const sizes = (await collect(response.iterBytes({ chunkSize: 4 }))).map((chunk) => chunk.length)
+  assert.deepEqual(sizes, [4, 4, 2])
+  const text = await client.get('/bytes?n=5')
+  assert.deepEqual(await collect(text.iterText({ chunkSize: 2 })), ['aa', 'aa', 'a'])
+})
+
+behaviour('read() may be called again, and content is then there', async ({ client }) => {
+  const response = await client.stream('GET', '/bytes?n=3')
+  const first = await response.read()
+  assert.equal(await response.read(), first)
+  assert.equal(response.text, 'aaa')
+})
+
+for (const { type, hex, text } of [
+  { type: 'text/plain', hex: 'c3a4', text: 'ä' },
+  { type: 'text/plain; charset=iso-8859-1', hex: 'e4', text: 'ä' },
+  { type: 'text/plain; charset="latin-1"', hex: 'e4', text: 'ä' },
+  { type: 'text/plain; charset=shift_jis', hex: '8365', text: 'テ' },
+  { type: 'text/plain; charset=latin1', hex: 'efbbbfc3a4', text: 'ä' },
+  { type: 'text/plain', hex: 'fffe6100', text: 'a' },
+  { type: 'text/plain; charset=utf-32le', hex: '6100000000f60100', text: 'a😀' },
+  { type: 'text/plain; charset=nonsense', hex: 'c3a4', text: 'ä' },
+  { type: 'text/plain', hex: '61ff62', text: 'a\ufffdb' },
+]) {
+  behaviour(`${hex} as ${type} reads as ${JSON.stringify(text)}`, async ({ client }) => {
+    const response = await client.get('/text', { params: { type, hex } })
+    assert.equal(response.text, text)
+    const streamed = await client.stream('GET', '/text', { params: { type, hex } })
+    assert.equal((await collect(streamed.iterText())).join(''), text)
+  })
+}
+
+behaviour('the encoding may be set until text was read', async ({ client }) => {
+  const response = await client.get('/text', { params: { type: 'text/plain', hex: 'e4' } })
+  response.encoding = 'latin1'
+  assert.equal(response.text, 'ä')
+  assert.throws(() => (response.encoding = 'utf-8'))
+})
+
+behaviour('json() reads UTF-8, UTF-16 and UTF-32', async ({ client }) => {
+  for (const hex of ['7b7d', 'efbbbf7b7d', '7b007d00', '007b007d', '7b0000007d000000']) {
+    const response = await client.get('/text', { params: { type: 'application/json', hex } })
+    assert.deepEqual(response.json(), {})
+  }
+})
+
+behaviour('links are by relation', async ({ client }) => {
+  const link = '</a?p=2>; rel="next"; title="x, y", <https://b.test/>; rel=last'
+  const response = await client.get('/headers', { params: { link } })
+  assert.deepEqual(response.links, {
+    next: { url: '/a?p=2', rel: 'next', title: 'x, y' },
+    last: { url: 'https://b.test/', rel: 'last' },
+  })
+})
+
+for (const code of [204, 301, 404, 500]) {
+  behaviour(`raiseForStatus() on ${code}`, async ({ client }) => {
+    const response = await client.get('/status', { params: { code, secret: 'hush' } })
+    if (code === 204) {
+      assert.equal(response.raiseForStatus(), response)
+      return
+    }
+    const error = await failure(() => response.raiseForStatus())
+    assert.ok(error instanceof HttpStatusError)
+    assert.equal(error.response, response)
+    assert.equal(error.code, 'ERR_HTTP_STATUS')
+    assert.doesNotMatch(error.message, /hush/)
+  })
+}
+
+behaviour('hooks run around every hop, and see credentials', async ({ make, origin }) => {
+  const seen: string[] = []
+  const client = make({
+    baseUrl: origin,
+    followRedirects: true,
+    auth: ['u', 'p'],
+    eventHooks: {
+      request: [(request) => seen.push(`> ${request.url.pathname} ${request.headers.has('authorization')}`)],
+      response: [(response) => seen.push(`< ${response.statusCode} ${response.isClosed}`)],
+    },
+  })
+  await client.get('/redirect?to=/echo')
+  assert.deepEqual(seen, ['> /redirect true', '< 302 false', '> /echo true', '< 200 false'])
+})
+
+behaviour('an error of a hook ends the call and frees its connection', async ({ make, origin }) => {
+  let failing = true
+  const broken = new Error('broken hook')
+  const client = make({
+    baseUrl: origin,
+    limits: { maxConnections: 1 },
+    eventHooks: {
+      response: [
+        () => {
+          if (failing) throw broken
+        },
+      ],
+    },
+  })
+  assert.equal(await failure(() => client.get('/bytes?n=1000000')), broken)
+  failing = false
+  assert.equal((await client.get('/bytes?n=3')).text, 'aaa')
+})
+
+behaviour('time limits by phase and for the whole', async ({ client }) => {
+  const slow = await failure(() => client.get('/never', { timeout: { read: 40 } }))
+  assert.ok(slow instanceof ReadTimeoutError, String(slow))
+  assert.equal(slow.timeoutMs, 40)
+  assert.equal(slow.request?.url.pathname, '/never')
+  const total = await failure(() => client.get('/never', { timeout: { total: 40, read: null } }))
+  assert.ok(total instanceof TotalTimeoutError)
+  assert.equal((await client.get('/echo')).statusCode, 200)
+})
+
+behaviour('a signal that is aborted already ends the call with its reason', async ({ client }) => {
+  const reason = new Error('no')
+  const signal = AbortSignal.abort(reason)
+  assert.equal(await failure(() => client.get('/echo', { signal })), reason)
+})
+
+behaviour('relative URLs need a base; other schemes are refused', async ({ make }) => {
+  const client = make({ baseUrl: null })
+  for (const url of ['/echo', 'echo', 'ftp://a.test/', 'file:///etc/passwd']) {
+    assert.ok((await failure(() => client.get(url))) instanceof UnsupportedProtocolError, url)
+  }
+})
+
+behaviour('buildRequest() sends nothing; send() sends it', async ({ client, origin }) => {
+  const request = client.buildRequest('POST', '/echo', { json: { a: 1 }, headers: { 'X-A': '1' } })
+  assert.ok(request instanceof Request)
+  assert.equal(request.url.href, `${origin}/echo`)
+  assert.equal(Buffer.from(request.content).toString(), '{"a":1}')
+  request.headers.set('X-B', '2')
+  const response = await client.send(request)
+  assert.equal(response.request, request)
+  const { headers } = response.json<Echo>()
+  assert.deepEqual([headers['x-a'], headers['x-b']], ['1', '2'])
+})
+
+behaviour('auth: Basic by pair, by URL, by function, by generator, and none', async ({ client, origin }) => {
+  const authOf = async (options: object, url = '/echo'): Promise<string | undefined> =>
+    (await client.get(url, options)).json<Echo>().headers['authorization']
+  assert.equal(await authOf({ auth: ['ü', 'p'] }), `Basic ${Buffer.from('ü:p').toString('base64')}`)
+  const inUrl = origin.replace('//', '//us%40r:pw@') + '/echo'
+  assert.equal(await authOf({}, inUrl), `Basic ${Buffer.from('us@r:pw').toString('base64')}`)
+  assert.equal(await authOf({ auth: null }, inUrl), undefined)
+  const sign = (request: Request): void => request.headers.set('Authorization', 'Signed')
+  assert.equal(await authOf({ auth: sign }), 'Signed')
+})
+
+behaviour('uploads and downloads report progress', async ({ client }) => {
+  const sent: (number | null)[] = []
+  const received: (number | null)[] = []
+  await client.post('/echo', {
+    content: ['aaaa', 'bb'].values(),
+    extensions: {
+      onUpload: (octets, total) => sent.push(octets, total),
+      onDownload: (octets, total) => received.push(octets, total),
+    },
+  })
+  assert.deepEqual(sent, [4, null, 6, null])
+  assert.ok(received.at(-2)! > 100)
+})
+
+behaviour('a megabyte goes up and down', async ({ client }) => {
+  const content = Buffer.alloc(1_500_000, 'x')
+  const echo = (await client.post('/echo', { content })).json<Echo>()
+  assert.equal(echo.body.length, content.length)
+})
+
+behaviour('MockTransport answers in place of the network', async ({ make }) => {
+  const transport = new MockTransport((request) => new Response(200, { json: { at: request.url.pathname } }))
+  const client = make({ transport, baseUrl: 'http://a.test/v1/' })
+  assert.deepEqual((await client.post('x', { content: ['a'].values() })).json(), { at: '/v1/x' })
+  assert.equal(Buffer.from(transport.requests[0]!.content).toString(), 'a')
+})
+
+behaviour('a closed client sends nothing', async ({ client }) => {
+  await client.close()
+  await client.close()
+  assert.equal((await failure(() => client.get('/echo'))).code, 'ERR_HTTP_CLIENT_STATE')
+})

@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import { after, before, test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import {
+  AsyncClient,
+  Client,
+  type AsyncClientOptions,
+  type AsyncResponse,
+  type ClientOptions,
+  type Response,
+} from 'runwright/http'
+
+/** Either client: whatever a call returns may be awaited, and what it iterates may be `for await`ed. */
+export type AnyClient = AsyncClient | Client
+/** Either response. */
+export type AnyResponse = AsyncResponse | Response
+/** Options that both clients take. */
+export type AnyClientOptions = Omit<ClientOptions, 'transport'> & {
+  readonly transport?: (AsyncClientOptions['transport'] & ClientOptions['transport']) | undefined
+}
+
+/** What a behaviour is shown on. */
+export interface World {
+  readonly client: AnyClient
+  /** A client of the same kind, closed at the end. */
+  make(options?: AnyClientOptions): AnyClient
+  /** Where the server of `app-worker.mjs` listens. */
+  readonly origin: string
+}
+
+let app: Worker
+let origin = ''
+
+/** Starts the server for this file's behaviours, on a thread of its own. */
+export function useApp(): void {
+  before(async () => {
+    app = new Worker(new URL('../fixtures/http/app-worker.mjs', import.meta.url), { execArgv: [] })
+    const [{ port }] = (await once(app, 'message')) as [{ port: number }]
+    origin = `http://127.0.0.1:${port}`
+  })
+  after(async () => {
+    app.postMessage('close')
+    await once(app, 'exit')
+  })
+}
+
+/** One behaviour, shown on `AsyncClient` and on `Client`. */
+export function behaviour(
+  name: string,
+  show: (world: World) => Promise<void>,
+  options: AnyClientOptions = {},
+): void {
+  for (const kind of ['AsyncClient', 'Client'] as const) {
+    test(`${kind}: ${name}`, async () => {
+      const made: AnyClient[] = []
+      const make = (more: AnyClientOptions = {}): AnyClient => {
+        const all = { ...options, ...more }
+        const client =
+          kind === 'Client' ? new Client(all) : new AsyncClient(all as unknown as AsyncClientOptions)
+        made.push(client)
+        return client
+      }
+      try {
+        await show({ client: make(options.baseUrl === undefined ? { baseUrl: origin } : {}), make, origin })
+      } finally {
+        for (const client of made) await client.close()
+      }
+    })
+  }
+}
+
+/** All of an iterator that may or may not be asynchronous. */
+export async function collect<T>(source: AsyncIterable<T> | Iterable<T>): Promise<T[]> {
+  const items: T[] = []
+  for await (const item of source) items.push(item)
+  return items
+}
+
+/** The error of a call, whichever client it was made on; fails when there is none. */
+export async function failure(call: () => unknown): Promise<Error & { code?: string }> {
+  try {
+    await call()
+  } catch (error) {
+    return error as Error & { code?: string }
+  }
+  throw new Error('the call succeeded')
+}
