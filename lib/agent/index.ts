@@ -75,6 +75,8 @@ export type {
 export { NO_USAGE } from './model.js'
 export type { Tool, ToolContext, ToolEffect, ToolOutput } from './tool.js'
 export type { CommandOptions, CommandResult, Executor } from './executor.js'
+export { diffText } from './diff.js'
+export type { TextDiff } from './diff.js'
 export { openWorkspace } from './workspace.js'
 export type { FileChange, Workspace, WorkspaceEntry, WorkspaceOptions } from './workspace.js'
 export type {

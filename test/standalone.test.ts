@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { AsyncClient, SseParser } from 'runwright/http'
+import type { AgentEvent, RunDetails } from 'runwright/agent'
+import { assertInvariants } from './helpers/invariants.js'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+interface Started {
+  readonly child: ChildProcess
+  readonly baseUrl: string
+  readonly lines: readonly string[]
+}
+
+function scratch(t: TestContext): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-standalone-')))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+function launch(t: TestContext, env: Record<string, string>): ChildProcess {
+  const args = ['--conditions=runwright-source', '--import', 'tsx', 'examples/standalone-server.ts']
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn(process.execPath, args, { cwd: root, env: { PATH, HOME, ...env }, stdio: 'pipe' })
+  t.after(() => child.kill('SIGKILL'))
+  return child
+}
+
+/** Starts the server and resolves once it has printed its lines. */
+async function start(t: TestContext, env: Record<string, string>): Promise<Started> {
+  const child = launch(t, { PORT: '0', ...env })
+  let printed = ''
+  const stderr: string[] = []
+  child.stderr?.on('data', (chunk: Buffer) => stderr.push(String(chunk)))
+  for await (const chunk of child.stdout as NodeJS.ReadableStream) {
+    printed += String(chunk)
+    if (/^watch it: .*\n/m.test(printed)) break
+  }
+  const baseUrl = /^runwright listening on (http:\S+)\n/.exec(printed)?.[1]
+  assert.ok(baseUrl !== undefined, `it says where it listens: ${printed}${stderr.join('')}`)
+  return { child, baseUrl, lines: printed.trim().split('\n') }
+}
+
+async function failsToStart(t: TestContext, env: Record<string, string>): Promise<string> {
+  const child = launch(t, { PORT: '0', ...env })
+  let stderr = ''
+  child.stderr?.on('data', (chunk: Buffer) => (stderr += String(chunk)))
+  const [code] = (await once(child, 'close')) as [number]
+  assert.notEqual(code, 0)
+  return stderr
+}
+
+test('a run goes on to its end over three kill -9, with no event lost or doubled', async (t) => {
+  const folder = scratch(t)
+  const project = join(folder, 'project')
+  cpSync(join(root, 'examples/demo-project'), project, { recursive: true })
+  const env = { RUNWRIGHT_DATA: join(folder, 'data'), RUNWRIGHT_ROOTS: project }
+  const seen: AgentEvent[] = []
+  let runId = ''
+  for (let life = 0; ; life++) {
+    const { child, baseUrl } = await start(t, env)
+    await using client = new AsyncClient({ baseUrl, timeout: { read: 60_000 } })
+    if (life === 0) {
+      const created = await client.post('/api/runs', { json: { goal: 'node-test', model_name: 'builtin:repair' } })
+      assert.equal(created.statusCode, 201, created.text)
+      runId = created.json<RunDetails>().run_id
+    }
+    // Kill in the middle of a command, at a file change, and early in an iteration.
+    const deadly = ['tool_started', 'tool_result', 'step_start'][life]
+    await read(client, runId, seen, (event) => event.kind === deadly && event.seq > 8 + life * 5, child)
+    if (seen.at(-1)?.kind === 'run_end') {
+      const details = (await client.get(`/api/runs/${runId}`)).json<RunDetails>()
+      assert.equal(details.status, 'achieved')
+      const log = (await client.get(`/api/runs/${runId}/events`, { params: { limit: 1000 }, headers: { accept: 'application/json' } })).json<AgentEvent[]>()
+      assert.deepEqual(seen.slice(0, log.length), log, 'what the readers saw is the log')
+      assertInvariants(seen)
+      assert.equal(seen.filter(({ kind }) => kind === 'run_recovered').length, 3)
+      child.kill('SIGTERM')
+      const [code] = (await once(child, 'exit')) as [number]
+      assert.equal(code, 0, 'it ends cleanly on SIGTERM')
+      return
+    }
+    assert.ok(life < 3, 'the run ends in the fourth life')
+  }
+})
+
+/** Reads events on from where `seen` ends; kills the server at the first event that `deadly` accepts. */
+async function read(
+  client: AsyncClient,
+  runId: string,
+  seen: AgentEvent[],
+  deadly: (event: AgentEvent) => boolean,
+  child: ChildProcess,
+): Promise<void> {
+  const headers = { accept: 'text/event-stream', 'last-event-id': String(seen.length) }
+  await using response = await client.stream('GET', `/api/runs/${runId}/events`, { headers })
+  assert.equal(response.statusCode, 200)
+  const parser = new SseParser()
+  try {
+    for await (const chunk of response.iterBytes()) {
+      for (const { data } of parser.feed(chunk)) {
+        const event = JSON.parse(data) as AgentEvent
+        seen.push(event)
+        if (deadly(event)) child.kill('SIGKILL')
+      }
+    }
+  } catch (error) {
+    if (child.signalCode === null && !child.killed) throw error
+  }
+  if (child.killed) await (child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined)
+}
+
+test('Ctrl-C ends it cleanly, and the printed lines say how to begin', async (t) => {
+  const { child, lines, baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t) })
+  assert.equal(lines[0], `runwright listening on ${baseUrl}`)
+  assert.match(lines[1] ?? '', /curl .*\/api\/runs .*"goal":"node-test","cwd":"[^"]*demo-project"/)
+  child.kill('SIGINT')
+  const [code] = (await once(child, 'exit')) as [number]
+  assert.equal(code, 0)
+})
+
+test('with keys, calls without one are refused, and the key is not printed', async (t) => {
+  const key = 'a-key-of-some-length'
+  const { lines, baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t), RUNWRIGHT_API_KEYS: `ann=${key}` })
+  assert.ok(!lines.join('\n').includes(key))
+  await using client = new AsyncClient({ baseUrl })
+  assert.equal((await client.get('/api/runs')).statusCode, 401)
+  assert.equal((await client.get('/api/runs', { headers: { authorization: `Bearer ${key}` } })).statusCode, 200)
+})
+
+test('the default model is builtin:repair whatever keys the environment holds', async (t) => {
+  const { baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t), OPENAI_API_KEY: 'sk-test-0123456789' })
+  await using client = new AsyncClient({ baseUrl })
+  const text = (await client.get('/api/models')).text
+  const models = JSON.parse(text) as { name: string; default: boolean; provider: string }[]
+  assert.deepEqual(models.filter((model) => model.default).map(({ name }) => name), ['builtin:repair'])
+  assert.ok(models.some(({ provider }) => provider === 'openai'))
+  assert.ok(!text.includes('sk-test'))
+})
+
+for (const [name, env, message] of [
+  ['a PORT that is no number', { PORT: 'http' }, /^runwright: PORT must be a number from 0 to 65535, got "http"\n$/],
+  ['roots that are not there', { RUNWRIGHT_ROOTS: '/no/such/folder' }, /^runwright: roots: there is no folder \/no\/such\/folder\n$/],
+  ['a key that is too short', { RUNWRIGHT_API_KEYS: 'short' }, /^runwright: .*16 characters.*\n$/],
+  ['an unknown model', { RUNWRIGHT_MODEL: 'nobody:x' }, /^runwright: .*nobody.*\n$/],
+] as const) {
+  test(`${name} is told in one line, with a non-zero exit code`, async (t) => {
+    assert.match(await failsToStart(t, { RUNWRIGHT_DATA: scratch(t), ...env }), message)
+  })
+}
+
+test('a port in use is told in one line', async (t) => {
+  const blocker = createServer().listen(0, '127.0.0.1')
+  await once(blocker, 'listening')
+  t.after(() => blocker.close())
+  const { port } = blocker.address() as AddressInfo
+  const stderr = await failsToStart(t, { RUNWRIGHT_DATA: scratch(t), PORT: String(port) })
+  assert.match(stderr, new RegExp(`^runwright: port ${port} is in use on 127.0.0.1; set PORT.*\\n$`))
+})
+
+test('a data folder that cannot be made is told in one line', async (t) => {
+  const folder = scratch(t)
+  mkdirSync(join(folder, 'locked'))
+  chmodSync(join(folder, 'locked'), 0o500)
+  const data = process.getuid?.() === 0 ? '/proc/runwright' : join(folder, 'locked', 'data')
+  assert.match(await failsToStart(t, { RUNWRIGHT_DATA: data }), /^runwright: cannot write to RUNWRIGHT_DATA .*\n$/)
+})
+
+test('a data folder that another server uses is told in one line', async (t) => {
+  const data = scratch(t)
+  await start(t, { RUNWRIGHT_DATA: data })
+  assert.match(await failsToStart(t, { RUNWRIGHT_DATA: data }), /^runwright: .*(lock|use).*\n$/i)
+})
