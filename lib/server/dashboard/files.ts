@@ -1,0 +1,101 @@
+/**
+ * Serves the dashboard: a handful of files, read once and kept. They hold no data, so nobody is
+ * asked for a key before they are sent; the page asks for one when the API wants it.
+ *
+ * @module
+ */
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ProblemError } from '../errors.js'
+import { matchesTag } from '../etag.js'
+import type { HttpRequest, Reply } from '../http.js'
+import type { Route } from '../router.js'
+
+/** Beside this file, in the source as well as in the built package. */
+const FOLDER = fileURLToPath(new URL('./static/', import.meta.url))
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** Everything comes from this origin, nothing is inline, nothing may frame the page. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+interface StaticFile {
+  readonly content: Buffer
+  readonly headers: Readonly<Record<string, string>>
+}
+
+async function loadFiles(): Promise<ReadonlyMap<string, StaticFile>> {
+  const files = new Map<string, StaticFile>()
+  for (const name of await readdir(FOLDER)) {
+    const type = TYPES[extname(name)]
+    if (type === undefined) continue
+    const content = await readFile(`${FOLDER}${name}`)
+    const tag = createHash('sha256').update(content).digest('base64url').slice(0, 22)
+    files.set(name, {
+      content,
+      headers: {
+        'Content-Type': type,
+        ETag: `"${tag}"`,
+        // Kept by the browser, asked about each time: a new version shows at once.
+        'Cache-Control': 'no-cache',
+        'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+        'Cross-Origin-Opener-Policy': 'same-origin',
+        'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
+      },
+    })
+  }
+  return files
+}
+
+/** The routes of the page and its files. */
+export function dashboardRoutes(): readonly Route[] {
+  let files: Promise<ReadonlyMap<string, StaticFile>> | undefined
+  const serve = async (request: HttpRequest, name: string): Promise<Reply> => {
+    // A failed attempt is not kept: the next request tries again.
+    files ??= loadFiles().catch((error: unknown) => {
+      files = undefined
+      throw error
+    })
+    const file = (await files).get(name)
+    if (file === undefined) throw new ProblemError(404, 'not_found', 'the dashboard has no such file')
+    const { content, headers } = file
+    if (matchesTag(request.headers['if-none-match'], headers['ETag']!)) return { status: 304, headers }
+    return { status: 200, headers, body: content }
+  }
+  return [
+    {
+      method: 'GET',
+      path: '/',
+      access: 'public',
+      produces: [],
+      operation: null,
+      handle: ({ request }) => serve(request, 'index.html'),
+    },
+    {
+      method: 'GET',
+      path: '/runwright/{file}',
+      access: 'public',
+      produces: [],
+      operation: null,
+      handle: ({ request, parameter }) => serve(request, parameter),
+    },
+  ]
+}

@@ -1,0 +1,142 @@
+/** The event log of a run: as a stream over HTTP, or in pages. The WebSocket is in `socket.ts`. @module */
+import type { EventKind, RunDetails } from '../../agent/index.js'
+import { invalidField, ProblemError } from '../errors.js'
+import { json, type Reply } from '../http.js'
+import { readInteger, readList } from '../query.js'
+import type { Call, Route } from '../router.js'
+import { AGENT_EVENT, EVENT_KINDS } from '../schema.js'
+import type { RouteContext } from './context.js'
+
+const EVENT_STREAM = 'text/event-stream'
+
+/** Events of a page that names no limit. */
+const DEFAULT_PAGE = 1_000
+/** The largest limit of a page. */
+const MAX_PAGE = 10_000
+
+/** The routes of events. */
+export function eventRoutes(context: RouteContext): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/runs/{run_id}/events',
+      access: 'caller',
+      produces: ['application/json', EVENT_STREAM],
+      operation: {
+        id: 'readEvents',
+        summary: 'Read the event log, as a stream or in pages',
+        description: `With \`Accept: ${EVENT_STREAM}\` the log from \`after\` on, then live until the run ends.`,
+        parameters: [
+          {
+            name: 'after',
+            in: 'query',
+            description: 'only events with a greater seq; -1, for streams: only what is to come',
+            schema: { type: 'integer', minimum: -1, default: 0 },
+          },
+          {
+            name: 'limit',
+            in: 'query',
+            description: 'events of one page',
+            schema: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE },
+          },
+          {
+            name: 'kinds',
+            in: 'query',
+            description: 'only events of these kinds, with commas between',
+            schema: { type: 'string' },
+          },
+          {
+            name: 'Last-Event-ID',
+            in: 'header',
+            description: 'for streams: wins over `after`',
+            schema: { type: 'string' },
+          },
+        ],
+        answers: {
+          200: [
+            {
+              description: 'a page',
+              schema: { type: 'array', items: AGENT_EVENT },
+              headers: { Link: 'the next page, as rel="next", when this one is full' },
+            },
+            { description: 'the stream', schema: { type: 'string' }, mediaType: EVENT_STREAM },
+          ],
+          204: { description: 'the run has ended and everything was read: do not connect again' },
+        },
+        problems: [404, 409, 422],
+      },
+      handle: (call) => (call.mediaType === EVENT_STREAM ? stream(context, call) : page(context, call)),
+    },
+    {
+      method: 'GET',
+      path: '/api/ws/{run_id}',
+      access: 'caller',
+      produces: ['application/json'],
+      operation: null,
+      handle: () => {
+        throw new ProblemError(426, 'upgrade_required', 'this resource speaks WebSocket only', {
+          headers: { Upgrade: 'websocket', Connection: 'Upgrade' },
+        })
+      },
+    },
+  ]
+}
+
+async function stream({ engine, config, sse }: RouteContext, call: Call): Promise<Reply> {
+  const { request, query, parameter, caller } = call
+  const kinds = readKinds(query)
+  const after = readLastEventId(request.headers['last-event-id']) ?? readCursor(query)
+  const details = await engine.get(parameter, caller)
+  if (isOver(details, after)) return { status: 204 }
+  const subscription = await engine.subscribe(parameter, { after }, caller)
+  if (request.method === 'HEAD') {
+    subscription.close()
+    return { status: 200, headers: { 'Content-Type': EVENT_STREAM }, stream: (response) => response.end() }
+  }
+  return sse.reply(subscription, { kinds, stuckMs: config.streams.stuckMs })
+}
+
+async function page({ engine, config }: RouteContext, call: Call): Promise<Reply> {
+  const { query, parameter, caller } = call
+  const kinds = readKinds(query)
+  const after = readInteger(query, 'after', 0, Number.MAX_SAFE_INTEGER) ?? 0
+  const limit = readInteger(query, 'limit', 1, MAX_PAGE) ?? DEFAULT_PAGE
+  const { last_seq } = await engine.get(parameter, caller)
+  if (after > last_seq) throw cursorAhead(after, last_seq)
+  const events = await engine.events(parameter, { after, limit }, caller)
+  const shown = kinds === undefined ? events : events.filter(({ kind }) => kinds.has(kind))
+  const last = events.at(-1)
+  if (last === undefined || events.length < limit) return json(200, shown)
+  const next = new URLSearchParams(query)
+  next.set('after', String(last.seq))
+  return json(200, shown, {
+    Link: `<${config.basePath}/api/runs/${parameter}/events?${next}>; rel="next"`,
+  })
+}
+
+/** `after` of a stream: 0 or more, or -1 for live only. @throws 422 */
+export function readCursor(query: URLSearchParams): number {
+  return readInteger(query, 'after', -1, Number.MAX_SAFE_INTEGER) ?? 0
+}
+
+/** `kinds` of a stream or page; undefined is all. @throws 422 */
+export function readKinds(query: URLSearchParams): ReadonlySet<EventKind> | undefined {
+  return readList<EventKind>(query, 'kinds', EVENT_KINDS)
+}
+
+/** The last id that an EventSource has seen; it sends an empty one when it has seen none. */
+function readLastEventId(header: string | readonly string[] | undefined): number | undefined {
+  if (header === undefined || header === '') return undefined
+  if (typeof header === 'string' && /^\d{1,15}$/.test(header)) return Number(header)
+  throw invalidField('/last-event-id', 'must be the id of an event of this run', 'header')
+}
+
+/** True when nothing will ever come after the cursor. */
+function isOver({ ended_at, last_seq }: RunDetails, after: number): boolean {
+  return ended_at !== null && (after === -1 || after === last_seq)
+}
+
+function cursorAhead(after: number, lastSeq: number): ProblemError {
+  const detail = `cursor ${after} is beyond the log, whose last event is ${lastSeq}; start again from 0`
+  return new ProblemError(409, 'cursor_ahead', detail)
+}

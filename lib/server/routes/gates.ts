@@ -1,0 +1,33 @@
+/** Gates: where a run waits for a human. @module */
+import { RESUME_SCHEMA, type ResumeAnswer } from '../../agent/index.js'
+import { readJson } from '../body.js'
+import { json } from '../http.js'
+import type { Route } from '../router.js'
+import { RESUME_RESULT, validate } from '../schema.js'
+import { JSON_ONLY, type RouteContext } from './context.js'
+
+/** The routes of gates. */
+export function gateRoutes({ engine, config }: RouteContext): readonly Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/api/runs/{run_id}/resume',
+      access: 'caller',
+      produces: JSON_ONLY,
+      operation: {
+        id: 'resumeRun',
+        summary: 'Answer the open gate',
+        description:
+          'Answers at once and never waits for the run. The first answer counts; the same answer again is harmless.',
+        body: { schema: RESUME_SCHEMA },
+        answers: { 200: { description: 'the answer is recorded', schema: RESUME_RESULT } },
+        problems: [404, 409],
+      },
+      handle: async ({ request, parameter, caller }) => {
+        const body = await readJson(request, config.maxBodyBytes)
+        const answer = validate<ResumeAnswer>(RESUME_SCHEMA, body ?? {})
+        return json(200, await engine.resume(parameter, answer, caller))
+      },
+    },
+  ]
+}

@@ -1,0 +1,155 @@
+/**
+ * Event streams over plain HTTP (WHATWG HTML, section 9.2): one `id:` and `data:` for each event,
+ * a comment now and then so that proxies keep the connection.
+ *
+ * @module
+ */
+import type { ServerResponse } from 'node:http'
+import type { EncodedEvent, RunSubscription } from '../agent/index.js'
+import type { Reply } from './http.js'
+import { pump, type EventSink, type PumpOptions } from './live.js'
+
+/** Milliseconds after which an EventSource connects again. */
+const RECONNECT_MS = 2_000
+
+const OPENING = `retry: ${RECONNECT_MS}\n\n`
+const COMMENT = ': still here\n\n'
+
+const HEADERS: Readonly<Record<string, string>> = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-cache, no-transform',
+  // Asks nginx not to buffer.
+  'X-Accel-Buffering': 'no',
+}
+
+/** The events of one piece as octets of an event stream, encoded once for all readers of the same piece. */
+const encoded = new WeakMap<EncodedEvent, string>()
+
+function encode(event: EncodedEvent): string {
+  let text = encoded.get(event)
+  if (text === undefined) {
+    // Compact JSON has no line ends, so that one data line carries it.
+    text = `id: ${event.seq}\ndata: ${event.json}\n\n`
+    encoded.set(event, text)
+  }
+  return text
+}
+
+/** A response as the end of a stream. */
+class SseSink implements EventSink {
+  readonly #response: ServerResponse
+
+  constructor(response: ServerResponse) {
+    this.#response = response
+  }
+
+  write(events: readonly EncodedEvent[]): boolean {
+    if (this.#response.destroyed) return true
+    const room = this.#response.write(events.map(encode).join(''))
+    flush(this.#response)
+    return room
+  }
+
+  get pending(): number {
+    return this.#response.writableLength
+  }
+
+  drained(): Promise<void> {
+    const response = this.#response
+    return new Promise((resolve) => {
+      const done = (): void => {
+        response.off('drain', done).off('close', done)
+        resolve()
+      }
+      if (response.destroyed || !response.writableNeedDrain) resolve()
+      else response.on('drain', done).on('close', done)
+    })
+  }
+}
+
+/** Compressing middleware keeps what is written until it is told to let it go. */
+function flush(response: ServerResponse): void {
+  const { flush } = response as { flush?: unknown }
+  if (typeof flush === 'function') flush.call(response)
+}
+
+/** All event streams over HTTP of one service. One timer serves them all. */
+export class SseStreams {
+  readonly #open = new Map<ServerResponse, RunSubscription>()
+  readonly #commentMs: number
+  readonly #onError: (error: unknown) => void
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(commentMs: number, onError: (error: unknown) => void) {
+    this.#commentMs = commentMs
+    this.#onError = onError
+  }
+
+  /** How many are open. */
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** The reply that streams a subscription, and ends it when the reader goes. */
+  reply(subscription: RunSubscription, options: PumpOptions): Reply {
+    return {
+      status: 200,
+      headers: HEADERS,
+      stream: (response) => {
+        void this.#run(response, subscription, options).catch(this.#onError)
+      },
+    }
+  }
+
+  async #run(response: ServerResponse, subscription: RunSubscription, options: PumpOptions): Promise<void> {
+    response.on('close', () => {
+      this.#remove(response)
+      subscription.close()
+    })
+    response.on('error', () => subscription.close())
+    if (response.destroyed) return subscription.close()
+    this.#add(response, subscription)
+    response.write(OPENING)
+    try {
+      const end = await pump(subscription, new SseSink(response), options)
+      // A reader that takes nothing would not take the end of the stream either.
+      if (end === 'stuck') response.destroy()
+      else response.end()
+    } catch (error) {
+      response.destroy()
+      throw error
+    } finally {
+      this.#remove(response)
+      subscription.close()
+    }
+  }
+
+  #add(response: ServerResponse, subscription: RunSubscription): void {
+    this.#open.set(response, subscription)
+    this.#timer ??= setInterval(() => this.#comment(), this.#commentMs).unref()
+  }
+
+  #remove(response: ServerResponse): void {
+    this.#open.delete(response)
+    if (this.#open.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #comment(): void {
+    for (const response of this.#open.keys()) {
+      if (response.writableNeedDrain || response.writableEnded) continue
+      response.write(COMMENT)
+      flush(response)
+    }
+  }
+
+  /** Ends all streams; their readers come back with their cursors. */
+  close(): void {
+    for (const [response, subscription] of this.#open) {
+      subscription.close()
+      // A reader that does not read would hold the server up.
+      if (response.writableNeedDrain) response.destroy()
+    }
+  }
+}

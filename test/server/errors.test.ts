@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  CursorError,
+  CwdBusyError,
+  EngineClosedError,
+  GoalError,
+  IdempotencyError,
+  InvalidRequestError,
+  QueueFullError,
+  RunStateError,
+  StoreError,
+  UnknownRunError,
+  WorkspaceError,
+} from 'runwright/agent'
+import { ProblemError } from 'runwright/server'
+import { problemOf, toProblemError } from '../../lib/server/errors.js'
+import { openService } from './client.js'
+import { FakeEngine } from './fake-engine.js'
+
+const invalid = new InvalidRequestError([
+  { pointer: '/goal', detail: 'is required' },
+  { pointer: '/hitl_enable', detail: 'is not known' },
+])
+
+for (const { error, status, code, pointers = [] } of [
+  { error: invalid, status: 422, code: 'invalid_request', pointers: ['/goal', '/hitl_enable'] },
+  { error: new GoalError('unknown', 'm'), status: 422, code: 'goal_unknown', pointers: ['/goal'] },
+  { error: new GoalError('unsuitable', 'm'), status: 422, code: 'goal_unsuitable', pointers: ['/goal'] },
+  { error: new GoalError('not_verifiable', 'm'), status: 422, code: 'goal_not_verifiable', pointers: ['/goal'] },
+  {
+    error: new WorkspaceError('ERR_AGENT_OUTSIDE_WORKSPACE', 'm'),
+    status: 422,
+    code: 'invalid_request',
+    pointers: ['/cwd'],
+  },
+  { error: new UnknownRunError('r'), status: 404, code: 'run_not_found' },
+  { error: new RunStateError('not_waiting', 'm'), status: 409, code: 'not_waiting' },
+  { error: new RunStateError('stale_gate', 'm'), status: 409, code: 'stale_gate' },
+  { error: new RunStateError('already_decided', 'm'), status: 409, code: 'already_decided' },
+  { error: new RunStateError('ended', 'm'), status: 409, code: 'run_ended' },
+  { error: new RunStateError('live', 'm'), status: 409, code: 'run_live' },
+  { error: new QueueFullError(256), status: 429, code: 'queue_full' },
+  { error: new CwdBusyError('r'), status: 409, code: 'cwd_busy' },
+  {
+    error: new IdempotencyError(),
+    status: 422,
+    code: 'idempotency_mismatch',
+    pointers: ['/idempotency-key'],
+  },
+  { error: new EngineClosedError(), status: 503, code: 'draining' },
+  { error: new CursorError(9, 3), status: 409, code: 'cursor_ahead' },
+  { error: new StoreError('ERR_AGENT_STORE', 'secret path'), status: 500, code: 'internal_error' },
+  { error: new Error('secret'), status: 500, code: 'internal_error' },
+  { error: Object.assign(new Error('secret'), { code: 'toString' }), status: 500, code: 'internal_error' },
+  { error: 'secret', status: 500, code: 'internal_error' },
+  { error: null, status: 500, code: 'internal_error' },
+]) {
+  const name = error instanceof Error ? `${error.name} ${(error as { problem?: string }).problem ?? ''}` : String(error)
+  test(`${name.trim()} is answered with ${status} ${code}`, () => {
+    const problem = problemOf(toProblemError(error))
+    assert.equal(problem.status, status)
+    assert.equal(problem.code, code)
+    assert.equal(problem.type, 'about:blank')
+    assert.deepEqual((problem.errors ?? []).map(({ pointer }) => pointer), pointers)
+    assert.doesNotMatch(JSON.stringify(problem), /secret/)
+    assert.match(problem.title, /^[A-Z]/)
+  })
+}
+
+test('what a client should wait for is told in Retry-After', () => {
+  assert.match(toProblemError(new QueueFullError(1)).headers['Retry-After']!, /^\d+$/)
+  assert.match(toProblemError(new EngineClosedError()).headers['Retry-After']!, /^\d+$/)
+})
+
+test('a problem of the host keeps its own status and code', () => {
+  const error = new ProblemError(402, 'out_of_credit', 'top up', { headers: { 'X-Hint': 'a' } })
+  assert.equal(toProblemError(error), error)
+  assert.deepEqual(problemOf(error), {
+    type: 'about:blank',
+    title: 'Client Error',
+    status: 402,
+    detail: 'top up',
+    code: 'out_of_credit',
+  })
+  assert.throws(() => new ProblemError(200, 'x', 'y'), RangeError)
+})
+
+test('an unexpected error is a 500 without its text, and goes to onError with method and path', async () => {
+  const engine = new FakeEngine()
+  const calls: unknown[] = []
+  await using opened = await openService({
+    engine,
+    onError: (error, call) => calls.push([String(error), call]),
+  })
+  engine.failure = new TypeError('secret inside')
+  const answer = await opened.call('GET', '/api/runs?token=hidden')
+  assert.equal(answer.status, 500)
+  assert.equal(answer.headers['content-type'], 'application/problem+json')
+  assert.doesNotMatch(answer.text, /secret/)
+  assert.deepEqual(calls, [['TypeError: secret inside', { method: 'GET', path: '/api/runs' }]])
+})
+
+test('a log that throws does not keep the answer back', async () => {
+  const engine = new FakeEngine()
+  engine.failure = new Error('x')
+  await using opened = await openService({
+    engine,
+    onError: () => {
+      throw new Error('disk full')
+    },
+  })
+  assert.equal((await opened.call('GET', '/api/runs')).status, 500)
+})

@@ -1,0 +1,276 @@
+import type { AgentEvent, EncodedEvent, EventKind, EventPayloads, RunDetails, RunSubscription, RunSummary, SubscriptionEnd } from 'runwright/agent'
+import type { ServiceEngine } from 'runwright/server'
+import {
+  CursorError,
+  EngineClosedError,
+  InvalidRequestError,
+  RunStateError,
+  UnknownRunError,
+} from '../../lib/agent/errors.js'
+
+type Caller = Parameters<ServiceEngine['get']>[1]
+
+interface FakeRun {
+  readonly details: RunDetails
+  readonly tenant: string | null
+  readonly events: AgentEvent[]
+  readonly encoded: EncodedEvent[]
+  readonly readers: Set<FakeSubscription>
+  end: SubscriptionEnd | undefined
+}
+
+/**
+ * An engine without runs that run: a test appends the events itself, one by one, and so decides
+ * what a subscriber sees and when.
+ */
+export class FakeEngine implements ServiceEngine {
+  readonly runs: Map<string, FakeRun> = new Map()
+  /** Thrown by the next call of any method. */
+  failure: unknown = null
+  /** What the methods were called with. */
+  readonly calls: unknown[][] = []
+  #closed = false
+
+  /** Adds a run with no more than its first event. */
+  add(tenant: string | null = null): string {
+    const index = String(this.runs.size + 1).padStart(12, '0')
+    const runId = `01930000-0000-7000-8000-${index}`
+    const details: RunDetails = {
+      run_id: runId,
+      goal: 'node-test',
+      status: 'running',
+      model_name: 'builtin:repair',
+      max_iterations: 20,
+      hitl_enabled: false,
+      cwd: '/tmp',
+      error: null,
+      final_state: {
+        iteration: 0,
+        goal_achieved: false,
+        goal_reason: '',
+        total_tokens: 0,
+        estimated_cost_usd: 0,
+      },
+      created_at: '2026-01-01T00:00:00.000Z',
+      started_at: null,
+      ended_at: null,
+      iteration: 0,
+      end_reason: null,
+      gate: null,
+      last_seq: 0,
+      parent_run_id: null,
+      metadata: {},
+      usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0, model_calls: 0 },
+      cost_known: true,
+      check: null,
+      approval: 'never',
+      max_total_tokens: null,
+      max_cost_usd: null,
+      max_seconds: null,
+    }
+    this.runs.set(runId, {
+      details,
+      tenant,
+      events: [],
+      encoded: [],
+      readers: new Set(),
+      end: undefined,
+    })
+    this.append(runId, 'run_started', {})
+    return runId
+  }
+
+  /** Appends an event and wakes the run's readers. */
+  append<K extends EventKind>(runId: string, kind: K, payload: EventPayloads[K]): void {
+    const run = this.runs.get(runId)!
+    const seq = run.events.length + 1
+    const event = { kind, run_id: runId, iteration: 0, ts: seq / 8, seq, payload } as unknown as AgentEvent
+    run.events.push(event)
+    run.encoded.push({ seq, kind, json: JSON.stringify(event) })
+    run.details.last_seq = seq
+    if (kind === 'run_end') {
+      run.details.status = 'achieved'
+      run.details.ended_at = '2026-01-01T00:01:00.000Z'
+      run.end = 'run_end'
+    }
+    for (const reader of run.readers) reader.wake()
+  }
+
+  /** Appends `count` log events. */
+  log(runId: string, count: number, message = 'hello'): void {
+    for (let i = 0; i < count; i++) this.append(runId, 'log', { level: 'info', message })
+  }
+
+  /** Appends the last event. */
+  finish(runId: string): void {
+    this.append(runId, 'run_end', {
+      achieved: true,
+      iterations: 0,
+      total_tokens: 0,
+      status: 'achieved',
+      end_reason: 'goal_achieved',
+      reason: 'done',
+      estimated_cost_usd: 0,
+      cost_known: true,
+    })
+  }
+
+  /** Ends all subscriptions of a run for a reason. */
+  endReaders(runId: string, end: SubscriptionEnd): void {
+    const run = this.runs.get(runId)!
+    run.end = end
+    for (const reader of run.readers) reader.wake()
+  }
+
+  #run(runId: string, caller: Caller): FakeRun {
+    const run = this.runs.get(runId)
+    if (run === undefined || run.tenant !== (caller?.owner.tenant ?? null)) throw new UnknownRunError(runId)
+    return run
+  }
+
+  #enter(...call: unknown[]): void {
+    this.calls.push(call)
+    const { failure } = this
+    this.failure = null
+    if (failure !== null) throw failure
+    if (this.#closed) throw new EngineClosedError()
+  }
+
+  readonly create: ServiceEngine['create'] = async (request, options) => {
+    this.#enter('create', request, options)
+    if (typeof request['goal'] !== 'string') {
+      throw new InvalidRequestError([{ pointer: '/goal', detail: 'is required' }])
+    }
+    return { details: this.runs.get(this.add(options?.caller?.owner.tenant ?? null))!.details, created: true }
+  }
+
+  readonly list: ServiceEngine['list'] = async (query = {}) => {
+    this.#enter('list', query)
+    const visible = [...this.runs.values()].filter((run) => run.tenant === (query.tenant ?? null))
+    const page = visible.reverse().slice(Number(query.cursor ?? 0))
+    const limit = query.limit ?? page.length
+    const next = page.length > limit ? String(Number(query.cursor ?? 0) + limit) : null
+    return { runs: page.slice(0, limit).map(({ details }) => details as RunSummary), next }
+  }
+
+  readonly get: ServiceEngine['get'] = async (runId, caller) => {
+    this.#enter('get', runId, caller)
+    return this.#run(runId, caller).details
+  }
+
+  readonly resume: ServiceEngine['resume'] = async (runId, answer, caller) => {
+    this.#enter('resume', runId, answer, caller)
+    this.#run(runId, caller)
+    return { run_id: runId, status: 'running', decision: answer.decision, gate_id: 'g1' }
+  }
+
+  readonly abort: ServiceEngine['abort'] = async (runId, caller) => {
+    this.#enter('abort', runId, caller)
+    const { details } = this.#run(runId, caller)
+    const already = details.status === 'aborted'
+    if (!already && details.ended_at !== null) throw new RunStateError('ended', 'the run has ended')
+    details.status = 'aborted'
+    return { details, already }
+  }
+
+  readonly retry: ServiceEngine['retry'] = async (runId, caller) => {
+    this.#enter('retry', runId, caller)
+    const { tenant } = this.#run(runId, caller)
+    return { ...this.runs.get(this.add(tenant))!.details, parent_run_id: runId }
+  }
+
+  readonly delete: ServiceEngine['delete'] = async (runId, caller) => {
+    this.#enter('delete', runId, caller)
+    const run = this.#run(runId, caller)
+    if (run.details.ended_at === null) throw new RunStateError('live', 'the run is live; abort it first')
+    this.endReaders(runId, 'deleted')
+    this.runs.delete(runId)
+  }
+
+  readonly events: ServiceEngine['events'] = async (runId, { after, limit }, caller) => {
+    this.#enter('events', runId)
+    return this.#run(runId, caller).events.slice(after, after + limit)
+  }
+
+  readonly subscribe: ServiceEngine['subscribe'] = async (runId, options, caller) => {
+    this.#enter('subscribe', runId, options, caller)
+    const run = this.#run(runId, caller)
+    const after = options?.after ?? 0
+    if (after > run.events.length) throw new CursorError(after, run.events.length)
+    return new FakeSubscription(runId, run, after === -1 ? run.events.length : after)
+  }
+
+  readonly models: ServiceEngine['models'] = () => [
+    {
+      name: 'builtin:repair',
+      provider: 'builtin',
+      is_language_model: false,
+      default: true,
+      description: 'a program',
+    },
+  ]
+
+  readonly goals: ServiceEngine['goals'] = () => [
+    { name: 'node-test', description: 'node --test passes', usage: 'node-test' },
+  ]
+
+  readonly counts: ServiceEngine['counts'] = async () => ({
+    pending: 0,
+    running: this.runs.size,
+    awaiting_human: 0,
+    achieved: 0,
+    failed: 0,
+    aborted: 0,
+  })
+
+  readonly close: ServiceEngine['close'] = async () => {
+    this.#closed = true
+    for (const runId of this.runs.keys()) this.endReaders(runId, 'shutdown')
+  }
+}
+
+class FakeSubscription implements RunSubscription {
+  readonly runId: string
+  position: number
+  end: SubscriptionEnd | undefined
+  readonly #run: FakeRun
+  #waiting: (() => void) | undefined
+
+  constructor(runId: string, run: FakeRun, after: number) {
+    this.runId = runId
+    this.#run = run
+    this.position = after
+    run.readers.add(this)
+  }
+
+  wake(): void {
+    this.#waiting?.()
+  }
+
+  async next(): Promise<readonly EncodedEvent[] | null> {
+    for (;;) {
+      if (this.end === 'closed') return null
+      const batch = this.#run.encoded.slice(this.position, this.position + 256)
+      if (batch.length > 0) {
+        this.position += batch.length
+        return batch
+      }
+      if (this.#run.end !== undefined) {
+        this.end = this.#run.end
+        this.#run.readers.delete(this)
+        return null
+      }
+      await new Promise<void>((resolve) => (this.#waiting = resolve))
+    }
+  }
+
+  close(): void {
+    this.end ??= 'closed'
+    this.#run.readers.delete(this)
+    this.wake()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly EncodedEvent[]> {
+    for (let batch = await this.next(); batch !== null; batch = await this.next()) yield batch
+  }
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { allowOf, isRunId, Router, type Route } from '../../lib/server/router.js'
+
+const RUN = '01930000-0000-7000-8000-000000000001'
+
+function route(method: Route['method'], path: string): Route {
+  return { method, path, access: 'caller', produces: [], operation: null, handle: () => ({ status: 204 }) }
+}
+
+const router = new Router([
+  route('GET', '/'),
+  route('GET', '/api/runs'),
+  route('POST', '/api/runs'),
+  route('GET', '/api/runs/{run_id}'),
+  route('DELETE', '/api/runs/{run_id}'),
+  route('POST', '/api/runs/{run_id}/resume'),
+])
+
+for (const { path, found, parameter = '' } of [
+  { path: '/', found: 'GET' },
+  { path: '/api/runs', found: 'GET POST' },
+  { path: `/api/runs/${RUN}`, found: 'GET DELETE', parameter: RUN },
+  { path: '/api/runs/anything', found: 'GET DELETE', parameter: 'anything' },
+  { path: '/api/runs/%2e%2e', found: 'GET DELETE', parameter: '%2e%2e' },
+  { path: `/api/runs/${RUN}/resume`, found: 'POST', parameter: RUN },
+]) {
+  test(`${path} is found and takes ${found}`, () => {
+    const match = router.match(path)!
+    assert.equal([...match.byMethod.keys()].join(' '), found)
+    assert.equal(match.parameter, parameter)
+  })
+}
+
+for (const path of [
+  '',
+  '*',
+  'api/runs',
+  '//api/runs',
+  '/api//runs',
+  '/api/runs/',
+  '/api',
+  '/api/',
+  '/API/runs',
+  '/api/%72uns',
+  '/api/runs%2f' + RUN,
+  '/api/./runs',
+  '/api/x/../runs',
+  `/api/runs/${RUN}/`,
+  `/api/runs/${RUN}/resume/`,
+  `/api/runs/${RUN}/other`,
+  `/api/runs//resume`,
+  '/api/runs\0',
+  '/constructor',
+  '/__proto__',
+]) {
+  test(`${JSON.stringify(path)} is no resource: paths are compared as they were sent`, () => {
+    assert.equal(router.match(path), null)
+  })
+}
+
+test('Allow names HEAD for what can be got, and OPTIONS always', () => {
+  assert.equal(allowOf(router.match('/api/runs')!), 'GET, POST, HEAD, OPTIONS')
+  assert.equal(allowOf(router.match(`/api/runs/${RUN}/resume`)!), 'POST, OPTIONS')
+})
+
+for (const { id, valid } of [
+  { id: RUN, valid: true },
+  { id: RUN.toUpperCase().replace('0193', '0193A'), valid: false },
+  { id: '01930000-0000-7000-8000-00000000000A', valid: false },
+  { id: `${RUN}\n`, valid: false },
+  { id: `{${RUN}}`, valid: false },
+  { id: RUN.replaceAll('-', ''), valid: false },
+  { id: '', valid: false },
+]) {
+  test(`${JSON.stringify(id)} is ${valid ? 'a' : 'no'} run id`, () => {
+    assert.equal(isRunId(id), valid)
+  })
+}
