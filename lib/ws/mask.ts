@@ -7,6 +7,9 @@ const littleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1
  * Unmasks `octets[start, end)` in place. `key` is the masking key as a big-endian 32-bit number and
  * `phase` is how many octets of this frame's payload came before `start`: octet i of a payload is
  * XORed with octet i mod 4 of the key (RFC 6455, section 5.3).
+ *
+ * @returns all octets ORed together: below 0x80, the payload is ASCII. Large payloads are not looked
+ * at and give 0xff; `isUtf8` is faster for them.
  */
 export function unmask(
   octets: Uint8Array,
@@ -14,11 +17,10 @@ export function unmask(
   end: number,
   key: number,
   phase: number,
-): void {
-  if (key === 0) return
-  const rotated = rotate(key, phase)
-  if (end - start < WORDS_FROM) unmaskOctets(octets, start, end, rotated)
-  else unmaskWords(octets, start, end, rotated)
+): number {
+  if (end - start < WORDS_FROM) return unmaskOctets(octets, start, end, rotate(key, phase))
+  if (key !== 0) unmaskWords(octets, start, end, rotate(key, phase))
+  return 0xff
 }
 
 /** The key as seen by a payload that begins `phase` octets later. */
@@ -27,21 +29,23 @@ function rotate(key: number, phase: number): number {
   return bits === 0 ? key : (key << bits) | (key >>> (32 - bits))
 }
 
-function unmaskOctets(octets: Uint8Array, start: number, end: number, key: number): void {
+function unmaskOctets(octets: Uint8Array, start: number, end: number, key: number): number {
   const k0 = key >>> 24
   const k1 = (key >>> 16) & 0xff
   const k2 = (key >>> 8) & 0xff
   const k3 = key & 0xff
+  let all = 0
   let i = start
   for (; i + 3 < end; i += 4) {
-    octets[i]! ^= k0
-    octets[i + 1]! ^= k1
-    octets[i + 2]! ^= k2
-    octets[i + 3]! ^= k3
+    all |= octets[i]! ^= k0
+    all |= octets[i + 1]! ^= k1
+    all |= octets[i + 2]! ^= k2
+    all |= octets[i + 3]! ^= k3
   }
-  if (i < end) octets[i]! ^= k0
-  if (i + 1 < end) octets[i + 1]! ^= k1
-  if (i + 2 < end) octets[i + 2]! ^= k2
+  if (i < end) all |= octets[i]! ^= k0
+  if (i + 1 < end) all |= octets[i + 1]! ^= k1
+  if (i + 2 < end) all |= octets[i + 2]! ^= k2
+  return all
 }
 
 function unmaskWords(octets: Uint8Array, start: number, end: number, key: number): void {

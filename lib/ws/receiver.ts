@@ -291,16 +291,15 @@ export class Receiver<Owner> {
 
   #takePayload(chunk: Buffer, at: number): number {
     const end = Math.min(chunk.length, at + this.#length - this.#read)
-    if (!this.#discarding || this.#opcode >= Opcode.CLOSE) {
-      unmask(chunk, at, end, this.#key, this.#read)
-    }
+    const skips = this.#discarding && this.#opcode < Opcode.CLOSE
+    const seen = skips ? 0 : unmask(chunk, at, end, this.#key, this.#read)
     const whole = this.#read === 0 && end - at === this.#length
     this.#read += end - at
     if (this.#read === this.#length) this.#inPayload = false
     if (this.#opcode >= Opcode.CLOSE) this.#takeControl(chunk, at, end, whole)
     else if (this.#discarding) this.#endFrameIfRead()
     else if (this.#compressed) this.#inflate(chunk.subarray(at, end))
-    else this.#takeData(chunk, at, end, whole)
+    else this.#takeData(chunk, at, end, whole, seen < 0x80)
     return end
   }
 
@@ -318,16 +317,19 @@ export class Receiver<Owner> {
     if (this.#read === this.#length) this.#endFrame(EMPTY)
   }
 
-  #takeData(chunk: Buffer, at: number, end: number, whole: boolean): void {
-    if (this.#message === Opcode.TEXT) {
+  #takeData(chunk: Buffer, at: number, end: number, whole: boolean, ascii: boolean): void {
+    if (this.#message === Opcode.TEXT && !(ascii && this.#utf8 === UTF8_BOUNDARY)) {
       this.#utf8 = checkUtf8(chunk, at, end, this.#utf8)
       if (this.#utf8 === UTF8_BAD) {
-        this.#fail(new InvalidPayloadError('a text message must be UTF-8'))
+        this.#failText()
         return
       }
     }
     if (whole && this.#fin && this.#filled === 0) {
-      this.#endFrame(chunk.subarray(at, end))
+      // The common case. ASCII is read as latin1, which is faster and comes to the same.
+      if (this.#message !== Opcode.TEXT) this.#deliver(own(chunk.subarray(at, end)))
+      else if (this.#utf8 !== UTF8_BOUNDARY) this.#failText()
+      else this.#deliver(chunk.toString(ascii ? 'latin1' : 'utf8', at, end))
     } else {
       this.#append(chunk, at, end)
       this.#endFrameIfRead()
@@ -349,13 +351,14 @@ export class Receiver<Owner> {
     this.#filled = needed
   }
 
+  /** All octets of a frame are there; `payload` is theirs when it is a control frame. */
   #endFrame(payload: Buffer): void {
     this.#inPayload = false
     if (this.#opcode >= Opcode.CLOSE) this.#endControl(payload)
     else if (!this.#fin) return
     else if (this.#discarding) this.#endMessage()
     else if (this.#compressed) this.#finishInflating()
-    else this.#deliver(payload)
+    else this.#deliverBuffer()
   }
 
   #endMessage(): void {
@@ -365,17 +368,22 @@ export class Receiver<Owner> {
     this.#filled = 0
   }
 
-  /** Hands over the message: `last` alone when it was never copied, else the buffer. */
-  #deliver(last: Buffer): void {
-    if (this.#message === Opcode.TEXT && this.#utf8 !== UTF8_BOUNDARY) {
-      this.#fail(new InvalidPayloadError('a text message must be UTF-8'))
-      return
-    }
-    const octets = this.#filled === 0 ? last : this.#buffer.subarray(0, this.#filled)
-    const message = this.#message === Opcode.TEXT ? octets.toString('utf8') : own(octets)
+  /** Hands over what was gathered. */
+  #deliverBuffer(): void {
+    const octets = this.#buffer.subarray(0, this.#filled)
+    if (this.#message !== Opcode.TEXT) this.#deliver(own(octets))
+    else if (this.#utf8 !== UTF8_BOUNDARY) this.#failText()
+    else this.#deliver(octets.toString('utf8'))
+  }
+
+  #deliver(message: WebSocketMessage): void {
     this.#endMessage()
     const wantsMore = this.#events.message(this.#owner, message)
     if (!wantsMore && !this.#done && !this.#discarding) this.#hold()
+  }
+
+  #failText(): void {
+    this.#fail(new InvalidPayloadError('a text message must be UTF-8'))
   }
 
   // Compressed messages (RFC 7692, section 7.2.2)
@@ -395,7 +403,7 @@ export class Receiver<Owner> {
       if (this.#done || this.#discarding || !this.#takeInflated(chunks, fault)) return
       const rest = this.#held
       this.#held = null
-      this.#deliver(EMPTY)
+      this.#deliverBuffer()
       if (this.#done) return
       const full = this.#held !== null
       this.#held = rest
@@ -408,7 +416,7 @@ export class Receiver<Owner> {
       if (this.#message === Opcode.TEXT) {
         this.#utf8 = checkUtf8(chunk, 0, chunk.length, this.#utf8)
         if (this.#utf8 === UTF8_BAD) {
-          this.#fail(new InvalidPayloadError('a text message must be UTF-8'))
+          this.#failText()
           return false
         }
       }

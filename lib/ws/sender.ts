@@ -119,10 +119,8 @@ export class Sender {
     if (pending === null) return
     this.#pending = null
     this.#pendingBytes = 0
-    const socket = this.#socket
-    if (!socket.writable) return
-    if (pending instanceof Batch) this.#blocked = !writeAll(socket, pending.join())
-    else this.#blocked = !socket.write(pending)
+    if (pending instanceof Batch) this.#blocked = !writeAll(this.#socket, pending.join())
+    else this.#blocked = !this.#socket.write(pending)
     if (!this.#blocked) this.#settle(true)
   }
 
