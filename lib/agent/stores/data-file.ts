@@ -1,0 +1,109 @@
+import { closeSync, openSync, read } from 'node:fs'
+
+/** Idle files that stay open. */
+const MAX_IDLE = 64
+
+/** Closes files that nobody reads, those used longest ago first, when too many are open. */
+export class OpenFiles {
+  readonly #idle = new Set<DataFile>()
+  readonly #all = new Set<DataFile>()
+
+  /** Notes that a file was opened. */
+  opened(file: DataFile): void {
+    this.#all.add(file)
+  }
+
+  /** Notes that a file was closed. */
+  closed(file: DataFile): void {
+    this.#all.delete(file)
+    this.#idle.delete(file)
+  }
+
+  /** Closes all files, those in use when their readers are done. */
+  closeAll(): void {
+    for (const file of this.#all) file.retire()
+  }
+
+  /** Notes that a file is open and not in use. */
+  rest(file: DataFile): void {
+    this.#idle.add(file)
+    if (this.#idle.size <= MAX_IDLE) return
+    for (const oldest of this.#idle) {
+      this.#idle.delete(oldest)
+      oldest.closeIdle()
+      break
+    }
+  }
+
+  /** Notes that a file is in use. */
+  wake(file: DataFile): void {
+    this.#idle.delete(file)
+  }
+}
+
+/**
+ * A file for reading at any place. It may be removed or replaced while it is read: whoever reads
+ * calls `acquire()` first, and the file is open until the last `release()`.
+ */
+export class DataFile {
+  readonly path: string
+  readonly #open: OpenFiles
+  #fd: number | null = null
+  #users = 0
+  #retired = false
+
+  constructor(path: string, open: OpenFiles) {
+    this.path = path
+    this.#open = open
+  }
+
+  /** Opens the file unless it is open. Each call needs a `release()`. @throws the system's error. */
+  acquire(): this {
+    if (this.#fd === null) {
+      this.#fd = openSync(this.path, 'r')
+      this.#open.opened(this)
+    }
+    this.#users += 1
+    this.#open.wake(this)
+    return this
+  }
+
+  release(): void {
+    this.#users -= 1
+    if (this.#users > 0) return
+    if (this.#retired) this.closeIdle()
+    else this.#open.rest(this)
+  }
+
+  /** Closes the file now, or after the last reader. It is not opened again by who knows of it. */
+  retire(): void {
+    this.#retired = true
+    if (this.#users === 0) this.closeIdle()
+  }
+
+  /** Closes the file unless it is in use; the next `acquire()` opens it again. */
+  closeIdle(): void {
+    if (this.#users > 0 || this.#fd === null) return
+    closeSync(this.#fd)
+    this.#fd = null
+    this.#open.closed(this)
+  }
+
+  /** Octets `offset` to `offset + length`, fewer at the end of the file. Acquire the file first. */
+  read(offset: number, length: number): Promise<Buffer> {
+    const fd = this.#fd
+    if (fd === null) throw new Error(`${this.path} is not open`)
+    const data = Buffer.allocUnsafeSlow(length)
+    return new Promise((resolve, reject) => {
+      const next = (done: number): void => {
+        if (done === length) return resolve(data)
+        read(fd, data, done, length - done, offset + done, (error, count) => {
+          if (error !== null) reject(error)
+          else if (count === 0) resolve(data.subarray(0, done))
+          else next(done + count)
+        })
+      }
+      next(0)
+    })
+  }
+}

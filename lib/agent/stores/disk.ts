@@ -1,0 +1,60 @@
+/**
+ * What the journal does to its files, as a seam: so that tests can let a disk be full or broken.
+ *
+ * @module
+ */
+import { closeSync, fdatasync, fsyncSync, ftruncateSync, openSync, write, writeSync } from 'node:fs'
+
+/** Writes to open files. Every method throws or rejects with the system's error. */
+export interface Disk {
+  /** Writes all of `data` at `position`, in this tick. */
+  writeNow(fd: number, data: Buffer, position: number): void
+  /** Writes all of `data` at `position` on another thread. */
+  write(fd: number, data: Buffer, position: number): Promise<void>
+  /** Resolves once everything that was written to the file is on the medium. */
+  sync(fd: number): Promise<void>
+  /** Cuts the file. */
+  truncate(fd: number, length: number): void
+}
+
+/** The real one. */
+export const systemDisk: Disk = {
+  writeNow(fd, data, position) {
+    for (let done = 0; done < data.length; ) {
+      done += writeSync(fd, data, done, data.length - done, position + done)
+    }
+  },
+
+  write(fd, data, position) {
+    return new Promise((resolve, reject) => {
+      const next = (done: number): void => {
+        if (done === data.length) return resolve()
+        write(fd, data, done, data.length - done, position + done, (error, written) => {
+          if (error !== null) reject(error)
+          else next(done + written)
+        })
+      }
+      next(0)
+    })
+  },
+
+  sync(fd) {
+    return new Promise((resolve, reject) => {
+      fdatasync(fd, (error) => (error === null ? resolve() : reject(error)))
+    })
+  },
+
+  truncate(fd, length) {
+    ftruncateSync(fd, length)
+  },
+}
+
+/** Makes the names in a folder durable: what was created, renamed or removed in it. */
+export function syncDirectory(path: string): void {
+  const fd = openSync(path, 'r')
+  try {
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
