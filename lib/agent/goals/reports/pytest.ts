@@ -24,6 +24,9 @@ def _without(name, part, separator):
 
 
 _without('PYTHONPATH', HERE, os.pathsep)
+# Compiled files of the workspace are neither read nor written: a stale or forged one would run in
+# place of its source, tests included. Python and pytest themselves are loaded already.
+sys.pycache_prefix = os.path.join(HERE, 'compiled')
 os.environ['PYTEST_ADDOPTS'] = os.environ.get('PYTEST_ADDOPTS', '').replace('-p ' + __name__, '').strip()
 if not os.environ['PYTEST_ADDOPTS']:
     del os.environ['PYTEST_ADDOPTS']
