@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
+import { test } from 'node:test'
+import { ManualClock } from 'runwright/agent/testing'
+import { raceAbort, sleep } from '../../lib/internal/abort.js'
+
+test('work that settles first settles the race and leaves no listener', async () => {
+  const { signal } = new AbortController()
+  assert.equal(await raceAbort(Promise.resolve(1), signal), 1)
+  await assert.rejects(raceAbort(Promise.reject(new Error('no')), signal), /no/)
+  assert.equal(getEventListeners(signal, 'abort').length, 0)
+})
+
+test('an abort rejects with its reason, and late failure of the work is no unhandled rejection', async () => {
+  const stop = new AbortController()
+  let fail: (error: Error) => void = () => undefined
+  const race = raceAbort(new Promise((_, reject) => (fail = reject)), stop.signal)
+  stop.abort(new Error('stopped'))
+  await assert.rejects(race, /stopped/)
+  fail(new Error('late'))
+  await assert.rejects(raceAbort(Promise.reject(new Error('early')), stop.signal), /stopped/)
+})
+
+test('a sleep ends with its time or with the signal', async () => {
+  const clock = new ManualClock(0)
+  const stop = new AbortController()
+  const slept = sleep(clock, 1_000, stop.signal)
+  clock.advance(1_000)
+  await slept
+  const cut = sleep(clock, 1_000, stop.signal)
+  stop.abort(new Error('up'))
+  await assert.rejects(cut, /up/)
+  await assert.rejects(sleep(clock, 1, stop.signal), /up/)
+  assert.equal(getEventListeners(stop.signal, 'abort').length, 0)
+})
