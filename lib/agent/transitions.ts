@@ -10,6 +10,7 @@
  *
  * @module
  */
+import { IllegalTransitionError } from './errors.js'
 import type { RunRecord, RunStatus } from './events.js'
 
 /** What moves a run from one status to another. */
@@ -64,17 +65,11 @@ const END_TRIGGERS: Readonly<Partial<Record<RunStatus, Trigger>>> = {
   aborted: 'abort',
 }
 
-/** Thrown when a record does not fit the status of its run: a bug, or a damaged log. */
-export class IllegalTransitionError extends Error {
-  override name = 'IllegalTransitionError'
-  readonly code = 'ERR_AGENT_ILLEGAL_TRANSITION'
-
-  constructor(status: RunStatus, what: string) {
-    super(`${what} cannot happen to a run that is ${status}`)
-  }
-}
-
-/** The status after `record`; terminal statuses take nothing at all. */
+/**
+ * The status after `record`; terminal statuses take nothing at all.
+ *
+ * @throws {@link IllegalTransitionError}
+ */
 export function statusAfter(status: RunStatus, record: RunRecord): RunStatus {
   const trigger = triggerOf(record)
   const next = trigger === null ? status : transition(status, trigger)
