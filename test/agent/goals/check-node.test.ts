@@ -72,6 +72,16 @@ const HACKS: readonly { what: string; goal?: string; files: Files; remove?: stri
     reason: /^tests changed: package.json was modified$/,
   },
   {
+    what: 'another runner that passes with no tests',
+    goal: 'npm-test',
+    files: {
+      'package.json': JSON.stringify({ ...PACKAGE, scripts: { test: 'sh jest --passWithNoTests' } }),
+      jest: 'echo "No tests found, exiting with code 0"\n',
+    },
+    remove: 'test/add.test.js',
+    reason: /^tests changed: package.json was modified \(and 1 more\)$/,
+  },
+  {
     what: 'a pretest script that was not there',
     goal: 'npm-test',
     files: { 'package.json': JSON.stringify({ ...PACKAGE, scripts: { ...PACKAGE.scripts, pretest: 'exit 0' } }) },

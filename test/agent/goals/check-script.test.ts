@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { detectReporter, readCheckScript } from '../../../lib/agent/goals/check-script.js'
+import { workspace } from './support.js'
+
+for (const [text, reporter] of [
+  ['node --test', 'node-test'],
+  ['node --import tsx --test test/*.ts', 'node-test'],
+  ['c8 node --test --test-reporter=dot', 'node-test'],
+  ['tsc && tsx --test "test/**"', 'node-test'],
+  ['node app.js --testing', null],
+  ['node build.js; echo --test', null],
+  ['NODE_OPTIONS=--no-warnings node --test', null],
+  ['NODE_OPTIONS="$NODE_OPTIONS --no-warnings" node --test', 'node-test'],
+  ['pytest -q', 'pytest'],
+  ['python3.12 -m pytest', 'pytest'],
+  ['.venv/bin/pytest', 'pytest'],
+  ['pip install pytest-cov', null],
+  ['PYTHONPATH=src pytest', null],
+  ['PYTHONPATH=src:$PYTHONPATH pytest', 'pytest'],
+  ['python -m unittest discover', 'unittest'],
+  ['npm run lint && pytest && node --test', 'pytest'],
+  ['jest --ci', null],
+  ['true', null],
+] as const) {
+  test(`in "${text}" the runner is ${reporter ?? 'not recognised'}`, () => {
+    assert.equal(detectReporter(text), reporter)
+  })
+}
+
+for (const { command, files, reporter = null, holds } of [
+  { command: './check.sh', files: { 'check.sh': '#!/bin/sh\npytest -q\n' }, reporter: 'pytest', holds: ['check.sh'] },
+  { command: 'sh scripts/all', files: { 'scripts/all': 'node --test spec/one.js\n', 'spec/one.js': '' }, reporter: 'node-test', holds: ['scripts/all', 'spec/one.js'] },
+  { command: 'npm test', files: { 'package.json': '{"scripts":{"test":"npm run unit","unit":"node --import ./boot.js --test","pretest":"bash ./ci/up.sh"}}', 'boot.js': '', 'ci/up.sh': 'true' }, reporter: 'node-test', holds: ['boot.js', 'ci/up.sh'] },
+  { command: 'make check', files: { Makefile: 'check:\n\t@python3 -m unittest\n' }, reporter: 'unittest', holds: [] },
+  { command: 'node verify.js', files: { 'verify.js': '' }, holds: ['verify.js'] },
+  { command: 'node app.js', files: { 'app.js': '' }, holds: [] },
+  { command: './a.out', files: { 'a.out': '\u007fELF' }, holds: [] },
+  { command: 'python3 main.py < tests/input.txt', files: { 'main.py': '', 'tests/input.txt': '' }, holds: ['tests/input.txt'] },
+  { command: 'pytest checks src', files: { 'checks/a.py': '', 'src/a.py': '' }, reporter: 'pytest', holds: ['checks/**'] },
+  { command: 'mocha --config=mocha.json "e2e/*.js"', files: { 'mocha.json': '{}' }, holds: ['mocha.json', 'e2e/*.js'] },
+  { command: 'cat ../secret.test.js /etc/passwd $HOME/test', files: {}, holds: [] },
+  { command: 'sh loop.sh', files: { 'loop.sh': 'sh loop.sh && npm test', 'package.json': '{"scripts":{"test":"npm test"}}' }, holds: ['loop.sh'] },
+  { command: 'npm test', files: { 'package.json': '{' }, holds: [] },
+]) {
+  test(`"${command}" names ${holds.join(', ') || 'no file'} as part of the check`, async (t) => {
+    const found = await readCheckScript(command, await workspace(t, files as unknown as Record<string, string>))
+    assert.deepEqual([found.reporter, [...found.files].sort()], [reporter, [...holds].sort()])
+  })
+}
+
+test('a check that builds is told from one that only tests', async (t) => {
+  const cwd = await workspace(t, { 'package.json': '{"scripts":{"test":"tsc -p . && node --test dist"}}' })
+  assert.deepEqual([(await readCheckScript('npm test', cwd)).builds, (await readCheckScript('node --test', cwd)).builds], [true, false])
+})
