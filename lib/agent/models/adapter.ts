@@ -5,7 +5,7 @@
  * @module
  */
 import type { JsonObject } from '../../internal/json.js'
-import type { ModelRequest, ModelTurn } from '../model.js'
+import type { ModelPrices, ModelRequest, ModelTurn } from '../model.js'
 import type { WireContext } from './provider-errors.js'
 
 /** One request, ready for the wire but for the key. */
@@ -37,6 +37,8 @@ export interface ModelAdapter {
   readonly provider: string
   /** Where requests go unless the host says otherwise. */
   readonly defaultBaseUrl: string
+  /** What the provider itself charges for a model as it is called here, or null. */
+  prices(model: string): ModelPrices | null
   /** Headers that carry the key. */
   authHeaders(apiKey: string): Readonly<Record<string, string>>
   encode(request: ModelRequest, options: WireOptions): WireRequest

@@ -4,7 +4,8 @@
  * @module
  */
 import type { JsonObject, JsonValue } from '../../internal/json.js'
-import type { AssistantMessage, ModelRequest, ModelTurn, ToolMessage } from '../model.js'
+import type { AssistantMessage, ModelPrices, ModelRequest, ModelTurn, ToolMessage } from '../model.js'
+import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { ANTHROPIC_FORMAT, buildAnthropicTurn } from './anthropic-answer.js'
 import { AnthropicStream } from './anthropic-stream.js'
@@ -34,11 +35,17 @@ export function anthropicAdapter(
   return {
     provider: 'anthropic',
     defaultBaseUrl: 'https://api.anthropic.com',
+    prices: (model) => (choices.promptCaching === false ? knownPrices(model) : withCacheWrites(knownPrices(model))),
     authHeaders: (apiKey) => ({ 'x-api-key': apiKey }),
     encode: (request, options) => encodeAnthropicRequest(request, { ...choices, ...options }),
     decode: decodeAnthropicResponse,
     decodeStream: (request, context) => new AnthropicStream(request, context),
   }
+}
+
+/** All input that does not come from the cache is written to it, which costs a quarter more. */
+function withCacheWrites(prices: ModelPrices | null): ModelPrices | null {
+  return prices === null ? null : { ...prices, input: prices.input * 1.25 }
 }
 
 /** The request for one turn. */

@@ -18,7 +18,6 @@ import {
 } from '../../http/index.js'
 import { ModelError } from '../errors.js'
 import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../model.js'
-import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { parseJson } from './json-reader.js'
 import { knownContextWindow } from './known-models.js'
@@ -46,7 +45,11 @@ export interface HttpModelOptions extends Omit<WireOptions, 'stream'> {
   readonly totalTimeoutMs?: number | undefined
   /** Tokens that fit into one request. @defaultValue what is known of the model, else null */
   readonly contextWindow?: number | null | undefined
-  /** US dollars per million tokens. @defaultValue what is known of the model, else null */
+  /**
+   * US dollars per million tokens.
+   *
+   * @defaultValue what is known of the model at the provider's own address, else null
+   */
   readonly prices?: ModelPrices | null | undefined
   /** Replaces the network, for tests. */
   readonly transport?: AsyncTransport | undefined
@@ -79,10 +82,12 @@ export class HttpModel implements Model, AsyncDisposable {
     this.name = options.name ?? `${adapter.provider}:${options.model}`
     this.contextWindow =
       options.contextWindow === undefined ? knownContextWindow(options.model) : options.contextWindow
-    this.prices = options.prices === undefined ? knownPrices(options.model) : options.prices
+    this.#baseUrl = checkedUrl(options.baseUrl ?? adapter.defaultBaseUrl)
+    // Somebody else's server may charge anything for a model of the same name.
+    const isProviders = this.#baseUrl.host === new URL(adapter.defaultBaseUrl).host
+    this.prices = options.prices === undefined && isProviders ? adapter.prices(options.model) : (options.prices ?? null)
     this.#adapter = adapter
     this.#options = { ...options }
-    this.#baseUrl = checkedUrl(options.baseUrl ?? adapter.defaultBaseUrl)
     const custom = options.headers ?? {}
     const secretNames = Object.keys(custom).filter((name) => /key|token|secret|auth/i.test(name))
     this.#headers = { ...keyHeaders(adapter, options.apiKey), ...custom }
@@ -94,7 +99,7 @@ export class HttpModel implements Model, AsyncDisposable {
     const total = checkedMs('totalTimeoutMs', options.totalTimeoutMs ?? 1_800_000)
     this.#client = new AsyncClient({
       timeout: { connect: Math.min(idle, 30_000), read: idle, write: idle, pool: idle, total },
-      limits: { maxConnections: null },
+      limits: { maxConnections: null, keepaliveExpiry: 30_000 },
       maxResponseBytes: MAX_ANSWER_BYTES,
       sensitiveHeaders: secretNames,
       ...(options.transport !== undefined && { transport: options.transport }),

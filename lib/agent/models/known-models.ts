@@ -12,18 +12,17 @@ interface Known {
 }
 
 /**
- * Tokens of input that fit into one request. For models whose price rises with the length of the
- * prompt it is the length up to which the price in `pricing.ts` holds.
+ * Tokens of one request and its answer. For models whose price rises with the length of the prompt
+ * it is the length up to which the price in `pricing.ts` holds.
  */
 const WINDOWS: readonly Known[] = [
   { name: /^gpt-5-chat/, tokens: 128_000 },
-  { name: /^gpt-5|^gpt-6/, tokens: 272_000 },
+  { name: /^gpt-[56]/, tokens: 272_000 },
   { name: /^gpt-4\.1/, tokens: 1_000_000 },
-  { name: /^gpt-4o|^gpt-4-turbo/, tokens: 124_000 },
-  { name: /^(?:o1|o3|o4)(?:-|$)/, tokens: 100_000 },
-  { name: /^gpt-/, tokens: 124_000 },
-  { name: /^claude-(?:opus|sonnet)-4-[6-9]|^claude-(?:fable|mythos|opus|sonnet)-[5-9]/, tokens: 960_000 },
-  { name: /^claude-/, tokens: 160_000 },
+  { name: /^gpt-/, tokens: 128_000 },
+  { name: /^o[134](?:-|$)/, tokens: 200_000 },
+  { name: /^claude-(?:opus|sonnet)-4-[6-9]|^claude-(?:fable|opus|sonnet)-5/, tokens: 1_000_000 },
+  { name: /^claude-/, tokens: 200_000 },
   { name: /^gemini-.*-pro/, tokens: 200_000 },
   { name: /^gemini-/, tokens: 1_000_000 },
 ]
@@ -38,7 +37,7 @@ const OUTPUT_LIMITS: readonly Known[] = [
 /** Tokens of one answer when nothing is known: what the smallest servers still take. */
 const DEFAULT_OUTPUT_LIMIT = 4_096
 
-/** Tokens of input that fit into one request to this model, or null when that is not known. */
+/** Tokens that fit into one request to this model and its answer, or null when that is not known. */
 export function knownContextWindow(model: string): number | null {
   return find(WINDOWS, model)?.tokens ?? null
 }

@@ -5,6 +5,7 @@
  */
 import type { JsonObject, JsonValue } from '../../internal/json.js'
 import type { AssistantMessage, ModelRequest, ModelTurn, ToolSpec } from '../model.js'
+import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { exchanges, resultText } from './conversation.js'
 import { isObject, listOf, objectOf, textOf } from './json-reader.js'
@@ -32,6 +33,7 @@ export function openAiChatAdapter(
   return {
     provider: 'openai',
     defaultBaseUrl: 'https://api.openai.com/v1',
+    prices: knownPrices,
     authHeaders: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
     encode: (request, options) => encodeOpenAiChatRequest(request, { ...quirks, ...options }),
     decode: decodeOpenAiChatResponse,

@@ -116,8 +116,8 @@ export function randomPieces(text: string, random: () => number): Uint8Array[] {
   return pieces
 }
 
-/** The prefix of a stream up to its n-th octet, as one piece. */
-export function* prefixes(text: string): Generator<Uint8Array> {
+/** A stream cut off after 0, `step`, 2 x `step`, … octets, as one piece each. */
+export function* prefixes(text: string, step = 1): Generator<Uint8Array> {
   const octets = Buffer.from(text)
-  for (let at = 0; at < octets.length; at++) yield octets.subarray(0, at)
+  for (let at = 0; at < octets.length; at += step) yield octets.subarray(0, at)
 }

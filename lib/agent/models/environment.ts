@@ -1,0 +1,120 @@
+/**
+ * Providers from environment variables, read in this one place.
+ *
+ * @module
+ */
+import { anthropicAdapter } from './anthropic.js'
+import { createHttpProvider, type HttpProvider } from './http-provider.js'
+import { openAiChatAdapter } from './openai-chat.js'
+
+/** Bare names of OpenAI's models, and those among them that only the Responses interface offers. */
+const OPENAI_FAMILY = /^(?:gpt-|chatgpt-|o[1-9](?:-|$)|codex-)/
+
+/** How long a model that runs on this machine may take to load before it says anything. */
+const LOCAL_IDLE_MS = 600_000
+
+/**
+ * The providers for which `env` has a key or an address:
+ *
+ * | variable | provider |
+ * |---|---|
+ * | `OPENAI_API_KEY` | `openai`; with `OPENAI_BASE_URL` any server that speaks Chat Completions, key or not |
+ * | `ANTHROPIC_API_KEY` | `anthropic`; `ANTHROPIC_BASE_URL` for another address |
+ * | `OLLAMA_HOST` | `ollama`; `OLLAMA_CONTEXT_LENGTH` tells how much it takes |
+ *
+ * Nothing of it becomes the default model: a key in a shell is no wish to spend money.
+ *
+ * @throws TypeError naming the variable that is wrong; its value is shown only when it is no key.
+ */
+export function providersFromEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+): readonly HttpProvider[] {
+  return [...openAi(env), ...anthropic(env), ...ollama(env)]
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+function openAi(env: Environment): HttpProvider[] {
+  const apiKey = keyOf(env, 'OPENAI_API_KEY')
+  const baseUrl = urlOf(env, 'OPENAI_BASE_URL')
+  if (apiKey === undefined && baseUrl === undefined) return []
+  const own = baseUrl === undefined || new URL(baseUrl).host === 'api.openai.com'
+  const chat = createHttpProvider(
+    openAiChatAdapter(own ? { strictTools: true, maxTokensField: 'max_completion_tokens' } : {}),
+    {
+      id: 'openai',
+      apiKey,
+      baseUrl,
+      family: OPENAI_FAMILY,
+      suggestions: own ? ['gpt-5.4', 'gpt-5.4-mini', 'gpt-5-mini', 'gpt-4.1'] : [],
+      description: own ? 'OpenAI, Chat Completions' : `Chat Completions at ${new URL(baseUrl).host}`,
+    },
+  )
+  return [chat]
+}
+
+function anthropic(env: Environment): HttpProvider[] {
+  const apiKey = keyOf(env, 'ANTHROPIC_API_KEY')
+  if (apiKey === undefined) return []
+  const provider = createHttpProvider(anthropicAdapter(), {
+    id: 'anthropic',
+    apiKey,
+    baseUrl: urlOf(env, 'ANTHROPIC_BASE_URL'),
+    family: /^claude-/,
+    suggestions: ['claude-opus-5', 'claude-sonnet-5', 'claude-haiku-4-5'],
+    description: 'Anthropic, Messages',
+  })
+  return [provider]
+}
+
+function ollama(env: Environment): HttpProvider[] {
+  const host = valueOf(env, 'OLLAMA_HOST')
+  if (host === undefined) return []
+  const baseUrl = ollamaUrl(host)
+  const length = valueOf(env, 'OLLAMA_CONTEXT_LENGTH')
+  if (length !== undefined && !/^[1-9]\d{0,9}$/.test(length)) {
+    throw new TypeError(`OLLAMA_CONTEXT_LENGTH must be a number of tokens, got ${length}`)
+  }
+  const provider = createHttpProvider(openAiChatAdapter(), {
+    id: 'ollama',
+    baseUrl,
+    idleTimeoutMs: LOCAL_IDLE_MS,
+    contextWindow: length === undefined ? null : Number(length),
+    // What runs on one's own machine is paid for already.
+    prices: { input: 0, output: 0, as_of: '2026-01-01' },
+    description: `Ollama at ${new URL(baseUrl).host}`,
+  })
+  return [provider]
+}
+
+/** `host`, `host:port` or a URL, as Ollama itself reads it; a wildcard address means this machine. */
+function ollamaUrl(host: string): string {
+  const text = /^https?:\/\//.test(host) ? host : `http://${host}`
+  if (!URL.canParse(text)) throw new TypeError(`OLLAMA_HOST must be host:port or a URL, got ${host}`)
+  const url = new URL(text)
+  if (url.hostname === '0.0.0.0' || url.hostname === '[::]') url.hostname = '127.0.0.1'
+  if (url.port === '' && !/^https:/.test(text) && !/:80\b/.test(text)) url.port = '11434'
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1`
+  return url.href
+}
+
+function valueOf(env: Environment, name: string): string | undefined {
+  const value = env[name]?.trim()
+  return value === '' ? undefined : value
+}
+
+function keyOf(env: Environment, name: string): string | undefined {
+  const key = valueOf(env, name)
+  if (key !== undefined && !/^[\x21-\x7e]+$/.test(key)) {
+    throw new TypeError(`${name} has blanks or characters that no key has`)
+  }
+  return key
+}
+
+function urlOf(env: Environment, name: string): string | undefined {
+  const text = valueOf(env, name)
+  if (text !== undefined && !(URL.canParse(text) && /^https?:/.test(text))) {
+    throw new TypeError(`${name} must be an http or https URL, such as https://api.example/v1, got ${text}`)
+  }
+  return text
+}

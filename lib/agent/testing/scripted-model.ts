@@ -1,0 +1,95 @@
+import { sleep } from '../../internal/abort.js'
+import { systemClock, type Clock } from '../../internal/clock.js'
+import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../model.js'
+import {
+  buildScriptedTurn,
+  scriptedError,
+  scriptedTurn,
+  turnIndex,
+  type ScriptedTurn,
+} from '../models/scripted.js'
+
+/** A scripted turn, or a function that makes one (or throws) from the request. */
+export type ScriptedStep = ScriptedTurn | ((request: ModelRequest) => ScriptedTurn | Promise<ScriptedTurn>)
+
+/** Options of {@link ScriptedModel}. */
+export interface ScriptedModelOptions {
+  /** @defaultValue 'scripted:test' */
+  readonly name?: string | undefined
+  /** @defaultValue false */
+  readonly isLanguageModel?: boolean | undefined
+  /** @defaultValue null */
+  readonly contextWindow?: number | null | undefined
+  /** @defaultValue nothing costs anything */
+  readonly prices?: ModelPrices | null | undefined
+  /** By which `delay_ms` is waited. @defaultValue the system's clock */
+  readonly clock?: Clock | undefined
+}
+
+/**
+ * A model for tests: gives turns written in code, records what it was asked, and can tell whether
+ * all of it was used. The place in the script is the number of turns that the conversation has.
+ *
+ * @example
+ * ```ts
+ * const model = new ScriptedModel([
+ *   { calls: [{ tool: 'read_file', args: { path: 'sum.js' } }] },
+ *   { text: 'Done.', expect: { last_tool_result_contains: 'return' } },
+ * ])
+ * // … run it …
+ * model.assertUsedUp()
+ * ```
+ */
+export class ScriptedModel implements Model {
+  readonly name: string
+  readonly isLanguageModel: boolean
+  readonly contextWindow: number | null
+  readonly prices: ModelPrices | null
+  /** Every request so far, oldest first, as it was when it came. */
+  readonly requests: ModelRequest[] = []
+  readonly #steps: readonly ScriptedStep[]
+  readonly #clock: Clock
+  readonly #used = new Set<number>()
+  readonly #failures = new Map<number, number>()
+
+  constructor(steps: readonly ScriptedStep[], options: ScriptedModelOptions = {}) {
+    this.name = options.name ?? 'scripted:test'
+    this.isLanguageModel = options.isLanguageModel ?? false
+    this.contextWindow = options.contextWindow ?? null
+    this.prices = options.prices === undefined ? { input: 0, output: 0, as_of: '2026-01-01' } : options.prices
+    this.#steps = [...steps]
+    this.#clock = options.clock ?? systemClock
+  }
+
+  async complete(request: ModelRequest): Promise<ModelTurn> {
+    request.signal.throwIfAborted()
+    this.requests.push({ ...request, messages: [...request.messages], tools: [...request.tools] })
+    const index = turnIndex(request)
+    const turn = await this.#turn(index, request)
+    this.#used.add(index)
+    if (turn.delay_ms !== undefined) await sleep(this.#clock, turn.delay_ms, request.signal)
+    if (turn.error !== undefined) {
+      const failures = (this.#failures.get(index) ?? 0) + 1
+      this.#failures.set(index, failures)
+      if (failures <= (turn.error.times ?? Infinity)) throw scriptedError(turn.error, this.name)
+    }
+    if (turn.text !== undefined && turn.text !== '') request.onDelta?.(turn.text)
+    return buildScriptedTurn(turn, request)
+  }
+
+  /** @throws Error naming the turns that nobody asked for. */
+  assertUsedUp(): void {
+    const unused = this.#steps.map((_, index) => index + 1).filter((place) => !this.#used.has(place - 1))
+    if (unused.length > 0) {
+      throw new Error(`${this.name}: of ${this.#steps.length} turns, these were never asked for: ${unused.join(', ')}`)
+    }
+  }
+
+  async #turn(index: number, request: ModelRequest): Promise<ScriptedTurn> {
+    const step = this.#steps[index]
+    const made = typeof step === 'function' ? await step(request) : step
+    const script = Array.from(this.#steps, (): ScriptedTurn => ({}))
+    if (made !== undefined) script[index] = made
+    return scriptedTurn(script, request, this.name)
+  }
+}
