@@ -1,0 +1,189 @@
+/**
+ * One command from start to end: what all executors share.
+ *
+ * 1. Nothing of the command runs before `onStart` has resolved: a shell that leads the process
+ *    group waits for a word on descriptor 3, and gives up when the pipe closes without it.
+ * 2. The result comes when the leader has ended, whoever else still holds the output open.
+ * 3. A command that is stopped is gone when its result comes: its group and its strays got
+ *    SIGTERM, and SIGKILL if they were still there after the grace.
+ *
+ * @module
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { stat } from 'node:fs/promises'
+import { constants } from 'node:os'
+import type { Writable } from 'node:stream'
+import type { CommandOptions, CommandResult } from '../executor.js'
+import { COMMAND_VARIABLE } from './environment.js'
+import { OutputPipe } from './output-pipe.js'
+import { GRACE_MS, killAll, markedProcesses, processGroup } from './process-tree.js'
+import { signalGroup, signalProcess, waitUntilGone } from './process-tree.js'
+
+/** Exit code of a command that could not be started. */
+const NOT_STARTED = 127
+/** Exit codes of commands that were stopped. */
+const STOPPED = { aborted: 130, timeout: 124 } as const
+/** The longest delay that a timer takes. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** What is started. */
+export interface Launch {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string
+  /** Value of {@link COMMAND_VARIABLE} in `env`. */
+  readonly commandId: string
+  /** True when the leader is a sandbox whose end takes everything with it: SIGTERM spares it. */
+  readonly leaderIsSandbox: boolean
+}
+
+/** Arguments with which a shell waits for its word, and then becomes `shell -c command`. */
+export function holdArguments(shell: string, command: string): readonly string[] {
+  const hold = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$0" -c "$1"'
+  return ['-c', hold, shell, command]
+}
+
+/** Runs what `launch` says, as `options` say. Never rejects. */
+export async function runHeld(launch: Launch, options: CommandOptions): Promise<CommandResult> {
+  const startedAt = performance.now()
+  const finish = (exitCode: number, output = '', truncated = false): CommandResult => ({
+    exitCode,
+    output,
+    truncated,
+    timedOut: exitCode === STOPPED.timeout && stop.reason === 'timeout',
+    durationMs: performance.now() - startedAt,
+  })
+  using stop = new Stop(options.signal)
+  if (stop.reason !== null) return finish(STOPPED[stop.reason])
+  let pipe: OutputPipe
+  try {
+    pipe = await OutputPipe.open(options.maxOutputBytes)
+  } catch (error) {
+    return finish(NOT_STARTED, `the command was not started: no pipe for it: ${messageOf(error)}`)
+  }
+  const ending = await lead(launch, options, pipe, stop)
+  const { text, truncated } = pipe.finish()
+  if (typeof ending === 'number') return finish(ending, text, truncated)
+  return finish(NOT_STARTED, `the command was not started: ${ending.problem}`)
+}
+
+/** Starts the group, sees it to its end and gives its exit code, or why it was never started. */
+async function lead(
+  launch: Launch,
+  options: CommandOptions,
+  pipe: OutputPipe,
+  stop: Stop,
+): Promise<number | { readonly problem: string }> {
+  if (stop.reason !== null) return STOPPED[stop.reason]
+  let child: ChildProcess
+  try {
+    child = spawn(launch.file, launch.args, {
+      cwd: launch.cwd,
+      env: launch.env,
+      detached: true,
+      stdio: ['ignore', pipe.writeEnd, pipe.writeEnd, 'pipe'],
+    })
+  } catch (error) {
+    return { problem: messageOf(error) }
+  } finally {
+    pipe.closeWriteEnd()
+  }
+  const ended = endOf(child)
+  const gate = child.stdio[3] as Writable
+  // The shell may be gone before it reads its word.
+  gate.on('error', () => undefined)
+  const pgid = child.pid
+  if (pgid === undefined) return { problem: await whyNotStarted(launch, await ended) }
+  try {
+    const held = options.onStart?.(pgid) ?? Promise.resolve()
+    await Promise.race([held, ended, stop.happened])
+  } catch (error) {
+    gate.destroy()
+    await endProcesses(pgid, launch)
+    return { problem: messageOf(error) }
+  }
+  if (stop.reason === null) {
+    gate.end('go\n')
+    stop.after(options.timeoutMs)
+  }
+  const first = await Promise.race([ended, stop.happened])
+  gate.destroy()
+  if (first === 'aborted' || first === 'timeout') {
+    await endProcesses(pgid, launch)
+    return STOPPED[first]
+  }
+  return typeof first === 'number' ? first : { problem: messageOf(first) }
+}
+
+/** The exit code of a child, or the error that kept it from starting. */
+function endOf(child: ChildProcess): Promise<number | Error> {
+  return new Promise((resolve) => {
+    child.once('error', resolve)
+    child.once('exit', (code, signal) => {
+      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]))
+    })
+  })
+}
+
+async function whyNotStarted(launch: Launch, error: number | Error): Promise<string> {
+  const folder = await stat(launch.cwd).catch(() => null)
+  if (folder === null) return `its working directory ${launch.cwd} does not exist`
+  if (!folder.isDirectory()) return `its working directory ${launch.cwd} is no directory`
+  return messageOf(error)
+}
+
+/** Ends the command's group and its strays (rule 3). */
+async function endProcesses(pgid: number, launch: Launch): Promise<void> {
+  const group = processGroup(pgid)
+  const marked = markedProcesses(COMMAND_VARIABLE, launch.commandId)
+  if (launch.leaderIsSandbox) {
+    for (const pid of await group.members()) if (pid !== pgid) signalProcess(pid, 'SIGTERM')
+  } else signalGroup(pgid, 'SIGTERM')
+  const [grouped, all] = await Promise.all([group.members(), marked.members()])
+  for (const pid of all) {
+    // A second SIGTERM means "at once" to some programs: strays only.
+    if (!grouped.includes(pid) && pid !== pgid) signalProcess(pid, 'SIGTERM')
+  }
+  const sets = [group, marked]
+  if (!(await waitUntilGone(sets, GRACE_MS))) await killAll(sets)
+}
+
+/** Why and when a command has to stop: its signal or its time limit, whichever comes first. */
+class Stop implements Disposable {
+  reason: 'aborted' | 'timeout' | null = null
+  readonly happened: Promise<'aborted' | 'timeout'>
+  readonly #signal: AbortSignal
+  readonly #abort = (): void => this.#settle('aborted')
+  #resolve: (reason: 'aborted' | 'timeout') => void = () => undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+    this.happened = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    if (signal.aborted) this.#abort()
+    else signal.addEventListener('abort', this.#abort, { once: true })
+  }
+
+  /** Starts the time limit. */
+  after(timeoutMs: number): void {
+    const delayMs = Math.min(Math.max(timeoutMs, 0), MAX_TIMER_MS)
+    this.#timer = setTimeout(() => this.#settle('timeout'), delayMs)
+  }
+
+  #settle(reason: 'aborted' | 'timeout'): void {
+    this.reason ??= reason
+    this.#resolve(this.reason)
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer)
+    this.#signal.removeEventListener('abort', this.#abort)
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

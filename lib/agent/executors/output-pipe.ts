@@ -1,0 +1,91 @@
+import { execFile } from 'node:child_process'
+import { closeSync, constants, open as openFile, readSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { OutputKeeper, type KeptOutput } from '../output.js'
+
+/** Octets still read after a command's end, which a grandchild may go on writing. */
+const MAX_DRAIN_BYTES = 1024 * 1024
+
+/**
+ * A pipe that takes a command's output. Node gives its children sockets, which cannot be opened
+ * again by name (`echo … > /dev/stderr` fails on them), and two of them, so that the order of
+ * standard output and standard error would be lost. A FIFO, without a name once it is open, is one
+ * real pipe for both.
+ */
+export class OutputPipe {
+  /** For the child's standard output and standard error; to be closed when it has started. */
+  readonly writeEnd: number
+  readonly #readEnd: number
+  readonly #socket: Socket
+  readonly #keeper: OutputKeeper
+  #writeEndOpen = true
+
+  private constructor(readEnd: number, writeEnd: number, maxBytes: number) {
+    this.#readEnd = readEnd
+    this.writeEnd = writeEnd
+    this.#keeper = new OutputKeeper(maxBytes)
+    this.#socket = new Socket({ fd: readEnd, readable: true, writable: false })
+    this.#socket.on('data', (chunk: Buffer) => this.#keeper.add(chunk))
+    // A pipe that breaks has no more output.
+    this.#socket.on('error', () => undefined)
+  }
+
+  /** Makes the pipe; `mkfifo` is needed. */
+  static async open(maxBytes: number): Promise<OutputPipe> {
+    const folder = await mkdtemp(join(tmpdir(), 'runwright-'))
+    try {
+      const path = join(folder, 'output')
+      await promisify(execFile)('mkfifo', ['-m', '600', path])
+      // The reader comes first and does not wait; then the writer need not either.
+      const reader = await openDescriptor(path, constants.O_RDONLY | constants.O_NONBLOCK)
+      const writer = await openDescriptor(path, constants.O_WRONLY).catch((error: unknown) => {
+        closeSync(reader)
+        throw error
+      })
+      return new OutputPipe(reader, writer, maxBytes)
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+
+  /** Closes our writing end: from now on only the command's processes hold it. */
+  closeWriteEnd(): void {
+    if (this.#writeEndOpen) closeSync(this.writeEnd)
+    this.#writeEndOpen = false
+  }
+
+  /**
+   * Takes what is in the pipe now, without waiting for whoever still holds it, and closes it.
+   * A process that writes afterwards gets SIGPIPE.
+   */
+  finish(): KeptOutput {
+    this.closeWriteEnd()
+    this.#drain()
+    this.#socket.destroy()
+    return this.#keeper.finish()
+  }
+
+  #drain(): void {
+    const buffer = Buffer.allocUnsafe(64 * 1024)
+    for (let drained = 0; drained < MAX_DRAIN_BYTES && !this.#socket.destroyed; ) {
+      let length: number
+      try {
+        length = readSync(this.#readEnd, buffer)
+      } catch {
+        return // EAGAIN: empty, but somebody still holds it.
+      }
+      if (length === 0) return
+      this.#keeper.add(buffer.subarray(0, length))
+      drained += length
+    }
+  }
+}
+
+/** A bare descriptor: a FileHandle would close it when it is collected. */
+async function openDescriptor(path: string, flags: number): Promise<number> {
+  return await promisify(openFile)(path, flags)
+}

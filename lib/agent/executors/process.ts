@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto'
+import type { CommandOptions, CommandResult, Executor } from '../executor.js'
+import { COMMAND_VARIABLE, RUN_VARIABLE, scrubbedEnvironment } from './environment.js'
+import { holdArguments, runHeld } from './held-command.js'
+import { killAll, markedProcesses } from './process-tree.js'
+
+/** How {@link processExecutor} runs commands. */
+export interface ProcessExecutorOptions {
+  /**
+   * Names of variables of this process that commands get besides the built-in ones (`PATH`,
+   * `HOME`, `LANG` and their like); a trailing `*` stands for any ending. Never name a key here:
+   * every command that a model asks for could read it.
+   */
+  readonly env?: readonly string[] | undefined
+  /** The shell that reads command lines. @defaultValue '/bin/sh' */
+  readonly shell?: string | undefined
+}
+
+/**
+ * Runs commands as processes of this user, each in a process group of its own and with a scrubbed
+ * environment. That ends commands reliably; it does not confine them: a command can read whatever
+ * this user can, this process's environment in `/proc` included. Where that matters, use
+ * {@link bubblewrapExecutor} or a container.
+ *
+ * Background processes of a command that has ended live on until `killMarked`; what they print is
+ * not kept.
+ */
+export function processExecutor(options: ProcessExecutorOptions = {}): Executor {
+  return new ProcessExecutor(options.env ?? [], options.shell ?? '/bin/sh')
+}
+
+class ProcessExecutor implements Executor {
+  readonly name = 'process'
+  readonly #env: readonly string[]
+  readonly #shell: string
+
+  constructor(env: readonly string[], shell: string) {
+    this.#env = [...env]
+    this.#shell = shell
+  }
+
+  async run(command: string, options: CommandOptions): Promise<CommandResult> {
+    const commandId = randomUUID()
+    const marks = { [RUN_VARIABLE]: options.mark, [COMMAND_VARIABLE]: commandId }
+    const launch = {
+      file: this.#shell,
+      args: holdArguments(this.#shell, command),
+      env: scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks }),
+      cwd: options.cwd,
+      commandId,
+      leaderIsSandbox: false,
+    }
+    return await runHeld(launch, options)
+  }
+
+  async killMarked(mark: string): Promise<number> {
+    return await killAll([markedProcesses(RUN_VARIABLE, mark)])
+  }
+}
