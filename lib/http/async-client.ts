@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import type { BaseClientOptions } from './options.js'
 import { resolveSettings } from './options.js'
+import type { Cookies } from './cookies.js'
 import { ClientStateError } from './errors.js'
 import {
   buildRequest,
@@ -55,6 +56,11 @@ export class AsyncClient implements AsyncDisposable {
   /** Whether `close()` was called. */
   get isClosed(): boolean {
     return this.#state === 'closed'
+  }
+
+  /** The cookies of this client, which responses add to. */
+  get cookies(): Cookies {
+    return this.#settings.cookies
   }
 
   /** GET. */

@@ -4,18 +4,22 @@ import { MAX_AUTH_LEGS, resolveTimeouts, type Timeouts, type TimeoutOptions } fr
 import { Deadline, totalTimeout } from './deadline.js'
 import { RequestError, TooManyRedirectsError } from './errors.js'
 import { settle, type Flow } from './flow.js'
+import { Cookies, type CookiesInit } from './cookies.js'
 import { Headers } from './headers.js'
 import type { EventHooks } from './hooks.js'
+import type { NetrcAuth } from './netrc.js'
 import { redirectRequest } from './redirects.js'
 import { Request, type RequestInit } from './request.js'
 import type { BaseResponse, DefaultEncoding, ResponseSettings } from './response.js'
 import type { AsyncTransport, Transport, TransportResponse } from './transports/base.js'
-import { applyParams, resolveUrl, type ParamsInit } from './url.js'
+import { applyParams, resolveUrl, sameOrigin, type ParamsInit } from './url.js'
 
 /** What one call may say. Omitted inherits from the client; `null` switches off. */
 export interface RequestOptions extends RequestInit {
   /** Authentication for this call; `null` sends none. */
   readonly auth?: AuthInit | null | undefined
+  /** Cookies for this call, besides those of the client. */
+  readonly cookies?: CookiesInit | null | undefined
   /** Time limits in ms, over those of the client; `null` for none. */
   readonly timeout?: TimeoutOptions | undefined
   readonly followRedirects?: boolean | undefined
@@ -36,6 +40,9 @@ export interface ClientSettings {
   readonly baseUrl: URL | null
   readonly auth: Auth | null
   readonly headers: Headers
+  readonly cookies: Cookies
+  readonly netrc: NetrcAuth | null
+  readonly trustEnv: boolean
   readonly params: ParamsInit | null
   readonly timeouts: Timeouts
   readonly followRedirects: boolean
@@ -78,8 +85,34 @@ export function buildRequest(
   if (options.headers !== undefined && options.headers !== null) headers.update(options.headers)
   const request = new Request(method, target, { ...options, headers })
   request.headers.maskAlso(settings.sensitiveHeaders)
+  request.callCookies = ownCookies(request, options.cookies)
+  setCookies(settings, request, settings.baseUrl === null || sameOrigin(target, settings.baseUrl))
   request.timeouts = resolveTimeouts(options.timeout, settings.timeouts)
   return request
+}
+
+/** The cookies that this call alone asks for: those of its Cookie header and of its `cookies`. */
+function ownCookies(request: Request, init: CookiesInit | null | undefined): string {
+  const header = request.headers.get('cookie') ?? ''
+  if (init === undefined || init === null) return header
+  const more = new Cookies(init).headerFor(request.url)
+  return [header, more].filter((part) => part !== null && part !== '').join('; ')
+}
+
+/**
+ * Sets the Cookie header for the request's own URL. `direct` says that the caller named this
+ * origin, rather than a redirect: only then are cookies sent that belong to no domain.
+ */
+function setCookies(settings: ClientSettings, request: Request, direct: boolean): void {
+  const own = direct ? (request.callCookies ?? '') : ''
+  const kept = settings.cookies.headerFor(request.url, direct) ?? ''
+  if (own === '' && kept === '') {
+    request.headers.delete('cookie')
+    return
+  }
+  const names = new Set(own.split(';').map((pair) => pair.split('=')[0]!.trim()))
+  const rest = kept.split('; ').filter((pair) => pair !== '' && !names.has(pair.split('=')[0]!))
+  request.headers.set('Cookie', [own, ...rest].filter((part) => part !== '').join('; '))
 }
 
 /** One whole call: authentication around redirects around single exchanges. */
@@ -143,8 +176,11 @@ function chooseAuth(settings: ClientSettings, request: Request, options: SendOpt
   if (options.auth !== undefined) return resolveAuth(options.auth)
   if (settings.auth !== null) return settings.auth
   const { username, password } = request.url
-  if (username === '' && password === '') return null
-  return new BasicAuth(decodeURIComponent(username), decodeURIComponent(password))
+  if (username !== '' || password !== '') {
+    return new BasicAuth(decodeURIComponent(username), decodeURIComponent(password))
+  }
+  // Credentials that the caller wrote into the headers are not replaced by those of a file.
+  return request.headers.has('authorization') ? null : (settings.netrc?.authFor(request.url) ?? null)
 }
 
 function* readWhole(response: AnyResponse): Flow<void> {
@@ -168,7 +204,9 @@ function* authenticated(call: Call, first: Request): Flow<AnyResponse> {
       if (legs >= MAX_AUTH_LEGS) {
         throw new TooManyRedirectsError(`authentication took more than ${MAX_AUTH_LEGS} requests`)
       }
-      const response = yield* redirected(call, step.value)
+      const leg = step.value
+      if (legs > 0 && leg.callCookies !== null) setCookies(call.driver.settings, leg, true)
+      const response = yield* redirected(call, leg)
       response.authHistory = history.slice()
       try {
         if (call.auth.requiresResponseBody) yield* settle(response.read())
@@ -204,6 +242,7 @@ function* redirected(call: Call, first: Request): Flow<AnyResponse> {
       }
       yield* discard(response)
       history.push(response)
+      if (next.callCookies !== null) setCookies(call.driver.settings, next, sameOrigin(next.url, first.url))
       request = next
     } catch (error) {
       yield* settle(response.close())
@@ -244,6 +283,8 @@ function* single(call: Call, request: Request): Flow<AnyResponse> {
   const transport = call.driver.transportFor(request.url)
   try {
     const raw = (yield* settle<TransportResponse>(transport.handleRequest(wired)))
+    const { cookies } = call.driver.settings
+    if (cookies.persist && raw.headers.has('set-cookie')) cookies.extract(request.url, raw.headers)
     return call.driver.wrap(raw).adopt(request, call.settings)
   } catch (error) {
     throw error instanceof RequestError ? error.for(request) : error

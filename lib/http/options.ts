@@ -7,7 +7,9 @@ import {
   type LimitOptions,
   type TimeoutOptions,
 } from './config.js'
+import { Cookies, type CookiesInit } from './cookies.js'
 import { ACCEPT_ENCODING } from './decoders.js'
+import { netrcFromEnvironment } from './environment.js'
 import type { ClientSettings } from './exchange.js'
 import { Headers, type HeadersInit } from './headers.js'
 import { resolveHooks, type EventHookOptions } from './hooks.js'
@@ -23,6 +25,8 @@ export interface BaseClientOptions<R extends BaseResponse, T> {
   readonly auth?: AuthInit | null | undefined
   /** Headers of every request, over the built-in ones. */
   readonly headers?: HeadersInit | null | undefined
+  /** Cookies to begin with; a {@link Cookies} is used as it is, and may be shared. */
+  readonly cookies?: CookiesInit | null | undefined
   /** Query parameters of every request. */
   readonly params?: ParamsInit | null | undefined
   /** Time limits in ms. @defaultValue 5000 for connect, read, write and pool, none in total */
@@ -33,6 +37,8 @@ export interface BaseClientOptions<R extends BaseResponse, T> {
   readonly maxRedirects?: number | undefined
   /** Connections kept. @defaultValue 100 open, 20 idle, for 5 s */
   readonly limits?: LimitOptions | undefined
+  /** Whether proxies, certificates and netrc are read from the environment. @defaultValue true */
+  readonly trustEnv?: boolean | undefined
   /** Replaces the network. The client does not close it. */
   readonly transport?: T | null | undefined
   /** Encoding of text without a charset. @defaultValue 'utf-8' */
@@ -61,13 +67,17 @@ export function resolveSettings<R extends BaseResponse>(
   const sensitiveHeaders = new Set((options.sensitiveHeaders ?? []).map((name) => name.toLowerCase()))
   headers.update(options.headers ?? {})
   headers.maskAlso(sensitiveHeaders)
+  const trustEnv = checkBoolean('trustEnv', options.trustEnv ?? true)
   const maxResponseBytes =
     options.maxResponseBytes === undefined ? DEFAULT_MAX_RESPONSE_BYTES : options.maxResponseBytes
   const params = options.params === undefined || options.params === null ? [] : paramPairs(options.params)
   return {
     baseUrl: resolveBase(options.baseUrl),
     auth: options.auth === undefined || options.auth === null ? null : resolveAuth(options.auth),
+    netrc: trustEnv ? netrcFromEnvironment() : null,
+    trustEnv,
     headers,
+    cookies: options.cookies instanceof Cookies ? options.cookies : new Cookies(options.cookies),
     params: params.length === 0 ? null : params,
     timeouts: resolveTimeouts(options.timeout),
     followRedirects: checkBoolean('followRedirects', options.followRedirects ?? false),

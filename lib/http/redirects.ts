@@ -54,6 +54,7 @@ export function redirectRequest(
   })
   next.timeouts = request.timeouts
   next.deadlineAt = request.deadlineAt
+  next.callCookies = request.callCookies
   return next
 }
 

@@ -70,6 +70,8 @@ export class Request {
   timeouts: Timeouts | null = null
   /** `performance.now()` by which the whole call must have ended. @internal */
   deadlineAt: number | null = null
+  /** Cookies that the call itself asked for, as a field value; null when the client built no request. @internal */
+  callCookies: string | null = null
   /** Whether the caller's thread waits, so that nothing may be awaited. @internal */
   blocking = false
 
@@ -106,6 +108,7 @@ export class Request {
     request.timeouts = null
     request.deadlineAt = null
     request.blocking = false
+    request.callCookies = null
     return request as Request
   }
 

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { Cookies } from './cookies.js'
 import { codingsOf } from './decoders.js'
 import {
   ClientStateError,
@@ -132,6 +133,13 @@ export abstract class BaseResponse {
       links[link.rel ?? link.url] ??= link
     }
     return links
+  }
+
+  /** The cookies that this response set. */
+  get cookies(): Cookies {
+    const cookies = new Cookies()
+    cookies.extract(this.url, this.headers)
+    return cookies
   }
 
   /**
