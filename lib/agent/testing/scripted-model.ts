@@ -65,8 +65,8 @@ export class ScriptedModel implements Model {
     request.signal.throwIfAborted()
     this.requests.push({ ...request, messages: [...request.messages], tools: [...request.tools] })
     const index = turnIndex(request)
-    const turn = await this.#turn(index, request)
     this.#used.add(index)
+    const turn = await this.#turn(index, request)
     if (turn.delay_ms !== undefined) await sleep(this.#clock, turn.delay_ms, request.signal)
     if (turn.error !== undefined) {
       const failures = (this.#failures.get(index) ?? 0) + 1

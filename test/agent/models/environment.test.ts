@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { inspect } from 'node:util'
+import { providersFromEnvironment } from '../../../lib/agent/models/environment.js'
+import { createModelRegistry } from '../../../lib/agent/models/registry.js'
+import { serve } from '../../helpers/serve.js'
+import { modelRequest, recording } from './exchange.js'
+
+const ids = (env: Record<string, string>) => providersFromEnvironment(env).map(({ id }) => id)
+
+test('an empty environment has no providers, and blank variables are as good as none', () => {
+  assert.deepEqual(ids({}), [])
+  assert.deepEqual(ids({ OPENAI_API_KEY: ' ', ANTHROPIC_API_KEY: '', OLLAMA_HOST: '' }), [])
+})
+
+test('each variable brings its provider', () => {
+  assert.ok(ids({ OPENAI_API_KEY: 'sk-1' }).includes('openai'))
+  assert.deepEqual(ids({ OPENAI_BASE_URL: 'http://127.0.0.1:8080/v1' }), ['openai'])
+  assert.deepEqual(ids({ ANTHROPIC_API_KEY: 'sk-2' }), ['anthropic'])
+  assert.deepEqual(ids({ OLLAMA_HOST: '127.0.0.1' }), ['ollama'])
+})
+
+test('a key makes bare names of its family known and never becomes the default', () => {
+  const env = { OPENAI_API_KEY: 'sk-1', ANTHROPIC_API_KEY: 'sk-2' }
+  const registry = createModelRegistry({ providers: providersFromEnvironment(env) })
+  assert.equal(registry.resolve('gpt-4.1').name, 'openai:gpt-4.1')
+  assert.equal(registry.resolve('o3').name, 'openai:o3')
+  assert.equal(registry.resolve('o4-mini').name, 'openai:o4-mini')
+  assert.equal(registry.resolve('claude-haiku-4-5').name, 'anthropic:claude-haiku-4-5')
+  assert.equal(registry.resolve(undefined).name, 'builtin:repair')
+  assert.throws(() => registry.resolve('opus'))
+})
+
+for (const { host, address } of [
+  { host: '127.0.0.1', address: '127.0.0.1:11434' },
+  { host: '0.0.0.0', address: '127.0.0.1:11434' },
+  { host: 'gpu.test:8000', address: 'gpu.test:8000' },
+  { host: 'http://gpu.test:8000/', address: 'gpu.test:8000' },
+  { host: 'https://gpu.test', address: 'gpu.test' },
+]) {
+  test(`OLLAMA_HOST=${host} is ${address}`, () => {
+    assert.equal(providersFromEnvironment({ OLLAMA_HOST: host })[0]!.description, `Ollama at ${address}`)
+  })
+}
+
+test('Ollama is called under /v1 without a key, costs nothing, and is told its context length', async () => {
+  let url = ''
+  let key: string | undefined
+  await using served = await serve((request, response) => {
+    url = request.url ?? ''
+    key = request.headers.authorization
+    const { headers, body } = recording('openai-chat-tool-call').response
+    response.writeHead(200, headers).end(JSON.stringify(body))
+  })
+  const env = { OLLAMA_HOST: `127.0.0.1:${served.port}`, OLLAMA_CONTEXT_LENGTH: '8192' }
+  await using provider = providersFromEnvironment(env)[0]!
+  const model = provider.create('llama3.1:8b')
+  await model.complete(modelRequest())
+  assert.deepEqual([url, key, model.contextWindow, model.prices?.input], ['/v1/chat/completions', undefined, 8192, 0])
+})
+
+for (const { env, says } of [
+  { env: { OPENAI_BASE_URL: 'localhost:1234' }, says: /OPENAI_BASE_URL must be an http or https URL/ },
+  { env: { OLLAMA_HOST: 'http://' }, says: /OLLAMA_HOST must be host:port or a URL/ },
+  { env: { OLLAMA_HOST: 'a', OLLAMA_CONTEXT_LENGTH: '8k' }, says: /OLLAMA_CONTEXT_LENGTH must be a number/ },
+  { env: { ANTHROPIC_API_KEY: 'sk-very secret' }, says: /ANTHROPIC_API_KEY has blanks/ },
+]) {
+  test(`a bad variable is named, a bad key not shown: ${says.source}`, () => {
+    assert.throws(() => providersFromEnvironment(env), (error) => {
+      assert.ok(error instanceof TypeError)
+      assert.match(error.message, says)
+      assert.doesNotMatch(error.message, /very secret/)
+      return true
+    })
+  })
+}
+
+test('providers print without their keys', () => {
+  const providers = providersFromEnvironment({ OPENAI_API_KEY: 'sk-hidden-1', ANTHROPIC_API_KEY: 'sk-hidden-2' })
+  assert.doesNotMatch(inspect(providers, { depth: 9, showHidden: true }), /hidden/)
+})

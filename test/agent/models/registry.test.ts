@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { ModelProvider } from '../../../lib/agent/config.js'
+import { ModelError } from '../../../lib/agent/errors.js'
+import { createModelRegistry } from '../../../lib/agent/models/registry.js'
+import { ScriptedModel } from '../../../lib/agent/testing/scripted-model.js'
+
+function provider(id: string, family?: RegExp): ModelProvider {
+  return {
+    id,
+    description: `all of ${id}`,
+    isLanguageModel: true,
+    suggestions: ['small', 'large'],
+    family,
+    create: (name) => new ScriptedModel([], { name: `${id}:${name}`, isLanguageModel: true }),
+  }
+}
+
+const registry = createModelRegistry({
+  providers: [provider('acme', /^acme-/), provider('ollama')],
+  models: { house: new ScriptedModel([], { name: 'house' }) },
+})
+
+for (const { name, becomes } of [
+  { name: 'house', becomes: 'house' },
+  { name: 'acme:small', becomes: 'acme:small' },
+  { name: 'acme:anything', becomes: 'acme:anything' },
+  { name: 'acme-2-mini', becomes: 'acme:acme-2-mini' },
+  { name: 'ollama:llama3.1:8b', becomes: 'ollama:llama3.1:8b' },
+  { name: 'builtin:repair', becomes: 'builtin:repair' },
+  { name: undefined, becomes: 'builtin:repair' },
+]) {
+  test(`${name ?? 'no name'} is resolved to ${becomes}`, () => {
+    assert.equal(registry.resolve(name).name, becomes)
+  })
+}
+
+for (const name of ['nope', 'nope:small', 'acme:', '', 'builtin:other', 'llama3.1:8b', 'scripted:demo.json', 'HOUSE', '__proto__', 'x'.repeat(5_000)]) {
+  test(`${JSON.stringify(name.slice(0, 20))} is refused with a list of what is there`, () => {
+    assert.throws(() => registry.resolve(name), (error) => {
+      assert.ok(error instanceof ModelError)
+      assert.equal(error.retryable, false)
+      assert.match(error.message, /there (?:are|is) .*builtin:repair/)
+      assert.ok(error.message.length < 500)
+      return true
+    })
+  })
+}
+
+test('the error lists registered names, built-in programs and providers', () => {
+  assert.throws(
+    () => registry.resolve('nope'),
+    /there is no model "nope" on this host; there are house, builtin:repair, acme:small, acme:large, acme:<model>, ollama:small, ollama:large, ollama:<model>/,
+  )
+})
+
+test('the list offers the default first and says what is no language model', () => {
+  assert.deepEqual(
+    registry.list().map(({ name, provider: id, is_language_model, default: isDefault }) => [name, id, is_language_model, isDefault]),
+    [
+      ['builtin:repair', 'builtin', false, true],
+      ['house', 'host', false, false],
+      ['acme:small', 'acme', true, false],
+      ['acme:large', 'acme', true, false],
+      ['ollama:small', 'ollama', true, false],
+      ['ollama:large', 'ollama', true, false],
+    ],
+  )
+})
+
+test('providers never change the default; a host does, also by a bare or an unlisted name', () => {
+  const defaults = (defaultModel: string) =>
+    createModelRegistry({ providers: [provider('acme', /^acme-/)], models: { house: new ScriptedModel([]) }, defaultModel })
+  assert.equal(defaults('acme-2').resolve(undefined).name, 'acme:acme-2')
+  for (const [name, first] of [['acme:large', 'acme:large'], ['acme-2', 'acme-2'], ['acme:other', 'acme:other'], ['house', 'house']] as const) {
+    const list = defaults(name).list()
+    assert.equal(list[0]!.name, first)
+    assert.deepEqual(list.filter((info) => info.default).length, 1)
+  }
+  const broken = defaults('gone:model')
+  assert.throws(() => broken.resolve(undefined), /there is no model "gone:model"/)
+  assert.equal(broken.list()[0]!.description, 'not available on this host')
+})
+
+test('scripted models are there only when the host names a folder', async () => {
+  const scripts = await mkdtemp(join(tmpdir(), 'runwright-registry-'))
+  try {
+    await writeFile(join(scripts, 'demo.json'), '{"turns":[]}')
+    const scripted = createModelRegistry({ scripts })
+    const model = scripted.resolve('scripted:demo.json')
+    assert.deepEqual([model.name, model.isLanguageModel, model.contextWindow], ['scripted:demo.json', false, null])
+    assert.throws(() => registry.resolve('scripted:demo.json'), ModelError)
+  } finally {
+    await rm(scripts, { recursive: true })
+  }
+})
+
+test('two providers of one id, or an id that cannot stand before a colon, are refused', () => {
+  assert.throws(() => createModelRegistry({ providers: [provider('a'), provider('a')] }), /two model providers with the id a/)
+  assert.throws(() => createModelRegistry({ providers: [provider('builtin')] }), /two model providers/)
+  assert.throws(() => createModelRegistry({ providers: [provider('a:b')] }), TypeError)
+})
