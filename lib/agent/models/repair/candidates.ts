@@ -1,0 +1,69 @@
+import { OPERATORS } from './operators/index.js'
+import type { Clues, OperatorContext, OperatorName, Patch } from './operators/patch.js'
+import type { SourceFile } from './source.js'
+import type { Suspicion } from './suspicion.js'
+
+/** A patch with its rank. */
+export interface Candidate extends Patch {
+  readonly score: number
+  readonly line: number
+  /** The same for the same change in the same surroundings, so that nothing is tried twice. */
+  readonly key: string
+}
+
+/** At most so many candidates are kept for one state of the sources. */
+const MAX_CANDIDATES = 4_000
+
+/** Every patch that the operators propose, the likeliest first; the order depends on the input alone. */
+export function rankCandidates(
+  sources: readonly SourceFile[],
+  clues: Clues,
+  suspicion: Suspicion,
+): Candidate[] {
+  const found = new Map<string, Candidate>()
+  for (const file of sources) {
+    for (let at = 0; at < file.tokens.length; at++) {
+      const place = suspicion.score(file, at)
+      const propose = (start: number, end: number, text: string, operator: OperatorName, weight: number, token: number): void => {
+        if (file.text.slice(start, end) === text || weight <= 0) return
+        const patch: Patch = { path: file.path, start, end, text, operator, weight, token }
+        const id = `${file.path}\0${start}\0${end}\0${text}`
+        const score = place * weight * clues.boost(operator)
+        const known = found.get(id)
+        if (known !== undefined && known.score >= score) return
+        found.set(id, { ...patch, score, line: file.tokens[token]!.line, key: keyOf(file, patch) })
+      }
+      const context: OperatorContext = {
+        file,
+        clues,
+        replace: (first, last, text, operator, weight) => {
+          const [from, to] = [file.tokens[first], file.tokens[last]]
+          if (from !== undefined && to !== undefined) propose(from.start, to.end, text, operator, weight, first)
+        },
+        splice: propose,
+      }
+      for (const operator of OPERATORS) operator(context, at)
+    }
+  }
+  // The same text can come about in several ways: `a - 1` from `a` or from `a + 1`.
+  const results = new Map<string, Candidate>()
+  for (const candidate of found.values()) {
+    const known = results.get(candidate.key)
+    if (known === undefined || known.score < candidate.score) results.set(candidate.key, candidate)
+  }
+  return [...results.values()]
+    .sort((a, b) => b.score - a.score || compare(a.path, b.path) || a.start - b.start || a.end - b.end || compare(a.text, b.text))
+    .slice(0, MAX_CANDIDATES)
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** Where the line is and what it becomes; blanks at its end do not count. */
+function keyOf(file: SourceFile, { path, start, end, text }: Patch): string {
+  const from = file.text.lastIndexOf('\n', start - 1) + 1
+  const newline = file.text.indexOf('\n', end)
+  const to = newline < 0 ? file.text.length : newline
+  return `${path}\0${from}\0${to}\0${(file.text.slice(from, start) + text + file.text.slice(end, to)).trimEnd()}`
+}

@@ -1,0 +1,190 @@
+import type { ReportKind } from './report.js'
+
+/** How the goal's check is run so that its report can be read. Commands are shell lines. */
+export interface CheckPlan {
+  readonly kind: ReportKind
+  /** Runs every test; prints outcomes only. */
+  readonly outcomes: string
+  /** Runs every test; prints everything. */
+  readonly details: string
+  /** Runs the tests of one file, the quickest way first; empty when the check cannot be narrowed down. */
+  readonly file: (path: string) => readonly TestCommand[]
+}
+
+/** Runs tests, once for their outcomes only and once for everything. */
+export interface TestCommand {
+  readonly outcomes: string
+  readonly details: string
+}
+
+const VALUE_FLAGS: ReadonlySet<string> = new Set([
+  '--import', '--require', '-r', '--loader', '--experimental-loader', '--conditions', '-C', '--env-file',
+  '--test-name-pattern', '--test-reporter', '--test-reporter-destination', '--test-concurrency',
+  '--test-timeout', '--test-shard',
+])
+
+/**
+ * Limits of each process that runs tests: a patch can make a loop endless, which then ends after
+ * some seconds of processor time, not of patience.
+ */
+function limited(command: string, cpuSeconds: number): string {
+  return `ulimit -t ${cpuSeconds}; ${command}`
+}
+
+/** Quotes a word for the shell, if it needs that. */
+export function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`
+}
+
+/** Splits a shell line into words; null when it is more than one simple command. */
+export function shellWords(line: string): string[] | null {
+  const words: string[] = []
+  let word: string | null = null
+  for (let at = 0; at < line.length; at++) {
+    const char = line[at]!
+    if (char === "'" || char === '"') {
+      const close = line.indexOf(char, at + 1)
+      if (close < 0) return null
+      const inner = line.slice(at + 1, close)
+      if (char === '"' && /[$`\\]/.test(inner)) return null
+      word = (word ?? '') + inner
+      at = close
+    } else if (char === ' ' || char === '\t') {
+      if (word !== null) words.push(word)
+      word = null
+    } else if (/[|&;<>()$`\\*?[\]{}~\n#!]/.test(char)) return null
+    else word = (word ?? '') + char
+  }
+  if (word !== null) words.push(word)
+  return words
+}
+
+/**
+ * Understands a check command. `scripts` are those of package.json, for `npm test`; `cpuSeconds`
+ * bounds every process of a test run.
+ */
+export function planCheck(
+  check: string,
+  scripts: Readonly<Record<string, string>>,
+  cpuSeconds: number,
+): CheckPlan {
+  const words = shellWords(check.trim().replace(/\s+2>&1$/, ''))
+  const script = words === null ? null : npmScript(words)
+  if (script !== null && scripts[script] !== undefined) {
+    const resolved = shellWords(scripts[script])
+    if (resolved !== null && npmScript(resolved) === null) {
+      const plan = planWords(resolved, cpuSeconds)
+      if (plan !== null) return plan
+    }
+  }
+  const plan = words === null ? null : planWords(words, cpuSeconds)
+  if (plan !== null) return plan
+  const whole = limited(check, cpuSeconds)
+  return { kind: 'any', outcomes: whole, details: whole, file: () => [] }
+}
+
+/** The script that `npm test`, `npm run x`, `yarn x` or `pnpm x` runs; null for other commands. */
+function npmScript(words: readonly string[]): string | null {
+  const [program, ...rest] = words.filter((word) => !/^(-s|--silent|--no-\w+)$/.test(word))
+  if (!['npm', 'pnpm', 'yarn'].includes(program ?? '')) return null
+  if (rest[0] === 'test' || rest[0] === 't') return rest.length === 1 ? 'test' : null
+  return rest[0] === 'run' && rest.length === 2 ? rest[1]! : null
+}
+
+function planWords(words: readonly string[], cpuSeconds: number): CheckPlan | null {
+  const settings = words.findIndex((word) => !/^\w+=/.test(word))
+  const env = words.slice(0, settings).map((word) => {
+    const [name, ...value] = word.split('=')
+    return `${name}=${quote(value.join('='))}`
+  })
+  const command = words.slice(settings)
+  return planNodeTest(env, command, cpuSeconds) ?? planPython(env, command, cpuSeconds)
+}
+
+function planNodeTest(env: readonly string[], words: readonly string[], cpuSeconds: number): CheckPlan | null {
+  const program = (words[0] === 'npx' ? words[1] : words[0]) ?? ''
+  const name = program.split('/').at(-1)
+  if ((name !== 'node' && name !== 'tsx') || !words.includes('--test')) return null
+  const flags: string[] = []
+  const files: string[] = []
+  const rest = words.slice(words[0] === 'npx' ? 2 : 1)
+  for (let at = 0; at < rest.length; at++) {
+    const word = rest[at]!
+    if (!word.startsWith('-')) {
+      files.push(word)
+      continue
+    }
+    const value = VALUE_FLAGS.has(word) ? rest[++at] : undefined
+    const dropped = /^--test-reporter|^--experimental-test-coverage|^--watch|^--test-only/.test(word)
+    if (word === '--test' || dropped) continue
+    flags.push(quote(word), ...(value === undefined ? [] : [quote(value)]))
+  }
+  const start = words[0] === 'npx' ? 'npx ' : ''
+  const run = (args: readonly string[]): string =>
+    [...env, `${start}${quote(program)}`, ...flags, '--test-reporter=tap', ...args.map(quote)].join(' ')
+  // The heap is bounded like the processor time: an endless loop often fills an array.
+  const bound = `export NODE_OPTIONS="$NODE_OPTIONS --max-old-space-size=768"; `
+  const line = (args: readonly string[]): string => limited(`${bound}${run(args)} 2>&1`, cpuSeconds)
+  const filter = ` | grep -E '^ *(not )?ok [0-9]|^ *# Subtest: |^ *(  location|  failureType): '`
+  return {
+    kind: 'tap',
+    outcomes: line(['--test', ...files]) + filter,
+    details: line(['--test', ...files]),
+    // A test file that is run by itself reports as well, and saves the process of a runner.
+    file: (path) => (name === 'node' ? [[path], ['--test', path]] : [['--test', path]])
+      .map((args) => ({ outcomes: line(args) + filter, details: line(args) })),
+  }
+}
+
+function planPython(env: readonly string[], words: readonly string[], cpuSeconds: number): CheckPlan | null {
+  const direct = /^(pytest|py\.test)$/.test(words[0]?.split('/').at(-1) ?? '')
+  const isPython = /^python[\d.]*$/.test(words[0]?.split('/').at(-1) ?? '')
+  const module = direct ? 'pytest' : isPython && words[1] === '-m' ? words[2] : undefined
+  if (module !== 'pytest' && module !== 'unittest') return null
+  const rest = words.slice(direct ? 1 : 3)
+  const program = words.slice(0, direct ? 1 : 3).map(quote)
+  // Compiled files are told apart by second and size: two patches within a second would be mixed up.
+  const settings = [...env, 'PYTHONDONTWRITEBYTECODE=1', 'PYTHONPYCACHEPREFIX=/nonexistent', 'COLUMNS=400']
+  const line = (args: readonly string[]): string =>
+    limited(`ulimit -v 4000000; ${[...settings, ...program, ...args].join(' ')} 2>&1`, cpuSeconds)
+  return module === 'pytest' ? planPytest(line, rest) : planUnittest(line, rest)
+}
+
+function planPytest(line: (args: readonly string[]) => string, rest: readonly string[]): CheckPlan {
+  const flags = rest.filter((word) => word.startsWith('-') && !/^-(x|q+|v+|s|rA)$|^--(exitfirst|maxfail|tb|quiet|verbose|cov)/.test(word))
+  const files = rest.filter((word) => !word.startsWith('-'))
+  const run = (targets: readonly string[], trace: string): string =>
+    line([...flags.map(quote), '-q', '-rA', `--tb=${trace}`, '-p', 'no:cacheprovider', ...targets.map(quote)])
+  const filter = ` | grep -E '^(PASSED|FAILED|ERROR|XFAIL|XPASS|SKIPPED) |^[0-9]+ (passed|failed|error|skipped)'`
+  return {
+    kind: 'pytest',
+    outcomes: run(files, 'no') + filter,
+    details: run(files, 'short'),
+    file: (path) => [{ outcomes: run([path], 'no') + filter, details: run([path], 'short') }],
+  }
+}
+
+function planUnittest(line: (args: readonly string[]) => string, rest: readonly string[]): CheckPlan {
+  const flags = rest.filter((word) => !/^-(v|q|f|b|vv)$|^--(verbose|quiet|failfast|buffer)$/.test(word))
+  const discovers = flags.length === 0 || flags[0] === 'discover'
+  const filter = ` | grep -E '^ *[A-Za-z_0-9]+ \\([A-Za-z_0-9.]+\\)| \\.\\.\\. [a-zA-Z]|^(FAIL|ERROR): |^Ran '`
+  const whole = line([...flags.map(quote), '-v', '-b'])
+  return {
+    kind: 'unittest',
+    outcomes: whole + filter,
+    details: whole,
+    file: (path) => {
+      const base = path.split('/').at(-1)!
+      const narrowed = discovers
+        ? [...without(flags.slice(1), ['-p', '--pattern']), '-p', base]
+        : flags
+      const one = line([...(discovers ? ['discover'] : []), ...narrowed.map(quote), '-v', '-b'])
+      return [{ outcomes: one + filter, details: one }]
+    },
+  }
+}
+
+/** The words without these flags and their values. */
+function without(words: readonly string[], flags: readonly string[]): string[] {
+  return words.filter((word, at) => !flags.includes(word) && !flags.includes(words[at - 1] ?? ''))
+}

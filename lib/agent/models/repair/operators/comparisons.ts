@@ -1,0 +1,142 @@
+import { endsOperand, operandEnd, textOf } from '../expression.js'
+import type { Operator, OperatorContext } from './patch.js'
+
+const BOUNDARY: Readonly<Record<string, string>> = { '<': '<=', '<=': '<', '>': '>=', '>=': '>' }
+const MIRROR: Readonly<Record<string, string>> = { '<': '>', '<=': '>=', '>': '<', '>=': '<=' }
+const OPPOSITE: Readonly<Record<string, string>> = { '<': '>=', '<=': '>', '>': '<=', '>=': '<' }
+const EQUAL: Readonly<Record<string, readonly string[]>> = {
+  '===': ['!=='], '!==': ['==='], '==': ['!=', '==='], '!=': ['==', '!=='],
+}
+
+/** `<` that opens type arguments, which only TypeScript has. */
+function isTypeBracket({ file }: OperatorContext, at: number): boolean {
+  if (file.language !== 'typescript') return false
+  const { start, end } = file.tokens[at]!
+  return !/\s/.test(file.text[start - 1] ?? '') || !/\s/.test(file.text[end] ?? '')
+}
+
+/** `<` to `<=`, `>` or `>=`, and so on. */
+export const comparison: Operator = (context, at) => {
+  const token = context.file.tokens[at]!
+  const boundary = BOUNDARY[token.text]
+  if (token.kind !== 'punctuator' || boundary === undefined || isTypeBracket(context, at)) return
+  context.replace(at, at, boundary, 'comparison', 1)
+  context.replace(at, at, OPPOSITE[token.text]!, 'comparison', 0.6)
+  context.replace(at, at, MIRROR[token.text]!, 'comparison', 0.65)
+}
+
+/** `===` to `!==` and back; `==` and `is` in Python. */
+export const equality: Operator = (context, at) => {
+  const { file } = context
+  const token = file.tokens[at]!
+  const python = file.language === 'python'
+  for (const other of EQUAL[token.text] ?? []) {
+    if (python && other.length > 2) continue
+    context.replace(at, at, other, 'equality', other.length === token.text.length ? 0.85 : 0.3)
+  }
+  if (token.kind === 'punctuator' && EQUAL[token.text] !== undefined) {
+    for (const sign of ['>=', '<=', '>', '<']) context.replace(at, at, sign, 'equality', 0.22)
+  }
+  if (BOUNDARY[token.text] !== undefined && token.kind === 'punctuator' && !isTypeBracket(context, at)) {
+    context.replace(at, at, python ? '==' : '===', 'equality', 0.2)
+    context.replace(at, at, python ? '!=' : '!==', 'equality', 0.15)
+  }
+  if (!python) return
+  const next = file.tokens[at + 1]
+  if (token.text === 'is' && next?.text === 'not') {
+    context.replace(at, at + 1, 'is', 'equality', 0.85)
+    context.replace(at, at + 1, '!=', 'equality', 0.4)
+  } else if (token.text === 'is') {
+    context.replace(at, at, 'is not', 'equality', 0.85)
+    context.replace(at, at, '==', 'equality', 0.6)
+  } else if (token.text === 'not' && next?.text === 'in') {
+    context.replace(at, at + 1, 'in', 'equality', 0.85)
+  } else if (token.text === 'in' && isMembership(context, at)) {
+    context.replace(at, at, 'not in', 'equality', 0.8)
+  }
+}
+
+/** `in` that tests membership, not the one of a loop. */
+function isMembership({ file }: OperatorContext, at: number): boolean {
+  if (file.tokens[at - 1]?.text === 'not') return false
+  for (let i = at - 1; i >= 0 && !file.tokens[i]!.first; i--) {
+    const { text, match } = file.tokens[i]!
+    if (text === 'for') return false
+    if (['if', 'and', 'or', 'return', '='].includes(text) || match > at) return true
+  }
+  return file.tokens[at]!.first || !['for'].includes(lineWord(file, at))
+}
+
+function lineWord(file: OperatorContext['file'], at: number): string {
+  let i = at
+  while (i > 0 && !file.tokens[i]!.first) i--
+  return file.tokens[i]!.text
+}
+
+const LOGIC: Readonly<Record<string, readonly (readonly [string, number])[]>> = {
+  '&&': [['||', 0.9]],
+  '||': [['&&', 0.9], ['??', 0.45]],
+  '??': [['||', 0.4], ['&&', 0.2]],
+  and: [['or', 0.9]],
+  or: [['and', 0.9]],
+}
+
+/** `&&` to `||`, `and` to `or`, and one side of either alone. */
+export const logic: Operator = (context, at) => {
+  const { file } = context
+  const token = file.tokens[at]!
+  if (token.kind === 'string' || token.kind === 'name') return
+  for (const [other, weight] of LOGIC[token.text] ?? []) context.replace(at, at, other, 'logic', weight)
+}
+
+/** Adds or takes away the negation of a condition or of an operand of one. */
+export const negation: Operator = (context, at) => {
+  const { file } = context
+  const { tokens } = file
+  const token = tokens[at]!
+  const python = file.language === 'python'
+  const not = python ? 'not ' : '!'
+  if (python ? token.text === 'not' && tokens[at + 1]?.text !== 'in' && tokens[at - 1]?.text !== 'is' : token.text === '!') {
+    const next = tokens[at + 1]
+    if (next !== undefined) context.splice(token.start, next.start, '', 'negation', 0.8, at)
+    return
+  }
+  const condition = python ? ['if', 'elif', 'while'] : ['if', 'while']
+  if (token.kind === 'keyword' && condition.includes(token.text)) {
+    const open = at + 1
+    const close = tokens[open]?.match ?? -1
+    if (!python && close > open) {
+      const simple = operandEnd(tokens, open + 1) === close - 1
+      const inner = textOf(file, open + 1, close - 1)
+      context.replace(open + 1, close - 1, simple ? `!${inner}` : `!(${inner})`, 'negation', 0.6)
+    } else if (python && tokens[open] !== undefined) {
+      const last = conditionEnd(context, open)
+      if (last < open) return
+      const simple = operandEnd(tokens, open) === last
+      const inner = textOf(file, open, last)
+      context.replace(open, last, simple ? `not ${inner}` : `not (${inner})`, 'negation', 0.6)
+    }
+    return
+  }
+  // An operand of a logical operator, a returned value, a ternary's condition.
+  const starts = ['&&', '||', 'and', 'or', 'return', '=>'].includes(token.text)
+  const next = tokens[at + 1]
+  if (!starts || next === undefined || (next.kind !== 'name' && next.text !== 'this')) return
+  const last = operandEnd(tokens, at + 1)
+  const after = tokens[last + 1]
+  const alone = after === undefined || after.first ||
+    ['&&', '||', 'and', 'or', ')', ';', '?', '}', ',', 'if'].includes(after.text)
+  if (alone && endsOperand(tokens[last])) {
+    context.splice(next.start, next.start, not, 'negation', token.text === 'return' ? 0.4 : 0.5, at + 1)
+  }
+}
+
+/** The last token of the Python condition that starts at `first`: before the colon or `else`. */
+function conditionEnd({ file }: OperatorContext, first: number): number {
+  for (let at = first; at < file.tokens.length; at++) {
+    const { text, match, first: fresh } = file.tokens[at]!
+    if ((fresh && at > first) || text === ':' || text === 'else' || text === ')' || text === ']') return at - 1
+    if (match > at) at = match
+  }
+  return -1
+}

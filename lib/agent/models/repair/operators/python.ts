@@ -1,0 +1,126 @@
+import { operandEnd, partsOf, textOf } from '../expression.js'
+import { statementEnd } from '../outline-python.js'
+import type { Operator } from './patch.js'
+
+/** A statement one level further out or in: a `return` inside its loop, a line outside its `if`. */
+export const indentation: Operator = (context, at) => {
+  const { file } = context
+  const { tokens } = file
+  const token = tokens[at]!
+  if (!token.first || token.indent === 0 || file.language !== 'python') return
+  if (['def', 'class', '@', 'else', 'elif', 'except', 'finally', 'if', 'for', 'while', 'with', 'try'].includes(token.text)) return
+  const last = statementEnd(tokens, at)
+  if (tokens[last]!.line !== token.line) return
+  const lineStart = token.start - token.indent
+  const previous = tokens[at - 1]
+  const next = tokens[last + 1]
+  const step = stepOf(file.text)
+  const weight = token.text === 'return' ? 0.6 : token.text === 'yield' || token.text === 'raise' ? 0.4 : 0.25
+  const outer = token.indent - step
+  if (previous !== undefined && outer > 0 && previous.text !== ':' && (next === undefined || next.indent < token.indent)) {
+    context.splice(lineStart, token.start, ' '.repeat(outer), 'indent', weight, at)
+  }
+  if (previous !== undefined && indentBefore(tokens, at) > token.indent) {
+    context.splice(lineStart, token.start, ' '.repeat(token.indent + step), 'indent', weight, at)
+  }
+}
+
+function stepOf(text: string): number {
+  return /^( {2,8})\S/m.exec(text)?.[1]?.length ?? 4
+}
+
+/** Indentation of the statement before the one at `at`. */
+function indentBefore(tokens: readonly { readonly first: boolean; readonly indent: number }[], at: number): number {
+  for (let i = at - 1; i >= 0; i--) if (tokens[i]!.first) return tokens[i]!.indent
+  return 0
+}
+
+/** Bounds of slices and ranges that are missing, too many, or off by one; the first or the last element. */
+export const slices: Operator = (context, at) => {
+  const { file } = context
+  const { tokens } = file
+  const token = tokens[at]!
+  if (file.language !== 'python' || token.match <= at) return
+  const close = token.match
+  if (token.text === '[' && /[\w)\]]/.test(file.text[token.start - 1] ?? '')) {
+    const colon = tokens.slice(at + 1, close).findIndex(({ text }) => text === ':')
+    if (colon < 0) {
+      const index = textOf(file, at + 1, close - 1)
+      if (index === '0') context.replace(at + 1, close - 1, '-1', 'number', 0.6)
+      if (index === '-1') context.replace(at + 1, close - 1, '0', 'number', 0.6)
+      return
+    }
+    const middle = at + 1 + colon
+    const low = middle === at + 1 ? '' : textOf(file, at + 1, middle - 1)
+    const high = middle === close - 1 ? '' : textOf(file, middle + 1, close - 1)
+    const put = (text: string, weight: number): void =>
+      context.splice(token.end, tokens[close]!.start, text, 'offset', weight, at)
+    if (low === '') put(`1:${high}`, 0.45)
+    else put(`:${high}`, 0.45)
+    if (high === '') put(`${low}:-1`, 0.45)
+    else put(`${low}:`, 0.45)
+    if (low !== high) put(`${high}:${low}`, 0.4)
+    if (low !== '') put(`${low} + 1:${high}`, 0.35)
+    if (high !== '' && !high.includes(':')) {
+      put(`${low}:${high} + 1`, 0.5)
+      put(`${low}:${high} - 1`, 0.5)
+    }
+    if (low === '' && high === '') put('::-1', 0.4)
+  }
+  if (token.text === '(' && tokens[at - 1]?.text === 'range') {
+    const parts = partsOf(tokens, at).map(({ first, last }) => textOf(file, first, last))
+    const put = (values: readonly string[], weight: number): void =>
+      context.replace(at + 1, close - 1, values.join(', '), 'offset', weight)
+    if (parts.length === 1) {
+      put(['1', parts[0]!], 0.5)
+      put(['1', `${parts[0]!} + 1`], 0.55)
+      put([`${parts[0]!} + 1`], 0.6)
+      put([`${parts[0]!} - 1`], 0.6)
+    } else if (parts.length > 1) {
+      put([parts[0]!, `${parts[1]!} + 1`, ...parts.slice(2)], 0.6)
+      put([parts[0]!, `${parts[1]!} - 1`, ...parts.slice(2)], 0.5)
+      put([`${parts[0]!} + 1`, ...parts.slice(1)], 0.4)
+    }
+  }
+}
+
+/** A list or dictionary as default value, which every call shares, is made anew in each call. */
+export const sharedDefault: Operator = (context, at) => {
+  const { file } = context
+  const { tokens } = file
+  const token = tokens[at]!
+  if (file.language !== 'python' || token.text !== '=' || !['[', '{'].includes(tokens[at + 1]?.text ?? '')) return
+  const open = at + 1
+  if (tokens[open]!.match !== open + 1 || tokens[at - 1]?.kind !== 'name') return
+  const region = file.regions.find(({ kind, first, bodyFirst }) => kind === 'function' && first < at && at < bodyFirst)
+  if (region === undefined) return
+  const body = tokens[region.bodyFirst]
+  if (body === undefined || !body.first) return
+  const name = tokens[at - 1]!.text
+  const indent = ' '.repeat(body.indent)
+  const between = file.text.slice(tokens[open + 1]!.end, body.start)
+  const guard = `if ${name} is None:\n${indent}    ${name} = ${textOf(file, open, open + 1)}\n${indent}`
+  context.splice(tokens[open]!.start, body.start, `None${between}${guard}`, 'default', 0.8, at)
+}
+
+/** Results that Python's in-place methods and printing throw away. */
+export const lostResult: Operator = (context, at) => {
+  const { file } = context
+  const { tokens } = file
+  const token = tokens[at]!
+  if (file.language !== 'python') return
+  if (token.text === 'print' && token.first && tokens[at + 1]?.text === '(' && tokens[at + 1]!.match > at + 2) {
+    const close = tokens[at + 1]!.match
+    context.replace(at, close, `return ${textOf(file, at + 2, close - 1)}`, 'return', 0.3)
+  }
+  const inPlace = ['sort', 'reverse'].includes(token.text) && tokens[at - 1]?.text === '.' && tokens[at + 1]?.text === '('
+  if (!inPlace) return
+  let first = at - 2
+  while (first > 0 && tokens[first - 1]!.text === '.') first -= 2
+  if (first <= 0 || !['=', 'return'].includes(tokens[first - 1]!.text)) return
+  const close = tokens[at + 1]!.match
+  const value = textOf(file, first, at - 2)
+  const inner = close > at + 2 ? `, ${textOf(file, at + 2, close - 1)}` : ''
+  const call = token.text === 'sort' ? `sorted(${value}${inner})` : `list(reversed(${value}))`
+  context.replace(first, operandEnd(tokens, first), call, 'call', 0.7)
+}

@@ -1,0 +1,26 @@
+import { comparedIn, type Failure, type Outcomes, parseFrames, type ReportKind, WHOLE_CHECK } from './report.js'
+import { parsePytest, parsePytestFailures } from './report-pytest.js'
+import { parseTap, parseTapFailures } from './report-tap.js'
+import { parseUnittest, parseUnittestFailures } from './report-unittest.js'
+
+/** Reads which tests passed. Empty when there is no report in `output`. */
+export function parseOutcomes(kind: ReportKind, output: string, exitCode: number): Outcomes {
+  if (kind === 'tap') return parseTap(output)
+  if (kind === 'unittest') return parseUnittest(output)
+  if (kind === 'pytest') return parsePytest(output)
+  return new Map([[WHOLE_CHECK, exitCode === 0 ? 'pass' as const : 'fail' as const]])
+}
+
+/** Reads why tests failed. */
+export function parseFailures(kind: ReportKind, output: string): Failure[] {
+  if (kind === 'tap') return parseTapFailures(output)
+  if (kind === 'unittest') return parseUnittestFailures(output)
+  if (kind === 'pytest') return parsePytestFailures(output)
+  for (const parse of [parseTapFailures, parseUnittestFailures, parsePytestFailures]) {
+    const found = parse(output)
+    if (found.length > 0) return found
+  }
+  const frames = parseFrames(output)
+  const message = output.split('\n').find((line) => /\b\w*(Error|Exception|Failed|FAIL)\b/.test(line)) ?? ''
+  return [{ name: WHOLE_CHECK, message: message.trim(), frames, ...comparedIn(output) }]
+}

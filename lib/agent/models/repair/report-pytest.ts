@@ -1,0 +1,46 @@
+import { addOutcome, comparedIn, type Failure, type Outcomes, parseFrames } from './report.js'
+
+const LINE = /^(PASSED|FAILED|ERROR|XFAIL|XPASS|SKIPPED) (.*)$/
+
+/** Outcomes of `pytest -rA`: the lines of its short summary. */
+export function parsePytest(output: string): Outcomes {
+  const outcomes = new Map<string, 'pass' | 'fail' | 'skip'>()
+  for (const line of output.split('\n')) {
+    const found = LINE.exec(line)
+    if (found === null) continue
+    const [, status, rest] = found
+    const name = rest!.split(/ - (?!.*\])/)[0]!.trim()
+    if (status === 'PASSED' || status === 'XFAIL') addOutcome(outcomes, name, 'pass')
+    else if (status === 'SKIPPED') addOutcome(outcomes, name.replace(/: .*$/, ''), 'skip')
+    else if (status === 'ERROR' && !name.includes('::')) addOutcome(outcomes, `ERROR ${name}`, 'fail')
+    else if (outcomes.get(name) !== undefined) outcomes.set(name, 'fail')
+    else outcomes.set(name, 'fail')
+  }
+  return outcomes
+}
+
+/** Failures of `pytest --tb=short -rA`, named as in the summary. */
+export function parsePytestFailures(output: string): Failure[] {
+  const names = [...output.matchAll(/^(FAILED|ERROR) (.*)$/gm)].map(([, status, rest]) => {
+    const name = rest!.split(/ - (?!.*\])/)[0]!.trim()
+    return status === 'ERROR' && !name.includes('::') ? `ERROR ${name}` : name
+  })
+  const sections = output.split(/^_{3,} (?=\S)/m).slice(1)
+  return [...new Set(names)].map((name) => {
+    const title = name.startsWith('ERROR ')
+      ? `ERROR collecting ${name.slice(6)}`
+      : name.split('::').slice(1).join('.')
+    const section = sections.find((text) => text.startsWith(`${title} `)) ??
+      sections.find((text) => text.includes(`${title} _`)) ?? ''
+    const body = section.split(/^={3,} /m)[0]!
+    const message = [...body.matchAll(/^E {1,3}(.*)$/gm)].map(([, text]) => text).join('\n')
+    const frames = parseFrames(body)
+    const where = / where (.{1,200}?) = /.exec(message)?.[1]
+    const compared = comparedIn(message)
+    return {
+      name, message, ...compared,
+      ...(where !== undefined && compared.actual !== undefined ? { actual: compared.actual } : {}),
+      frames: [...frames].reverse(), at: frames.find(({ file }) => /test/.test(file)),
+    }
+  })
+}

@@ -1,0 +1,413 @@
+import { type Candidate, rankCandidates } from './candidates.js'
+import { type CheckPlan, planCheck, type TestCommand } from './check.js'
+import { readClues } from './clues.js'
+import type { CallResult, Plan, PlannedCall, PlannedTurn, Reply } from './conversation.js'
+import { applyPatch, editOf } from './edit.js'
+import { failingFiles, importsOf, isReadablePath, isSourcePath, isTestPath } from './files.js'
+import { parseFailures, parseOutcomes } from './read-report.js'
+import { isProgress, type Outcomes, passCount } from './report.js'
+import { languageOf, namedRegionAt, parseSource, type SourceFile } from './source.js'
+import { rankPlaces, type Suspicion } from './suspicion.js'
+
+/** The frozen facts of the run that the search depends on. */
+export interface SearchFacts {
+  readonly check: string | null
+  readonly cwd: string
+  readonly tools: readonly string[]
+}
+
+/** Calls of one turn at most. */
+const MAX_CALLS = 22
+/** Files that are read at most. */
+const MAX_FILES = 120
+/** `read_file` gives so much; a longer file is not repaired. */
+const MAX_FILE_CHARS = 60_000
+/** Patches tried at most in one run. */
+const MAX_TRIALS = 4_000
+/** Patches of the first turns after something changed: the best ones often come first. */
+const BATCHES: readonly number[] = [3, 5, 7]
+/** Seconds of processor time for each process of a test run. */
+const CPU_SECONDS = 10
+/** Patches that one test file gets before another has its turn. */
+const SHARE = 100
+/** Patches of the same function that compete with one that helped only some tests. */
+const MAX_RIVALS = 28
+const FILE_TIMEOUT_MS = 20_000
+const WHOLE_TIMEOUT_MS = 300_000
+
+/** The search for patches that make the tests of one file pass, at one state of the sources. */
+interface Pursuit {
+  readonly command: TestCommand
+  readonly timeout: number
+  readonly baseline: Outcomes
+  readonly suspicion: Suspicion
+  candidates: readonly Candidate[]
+  /** How many of them were tried. */
+  at: number
+  round: number
+}
+
+/** A patch that made `gained` more tests pass. */
+interface Winner {
+  readonly candidate: Candidate
+  readonly gained: number
+}
+
+/**
+ * Generate and validate: reads the failing tests, ranks small patches, tries them one by one, keeps
+ * what makes strictly more tests pass and none fail, takes back the rest, and goes on from there.
+ *
+ * 1. Between two turns the files are as they were, plus the patches that were kept.
+ * 2. Test files are never written.
+ * 3. No patch is tried twice on the same state of the sources.
+ */
+export class Search {
+  readonly #facts: SearchFacts
+  #plan: CheckPlan | null = null
+  #paths: readonly string[] = []
+  /** Text of every file that was read. */
+  readonly #texts = new Map<string, string>()
+  readonly #parsed = new Map<string, SourceFile>()
+  /** Outcome of every test at the present state. */
+  #outcomes: Outcomes = new Map()
+  #wholeOutput = ''
+  /** Files with failing tests for which nothing is left to try at the present state. */
+  readonly #exhausted = new Set<string>()
+  readonly #pursuits = new Map<string, Pursuit>()
+  /** Patches tried at an earlier state: tried again last. */
+  readonly #triedBefore = new Set<string>()
+  #trials = 0
+  #kept: string[] = []
+  /** Set when a message of the engine or a person came: files and tests may have changed. */
+  #interrupted = false
+
+  constructor(facts: SearchFacts) {
+    this.#facts = facts
+  }
+
+  *run(): Plan {
+    const problem = this.#unsuitable()
+    while (problem !== null) yield { text: `No candidate left: ${problem}`, calls: [], givesUp: true }
+    yield* this.#open()
+    for (;;) {
+      const failing = this.#failing()
+      if (failing.length === 0) yield* this.#claim()
+      else if (this.#trials >= MAX_TRIALS) yield* this.#giveUp(failing)
+      else {
+        const focus = this.#nextFocus(failing)
+        if (focus === undefined) yield* this.#giveUp(failing)
+        else yield* this.#pursue(focus)
+      }
+    }
+  }
+
+  #unsuitable(): string | null {
+    if (this.#facts.check === null) return 'this goal has no check command, and a repair is judged by nothing else.'
+    const lacking = ['bash', 'read_file', 'edit_file', 'list_files'].filter((tool) => !this.#facts.tools.includes(tool))
+    return lacking.length === 0 ? null : `the tools ${lacking.join(', ')} are not offered, and repair needs them.`
+  }
+
+  #failing(): string[] {
+    return [...this.#outcomes].flatMap(([name, outcome]) => (outcome === 'fail' ? [name] : []))
+  }
+
+  /** Asks for tools, and notes whether somebody said something meanwhile. */
+  *#ask(text: string, calls: readonly PlannedCall[]): Generator<PlannedTurn, readonly CallResult[], Reply> {
+    const reply = yield { text, calls }
+    if (reply.notes.length > 0) this.#interrupted = true
+    return reply.results
+  }
+
+  /** Lists the files, understands the check and runs it. */
+  *#open(): Generator<PlannedTurn, void, Reply> {
+    const usesScripts = /\b(npm|pnpm|yarn)\b/.test(this.#facts.check!)
+    const listing: PlannedCall[] = [{ tool: 'list_files', args: { recursive: true } }]
+    if (usesScripts) listing.push({ tool: 'read_file', args: { path: 'package.json' } })
+    const [list, manifest] = yield* this.#ask('Looking at the files of the project.', listing)
+    this.#paths = list!.output.split('\n').map((path) => path.trim().replace(/^\.\//, ''))
+      .filter((path) => path !== '' && !path.endsWith('/') && isReadablePath(path))
+    this.#plan = planCheck(this.#facts.check!, scriptsOf(manifest?.output ?? ''), CPU_SECONDS)
+    yield* this.#measure('Running the check to see which tests fail.')
+    if (this.#outcomes.size > 0) return
+    // The report is not what the command promised: go by its exit code.
+    this.#plan = { kind: 'any', outcomes: this.#facts.check!, details: this.#facts.check!, file: () => [] }
+    yield* this.#measure('The check gives no report that can be read; going by its exit code.')
+  }
+
+  *#measure(text: string): Generator<PlannedTurn, void, Reply> {
+    const [result] = yield* this.#ask(text, [bash(this.#plan!.outcomes, WHOLE_TIMEOUT_MS)])
+    this.#outcomes = parseOutcomes(this.#plan!.kind, result!.output, result!.exitCode)
+    this.#wholeOutput = result!.output
+  }
+
+  /** The next test file to work on; null for the whole check; undefined when all are exhausted. */
+  #nextFocus(failing: readonly string[]): string | null | undefined {
+    const plan = this.#plan!
+    const known = plan.file('').length === 0 ? [] : failingFiles(plan.kind, this.#wholeOutput, failing, this.#paths)
+    const open = (known.length === 0 ? [''] : known).filter((path) => !this.#exhausted.has(path))
+    // Each gets its share before one of them gets more: a hard bug must not keep easy ones waiting.
+    const share = (path: string): number => Math.floor((this.#pursuits.get(path)?.at ?? 0) / SHARE)
+    const [next] = open.sort((a, b) => share(a) - share(b) || (a < b ? -1 : 1))
+    return next === undefined ? undefined : next || null
+  }
+
+  /** Reads what one test file needs and ranks the patches for it; null when it cannot be worked on. */
+  *#begin(focus: string | null): Generator<PlannedTurn, Pursuit | null, Reply> {
+    const plan = this.#plan!
+    const timeout = focus === null ? WHOLE_TIMEOUT_MS : FILE_TIMEOUT_MS
+    const first = focus === null ? this.#paths.filter(isTestPath).slice(0, 20) : [focus]
+    for (const command of focus === null ? [plan] : plan.file(focus)) {
+      const details = yield* this.#load(first, bash(command.details, timeout))
+      const baseline = parseOutcomes(plan.kind, details.output, details.exitCode)
+      if (![...baseline.values()].includes('fail')) continue
+      const failures = parseFailures(plan.kind, details.output)
+      const reachable = focus === null ? [] : this.#withImports(focus)
+      const isReachable = reachable.some(isSourcePath)
+      const sources = this.#files((path) => isSourcePath(path) && (!isReachable || reachable.includes(path)))
+      const tests = this.#files((path) => isTestPath(path) && (reachable.includes(path) || first.includes(path)))
+      const suspicion = rankPlaces(sources, tests, failures, baseline)
+      const candidates = rankCandidates(sources, readClues(failures, sources, tests), suspicion)
+        .map((candidate) => this.#triedBefore.has(candidate.key) ? { ...candidate, score: candidate.score / 3 } : candidate)
+        .sort((a, b) => b.score - a.score)
+      this.#interrupted = false
+      return { command, timeout, baseline, suspicion, candidates, at: 0, round: 0 }
+    }
+    return null
+  }
+
+  /** Tries the next patches for one test file. */
+  *#pursue(focus: string | null): Generator<PlannedTurn, void, Reply> {
+    const id = focus ?? ''
+    const pursuit = this.#pursuits.get(id) ?? (yield* this.#begin(focus))
+    if (pursuit === null || pursuit.at >= pursuit.candidates.length) {
+      this.#exhausted.add(id)
+      return
+    }
+    this.#pursuits.set(id, pursuit)
+    const size = BATCHES[Math.min(pursuit.round++, BATCHES.length - 1)]!
+    const batch = pursuit.candidates.slice(pursuit.at, pursuit.at + size)
+    pursuit.at += batch.length
+    const winners = yield* this.#try(batch, pursuit)
+    if (winners === null || winners.length === 0) return
+    // A patch that helps only some of the tests that its function fails may be a coincidence: the
+    // other patches of this function get a chance to do better.
+    const { candidate, gained } = winners[0]!
+    const file = this.#parsed.get(candidate.path)!
+    if (gained < pursuit.suspicion.failing(file, candidate.token)) {
+      const region = namedRegionAt(file.regions, candidate.token)
+      const rivals = pursuit.candidates.slice(pursuit.at)
+        .filter(({ path, token }) => path === candidate.path && namedRegionAt(file.regions, token) === region)
+        .slice(0, MAX_RIVALS)
+      const tried = new Set(rivals)
+      pursuit.candidates = [...pursuit.candidates.slice(0, pursuit.at), ...pursuit.candidates.slice(pursuit.at).filter((rival) => !tried.has(rival))]
+      for (let at = 0; at < rivals.length; at += BATCHES.at(-1)!) {
+        const better = yield* this.#try(rivals.slice(at, at + BATCHES.at(-1)!), pursuit)
+        if (better === null) return
+        winners.push(...better)
+      }
+      winners.sort((a, b) => b.gained - a.gained || b.candidate.score - a.candidate.score)
+    }
+    for (const winner of winners) if (yield* this.#keep(winner.candidate)) return
+  }
+
+  /**
+   * Tries patches in one turn: makes each, runs the tests, takes it back. Gives those that help, the
+   * most helpful first; null when something else has changed meanwhile, after looking anew.
+   */
+  *#try(
+    batch: readonly Candidate[],
+    { command, timeout, baseline }: Pursuit,
+  ): Generator<PlannedTurn, Winner[] | null, Reply> {
+    const calls: PlannedCall[] = []
+    // After a pause the unchanged state is run as well, for somebody may have changed it.
+    const checksState = this.#interrupted
+    this.#interrupted = false
+    const run = bash(command.outcomes, timeout)
+    if (checksState) calls.push(run)
+    for (const candidate of batch) {
+      const { oldText, newText } = editOf(this.#texts.get(candidate.path)!, candidate)
+      calls.push(edit(candidate.path, oldText, newText), run, edit(candidate.path, newText, oldText))
+    }
+    const failing = this.#failing()
+    const some = failing.slice(0, 3).join('; ') + (failing.length > 3 ? '; …' : '')
+    const results = yield* this.#ask(
+      `${failing.length} of ${this.#outcomes.size} tests fail (${some}). ` +
+      `Trying ${batch.length} ${batch.length === 1 ? 'patch' : 'patches'}, each taken back again:\n` +
+      batch.map((candidate) => `- ${this.#describe(candidate)}`).join('\n'), calls)
+    this.#trials += batch.length
+    for (const { key } of batch) this.#triedBefore.add(key)
+    const kind = this.#plan!.kind
+    const skipped = checksState ? 1 : 0
+    let disturbed = false
+    if (checksState) {
+      const { output, exitCode } = results[0]!
+      disturbed = !isSameOutcome(parseOutcomes(kind, output, exitCode), baseline)
+    }
+    const winners: Winner[] = []
+    batch.forEach((candidate, index) => {
+      const [made, ran, undone] = results.slice(skipped + 3 * index) as [CallResult, CallResult, CallResult]
+      if (made.exitCode !== 0 || undone.exitCode !== 0) disturbed = true
+      const after = parseOutcomes(kind, ran.output, ran.exitCode)
+      if (isProgress(baseline, after)) winners.push({ candidate, gained: passCount(after) - passCount(baseline) })
+    })
+    if (!disturbed) return winners.sort((a, b) => b.gained - a.gained)
+    yield* this.#resync()
+    return null
+  }
+
+  /** Makes a patch that helped its test file for good, unless the whole check says otherwise. */
+  *#keep(candidate: Candidate): Generator<PlannedTurn, boolean, Reply> {
+    const { path } = candidate
+    const text = this.#texts.get(path)!
+    const { oldText, newText } = editOf(text, candidate)
+    const what = this.#describe(candidate)
+    const [made, whole] = yield* this.#ask(`More tests pass with ${what}. Making it again and running the whole check.`, [
+      edit(path, oldText, newText),
+      bash(this.#plan!.outcomes, WHOLE_TIMEOUT_MS),
+    ])
+    const after = parseOutcomes(this.#plan!.kind, whole!.output, whole!.exitCode)
+    if (made!.exitCode === 0 && isProgress(this.#outcomes, after)) {
+      this.#remember(path, applyPatch(text, candidate))
+      this.#outcomes = after
+      this.#wholeOutput = whole!.output
+      this.#exhausted.clear()
+      this.#pursuits.clear()
+      this.#kept.push(what)
+      return true
+    }
+    const [undone] = yield* this.#ask('The whole check is not better for it: taking the patch back.', [edit(path, newText, oldText)])
+    if (made!.exitCode === 0 && undone!.exitCode === 0) return false
+    yield* this.#resync()
+    return true
+  }
+
+  /** All tests pass as far as this program sees: lets the engine check. */
+  *#claim(): Generator<PlannedTurn, void, Reply> {
+    const kept = this.#kept.length === 0 ? '' : ` Kept:\n${this.#kept.map((what) => `- ${what}`).join('\n')}`
+    yield { text: `All ${this.#outcomes.size} tests pass now. They pass; whether the code is right beyond them, no check can tell.${kept}`, calls: [] }
+    // Still here: the goal is not met although the tests pass, so go by the command's exit code alone.
+    const before = this.#plan!.kind
+    yield* this.#resync()
+    if (this.#failing().length > 0) return
+    if (before !== 'any') {
+      this.#plan = { kind: 'any', outcomes: this.#facts.check!, details: this.#facts.check!, file: () => [] }
+      yield* this.#measure('The goal is not met although every test passes; going by the exit code of the check.')
+      if (this.#failing().length > 0) return
+    }
+    yield { text: `No candidate left: the check passes as run here, so there is no failure to work on.${kept}`, calls: [], givesUp: true }
+    yield* this.#resync()
+  }
+
+  *#giveUp(failing: readonly string[]): Generator<PlannedTurn, void, Reply> {
+    const kept = this.#kept.length === 0 ? 'No patch helped.' : `Kept, because they help:\n${this.#kept.map((what) => `- ${what}`).join('\n')}`
+    yield {
+      text: `No candidate left: ${this.#trials} patches were tried, and ${failing.length} of ${this.#outcomes.size} tests still fail ` +
+        `(${failing.slice(0, 5).join('; ')}${failing.length > 5 ? '; …' : ''}). ${kept}`,
+      calls: [],
+      givesUp: true,
+    }
+    yield* this.#resync()
+  }
+
+  /** Reads again what is on disk, and runs the check: the state is not what it was thought to be. */
+  *#resync(): Generator<PlannedTurn, void, Reply> {
+    const paths = [...this.#texts.keys()].filter(isSourcePath)
+    const before = JSON.stringify([...this.#outcomes])
+    let changed = false
+    for (let at = 0; at < paths.length; at += MAX_CALLS) {
+      const part = paths.slice(at, at + MAX_CALLS)
+      const results = yield* this.#ask('Reading the sources again.', part.map(read))
+      part.forEach((path, index) => {
+        const { output, exitCode } = results[index]!
+        if (exitCode !== 0 || output === this.#texts.get(path)) return
+        changed = true
+        this.#remember(path, output)
+      })
+    }
+    yield* this.#measure('Running the check again.')
+    this.#pursuits.clear()
+    if (changed || JSON.stringify([...this.#outcomes]) !== before) this.#exhausted.clear()
+    this.#interrupted = false
+  }
+
+  /** Reads files and what they import; runs `extra` in the first of its turns and gives its result. */
+  *#load(first: readonly string[], extra: PlannedCall): Generator<PlannedTurn, CallResult, Reply> {
+    let extraResult: CallResult | undefined
+    const sources = this.#paths.filter(isSourcePath)
+    let wanted = sources.length <= MAX_CALLS - 2 ? [...first, ...sources] : [...first]
+    for (;;) {
+      const missing = [...new Set(wanted)].filter((path) => !this.#texts.has(path)).slice(0, MAX_CALLS - 1)
+      if ((missing.length === 0 && extraResult !== undefined) || this.#texts.size > MAX_FILES) break
+      const calls = [...(extraResult === undefined ? [extra] : []), ...missing.map(read)]
+      const results = yield* this.#ask(`Reading ${missing.length} files${extraResult === undefined ? ' and the failures' : ''}.`, calls)
+      if (extraResult === undefined) extraResult = results[0]!
+      missing.forEach((path, index) => {
+        const { output, exitCode } = results[calls.length - missing.length + index]!
+        this.#remember(path, exitCode === 0 && output.length < MAX_FILE_CHARS ? output : '')
+      })
+      wanted = first.flatMap((path) => this.#withImports(path))
+      const foreign = sources.length > 0 && !wanted.some(isSourcePath)
+      if (foreign) wanted = [...wanted, ...sources]
+    }
+    return extraResult ?? { output: '', exitCode: -1 }
+  }
+
+  #remember(path: string, text: string): void {
+    this.#texts.set(path, text)
+    const file = languageOf(path) === null ? null : parseSource(path, text)
+    if (file !== null) this.#parsed.set(path, file)
+  }
+
+  /** A file and all that it imports, directly or not, as far as they are read. */
+  #withImports(path: string): string[] {
+    const all = new Set(this.#paths)
+    const found = new Set([path])
+    for (const next of found) {
+      const file = this.#parsed.get(next)
+      if (file !== undefined) for (const target of importsOf(file, all)) found.add(target)
+    }
+    return [...found]
+  }
+
+  #files(wanted: (path: string) => boolean): SourceFile[] {
+    return [...this.#parsed].filter(([path, { text }]) => wanted(path) && text !== '')
+      .sort(([a], [b]) => (a < b ? -1 : 1)).map(([, file]) => file)
+  }
+
+  #describe({ path, line, start, end, text, operator }: Candidate): string {
+    const short = (piece: string): string => {
+      const flat = piece.replace(/\s+/g, ' ').trim()
+      return flat.length > 60 ? `${flat.slice(0, 57)}…` : flat
+    }
+    const before = short(this.#texts.get(path)!.slice(start, end))
+    const after = short(text)
+    const what = before === '' ? `add \`${after}\`` : after === '' ? `remove \`${before}\`` : `\`${before}\` → \`${after}\``
+    return `${path}:${line} (${operator}) ${what}`
+  }
+}
+
+function bash(command: string, timeout: number): PlannedCall {
+  return { tool: 'bash', args: { command, timeout_ms: timeout } }
+}
+
+function edit(path: string, oldText: string, newText: string): PlannedCall {
+  return { tool: 'edit_file', args: { path, old_text: oldText, new_text: newText } }
+}
+
+function read(path: string): PlannedCall {
+  return { tool: 'read_file', args: { path } }
+}
+
+function isSameOutcome(a: Outcomes, b: Outcomes): boolean {
+  return a.size === b.size && [...a].every(([name, outcome]) => b.get(name) === outcome)
+}
+
+function scriptsOf(manifest: string): Record<string, string> {
+  try {
+    const { scripts } = JSON.parse(manifest) as { scripts?: Record<string, unknown> }
+    return Object.fromEntries(Object.entries(scripts ?? {}).flatMap(([name, script]) => (typeof script === 'string' ? [[name, script]] : [])))
+  } catch {
+    return {}
+  }
+}
+
