@@ -39,6 +39,8 @@ export interface DigestAuthOptions {
  * called, and once: a second 401 is given back.
  */
 export class DigestAuth extends Auth {
+  /** The content is hashed for `auth-int`, and sent again with the answer to a challenge. */
+  override readonly requiresRequestBody = true
   readonly #username: string
   readonly #password: string
   readonly #cnonce: () => string
@@ -120,12 +122,11 @@ export class DigestAuth extends Auth {
     if (algorithmText !== undefined) fields.push(`algorithm=${algorithmText}`)
     if (opaque !== undefined) fields.push(`opaque=${quote(opaque)}`)
     if (qop !== null) fields.push(`qop=${qop}`, `nc=${nc}`, `cnonce="${cnonce}"`)
+    // Without quality there is no place for it, yet a -sess key cannot be checked without it.
+    else if (session.session) fields.push(`cnonce="${cnonce}"`)
     if (session.userhash) fields.push('userhash=true')
     request.headers.set('Authorization', `Digest ${fields.join(', ')}`)
   }
-
-  /** The content is hashed for `auth-int`, so it must be at hand. */
-  override readonly requiresRequestBody = true
 }
 
 /** The strongest Digest challenge that can be answered; null when there is none. */

@@ -177,10 +177,18 @@ function chooseAuth(settings: ClientSettings, request: Request, options: SendOpt
   if (settings.auth !== null) return settings.auth
   const { username, password } = request.url
   if (username !== '' || password !== '') {
-    return new BasicAuth(decodeURIComponent(username), decodeURIComponent(password))
+    return new BasicAuth(percentDecoded(username), percentDecoded(password))
   }
   // Credentials that the caller wrote into the headers are not replaced by those of a file.
   return request.headers.has('authorization') ? null : (settings.netrc?.authFor(request.url) ?? null)
+}
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }
 
 function* readWhole(response: AnyResponse): Flow<void> {
