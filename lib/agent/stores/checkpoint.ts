@@ -170,9 +170,15 @@ export function parseCold(cold: ColdPart, data: Buffer): WarmPart {
 
 /** Reads cold parts one after another; those that lie side by side cost one read for many. */
 export class ColdReader {
+  readonly #chunk: number
   #file: DataFile | null = null
   #at = 0
   #data: Buffer = Buffer.alloc(0)
+
+  /** Reads at least `chunk` octets at once. */
+  constructor(chunk: number) {
+    this.#chunk = chunk
+  }
 
   /** The octets of a cold part, as they are. */
   async read({ file, offset, length }: ColdPart): Promise<Buffer> {
@@ -180,7 +186,7 @@ export class ColdReader {
     if (file !== this.#file || offset < this.#at || offset + length > end) {
       file.acquire()
       try {
-        this.#data = await file.read(offset, Math.max(length, CHUNK))
+        this.#data = await file.read(offset, Math.max(length, this.#chunk))
       } finally {
         file.release()
       }
@@ -219,7 +225,7 @@ export async function writeCheckpoint(
   try {
     const out = new Output(fd, disk)
     const rows: Row[] = []
-    const reader = new ColdReader()
+    const reader = new ColdReader(CHUNK)
     for (const run of catalog.runs.all()) {
       const { warm, lastSeq } = run
       const data = warm === null ? await reader.read(run.cold as ColdPart) : encodeWarm(warm)

@@ -2,8 +2,8 @@
  * The order in which runs are listed, and what they are found by. Shared by the stores that keep
  * their runs in this process, so that they answer alike.
  *
- * 1. Runs stand in one array, oldest first, by (`createdMs`, `runId`). New runs nearly always go to
- *    its end; a page is a walk backwards from a place found by bisection.
+ * 1. Runs stand in arrays, oldest first: one of all, one for each status and each tenant. A page is
+ *    a walk backwards from a place found by bisection, through the shortest that hold its runs.
  * 2. A cursor names the last run of its page, not a position: runs that are added or removed in the
  *    meantime neither repeat nor hide another.
  *
@@ -13,12 +13,10 @@ import { InvalidRequestError } from '../errors.js'
 import type { RunStatus } from '../events.js'
 import { isTerminal, type RunHead } from '../run-details.js'
 import type { RunQuery } from '../store.js'
+import { compareRuns, newestFirst, OrderedRuns, type Dated } from './ordered-runs.js'
 
 /** What a run is listed and found by. All but `status` and `endedMs` stay as they were created. */
-export interface IndexedRun {
-  readonly runId: string
-  /** Epoch milliseconds, as precise as `created_at` is shown. */
-  readonly createdMs: number
+export interface IndexedRun extends Dated {
   readonly goal: string
   readonly modelName: string
   readonly ownerId: string | null
@@ -65,19 +63,20 @@ export function indexFields(head: RunHead): IndexedRun {
 /** Runs in the order of their creation, with counts by status and a lookup by idempotency key. */
 export class RunIndex<R extends IndexedRun> {
   readonly #byId = new Map<string, R>()
-  readonly #ordered: R[] = []
-  readonly #byKey = new Map<string, R[]>()
-  readonly #counts: Record<RunStatus, number> = {
-    pending: 0,
-    running: 0,
-    awaiting_human: 0,
-    achieved: 0,
-    failed: 0,
-    aborted: 0,
+  readonly #all = new OrderedRuns<R>()
+  readonly #byTenant = new Map<string | null, OrderedRuns<R>>()
+  readonly #byStatus: Readonly<Record<RunStatus, OrderedRuns<R>>> = {
+    pending: new OrderedRuns(),
+    running: new OrderedRuns(),
+    awaiting_human: new OrderedRuns(),
+    achieved: new OrderedRuns(),
+    failed: new OrderedRuns(),
+    aborted: new OrderedRuns(),
   }
+  readonly #byKey = new Map<string, R[]>()
 
   get size(): number {
-    return this.#ordered.length
+    return this.#all.size
   }
 
   get(runId: string): R | undefined {
@@ -86,16 +85,20 @@ export class RunIndex<R extends IndexedRun> {
 
   /** All runs, oldest first; the array is a copy. */
   all(): R[] {
-    return this.#ordered.slice()
+    return this.#all.all()
   }
 
   /** Adds a run whose id is not in the index. */
   add(run: R): void {
     this.#byId.set(run.runId, run)
-    const last = this.#ordered.at(-1)
-    if (last === undefined || compare(last, run.createdMs, run.runId) < 0) this.#ordered.push(run)
-    else this.#ordered.splice(this.#place(run.createdMs, run.runId), 0, run)
-    this.#counts[run.status] += 1
+    this.#all.add(run)
+    this.#byStatus[run.status].add(run)
+    let ofTenant = this.#byTenant.get(run.tenant)
+    if (ofTenant === undefined) {
+      ofTenant = new OrderedRuns()
+      this.#byTenant.set(run.tenant, ofTenant)
+    }
+    ofTenant.add(run)
     if (run.key === null) return
     const name = keyName(run.ownerId, run.key)
     const same = this.#byKey.get(name)
@@ -107,8 +110,11 @@ export class RunIndex<R extends IndexedRun> {
   remove(run: R): void {
     if (this.#byId.get(run.runId) !== run) return
     this.#byId.delete(run.runId)
-    this.#ordered.splice(this.#place(run.createdMs, run.runId), 1)
-    this.#counts[run.status] -= 1
+    this.#all.remove(run)
+    this.#byStatus[run.status].remove(run)
+    const ofTenant = this.#byTenant.get(run.tenant)
+    ofTenant?.remove(run)
+    if (ofTenant?.size === 0) this.#byTenant.delete(run.tenant)
     if (run.key === null) return
     const name = keyName(run.ownerId, run.key)
     const others = (this.#byKey.get(name) ?? []).filter((other) => other !== run)
@@ -120,15 +126,23 @@ export class RunIndex<R extends IndexedRun> {
   update(run: R, head: RunHead): void {
     const { status, ended_at } = head.details
     if (run.status === status) return
-    this.#counts[run.status] -= 1
-    this.#counts[status] += 1
+    this.#byStatus[run.status].remove(run)
+    this.#byStatus[status].add(run)
     run.status = status
     run.endedMs = ended_at === null ? 0 : Date.parse(ended_at)
   }
 
-  /** Number of runs by status; a copy. */
+  /** Number of runs by status. */
   counts(): Record<RunStatus, number> {
-    return { ...this.#counts }
+    const { pending, running, awaiting_human, achieved, failed, aborted } = this.#byStatus
+    return {
+      pending: pending.size,
+      running: running.size,
+      awaiting_human: awaiting_human.size,
+      achieved: achieved.size,
+      failed: failed.size,
+      aborted: aborted.size,
+    }
   }
 
   /**
@@ -139,7 +153,7 @@ export class RunIndex<R extends IndexedRun> {
     let newest: R | undefined
     for (const run of this.#byKey.get(keyName(ownerId, key)) ?? []) {
       if (run.createdMs < Math.floor(toMs(since))) continue
-      if (newest === undefined || compare(newest, run.createdMs, run.runId) < 0) newest = run
+      if (newest === undefined || compareRuns(newest, run) < 0) newest = run
     }
     return newest
   }
@@ -151,23 +165,20 @@ export class RunIndex<R extends IndexedRun> {
    * that is not an integer of 1 or more.
    */
   page(query: RunQuery): IndexPage<R> {
-    const { limit } = query
+    const { limit, createdAfter, createdBefore, cursor } = query
     if (!Number.isInteger(limit) || limit < 1) {
       throw new RangeError(`limit must be an integer of 1 or more, got ${String(limit)}`)
     }
+    let before = createdBefore === undefined ? null : beginningOf(Math.ceil(toMs(createdBefore)))
+    if (cursor !== undefined) {
+      const last = parseCursor(cursor)
+      if (before === null || compareRuns(last, before) < 0) before = last
+    }
+    const after =
+      createdAfter === undefined ? null : beginningOf(Math.floor(toMs(createdAfter)) + 1)
     const matches = matcher(query)
     const runs: R[] = []
-    let at = this.#ordered.length
-    if (query.cursor !== undefined) {
-      const { createdMs, runId } = parseCursor(query.cursor)
-      at = this.#place(createdMs, runId)
-    } else if (query.createdBefore !== undefined) {
-      at = this.#place(Math.ceil(toMs(query.createdBefore)), '')
-    }
-    const oldest = query.createdAfter === undefined ? -Infinity : toMs(query.createdAfter)
-    for (at -= 1; at >= 0; at--) {
-      const run = this.#ordered[at]
-      if (run === undefined || run.createdMs <= oldest) break
+    for (const run of newestFirst(this.#candidates(query), before, after)) {
       if (!matches(run)) continue
       const last = runs.at(-1)
       if (runs.length === limit && last !== undefined) return { runs, next: encodeCursor(last) }
@@ -176,13 +187,24 @@ export class RunIndex<R extends IndexedRun> {
     return { runs, next: null }
   }
 
+  /** The shortest lists that hold every run of the query. */
+  #candidates({ tenant, status }: RunQuery): readonly OrderedRuns<R>[] {
+    const ofTenant = tenant === undefined ? this.#all : this.#byTenant.get(tenant)
+    if (ofTenant === undefined) return []
+    if (status === undefined || status.length === 0) return [ofTenant]
+    const ofStatus = [...new Set(status)].map((one) => this.#byStatus[one])
+    const size = ofStatus.reduce((sum, list) => sum + list.size, 0)
+    return size < ofTenant.size ? ofStatus : [ofTenant]
+  }
+
   /** Ended runs that the rule no longer keeps, oldest first. `now` in epoch milliseconds. */
   expired({ runs, days }: Retention, now: number): R[] {
-    const ended = this.#counts.achieved + this.#counts.failed + this.#counts.aborted
-    let surplus = runs === undefined ? 0 : ended - runs
+    const { achieved, failed, aborted } = this.#byStatus
+    let surplus = runs === undefined ? 0 : achieved.size + failed.size + aborted.size - runs
     const limit = days === undefined ? -Infinity : now - days * MS_PER_DAY
     const expired: R[] = []
-    for (const run of this.#ordered) {
+    for (let i = 0; i < this.#all.size; i++) {
+      const run = this.#all.at(i) as R
       // Nothing that was created later has ended longer ago than this.
       if (surplus <= 0 && run.createdMs >= limit) break
       if (!isTerminal(run.status)) continue
@@ -193,25 +215,6 @@ export class RunIndex<R extends IndexedRun> {
     }
     return expired
   }
-
-  /** Index of the first run that is not older than (`createdMs`, `runId`). */
-  #place(createdMs: number, runId: string): number {
-    let low = 0
-    let high = this.#ordered.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const run = this.#ordered[middle]
-      if (run !== undefined && compare(run, createdMs, runId) < 0) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
-}
-
-/** Negative when `run` stands before (`createdMs`, `runId`), 0 when it is the same. */
-function compare(run: IndexedRun, createdMs: number, runId: string): number {
-  if (run.createdMs !== createdMs) return run.createdMs - createdMs
-  return run.runId < runId ? -1 : run.runId === runId ? 0 : 1
 }
 
 /** Milliseconds of float seconds, without what the multiplication adds behind the microseconds. */
@@ -225,22 +228,25 @@ function keyName(ownerId: string | null, key: string): string {
 
 /** The conditions of a query that the order of runs does not answer. */
 function matcher(query: RunQuery): (run: IndexedRun) => boolean {
-  const { tenant, goal, modelName, createdBefore } = query
+  const { tenant, goal, modelName } = query
   const statuses = query.status === undefined || query.status.length === 0 ? null : query.status
-  const newest = createdBefore === undefined ? Infinity : toMs(createdBefore)
   return (run) =>
     (tenant === undefined || run.tenant === tenant) &&
     (statuses === null || statuses.includes(run.status)) &&
     (goal === undefined || run.goal === goal) &&
-    (modelName === undefined || run.modelName === modelName) &&
-    run.createdMs < newest
+    (modelName === undefined || run.modelName === modelName)
+}
+
+/** Stands before every run that was created at this millisecond. */
+function beginningOf(createdMs: number): Dated {
+  return { createdMs, runId: '' }
 }
 
 function encodeCursor({ createdMs, runId }: IndexedRun): string {
   return Buffer.from(JSON.stringify([createdMs, runId])).toString('base64url')
 }
 
-function parseCursor(cursor: string): { readonly createdMs: number; readonly runId: string } {
+function parseCursor(cursor: string): Dated {
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     if (Array.isArray(value) && value.length === 2) {

@@ -12,6 +12,9 @@ const MAX_GAP = 32 * 1024
 /** Octets read at once, unless one stretch is larger. */
 const MAX_READ = 1 << 20
 
+/** Octets read at once for lists. */
+const LIST_READ = 128 * 1024
+
 /** Octets of one segment that hold stretches of one run. */
 interface Piece {
   readonly segment: Segment
@@ -50,9 +53,10 @@ export class RunReader {
 
   /** The heads of runs, as they are now; those that were deleted in the meantime are left out. */
   async heads(runs: readonly StoredRun[]): Promise<RunHead[]> {
-    const reader = new ColdReader()
+    const reader = new ColdReader(LIST_READ)
     const heads: RunHead[] = []
-    for (const run of runs) {
+    // The checkpoint has the oldest first, lists the newest.
+    for (const run of runs.toReversed()) {
       const { warm, cold } = run
       if (warm !== null) heads.push(copyHead(warm.head))
       else if (cold !== null) {
@@ -63,7 +67,7 @@ export class RunReader {
         }
       }
     }
-    return heads
+    return heads.reverse()
   }
 
   async #load(run: StoredRun): Promise<WarmPart> {
