@@ -34,7 +34,7 @@ export async function readCheckScript(command: string, cwd: string): Promise<Che
   const text = reader.texts.join('\n')
   return {
     text,
-    reporter: detectReporter(text),
+    reporter: detectReporter(text) ?? (reader.importsNodeTest ? 'node-test' : null),
     files: [...reader.files],
     builds: /\b(tsc|build|esbuild|babel|swc|webpack|rollup|tsup|compile)\b/.test(text),
   }
@@ -55,128 +55,202 @@ export function detectReporter(text: string): TestReporter | null {
     if (match !== null && !unless.test(text)) found.push([match.index, reporter])
   }
   look(NODE_TEST, 'node-test', /\bNODE_OPTIONS=(?!\S*\$)/)
-  look(PYTEST, 'pytest', /\b(PYTHONPATH|PYTEST_ADDOPTS)=(?!\S*\$)/)
-  look(UNITTEST, 'unittest', /\bPYTHONPATH=(?!\S*\$)/)
+  look(PYTEST, 'pytest', /\b(PYTHONPATH|PYTEST_ADDOPTS)=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IE]/)
+  look(UNITTEST, 'unittest', /\bPYTHONPATH=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IES]/)
   found.sort(([a], [b]) => a - b)
   return found[0]?.[1] ?? null
 }
 
 /** Names by which people mark files that check rather than do. */
-const CHECKING = /(^|[^a-z])(tests?|specs?|checks?|verify|verif(ier|ication)|grad(e|er)|assert(ions)?|validat(e|or)|lint|bench(mark)?|e2e|ci)([^a-z]|$)/i
+const CHECKING =
+  /(^|[^a-z])(tests?|specs?|checks?|verify|verif(ier|ication)|grad(e|er)|assert(ions)?|validat(e|or)|lint|bench(mark)?|e2e|ci)([^a-z]|$)/i
 const SHELLS = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'ash', 'source', '.'])
-const WRAPPERS = new Set(['env', 'exec', 'time', 'command', 'nice', 'nohup', 'npx', 'timeout', 'cross-env'])
-const SETUP_OPTIONS = new Set([
-  '--import', '--require', '-r', '--loader', '--experimental-loader', '--config', '-c', '--config-file',
-  '--env-file', '--rcfile', '--test-global-setup', '--setup',
+const WRAPPERS = new Set([
+  'env',
+  'exec',
+  'time',
+  'command',
+  'nice',
+  'nohup',
+  'npx',
+  'timeout',
+  'cross-env',
 ])
+const SETUP_OPTIONS = new Set([
+  '--import',
+  '--require',
+  '-r',
+  '--loader',
+  '--experimental-loader',
+  '--config',
+  '-c',
+  '--config-file',
+  '--env-file',
+  '--rcfile',
+  '--test-global-setup',
+  '--setup',
+])
+
+/** Options by which a program is told to work in another folder. */
+const FOLDER_OPTION = /^(?:--prefix|--cwd|--dir|--directory|-C)(?:=(.+))?$/
 
 class ScriptReader {
   readonly texts: string[] = []
   readonly files: Set<string> = new Set()
+  /** True when a file given to Node imports node:test, which then runs without `--test`. */
+  importsNodeTest = false
   readonly #cwd: string
   readonly #seen: Set<string> = new Set()
-  #scripts: Readonly<Record<string, unknown>> | undefined
 
   constructor(cwd: string) {
     this.#cwd = cwd
   }
 
-  async follow(text: string): Promise<void> {
+  /** Reads a text that runs in `folder` (relative to the workspace, `` for itself). */
+  async follow(text: string, folder = ''): Promise<void> {
     if (this.texts.length >= MAX_TEXTS) return
     this.texts.push(text)
+    let base = folder
     for (const part of text.split(/&&|\|\||[;|\n&]/)) {
-      await this.#segment(part.replaceAll(/[()`{}]/g, ' '))
+      const words = splitWords(part)
+      if (words[0] === 'cd') base = this.#path(words[1] ?? '.', base) ?? base
+      else if (words.length > 0) await this.#segment(words, part, base)
     }
   }
 
-  async #segment(part: string): Promise<void> {
-    const words = (part.match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? []).map((word) => word.replace(/^(["'])(.*)\1$/, '$2'))
-    while (words.length > 0 && (/^\w+=/.test(words[0]!) || WRAPPERS.has(words[0]!))) words.shift()
-    const program = words[0]
-    if (program === undefined || program.startsWith('#')) return
+  async #segment(words: readonly string[], part: string, base: string): Promise<void> {
+    const program = words[0]!
     const name = posix.basename(program)
-    if (/^(npm|yarn|pnpm|bun)$/.test(name)) await this.#packageScript(words)
-    if (/^g?make$/.test(name)) await this.#makefile()
-    if (SHELLS.has(name)) await this.#script(words.slice(1).find((word) => !word.startsWith('-')))
-    else if (program.includes('/')) await this.#program(program)
+    const folder = this.#folderOption(words, base)
+    if (/^(npm|yarn|pnpm|bun)$/.test(name)) await this.#packageScript(words, folder)
+    if (name === 'node' && words.includes('--run'))
+      await this.#packageScript(['node', 'run', words[words.indexOf('--run') + 1] ?? ''], base)
+    if (/^g?make$/.test(name)) await this.#makefile(folder)
+    if (SHELLS.has(name))
+      await this.#script(
+        words.slice(1).find((word) => !word.startsWith('-')),
+        base,
+      )
+    else if (program.includes('/')) await this.#program(program, base)
     const runner = detectReporter(part) !== null
-    for (const [i, word] of words.slice(1).entries()) await this.#argument(word, words[i]!, runner)
+    for (const [i, word] of words.slice(1).entries()) {
+      await this.#argument(word, words[i]!, base, runner, name === 'node')
+    }
   }
 
   /** A word that may name a file, a folder or a glob of the check. */
-  async #argument(word: string, before: string, runner: boolean): Promise<void> {
+  async #argument(
+    word: string,
+    before: string,
+    base: string,
+    runner: boolean,
+    node: boolean,
+  ): Promise<void> {
     const option = /^(--?[\w-]+)=(.+)$/.exec(word)
-    const setup = SETUP_OPTIONS.has(option?.[1] ?? before)
-    const path = this.#path(option?.[2] ?? word)
-    if (path === null || (word.startsWith('-') && option === null)) return
+    if (word.startsWith('-') && option === null) return
+    const path = this.#path(option?.[2] ?? word, base)
+    if (path === null || path === '') return
     if (/[*?{]/.test(path)) {
       if (CHECKING.test(path)) this.files.add(path)
       return
     }
     const stats = await lstat(join(this.#cwd, path)).catch(() => null)
-    if (stats === null) return
-    if (stats.isDirectory()) {
+    if (stats?.isDirectory() === true) {
       if (CHECKING.test(path)) this.files.add(`${path}/**`)
-    } else if (setup || runner || CHECKING.test(path)) this.files.add(path)
-  }
-
-  async #packageScript(words: readonly string[]): Promise<void> {
-    const args = words.slice(1).filter((word) => !word.startsWith('-'))
-    const run = args[0] === 'run' || args[0] === 'run-script'
-    const name = run ? args[1] : args[0] === 't' || args[0] === 'tst' ? 'test' : args[0]
-    if (name === undefined) return
-    this.#scripts ??= await this.#readScripts()
-    for (const script of [`pre${name}`, name, `post${name}`]) {
-      const text = Object.hasOwn(this.#scripts, script) ? this.#scripts[script] : undefined
-      if (typeof text !== 'string' || this.#seen.has(`npm ${script}`)) continue
-      this.#seen.add(`npm ${script}`)
-      await this.follow(text)
+    } else if (stats !== null) {
+      const setup = SETUP_OPTIONS.has(option?.[1] ?? before)
+      const tests = node && /['"]node:test['"]/.test((await this.#read(path)) ?? '')
+      if (tests) this.importsNodeTest = true
+      if (setup || runner || tests || CHECKING.test(path)) this.files.add(path)
     }
   }
 
-  async #readScripts(): Promise<Readonly<Record<string, unknown>>> {
+  #folderOption(words: readonly string[], base: string): string {
+    for (const [i, word] of words.entries()) {
+      const match = FOLDER_OPTION.exec(word)
+      if (match !== null) return this.#path(match[1] ?? words[i + 1] ?? '.', base) ?? base
+    }
+    return base
+  }
+
+  async #packageScript(words: readonly string[], folder: string): Promise<void> {
+    const args = words
+      .slice(1)
+      .filter((word, i) => !word.startsWith('-') && !FOLDER_OPTION.test(words[i]!))
+    const run = args[0] === 'run' || args[0] === 'run-script'
+    const name = run ? args[1] : args[0] === 't' || args[0] === 'tst' ? 'test' : args[0]
+    if (name === undefined) return
+    const scripts = await this.#packageScripts(folder)
+    for (const script of [`pre${name}`, name, `post${name}`]) {
+      const text = Object.hasOwn(scripts, script) ? scripts[script] : undefined
+      if (typeof text === 'string' && this.#first(`${folder}: npm ${script}`))
+        await this.follow(text, folder)
+    }
+  }
+
+  async #packageScripts(folder: string): Promise<Readonly<Record<string, unknown>>> {
     try {
-      const parsed: unknown = JSON.parse((await readSmall(join(this.#cwd, 'package.json'))) ?? '{}')
+      const parsed: unknown = JSON.parse(
+        (await this.#read(posix.join(folder, 'package.json'))) ?? '{}',
+      )
       return { ...(parsed as { scripts?: Record<string, unknown> }).scripts }
     } catch {
       return {}
     }
   }
 
-  async #makefile(): Promise<void> {
+  async #makefile(folder: string): Promise<void> {
     for (const name of ['GNUmakefile', 'makefile', 'Makefile']) {
-      const text = this.#seen.has(name) ? null : await readSmall(join(this.#cwd, name))
+      const path = posix.join(folder, name)
+      const text = await this.#read(path)
       if (text === null) continue
-      this.#seen.add(name)
-      await this.follow(text.replaceAll(/^\t[@-]*/gm, ''))
+      if (this.#first(path)) await this.follow(text.replaceAll(/^\t[@-]*/gm, ''), folder)
       return
     }
   }
 
   /** A file given to a shell. */
-  async #script(word: string | undefined): Promise<void> {
-    const path = word === undefined ? null : this.#path(word)
-    if (path === null || this.#seen.has(path)) return
-    this.#seen.add(path)
-    const text = await readSmall(join(this.#cwd, path))
-    if (text === null) return
+  async #script(word: string | undefined, base: string): Promise<void> {
+    const path = word === undefined ? null : this.#path(word, base)
+    const text = path === null ? null : await this.#read(path)
+    if (path === null || text === null || !this.#first(path)) return
     this.files.add(path)
-    await this.follow(text)
+    await this.follow(text, base)
   }
 
   /** A file that is run by its path: a script when it says so, else a built program. */
-  async #program(word: string): Promise<void> {
-    const path = this.#path(word)
-    if (path === null) return
-    if ((await readSmall(join(this.#cwd, path)))?.startsWith('#!') === true) await this.#script(path)
+  async #program(word: string, base: string): Promise<void> {
+    const path = this.#path(word, base)
+    if (path !== null && (await this.#read(path))?.startsWith('#!') === true)
+      await this.#script(word, base)
+  }
+
+  #first(what: string): boolean {
+    if (this.#seen.has(what)) return false
+    this.#seen.add(what)
+    return true
+  }
+
+  #read(path: string): Promise<string | null> {
+    return readSmall(join(this.#cwd, path))
   }
 
   /** `word` relative to the workspace with forward slashes; null when it is no path within it. */
-  #path(word: string): string | null {
+  #path(word: string, base: string): string | null {
     if (!/^[\w@./*?{},+ -]+$/.test(word)) return null
-    const path = posix.normalize(isAbsolute(word) ? relative(this.#cwd, word) : word)
-    return path === '.' || path.startsWith('..') || isAbsolute(path) ? null : path.replace(/\/$/, '')
+    const path = isAbsolute(word) ? relative(this.#cwd, word) : posix.join(base, word)
+    if (path === '..' || path.startsWith('../') || isAbsolute(path)) return null
+    return path === '.' ? '' : path.replace(/\/$/, '')
   }
+}
+
+/** The words of one command, without quotes, variables set before it and programs that run others. */
+function splitWords(part: string): readonly string[] {
+  const words = (
+    part.replaceAll(/[()`{}](?![^\s]*[*,])/g, ' ').match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? []
+  ).map((word) => word.replace(/^(["'])(.*)\1$/s, '$2'))
+  while (words.length > 0 && (/^\w+=/.test(words[0]!) || WRAPPERS.has(words[0]!))) words.shift()
+  return words[0]?.startsWith('#') === true ? [] : words
 }
 
 /** The text of a small regular file, or null. */

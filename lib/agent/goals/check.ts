@@ -82,7 +82,8 @@ async function runCommand(
       signal: context.signal,
     })
     if (best === undefined || result.durationMs < best.durationMs) best = result
-    if (spec.max_duration_ms === undefined || result.durationMs <= spec.max_duration_ms) return result
+    if (spec.max_duration_ms === undefined || result.durationMs <= spec.max_duration_ms)
+      return result
     if (result.exitCode !== spec.success_exit_code || context.signal.aborted) return result
   }
   return best!
@@ -95,7 +96,8 @@ function judge(
   report: { readonly tests: TestOutcomes } | ReportProblem | null,
   changes: readonly string[],
 ): GoalVerdict {
-  const reported = typeof report === 'object' && report !== null && !run.timedOut ? report.tests : null
+  const reported =
+    typeof report === 'object' && report !== null && !run.timedOut ? report.tests : null
   const counts = reported === null ? null : countTests(reported)
   // An empty set is no baseline: with none at all, the next check may still become one.
   const tests = counts === null || counts.total === 0 ? null : reported
@@ -148,13 +150,19 @@ const REPORT_PROBLEMS: Readonly<Record<ReportProblem, string>> = {
 function withoutReport(spec: GoalSpec, run: CommandResult, problem: ReportProblem): string {
   if (run.exitCode !== spec.success_exit_code && problem === 'absent') {
     const missing = /No module named '?(pytest)'?/.exec(run.output)?.[1]
-    if (missing !== undefined) return `${missing} is not installed for the Python that runs the check`
+    if (missing !== undefined)
+      return `${missing} is not installed for the Python that runs the check`
     return `exit code ${run.exitCode}`
   }
   return REPORT_PROBLEMS[problem]
 }
 
-function success(spec: GoalSpec, run: CommandResult, passed: number | null, skipped: number): string {
+function success(
+  spec: GoalSpec,
+  run: CommandResult,
+  passed: number | null,
+  skipped: number,
+): string {
   if (spec.max_duration_ms !== undefined) {
     return `took ${Math.round(run.durationMs)} ms, within ${spec.max_duration_ms} ms`
   }

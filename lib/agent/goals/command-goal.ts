@@ -57,7 +57,12 @@ export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalS
     ],
     sealed: [...SEALED, ...(goal.sealed ?? [])],
     allow_test_changes: false,
-    instructions: instruct(goal.task ?? 'Make the check of this workspace pass.', command, reporter, goal.maxDurationMs),
+    instructions: instruct(
+      goal.task ?? 'Make the check of this workspace pass.',
+      command,
+      reporter,
+      goal.maxDurationMs,
+    ),
     ...(goal.maxDurationMs === undefined ? {} : { max_duration_ms: goal.maxDurationMs }),
   }
 }
@@ -73,7 +78,10 @@ function liftVariables(
   const env = { ...given }
   let command = line.trim()
   for (;;) {
-    const match = /^(NODE_OPTIONS|PYTHONPATH|PYTEST_ADDOPTS)=(?:"([^"$`\\]*)"|'([^']*)'|([\w./:=,@+-]*))\s+(?=\S)/.exec(command)
+    const match =
+      /^(NODE_OPTIONS|PYTHONPATH|PYTEST_ADDOPTS)=(?:"([^"$`\\]*)"|'([^']*)'|([\w./:=,@+-]*))\s+(?=\S)/.exec(
+        command,
+      )
     // Only a single command: in `A=1 x && y` the variable does not reach y.
     if (match === null || /[;&|\n]/.test(command)) return { command, env }
     env[match[1]!] = match[2] ?? match[3] ?? match[4] ?? ''
@@ -93,7 +101,9 @@ function instruct(
   ]
   if (maxDurationMs !== undefined) lines.push(`It must take no longer than ${maxDurationMs} ms.`)
   if (reporter !== null) {
-    lines.push('Every test that exists now must still be there and pass; none may be skipped or removed.')
+    lines.push(
+      'Every test that exists now must still be there and pass; none may be skipped or removed.',
+    )
   }
   lines.push(
     'Change the code, not the check: tests, test configuration, package.json scripts and the scripts ' +

@@ -52,6 +52,8 @@ function isFile(name: string): boolean {
 }
 
 function notRun(tests: TestOutcomes, baseline: TestOutcomes | null): string {
-  const left = Object.keys(baseline ?? {}).filter((name) => !isFile(name) && !Object.hasOwn(tests, name))
+  const left = Object.keys(baseline ?? {}).filter(
+    (name) => !isFile(name) && !Object.hasOwn(tests, name),
+  )
   return left.length === 0 ? '' : `, ${left.length} did not run`
 }

@@ -6,9 +6,21 @@ import { bunTest, nodeTest, npmTest, typeCheck, unsuitable } from './javascript.
 import { cargoTest, goTest, lint, makeTest } from './native.js'
 import { pytest, unittest } from './python.js'
 import { JS_TESTS, PYTHON_TESTS } from './test-files.js'
-import { findFile, firstFile, isTestScript, makeTargets, packageScripts } from './workspace-facts.js'
+import {
+  findFile,
+  firstFile,
+  isTestScript,
+  makeTargets,
+  packageScripts,
+} from './workspace-facts.js'
 
-const PYTEST_CONFIG: readonly string[] = ['pytest.ini', '.pytest.ini', 'pytest.toml', '.pytest.toml', 'conftest.py']
+const PYTEST_CONFIG: readonly string[] = [
+  'pytest.ini',
+  '.pytest.ini',
+  'pytest.toml',
+  '.pytest.toml',
+  'conftest.py',
+]
 
 /**
  * Chooses a goal from what the workspace holds. The first that fits, in this order: npm-test (a
@@ -28,7 +40,8 @@ export const auto: GoalDefinition = {
 export async function chooseGoal(cwd: string): Promise<GoalDefinition> {
   if (isTestScript((await packageScripts(cwd))?.['test'])) return npmTest
   const jsTests = await findFile(cwd, [...JS_TESTS, '**/test/**/*.{js,cjs,mjs}'])
-  if (jsTests !== null && (await firstFile(cwd, ['bun.lock', 'bunfig.toml'])) !== null) return bunTest
+  if (jsTests !== null && (await firstFile(cwd, ['bun.lock', 'bunfig.toml'])) !== null)
+    return bunTest
   if ((await firstFile(cwd, ['Cargo.toml'])) !== null) return cargoTest
   if ((await firstFile(cwd, ['go.mod', 'go.work'])) !== null) return goTest
   if ((await makeTargets(cwd))?.includes('test') === true) return makeTest
@@ -41,7 +54,11 @@ export async function chooseGoal(cwd: string): Promise<GoalDefinition> {
   return lint.resolve(cwd, '').then(
     () => lint,
     () => {
-      throw unsuitable('auto', 'nothing here tells how the work is checked', 'name a goal, or use `shell: <command>`')
+      throw unsuitable(
+        'auto',
+        'nothing here tells how the work is checked',
+        'name a goal, or use `shell: <command>`',
+      )
     },
   )
 }

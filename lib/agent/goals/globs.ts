@@ -31,11 +31,11 @@ function compileGlob(glob: string): RegExp {
     const char = glob[i]!
     if (char === '*') {
       if (glob[i + 1] !== '*') source += '[^/]*'
-      else if (glob[i + 2] === '/') (source += '(?:[^/]+/)*'), (i += 2)
-      else (source += '.*'), i++
+      else if (glob[i + 2] === '/') ((source += '(?:[^/]+/)*'), (i += 2))
+      else ((source += '.*'), i++)
     } else if (char === '?') source += '[^/]'
-    else if (char === '{') (source += '(?:'), depth++
-    else if (char === '}' && depth > 0) (source += ')'), depth--
+    else if (char === '{') ((source += '(?:'), depth++)
+    else if (char === '}' && depth > 0) ((source += ')'), depth--)
     else if (char === ',' && depth > 0) source += '|'
     else source += char.replace(/[\\^$.*+?()[\]{}|]/, '\\$&')
   }

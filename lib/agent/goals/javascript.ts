@@ -14,10 +14,17 @@ export const nodeTest: GoalDefinition = {
   usage: 'node-test',
   async resolve(cwd, argument) {
     if (argument === '' && (await findFile(cwd, NODE_TESTS)) === null) {
-      throw unsuitable('node-test', 'no test file was found', 'add one, such as test/first.test.js, or name files: `node-test: path/to/file.js`')
+      throw unsuitable(
+        'node-test',
+        'no test file was found',
+        'add one, such as test/first.test.js, or name files: `node-test: path/to/file.js`',
+      )
     }
     const command = `node --test ${argument}`.trim()
-    return commandGoal({ name: 'node-test', command, reporter: 'node-test', task: 'Make the tests pass.' }, cwd)
+    return commandGoal(
+      { name: 'node-test', command, reporter: 'node-test', task: 'Make the tests pass.' },
+      cwd,
+    )
   },
 }
 
@@ -29,13 +36,21 @@ export const npmTest: GoalDefinition = {
   async resolve(cwd, argument) {
     const scripts = await packageScripts(cwd)
     if (scripts === null) {
-      throw unsuitable('npm-test', 'there is no package.json here', 'start the run in the package\'s folder, or use `node-test` or `shell: <command>`')
+      throw unsuitable(
+        'npm-test',
+        'there is no package.json here',
+        "start the run in the package's folder, or use `node-test` or `shell: <command>`",
+      )
     }
     if (scripts === undefined) {
       throw unsuitable('npm-test', 'package.json is not valid JSON', 'repair it first')
     }
     if (!isTestScript(scripts['test'])) {
-      throw unsuitable('npm-test', 'package.json has no "test" script', 'add one, or use `node-test` or `shell: <command>`')
+      throw unsuitable(
+        'npm-test',
+        'package.json has no "test" script',
+        'add one, or use `node-test` or `shell: <command>`',
+      )
     }
     const command = argument === '' ? 'npm test' : `npm test -- ${argument}`
     return commandGoal({ name: 'npm-test', command, task: 'Make `npm test` pass.' }, cwd)
@@ -52,7 +67,10 @@ export const bunTest: GoalDefinition = {
       throw unsuitable('bun-test', 'no test file was found', 'add one, such as first.test.ts')
     }
     const command = `bun test ${argument}`.trim()
-    return commandGoal({ name: 'bun-test', command, reporter: null, task: 'Make the tests pass.' }, cwd)
+    return commandGoal(
+      { name: 'bun-test', command, reporter: null, task: 'Make the tests pass.' },
+      cwd,
+    )
   },
 }
 
@@ -64,7 +82,11 @@ export const typeCheck: GoalDefinition = {
   async resolve(cwd, argument) {
     const config = argument === '' ? 'tsconfig.json' : argument
     if (argument === '' && (await firstFile(cwd, ['tsconfig.json'])) === null) {
-      throw unsuitable('tsc', 'there is no tsconfig.json here', 'start the run beside it, or name it: `tsc: path/to/tsconfig.json`')
+      throw unsuitable(
+        'tsc',
+        'there is no tsconfig.json here',
+        'start the run beside it, or name it: `tsc: path/to/tsconfig.json`',
+      )
     }
     return commandGoal(
       {

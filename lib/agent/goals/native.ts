@@ -14,9 +14,14 @@ export const makeTest: GoalDefinition = {
   async resolve(cwd, argument) {
     const target = argument === '' ? 'test' : argument
     const targets = await makeTargets(cwd)
-    if (targets === null) throw unsuitable('make-test', 'there is no Makefile here', 'start the run beside it')
+    if (targets === null)
+      throw unsuitable('make-test', 'there is no Makefile here', 'start the run beside it')
     if (argument === '' && !targets.includes('test')) {
-      throw unsuitable('make-test', 'the Makefile has no target "test"', 'name one: `make-test: <target>`')
+      throw unsuitable(
+        'make-test',
+        'the Makefile has no target "test"',
+        'name one: `make-test: <target>`',
+      )
     }
     return commandGoal(
       {
@@ -56,7 +61,11 @@ export const cargoTest: GoalDefinition = {
   },
 }
 
-const CARGO_CONFIG: readonly string[] = ['**/Cargo.toml', '**/.cargo/config{,.toml}', 'rust-toolchain{,.toml}']
+const CARGO_CONFIG: readonly string[] = [
+  '**/Cargo.toml',
+  '**/.cargo/config{,.toml}',
+  'rust-toolchain{,.toml}',
+]
 
 /** Go's tests of all packages. */
 export const goTest: GoalDefinition = {
@@ -90,12 +99,17 @@ interface Linter {
 /** The linter that the workspace is set up for. */
 export const lint: GoalDefinition = {
   name: 'lint',
-  description: 'The linter of the workspace finds nothing: script `lint`, ESLint, Ruff, Clippy or golangci-lint.',
+  description:
+    'The linter of the workspace finds nothing: script `lint`, ESLint, Ruff, Clippy or golangci-lint.',
   usage: 'lint',
   async resolve(cwd) {
     const linter = await findLinter(cwd)
     if (linter === null) {
-      throw unsuitable('lint', 'no linter is set up here', 'add a "lint" script to package.json, or use `shell: <command>`')
+      throw unsuitable(
+        'lint',
+        'no linter is set up here',
+        'add a "lint" script to package.json, or use `shell: <command>`',
+      )
     }
     return commandGoal(
       {
@@ -111,7 +125,9 @@ export const lint: GoalDefinition = {
 }
 
 const ESLINT = ['js', 'mjs', 'cjs', 'ts', 'mts', 'cts'].map((ending) => `eslint.config.${ending}`)
-const ESLINT_OLD = ['', '.js', '.cjs', '.json', '.yml', '.yaml'].map((ending) => `.eslintrc${ending}`)
+const ESLINT_OLD = ['', '.js', '.cjs', '.json', '.yml', '.yaml'].map(
+  (ending) => `.eslintrc${ending}`,
+)
 const RUFF = ['ruff.toml', '.ruff.toml']
 const GOLANGCI = ['yml', 'yaml', 'toml', 'json'].map((ending) => `.golangci.${ending}`)
 
@@ -119,7 +135,8 @@ async function findLinter(cwd: string): Promise<Linter | null> {
   const eslint = ['**/eslint.config.*', '**/.eslintrc*', '**/.eslintignore']
   const ruff = ['**/{.ruff,ruff}.toml', '**/pyproject.toml']
   const scripts = await packageScripts(cwd)
-  if (typeof scripts?.['lint'] === 'string') return { command: 'npm run lint', config: [...eslint, ...ruff] }
+  if (typeof scripts?.['lint'] === 'string')
+    return { command: 'npm run lint', config: [...eslint, ...ruff] }
   if ((await firstFile(cwd, [...ESLINT, ...ESLINT_OLD])) !== null) {
     return { command: 'npx --no-install eslint .', config: eslint }
   }
@@ -128,7 +145,10 @@ async function findLinter(cwd: string): Promise<Linter | null> {
     return { command: 'ruff check .', config: ruff }
   }
   if ((await firstFile(cwd, ['Cargo.toml'])) !== null) {
-    return { command: 'cargo clippy --all-targets -- -D warnings', config: [...CARGO_CONFIG, '**/{.clippy,clippy}.toml'] }
+    return {
+      command: 'cargo clippy --all-targets -- -D warnings',
+      config: [...CARGO_CONFIG, '**/{.clippy,clippy}.toml'],
+    }
   }
   if ((await firstFile(cwd, GOLANGCI)) !== null) {
     return { command: 'golangci-lint run', config: ['**/.golangci.*'] }

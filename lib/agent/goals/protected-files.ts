@@ -26,9 +26,24 @@ const CHUNK_BYTES = 64 * 1024
 
 /** Folders that hold nobody's tests: version control, dependencies, caches. */
 const SKIPPED = new Set([
-  '.git', '.hg', '.svn', 'node_modules', '__pycache__', '.venv', 'venv', '.tox', '.nox',
-  '.pytest_cache', '.mypy_cache', '.ruff_cache', '.hypothesis', '.nyc_output', 'coverage', '.cache',
-  '.next', '.turbo',
+  '.git',
+  '.hg',
+  '.svn',
+  'node_modules',
+  '__pycache__',
+  '.venv',
+  'venv',
+  '.tox',
+  '.nox',
+  '.pytest_cache',
+  '.mypy_cache',
+  '.ruff_cache',
+  '.hypothesis',
+  '.nyc_output',
+  'coverage',
+  '.cache',
+  '.next',
+  '.turbo',
 ])
 
 /** How the protected files differ from what they were. */
@@ -58,7 +73,8 @@ export async function compareFiles(
   for (const [path, hash] of Object.entries(baseline.files)) {
     const found = now.get(path)
     if (found === hash) continue
-    if (found === undefined) changes.set(path, (await vanished(cwd, path)) ? 'was deleted' : 'was modified')
+    if (found === undefined)
+      changes.set(path, (await vanished(cwd, path)) ? 'was deleted' : 'was modified')
     else if (isLink(found) && !isLink(hash)) changes.set(path, 'was replaced by a link')
     else changes.set(path, 'was modified')
   }
@@ -66,7 +82,9 @@ export async function compareFiles(
     if (!Object.hasOwn(baseline.files, path) && sealed(path)) changes.set(path, 'was added')
   }
   return {
-    changes: [...changes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([path, what]) => `${path} ${what}`),
+    changes: [...changes]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([path, what]) => `${path} ${what}`),
   }
 }
 
@@ -169,7 +187,8 @@ class Walk {
   }
 
   #set(path: string, hash: string): void {
-    if (this.hashes.size >= MAX_FILES) throw tooMuch(`more than ${MAX_FILES} of its files are protected`)
+    if (this.hashes.size >= MAX_FILES)
+      throw tooMuch(`more than ${MAX_FILES} of its files are protected`)
     this.hashes.set(path, hash)
   }
 

@@ -15,7 +15,10 @@ export const pytest: GoalDefinition = {
   async resolve(cwd, argument) {
     if (argument === '') await expectTests('pytest', cwd, PYTHON_TESTS)
     const command = `${await python(cwd)} -m pytest ${argument}`.trim()
-    return commandGoal({ name: 'pytest', command, reporter: 'pytest', task: 'Make the tests pass.' }, cwd)
+    return commandGoal(
+      { name: 'pytest', command, reporter: 'pytest', task: 'Make the tests pass.' },
+      cwd,
+    )
   },
 }
 
@@ -28,16 +31,34 @@ export const unittest: GoalDefinition = {
     if (argument === '') await expectTests('unittest', cwd, ['**/test*.py'])
     const command = `${await python(cwd)} -m unittest ${argument}`.trim()
     return commandGoal(
-      { name: 'unittest', command, reporter: 'unittest', protected: ['**/test*.py'], task: 'Make the tests pass.' },
+      {
+        name: 'unittest',
+        command,
+        reporter: 'unittest',
+        protected: ['**/test*.py'],
+        task: 'Make the tests pass.',
+      },
       cwd,
     )
   },
 }
 
 async function expectTests(goal: string, cwd: string, globs: readonly string[]): Promise<void> {
-  const configured = ['pytest.ini', '.pytest.ini', 'pytest.toml', '.pytest.toml', 'tox.ini', 'setup.cfg', 'pyproject.toml']
+  const configured = [
+    'pytest.ini',
+    '.pytest.ini',
+    'pytest.toml',
+    '.pytest.toml',
+    'tox.ini',
+    'setup.cfg',
+    'pyproject.toml',
+  ]
   if ((await findFile(cwd, globs)) !== null || (await firstFile(cwd, configured)) !== null) return
-  throw unsuitable(goal, 'no test file was found', `add one, such as tests/test_first.py, or name files: \`${goal}: path\``)
+  throw unsuitable(
+    goal,
+    'no test file was found',
+    `add one, such as tests/test_first.py, or name files: \`${goal}: path\``,
+  )
 }
 
 async function python(cwd: string): Promise<string> {
@@ -47,7 +68,10 @@ async function python(cwd: string): Promise<string> {
 
 async function firstExecutable(cwd: string, paths: readonly string[]): Promise<string | null> {
   for (const path of paths) {
-    const usable = await access(join(cwd, path), constants.X_OK).then(() => true, () => false)
+    const usable = await access(join(cwd, path), constants.X_OK).then(
+      () => true,
+      () => false,
+    )
     if (usable) return path
   }
   return null

@@ -36,7 +36,19 @@ export interface GoalRegistry {
 }
 
 const SHIPPED: readonly GoalDefinition[] = [
-  auto, npmTest, nodeTest, pytest, unittest, makeTest, cargoTest, goTest, bunTest, typeCheck, lint, shell, perf,
+  auto,
+  npmTest,
+  nodeTest,
+  pytest,
+  unittest,
+  makeTest,
+  cargoTest,
+  goTest,
+  bunTest,
+  typeCheck,
+  lint,
+  shell,
+  perf,
 ]
 
 /**
@@ -53,13 +65,17 @@ export function goalRegistry(custom: readonly GoalDefinition[] = []): GoalRegist
   const goals = new Map(SHIPPED.map((goal) => [goal.name, goal]))
   for (const goal of custom) {
     if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(goal.name)) {
-      throw new TypeError(`a goal's name is lower-case words joined by hyphens, got ${JSON.stringify(goal.name)}`)
+      throw new TypeError(
+        `a goal's name is lower-case words joined by hyphens, got ${JSON.stringify(goal.name)}`,
+      )
     }
-    if (goals.has(goal.name)) throw new TypeError(`there is a goal ${JSON.stringify(goal.name)} already`)
+    if (goals.has(goal.name))
+      throw new TypeError(`there is a goal ${JSON.stringify(goal.name)} already`)
     goals.set(goal.name, goal)
   }
   return {
-    list: () => [...goals.values()].map(({ name, description, usage }) => ({ name, description, usage })),
+    list: () =>
+      [...goals.values()].map(({ name, description, usage }) => ({ name, description, usage })),
     resolve: (goal, cwd, options = {}) => resolveGoal(goals, goal, cwd, options),
   }
 }
@@ -76,13 +92,19 @@ async function resolveGoal(
   let spec: GoalSpec
   if (named !== undefined) {
     if (check !== null) {
-      throw new GoalError('unsuitable', `the goal ${named.name} brings its own check; leave \`check\` out`)
+      throw new GoalError(
+        'unsuitable',
+        `the goal ${named.name} brings its own check; leave \`check\` out`,
+      )
     }
     spec = await named.resolve(cwd, (colon![2] ?? '').trim())
   } else if (check !== null && check.trim() !== '') {
     spec = await textGoal(text, check.trim(), cwd)
   } else if (/^[a-z][a-z0-9]*(-[a-z0-9]+)+$/.test(text)) {
-    throw new GoalError('unknown', `there is no goal ${text}; there are ${[...goals.keys()].join(', ')}`)
+    throw new GoalError(
+      'unknown',
+      `there is no goal ${text}; there are ${[...goals.keys()].join(', ')}`,
+    )
   } else {
     throw new GoalError(
       'not_verifiable',

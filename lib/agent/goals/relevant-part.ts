@@ -8,7 +8,17 @@
 
 /** Keys of package.json that decide what a test command does. */
 const PACKAGE_KEYS = [
-  'scripts', 'config', 'jest', 'mocha', 'ava', 'tap', 'c8', 'nyc', 'vitest', 'eslintConfig', 'bun',
+  'scripts',
+  'config',
+  'jest',
+  'mocha',
+  'ava',
+  'tap',
+  'c8',
+  'nyc',
+  'vitest',
+  'eslintConfig',
+  'bun',
 ]
 
 /** Table names (by prefix) that matter, for configuration files in sections. */
@@ -16,7 +26,17 @@ const SECTIONS: { readonly [name: string]: readonly string[] } = {
   'pyproject.toml': ['tool.pytest', 'tool.ruff', 'tool.coverage'],
   'setup.cfg': ['tool:pytest', 'coverage:', 'flake8'],
   'tox.ini': ['pytest', 'tool:pytest'],
-  'Cargo.toml': ['lib', 'test', 'bin', 'bench', 'profile', 'lints', 'workspace.members', 'workspace.exclude', 'workspace.default'],
+  'Cargo.toml': [
+    'lib',
+    'test',
+    'bin',
+    'bench',
+    'profile',
+    'lints',
+    'workspace.members',
+    'workspace.exclude',
+    'workspace.default',
+  ],
 }
 
 /** True for files of which only a part is protected. */

@@ -5,15 +5,23 @@ import { commandGoal } from './command-goal.js'
 /** Any command line. */
 export const shell: GoalDefinition = {
   name: 'shell',
-  description: 'A command ends with exit code 0; known test runners in it are compared by test names.',
+  description:
+    'A command ends with exit code 0; known test runners in it are compared by test names.',
   usage: 'shell: npm run check',
   async resolve(cwd, argument) {
-    if (argument === '') throw new GoalError('unsuitable', 'shell: no command is given; write `shell: <command>`')
+    if (argument === '')
+      throw new GoalError('unsuitable', 'shell: no command is given; write `shell: <command>`')
     return commandGoal({ name: 'shell', command: argument, task: 'Make the command succeed.' }, cwd)
   },
 }
 
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, sec: 1_000, m: 60_000, min: 60_000 }
+const UNITS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  sec: 1_000,
+  m: 60_000,
+  min: 60_000,
+}
 
 /** A command line with an upper bound on its time. */
 export const perf: GoalDefinition = {
@@ -24,7 +32,10 @@ export const perf: GoalDefinition = {
     const match = /^(.+?)\s*<\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min)$/s.exec(argument)
     const limit = match === null ? 0 : Number(match[2]) * UNITS[match[3]!]!
     if (match === null || limit <= 0) {
-      throw new GoalError('unsuitable', 'perf: write a command and a time, as in `perf: node bench.js < 500ms`')
+      throw new GoalError(
+        'unsuitable',
+        'perf: write a command and a time, as in `perf: node bench.js < 500ms`',
+      )
     }
     return commandGoal(
       {

@@ -10,13 +10,16 @@ export const JS_TESTS: readonly string[] = [
 export const PYTHON_TESTS: readonly string[] = ['**/test_*.py', '**/*_test.py', '**/tests.py']
 
 /** Folders of tests, with their helpers, fixtures and snapshots. */
-export const TEST_TREES: readonly string[] = ['**/{test,tests,spec,specs,__tests__,__snapshots__,testdata}/**']
+export const TEST_TREES: readonly string[] = [
+  '**/{test,tests,spec,specs,__tests__,__snapshots__,testdata}/**',
+]
 
 /** What is no part of the check although it lies in a folder of tests or looks like one. */
-export const UNTRACKED: { readonly always: readonly string[]; readonly built: readonly string[] } = {
-  always: ['!**/{tmp,temp,output}/**', '!**/*.{log,tmp,pyc,tsbuildinfo}'],
-  built: ['!**/{dist,build,out,lib-cov,target}/**'],
-}
+export const UNTRACKED: { readonly always: readonly string[]; readonly built: readonly string[] } =
+  {
+    always: ['!**/{tmp,temp,output}/**', '!**/*.{log,tmp,pyc,tsbuildinfo}'],
+    built: ['!**/{dist,build,out,lib-cov,target}/**'],
+  }
 
 /**
  * Configuration that decides what a runner runs. One that newly appears matters as much as one that
@@ -37,6 +40,7 @@ export const SEALED: readonly string[] = [
   '**/{.pytest,pytest}.{ini,toml}',
   '**/{pyproject.toml,setup.cfg,tox.ini}',
   // Modules that would stand in for the runner itself when found in the working directory.
-  '{pytest,_pytest,unittest,sitecustomize,usercustomize}.py',
-  '{pytest,_pytest,unittest,sitecustomize,usercustomize}/**',
+  '{pytest,_pytest,unittest}.py',
+  '{pytest,_pytest,unittest}/**',
+  '**/{sitecustomize,usercustomize}.py',
 ]

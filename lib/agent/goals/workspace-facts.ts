@@ -36,7 +36,15 @@ export async function findFile(cwd: string, globs: readonly string[]): Promise<s
   return null
 }
 
-const LEFT_OUT = new Set(['node_modules', '__pycache__', 'venv', 'dist', 'build', 'target', 'coverage'])
+const LEFT_OUT = new Set([
+  'node_modules',
+  '__pycache__',
+  'venv',
+  'dist',
+  'build',
+  'target',
+  'coverage',
+])
 
 /** The scripts of package.json: null without a package.json, undefined when it cannot be parsed. */
 export async function packageScripts(

@@ -27,7 +27,13 @@ const PROJECT: Files = {
   'test/add.test.js': TESTS,
 }
 
-for (const goal of ['node-test', 'npm-test', 'shell: npm test', 'shell: node --test test/add.test.js', 'auto']) {
+for (const goal of [
+  'node-test',
+  'npm-test',
+  'shell: npm test',
+  'shell: node --test test/add.test.js',
+  'auto',
+]) {
   test(`${goal} is met when the failing tests pass, and counts them by name`, async (t) => {
     const run = await Pursuit.start(await workspace(t, PROJECT), goal)
     const first = await run.check()
@@ -42,16 +48,35 @@ for (const goal of ['node-test', 'npm-test', 'shell: npm test', 'shell: node --t
     assert.match(first.output, /adds nothing/, 'the readable report stays on standard output')
     await put(run.cwd, { 'src/add.js': FIXED })
     const second = await run.check()
-    assert.deepEqual([second.achieved, second.reason, second.exit_code], [true, 'all 3 tests pass', 0])
+    assert.deepEqual(
+      [second.achieved, second.reason, second.exit_code],
+      [true, 'all 3 tests pass', 0],
+    )
   })
 }
 
 /** What an agent might do in place of the work. Each leaves a check that would exit with 0. */
-const HACKS: readonly { what: string; goal?: string; files: Files; remove?: string; reason: RegExp }[] = [
-  { what: 'deleting the test file', files: {}, remove: 'test/add.test.js', reason: /^tests changed: test\/add.test.js was deleted$/ },
+const HACKS: readonly {
+  what: string
+  goal?: string
+  files: Files
+  remove?: string
+  reason: RegExp
+}[] = [
+  {
+    what: 'deleting the test file',
+    files: {},
+    remove: 'test/add.test.js',
+    reason: /^tests changed: test\/add.test.js was deleted$/,
+  },
   {
     what: 'skipping the failing tests',
-    files: { 'test/add.test.js': TESTS.replace("test('adds',", "test.skip('adds',").replace("it('", "it.skip('") },
+    files: {
+      'test/add.test.js': TESTS.replace("test('adds',", "test.skip('adds',").replace(
+        "it('",
+        "it.skip('",
+      ),
+    },
     reason: /^tests changed: test\/add.test.js was modified$/,
   },
   {
@@ -68,14 +93,22 @@ const HACKS: readonly { what: string; goal?: string; files: Files; remove?: stri
   {
     what: 'an npm script that prints a fake TAP report',
     goal: 'npm-test',
-    files: { 'package.json': JSON.stringify({ ...PACKAGE, scripts: { test: 'printf "ok 1 - adds\\n1..1\\n# pass 3\\n"' } }) },
+    files: {
+      'package.json': JSON.stringify({
+        ...PACKAGE,
+        scripts: { test: 'printf "ok 1 - adds\\n1..1\\n# pass 3\\n"' },
+      }),
+    },
     reason: /^tests changed: package.json was modified$/,
   },
   {
     what: 'another runner that passes with no tests',
     goal: 'npm-test',
     files: {
-      'package.json': JSON.stringify({ ...PACKAGE, scripts: { test: 'sh jest --passWithNoTests' } }),
+      'package.json': JSON.stringify({
+        ...PACKAGE,
+        scripts: { test: 'sh jest --passWithNoTests' },
+      }),
       jest: 'echo "No tests found, exiting with code 0"\n',
     },
     remove: 'test/add.test.js',
@@ -84,7 +117,12 @@ const HACKS: readonly { what: string; goal?: string; files: Files; remove?: stri
   {
     what: 'a pretest script that was not there',
     goal: 'npm-test',
-    files: { 'package.json': JSON.stringify({ ...PACKAGE, scripts: { ...PACKAGE.scripts, pretest: 'exit 0' } }) },
+    files: {
+      'package.json': JSON.stringify({
+        ...PACKAGE,
+        scripts: { ...PACKAGE.scripts, pretest: 'exit 0' },
+      }),
+    },
     reason: /^tests changed: package.json was modified$/,
   },
   {
@@ -101,7 +139,27 @@ const HACKS: readonly { what: string; goal?: string; files: Files; remove?: stri
   {
     what: 'process.exit(0) from within the function under test',
     files: { 'src/add.js': 'export const add = (a, b) => process.exit(0)\n' },
-    reason: /^test\/add.test.js could not be loaded or stopped before its tests were done, 3 did not run$|is missing/,
+    reason:
+      /^test\/add.test.js could not be loaded or stopped before its tests were done, 3 did not run$|is missing/,
+  },
+  {
+    what: 'an exit code that the module under test sets',
+    files: { 'src/add.js': `process.on('exit', () => { process.exitCode = 0 })\n${BROKEN}` },
+    reason: /^2 of 3 tests fail$/,
+  },
+  {
+    what: 'a module under test that takes the tests off the runner',
+    files: {
+      'src/add.js': `import { before } from 'node:test'\nbefore(() => process.exit(0))\n${BROKEN}`,
+    },
+    reason: /is missing|3 did not run$/,
+  },
+  {
+    what: 'process.exit(0) in a test where tests and runner share a process',
+    goal: 'shell: node test/add.test.js',
+    files: { 'src/add.js': 'export const add = () => process.exit(0)\n' },
+    reason:
+      /^no tests ran under the test runner$|^the test runner stopped before its report was complete$/,
   },
   {
     what: 'a runner that the package brings along under the name of node',
@@ -116,7 +174,8 @@ for (const { what, goal = 'node-test', files, remove, reason } of HACKS) {
     const run = await Pursuit.start(await workspace(t, PROJECT), goal)
     await run.check()
     await put(run.cwd, files)
-    if ('node_modules/.bin/node' in files) await chmod(join(run.cwd, 'node_modules/.bin/node'), 0o755)
+    if ('node_modules/.bin/node' in files)
+      await chmod(join(run.cwd, 'node_modules/.bin/node'), 0o755)
     if (remove !== undefined) await rm(join(run.cwd, remove))
     const verdict = await run.check()
     assert.equal(verdict.achieved, false)
@@ -127,18 +186,30 @@ for (const { what, goal = 'node-test', files, remove, reason } of HACKS) {
 test('a test file replaced by a link to another one is a change', async (t) => {
   const run = await Pursuit.start(await workspace(t, PROJECT), 'node-test')
   await run.check()
-  await put(run.cwd, { 'src/easy.js': "import { test } from 'node:test'\ntest('adds', () => {})\n" })
+  await put(run.cwd, {
+    'src/easy.js': "import { test } from 'node:test'\ntest('adds', () => {})\n",
+  })
   await rm(join(run.cwd, 'test/add.test.js'))
   await symlink('../src/easy.js', join(run.cwd, 'test/add.test.js'))
   const verdict = await run.check()
-  assert.deepEqual([verdict.achieved, verdict.reason], [false, 'tests changed: test/add.test.js was replaced by a link'])
-  assert.match(verdict.output, /must be as they were:\n- test\/add.test.js was replaced by a link\n/)
+  assert.deepEqual(
+    [verdict.achieved, verdict.reason],
+    [false, 'tests changed: test/add.test.js was replaced by a link'],
+  )
+  assert.match(
+    verdict.output,
+    /must be as they were:\n- test\/add.test.js was replaced by a link\n/,
+  )
 })
 
 test('process.exit(0) in a setup file of the test script leaves no complete report', async (t) => {
   const setup = { 'boot.mjs': 'export {}\n' }
   const scripts = { test: 'node --import ./boot.mjs --test' }
-  const cwd = await workspace(t, { ...PROJECT, ...setup, 'package.json': JSON.stringify({ ...PACKAGE, scripts }) })
+  const cwd = await workspace(t, {
+    ...PROJECT,
+    ...setup,
+    'package.json': JSON.stringify({ ...PACKAGE, scripts }),
+  })
   const run = await Pursuit.start(cwd, 'npm-test')
   assert.ok(run.spec.protected.includes('boot.mjs'), 'the setup file belongs to the check')
   await put(cwd, { 'boot.mjs': 'process.exit(0)\n' })
@@ -177,9 +248,13 @@ test('a report file without the nonce of the check spoils the check', async (t) 
 })
 
 test('tests that were skipped at the start may stay skipped, others may not become so', async (t) => {
-  const flag = "const pending = process.env.PENDING ?? (await import('../src/add.js')).pending ?? false\n"
+  const flag =
+    "const pending = process.env.PENDING ?? (await import('../src/add.js')).pending ?? false\n"
   const tests = `${TESTS}${flag}test('later', { skip: true }, () => {})\ntest('now', { skip: pending }, () => {})\n`
-  const run = await Pursuit.start(await workspace(t, { ...PROJECT, 'test/add.test.js': tests }), 'node-test')
+  const run = await Pursuit.start(
+    await workspace(t, { ...PROJECT, 'test/add.test.js': tests }),
+    'node-test',
+  )
   assert.equal((await run.check()).counts?.skipped, 1)
   await put(run.cwd, { 'src/add.js': `${FIXED}export const pending = true\n` })
   assert.equal((await run.check()).reason, 'tests changed: "test/add.test.js > now" is skipped')
@@ -188,56 +263,93 @@ test('tests that were skipped at the start may stay skipped, others may not beco
 })
 
 test('a file that could not be loaded must report tests in the end, not just exit with 0', async (t) => {
-  const run = await Pursuit.start(await workspace(t, { ...PROJECT, 'src/add.js': 'export const add = (\n' }), 'node-test')
+  const run = await Pursuit.start(
+    await workspace(t, { ...PROJECT, 'src/add.js': 'export const add = (\n' }),
+    'node-test',
+  )
   const first = await run.check()
   assert.deepEqual(first.tests, { 'test/add.test.js': 'fail' })
   await put(run.cwd, { 'src/add.js': `process.exit(0)\n${FIXED}` })
   const verdict = await run.check()
-  assert.deepEqual([verdict.achieved, verdict.reason], [false, 'tests changed: "test/add.test.js" reports no tests'])
+  assert.deepEqual(
+    [verdict.achieved, verdict.reason],
+    [false, 'tests changed: "test/add.test.js" reports no tests'],
+  )
   await put(run.cwd, { 'src/add.js': FIXED })
   assert.equal((await run.check()).reason, 'all 3 tests pass')
 })
 
 test('an announced test that never ends keeps its file from passing', async (t) => {
   const tests = `${TESTS}test('waits', async () => { await null; if (leave) process.exit(0) })\n`
-  const leaving = tests.replace("from '../src/add.js'", "from '../src/add.js'\nimport { leave } from '../src/leave.js'")
-  const cwd = await workspace(t, { ...PROJECT, 'src/add.js': FIXED, 'src/leave.js': 'export const leave = true\n', 'test/add.test.js': leaving })
+  const leaving = tests.replace(
+    "from '../src/add.js'",
+    "from '../src/add.js'\nimport { leave } from '../src/leave.js'",
+  )
+  const cwd = await workspace(t, {
+    ...PROJECT,
+    'src/add.js': FIXED,
+    'src/leave.js': 'export const leave = true\n',
+    'test/add.test.js': leaving,
+  })
   const verdict = await (await Pursuit.start(cwd, 'node-test')).check()
   assert.equal(verdict.achieved, false)
-  assert.match(verdict.reason, /^test\/add.test.js could not be loaded or stopped before its tests were done$|^no tests ran$|1 of 4 tests fail/)
+  assert.match(
+    verdict.reason,
+    /^test\/add.test.js could not be loaded or stopped before its tests were done$|^no tests ran$|1 of 4 tests fail/,
+  )
 })
 
 test('new tests are welcome, and count', async (t) => {
   const run = await Pursuit.start(await workspace(t, PROJECT), 'node-test')
   await run.check()
-  await put(run.cwd, { 'src/add.js': FIXED, 'test/more.test.js': "import { test } from 'node:test'\ntest('more', () => {})\n" })
+  await put(run.cwd, {
+    'src/add.js': FIXED,
+    'test/more.test.js': "import { test } from 'node:test'\ntest('more', () => {})\n",
+  })
   assert.equal((await run.check()).reason, 'all 4 tests pass')
 })
 
 test('with allow_test_changes tests may change, but some must run and all must pass', async (t) => {
-  const run = await Pursuit.start(await workspace(t, PROJECT), 'node-test', { allowTestChanges: true })
+  const run = await Pursuit.start(await workspace(t, PROJECT), 'node-test', {
+    allowTestChanges: true,
+  })
   await run.check()
-  await put(run.cwd, { 'test/add.test.js': "import { test } from 'node:test'\ntest('easy', () => {})\n" })
-  assert.deepEqual([(await run.check()).reason, run.spec.allow_test_changes], ['the only test passes', true])
+  await put(run.cwd, {
+    'test/add.test.js': "import { test } from 'node:test'\ntest('easy', () => {})\n",
+  })
+  assert.deepEqual(
+    [(await run.check()).reason, run.spec.allow_test_changes],
+    ['the only test passes', true],
+  )
   await put(run.cwd, { 'test/add.test.js': '\n' })
   assert.equal((await run.check()).reason, 'no tests ran')
 })
 
 test('a test script that names a reporter of its own keeps it beside ours', async (t) => {
   const scripts = { test: 'npm run unit', unit: 'node --test --test-reporter=tap' }
-  const cwd = await workspace(t, { ...PROJECT, 'package.json': JSON.stringify({ ...PACKAGE, scripts }) })
+  const cwd = await workspace(t, {
+    ...PROJECT,
+    'package.json': JSON.stringify({ ...PACKAGE, scripts }),
+  })
   const verdict = await (await Pursuit.start(cwd, 'npm-test')).check()
   assert.equal(verdict.reason, '2 of 3 tests fail')
   assert.match(verdict.output, /^TAP version 13$/m)
 })
 
 test('a runner started twice by one command is reported as one', async (t) => {
-  const cwd = await workspace(t, { ...PROJECT, 'src/add.js': FIXED, 'spec/more.test.js': "import { test } from 'node:test'\ntest('more', () => {})\n" })
+  const cwd = await workspace(t, {
+    ...PROJECT,
+    'src/add.js': FIXED,
+    'spec/more.test.js': "import { test } from 'node:test'\ntest('more', () => {})\n",
+  })
   const run = await Pursuit.start(cwd, 'shell: node --test test/ && node --test spec/more.test.js')
   const verdict = await run.check()
   if (verdict.counts === null) assert.fail(verdict.output)
   assert.ok(verdict.counts.total >= 1, verdict.reason)
-  const both = await Pursuit.start(cwd, 'shell: node --test test/add.test.js && node --test spec/more.test.js')
+  const both = await Pursuit.start(
+    cwd,
+    'shell: node --test test/add.test.js && node --test spec/more.test.js',
+  )
   assert.deepEqual((await both.check()).reason, 'all 4 tests pass')
 })
 
@@ -256,10 +368,14 @@ test('starts a runner', () => {
 `
   const cwd = await workspace(t, {
     'test/outer.test.mjs': nested,
-    'inner/red.test.mjs': "import { test } from 'node:test'\ntest('red', () => { throw new Error('red') })\n",
+    'inner/red.test.mjs':
+      "import { test } from 'node:test'\ntest('red', () => { throw new Error('red') })\n",
   })
   const verdict = await (await Pursuit.start(cwd, 'shell: node --test test/outer.test.mjs')).check()
-  assert.deepEqual([verdict.reason, Object.keys(verdict.tests ?? {})], ['the only test passes', ['test/outer.test.mjs > starts a runner']])
+  assert.deepEqual(
+    [verdict.reason, Object.keys(verdict.tests ?? {})],
+    ['the only test passes', ['test/outer.test.mjs > starts a runner']],
+  )
 })
 
 test('the private folder is outside the workspace, closed to others, and gone afterwards', async (t) => {

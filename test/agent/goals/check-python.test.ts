@@ -9,7 +9,9 @@ import type { Files } from './support.js'
 
 const PYTHON = works('python3', ['-c', 'pass'])
 const PYTEST = PYTHON && works('python3', ['-m', 'pytest', '--version'])
-const withPytest = { skip: PYTEST ? false : 'pytest is not installed for python3: apt-get install python3-pytest' }
+const withPytest = {
+  skip: PYTEST ? false : 'pytest is not installed for python3: apt-get install python3-pytest',
+}
 const withPython = { skip: PYTHON ? false : 'there is no python3 here' }
 
 const BROKEN = 'def add(a, b):\n    return a - b\n'
@@ -72,12 +74,36 @@ for (const { goal, project } of [
 }
 
 for (const { what, files, reason } of [
-  { what: 'a conftest.py that deselects', files: { 'conftest.py': 'def pytest_collection_modifyitems(items):\n    del items[0]\n' }, reason: /^tests changed: conftest.py was added$/ },
-  { what: 'a module that stands in for pytest', files: { 'pytest.py': 'print("3 passed")\n' }, reason: /^tests changed: pytest.py was added$/ },
-  { what: 'os._exit(0) in the module under test', files: { 'sums.py': `import os\nos._exit(0)\n${FIXED}` }, reason: /^the test runner stopped before its report was complete$/ },
-  { what: 'pytest.exit in the module under test', files: { 'sums.py': `import pytest\npytest.exit('done', returncode=0)\n${FIXED}` }, reason: /^1 of 1 tests fail, 3 did not run$/ },
-  { what: 'a skip from the module under test', files: { 'sums.py': 'import pytest\ndef add(a, b):\n    pytest.skip("hard")\n' }, reason: /^tests changed: "tests\/test_add.py > .*" is skipped/ },
-  { what: 'an expected failure', files: { 'sums.py': 'import pytest\ndef add(a, b):\n    pytest.xfail("hard")\n' }, reason: /^tests changed: "tests\/test_add.py > .*" is skipped/ },
+  {
+    what: 'a conftest.py that deselects',
+    files: { 'conftest.py': 'def pytest_collection_modifyitems(items):\n    del items[0]\n' },
+    reason: /^tests changed: conftest.py was added$/,
+  },
+  {
+    what: 'a module that stands in for pytest',
+    files: { 'pytest.py': 'print("3 passed")\n' },
+    reason: /^tests changed: pytest.py was added$/,
+  },
+  {
+    what: 'os._exit(0) in the module under test',
+    files: { 'sums.py': `import os\nos._exit(0)\n${FIXED}` },
+    reason: /^the test runner stopped before its report was complete$/,
+  },
+  {
+    what: 'pytest.exit in the module under test',
+    files: { 'sums.py': `import pytest\npytest.exit('done', returncode=0)\n${FIXED}` },
+    reason: /^1 of 1 tests fail, 3 did not run$/,
+  },
+  {
+    what: 'a skip from the module under test',
+    files: { 'sums.py': 'import pytest\ndef add(a, b):\n    pytest.skip("hard")\n' },
+    reason: /^tests changed: "tests\/test_add.py > .*" is skipped/,
+  },
+  {
+    what: 'an expected failure',
+    files: { 'sums.py': 'import pytest\ndef add(a, b):\n    pytest.xfail("hard")\n' },
+    reason: /^tests changed: "tests\/test_add.py > .*" is skipped/,
+  },
 ]) {
   test(`pytest is not met by ${what}`, withPytest, async (t) => {
     const run = await Pursuit.start(await workspace(t, PYTEST_PROJECT), 'pytest')
@@ -93,43 +119,66 @@ for (const { what, files, reason } of [
   })
 }
 
-test('a compiled file that does not agree with its source is not run', withPytest, async (t) => {
-  const run = await Pursuit.start(await workspace(t, { ...PYTEST_PROJECT, 'sums.py': FIXED }), 'pytest')
-  const cache = join(run.cwd, '__pycache__')
-  await mkdir(cache)
-  const forge = `
+for (const { goal, project, options } of [
+  { goal: 'pytest', project: PYTEST_PROJECT, options: withPytest },
+  { goal: 'unittest', project: UNITTEST_PROJECT, options: withPython },
+]) {
+  test(`${goal} does not run a compiled file in the place of its source`, options, async (t) => {
+    const run = await Pursuit.start(await workspace(t, { ...project, 'sums.py': FIXED }), goal)
+    await mkdir(join(run.cwd, '__pycache__'))
+    const python = (code: string): string => {
+      return execFileSync('python3', ['-c', code], { cwd: run.cwd, encoding: 'utf8' })
+    }
+    python(`
 import importlib.util, marshal, os
 source = os.stat('sums.py')
 code = compile(${JSON.stringify(BROKEN)}, 'sums.py', 'exec')
-header = importlib.util.MAGIC_NUMBER + bytes(4) + int(source.st_mtime).to_bytes(4, 'little') + source.st_size.to_bytes(4, 'little')
-open(importlib.util.cache_from_source('sums.py'), 'wb').write(header + marshal.dumps(code))
-`
-  execFileSync('python3', ['-c', forge], { cwd: run.cwd })
-  const { stdout } = await run.executor
-    .run('python3 -c "import sums; print(sums.add(1, 2))"', {
-      cwd: run.cwd, env: {}, timeoutMs: 60_000, maxOutputBytes: 1000, mark: '', writable: [], signal: new AbortController().signal,
-    })
-    .then(({ output }) => ({ stdout: output }))
-  assert.equal(stdout.trim(), '-1', 'the forged file is what Python would run')
-  assert.equal((await run.check()).reason, 'all 3 tests pass')
-})
+times = int(source.st_mtime).to_bytes(4, 'little') + source.st_size.to_bytes(4, 'little')
+with open(importlib.util.cache_from_source('sums.py'), 'wb') as file:
+    file.write(importlib.util.MAGIC_NUMBER + bytes(4) + times + marshal.dumps(code))
+`)
+    assert.equal(
+      python('import sums; print(sums.add(1, 2))').trim(),
+      '-1',
+      'Python itself runs the forged file',
+    )
+    assert.match((await run.check()).reason, /^all 3 tests pass/)
+  })
+}
 
-test('a module that cannot be loaded is one failure, and its tests must be there in the end', withPytest, async (t) => {
-  const run = await Pursuit.start(await workspace(t, { ...PYTEST_PROJECT, 'sums.py': 'def add(\n' }), 'pytest')
-  const first = await run.check()
-  assert.deepEqual([first.reason, first.tests], ['1 of 1 tests fail', { 'tests/test_add.py': 'fail' }])
-  await put(run.cwd, { 'sums.py': 'import pytest\npytest.skip("hard", allow_module_level=True)\n' })
-  assert.equal((await run.check()).achieved, false)
-  await put(run.cwd, { 'sums.py': FIXED })
-  assert.equal((await run.check()).reason, 'all 3 tests pass')
-})
+test(
+  'a module that cannot be loaded is one failure, and its tests must be there in the end',
+  withPytest,
+  async (t) => {
+    const run = await Pursuit.start(
+      await workspace(t, { ...PYTEST_PROJECT, 'sums.py': 'def add(\n' }),
+      'pytest',
+    )
+    const first = await run.check()
+    assert.deepEqual(
+      [first.reason, first.tests],
+      ['1 of 1 tests fail', { 'tests/test_add.py': 'fail' }],
+    )
+    await put(run.cwd, {
+      'sums.py': 'import pytest\npytest.skip("hard", allow_module_level=True)\n',
+    })
+    assert.equal((await run.check()).achieved, false)
+    await put(run.cwd, { 'sums.py': FIXED })
+    assert.equal((await run.check()).reason, 'all 3 tests pass')
+  },
+)
 
 test('tests that were collected and never run count as failures', withPytest, async (t) => {
   const run = await Pursuit.start(await workspace(t, PYTEST_PROJECT), 'pytest: -x')
   assert.equal((await run.check()).reason, '3 of 3 tests fail')
 })
 
-for (const goal of ['unittest', 'auto', 'shell: python3 -m unittest discover -s tests -t .', 'shell: python3 -m unittest tests.test_add']) {
+for (const goal of [
+  'unittest',
+  'auto',
+  'shell: python3 -m unittest discover -s tests -t .',
+  'shell: python3 -m unittest tests.test_add',
+]) {
   test(`${goal} takes test names from unittest itself`, withPython, async (t) => {
     const run = await Pursuit.start(await workspace(t, UNITTEST_PROJECT), goal)
     const first = await run.check()
@@ -146,14 +195,33 @@ for (const goal of ['unittest', 'auto', 'shell: python3 -m unittest discover -s 
 }
 
 for (const { what, files, reason } of [
-  { what: 'os._exit(0) in the module under test', files: { 'sums.py': `import os\nos._exit(0)\n${FIXED}` }, reason: /^no tests ran under the test runner$/ },
-  { what: 'os._exit(0) in the function under test', files: { 'sums.py': 'import os\ndef add(a, b):\n    os._exit(0)\n' }, reason: /^the test runner stopped before its report was complete$/ },
-  { what: 'sys.exit(0) in the module under test', files: { 'sums.py': `import sys\nsys.exit(0)\n${FIXED}` }, reason: /^1 of 1 tests fail, 2 did not run$|^no tests ran under/ },
-  { what: 'a skip from the module under test', files: { 'sums.py': 'import unittest\ndef add(a, b):\n    raise unittest.SkipTest("hard")\n' }, reason: /^tests changed: "tests\/test_add.py > .*" is skipped/ },
+  {
+    what: 'os._exit(0) in the module under test',
+    files: { 'sums.py': `import os\nos._exit(0)\n${FIXED}` },
+    reason: /^no tests ran under the test runner$/,
+  },
+  {
+    what: 'os._exit(0) in the function under test',
+    files: { 'sums.py': 'import os\ndef add(a, b):\n    os._exit(0)\n' },
+    reason: /^the test runner stopped before its report was complete$/,
+  },
+  {
+    what: 'sys.exit(0) in the module under test',
+    files: { 'sums.py': `import sys\nsys.exit(0)\n${FIXED}` },
+    reason: /^1 of 1 tests fail, 2 did not run$|^no tests ran under/,
+  },
+  {
+    what: 'a skip from the module under test',
+    files: { 'sums.py': 'import unittest\ndef add(a, b):\n    raise unittest.SkipTest("hard")\n' },
+    reason: /^tests changed: "tests\/test_add.py > .*" is skipped/,
+  },
 ]) {
   test(`unittest is not met by ${what}`, withPython, async (t) => {
     const run = await Pursuit.start(await workspace(t, UNITTEST_PROJECT), 'unittest')
-    run.baselineTests = { 'tests/test_add.py > TestAdd > test_adds': 'fail', 'tests/test_add.py > TestAdd > test_nothing': 'pass' }
+    run.baselineTests = {
+      'tests/test_add.py > TestAdd > test_adds': 'fail',
+      'tests/test_add.py > TestAdd > test_nothing': 'pass',
+    }
     await put(run.cwd, files)
     const verdict = await run.check()
     assert.equal(verdict.achieved, false)
@@ -162,7 +230,10 @@ for (const { what, files, reason } of [
 }
 
 test('unittest reports a module that cannot be imported by its file', withPython, async (t) => {
-  const run = await Pursuit.start(await workspace(t, { ...UNITTEST_PROJECT, 'sums.py': 'def add(\n' }), 'unittest')
+  const run = await Pursuit.start(
+    await workspace(t, { ...UNITTEST_PROJECT, 'sums.py': 'def add(\n' }),
+    'unittest',
+  )
   assert.deepEqual((await run.check()).tests, { 'tests/test_add.py': 'fail' })
   await put(run.cwd, { 'sums.py': FIXED })
   assert.equal((await run.check()).reason, 'all 3 tests pass, 1 skipped as before')
@@ -170,7 +241,11 @@ test('unittest reports a module that cannot be imported by its file', withPython
 
 test("a sitecustomize of the workspace's own still runs", withPython, async (t) => {
   const run = await Pursuit.start(
-    await workspace(t, { ...UNITTEST_PROJECT, 'sums.py': FIXED, 'site/sitecustomize.py': "import sys\nsys.stderr.write('their own\\n')\n" }),
+    await workspace(t, {
+      ...UNITTEST_PROJECT,
+      'sums.py': FIXED,
+      'site/sitecustomize.py': "import sys\nsys.stderr.write('their own\\n')\n",
+    }),
     'shell: PYTHONPATH=site python3 -m unittest',
   )
   const verdict = await run.check()
@@ -181,10 +256,17 @@ test("a sitecustomize of the workspace's own still runs", withPython, async (t) 
 test('a workspace without pytest is told what is missing', withPython, async (t) => {
   const cwd = await workspace(t, PYTEST_PROJECT)
   await mkdir(join(cwd, '.venv/bin'), { recursive: true })
-  await writeFile(join(cwd, '.venv/bin/python'), '#!/bin/sh\necho "python: No module named pytest" >&2\nexit 1\n', { mode: 0o755 })
+  await writeFile(
+    join(cwd, '.venv/bin/python'),
+    '#!/bin/sh\necho "python: No module named pytest" >&2\nexit 1\n',
+    { mode: 0o755 },
+  )
   const run = await Pursuit.start(cwd, 'pytest')
   assert.equal(run.spec.command, './.venv/bin/python -m pytest')
-  assert.equal((await run.check()).reason, 'pytest is not installed for the Python that runs the check')
+  assert.equal(
+    (await run.check()).reason,
+    'pytest is not installed for the Python that runs the check',
+  )
 })
 
 function works(command: string, args: readonly string[]): boolean {

@@ -18,6 +18,7 @@ for (const [text, reporter] of [
   ['.venv/bin/pytest', 'pytest'],
   ['pip install pytest-cov', null],
   ['PYTHONPATH=src pytest', null],
+  ['python3 -I -m pytest', null],
   ['PYTHONPATH=src:$PYTHONPATH pytest', 'pytest'],
   ['python -m unittest discover', 'unittest'],
   ['npm run lint && pytest && node --test', 'pytest'],
@@ -30,27 +31,120 @@ for (const [text, reporter] of [
 }
 
 for (const { command, files, reporter = null, holds } of [
-  { command: './check.sh', files: { 'check.sh': '#!/bin/sh\npytest -q\n' }, reporter: 'pytest', holds: ['check.sh'] },
-  { command: 'sh scripts/all', files: { 'scripts/all': 'node --test spec/one.js\n', 'spec/one.js': '' }, reporter: 'node-test', holds: ['scripts/all', 'spec/one.js'] },
-  { command: 'npm test', files: { 'package.json': '{"scripts":{"test":"npm run unit","unit":"node --import ./boot.js --test","pretest":"bash ./ci/up.sh"}}', 'boot.js': '', 'ci/up.sh': 'true' }, reporter: 'node-test', holds: ['boot.js', 'ci/up.sh'] },
-  { command: 'make check', files: { Makefile: 'check:\n\t@python3 -m unittest\n' }, reporter: 'unittest', holds: [] },
+  {
+    command: './check.sh',
+    files: { 'check.sh': '#!/bin/sh\npytest -q\n' },
+    reporter: 'pytest',
+    holds: ['check.sh'],
+  },
+  {
+    command: 'sh scripts/all',
+    files: { 'scripts/all': 'node --test spec/one.js\n', 'spec/one.js': '' },
+    reporter: 'node-test',
+    holds: ['scripts/all', 'spec/one.js'],
+  },
+  {
+    command: 'npm test',
+    files: {
+      'package.json':
+        '{"scripts":{"test":"npm run unit","unit":"node --import ./boot.js --test","pretest":"bash ./ci/up.sh"}}',
+      'boot.js': '',
+      'ci/up.sh': 'true',
+    },
+    reporter: 'node-test',
+    holds: ['boot.js', 'ci/up.sh'],
+  },
+  {
+    command: 'make check',
+    files: { Makefile: 'check:\n\t@python3 -m unittest\n' },
+    reporter: 'unittest',
+    holds: [],
+  },
   { command: 'node verify.js', files: { 'verify.js': '' }, holds: ['verify.js'] },
   { command: 'node app.js', files: { 'app.js': '' }, holds: [] },
   { command: './a.out', files: { 'a.out': '\u007fELF' }, holds: [] },
-  { command: 'python3 main.py < tests/input.txt', files: { 'main.py': '', 'tests/input.txt': '' }, holds: ['tests/input.txt'] },
-  { command: 'pytest checks src', files: { 'checks/a.py': '', 'src/a.py': '' }, reporter: 'pytest', holds: ['checks/**'] },
-  { command: 'mocha --config=mocha.json "e2e/*.js"', files: { 'mocha.json': '{}' }, holds: ['mocha.json', 'e2e/*.js'] },
+  {
+    command: 'python3 main.py < tests/input.txt',
+    files: { 'main.py': '', 'tests/input.txt': '' },
+    holds: ['tests/input.txt'],
+  },
+  {
+    command: 'pytest checks src',
+    files: { 'checks/a.py': '', 'src/a.py': '' },
+    reporter: 'pytest',
+    holds: ['checks/**'],
+  },
+  {
+    command: 'mocha --config=mocha.json "e2e/*.js"',
+    files: { 'mocha.json': '{}' },
+    holds: ['mocha.json', 'e2e/*.js'],
+  },
   { command: 'cat ../secret.test.js /etc/passwd $HOME/test', files: {}, holds: [] },
-  { command: 'sh loop.sh', files: { 'loop.sh': 'sh loop.sh && npm test', 'package.json': '{"scripts":{"test":"npm test"}}' }, holds: ['loop.sh'] },
+  {
+    command: 'sh loop.sh',
+    files: {
+      'loop.sh': 'sh loop.sh && npm test',
+      'package.json': '{"scripts":{"test":"npm test"}}',
+    },
+    holds: ['loop.sh'],
+  },
   { command: 'npm test', files: { 'package.json': '{' }, holds: [] },
+  {
+    command: 'cd packages/a && npm test',
+    files: {
+      'packages/a/package.json': '{"scripts":{"test":"sh ./run.sh"}}',
+      'packages/a/run.sh': 'pytest',
+    },
+    reporter: 'pytest',
+    holds: ['packages/a/run.sh'],
+  },
+  {
+    command: 'npm --prefix b run check',
+    files: {
+      'b/package.json': '{"scripts":{"check":"node --test spec/one.js"}}',
+      'b/spec/one.js': '',
+    },
+    reporter: 'node-test',
+    holds: ['b/spec/one.js'],
+  },
+  {
+    command: 'make -C c test',
+    files: { 'c/Makefile': 'test:\n\tpython3 -m pytest' },
+    reporter: 'pytest',
+    holds: [],
+  },
+  {
+    command: 'node --run unit',
+    files: { 'package.json': '{"scripts":{"unit":"node --test"}}' },
+    reporter: 'node-test',
+    holds: [],
+  },
+  {
+    command: 'node sums.js',
+    files: { 'sums.js': "import { test } from 'node:test'" },
+    reporter: 'node-test',
+    holds: ['sums.js'],
+  },
+  { command: 'mocha "e2e/{a,b}*.js"', files: {}, holds: ['e2e/{a,b}*.js'] },
 ]) {
   test(`"${command}" names ${holds.join(', ') || 'no file'} as part of the check`, async (t) => {
-    const found = await readCheckScript(command, await workspace(t, files as unknown as Record<string, string>))
+    const found = await readCheckScript(
+      command,
+      await workspace(t, files as unknown as Record<string, string>),
+    )
     assert.deepEqual([found.reporter, [...found.files].sort()], [reporter, [...holds].sort()])
   })
 }
 
 test('a check that builds is told from one that only tests', async (t) => {
-  const cwd = await workspace(t, { 'package.json': '{"scripts":{"test":"tsc -p . && node --test dist"}}' })
-  assert.deepEqual([(await readCheckScript('npm test', cwd)).builds, (await readCheckScript('node --test', cwd)).builds], [true, false])
+  const cwd = await workspace(t, {
+    'package.json': '{"scripts":{"test":"tsc -p . && node --test dist"}}',
+  })
+  assert.deepEqual(
+    [
+      (await readCheckScript('npm test', cwd)).builds,
+      (await readCheckScript('node --test', cwd)).builds,
+    ],
+    [true, false],
+  )
 })

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { captureBaseline, checkGoal } from '../../../lib/agent/goals/index.js'
 import type { CommandOptions, CommandResult } from '../../../lib/agent/executor.js'
 import type { GoalSpec } from '../../../lib/agent/goal.js'
-import { PlainExecutor, Pursuit, put, workspace } from './support.js'
+import { RecordingExecutor, Pursuit, put, workspace } from './support.js'
 
 for (const { command, reason, achieved = false, exitCode = 0 } of [
   { command: 'true', reason: 'exit code 0', achieved: true },
@@ -17,23 +17,39 @@ for (const { command, reason, achieved = false, exitCode = 0 } of [
   test(`shell: ${command} gives "${reason}"`, async (t) => {
     const verdict = await (await Pursuit.start(await workspace(t, {}), `shell: ${command}`)).check()
     assert.deepEqual(
-      [verdict.achieved, verdict.reason, verdict.exit_code, verdict.counts, verdict.tests, verdict.verified_by],
+      [
+        verdict.achieved,
+        verdict.reason,
+        verdict.exit_code,
+        verdict.counts,
+        verdict.tests,
+        verdict.verified_by,
+      ],
       [achieved, reason, exitCode, null, null, 'command'],
     )
   })
 }
 
 test('a command that prints what a runner would print counts no tests', async (t) => {
-  const cwd = await workspace(t, { 'check.sh': 'printf "TAP version 13\\nok 1 - adds\\n1..1\\n# tests 1\\n# pass 1\\n"\n' })
+  const cwd = await workspace(t, {
+    'check.sh': 'printf "TAP version 13\\nok 1 - adds\\n1..1\\n# tests 1\\n# pass 1\\n"\n',
+  })
   const verdict = await (await Pursuit.start(cwd, 'shell: sh check.sh')).check()
   assert.deepEqual([verdict.reason, verdict.counts], ['exit code 0', null])
   await put(cwd, { 'package.json': '{"scripts":{"test":"node fake.js"}}', 'test/a.test.js': '' })
   await put(cwd, { 'fake.js': 'console.log("ok 1 - node --test")' })
   const spec: GoalSpec = { ...(await Pursuit.start(cwd, 'npm-test')).spec, reporter: 'node-test' }
-  const executor = new PlainExecutor()
+  const executor = new RecordingExecutor()
   const baseline = await captureBaseline(spec, cwd)
   const signal = new AbortController().signal
-  const faked = await checkGoal(spec, { executor, cwd, mark: '', signal, baselineTests: null, baseline })
+  const faked = await checkGoal(spec, {
+    executor,
+    cwd,
+    mark: '',
+    signal,
+    baselineTests: null,
+    baseline,
+  })
   assert.deepEqual([faked.achieved, faked.reason], [false, 'no tests ran under the test runner'])
 })
 
@@ -44,8 +60,14 @@ test('a changed check script is a change, and the output names it', async (t) =>
   assert.equal((await run.check()).reason, 'exit code 1')
   await put(cwd, { 'check.sh': '#!/bin/sh\nexit 0\n' })
   const verdict = await run.check()
-  assert.deepEqual([verdict.achieved, verdict.reason], [false, 'tests changed: check.sh was modified'])
-  assert.match(verdict.output, /These files belong to the check and must be as they were:\n- check\.sh was modified\n$/)
+  assert.deepEqual(
+    [verdict.achieved, verdict.reason],
+    [false, 'tests changed: check.sh was modified'],
+  )
+  assert.match(
+    verdict.output,
+    /These files belong to the check and must be as they were:\n- check\.sh was modified\n$/,
+  )
 })
 
 test('a check that changes its own script while it runs is not met', async (t) => {
@@ -62,9 +84,19 @@ test('a check that takes too long says so, and leaves no set of tests', async (t
   const { spec, cwd, baseline, executor } = run
   const verdict = await checkGoal(
     { ...spec, timeout_ms: 100 },
-    { executor, cwd, baseline, mark: '', signal: new AbortController().signal, baselineTests: null },
+    {
+      executor,
+      cwd,
+      baseline,
+      mark: '',
+      signal: new AbortController().signal,
+      baselineTests: null,
+    },
   )
-  assert.deepEqual([verdict.achieved, verdict.reason, verdict.exit_code, verdict.tests], [false, 'check timed out after 0.1 s', 124, null])
+  assert.deepEqual(
+    [verdict.achieved, verdict.reason, verdict.exit_code, verdict.tests],
+    [false, 'check timed out after 0.1 s', 124, null],
+  )
 })
 
 test('an aborted check rejects with the reason of its signal and removes its folder', async (t) => {
@@ -81,7 +113,11 @@ test('an aborted check rejects with the reason of its signal and removes its fol
   const { writable } = run.executor.calls[0]!.options
   assert.ok(!(await readdir(tmpdir())).some((name) => writable[0]!.endsWith(name)))
   await assert.rejects(run.check(aborting.signal), (error) => error === reason)
-  assert.equal(run.executor.calls.length, 1, 'nothing is started for a signal that is aborted already')
+  assert.equal(
+    run.executor.calls.length,
+    1,
+    'nothing is started for a signal that is aborted already',
+  )
 })
 
 test('the command gets the goal, its mark, its time, a bound on output and the private folder', async (t) => {
@@ -89,7 +125,10 @@ test('the command gets the goal, its mark, its time, a bound on output and the p
   await run.check()
   const { command, options } = run.executor.calls[0]!
   assert.equal(command, 'node --test')
-  assert.deepEqual([options.cwd, options.mark, options.timeoutMs, options.maxOutputBytes], [run.cwd, 'm', 300_000, 32 * 1024])
+  assert.deepEqual(
+    [options.cwd, options.mark, options.timeoutMs, options.maxOutputBytes],
+    [run.cwd, 'm', 300_000, 32 * 1024],
+  )
   assert.match(options.writable[0]!, /runwright-check-\w+$/)
   assert.equal(options.env['CI'], '1')
   assert.match(options.env['NODE_OPTIONS']!, /^--test-reporter=file:/)
@@ -100,9 +139,18 @@ test('a perf goal takes the best of three runs and stops at the first that is qu
   assert.deepEqual([run.spec.command, run.spec.max_duration_ms], ['true', 500])
   const durations = [900, 700, 600, 450, 600, 600, 501]
   const exits = [0, 0, 0, 0, 0, 0, 3]
-  run.executor.run = async () => ({ exitCode: exits[0]! === 0 ? exits.shift()! : 3, output: '', truncated: false, timedOut: false, durationMs: durations.shift()! })
+  run.executor.run = async () => ({
+    exitCode: exits[0]! === 0 ? exits.shift()! : 3,
+    output: '',
+    truncated: false,
+    timedOut: false,
+    durationMs: durations.shift()!,
+  })
   const reasons = [await run.check(), await run.check()].map((verdict) => verdict.reason)
-  assert.deepEqual(reasons, ['took 600 ms, which is more than 500 ms', 'took 450 ms, within 500 ms'])
+  assert.deepEqual(reasons, [
+    'took 600 ms, which is more than 500 ms',
+    'took 450 ms, within 500 ms',
+  ])
   assert.deepEqual([durations.length, (await run.check()).reason], [3, 'exit code 3'])
 })
 
@@ -111,13 +159,22 @@ test('the private folder never lies in the workspace, also when that is the fold
   t.after(() => rm(outer, { recursive: true, force: true }))
   const before = process.env['TMPDIR']
   process.env['TMPDIR'] = outer
-  t.after(() => (before === undefined ? delete process.env['TMPDIR'] : (process.env['TMPDIR'] = before)))
-  const executor = new PlainExecutor()
+  t.after(() =>
+    before === undefined ? delete process.env['TMPDIR'] : (process.env['TMPDIR'] = before),
+  )
+  const executor = new RecordingExecutor()
   await put(outer, { 'test/a.test.js': "import { test } from 'node:test'\ntest('a', () => {})\n" })
   const { spec } = await Pursuit.start(outer, 'node-test')
   const baseline = await captureBaseline(spec, outer)
   const signal = new AbortController().signal
-  const verdict = await checkGoal(spec, { executor, cwd: outer, mark: '', signal, baselineTests: null, baseline })
+  const verdict = await checkGoal(spec, {
+    executor,
+    cwd: outer,
+    mark: '',
+    signal,
+    baselineTests: null,
+    baseline,
+  })
   assert.ok(!executor.calls[0]!.options.writable[0]!.startsWith(outer))
   assert.ok(verdict.achieved, verdict.reason)
 })

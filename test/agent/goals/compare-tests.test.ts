@@ -13,17 +13,52 @@ test('every outcome is counted', () => {
 for (const { what, now, before = FIRST, failure = null, change = null } of [
   { what: 'the same tests, all passing', now: { ...FIRST, 'a > one': 'pass' } },
   { what: 'a failure', now: FIRST, failure: '1 of 3 tests fail' },
-  { what: 'a new failing test', now: { 'b > new': 'fail' }, failure: '1 of 1 tests fail, 3 did not run' },
-  { what: 'a missing test', now: { 'a > two': 'pass', 'a > three': 'skip' }, change: 'tests changed: "a > one" is missing' },
+  {
+    what: 'a new failing test',
+    now: { 'b > new': 'fail' },
+    failure: '1 of 1 tests fail, 3 did not run',
+  },
+  {
+    what: 'a missing test',
+    now: { 'a > two': 'pass', 'a > three': 'skip' },
+    change: 'tests changed: "a > one" is missing',
+  },
   { what: 'nothing left', now: {}, change: 'tests changed: "a > one" is missing (and 2 more)' },
-  { what: 'a skip that was a failure', now: { ...FIRST, 'a > one': 'skip' }, change: 'tests changed: "a > one" is skipped' },
-  { what: 'a skipped test that runs now', now: { 'a > one': 'pass', 'a > two': 'pass', 'a > three': 'pass' } },
-  { what: 'a file that stopped half way', now: { 'a > two': 'pass', a: 'fail' }, failure: 'a could not be loaded or stopped before its tests were done, 2 did not run' },
+  {
+    what: 'a skip that was a failure',
+    now: { ...FIRST, 'a > one': 'skip' },
+    change: 'tests changed: "a > one" is skipped',
+  },
+  {
+    what: 'a skipped test that runs now',
+    now: { 'a > one': 'pass', 'a > two': 'pass', 'a > three': 'pass' },
+  },
+  {
+    what: 'a file that stopped half way',
+    now: { 'a > two': 'pass', a: 'fail' },
+    failure: 'a could not be loaded or stopped before its tests were done, 2 did not run',
+  },
   { what: 'a file that reports tests now', before: { a: 'fail' }, now: { 'a > one': 'pass' } },
-  { what: 'a file that reports none', before: { a: 'fail', 'b > x': 'pass' }, now: { 'b > x': 'pass' }, change: 'tests changed: "a" reports no tests' },
+  {
+    what: 'a file that reports none',
+    before: { a: 'fail', 'b > x': 'pass' },
+    now: { 'b > x': 'pass' },
+    change: 'tests changed: "a" reports no tests',
+  },
   { what: 'a first check without tests', before: null, now: {}, failure: 'no tests ran' },
-  { what: 'names that objects have anyway', before: { 'a > toString': 'pass' }, now: {}, change: 'tests changed: "a > toString" is missing' },
-] as readonly { what: string; now: TestOutcomes; before?: TestOutcomes | null; failure?: string; change?: string }[]) {
+  {
+    what: 'names that objects have anyway',
+    before: { 'a > toString': 'pass' },
+    now: {},
+    change: 'tests changed: "a > toString" is missing',
+  },
+] as readonly {
+  what: string
+  now: TestOutcomes
+  before?: TestOutcomes | null
+  failure?: string
+  change?: string
+}[]) {
   test(`${what}: ${failure ?? change ?? 'fine'}`, () => {
     assert.equal(failureOf(now, before), failure)
     if (failure === null && before !== null) assert.equal(changeOf(now, before), change)

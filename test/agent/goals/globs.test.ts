@@ -5,7 +5,11 @@ import { compileGlobs, isLiteral } from '../../../lib/agent/goals/globs.js'
 
 for (const { glob, holds, not } of [
   { glob: '*.js', holds: ['a.js', '.js'], not: ['a/b.js', 'a.jsx', 'ajs'] },
-  { glob: '**/*.test.{js,ts}', holds: ['a.test.js', 'x/y/a.test.ts'], not: ['a.test.css', 'a.test.js/b'] },
+  {
+    glob: '**/*.test.{js,ts}',
+    holds: ['a.test.js', 'x/y/a.test.ts'],
+    not: ['a.test.css', 'a.test.js/b'],
+  },
   { glob: '**/test/**', holds: ['test/a', 'x/test/y/z.txt'], not: ['test', 'tests/a', 'latest/a'] },
   { glob: 'a?c', holds: ['abc'], not: ['ac', 'a/c'] },
   { glob: '.mocharc*', holds: ['.mocharc', '.mocharc.json'], not: ['xmocharc', 'a/.mocharc'] },

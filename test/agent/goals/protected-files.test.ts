@@ -20,7 +20,9 @@ const PROJECT: Files = {
 }
 
 /** A goal, its baseline in a workspace, and what has changed since. */
-async function watch(cwd: string): Promise<{ files: string[]; changes: () => Promise<readonly string[]> }> {
+async function watch(
+  cwd: string,
+): Promise<{ files: string[]; changes: () => Promise<readonly string[]> }> {
   const spec = await commandGoal({ name: 'npm-test', command: 'npm test' }, cwd)
   const baseline = await captureBaseline(spec, cwd)
   return {
@@ -31,27 +33,84 @@ async function watch(cwd: string): Promise<{ files: string[]; changes: () => Pro
 
 test('tests, their fixtures and runner configuration are taken down, sources and dependencies not', async (t) => {
   const { files, changes } = await watch(await workspace(t, PROJECT))
-  assert.deepEqual(files, ['package.json', 'test/a.test.js', 'test/fixtures/data.json', 'tests/test_a.py'])
+  assert.deepEqual(files, [
+    'package.json',
+    'test/a.test.js',
+    'test/fixtures/data.json',
+    'tests/test_a.py',
+  ])
   assert.deepEqual(await changes(), [])
 })
 
 for (const { what, files, changes } of [
   { what: 'a changed source', files: { 'src/a.js': '2', 'src/b.js': '1' }, changes: [] },
-  { what: 'a changed dependency in package.json', files: { 'package.json': '{"scripts":{"test":"mocha"},"dependencies":{"b":"1"}}' }, changes: [] },
+  {
+    what: 'a changed dependency in package.json',
+    files: { 'package.json': '{"scripts":{"test":"mocha"},"dependencies":{"b":"1"}}' },
+    changes: [],
+  },
   { what: 'a new test', files: { 'test/b.test.js': '1' }, changes: [] },
-  { what: 'another project version', files: { 'pyproject.toml': '[project]\nname = "b"\n' }, changes: [] },
-  { what: 'a file in test/tmp', files: { 'test/tmp/out.txt': '1', 'test/run.log': '1' }, changes: [] },
-  { what: 'a changed test', files: { 'test/a.test.js': '2' }, changes: ['test/a.test.js was modified'] },
-  { what: 'a changed fixture', files: { 'test/fixtures/data.json': '[]' }, changes: ['test/fixtures/data.json was modified'] },
-  { what: 'a changed script', files: { 'package.json': '{"scripts":{"test":"true"}}' }, changes: ['package.json was modified'] },
-  { what: 'scripts that are gone', files: { 'package.json': '{}' }, changes: ['package.json was modified'] },
-  { what: 'new pytest options', files: { 'pyproject.toml': '[tool.pytest.ini_options]\n' }, changes: ['pyproject.toml was added'] },
-  { what: 'a new .mocharc', files: { '.mocharc.json': '{}' }, changes: ['.mocharc.json was added'] },
-  { what: 'a new node.config.json', files: { 'node.config.json': '{}' }, changes: ['node.config.json was added'] },
-  { what: 'a new conftest.py', files: { 'tests/conftest.py': '' }, changes: ['tests/conftest.py was added'] },
+  {
+    what: 'another project version',
+    files: { 'pyproject.toml': '[project]\nname = "b"\n' },
+    changes: [],
+  },
+  {
+    what: 'a file in test/tmp',
+    files: { 'test/tmp/out.txt': '1', 'test/run.log': '1' },
+    changes: [],
+  },
+  {
+    what: 'a changed test',
+    files: { 'test/a.test.js': '2' },
+    changes: ['test/a.test.js was modified'],
+  },
+  {
+    what: 'a changed fixture',
+    files: { 'test/fixtures/data.json': '[]' },
+    changes: ['test/fixtures/data.json was modified'],
+  },
+  {
+    what: 'a changed script',
+    files: { 'package.json': '{"scripts":{"test":"true"}}' },
+    changes: ['package.json was modified'],
+  },
+  {
+    what: 'scripts that are gone',
+    files: { 'package.json': '{}' },
+    changes: ['package.json was modified'],
+  },
+  {
+    what: 'new pytest options',
+    files: { 'pyproject.toml': '[tool.pytest.ini_options]\n' },
+    changes: ['pyproject.toml was added'],
+  },
+  {
+    what: 'a new .mocharc',
+    files: { '.mocharc.json': '{}' },
+    changes: ['.mocharc.json was added'],
+  },
+  {
+    what: 'a new node.config.json',
+    files: { 'node.config.json': '{}' },
+    changes: ['node.config.json was added'],
+  },
+  {
+    what: 'a new conftest.py',
+    files: { 'tests/conftest.py': '' },
+    changes: ['tests/conftest.py was added'],
+  },
   { what: 'a new pytest.ini', files: { 'pytest.ini': '' }, changes: ['pytest.ini was added'] },
-  { what: 'a module in the place of unittest', files: { 'unittest/__init__.py': '' }, changes: ['unittest/__init__.py was added'] },
-  { what: 'a new jest config', files: { 'jest.config.mjs': '' }, changes: ['jest.config.mjs was added'] },
+  {
+    what: 'a module in the place of unittest',
+    files: { 'unittest/__init__.py': '' },
+    changes: ['unittest/__init__.py was added'],
+  },
+  {
+    what: 'a new jest config',
+    files: { 'jest.config.mjs': '' },
+    changes: ['jest.config.mjs was added'],
+  },
 ]) {
   test(`${what} is ${changes.length === 0 ? 'no' : 'a'} change of the check`, async (t) => {
     const cwd = await workspace(t, PROJECT)
@@ -65,7 +124,10 @@ test('a deleted test, and a whole deleted folder, are changes', async (t) => {
   const cwd = await workspace(t, PROJECT)
   const { changes } = await watch(cwd)
   await rm(join(cwd, 'test'), { recursive: true })
-  assert.deepEqual(await changes(), ['test/a.test.js was deleted', 'test/fixtures/data.json was deleted'])
+  assert.deepEqual(await changes(), [
+    'test/a.test.js was deleted',
+    'test/fixtures/data.json was deleted',
+  ])
 })
 
 test('a test, or its folder, replaced by a link of the same content is a change', async (t) => {
@@ -75,7 +137,10 @@ test('a test, or its folder, replaced by a link of the same content is a change'
   await symlink('src/moved', join(cwd, 'tests'))
   await rename(join(cwd, 'test/a.test.js'), join(cwd, 'src/x.js'))
   await symlink('../src/x.js', join(cwd, 'test/a.test.js'))
-  assert.deepEqual(await changes(), ['test/a.test.js was replaced by a link', 'tests/test_a.py was replaced by a link'])
+  assert.deepEqual(await changes(), [
+    'test/a.test.js was replaced by a link',
+    'tests/test_a.py was replaced by a link',
+  ])
 })
 
 test('links that were there stay as they are; what they lead to in the workspace counts', async (t) => {
@@ -116,15 +181,24 @@ test('a pipe in the place of a test does not hold the check up', async (t) => {
 
 test('a path that is named outright is watched below node_modules as well', async (t) => {
   const cwd = await workspace(t, { ...PROJECT, 'node_modules/typescript/lib/tsc.js': '1' })
-  const spec = await commandGoal({ name: 'x', command: 'true', protected: ['node_modules/typescript/lib/tsc.js', '../out.js'] }, cwd)
+  const spec = await commandGoal(
+    { name: 'x', command: 'true', protected: ['node_modules/typescript/lib/tsc.js', '../out.js'] },
+    cwd,
+  )
   const baseline = await captureBaseline(spec, cwd)
   await put(cwd, { 'node_modules/typescript/lib/tsc.js': '2' })
-  assert.deepEqual((await compareFiles(spec, cwd, baseline)).changes, ['node_modules/typescript/lib/tsc.js was modified'])
+  assert.deepEqual((await compareFiles(spec, cwd, baseline)).changes, [
+    'node_modules/typescript/lib/tsc.js was modified',
+  ])
 })
 
 test('folders that nest without end are refused with what to do', async (t) => {
   const cwd = await workspace(t, PROJECT)
   await mkdir(join(cwd, ...Array.from({ length: 45 }, () => 'd')), { recursive: true })
   const spec = await commandGoal({ name: 'x', command: 'true' }, cwd)
-  await assert.rejects(captureBaseline(spec, cwd), { code: 'ERR_AGENT_GOAL', problem: 'unsuitable', message: /start the run in the package's own folder/ })
+  await assert.rejects(captureBaseline(spec, cwd), {
+    code: 'ERR_AGENT_GOAL',
+    problem: 'unsuitable',
+    message: /start the run in the package's own folder/,
+  })
 })

@@ -8,36 +8,84 @@ import type { Files } from './support.js'
 
 test('the shipped goals are listed with a description and an example', () => {
   const goals = goalRegistry().list()
-  assert.deepEqual(goals.map((goal) => goal.name), [
-    'auto', 'npm-test', 'node-test', 'pytest', 'unittest', 'make-test', 'cargo-test', 'go-test', 'bun-test',
-    'tsc', 'lint', 'shell', 'perf',
-  ])
-  for (const goal of goals) assert.ok(goal.description !== '' && goal.usage.startsWith(goal.name), goal.name)
+  assert.deepEqual(
+    goals.map((goal) => goal.name),
+    [
+      'auto',
+      'npm-test',
+      'node-test',
+      'pytest',
+      'unittest',
+      'make-test',
+      'cargo-test',
+      'go-test',
+      'bun-test',
+      'tsc',
+      'lint',
+      'shell',
+      'perf',
+    ],
+  )
+  for (const goal of goals)
+    assert.ok(goal.description !== '' && goal.usage.startsWith(goal.name), goal.name)
 })
 
 const NPM = { 'package.json': '{"scripts":{"test":"node --test","lint":"eslint ."}}' }
 for (const { goal, files, command, reporter = null } of [
   { goal: 'npm-test', files: NPM, command: 'npm test', reporter: 'node-test' },
-  { goal: 'npm-test: --grep x', files: NPM, command: 'npm test -- --grep x', reporter: 'node-test' },
-  { goal: ' node-test ', files: { 'test/a.js': '' }, command: 'node --test', reporter: 'node-test' },
+  {
+    goal: 'npm-test: --grep x',
+    files: NPM,
+    command: 'npm test -- --grep x',
+    reporter: 'node-test',
+  },
+  {
+    goal: ' node-test ',
+    files: { 'test/a.js': '' },
+    command: 'node --test',
+    reporter: 'node-test',
+  },
   { goal: 'node-test: a.js', files: {}, command: 'node --test a.js', reporter: 'node-test' },
   { goal: 'pytest', files: { 'test_a.py': '' }, command: 'python3 -m pytest', reporter: 'pytest' },
   { goal: 'pytest: -k fast', files: {}, command: 'python3 -m pytest -k fast', reporter: 'pytest' },
-  { goal: 'unittest', files: { 'tests/test_a.py': '' }, command: 'python3 -m unittest', reporter: 'unittest' },
-  { goal: 'make-test', files: { Makefile: 'all: x\ntest: all\n\tnode --test\n' }, command: 'make test', reporter: 'node-test' },
+  {
+    goal: 'unittest',
+    files: { 'tests/test_a.py': '' },
+    command: 'python3 -m unittest',
+    reporter: 'unittest',
+  },
+  {
+    goal: 'make-test',
+    files: { Makefile: 'all: x\ntest: all\n\tnode --test\n' },
+    command: 'make test',
+    reporter: 'node-test',
+  },
   { goal: 'make-test: check', files: { Makefile: 'check:\n' }, command: 'make check' },
   { goal: 'cargo-test', files: { 'Cargo.toml': '' }, command: 'cargo test' },
   { goal: 'go-test', files: { 'go.mod': '' }, command: 'go test -count=1 ./...' },
   { goal: 'go-test: ./x', files: { 'go.mod': '' }, command: 'go test -count=1 ./x' },
   { goal: 'bun-test', files: { 'a.test.ts': '' }, command: 'bun test' },
-  { goal: 'tsc', files: { 'tsconfig.json': '{}' }, command: 'npx --no-install tsc --noEmit -p tsconfig.json' },
+  {
+    goal: 'tsc',
+    files: { 'tsconfig.json': '{}' },
+    command: 'npx --no-install tsc --noEmit -p tsconfig.json',
+  },
   { goal: 'lint', files: NPM, command: 'npm run lint' },
   { goal: 'lint', files: { 'eslint.config.mjs': '' }, command: 'npx --no-install eslint .' },
   { goal: 'lint', files: { 'pyproject.toml': '[tool.ruff]\n' }, command: 'ruff check .' },
-  { goal: 'lint', files: { 'Cargo.toml': '' }, command: 'cargo clippy --all-targets -- -D warnings' },
+  {
+    goal: 'lint',
+    files: { 'Cargo.toml': '' },
+    command: 'cargo clippy --all-targets -- -D warnings',
+  },
   { goal: 'lint', files: { '.golangci.yml': '' }, command: 'golangci-lint run' },
   { goal: 'shell: npm run check && true', files: {}, command: 'npm run check && true' },
-  { goal: 'shell: PYTHONPATH=src python3 -m pytest', files: {}, command: 'python3 -m pytest', reporter: 'pytest' },
+  {
+    goal: 'shell: PYTHONPATH=src python3 -m pytest',
+    files: {},
+    command: 'python3 -m pytest',
+    reporter: 'pytest',
+  },
   { goal: 'perf: node bench.js < 1.5 s', files: {}, command: 'node bench.js' },
 ] as readonly { goal: string; files: Files; command: string; reporter?: string }[]) {
   test(`"${goal}" is checked by ${command}`, async (t) => {
@@ -48,18 +96,30 @@ for (const { goal, files, command, reporter = null } of [
   })
 }
 
-const SAMPLE = "import unittest\nclass T(unittest.TestCase): pass\n"
+const SAMPLE = 'import unittest\nclass T(unittest.TestCase): pass\n'
 for (const { files, chosen } of [
   { files: { ...NPM, Makefile: 'test:\n' }, chosen: 'npm-test' },
-  { files: { 'package.json': '{"scripts":{"test":"echo \\"Error: no test specified\\" && exit 1"}}', 'test/a.js': '' }, chosen: 'node-test' },
+  {
+    files: {
+      'package.json': '{"scripts":{"test":"echo \\"Error: no test specified\\" && exit 1"}}',
+      'test/a.js': '',
+    },
+    chosen: 'node-test',
+  },
   { files: { 'bun.lock': '', 'a.test.ts': '' }, chosen: 'bun-test' },
   { files: { 'Cargo.toml': '', Makefile: 'test:\n' }, chosen: 'cargo-test' },
   { files: { 'go.mod': '' }, chosen: 'go-test' },
   { files: { Makefile: 'test:\n', 'test_a.py': '' }, chosen: 'make-test' },
   { files: { 'tests/test_a.py': 'def test(): pass\n', 'a.test.js': '' }, chosen: 'pytest' },
   { files: { 'tests/test_a.py': SAMPLE }, chosen: 'unittest' },
-  { files: { 'tests/test_a.py': SAMPLE, 'pyproject.toml': '[tool.pytest.ini_options]\n' }, chosen: 'pytest' },
-  { files: { Makefile: 'all:\n', 'src/a.test.mjs': '', 'tsconfig.json': '{}' }, chosen: 'node-test' },
+  {
+    files: { 'tests/test_a.py': SAMPLE, 'pyproject.toml': '[tool.pytest.ini_options]\n' },
+    chosen: 'pytest',
+  },
+  {
+    files: { Makefile: 'all:\n', 'src/a.test.mjs': '', 'tsconfig.json': '{}' },
+    chosen: 'node-test',
+  },
   { files: { 'tsconfig.json': '{}' }, chosen: 'tsc' },
   { files: { 'ruff.toml': '' }, chosen: 'lint' },
 ] as readonly { files: Files; chosen: string }[]) {
@@ -70,7 +130,10 @@ for (const { files, chosen } of [
 }
 
 for (const { goal, files = {}, problem = 'unsuitable', message } of [
-  { goal: 'npm-test', message: /^npm-test: there is no package.json here; start the run in the package's folder/ },
+  {
+    goal: 'npm-test',
+    message: /^npm-test: there is no package.json here; start the run in the package's folder/,
+  },
   { goal: 'npm-test', files: { 'package.json': '{}' }, message: /has no "test" script; add one/ },
   { goal: 'npm-test', files: { 'package.json': '{' }, message: /not valid JSON/ },
   { goal: 'node-test', message: /no test file was found/ },
@@ -86,7 +149,11 @@ for (const { goal, files = {}, problem = 'unsuitable', message } of [
   { goal: 'shell:', message: /write `shell: <command>`/ },
   { goal: 'perf: sleep 1', message: /perf: node bench.js < 500ms/ },
   { goal: 'perf: sleep 1 < 0s', message: /perf: node bench.js < 500ms/ },
-  { goal: 'jest-test', problem: 'unknown', message: /^there is no goal jest-test; there are auto, npm-test/ },
+  {
+    goal: 'jest-test',
+    problem: 'unknown',
+    message: /^there is no goal jest-test; there are auto, npm-test/,
+  },
   { goal: 'Make the tests pass.', problem: 'not_verifiable', message: /give `check`/ },
   { goal: 'fix: the parser', problem: 'not_verifiable', message: /give `check`/ },
 ] as readonly { goal: string; files?: Files; problem?: string; message: RegExp }[]) {
@@ -97,16 +164,26 @@ for (const { goal, files = {}, problem = 'unsuitable', message } of [
 }
 
 test('free text with a check is verified by that command', async (t) => {
-  const spec = await goalRegistry().resolve('Fix: the parser', await workspace(t, {}), { check: 'node --test' })
-  assert.deepEqual([spec.name, spec.goal, spec.command, spec.reporter], ['text', 'Fix: the parser', 'node --test', 'node-test'])
+  const spec = await goalRegistry().resolve('Fix: the parser', await workspace(t, {}), {
+    check: 'node --test',
+  })
+  assert.deepEqual(
+    [spec.name, spec.goal, spec.command, spec.reporter],
+    ['text', 'Fix: the parser', 'node --test', 'node-test'],
+  )
   assert.match(spec.instructions, /^Fix: the parser\n/)
-  const hyphened = await goalRegistry().resolve('tidy-up', await workspace(t, {}), { check: 'true' })
+  const hyphened = await goalRegistry().resolve('tidy-up', await workspace(t, {}), {
+    check: 'true',
+  })
   assert.equal(hyphened.name, 'text')
 })
 
 test('a check beside a goal that brings its own is refused', async (t) => {
   const cwd = await workspace(t, { 'test/a.js': '' })
-  await assert.rejects(goalRegistry().resolve('node-test', cwd, { check: 'true' }), { problem: 'unsuitable', message: /leave `check` out/ })
+  await assert.rejects(goalRegistry().resolve('node-test', cwd, { check: 'true' }), {
+    problem: 'unsuitable',
+    message: /leave `check` out/,
+  })
 })
 
 test('a goal of the host is resolved like a shipped one, with its argument', async (t) => {
@@ -114,18 +191,32 @@ test('a goal of the host is resolved like a shipped one, with its argument', asy
     name: 'smoke',
     description: 'The service answers.',
     usage: 'smoke: 8080',
-    resolve: (cwd, argument) => commandGoal({ name: 'smoke', command: `curl -f localhost:${argument}` }, cwd),
+    resolve: (cwd, argument) =>
+      commandGoal({ name: 'smoke', command: `curl -f localhost:${argument}` }, cwd),
   }
   const registry = goalRegistry([smoke])
-  const spec = await registry.resolve('smoke: 8080', await workspace(t, {}), { allowTestChanges: true })
-  assert.deepEqual([spec.command, spec.goal, spec.allow_test_changes], ['curl -f localhost:8080', 'smoke: 8080', true])
+  const spec = await registry.resolve('smoke: 8080', await workspace(t, {}), {
+    allowTestChanges: true,
+  })
+  assert.deepEqual(
+    [spec.command, spec.goal, spec.allow_test_changes],
+    ['curl -f localhost:8080', 'smoke: 8080', true],
+  )
   assert.equal(registry.list().at(-1)?.name, 'smoke')
-  assert.throws(() => goalRegistry([{ ...smoke, name: 'tsc' }]), { name: 'TypeError', message: /there is a goal "tsc" already/ })
-  assert.throws(() => goalRegistry([{ ...smoke, name: 'Smoke test' }]), { name: 'TypeError', message: /lower-case/ })
+  assert.throws(() => goalRegistry([{ ...smoke, name: 'tsc' }]), {
+    name: 'TypeError',
+    message: /there is a goal "tsc" already/,
+  })
+  assert.throws(() => goalRegistry([{ ...smoke, name: 'Smoke test' }]), {
+    name: 'TypeError',
+    message: /lower-case/,
+  })
 })
 
 test('what a build makes is not protected, its sources are', async (t) => {
-  const cwd = await workspace(t, { 'package.json': '{"scripts":{"test":"tsc && node --test dist"}}' })
+  const cwd = await workspace(t, {
+    'package.json': '{"scripts":{"test":"tsc && node --test dist"}}',
+  })
   const spec = await goalRegistry().resolve('npm-test', cwd)
   assert.ok(spec.protected.includes('!**/{dist,build,out,lib-cov,target}/**'))
 })

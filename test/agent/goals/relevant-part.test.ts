@@ -3,7 +3,12 @@ import { test } from 'node:test'
 
 import { hasRelevantPart, relevantPart } from '../../../lib/agent/goals/relevant-part.js'
 
-const PACKAGE = { name: 'a', version: '1.0.0', scripts: { test: 'x', build: 'y' }, dependencies: { b: '1' } }
+const PACKAGE = {
+  name: 'a',
+  version: '1.0.0',
+  scripts: { test: 'x', build: 'y' },
+  dependencies: { b: '1' },
+}
 
 test('of package.json the scripts and runner settings count, in any order and layout', () => {
   const before = relevantPart('package.json', JSON.stringify(PACKAGE))
@@ -40,7 +45,12 @@ for (const { name, file, without, changes } of [
     without: '[metadata]\nname = b\n',
     changes: ['[tool:pytest]\naddopts = -k no\n'],
   },
-  { name: 'tox.ini', file: '[pytest]\naddopts = -q\n', without: '[tox]\nenvlist = py\n', changes: ['[pytest]\n'] },
+  {
+    name: 'tox.ini',
+    file: '[pytest]\naddopts = -q\n',
+    without: '[tox]\nenvlist = py\n',
+    changes: ['[pytest]\n'],
+  },
   {
     name: 'Cargo.toml',
     file: '[package]\nname = "a"\n[lib]\npath = "a.rs"\n',

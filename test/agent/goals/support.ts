@@ -1,10 +1,10 @@
 /** What the tests of goals share: workspaces, a small executor, and whole checks. */
-import { spawn } from 'node:child_process'
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 
+import { processExecutor } from '../../../lib/agent/executors/process.js'
 import { captureBaseline, checkGoal, goalRegistry } from '../../../lib/agent/goals/index.js'
 import type { ResolveOptions } from '../../../lib/agent/goals/index.js'
 import type { CommandOptions, CommandResult, Executor } from '../../../lib/agent/executor.js'
@@ -32,45 +32,19 @@ export async function put(folder: string, files: Files): Promise<void> {
 /** Leaves out pytest's installed plugins, which take longer to load than any test here. */
 const FAST = { PYTEST_DISABLE_PLUGIN_AUTOLOAD: '1' }
 
-/** Runs commands with a short environment, as the real executors do, and remembers what it got. */
-export class PlainExecutor implements Executor {
-  readonly name = 'plain'
+/** The shipped executor, which remembers what it was asked. */
+export class RecordingExecutor implements Executor {
+  readonly name = 'recording'
   readonly calls: { readonly command: string; readonly options: CommandOptions }[] = []
+  readonly #executor: Executor = processExecutor()
 
   run(command: string, options: CommandOptions): Promise<CommandResult> {
     this.calls.push({ command, options })
-    const started = performance.now()
-    const child = spawn('/bin/sh', ['-c', command], {
-      cwd: options.cwd,
-      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...FAST, ...options.env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    })
-    let output = ''
-    let ended: 'timeout' | 'abort' | null = null
-    const end = (why: 'timeout' | 'abort'): void => {
-      ended ??= why
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-    }
-    const abort = (): void => end('abort')
-    options.signal.addEventListener('abort', abort)
-    const timer = setTimeout(() => end('timeout'), options.timeoutMs)
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
-    }
-    return new Promise((resolve) => {
-      child.on('close', (code) => {
-        clearTimeout(timer)
-        options.signal.removeEventListener('abort', abort)
-        const exitCode = ended === 'timeout' ? 124 : ended === 'abort' ? 130 : (code ?? 137)
-        const durationMs = performance.now() - started
-        resolve({ exitCode, output, truncated: false, timedOut: ended === 'timeout', durationMs })
-      })
-    })
+    return this.#executor.run(command, { ...options, env: { ...FAST, ...options.env } })
   }
 
-  async killMarked(): Promise<number> {
-    return 0
+  killMarked(mark: string): Promise<number> {
+    return this.#executor.killMarked(mark)
   }
 }
 
@@ -79,7 +53,7 @@ export class Pursuit {
   readonly spec: GoalSpec
   readonly cwd: string
   readonly baseline: GoalBaseline
-  readonly executor: PlainExecutor = new PlainExecutor()
+  readonly executor: RecordingExecutor = new RecordingExecutor()
   baselineTests: TestOutcomes | null = null
 
   private constructor(spec: GoalSpec, cwd: string, baseline: GoalBaseline) {
@@ -96,7 +70,14 @@ export class Pursuit {
 
   async check(signal: AbortSignal = new AbortController().signal): Promise<GoalVerdict> {
     const { executor, cwd, baseline, baselineTests } = this
-    const verdict = await checkGoal(this.spec, { executor, cwd, mark: 'm', signal, baselineTests, baseline })
+    const verdict = await checkGoal(this.spec, {
+      executor,
+      cwd,
+      mark: 'm',
+      signal,
+      baselineTests,
+      baseline,
+    })
     this.baselineTests ??= verdict.tests
     return verdict
   }

@@ -118,7 +118,8 @@ function mergeEnv(
   const merged = { ...goal }
   for (const [name, value] of Object.entries(ours)) {
     const own = merged[name]
-    merged[name] = own === undefined || own === '' ? value : `${value}${name === 'PYTHONPATH' ? ':' : ' '}${own}`
+    merged[name] =
+      own === undefined || own === '' ? value : `${value}${name === 'PYTHONPATH' ? ':' : ' '}${own}`
   }
   return merged
 }
@@ -146,7 +147,8 @@ function takeLines(
     const [, kind, subject, outcome] = parsed as unknown[]
     if (kind === 'end') ended = true
     else if (kind === 'file' && typeof subject === 'string') outcomes.set(shorten(subject), 'fail')
-    else if (kind === 'test' && isNames(subject) && isOutcome(outcome)) addTest(outcomes, subject, outcome)
+    else if (kind === 'test' && isNames(subject) && isOutcome(outcome))
+      addTest(outcomes, subject, outcome)
     else return 'invalid'
     if (outcomes.size > MAX_TESTS) return 'too_large'
   }
@@ -171,7 +173,9 @@ function shorten(name: string): string {
 }
 
 function isNames(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.length >= 2 && value.every((part) => typeof part === 'string')
+  return (
+    Array.isArray(value) && value.length >= 2 && value.every((part) => typeof part === 'string')
+  )
 }
 
 function isOutcome(value: unknown): value is TestOutcome {
@@ -195,7 +199,8 @@ async function outside(cwd: string): Promise<string> {
   for (const candidate of candidates) {
     if (candidate === undefined || candidate === '') continue
     const real = await realpath(candidate).catch(() => null)
-    if (real !== null && real !== cwd && !real.startsWith(cwd.endsWith(sep) ? cwd : cwd + sep)) return real
+    if (real !== null && real !== cwd && !real.startsWith(cwd.endsWith(sep) ? cwd : cwd + sep))
+      return real
   }
   return tmpdir()
 }
