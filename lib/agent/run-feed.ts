@@ -142,7 +142,8 @@ class FeedSubscription implements RunSubscription {
     for (;;) {
       if (this.#closed) return this.#finish('closed')
       if (this.#position < this.#feed.lastSeq && this.#feed.end !== 'deleted') {
-        const events = await this.#feed.take(this.#position)
+        const events = await this.#take()
+        if (events === null) return this.#finish('shutdown')
         const last = events.at(-1)
         if (last !== undefined) {
           this.#position = last.seq
@@ -166,6 +167,16 @@ class FeedSubscription implements RunSubscription {
       for (let events = await this.next(); events !== null; events = await this.next()) yield events
     } finally {
       this.close()
+    }
+  }
+
+  /** The next events; null when the engine has closed the store that holds them. */
+  async #take(): Promise<readonly EncodedEvent[] | null> {
+    try {
+      return await this.#feed.take(this.#position)
+    } catch (error) {
+      if (this.#feed.end === 'shutdown') return null
+      throw error
     }
   }
 

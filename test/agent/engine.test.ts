@@ -233,7 +233,7 @@ test('a mistake of the model that the provider refused is told to the model, whi
   const provider = testProvider((request, n) => {
     if (n === 0) throw new ModelError('ERR_AGENT_MODEL', 'broken json', { retryable: false, modelMistake: true })
     const message = request.messages.at(-1)
-    heard = message?.role === 'user' ? message.text : ''
+    if (n === 1) heard = message?.role === 'user' ? message.text : ''
     return write('done', '')
   })
   const { engine } = await openEngine(t, { providers: [provider] })
@@ -476,15 +476,10 @@ test('a closing engine takes no runs, and ends nothing', async (t) => {
   const { details } = await engine.create({ goal: 'shell: false' })
   const reader = await engine.subscribe(details.run_id)
   await follow(engine, details.run_id, ({ kind }) => kind === 'step_start')
+  assert.equal((await reader.next())?.[0]?.seq, 1)
   await engine.close()
-  let events = await reader.next()
-  let seen = 0
-  while (events !== null) {
-    seen = events.at(-1)?.seq ?? seen
-    events = await reader.next()
-  }
+  while ((await reader.next()) !== null);
   assert.equal(reader.end, 'shutdown')
-  assert.ok(seen > 0)
   await assert.rejects(engine.create({ goal: 'shell: true' }), { code: 'ERR_AGENT_CLOSED' })
 })
 

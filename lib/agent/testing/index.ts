@@ -5,5 +5,7 @@
  * @module
  */
 export { ManualClock } from './manual-clock.js'
+export { ScriptedModel } from './scripted-model.js'
+export type { ScriptedModelOptions, ScriptedStep } from './scripted-model.js'
 export { testRunStore } from './test-run-store.js'
 export type { TestRunStoreOptions } from './test-run-store.js'
