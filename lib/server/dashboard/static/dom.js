@@ -1,0 +1,106 @@
+/**
+ * Making elements. Text is always set as text: there is no way in here by which a string becomes
+ * markup, whatever a model, a file name or a goal contains.
+ */
+
+/** @typedef {string | number | Node | null | undefined | false} Child */
+
+/**
+ * What the main part of the page shows: its title in the document, and `close()`, which stops
+ * whatever it follows.
+ *
+ * @typedef {{ readonly element: HTMLElement, readonly title: string, close(): void }} View
+ */
+
+/**
+ * An element with properties and children.
+ *
+ * `class`, `for` and names with a dash are set as attributes, functions named `on…` as listeners,
+ * everything else as a property of the element.
+ *
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {Record<string, unknown>} [props]
+ * @param {...(Child | readonly Child[])} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+export function h(tag, props = {}, ...children) {
+  const element = document.createElement(tag)
+  for (const [name, value] of Object.entries(props)) {
+    if (value === undefined || value === null) continue
+    if (typeof value === 'function' && name.startsWith('on')) {
+      element.addEventListener(name.slice(2), /** @type {EventListener} */ (value))
+    } else if (name === 'class' || name === 'for' || name === 'role' || name === 'list' || name.includes('-')) {
+      element.setAttribute(name, String(value))
+    } else {
+      Reflect.set(element, name, value)
+    }
+  }
+  append(element, children)
+  return element
+}
+
+/**
+ * @param {Element} element
+ * @param {readonly (Child | readonly Child[])[]} children
+ */
+function append(element, children) {
+  for (const child of children.flat()) {
+    if (child === null || child === undefined || child === false) continue
+    element.append(child instanceof Node ? child : String(child))
+  }
+}
+
+/**
+ * Replaces all children.
+ *
+ * @param {Element} element
+ * @param {...(Child | readonly Child[])} children
+ */
+export function fill(element, ...children) {
+  element.replaceChildren()
+  append(element, children)
+}
+
+/**
+ * Sets text only when it differs, so that live regions and selections stay quiet.
+ *
+ * @param {Element} element
+ * @param {string} text
+ */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text
+}
+
+/**
+ * The element of the page with this id.
+ *
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+export function byId(id) {
+  const element = document.getElementById(id)
+  if (element === null) throw new Error(`the page has no #${id}`)
+  return element
+}
+
+/**
+ * Tells users of screen readers what has changed.
+ *
+ * @param {string} text
+ */
+export function announce(text) {
+  setText(byId('announce'), text)
+}
+
+/**
+ * Shows a short message for a while.
+ *
+ * @param {string} text
+ * @param {'info' | 'bad'} [tone]
+ */
+export function toast(text, tone = 'info') {
+  const element = h('p', { class: `toast ${tone}` }, text)
+  byId('toasts').append(element)
+  setTimeout(() => element.remove(), 8_000)
+}

@@ -1,0 +1,97 @@
+/** Numbers, times and names, for people. */
+
+/** @typedef {import('../types.js').Status} Status */
+
+/** @type {Record<Status, string>} */
+const STATUS_LABELS = {
+  pending: 'Pending',
+  running: 'Running',
+  awaiting_human: 'Waiting for you',
+  achieved: 'Achieved',
+  failed: 'Failed',
+  aborted: 'Aborted',
+}
+
+/** @param {Status} status */
+export function statusLabel(status) {
+  return STATUS_LABELS[status] ?? status
+}
+
+/** @param {Status} status */
+export function isLive(status) {
+  return status === 'pending' || status === 'running' || status === 'awaiting_human'
+}
+
+/** @type {Record<string, string>} */
+const END_REASONS = {
+  goal_achieved: 'the goal was met',
+  max_iterations: 'out of iterations',
+  token_budget: 'the token budget is spent',
+  cost_budget: 'the cost budget is spent',
+  time_budget: 'the time is over',
+  stuck: 'it was going round in circles',
+  context_exhausted: 'the conversation outgrew the model',
+  provider_error: 'the model provider failed',
+  goal_check_error: 'the goal could not be checked',
+  internal_error: 'something broke inside',
+  recovery_failed: 'it could not be taken up again',
+  human_abort: 'a person said stop at a gate',
+  cancelled: 'it was aborted',
+  gate_timeout: 'nobody answered the gate in time',
+}
+
+/** @param {string} reason */
+export function endReason(reason) {
+  return END_REASONS[reason] ?? reason.replaceAll('_', ' ')
+}
+
+const numbers = new Intl.NumberFormat('en')
+
+/** @param {number} value */
+export function number(value) {
+  return numbers.format(value)
+}
+
+/**
+ * @param {number} usd
+ * @param {boolean} known
+ */
+export function cost(usd, known) {
+  const amount = `$${usd.toFixed(usd > 0 && usd < 0.995 ? 4 : 2)}`
+  if (known) return amount
+  return usd > 0 ? `${amount} + unknown` : 'not known'
+}
+
+/** @param {number} ms */
+export function duration(ms) {
+  if (ms < 1_000) return `${Math.round(ms)} ms`
+  const seconds = ms / 1_000
+  if (seconds < 60) return `${seconds.toFixed(1)} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+/** @param {string} iso */
+export function ago(iso) {
+  const seconds = Math.max(0, (Date.now() - Date.parse(iso)) / 1_000)
+  if (seconds < 10) return 'just now'
+  if (seconds < 60) return `${Math.floor(seconds)} s ago`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ago`
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h ago`
+  return new Date(iso).toLocaleDateString()
+}
+
+/** @param {number} ts seconds since the epoch */
+export function clock(ts) {
+  return new Date(ts * 1_000).toLocaleTimeString([], { hour12: false })
+}
+
+/**
+ * @param {number} count
+ * @param {string} one
+ * @param {string} [many]
+ */
+export function plural(count, one, many = `${one}s`) {
+  return `${number(count)} ${count === 1 ? one : many}`
+}

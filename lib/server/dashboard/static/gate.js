@@ -1,0 +1,100 @@
+/** The panel in which a person answers a gate. */
+import { ApiError, call } from './api.js'
+import { fill, h } from './dom.js'
+
+/**
+ * @typedef {import('../types.js').Gate} Gate
+ * @typedef {import('../types.js').RunDetails} RunDetails
+ */
+
+/** The panel; hidden while no gate is open. */
+export class GatePanel {
+  element = h('section', { class: 'gate', 'aria-labelledby': 'gate-title', hidden: true })
+  /** @type {string | null} */
+  #gateId = null
+  #answered
+  #runId
+
+  /**
+   * @param {string} runId
+   * @param {() => void} answered
+   */
+  constructor(runId, answered) {
+    this.#runId = runId
+    this.#answered = answered
+  }
+
+  /**
+   * Shows the gate of a run. What somebody types is kept as long as the gate is the same.
+   *
+   * @param {RunDetails} details
+   */
+  update({ gate }) {
+    if ((gate?.gate_id ?? null) === this.#gateId) return
+    this.#gateId = gate?.gate_id ?? null
+    this.element.hidden = gate === null
+    if (gate === null) fill(this.element)
+    else this.#draw(gate)
+  }
+
+  /** @param {Gate} gate */
+  #draw(gate) {
+    const feedback = h('textarea', { id: 'feedback', rows: 2, maxLength: 16_384 })
+    const problem = h('p', { class: 'error-text', role: 'alert' })
+    const buttons = h('div', { class: 'actions' })
+    /**
+     * @param {string} decision
+     * @param {string} label
+     * @param {string} style
+     */
+    const button = (decision, label, style) =>
+      h('button', { type: 'button', class: style, onclick: () => void answer(decision) }, label)
+    buttons.append(button('abort', 'Abort run', 'danger'))
+    if (gate.kind === 'tool') buttons.append(button('reject', 'Reject calls', ''))
+    buttons.append(button('approve', gate.kind === 'tool' ? 'Approve calls' : 'Approve and go on', 'primary'))
+
+    /** @param {string} decision */
+    const answer = async (decision) => {
+      problem.textContent = ''
+      for (const one of buttons.querySelectorAll('button')) one.disabled = true
+      const said = feedback.value.trim()
+      try {
+        const body = { decision, gate_id: gate.gate_id, ...(said === '' ? {} : { feedback: said }) }
+        await call('POST', `api/runs/${this.#runId}/resume`, { body })
+        this.#answered()
+      } catch (error) {
+        problem.textContent = error instanceof ApiError ? error.message : 'The service does not answer.'
+        for (const one of buttons.querySelectorAll('button')) one.disabled = false
+      }
+    }
+
+    fill(
+      this.element,
+      h('h2', { id: 'gate-title' }, titleOf(gate)),
+      h('p', { class: 'prose', dir: 'auto' }, gate.summary),
+      gate.calls.length > 0 && h('ul', { class: 'gated' }, gate.calls.map(callView)),
+      gate.deadline !== null && h('p', { class: 'hint' }, `Without an answer the run is aborted at ${new Date(gate.deadline).toLocaleString()}.`),
+      h('label', { for: 'feedback' }, 'Feedback for the model (optional)'),
+      feedback,
+      problem,
+      buttons,
+    )
+  }
+}
+
+/** @param {Gate} gate */
+function titleOf({ kind, iteration }) {
+  if (kind === 'tool') return 'May these tools run?'
+  if (kind === 'recovery') return 'The service stopped in the middle. Go on?'
+  return `Iteration ${iteration} is done. Go on?`
+}
+
+/** @param {import('../types.js').GatedCall} gated */
+function callView({ tool, args }) {
+  return h(
+    'li',
+    {},
+    h('span', { class: 'tool-name' }, tool),
+    h('pre', { class: 'output', tabIndex: 0, 'aria-label': `Arguments of ${tool}` }, JSON.stringify(args, null, 2)),
+  )
+}

@@ -1,0 +1,59 @@
+/** The dialog that asks for a key when the service wants one. */
+import { storeKey, storedKey } from './api.js'
+import { byId, h } from './dom.js'
+
+/** @type {Promise<boolean> | null} */
+let asking = null
+
+/** Asks once, however many calls wait for the answer. Resolves false when the user declines. */
+export function askForKey() {
+  asking ??= ask().finally(() => {
+    asking = null
+  })
+  return asking
+}
+
+/** @returns {Promise<boolean>} */
+function ask() {
+  const refused = storedKey() !== null
+  storeKey(null)
+  const input = h('input', {
+    id: 'key',
+    type: 'password',
+    autocomplete: 'off',
+    spellcheck: false,
+    required: true,
+    'aria-describedby': 'key-help',
+  })
+  const dialog = h(
+    'dialog',
+    { class: 'dialog', 'aria-labelledby': 'key-title' },
+    h(
+      'form',
+      { method: 'dialog', class: 'stack' },
+      h('h2', { id: 'key-title' }, 'This service asks for a key'),
+      refused && h('p', { class: 'error-text', role: 'alert' }, 'The key was not accepted.'),
+      h('label', { for: 'key' }, 'API key'),
+      input,
+      h('p', { id: 'key-help', class: 'hint' }, 'Kept in this tab only, until it is closed.'),
+      h(
+        'div',
+        { class: 'actions' },
+        h('button', { type: 'button', class: 'quiet', onclick: () => dialog.close('') }, 'Cancel'),
+        h('button', { type: 'submit', class: 'primary', value: 'use' }, 'Use key'),
+      ),
+    ),
+  )
+  document.body.append(dialog)
+  dialog.showModal()
+  return new Promise((resolve) => {
+    dialog.addEventListener('close', () => {
+      const key = input.value.trim()
+      const given = dialog.returnValue === 'use' && key !== ''
+      if (given) storeKey(key)
+      byId('forget').hidden = !given
+      dialog.remove()
+      resolve(given)
+    })
+  })
+}

@@ -1,0 +1,318 @@
+/** One run: where it stands, what it used, what happened, and what a person can do about it. */
+import { ApiError, call, follow } from './api.js'
+import { announce, fill, h, setText, toast } from './dom.js'
+import { cost, duration, endReason, isLive, number, plural, statusLabel } from './format.js'
+import { GatePanel } from './gate.js'
+import { countsView, Timeline } from './timeline.js'
+
+/**
+ * @typedef {import('../types.js').AgentEvent} AgentEvent
+ * @typedef {import('../types.js').FileChange} FileChange
+ * @typedef {import('../types.js').Model} Model
+ * @typedef {import('../types.js').RunDetails} RunDetails
+ * @typedef {import('../types.js').Status} Status
+ * @typedef {import('./dom.js').View} View
+ */
+
+/** Kinds after which the details have changed. */
+const TELLING = new Set([
+  'run_started',
+  'run_recovered',
+  'llm_usage',
+  'goal_check',
+  'iteration_complete',
+  'human_check_required',
+  'human_check_response',
+  'run_end',
+  'error',
+])
+
+/** Shortest time between two requests for the details. */
+const REFRESH_MS = 400
+
+/** Pixels from the end within which the page follows new entries. */
+const NEAR_END = 160
+
+/** @type {Record<string, string>} */
+const STREAM_TEXT = {
+  connecting: 'Connecting…',
+  live: 'Live',
+  waiting: 'Connection lost, trying again…',
+  ended: '',
+  gone: 'This run was deleted.',
+}
+
+/**
+ * @param {string} runId
+ * @param {() => void} changed called when the list may have changed
+ * @returns {View}
+ */
+export function runView(runId, changed) {
+  const view = new RunView(runId, changed)
+  return { element: view.element, title: 'Run', close: () => view.close() }
+}
+
+class RunView {
+  element = h('article', { class: 'run-view', 'aria-labelledby': 'run-title' })
+  #runId
+  #changed
+  /** @type {Status | null} */
+  #status = null
+  /** @type {readonly Model[]} */
+  #models = []
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #refreshing
+  #closed = false
+  #stop = () => {}
+  /** @type {Map<string, { added: number, removed: number, change: string }>} */
+  #files = new Map()
+
+  #title = h('h1', { id: 'run-title', dir: 'auto' })
+  #chip = h('span', { class: 'chip' })
+  #stream = h('span', { class: 'stream', role: 'status' })
+  #abort = h('button', { type: 'button', class: 'danger', hidden: true, onclick: () => void this.#act('abort') }, 'Abort')
+  #retry = h('button', { type: 'button', hidden: true, onclick: () => void this.#act('retry') }, 'Run again')
+  #remove = h('button', { type: 'button', class: 'quiet', hidden: true, onclick: () => void this.#delete() }, 'Delete')
+  #facts = h('dl', { class: 'facts' })
+  #kind = h('p', { class: 'notice program', hidden: true })
+  #failure = h('p', { class: 'notice bad', hidden: true })
+  #meters = h('div', { class: 'meters' })
+  #tests = h('div', { class: 'meter-tests' })
+  #changes = h('section', { class: 'files', hidden: true, 'aria-labelledby': 'files-title' })
+  #gate
+  #timeline = new Timeline()
+  #latest = h('button', { type: 'button', class: 'latest', hidden: true, onclick: () => this.#scrollToEnd() }, 'Latest ↓')
+
+  /**
+   * @param {string} runId
+   * @param {() => void} changed
+   */
+  constructor(runId, changed) {
+    this.#runId = runId
+    this.#changed = changed
+    this.#gate = new GatePanel(runId, () => this.#refreshSoon())
+    fill(
+      this.element,
+      h('a', { class: 'back', href: '#/' }, '← All runs'),
+      h(
+        'header',
+        { class: 'run-head' },
+        h('div', { class: 'run-head-title' }, this.#title, h('p', { class: 'run-head-state' }, this.#chip, this.#stream)),
+        h('div', { class: 'actions' }, this.#remove, this.#retry, this.#abort),
+      ),
+      this.#failure,
+      this.#gate.element,
+      this.#meters,
+      this.#kind,
+      this.#facts,
+      this.#changes,
+      h('section', { 'aria-labelledby': 'timeline-title' }, h('h2', { id: 'timeline-title' }, 'Timeline'), this.#timeline.element),
+      this.#latest,
+    )
+    window.addEventListener('scroll', this.#onScroll, { passive: true })
+    void this.#open()
+  }
+
+  async #open() {
+    try {
+      const [details, models] = await Promise.all([call('GET', `api/runs/${this.#runId}`), call('GET', 'api/models')])
+      this.#models = models
+      this.#show(details)
+    } catch (error) {
+      return this.#showMissing(error)
+    }
+    if (this.#closed) return
+    this.#stop = follow(this.#runId, {
+      events: (events) => this.#add(events),
+      state: (state) => {
+        setText(this.#stream, STREAM_TEXT[state] ?? '')
+        this.#stream.className = `stream ${state}`
+      },
+    })
+  }
+
+  close() {
+    this.#closed = true
+    clearTimeout(this.#refreshing)
+    window.removeEventListener('scroll', this.#onScroll)
+    this.#stop()
+  }
+
+  /** @param {unknown} error */
+  #showMissing(error) {
+    const missing = error instanceof ApiError && error.status === 404
+    const text = missing ? 'There is no such run.' : error instanceof ApiError ? error.message : 'The service does not answer.'
+    fill(this.element, h('p', { class: 'empty', role: 'alert' }, text), h('p', { class: 'empty' }, h('a', { href: '#/' }, 'All runs')))
+  }
+
+  /** @param {readonly AgentEvent[]} events */
+  #add(events) {
+    const following = window.scrollY > 0 && isNearEnd()
+    for (const event of events) {
+      this.#timeline.add(event)
+      if (event.kind === 'tool_result') this.#collect(event.payload.changes ?? [])
+      if (event.kind === 'goal_check' && event.payload.counts !== null) fill(this.#tests, countsView(event.payload.counts))
+    }
+    if (events.some(({ kind }) => TELLING.has(kind))) this.#refreshSoon()
+    // Only a reader who is at the end is taken along.
+    if (following && this.#status !== null && isLive(this.#status)) this.#scrollToEnd()
+    else this.#onScroll()
+  }
+
+  /** @param {readonly FileChange[]} changes */
+  #collect(changes) {
+    if (changes.length === 0) return
+    for (const { path, change, added_lines, removed_lines } of changes) {
+      const before = this.#files.get(path) ?? { added: 0, removed: 0, change }
+      this.#files.set(path, { added: before.added + added_lines, removed: before.removed + removed_lines, change })
+    }
+    this.#changes.hidden = false
+    fill(
+      this.#changes,
+      h('h2', { id: 'files-title' }, `Changed files (${this.#files.size})`),
+      h(
+        'ul',
+        {},
+        [...this.#files].map(([path, { added, removed }]) =>
+          h('li', {}, h('span', { class: 'path' }, path), h('span', { class: 'added' }, `+${added}`), h('span', { class: 'removed' }, `−${removed}`)),
+        ),
+      ),
+    )
+  }
+
+  #refreshSoon() {
+    this.#refreshing ??= setTimeout(() => {
+      this.#refreshing = undefined
+      call('GET', `api/runs/${this.#runId}`).then(
+        (details) => !this.#closed && this.#show(details),
+        () => {},
+      )
+    }, REFRESH_MS)
+  }
+
+  /** @param {RunDetails} details */
+  #show(details) {
+    const { status, end_reason, error } = details
+    setText(this.#title, details.goal)
+    document.title = `${statusLabel(status)} · ${details.goal.slice(0, 60)} · runwright`
+    setText(this.#chip, statusLabel(status))
+    this.#chip.className = `chip large ${status}`
+    if (this.#status !== null && this.#status !== status) {
+      announce(`Run: ${statusLabel(status)}${end_reason === null ? '' : `, ${endReason(end_reason)}`}`)
+      this.#changed()
+    }
+    this.#status = status
+    this.#abort.hidden = !isLive(status)
+    this.#retry.hidden = isLive(status)
+    this.#remove.hidden = isLive(status)
+    this.#failure.hidden = error === null
+    if (error !== null) setText(this.#failure, error.message)
+    this.#gate.update(details)
+    this.#showModel(details)
+    this.#showMeters(details)
+    this.#showFacts(details)
+  }
+
+  /** @param {RunDetails} details */
+  #showModel({ model_name }) {
+    const model = this.#models.find(({ name }) => name === model_name)
+    const program = model === undefined ? /^(builtin|scripted|replay):/.test(model_name) : !model.is_language_model
+    this.#kind.hidden = !program
+    setText(this.#kind, `${model_name} is a program, not a language model. It works by fixed rules and counts no tokens.`)
+  }
+
+  /** @param {RunDetails} details */
+  #showMeters(details) {
+    const { iteration, max_iterations, usage, final_state, cost_known, max_total_tokens, max_cost_usd } = details
+    const spent = final_state.estimated_cost_usd
+    const tokens = `${number(usage.input_tokens)} in · ${number(usage.output_tokens)} out`
+    fill(
+      this.#meters,
+      meter('Iterations', `${iteration} of ${max_iterations}`, iteration, max_iterations),
+      meter('Tokens', number(final_state.total_tokens), final_state.total_tokens, max_total_tokens, max_total_tokens === null ? tokens : `of ${number(max_total_tokens)} · ${tokens}`),
+      meter('Cost', cost(spent, cost_known), spent, max_cost_usd, `${plural(usage.model_calls, 'model call')}${max_cost_usd === null ? '' : ` · budget $${max_cost_usd}`}`),
+      h('div', { class: 'meter' }, h('p', { class: 'meter-name' }, 'Goal check'), h('p', { class: 'meter-value' }, final_state.goal_achieved ? 'Met' : 'Not met'), this.#tests, h('p', { class: 'meter-more', dir: 'auto' }, final_state.goal_reason)),
+    )
+  }
+
+  /** @param {RunDetails} details */
+  #showFacts(details) {
+    const { started_at, ended_at, created_at } = details
+    /** @type {[string, string | Node][]} */
+    const facts = [
+      ['Model', details.model_name],
+      ['Folder', details.cwd],
+      ['Created', new Date(created_at).toLocaleString()],
+    ]
+    if (started_at !== null && ended_at !== null) facts.push(['Took', duration(Date.parse(ended_at) - Date.parse(started_at))])
+    if (details.end_reason !== null) facts.push(['Ended', endReason(details.end_reason)])
+    if (details.check !== null) facts.push(['Check', details.check])
+    if (details.hitl_enabled) facts.push(['Gates', 'after each iteration'])
+    if (details.approval !== 'never') facts.push(['Approval', details.approval])
+    if (details.parent_run_id !== null) {
+      facts.push(['Again from', h('a', { href: `#/runs/${details.parent_run_id}` }, 'an earlier run')])
+    }
+    facts.push(['Run', details.run_id])
+    fill(this.#facts, facts.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))))
+  }
+
+  /** @param {'abort' | 'retry'} action */
+  async #act(action) {
+    const buttons = [this.#abort, this.#retry]
+    for (const button of buttons) button.disabled = true
+    try {
+      const run = await call('POST', `api/runs/${this.#runId}/${action}`)
+      this.#changed()
+      if (action === 'retry') location.hash = `#/runs/${run.run_id}`
+      else this.#refreshSoon()
+    } catch (error) {
+      toast(error instanceof ApiError ? error.message : 'The service does not answer.', 'bad')
+    } finally {
+      for (const button of buttons) button.disabled = false
+    }
+  }
+
+  async #delete() {
+    if (!confirm('Delete this run and its log for good?')) return
+    try {
+      await call('DELETE', `api/runs/${this.#runId}`)
+      this.#changed()
+      location.hash = '#/'
+    } catch (error) {
+      toast(error instanceof ApiError ? error.message : 'The service does not answer.', 'bad')
+    }
+  }
+
+  #onScroll = () => {
+    this.#latest.hidden = isNearEnd() || this.#status === null || !isLive(this.#status)
+  }
+
+  #scrollToEnd() {
+    window.scrollTo({ top: document.documentElement.scrollHeight })
+    this.#latest.hidden = true
+  }
+}
+
+function isNearEnd() {
+  const { scrollHeight, clientHeight } = document.documentElement
+  return scrollHeight - clientHeight - window.scrollY < NEAR_END
+}
+
+/**
+ * @param {string} name
+ * @param {string} value
+ * @param {number} used
+ * @param {number | null} most null draws no bar
+ * @param {string} [more]
+ */
+function meter(name, value, used, most, more = '') {
+  const bar = most === null ? null : h('progress', { max: most, value: Math.min(used, most), 'aria-label': `${name} used` })
+  return h(
+    'div',
+    { class: 'meter' },
+    h('p', { class: 'meter-name' }, name),
+    h('p', { class: 'meter-value' }, value),
+    bar,
+    h('p', { class: 'meter-more' }, more),
+  )
+}
