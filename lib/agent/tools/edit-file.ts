@@ -1,0 +1,135 @@
+import { defineTool } from '../define-tool.js'
+import type { Tool, ToolContext } from '../tool.js'
+import { answering, refusal, showPath, textOf } from './answers.js'
+import { planOf, sha256, verifyByHash } from './file-hashes.js'
+
+/** One replacement, as the model asks for it. */
+interface Edit {
+  readonly path: string
+  readonly old_text: string
+  readonly new_text: string
+  readonly occurrence?: number
+}
+
+/** `edit_file`: replaces one piece of text in a file. */
+export const editFileTool: Tool = defineTool({
+  name: 'edit_file',
+  description:
+    'Replaces old_text by new_text in a file. old_text must be copied exactly from the file, ' +
+    'white space included, and must occur once, unless occurrence says which one is meant.',
+  parameters: {
+    type: 'object',
+    properties: {
+      path: { type: 'string', description: 'Relative to the working directory.', minLength: 1 },
+      old_text: { type: 'string', description: 'The text to replace.', minLength: 1 },
+      new_text: { type: 'string', description: 'What takes its place; may be empty.' },
+      occurrence: {
+        type: 'integer',
+        description: 'Which occurrence, counted from 1; 0 replaces all of them.',
+        minimum: 0,
+      },
+    },
+    required: ['path', 'old_text', 'new_text'],
+    additionalProperties: false,
+  },
+  effect: 'idempotent',
+  async plan(args, context) {
+    const { before, after } = await prepare(args, context).catch(() => UNREADABLE)
+    return planOf(before === null ? null : sha256(before), after === null ? null : sha256(after))
+  },
+  async verify({ path }, plan, context) {
+    return await verifyByHash(path, plan, context)
+  },
+  async execute(args, context) {
+    return await answering(context, async () => {
+      const { after, problem, count } = await prepare(args, context)
+      if (after === null) return refusal(problem)
+      const change = await context.workspace.writeFile(args.path, after)
+      const times = count === 1 ? '' : ` in ${count} places`
+      const lines = `+${change.added_lines} -${change.removed_lines} lines`
+      const output = `edited ${showPath(change.path)}${times}: ${lines}`
+      return { output, exitCode: 0, changes: [change] }
+    })
+  },
+})
+
+/** What an edit makes of a file; `after` is null when it cannot be made. */
+interface Prepared {
+  readonly before: string | null
+  readonly after: string | null
+  readonly problem: string
+  readonly count: number
+}
+
+const UNREADABLE: Prepared = { before: null, after: null, problem: '', count: 0 }
+
+async function prepare(edit: Edit, context: ToolContext): Promise<Prepared> {
+  const before = textOf(await context.workspace.readFile(edit.path))
+  const path = showPath(edit.path)
+  const fail = (problem: string): Prepared => ({ before, after: null, problem, count: 0 })
+  if (before === null) return fail(`${path} is not UTF-8 text and cannot be edited`)
+  if (edit.old_text === edit.new_text) {
+    return fail('old_text and new_text are the same: nothing to change')
+  }
+  const { old, now } = withLineEndsOf(before, edit)
+  const places = placesOf(before, old)
+  if (places.length === 0) return fail(notFound(before, path, edit.old_text))
+  const { occurrence } = edit
+  if (occurrence === undefined && places.length > 1) {
+    return fail(
+      `old_text occurs ${places.length} times in ${path} (${linesOf(before, places)}); ` +
+        'add more of the text around it, or say with occurrence which one is meant (0 for all)',
+    )
+  }
+  if (occurrence !== undefined && occurrence > places.length) {
+    return fail(
+      `occurrence ${occurrence} is asked for, but old_text occurs ` +
+        `${places.length === 1 ? 'once' : `${places.length} times`} in ${path}`,
+    )
+  }
+  const chosen = occurrence === 0 ? places : [places[(occurrence ?? 1) - 1] ?? 0]
+  let [after, at] = ['', 0]
+  for (const place of chosen) {
+    after += before.slice(at, place) + now
+    at = place + old.length
+  }
+  return { before, after: after + before.slice(at), problem: '', count: chosen.length }
+}
+
+/** Models write `\n`; in a file whose lines all end in CRLF, that is what is meant. */
+function withLineEndsOf(text: string, edit: Edit): { readonly old: string; readonly now: string } {
+  const { old_text: old, new_text: now } = edit
+  const onlyCrLf = text.includes('\r\n') && !/(^|[^\r])\n/.test(text)
+  if (!onlyCrLf || old.includes('\r')) return { old, now }
+  const convert = (part: string): string => part.replaceAll(/\r?\n/g, '\r\n')
+  return { old: convert(old), now: convert(now) }
+}
+
+function placesOf(text: string, part: string): readonly number[] {
+  const places: number[] = []
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) {
+    places.push(at)
+  }
+  return places
+}
+
+function lineOf(text: string, place: number): number {
+  let line = 1
+  for (let at = text.indexOf('\n'); at !== -1 && at < place; at = text.indexOf('\n', at + 1)) line++
+  return line
+}
+
+function linesOf(text: string, places: readonly number[]): string {
+  const shown = places.slice(0, 8).map((place) => lineOf(text, place))
+  return `lines ${shown.join(', ')}${places.length > shown.length ? ', …' : ''}`
+}
+
+/** Says where a text stands that differs in white space alone, which is the usual slip. */
+function notFound(text: string, path: string, old: string): string {
+  const plain = (part: string): string => part.replaceAll(/\s+/g, ' ').trim()
+  const wanted = old.split('\n').map(plain).filter((line) => line !== '')
+  const lines = text.split('\n').map(plain)
+  const at = wanted.length === 0 ? -1 : lines.findIndex((line) => line === wanted[0])
+  const near = at === -1 ? '' : ` A line that differs from its first line in white space alone is line ${at + 1}.`
+  return `old_text was not found in ${path}.${near} Read the file again and copy the text exactly.`
+}

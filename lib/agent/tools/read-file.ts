@@ -1,0 +1,71 @@
+import { defineTool } from '../define-tool.js'
+import type { Tool, ToolOutput } from '../tool.js'
+import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath, textOf } from './answers.js'
+
+const MAX_FILE_BYTES = 8 * 1024 * 1024
+/** Room for the note that tells what was left out. */
+const NOTE_BYTES = 256
+
+/** `read_file`: the text of a file, or of some of its lines. */
+export const readFileTool: Tool = defineTool({
+  name: 'read_file',
+  description:
+    'Returns the text of a file, as it is. Of a long file the first 64 kB are returned, with a ' +
+    'note that tells how to go on; offset and limit choose lines.',
+  parameters: {
+    type: 'object',
+    properties: {
+      path: { type: 'string', description: 'Relative to the working directory.', minLength: 1 },
+      offset: { type: 'integer', description: 'First line, counted from 1. Default 1.', minimum: 1 },
+      limit: { type: 'integer', description: 'Number of lines. Default: all.', minimum: 1 },
+    },
+    required: ['path'],
+    additionalProperties: false,
+  },
+  effect: 'read',
+  async execute({ path, offset = 1, limit }, context) {
+    return await answering(context, async () => {
+      const content = await context.workspace.readFile(path, { maxBytes: MAX_FILE_BYTES })
+      const text = textOf(content)
+      if (text === null) {
+        return refusal(
+          `${showPath(path)} is not UTF-8 text (${content.length} octets); ` +
+            'look at it with a command that knows its format',
+        )
+      }
+      return selectLines(text, path, offset, limit)
+    })
+  },
+})
+
+function selectLines(
+  text: string,
+  path: string,
+  offset: number,
+  limit: number | undefined,
+): ToolOutput {
+  const lines = text.match(/[^\n]*\n|[^\n]+/g) ?? []
+  if (offset > Math.max(lines.length, 1)) {
+    return refusal(`${showPath(path)} has ${lines.length} lines; offset ${offset} is beyond its end`)
+  }
+  const wanted = lines.slice(offset - 1, limit === undefined ? undefined : offset - 1 + limit)
+  let [shown, bytes] = [0, 0]
+  for (const line of wanted) {
+    bytes += Buffer.byteLength(line)
+    if (bytes > MAX_TOOL_OUTPUT_BYTES - NOTE_BYTES) break
+    shown += 1
+  }
+  if (shown === wanted.length) return answer(wanted.join(''))
+  const next = offset + shown
+  if (shown === 0) {
+    const start = Buffer.from(wanted[0] ?? '').subarray(0, MAX_TOOL_OUTPUT_BYTES - NOTE_BYTES)
+    // A character that was cut in two decodes to U+FFFD.
+    const whole = start.toString('utf8').replace(/\ufffd$/, '')
+    return answer(`${whole}\n[… the rest of line ${offset} is left out: it is too long to be shown …]`)
+  }
+  return answer(
+    `${wanted.slice(0, shown).join('')}` +
+      `[… lines ${next} to ${offset + wanted.length - 1} of ${lines.length} are left out; ` +
+      `read on with offset ${next} …]`,
+  )
+}

@@ -1,0 +1,110 @@
+import { defineTool } from '../define-tool.js'
+import type { Tool, ToolContext, ToolOutput } from '../tool.js'
+import type { WorkspaceEntry } from '../workspace.js'
+import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath, textOf } from './answers.js'
+import { literalMatcher, regexMatcher, type LineMatcher } from './line-matcher.js'
+
+/** Files looked at in one search. */
+const MAX_FILES = 20_000
+/** Larger files are passed over, as `workspace.readFile` would refuse them. */
+const MAX_FILE_BYTES = 2 * 1024 * 1024
+/** Octets read in one search. */
+const MAX_TOTAL_BYTES = 256 * 1024 * 1024
+const MAX_MATCHES = 200
+/** Room for the note at the end. */
+const NOTE_BYTES = 256
+
+/** `search_files`: lines that contain a text or match a regular expression. */
+export const searchFilesTool: Tool = defineTool({
+  name: 'search_files',
+  description:
+    'Finds lines in the files of a folder and below, shown as path:line:text, at most 200. The ' +
+    'pattern is plain text, or a JavaScript regular expression when regex is true. .git, ' +
+    'node_modules, links, files over 2 MiB and files that are not text are passed over.',
+  parameters: {
+    type: 'object',
+    properties: {
+      pattern: { type: 'string', description: 'What to look for.', minLength: 1, maxLength: 1_000 },
+      path: { type: 'string', description: 'File or folder. Default: the working directory.' },
+      regex: { type: 'boolean', description: 'The pattern is a regular expression. Default: false.' },
+      case_sensitive: { type: 'boolean', description: 'Default: true.' },
+    },
+    required: ['pattern'],
+    additionalProperties: false,
+  },
+  effect: 'read',
+  async execute({ pattern, path = '.', regex = false, case_sensitive: exact = true }, context) {
+    return await answering(context, async () => {
+      if (!regex && /[\r\n]/.test(pattern)) {
+        return refusal('pattern spans lines, but files are searched line by line; use one line of it')
+      }
+      await using matcher = regex ? regexMatcher(pattern, exact) : literalMatcher(pattern, exact)
+      return await search(matcher, await filesAt(path, context), context)
+    })
+  },
+})
+
+async function filesAt(path: string, context: ToolContext): Promise<readonly WorkspaceEntry[]> {
+  const { workspace } = context
+  const options = { recursive: true, limit: MAX_FILES }
+  try {
+    const entries = await workspace.list(path, options)
+    return entries.filter(({ type, size }) => type === 'file' && size <= MAX_FILE_BYTES)
+  } catch (error) {
+    // Reading tells whether it is a file; if not, what was wrong with it as a folder counts.
+    const content = await workspace.readFile(path).catch(() => null)
+    if (content === null) throw error
+    return [{ path, type: 'file', size: content.length }]
+  }
+}
+
+async function search(
+  matcher: LineMatcher,
+  files: readonly WorkspaceEntry[],
+  context: ToolContext,
+): Promise<ToolOutput> {
+  const found: string[] = []
+  let [bytesRead, bytesFound, searched] = [0, 0, 0]
+  const notes: string[] = []
+  for (const { path } of files) {
+    context.signal.throwIfAborted()
+    // A file that has gone, or cannot be read, is no reason to give up the others.
+    const content = await context.workspace.readFile(path).catch(() => null)
+    const text = content === null ? null : textOf(content)
+    if (text === null) continue
+    searched += 1
+    bytesRead += text.length
+    const { matches, problem } = await matcher.match(text, MAX_MATCHES + 1 - found.length)
+    if (problem !== undefined) {
+      if (searched === 1 || found.length === 0) return refusal(problem)
+      notes.push(`[… stopped at ${showPath(path)}: ${problem} …]`)
+      break
+    }
+    for (const { line, text: shown } of matches) {
+      const row = `${showPath(path)}:${line}:${shown}`
+      bytesFound += Buffer.byteLength(row) + 1
+      found.push(row)
+    }
+    const full = found.length > MAX_MATCHES || bytesFound > MAX_TOOL_OUTPUT_BYTES - NOTE_BYTES
+    if (full) notes.push('[… there are more matches; make the pattern or the path narrower …]')
+    else if (bytesRead > MAX_TOTAL_BYTES) {
+      notes.push(`[… stopped after ${searched} files; search a folder further down …]`)
+    }
+    if (notes.length > 0) break
+  }
+  if (found.length === 0) {
+    return answer(notes[0] ?? `no matches in ${searched} ${searched === 1 ? 'file' : 'files'}`)
+  }
+  return answer([...fitting(found), ...notes].join('\n'))
+}
+
+/** As many of the rows as are shown. */
+function fitting(rows: readonly string[]): readonly string[] {
+  let bytes = 0
+  const shown = rows.slice(0, MAX_MATCHES)
+  const end = shown.findIndex((row) => {
+    bytes += Buffer.byteLength(row) + 1
+    return bytes > MAX_TOOL_OUTPUT_BYTES - NOTE_BYTES
+  })
+  return end === -1 ? shown : shown.slice(0, end)
+}

@@ -1,0 +1,36 @@
+import { defineTool } from '../define-tool.js'
+import type { Tool } from '../tool.js'
+import { answering, showPath } from './answers.js'
+import { hashOfFile, planOf, sha256, verifyByHash } from './file-hashes.js'
+
+/** `write_file`: creates a file or replaces all of it. */
+export const writeFileTool: Tool = defineTool({
+  name: 'write_file',
+  description:
+    'Creates a file with this content, or replaces the whole content of an existing one. Folders ' +
+    'that are missing are made. To change a part of a file, use edit_file.',
+  parameters: {
+    type: 'object',
+    properties: {
+      path: { type: 'string', description: 'Relative to the working directory.', minLength: 1 },
+      content: { type: 'string', description: 'The whole new content.' },
+    },
+    required: ['path', 'content'],
+    additionalProperties: false,
+  },
+  effect: 'idempotent',
+  async plan({ path, content }, context) {
+    return planOf(await hashOfFile(path, context), sha256(content))
+  },
+  async verify({ path }, plan, context) {
+    return await verifyByHash(path, plan, context)
+  },
+  async execute({ path, content }, context) {
+    return await answering(context, async () => {
+      const change = await context.workspace.writeFile(path, content)
+      const done = change.change === 'created' ? 'created' : 'replaced'
+      const output = `${done} ${showPath(change.path)}: ${Buffer.byteLength(content)} octets`
+      return { output, exitCode: 0, changes: [change] }
+    })
+  },
+})
