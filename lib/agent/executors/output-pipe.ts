@@ -36,7 +36,7 @@ export class OutputPipe {
 
   /** Makes the pipe; `mkfifo` is needed. */
   static async open(maxBytes: number): Promise<OutputPipe> {
-    const folder = await mkdtemp(join(tmpdir(), 'runwright-'))
+    const folder = await mkdtemp(join(tmpdir(), 'runwright-command-'))
     try {
       const path = join(folder, 'output')
       await promisify(execFile)('mkfifo', ['-m', '600', path])

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { getEventListeners } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import type { CommandOptions, CommandResult, Executor } from '../../../lib/agent/executor.js'
+
+/** A folder to work in, and how to run commands there. */
+export class Bench {
+  readonly executor: Executor
+  readonly folder: string
+  readonly mark: string
+  readonly #controller = new AbortController()
+
+  constructor(t: TestContext, executor: Executor) {
+    this.executor = executor
+    this.folder = realpathSync(mkdtempSync(join(tmpdir(), 'executor-')))
+    this.mark = this.folder
+    execFileSync('mkfifo', [this.path('begun')])
+    t.after(async () => {
+      await executor.killMarked(this.mark)
+      rmSync(this.folder, { recursive: true, force: true })
+    })
+  }
+
+  path(name: string): string {
+    return join(this.folder, name)
+  }
+
+  async run(command: string, options: Partial<CommandOptions> = {}): Promise<CommandResult> {
+    return await this.executor.run(command, {
+      cwd: this.folder,
+      env: {},
+      timeoutMs: 60_000,
+      maxOutputBytes: 65_536,
+      mark: this.mark,
+      writable: [],
+      signal: this.#controller.signal,
+      ...options,
+    })
+  }
+
+  /** What the command writes to the pipe `begun`. */
+  async begun(): Promise<string> {
+    return await readFile(this.path('begun'), 'utf8')
+  }
+
+  abort(): void {
+    this.#controller.abort()
+  }
+}
+
+/** What every executor does. */
+export function testExecutor(name: string, make: () => Executor, skip: string | false): void {
+  const check = (behaviour: string, body: (bench: Bench, t: TestContext) => Promise<void>): void => {
+    test(`${name}: ${behaviour}`, { skip }, async (t) => await body(new Bench(t, make()), t))
+  }
+
+  for (const { command, code } of [
+    { command: 'true', code: 0 },
+    { command: 'exit 7', code: 7 },
+    { command: 'no-such-command-here', code: 127 },
+    { command: 'kill -9 $$', code: 137 },
+    { command: 'sh -c "kill -TERM \\$\\$"', code: 143 },
+    { command: '(', code: 2 },
+  ]) {
+    check(`\`${command}\` has exit code ${code}`, async (bench) => {
+      const result = await bench.run(command)
+      assert.equal(result.exitCode, code, result.output)
+      assert.equal(result.timedOut, false)
+    })
+  }
+
+  check('both outputs come in their order, and can be opened by name', async (bench) => {
+    const { output } = await bench.run('echo 1; echo 2 >&2; echo 3; echo 4 > /dev/stderr; echo 5')
+    assert.equal(output, '1\n2\n3\n4\n5\n')
+  })
+
+  check('a command runs in its folder, with nothing to read', async (bench) => {
+    const { output } = await bench.run('pwd; cat; echo end')
+    assert.equal(output, `${bench.folder}\nend\n`)
+  })
+
+  check('octets that are no UTF-8 are replaced', async (bench) => {
+    assert.equal((await bench.run("printf 'a\\377b'")).output, 'a\ufffdb')
+  })
+
+  check('keys of this process do not reach the command', async (bench, t) => {
+    process.env['OPENAI_API_KEY'] = 'sk-planted'
+    t.after(() => delete process.env['OPENAI_API_KEY'])
+    const { output } = await bench.run('env', { env: { ADDED: 'yes' } })
+    assert.ok(!output.includes('sk-planted'))
+    assert.ok(!/^(npm_|NODE_)(?!EXTRA_CA)/m.test(output), output)
+    const lines = output.split('\n')
+    for (const line of ['ADDED=yes', 'CI=true', 'TERM=dumb', `RUNWRIGHT_RUN=${bench.mark}`]) {
+      assert.ok(lines.includes(line), `${line} in ${output}`)
+    }
+  })
+
+  check('100 MB of output take little memory and leave head and tail', async (bench) => {
+    const before = process.memoryUsage.rss()
+    const { output, truncated } = await bench.run(
+      "echo head; head -c 100000000 /dev/zero | tr '\\0' x; echo; echo tail",
+      { maxOutputBytes: 1_000 },
+    )
+    assert.ok(truncated)
+    assert.match(output, /^head\nx+\n\[… \d+ octets left out …\]\nx+\ntail\n$/)
+    assert.ok(Buffer.byteLength(output) < 1_100)
+    const grown = process.memoryUsage.rss() - before
+    assert.ok(grown < 60_000_000, `${grown} octets more`)
+  })
+
+  check('a command that takes too long is ended, and what it printed is kept', async (bench) => {
+    const result = await bench.run('echo begun; sleep 600 & sleep 600', { timeoutMs: 200 })
+    assert.deepEqual(
+      { exitCode: result.exitCode, timedOut: result.timedOut, output: result.output },
+      { exitCode: 124, timedOut: true, output: 'begun\n' },
+    )
+    assert.equal(await bench.executor.killMarked(bench.mark), 0)
+  })
+
+  check('an abort ends the whole group', async (bench) => {
+    const running = bench.run('sleep 600 & (sleep 600; true) & echo > begun; wait')
+    await bench.begun()
+    bench.abort()
+    const { exitCode, timedOut } = await running
+    assert.deepEqual({ exitCode, timedOut }, { exitCode: 130, timedOut: false })
+    assert.equal(await bench.executor.killMarked(bench.mark), 0)
+  })
+
+  check('an aborted command may clean up', async (bench) => {
+    const running = bench.run(
+      "trap 'echo bye > note; exit 0' TERM; echo > begun; while :; do sleep 0.02; done",
+    )
+    await bench.begun()
+    bench.abort()
+    assert.equal((await running).exitCode, 130)
+    assert.equal(readFileSync(bench.path('note'), 'utf8'), 'bye\n')
+  })
+
+  check('a command that ignores SIGTERM is killed', async (bench) => {
+    const running = bench.run('trap "" TERM; echo > begun; while :; do sleep 1; done')
+    await bench.begun()
+    bench.abort()
+    const { exitCode, durationMs } = await running
+    assert.equal(exitCode, 130)
+    assert.ok(durationMs >= 1_900, `${durationMs} ms`)
+    assert.equal(await bench.executor.killMarked(bench.mark), 0)
+  })
+
+  check('a process that left the group with setsid is ended as well', async (bench) => {
+    const running = bench.run("setsid sh -c 'trap \"\" TERM; echo > begun; sleep 600; true' & wait")
+    await bench.begun()
+    bench.abort()
+    assert.equal((await running).exitCode, 130)
+    assert.equal(await bench.executor.killMarked(bench.mark), 0)
+  })
+
+  check('the result does not wait for a grandchild that holds the output', async (bench) => {
+    const { exitCode, output } = await bench.run('sleep 600 & setsid sleep 600 & echo done')
+    assert.deepEqual({ exitCode, output }, { exitCode: 0, output: 'done\n' })
+  })
+
+  check('the command waits for onStart', async (bench) => {
+    const seen: string[] = []
+    const result = await bench.run('echo > ran; echo ran', {
+      onStart: async (pgid) => {
+        process.kill(-pgid, 0)
+        seen.push(existsSync(bench.path('ran')) ? 'too late' : 'in time')
+      },
+    })
+    assert.deepEqual([seen, result.output], [['in time'], 'ran\n'])
+  })
+
+  check('a command whose onStart rejects never runs', async (bench) => {
+    const result = await bench.run('echo > ran', {
+      onStart: async () => {
+        throw new Error('the log is full')
+      },
+    })
+    assert.equal(result.exitCode, 127)
+    assert.equal(result.output, 'the command was not started: the log is full')
+    assert.ok(!existsSync(bench.path('ran')))
+    assert.equal(await bench.executor.killMarked(bench.mark), 0)
+  })
+
+  check('a command that is aborted before its start never runs', async (bench) => {
+    const result = await bench.run('echo > ran', {
+      onStart: async () => {
+        bench.abort()
+        await new Promise(() => undefined)
+      },
+    })
+    assert.equal(result.exitCode, 130)
+    let started = false
+    const later = await bench.run('echo > ran', { onStart: async () => void (started = true) })
+    assert.deepEqual([later.exitCode, started], [130, false])
+    assert.ok(!existsSync(bench.path('ran')))
+  })
+
+  for (const [what, command, options] of [
+    ['a folder that is not there', 'true', { cwd: '/nonexistent/folder' }],
+    ['a NUL character', 'true\0', {}],
+    ['a line that is too long', `echo ${'x'.repeat(200_000)}`, {}],
+  ] as const) {
+    check(`${what} is a result, not an exception`, async (bench) => {
+      const { exitCode, output } = await bench.run(command, options)
+      assert.equal(exitCode, 127)
+      assert.match(output, /^the command was not started: /)
+    })
+  }
+
+  check('nothing is left behind: files, descriptors, listeners', async (bench, t) => {
+    const { signal } = new AbortController()
+    const before = process.env['TMPDIR']
+    process.env['TMPDIR'] = bench.folder
+    t.after(() => {
+      if (before === undefined) delete process.env['TMPDIR']
+      else process.env['TMPDIR'] = before
+    })
+    const descriptors = (): number =>
+      existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0
+    await bench.run('true', { signal })
+    const open = descriptors()
+    for (let i = 0; i < 5; i++) await bench.run('true', { signal })
+    assert.equal(getEventListeners(signal, 'abort').length, 0)
+    assert.ok(descriptors() <= open + 2, `${open} descriptors, then ${descriptors()}`)
+    assert.deepEqual(readdirSync(bench.folder), ['begun'])
+  })
+
+  check('only processes of the very mark are ended', async (bench) => {
+    const other = `${bench.mark}-more`
+    const running = bench.run('echo > begun; exec sleep 600', { mark: other })
+    await bench.begun()
+    assert.equal(await bench.executor.killMarked(bench.mark), 0)
+    assert.equal(await bench.executor.killMarked(''), 0)
+    assert.ok((await bench.executor.killMarked(other)) >= 1)
+    assert.equal((await running).exitCode, 137)
+  })
+}

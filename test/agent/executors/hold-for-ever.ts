@@ -1,0 +1,16 @@
+/** Starts a command in the folder given, and holds it until this process is killed. */
+import { processExecutor } from '../../../lib/agent/executors/process.js'
+
+await processExecutor().run('echo > ran', {
+  cwd: process.argv[2] ?? '.',
+  env: {},
+  timeoutMs: 60_000,
+  maxOutputBytes: 1_000,
+  mark: 'held',
+  writable: [],
+  signal: new AbortController().signal,
+  onStart: async (pgid) => {
+    process.stdout.write(`${pgid}\n`)
+    await new Promise(() => undefined)
+  },
+})

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { processExecutor } from '../../../lib/agent/executors/process.js'
+import { processGroup, waitUntilGone } from '../../../lib/agent/executors/process-tree.js'
+import { Bench, testExecutor } from './executor-contract.js'
+
+testExecutor('process', () => processExecutor(), false)
+
+/** Is there a process with this id that does anything? */
+function lives(pid: string): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2))
+  } catch {
+    return false
+  }
+}
+
+const noProc = existsSync('/proc/self/stat') ? false : 'there is no /proc to look at'
+
+test('process: after an abort none of its processes lives', { skip: noProc }, async (t) => {
+  const bench = new Bench(t, processExecutor())
+  const running = bench.run(
+    'sleep 600 & a=$!; setsid sleep 600 & b=$!; (sleep 600; true) & echo $$ $a $b $! > begun; wait',
+  )
+  const pids = (await bench.begun()).trim().split(' ')
+  assert.equal(pids.filter(lives).length, 4)
+  bench.abort()
+  await running
+  assert.deepEqual(pids.filter(lives), [])
+})
+
+test('process: background processes live on until killMarked', { skip: noProc }, async (t) => {
+  const bench = new Bench(t, processExecutor())
+  const { output } = await bench.run('setsid sleep 600 > /dev/null & sleep 600 > /dev/null & echo $!')
+  assert.ok(lives(output.trim()))
+  assert.equal(await bench.executor.killMarked(bench.mark), 2)
+  assert.ok(!lives(output.trim()))
+})
+
+test('process: an abort ends only what its own command started', { skip: noProc }, async (t) => {
+  const bench = new Bench(t, processExecutor())
+  const { output } = await bench.run('sleep 600 > /dev/null & echo $!')
+  const result = await bench.run('sleep 600', { timeoutMs: 50 })
+  assert.equal(result.exitCode, 124)
+  assert.ok(lives(output.trim()))
+})
+
+test('process: variables are passed on by name or by beginning', async (t) => {
+  process.env['MY_REGISTRY'] = 'one'
+  process.env['TEAM_A'] = 'two'
+  t.after(() => {
+    delete process.env['MY_REGISTRY']
+    delete process.env['TEAM_A']
+  })
+  const command = 'echo $MY_REGISTRY $TEAM_A'
+  assert.equal((await new Bench(t, processExecutor()).run(command)).output, '\n')
+  const bench = new Bench(t, processExecutor({ env: ['MY_REGISTRY', 'TEAM_*'] }))
+  assert.equal((await bench.run(command)).output, 'one two\n')
+})
+
+test('process: the shell can be chosen; one that is missing is a result', async (t) => {
+  const bench = new Bench(t, processExecutor({ shell: '/nonexistent/shell' }))
+  const { exitCode, output } = await bench.run('true')
+  assert.equal(exitCode, 127)
+  assert.match(output, /not started: .*ENOENT/)
+})
+
+test('process: a held command never runs when this process dies', async (t) => {
+  const bench = new Bench(t, processExecutor())
+  const script = fileURLToPath(new URL('./hold-for-ever.ts', import.meta.url))
+  const args = ['--conditions=runwright-source', '--import', 'tsx', script, bench.folder]
+  const holder = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => holder.kill('SIGKILL'))
+  const exited = once(holder, 'exit')
+  const [line] = (await once(holder.stdout.setEncoding('utf8'), 'data')) as [string]
+  const group = processGroup(Number(line))
+  assert.equal((await group.members()).length, 1)
+  holder.kill('SIGKILL')
+  await exited
+  assert.ok(await waitUntilGone([group], 20_000))
+  assert.ok(!existsSync(bench.path('ran')))
+})
