@@ -37,8 +37,10 @@ export interface StoredRun extends IndexedRun {
   lastSeq: number
   /** Octets by segment: segment, octets, segment, octets, … */
   spread: number[]
-  /** Appends that are on their way; the run stays warm for them. */
+  /** Lines that are on their way; the run stays warm for them. */
   busy: number
+  /** The last seq that it will have with them; 0 when the last of them deletes it. */
+  nextSeq: number
   warm: WarmPart | null
   cold: ColdPart | null
 }
@@ -67,12 +69,12 @@ const MAX_STRETCH = 64 * 1024
 
 export class Catalog {
   readonly runs: RunIndex<StoredRun> = new RunIndex()
-  readonly quarantine = new Map<string, Quarantined>()
-  readonly graves = new Map<string, Grave>()
+  readonly quarantine: Map<string, Quarantined> = new Map()
+  readonly graves: Map<string, Grave> = new Map()
   /** In the order of their ids. */
-  readonly segments = new Map<number, Segment>()
+  readonly segments: Map<number, Segment> = new Map()
   /** Segments with damage that may have been anybody's. */
-  readonly damaged = new Set<number>()
+  readonly damaged: Set<number> = new Set()
 
   /** Notes records that are durable. Their first seq is the next one of the run, which is warm. */
   addRecords(
@@ -89,7 +91,7 @@ export class Catalog {
     let run = known
     if (run === undefined) {
       const warm = { head: head as RunHead, places: [] }
-      run = { ...indexFields(warm.head), lastSeq: 0, spread: [], busy: 0, warm, cold: null }
+      run = { ...indexFields(warm.head), lastSeq: 0, spread: [], busy: 0, nextSeq: 0, warm, cold: null }
       this.runs.add(run)
     } else {
       this.runs.update(run, head as RunHead)
@@ -101,8 +103,9 @@ export class Catalog {
     return run
   }
 
-  /** Notes a deletion that is durable, and forgets the run. */
-  addDeletion(runId: string, segment: Segment, length: number): void {
+  /** Notes a deletion that is durable, and forgets the run. Returns how many octets have died. */
+  addDeletion(runId: string, segment: Segment, length: number): number {
+    let died = 0
     const grave = this.graves.get(runId) ?? { segment: 0, octets: 0, dead: new Set<number>() }
     this.#free(grave.segment, grave.octets)
     const run = this.runs.get(runId)
@@ -111,6 +114,7 @@ export class Catalog {
       for (const [id, octets] of pairs(run.spread)) {
         this.#free(id, octets)
         grave.dead.add(id)
+        died += octets
       }
     }
     // Of a damaged run it is not known where else it may be.
@@ -119,6 +123,7 @@ export class Catalog {
     grave.octets = length
     segment.live += length
     this.graves.set(runId, grave)
+    return died
   }
 
   /** Takes a run out of use; everything that was written of it stays. */

@@ -15,7 +15,7 @@
  *
  * @module
  */
-import { closeSync, fsync, fstatSync, openSync, readSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { StoreErrorCode } from '../errors.js'
@@ -23,7 +23,7 @@ import { RECORD_VERSION, type RunStatus } from '../events.js'
 import { isTerminal } from '../run-details.js'
 import type { Catalog, ColdPart, StoredRun, WarmPart } from './catalog.js'
 import { DataFile, type OpenFiles } from './data-file.js'
-import { syncDirectory, type Disk } from './disk.js'
+import type { Disk } from './disk.js'
 
 const VERSION = 1
 const NAME = 'checkpoint'
@@ -143,6 +143,7 @@ function parseRows(text: Buffer, file: DataFile): StoredRun[] {
         lastSeq: row[4],
         spread: row[10],
         busy: 0,
+        nextSeq: 0,
         warm: null,
         cold: { file, offset: row[11], length: row[12], crc: row[13] },
       })
@@ -247,9 +248,7 @@ export async function writeCheckpoint(
       ...describe(catalog, position),
     })
     octets = out.size
-    await new Promise<void>((resolve, reject) => {
-      fsync(fd, (error) => (error === null ? resolve() : reject(error)))
-    })
+    await disk.sync(fd)
   } catch (error) {
     closeSync(fd)
     rmSync(draft, { force: true })
@@ -257,7 +256,7 @@ export async function writeCheckpoint(
   }
   closeSync(fd)
   renameSync(draft, path)
-  syncDirectory(directory)
+  disk.syncDirectory(directory)
   for (const { run, cold, lastSeq } of moved) {
     if (run.warm === null) run.cold = cold
     else if (isTerminal(run.status) && run.lastSeq === lastSeq && run.busy === 0) {

@@ -15,6 +15,8 @@ export interface Disk {
   sync(fd: number): Promise<void>
   /** Cuts the file. */
   truncate(fd: number, length: number): void
+  /** Makes the names in a folder durable: what was created, renamed or removed in it. */
+  syncDirectory(path: string): void
 }
 
 /** The real one. */
@@ -47,14 +49,13 @@ export const systemDisk: Disk = {
   truncate(fd, length) {
     ftruncateSync(fd, length)
   },
-}
 
-/** Makes the names in a folder durable: what was created, renamed or removed in it. */
-export function syncDirectory(path: string): void {
-  const fd = openSync(path, 'r')
-  try {
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
-  }
+  syncDirectory(path) {
+    const fd = openSync(path, 'r')
+    try {
+      fsyncSync(fd)
+    } finally {
+      closeSync(fd)
+    }
+  },
 }

@@ -18,19 +18,19 @@
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { StoreError } from '../errors.js'
 import type { RunRecord, RunStatus } from '../events.js'
-import { isTerminal, type RunHead } from '../run-details.js'
+import type { RunHead } from '../run-details.js'
 import type { RunPage, RunQuery, RunStore } from '../store.js'
-import { checkAppend, checkPage, copyHead } from './appends.js'
-import { Catalog, type StoredRun } from './catalog.js'
+import { checkPage, copyHead } from './appends.js'
+import type { Catalog, StoredRun } from './catalog.js'
 import { OpenFiles } from './data-file.js'
 import { systemDisk, type Disk } from './disk.js'
 import { resolveFileStoreOptions, type FileStoreOptions, type ResolvedFileStoreOptions } from './file-options.js'
-import { encodeDelete, encodeRecords } from './frame.js'
 import { asStoreError, Journal } from './journal.js'
 import { DirectoryLock } from './lock.js'
 import { Maintenance } from './maintenance.js'
 import { openJournal, type OpenedJournal } from './replay.js'
-import { corruptMessage, RunReader } from './run-reader.js'
+import { refusal, RunReader } from './run-reader.js'
+import { RunWriter } from './run-writer.js'
 import type { Segment } from './segment.js'
 import { verifySegment } from './verify.js'
 
@@ -50,6 +50,7 @@ interface Parts {
   readonly lock: DirectoryLock
   readonly catalog: Catalog
   readonly reader: RunReader
+  readonly writer: RunWriter
   readonly journal: Journal
   readonly maintenance: Maintenance
 }
@@ -69,8 +70,6 @@ export class FileStore implements RunStore {
   readonly #options: ResolvedFileStoreOptions
   readonly #disk: Disk
   readonly #open = new OpenFiles()
-  /** The last seq of each run that has lines on their way, and how many those are. */
-  readonly #queued = new Map<string, { last: number; count: number }>()
   #parts: Parts | null = null
   #verification: Promise<void> = Promise.resolve()
   #state: 'new' | 'opening' | 'open' | 'closed' = 'new'
@@ -109,8 +108,13 @@ export class FileStore implements RunStore {
       const journal = await this.#openJournal(found, { directory, segmentBytes, sync })
       const parts = { directory, segmentBytes, catalog, journal, reader, disk: this.#disk, open: this.#open }
       const maintenance = new Maintenance(parts, found.checkpoint, found.replayed)
+      const writer = new RunWriter({
+        ...{ catalog, journal, reader },
+        onEnd: () => this.#dropExpired(),
+        onDead: (octets) => maintenance.noteDead(octets),
+      })
       await this.#verify(found, reader)
-      return { lock, catalog, reader, journal, maintenance }
+      return { lock, catalog, reader, writer, journal, maintenance }
     } catch (error) {
       lock.release()
       throw error
@@ -163,7 +167,7 @@ export class FileStore implements RunStore {
         // A segment that is gone was written anew, from lines that were checked.
         if (catalog.segments.get(segment.id) !== segment) continue
         for (const runId of await verifySegment(segment, catalog, reader)) {
-          this.#warn(this.#refusal(runId, catalog))
+          this.#warn(refusal(runId, catalog))
         }
       }
     }
@@ -175,64 +179,12 @@ export class FileStore implements RunStore {
     }
   }
 
-  async append(runId: string, records: readonly RunRecord[]): Promise<void> {
-    const { catalog, journal, reader } = this.#use(runId)
-    const kept = records.slice()
-    let run = catalog.runs.get(runId)
-    if (run !== undefined && run.warm === null) {
-      await reader.warm(run)
-      this.#use(runId)
-      run = catalog.runs.get(runId)
+  append(runId: string, records: readonly RunRecord[]): Promise<void> {
+    try {
+      return this.#use(runId).writer.append(runId, records)
+    } catch (error) {
+      return Promise.reject(error as Error)
     }
-    const queued = this.#queued.get(runId)
-    checkAppend(runId, kept, queued?.last ?? run?.lastSeq ?? 0)
-    const data = encodeRecords(runId, kept)
-    const lastSeq = kept[kept.length - 1]?.seq ?? 0
-    if (run !== undefined) run.busy += 1
-    this.#enter(runId, lastSeq)
-    return new Promise((resolve, reject) => {
-      journal.add({
-        runId,
-        data,
-        done: (segment, offset) => {
-          this.#leave(runId, run)
-          try {
-            const ended = this.#add(catalog, runId, kept, segment, offset, data.length)
-            resolve()
-            if (ended) this.#dropExpired()
-          } catch (error) {
-            reject(error)
-          }
-        },
-        failed: (error) => {
-          this.#queued.delete(runId)
-          if (run !== undefined) run.busy -= 1
-          reject(error)
-        },
-      })
-    })
-  }
-
-  /** Notes durable records; true when the run has ended with them. */
-  #add(
-    catalog: Catalog,
-    runId: string,
-    records: readonly RunRecord[],
-    segment: Segment,
-    offset: number,
-    length: number,
-  ): boolean {
-    if (!catalog.quarantine.has(runId)) {
-      try {
-        const { status } = catalog.addRecords(runId, records, segment, offset, length)
-        return isTerminal(status)
-      } catch (error) {
-        const reason = `a record cannot be understood: ${(error as Error).message}`
-        catalog.setApart(runId, 'ERR_AGENT_STORE_CORRUPT', reason, [])
-      }
-    }
-    catalog.setApart(runId, 'ERR_AGENT_STORE_CORRUPT', '', [segment.id])
-    throw this.#refusal(runId, catalog)
   }
 
   async read(runId: string, after: number, limit: number): Promise<readonly RunRecord[]> {
@@ -268,28 +220,7 @@ export class FileStore implements RunStore {
   }
 
   async delete(runId: string): Promise<void> {
-    const { catalog, journal, maintenance } = this.#use()
-    const known = catalog.runs.get(runId) !== undefined || catalog.quarantine.has(runId)
-    if (!known && !this.#queued.has(runId)) return
-    const data = encodeDelete(runId)
-    this.#enter(runId, 0)
-    return new Promise((resolve, reject) => {
-      journal.add({
-        runId,
-        data,
-        done: (segment) => {
-          this.#leave(runId, undefined)
-          const { spread = [] } = catalog.runs.get(runId) ?? {}
-          catalog.addDeletion(runId, segment, data.length)
-          for (let i = 1; i < spread.length; i += 2) maintenance.noteDead(spread[i] ?? 0)
-          resolve()
-        },
-        failed: (error) => {
-          this.#queued.delete(runId)
-          reject(error)
-        },
-      })
-    })
+    await this.#use().writer.delete(runId)
   }
 
   /** Runs that cannot be used: their records are damaged, or of a newer version. */
@@ -357,33 +288,9 @@ export class FileStore implements RunStore {
       throw new StoreError('ERR_AGENT_STORE', `the store ${what}`)
     }
     if (runId !== undefined && parts.catalog.quarantine.has(runId)) {
-      throw this.#refusal(runId, parts.catalog)
+      throw refusal(runId, parts.catalog)
     }
     return parts
-  }
-
-  #refusal(runId: string, catalog: Catalog): StoreError {
-    const { code, reason } = catalog.quarantine.get(runId) ?? { code: 'ERR_AGENT_STORE', reason: '' }
-    const message =
-      code === 'ERR_AGENT_STORE_VERSION' ? `run ${runId} ${reason}` : corruptMessage(runId, reason)
-    return new StoreError(code, message)
-  }
-
-  #enter(runId: string, last: number): void {
-    const queued = this.#queued.get(runId)
-    if (queued === undefined) this.#queued.set(runId, { last, count: 1 })
-    else {
-      queued.last = last
-      queued.count += 1
-    }
-  }
-
-  #leave(runId: string, run: StoredRun | undefined): void {
-    if (run !== undefined) run.busy -= 1
-    const queued = this.#queued.get(runId)
-    if (queued === undefined) return
-    queued.count -= 1
-    if (queued.count === 0) this.#queued.delete(runId)
   }
 
   /** Reads something of a run; `gone` when it is deleted meanwhile. */
@@ -412,8 +319,9 @@ export class FileStore implements RunStore {
     if (retain.runs === undefined && retain.days === undefined) return
     const parts = this.#parts
     if (this.#state !== 'open' || parts === null) return
-    for (const { runId } of parts.catalog.runs.expired(retain, clock.now())) {
-      if (!this.#queued.has(runId)) this.delete(runId).catch((error: unknown) => this.#warn(error))
+    for (const run of parts.catalog.runs.expired(retain, clock.now())) {
+      if (parts.writer.isBusy(run)) continue
+      parts.writer.delete(run.runId).catch((error: unknown) => this.#warn(error))
     }
   }
 

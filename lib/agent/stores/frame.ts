@@ -68,8 +68,11 @@ export function encodeHeader(
 
 function encode(rest: string): Buffer {
   const line = Buffer.from(`{"crc":"00000000",${rest}\n`)
-  const crc = crc32(line.subarray(PREFIX_LENGTH, -1))
-  line.write(crc.toString(16).padStart(8, '0'), 8, 'latin1')
+  let crc = crc32(line.subarray(PREFIX_LENGTH, -1))
+  for (let i = 15; i >= 8; i--) {
+    line[i] = HEX_DIGITS[crc & 15] ?? 0
+    crc >>>= 4
+  }
   return line
 }
 

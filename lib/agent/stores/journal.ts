@@ -13,7 +13,7 @@
 import { closeSync, openSync, rmSync } from 'node:fs'
 import { StoreError } from '../errors.js'
 import type { OpenFiles } from './data-file.js'
-import { syncDirectory, type Disk } from './disk.js'
+import type { Disk } from './disk.js'
 import { encodeHeader } from './frame.js'
 import { makeSegment, type Segment } from './segment.js'
 
@@ -28,9 +28,10 @@ const MAX_WRITE_NOW = 64 << 10
 export interface Line {
   readonly runId: string
   readonly data: Buffer
-  /** Called in the order of the lines, once the line is durable. */
-  readonly done: (segment: Segment, offset: number) => void
-  readonly failed: (error: StoreError) => void
+  /** Called in the order of the lines, once the line is durable. Does not throw. */
+  done(segment: Segment, offset: number): void
+  /** Called when the line was refused; nothing of it is in the journal. Does not throw. */
+  failed(error: StoreError): void
 }
 
 /** Options of {@link Journal}. */
@@ -216,11 +217,11 @@ export class Journal {
   }
 
   #acknowledge(group: readonly Line[]): void {
-    for (const { data, done } of group) {
+    for (const line of group) {
       const offset = this.#segment.size
-      this.#segment.size += data.length
-      this.#written += data.length
-      done(this.#segment, offset)
+      this.#segment.size += line.data.length
+      this.#written += line.data.length
+      line.done(this.#segment, offset)
     }
     this.#options.onGroup()
   }
@@ -230,7 +231,7 @@ export class Journal {
     const behind = this.#queue.filter(({ runId }) => runs.has(runId))
     this.#queue = this.#queue.filter(({ runId }) => !runs.has(runId))
     for (const { data } of behind) this.#waiting -= data.length
-    for (const { failed } of [...group, ...behind]) failed(asStoreError(cause, this.#segment))
+    for (const line of [...group, ...behind]) line.failed(asStoreError(cause, this.#segment))
   }
 }
 
@@ -247,7 +248,7 @@ async function createSegment(
     disk.writeNow(fd, header, 0)
     segment.size = header.length
     if (sync === 'group') await disk.sync(fd)
-    syncDirectory(directory)
+    if (sync === 'group') disk.syncDirectory(directory)
   } catch (error) {
     closeSync(fd)
     rmSync(path, { force: true })

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { syncDirectory, type Disk } from './disk.js'
+import type { Disk } from './disk.js'
 import type { Catalog } from './catalog.js'
 import { writeCheckpoint, type Position } from './checkpoint.js'
 import type { DataFile, OpenFiles } from './data-file.js'
@@ -127,6 +127,6 @@ export class Maintenance {
       file.retire()
       rmSync(file.path, { force: true })
     }
-    if (rewritten.length > 0) syncDirectory(this.#parts.directory)
+    if (rewritten.length > 0) this.#parts.disk.syncDirectory(this.#parts.directory)
   }
 }

@@ -13,7 +13,7 @@ import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { addOctets, addPlace, pairs, PLACE, type Catalog, type StoredRun } from './catalog.js'
 import type { OpenFiles } from './data-file.js'
-import { syncDirectory, type Disk } from './disk.js'
+import type { Disk } from './disk.js'
 import { encodeDelete, encodeHeader, isIntact, splitLines } from './frame.js'
 import type { RunReader } from './run-reader.js'
 import { makeSegment, type Segment } from './segment.js'
@@ -109,7 +109,7 @@ export async function rewrite(group: Group, tools: RewriteTools): Promise<void> 
     await disk.sync(fd)
     segment.size = data.length
     renameSync(draft, segment.file.path)
-    syncDirectory(directory)
+    disk.syncDirectory(directory)
   } catch (error) {
     rmSync(draft, { force: true })
     throw error

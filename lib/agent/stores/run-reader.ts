@@ -179,9 +179,16 @@ export class RunReader {
   }
 }
 
-/** Says that a run cannot be used, and what to do. */
-export function corruptMessage(runId: string, reason: string): string {
+function corruptMessage(runId: string, reason: string): string {
   return `run ${runId} is out of use: ${reason}; restore the data directory from a backup, or delete the run`
+}
+
+/** Says that a run was set apart, why, and what to do. */
+export function refusal(runId: string, catalog: Catalog): StoreError {
+  const { code, reason } = catalog.quarantine.get(runId) ?? { code: 'ERR_AGENT_STORE', reason: '' }
+  const message =
+    code === 'ERR_AGENT_STORE_VERSION' ? `run ${runId} ${reason}` : corruptMessage(runId, reason)
+  return new StoreError(code, message)
 }
 
 /** Index of the stretch that holds `seq`. */
