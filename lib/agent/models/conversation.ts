@@ -18,14 +18,15 @@ export type Exchange =
 /**
  * Puts the results of each turn into the order of its calls, directly behind it. A call without a
  * result gets one that says so, and a result without its call is left out: providers refuse a
- * conversation with either. Turns that said nothing and asked for nothing are left out as well.
+ * conversation with either. Messages that say nothing and ask for nothing are left out as well.
  */
 export function exchanges(messages: readonly Message[]): Exchange[] {
   const list: Exchange[] = []
   for (let i = 0; i < messages.length; i++) {
     const message = messages[i]!
-    if (message.role === 'user') list.push({ kind: 'user', text: message.text })
-    else if (message.role === 'assistant') {
+    if (message.role === 'user') {
+      if (message.text.trim() !== '') list.push({ kind: 'user', text: message.text })
+    } else if (message.role === 'assistant') {
       const found = new Map<string, ToolMessage>()
       for (let next = messages[i + 1]; next?.role === 'tool'; next = messages[i + 1]) {
         found.set(next.call_id, next)

@@ -4,11 +4,16 @@
  * @module
  */
 import { anthropicAdapter } from './anthropic.js'
+import { geminiAdapter } from './gemini.js'
 import { createHttpProvider, type HttpProvider } from './http-provider.js'
 import { openAiChatAdapter } from './openai-chat.js'
+import { openAiResponsesAdapter } from './openai-responses.js'
 
-/** Bare names of OpenAI's models, and those among them that only the Responses interface offers. */
+/** Bare names of OpenAI's models. */
 const OPENAI_FAMILY = /^(?:gpt-|chatgpt-|o[1-9](?:-|$)|codex-)/
+
+/** Those among them that only the Responses interface offers. */
+const RESPONSES_FAMILY = /^(?:gpt-.*-(?:codex|pro)(?:-|$)|o[1-9]-pro|codex-|o[1-9].*-deep-research)/
 
 /** How long a model that runs on this machine may take to load before it says anything. */
 const LOCAL_IDLE_MS = 600_000
@@ -19,7 +24,9 @@ const LOCAL_IDLE_MS = 600_000
  * | variable | provider |
  * |---|---|
  * | `OPENAI_API_KEY` | `openai`; with `OPENAI_BASE_URL` any server that speaks Chat Completions, key or not |
+ * | | `openai-responses`, for the key alone |
  * | `ANTHROPIC_API_KEY` | `anthropic`; `ANTHROPIC_BASE_URL` for another address |
+ * | `GEMINI_API_KEY` | `gemini`; `GEMINI_BASE_URL` for another address |
  * | `OLLAMA_HOST` | `ollama`; `OLLAMA_CONTEXT_LENGTH` tells how much it takes |
  *
  * Nothing of it becomes the default model: a key in a shell is no wish to spend money.
@@ -29,7 +36,7 @@ const LOCAL_IDLE_MS = 600_000
 export function providersFromEnvironment(
   env: Readonly<Record<string, string | undefined>>,
 ): readonly HttpProvider[] {
-  return [...openAi(env), ...anthropic(env), ...ollama(env)]
+  return [...openAi(env), ...anthropic(env), ...gemini(env), ...ollama(env)]
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -50,7 +57,16 @@ function openAi(env: Environment): HttpProvider[] {
       description: own ? 'OpenAI, Chat Completions' : `Chat Completions at ${new URL(baseUrl).host}`,
     },
   )
-  return [chat]
+  if (!own || apiKey === undefined) return [chat]
+  const responses = createHttpProvider(openAiResponsesAdapter(), {
+    id: 'openai-responses',
+    apiKey,
+    baseUrl,
+    family: RESPONSES_FAMILY,
+    suggestions: ['gpt-5.4', 'gpt-5.4-mini'],
+    description: 'OpenAI, Responses',
+  })
+  return [responses, chat]
 }
 
 function anthropic(env: Environment): HttpProvider[] {
@@ -63,6 +79,20 @@ function anthropic(env: Environment): HttpProvider[] {
     family: /^claude-/,
     suggestions: ['claude-opus-5', 'claude-sonnet-5', 'claude-haiku-4-5'],
     description: 'Anthropic, Messages',
+  })
+  return [provider]
+}
+
+function gemini(env: Environment): HttpProvider[] {
+  const apiKey = keyOf(env, 'GEMINI_API_KEY')
+  if (apiKey === undefined) return []
+  const provider = createHttpProvider(geminiAdapter(), {
+    id: 'gemini',
+    apiKey,
+    baseUrl: urlOf(env, 'GEMINI_BASE_URL'),
+    family: /^gemini-/,
+    suggestions: ['gemini-3.5-flash', 'gemini-2.5-pro', 'gemini-2.5-flash'],
+    description: 'Google Gemini',
   })
   return [provider]
 }

@@ -39,6 +39,12 @@ export function protocolError(problem: string, retryable: boolean, context: Wire
   return new ModelError('ERR_AGENT_MODEL_PROTOCOL', message, { retryable })
 }
 
+/** The error for an answer that the model spoiled: what it did is told to it. */
+export function mistakeError(problem: string, context: WireContext): ModelError {
+  const message = redactSecrets(`${context.model}: ${clip(problem)}`, context.secrets)
+  return new ModelError('ERR_AGENT_MODEL', message, { retryable: false, modelMistake: true })
+}
+
 /** The error for a refusal, in whatever shape it came. */
 export function providerError(failure: ProviderFailure, context: WireContext): ModelError {
   const facts = readFacts(failure.body)
@@ -135,7 +141,7 @@ function readFacts(body: unknown): Facts {
     message: clip(generated === '' ? message : `${message}\nWhat the model wrote: ${generated}`),
     code: textOf(code),
     status: statusOf(code) ?? statusOf(status),
-    retryAfterMs: retryDelay(details),
+    retryAfterMs: retryDelay(details) ?? durationOf(/try again in (\S+?)\.?(?:\s|$)/i.exec(message)?.[1] ?? ''),
     all: parts.join(' '),
   }
 }

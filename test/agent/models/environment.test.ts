@@ -14,18 +14,22 @@ test('an empty environment has no providers, and blank variables are as good as 
 })
 
 test('each variable brings its provider', () => {
-  assert.ok(ids({ OPENAI_API_KEY: 'sk-1' }).includes('openai'))
+  assert.deepEqual(ids({ OPENAI_API_KEY: 'sk-1' }), ['openai-responses', 'openai'])
   assert.deepEqual(ids({ OPENAI_BASE_URL: 'http://127.0.0.1:8080/v1' }), ['openai'])
   assert.deepEqual(ids({ ANTHROPIC_API_KEY: 'sk-2' }), ['anthropic'])
+  assert.deepEqual(ids({ GEMINI_API_KEY: 'g-1' }), ['gemini'])
   assert.deepEqual(ids({ OLLAMA_HOST: '127.0.0.1' }), ['ollama'])
 })
 
 test('a key makes bare names of its family known and never becomes the default', () => {
-  const env = { OPENAI_API_KEY: 'sk-1', ANTHROPIC_API_KEY: 'sk-2' }
+  const env = { OPENAI_API_KEY: 'sk-1', ANTHROPIC_API_KEY: 'sk-2', GEMINI_API_KEY: 'g-1' }
   const registry = createModelRegistry({ providers: providersFromEnvironment(env) })
   assert.equal(registry.resolve('gpt-4.1').name, 'openai:gpt-4.1')
   assert.equal(registry.resolve('o3').name, 'openai:o3')
   assert.equal(registry.resolve('o4-mini').name, 'openai:o4-mini')
+  assert.equal(registry.resolve('gpt-5.3-codex').name, 'openai-responses:gpt-5.3-codex')
+  assert.equal(registry.resolve('o3-pro').name, 'openai-responses:o3-pro')
+  assert.equal(registry.resolve('gemini-2.5-flash').name, 'gemini:gemini-2.5-flash')
   assert.equal(registry.resolve('claude-haiku-4-5').name, 'anthropic:claude-haiku-4-5')
   assert.equal(registry.resolve(undefined).name, 'builtin:repair')
   assert.throws(() => registry.resolve('opus'))

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../lib/internal/json.js'
 import type { Message, ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
 import type { StreamDecoder } from '../../../lib/agent/models/adapter.js'
 import type { ModelTurn } from '../../../lib/agent/model.js'
+import type { WireContext } from '../../../lib/agent/models/provider-errors.js'
 import { SseParser } from 'runwright/http'
 
 /** One recorded exchange with a provider. */
@@ -65,7 +66,8 @@ export function afterCalls(
   ]
 }
 
-export const context = { model: 'test:model', secrets: ['secret-key-123'] }
+/** On whose behalf things are decoded in tests. */
+export const context: WireContext = { model: 'test:model', secrets: ['secret-key-123'] }
 
 /** What a decoder makes of a stream that arrives in these pieces. */
 export function decodePieces(

@@ -1,0 +1,78 @@
+import type { JsonObject } from '../../internal/json.js'
+import type { ModelRequest, ModelTurn } from '../model.js'
+import type { StreamDecoder } from './adapter.js'
+import { buildGeminiTurn } from './gemini-answer.js'
+import { isObject, listOf, objectOf, parseJson, textOf } from './json-reader.js'
+import { embeddedError, protocolError, type WireContext } from './provider-errors.js'
+
+/**
+ * Puts a streamed Gemini answer together: each piece is a response of its own with further parts.
+ * Nothing tells that it is the last one but the end of the stream.
+ */
+export class GeminiStream implements StreamDecoder {
+  readonly #request: ModelRequest
+  readonly #context: WireContext
+  readonly #parts: JsonObject[] = []
+  #finishReason = ''
+  #finishMessage = ''
+  #blockReason = ''
+  #hasCandidate = false
+  #usage: JsonObject = {}
+  readonly done = false
+
+  constructor(request: ModelRequest, context: WireContext) {
+    this.#request = request
+    this.#context = context
+  }
+
+  push({ data }: { readonly data: string }): string {
+    const chunk = parseJson(data)
+    if (!isObject(chunk)) throw protocolError('a piece of the stream is not JSON', true, this.#context)
+    if (isObject(chunk['error'])) throw embeddedError(chunk, this.#context)
+    // Counts are repeated in each piece; the last ones hold.
+    if (isObject(chunk['usageMetadata'])) this.#usage = chunk['usageMetadata']
+    this.#blockReason ||= textOf(objectOf(chunk['promptFeedback'])['blockReason'])
+    const candidate = listOf(chunk['candidates'])[0]
+    if (!isObject(candidate)) return ''
+    this.#hasCandidate = true
+    this.#finishReason = textOf(candidate['finishReason']) || this.#finishReason
+    this.#finishMessage = textOf(candidate['finishMessage']) || this.#finishMessage
+    let visible = ''
+    for (const part of listOf(objectOf(candidate['content'])['parts']).map(objectOf)) {
+      this.#add(part)
+      if (part['thought'] !== true) visible += textOf(part['text'])
+    }
+    return visible
+  }
+
+  finish(): ModelTurn {
+    if (this.#finishReason === '' && this.#blockReason === '') {
+      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
+    }
+    return buildGeminiTurn(
+      {
+        parts: this.#parts,
+        finishReason: this.#finishReason,
+        finishMessage: this.#finishMessage,
+        blockReason: this.#blockReason,
+        hasCandidate: this.#hasCandidate,
+        usage: this.#usage,
+      },
+      this.#request,
+      this.#context,
+    )
+  }
+
+  /** Text goes on in the part before it, unless a signature marks where one ends. */
+  #add(part: JsonObject): void {
+    const last = this.#parts.at(-1)
+    const joins =
+      last !== undefined && isPlainText(last) && isPlainText(part) && last['thought'] === part['thought']
+    if (joins) this.#parts[this.#parts.length - 1] = { ...last, text: textOf(last['text']) + textOf(part['text']) }
+    else this.#parts.push(part)
+  }
+}
+
+function isPlainText(part: JsonObject): boolean {
+  return typeof part['text'] === 'string' && part['thoughtSignature'] === undefined
+}
