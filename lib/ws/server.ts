@@ -308,21 +308,21 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     const { authorize } = this.#options
     if (authorize === undefined) return { context: undefined as Context }
     const controller = new AbortController()
-    const { signal } = controller
-    return await new Promise<Admission<Context> | Refusal>((resolve, reject) => {
-      const stop = (): void => controller.abort()
-      const timer = setTimeout(stop, this.config.handshakeTimeoutMs)
-      socket.once('close', stop)
-      this.#closing.signal.addEventListener('abort', stop)
-      signal.addEventListener('abort', () => resolve(unavailable()))
-      Promise.resolve(authorize(request, { protocols, signal }))
-        .then(resolve, reject)
-        .finally(() => {
-          clearTimeout(timer)
-          socket.off('close', stop)
-          this.#closing.signal.removeEventListener('abort', stop)
-        })
-    })
+    const stop = (): void => controller.abort()
+    const timer = setTimeout(stop, this.config.handshakeTimeoutMs)
+    socket.once('close', stop)
+    this.#closing.signal.addEventListener('abort', stop)
+    try {
+      return await new Promise<Admission<Context> | Refusal>((resolve, reject) => {
+        controller.signal.addEventListener('abort', () => resolve(unavailable()))
+        Promise.resolve(authorize(request, { protocols, signal: controller.signal }))
+          .then(resolve, reject)
+      })
+    } finally {
+      clearTimeout(timer)
+      socket.off('close', stop)
+      this.#closing.signal.removeEventListener('abort', stop)
+    }
   }
 
   #open(

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { connect, type AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import {
   type AttachableServer,
@@ -207,6 +207,14 @@ export class RawPeer implements Disposable {
     }
   }
 
+  /** So many octets. */
+  async take(count: number): Promise<Buffer> {
+    while (this.#received.length < count && !this.#ended) await this.#change()
+    const taken = this.#received.subarray(0, count)
+    this.#received = this.#received.subarray(count)
+    return taken
+  }
+
   /** Everything up to the end of the transport, as octets. */
   async body(): Promise<Buffer> {
     while (!this.#ended) await this.#change()
@@ -320,9 +328,4 @@ export async function stop(server: AttachableServer): Promise<void> {
   server.close()
   if ('closeAllConnections' in server) server.closeAllConnections()
   await closed
-}
-
-/** Resolves once `socket` has taken what was written to it. */
-export async function flushed(socket: Socket): Promise<void> {
-  if (socket.writableLength > 0) await once(socket, 'drain')
 }
