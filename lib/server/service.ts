@@ -172,7 +172,9 @@ class Service implements RunService {
       checkCaller(request, this.#config, false)
       return await this.#dispatch(request, target, match)
     } catch (error) {
-      const problem = toProblemError(error)
+      const known = toProblemError(error)
+      // What a closing store no longer answers is no fault.
+      const problem = known.status === 500 && this.#state !== 'open' ? draining() : known
       if (problem.status === 500) this.#report(problem.cause ?? problem, request)
       return problemReply(problem)
     }

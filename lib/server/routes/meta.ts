@@ -26,6 +26,12 @@ const NAMED = {
 export function metaRoutes(context: RouteContext, all: () => readonly Route[]): readonly Route[] {
   const { engine, config } = context
   let description: string | undefined
+  // A store that is closed already cannot count any more.
+  const counts = (): Promise<object | undefined> =>
+    engine.counts().catch((error: unknown) => {
+      if (context.isDraining()) return undefined
+      throw error
+    })
   return [
     {
       method: 'GET',
@@ -71,7 +77,7 @@ export function metaRoutes(context: RouteContext, all: () => readonly Route[]): 
       handle: async (call) => {
         const draining = context.isDraining()
         const status = draining ? 'draining' : 'ok'
-        const facts = (await mayKnowAll(context, call)) ? { version: VERSION, runs: await engine.counts() } : {}
+        const facts = (await mayKnowAll(context, call)) ? { version: VERSION, runs: await counts() } : {}
         return json(draining ? 503 : 200, { status, ...facts })
       },
     },
