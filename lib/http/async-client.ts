@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import type { BaseClientOptions } from './options.js'
-import { resolveSettings } from './options.js'
+import { resolveSettings, transportOptions } from './options.js'
+import { ClientTransports } from './mounts.js'
 import type { Cookies } from './cookies.js'
 import { ClientStateError } from './errors.js'
 import {
@@ -34,20 +35,24 @@ export type AsyncClientOptions = BaseClientOptions<AsyncResponse, AsyncTransport
  */
 export class AsyncClient implements AsyncDisposable {
   readonly #settings: ClientSettings
-  readonly #transport: AsyncTransport
-  readonly #ownsTransport: boolean
+  readonly #transports: ClientTransports<AsyncTransport>
   readonly #driver: Driver
   #state: 'unopened' | 'opened' | 'closed' = 'unopened'
 
   /** @throws TypeError naming the option that is wrong. */
   constructor(options: AsyncClientOptions = {}) {
     this.#settings = resolveSettings(options)
-    this.#ownsTransport = options.transport === undefined || options.transport === null
-    this.#transport = options.transport ?? new HttpTransport({ limits: options.limits })
+    this.#transports = new ClientTransports<AsyncTransport>({
+      transport: options.transport ?? null,
+      mounts: options.mounts ?? null,
+      proxy: options.proxy ?? null,
+      trustEnv: this.#settings.trustEnv,
+      make: (proxy) => new HttpTransport(transportOptions(options, proxy)),
+    })
     this.#driver = {
       settings: this.#settings,
       blocking: false,
-      transportFor: () => this.#transport,
+      transportFor: (url) => this.#transports.forUrl(url),
       wrap: (raw: TransportResponse) => AsyncResponse.from(raw),
       readBody: (request) => settle(request.read()),
     }
@@ -132,7 +137,7 @@ export class AsyncClient implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#state === 'closed') return
     this.#state = 'closed'
-    if (this.#ownsTransport) await this.#transport.close?.()
+    await Promise.all(this.#transports.close())
   }
 
   [Symbol.asyncDispose](): Promise<void> {

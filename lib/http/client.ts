@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import type { BaseClientOptions } from './options.js'
-import { resolveSettings } from './options.js'
+import { resolveSettings, transportOptions } from './options.js'
+import { ClientTransports } from './mounts.js'
 import type { Cookies } from './cookies.js'
 import { ClientStateError } from './errors.js'
 import {
@@ -39,20 +40,24 @@ export type ClientOptions = BaseClientOptions<Response, Transport>
  */
 export class Client implements Disposable {
   readonly #settings: ClientSettings
-  readonly #transport: Transport
-  readonly #ownsTransport: boolean
+  readonly #transports: ClientTransports<Transport>
   readonly #driver: Driver
   #state: 'unopened' | 'opened' | 'closed' = 'unopened'
 
   /** @throws TypeError naming the option that is wrong. */
   constructor(options: ClientOptions = {}) {
     this.#settings = resolveSettings(options)
-    this.#ownsTransport = options.transport === undefined || options.transport === null
-    this.#transport = options.transport ?? new BlockingTransport({ limits: options.limits })
+    this.#transports = new ClientTransports<Transport>({
+      transport: options.transport ?? null,
+      mounts: options.mounts ?? null,
+      proxy: options.proxy ?? null,
+      trustEnv: this.#settings.trustEnv,
+      make: (proxy) => new BlockingTransport(transportOptions(options, proxy)),
+    })
     this.#driver = {
       settings: this.#settings,
       blocking: true,
-      transportFor: () => this.#transport,
+      transportFor: (url) => this.#transports.forUrl(url),
       wrap: (raw: TransportResponse) => Response.from(raw),
       readBody: (request) => settle(request.readSync()),
     }
@@ -137,7 +142,7 @@ export class Client implements Disposable {
   close(): void {
     if (this.#state === 'closed') return
     this.#state = 'closed'
-    if (this.#ownsTransport) this.#transport.close?.()
+    this.#transports.close()
   }
 
   [Symbol.dispose](): void {

@@ -14,6 +14,10 @@ import type { ClientSettings } from './exchange.js'
 import { Headers, type HeadersInit } from './headers.js'
 import { resolveHooks, type EventHookOptions } from './hooks.js'
 import type { BaseResponse, DefaultEncoding } from './response.js'
+import type { Mounts } from './mounts.js'
+import type { ClientCertificate, Verify } from './tls.js'
+import type { HttpTransportOptions } from './transports/http.js'
+import type { ProxyInit } from './transports/proxy.js'
 import { encodingName } from './text.js'
 import { paramPairs, parseUrl, type ParamsInit } from './url.js'
 
@@ -41,6 +45,18 @@ export interface BaseClientOptions<R extends BaseResponse, T> {
   readonly trustEnv?: boolean | undefined
   /** Replaces the network. The client does not close it. */
   readonly transport?: T | null | undefined
+  /** Transports by URL pattern, such as `{ 'https://*.example.org': transport, 'all://local': null }`. */
+  readonly mounts?: Mounts<T> | null | undefined
+  /** Proxy for every request, in place of those of the environment. @defaultValue null */
+  readonly proxy?: ProxyInit | null | undefined
+  /** Whether HTTP/1.1 may be spoken. @defaultValue true */
+  readonly http1?: boolean | undefined
+  /** Whether HTTP/2 is offered. @defaultValue false */
+  readonly http2?: boolean | undefined
+  /** Whether and against what certificates are verified. @defaultValue true */
+  readonly verify?: Verify | undefined
+  /** The client's own certificate. @defaultValue null */
+  readonly cert?: ClientCertificate | null | undefined
   /** Encoding of text without a charset. @defaultValue 'utf-8' */
   readonly defaultEncoding?: DefaultEncoding | undefined
   /** Called around each exchange. */
@@ -87,6 +103,15 @@ export function resolveSettings<R extends BaseResponse>(
     eventHooks: resolveHooks(options.eventHooks) as ClientSettings['eventHooks'],
     sensitiveHeaders,
   }
+}
+
+/** The part of a client's options that its own transports are made from. */
+export function transportOptions(
+  options: BaseClientOptions<never, unknown>,
+  proxy: ProxyInit | null,
+): HttpTransportOptions {
+  const { limits, http1, http2, verify, cert, trustEnv } = options
+  return { limits, http1, http2, verify, cert, trustEnv, proxy }
 }
 
 function resolveBase(base: string | URL | null | undefined): URL | null {

@@ -4,6 +4,7 @@ import { totalTimeout } from '../deadline.js'
 import { ClientStateError, StreamClosedError, WorkerError } from '../errors.js'
 import { Headers } from '../headers.js'
 import type { Request } from '../request.js'
+import { resolveTls } from '../tls.js'
 import type { SyncByteStream, Transport, TransportResponse } from './base.js'
 import { sharedHost, type BlockingHost } from './blocking-host.js'
 import { decodeError, type FromWorker, type WireRequest } from './blocking-protocol.js'
@@ -24,7 +25,8 @@ export class BlockingTransport implements Transport {
   #closed = false
 
   constructor(options: HttpTransportOptions = {}) {
-    this.#options = structuredClone(options)
+    // Files and the environment are read here, where the caller's are.
+    this.#options = structuredClone({ ...options, tls: options.tls ?? resolveTls(options) })
   }
 
   handleRequest(request: Request): TransportResponse<SyncByteStream> {

@@ -1,5 +1,5 @@
 import { connect as connectTcp, type Socket, type TcpNetConnectOpts } from 'node:net'
-import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { isIP } from 'node:net'
 import { MAX_TIMER_MS } from '../config.js'
 import { ConnectError, ConnectTimeoutError, RequestError } from '../errors.js'
@@ -12,13 +12,6 @@ export interface DialOptions {
   readonly socketPath?: string | null
   /** Address of this machine to connect from. */
   readonly localAddress?: string | null
-  /** TLS on top, with these options; null for clear text. */
-  readonly tls: TlsOptions | null
-}
-
-/** What TLS is told. @internal */
-export interface TlsOptions extends ConnectionOptions {
-  readonly servername?: string
 }
 
 /** What is waited for, and for how long. */
@@ -85,17 +78,6 @@ export function withPatience<T>(
   })
 }
 
-/** Opens TCP (or a unix socket), and TLS on it when asked for. */
-export function dial(
-  options: DialOptions,
-  patience: Patience,
-): Promise<Socket | TLSSocket> {
-  return withPatience(patience, addressText(options), async (track) => {
-    const tcp = await openTcp(options, patience.timeoutMs, track)
-    return options.tls === null ? tcp : openTls(tcp, options.tls, addressText(options), track)
-  })
-}
-
 /** A TCP connection or a unix socket. @throws {@link ConnectError} */
 export function openTcp(
   options: DialOptions,
@@ -113,13 +95,14 @@ export function openTcp(
 /** TLS on an open socket. @throws {@link ConnectError} */
 export function openTls(
   socket: Socket,
-  tls: TlsOptions,
+  tls: Readonly<Record<string, unknown>>,
   what: string,
   track: <S extends Socket>(socket: S) => S,
 ): Promise<TLSSocket> {
   let secure: TLSSocket
   try {
     secure = connectTls({ ...tls, socket })
+    if (typeof tls['onKeyLog'] === 'function') secure.on('keylog', tls['onKeyLog'] as () => void)
   } catch (cause) {
     socket.destroy()
     return Promise.reject(connectError(what, cause))

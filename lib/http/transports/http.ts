@@ -1,48 +1,93 @@
 import type { Socket } from 'node:net'
-import { isIP } from 'node:net'
-import { checkCount, DEFAULT_MAX_HEADER_BYTES, DEFAULT_TIMEOUTS, resolveLimits, type LimitOptions } from '../config.js'
+import type { TLSSocket } from 'node:tls'
+import {
+  checkCount,
+  DEFAULT_MAX_HEADER_BYTES,
+  DEFAULT_TIMEOUTS,
+  resolveLimits,
+  type LimitOptions,
+  type Limits,
+} from '../config.js'
 import { RequestError, UnsupportedProtocolError } from '../errors.js'
 import type { Request } from '../request.js'
+import { resolveTls, TlsContext, type ClientCertificate, type TlsSettings, type Verify } from '../tls.js'
 import type { AsyncTransport, TransportResponse } from './base.js'
-import { dial, type TlsOptions } from './connect.js'
+import { addressText, openTcp, openTls, withPatience } from './connect.js'
 import { Http1Connection } from './http1.js'
+import { Http2Connection, RefusedStreamError } from './http2.js'
 import { ConnectionPool } from './pool.js'
+import { Proxy, tunnel, type ProxyInit } from './proxy.js'
 
 /** What {@link HttpTransport} is made from. */
 export interface HttpTransportOptions {
   /** How many connections are kept. */
   readonly limits?: LimitOptions | undefined
+  /** Whether HTTP/1.1 may be spoken. @defaultValue true */
+  readonly http1?: boolean | undefined
+  /** Whether HTTP/2 is offered; without `http1` it is spoken without asking. @defaultValue false */
+  readonly http2?: boolean | undefined
+  /** Whether and against what certificates are verified. @defaultValue true */
+  readonly verify?: Verify | undefined
+  /** The client's own certificate. @defaultValue null */
+  readonly cert?: ClientCertificate | null | undefined
+  /** Proxy for every request. @defaultValue null */
+  readonly proxy?: ProxyInit | null | undefined
+  /** Whether SSL_CERT_FILE, SSL_CERT_DIR and SSLKEYLOGFILE are read. @defaultValue true */
+  readonly trustEnv?: boolean | undefined
   /** Path of a unix socket to which every request goes, whatever its host. */
   readonly socketPath?: string | null | undefined
   /** Address of this machine to connect from. */
   readonly localAddress?: string | null | undefined
   /** Octets of a response's head at most. @defaultValue 65536 */
   readonly maxHeaderBytes?: number | undefined
+  /** Resolved elsewhere. @internal */
+  readonly tls?: TlsSettings | undefined
 }
 
+type Connection = Http1Connection | Http2Connection
+
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+/** A stream that servers keep refusing is given up after this many tries. */
+const MAX_REFUSALS = 3
 
 /**
- * HTTP over sockets of its own: pooled connections, kept alive under {@link Limits}.
+ * HTTP over sockets of its own: pooled connections, kept alive under {@link Limits}, by HTTP/1.1 or
+ * HTTP/2, directly or through a proxy.
  *
  * A request that finds its reused connection dead is sent once more on a fresh one, when its method
- * is safe, its body can be read again and not an octet of an answer had come.
+ * is safe, its body can be read again and not an octet of an answer had come. A stream that an
+ * HTTP/2 server refused without looking at it is sent again whatever its method.
  */
 export class HttpTransport implements AsyncTransport {
   readonly #pool: ConnectionPool
+  readonly #limits: Limits
   readonly #options: HttpTransportOptions
   readonly #maxHeaderBytes: number
-  readonly #owner: { onIdle(c: Http1Connection): void; onClose(c: Http1Connection): void }
+  readonly #tls: TlsContext
+  readonly #proxy: Proxy | null
+  readonly #alpn: readonly string[]
+  /** Origins to which a first connection is being opened that may turn out to be shared. */
+  readonly #opening = new Map<string, Promise<unknown>>()
+  /** Origins that have chosen HTTP/1.1, where waiting for a shared connection is in vain. */
+  readonly #plainOrigins = new Set<string>()
+  readonly #owner = {
+    onIdle: (connection: Http1Connection): void => this.#pool.release(connection),
+    onRoom: (connection: Http2Connection): void => this.#pool.release(connection, true),
+    onClose: (connection: Connection): void => this.#pool.remove(connection),
+  }
 
+  /** @throws TypeError naming the option that is wrong. */
   constructor(options: HttpTransportOptions = {}) {
-    const pool = new ConnectionPool(resolveLimits(options.limits))
-    this.#pool = pool
+    this.#limits = resolveLimits(options.limits)
+    this.#pool = new ConnectionPool(this.#limits)
     this.#options = { ...options }
-    this.#maxHeaderBytes = checkCount('maxHeaderBytes', options.maxHeaderBytes ?? DEFAULT_MAX_HEADER_BYTES, 256)
-    this.#owner = {
-      onIdle: (connection) => pool.release(connection),
-      onClose: (connection) => pool.remove(connection),
-    }
+    const { http1 = true, http2 = false } = options
+    if (!http1 && !http2) throw new TypeError('http1 and http2 must not both be false')
+    this.#alpn = [...(http2 ? ['h2'] : []), ...(http1 ? ['http/1.1'] : [])]
+    this.#tls = new TlsContext(options.tls ?? resolveTls(options))
+    this.#proxy = options.proxy === undefined || options.proxy === null ? null : new Proxy(options.proxy)
+    const { maxHeaderBytes = DEFAULT_MAX_HEADER_BYTES } = options
+    this.#maxHeaderBytes = checkCount('maxHeaderBytes', maxHeaderBytes, 256)
   }
 
   /** Open, idle and awaited connections. */
@@ -56,66 +101,132 @@ export class HttpTransport implements AsyncTransport {
       throw new UnsupportedProtocolError(`there is no transport for ${url.protocol}//`)
     }
     signal?.throwIfAborted()
-    const timeouts = request.timeouts ?? DEFAULT_TIMEOUTS
-    const target = request.extensions.target ?? (url.pathname + url.search)
-    for (let fresh = false; ; fresh = true) {
+    let refusals = 0
+    for (let fresh = false; ; ) {
       const connection = await this.#connection(request, fresh)
       const reused = connection.exchanges > 0
       try {
-        return await connection.request(request, timeouts, { target })
+        return await this.#send(connection, request)
       } catch (error) {
-        const stale = reused && !connection.answered && error instanceof RequestError
-        const replay = stale && !fresh && SAFE_METHODS.has(request.method)
-        if (!replay || request.body?.replayable === false || signal?.aborted === true) throw error
+        const replayable = request.body?.replayable !== false && !isAborted(signal)
+        if (!replayable || !(error instanceof RequestError)) throw error
+        if (error instanceof RefusedStreamError && refusals++ < MAX_REFUSALS) continue
+        const stale = reused && connection instanceof Http1Connection && !connection.answered
+        if (!stale || fresh || !SAFE_METHODS.has(request.method)) throw error
+        fresh = true
       }
     }
   }
 
+  /** Closes every connection; exchanges in flight end with {@link CloseError}. */
   async close(): Promise<void> {
     this.#pool.close()
   }
 
-  async #connection(request: Request, fresh: boolean): Promise<Http1Connection> {
+  #send(connection: Connection, request: Request): Promise<TransportResponse> {
+    const { url, extensions } = request
+    const timeouts = request.timeouts ?? DEFAULT_TIMEOUTS
+    const target = extensions.target ?? url.pathname + url.search
+    if (connection instanceof Http2Connection) return connection.request(request, timeouts, target)
+    const proxy = this.#forwarding(url)
+    if (proxy === null) return connection.request(request, timeouts, { target })
+    return connection.request(request, timeouts, {
+      target: extensions.target ?? `${url.protocol}//${url.host}${target}`,
+      proxyHeaders: proxy.headers,
+    })
+  }
+
+  /** The proxy to which requests for `url` are sent in absolute form, rather than through a tunnel. */
+  #forwarding(url: URL): Proxy | null {
+    return this.#proxy !== null && !this.#proxy.socks && url.protocol === 'http:' ? this.#proxy : null
+  }
+
+  async #connection(request: Request, fresh: boolean): Promise<Connection> {
     const timeouts = request.timeouts ?? DEFAULT_TIMEOUTS
     const { url, signal } = request
-    const key = `${url.protocol}//${url.host} ${request.extensions.sniHostname ?? ''}`
+    const key =
+      this.#forwarding(url) === null
+        ? `${url.protocol}//${url.host} ${request.extensions.sniHostname ?? ''}`
+        : 'proxy'
     for (;;) {
       const acquired = this.#pool.acquire(key, { timeoutMs: timeouts.pool, signal })
-      const pooled = (acquired instanceof Promise ? await acquired : acquired) as Http1Connection | null
+      const pooled = (acquired instanceof Promise ? await acquired : acquired) as Connection | null
       if (pooled !== null) {
-        if (!fresh && pooled.usable) return pooled
+        if (pooled.usable && (!fresh || pooled instanceof Http2Connection)) return pooled
         pooled.destroy()
         continue
       }
-      try {
-        const socket = await this.#dial(request, timeouts.connect)
-        const connection = new Http1Connection(socket, this.#owner, this.#maxHeaderBytes)
-        this.#pool.add(key, connection)
-        return connection
-      } catch (error) {
+      const first = this.#opening.get(key)
+      if (first !== undefined) {
         this.#pool.forfeit(key)
-        throw error
+        await first
+        continue
       }
+      return await this.#open(key, request, timeouts.connect)
     }
+  }
+
+  async #open(key: string, request: Request, timeoutMs: number | null): Promise<Connection> {
+    const mayShare = this.#alpn[0] === 'h2' && key !== 'proxy' && !this.#plainOrigins.has(key)
+    const opening = this.#dial(request, timeoutMs)
+    if (mayShare) {
+      const done = opening.then(() => {}, () => {})
+      this.#opening.set(key, done)
+    }
+    try {
+      const socket = await opening
+      const connection = this.#wrap(key, request.url, socket)
+      this.#pool.add(key, connection, connection instanceof Http2Connection)
+      return connection
+    } catch (error) {
+      this.#pool.forfeit(key)
+      throw error
+    } finally {
+      if (mayShare) this.#opening.delete(key)
+    }
+  }
+
+  #wrap(key: string, url: URL, socket: Socket): Connection {
+    const chosen = (socket as Partial<TLSSocket>).alpnProtocol
+    const priorKnowledge = this.#alpn.length === 1 && this.#alpn[0] === 'h2'
+    const clear = url.protocol === 'http:'
+    if (chosen === 'h2' || (priorKnowledge && (clear || chosen === false || chosen === null))) {
+      return new Http2Connection(socket, url.origin, this.#owner, {
+        idleMs: this.#limits.keepaliveExpiry,
+        maxHeaderBytes: this.#maxHeaderBytes,
+      })
+    }
+    if (this.#plainOrigins.size < 1000) this.#plainOrigins.add(key)
+    return new Http1Connection(socket, this.#owner, this.#maxHeaderBytes)
   }
 
   #dial(request: Request, timeoutMs: number | null): Promise<Socket> {
     const { url, signal } = request
-    const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+    const proxy = this.#proxy
     const secure = url.protocol === 'https:'
-    return dial(
-      {
-        host,
-        port: url.port === '' ? (secure ? 443 : 80) : Number(url.port),
-        socketPath: this.#options.socketPath ?? null,
-        localAddress: this.#options.localAddress ?? null,
-        tls: secure ? tlsOptions(request.extensions.sniHostname ?? host) : null,
-      },
-      { timeoutMs, signal },
-    )
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+    const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
+    const address = {
+      host: proxy?.host ?? host,
+      port: proxy?.port ?? port,
+      socketPath: this.#options.socketPath ?? null,
+      localAddress: this.#options.localAddress ?? null,
+    }
+    const what = addressText(address)
+    return withPatience({ timeoutMs, signal }, what, async (track) => {
+      let socket: Socket = await openTcp(address, timeoutMs, track)
+      if (proxy?.secure === true) {
+        const tls = this.#tls.optionsFor(proxy.host, ['http/1.1'])
+        socket = await openTls(socket, tls, what, track)
+      }
+      if (proxy !== null && this.#forwarding(url) === null) await tunnel(socket, proxy, host, port)
+      if (!secure) return socket
+      const tls = this.#tls.optionsFor(request.extensions.sniHostname ?? host, this.#alpn)
+      return openTls(socket, tls, addressText({ ...address, host, port }), track)
+    })
   }
 }
 
-function tlsOptions(servername: string): TlsOptions {
-  return { ALPNProtocols: ['http/1.1'], ...(isIP(servername) === 0 ? { servername } : {}), host: servername }
+function isAborted(signal: AbortSignal | null): boolean {
+  return signal !== null && signal.aborted
 }
