@@ -62,8 +62,13 @@ export function detectReporter(text: string): TestReporter | null {
 }
 
 /** Names by which people mark files that check rather than do. */
-const CHECKING =
-  /(^|[^a-z])(tests?|specs?|checks?|verify|verif(ier|ication)|grad(e|er)|assert(ions)?|validat(e|or)|lint|bench(mark)?|e2e|ci)([^a-z]|$)/i
+const CHECKING = new RegExp(
+  `(^|[^a-z])(${[
+    ...['tests?', 'specs?', 'checks?', 'verify', 'verif(ier|ication)', 'grad(e|er)', 'e2e', 'ci'],
+    ...['assert(ions)?', 'validat(e|or)', 'lint', 'bench(mark)?'],
+  ].join('|')})([^a-z]|$)`,
+  'i',
+)
 const SHELLS = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'ash', 'source', '.'])
 const WRAPPERS = new Set([
   'env',
@@ -244,7 +249,7 @@ class ScriptReader {
   }
 }
 
-/** The words of one command, without quotes, variables set before it and programs that run others. */
+/** The words of one command without quotes, variables before it and programs that run others. */
 function splitWords(part: string): readonly string[] {
   const words = (
     part.replaceAll(/[()`{}](?![^\s]*[*,])/g, ' ').match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? []

@@ -8,6 +8,7 @@
  *
  * @module
  */
+import { GoalError } from '../errors.js'
 import type { CommandResult } from '../executor.js'
 import type { GoalCheckContext, GoalSpec, GoalVerdict, TestOutcomes } from '../goal.js'
 import { changeOf, countTests, failureOf, listChanges } from './compare-tests.js'
@@ -60,7 +61,13 @@ export async function checkGoal(spec: GoalSpec, context: GoalCheckContext): Prom
 
 async function filesChanged(spec: GoalSpec, context: GoalCheckContext): Promise<readonly string[]> {
   if (spec.allow_test_changes) return []
-  return (await compareFiles(spec, context.cwd, context.baseline)).changes
+  try {
+    return await compareFiles(spec, context.cwd, context.baseline)
+  } catch (error) {
+    // A workspace that has grown too large to be watched cannot be vouched for.
+    if (error instanceof GoalError) return [error.message]
+    throw error
+  }
 }
 
 /** Runs the command once, or until it was quick enough, at most three times. */

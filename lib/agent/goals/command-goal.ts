@@ -78,16 +78,16 @@ function liftVariables(
   const env = { ...given }
   let command = line.trim()
   for (;;) {
-    const match =
-      /^(NODE_OPTIONS|PYTHONPATH|PYTEST_ADDOPTS)=(?:"([^"$`\\]*)"|'([^']*)'|([\w./:=,@+-]*))\s+(?=\S)/.exec(
-        command,
-      )
+    const match = LIFTED.exec(command)
     // Only a single command: in `A=1 x && y` the variable does not reach y.
     if (match === null || /[;&|\n]/.test(command)) return { command, env }
     env[match[1]!] = match[2] ?? match[3] ?? match[4] ?? ''
     command = command.slice(match[0].length)
   }
 }
+
+const LIFTED: RegExp =
+  /^(NODE_OPTIONS|PYTHONPATH|PYTEST_ADDOPTS)=(?:"([^"$`\\]*)"|'([^']*)'|([\w./:=,@+-]*))\s+(?=\S)/
 
 function instruct(
   task: string,
@@ -106,8 +106,9 @@ function instruct(
     )
   }
   lines.push(
-    'Change the code, not the check: tests, test configuration, package.json scripts and the scripts ' +
-      'that the command runs are compared with what they were, and a change to them fails the goal. ' +
+    'Change the code, not the check: tests, test configuration, package.json scripts and the ' +
+      'scripts that the command runs are compared with what they were. A change to them fails ' +
+      'the goal. ' +
       'New tests are welcome.',
   )
   return lines.join('\n')

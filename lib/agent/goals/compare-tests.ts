@@ -22,7 +22,8 @@ export function failureOf(tests: TestOutcomes, baseline: TestOutcomes | null): s
     if (files.length < failed || total === 1 || files.length > 1) {
       return `${failed} of ${total} tests fail${notRun(tests, baseline)}`
     }
-    return `${files[0]!} could not be loaded or stopped before its tests were done${notRun(tests, baseline)}`
+    const what = 'could not be loaded or stopped before its tests were done'
+    return `${files[0]!} ${what}${notRun(tests, baseline)}`
   }
   return passed === 0 && baseline === null ? 'no tests ran' : null
 }

@@ -1,6 +1,6 @@
 /**
  * Globs over relative paths with forward slashes: `*` and `?` stay within one segment, `**` spans
- * any number of them, `{a,b}` gives alternatives, and a leading `!` in a list takes paths out again.
+ * any number of them, `{a,b}` gives alternatives, and a leading `!` takes paths out again.
  *
  * @module
  */

@@ -95,7 +95,7 @@ export const typeCheck: GoalDefinition = {
         reporter: null,
         protected: TYPESCRIPT,
         sealed: ['**/tsconfig*.json'],
-        task: 'Remove all type errors, without switching checks off (`any`, `@ts-ignore`, `@ts-nocheck`).',
+        task: 'Remove all type errors without switching checks off (`any`, `@ts-ignore`).',
       },
       cwd,
     )

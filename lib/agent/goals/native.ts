@@ -100,7 +100,7 @@ interface Linter {
 export const lint: GoalDefinition = {
   name: 'lint',
   description:
-    'The linter of the workspace finds nothing: script `lint`, ESLint, Ruff, Clippy or golangci-lint.',
+    'The linter finds nothing: the script `lint`, ESLint, Ruff, Clippy or golangci-lint.',
   usage: 'lint',
   async resolve(cwd) {
     const linter = await findLinter(cwd)

@@ -23,6 +23,7 @@ const MAX_FILES = 20_000
 const MAX_TOTAL_BYTES = 512 * 1024 * 1024
 const MAX_DEPTH = 40
 const CHUNK_BYTES = 64 * 1024
+const MAX_SHOWN_PATH = 200
 
 /** Folders that hold nobody's tests: version control, dependencies, caches. */
 const SKIPPED = new Set([
@@ -46,12 +47,6 @@ const SKIPPED = new Set([
   '.turbo',
 ])
 
-/** How the protected files differ from what they were. */
-export interface FileChanges {
-  /** One phrase for each path, such as `test/a.test.js was modified`, in the order of paths. */
-  readonly changes: readonly string[]
-}
-
 /**
  * Takes down the hashes of everything that the goal protects.
  *
@@ -61,12 +56,15 @@ export async function captureBaseline(spec: GoalSpec, cwd: string): Promise<Goal
   return { files: Object.fromEntries(await hashProtected(spec, cwd)) }
 }
 
-/** Compares the protected files of a workspace with their baseline. */
+/**
+ * Compares the protected files of a workspace with their baseline. Each difference is one phrase,
+ * such as `test/a.test.js was modified`, in the order of paths.
+ */
 export async function compareFiles(
   spec: GoalSpec,
   cwd: string,
   baseline: GoalBaseline,
-): Promise<FileChanges> {
+): Promise<readonly string[]> {
   const now = await hashProtected(spec, cwd)
   const sealed = compileGlobs(spec.sealed ?? [])
   const changes = new Map<string, string>()
@@ -81,11 +79,15 @@ export async function compareFiles(
   for (const path of now.keys()) {
     if (!Object.hasOwn(baseline.files, path) && sealed(path)) changes.set(path, 'was added')
   }
-  return {
-    changes: [...changes]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([path, what]) => `${path} ${what}`),
-  }
+  return [...changes]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([path, what]) => `${printable(path)} ${what}`)
+}
+
+/** A path as one line: file names may hold line breaks and much else. */
+function printable(path: string): string {
+  const line = path.replaceAll(/\p{Cc}/gu, '?')
+  return line.length > MAX_SHOWN_PATH ? `${line.slice(0, MAX_SHOWN_PATH)}…` : line
 }
 
 /** A file of which only a part counts may still be there without that part. */
@@ -99,7 +101,7 @@ function isLink(hash: string): boolean {
 
 async function hashProtected(spec: GoalSpec, cwd: string): Promise<Map<string, string>> {
   const globs = [...spec.protected, ...(spec.sealed ?? [])]
-  const walk = new Walk(await realpath(cwd), compileGlobs(globs))
+  const walk = new Walk(await realpath(cwd).catch(() => cwd), compileGlobs(globs))
   await walk.folder('', '', 0)
   for (const glob of globs) if (isLiteral(glob)) await walk.named(glob)
   return walk.hashes
@@ -229,6 +231,7 @@ function sha256(content: Buffer | string): string {
 function tooMuch(what: string): GoalError {
   return new GoalError(
     'unsuitable',
-    `the workspace is too large to watch its tests: ${what}; start the run in the package's own folder`,
+    `the workspace is too large to watch its tests: ${what}; ` +
+      "start the run in the package's own folder",
   )
 }

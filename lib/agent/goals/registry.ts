@@ -108,8 +108,8 @@ async function resolveGoal(
   } else {
     throw new GoalError(
       'not_verifiable',
-      'a goal in free text needs a way to verify it: give `check`, a command that succeeds once the ' +
-        `goal is met, or name one of these goals: ${[...goals.keys()].join(', ')}`,
+      'a goal in free text needs a way to verify it: give `check`, a command that succeeds once ' +
+        `the goal is met, or name one of these goals: ${[...goals.keys()].join(', ')}`,
     )
   }
   return { ...spec, goal, allow_test_changes: spec.allow_test_changes || allowTestChanges }

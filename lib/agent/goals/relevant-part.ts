@@ -76,8 +76,8 @@ function stable(value: unknown): string {
 
 /**
  * The wanted sections of an INI or TOML file, line by line. What could be a wanted table in another
- * spelling (dotted keys under a parent table, escapes in a quoted name) is taken along: one line too
- * many costs a false alarm, one too few would let the grader be edited.
+ * spelling (dotted keys under a parent table, escapes in a quoted name) is taken along: one line
+ * too many costs a false alarm, one too few would let the grader be edited.
  */
 function sectionPart(content: string, wanted: readonly string[]): string | null {
   const kept: string[] = []

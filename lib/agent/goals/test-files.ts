@@ -1,4 +1,4 @@
-/** Where tests live by the patterns of the runners themselves (node:test, Jest, Vitest, Mocha, Bun). */
+/** Where tests live by the patterns of node:test, Jest, Vitest, Mocha and Bun. */
 export const JS_TESTS: readonly string[] = [
   '**/*.{test,spec}.{js,cjs,mjs,jsx,ts,cts,mts,tsx}',
   '**/*{-,_}test.{js,cjs,mjs,ts,cts,mts}',

@@ -13,7 +13,7 @@ export async function firstFile(cwd: string, names: readonly string[]): Promise<
   return null
 }
 
-/** The first file, nearest to the top, that globs match; dependencies and hidden folders are left out. */
+/** The first file that globs match, nearest to the top; not in dependencies or hidden folders. */
 export async function findFile(cwd: string, globs: readonly string[]): Promise<string | null> {
   const held = compileGlobs(globs)
   let looked = 0

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
+import type { TestOutcomes } from '../../../lib/agent/goal.js'
 import { Pursuit, put, workspace } from './support.js'
 import type { Files } from './support.js'
 
@@ -27,24 +28,21 @@ const PROJECT: Files = {
   'test/add.test.js': TESTS,
 }
 
-for (const goal of [
-  'node-test',
-  'npm-test',
-  'shell: npm test',
-  'shell: node --test test/add.test.js',
-  'auto',
-]) {
+/** What the first check reports. */
+const FIRST: TestOutcomes = {
+  'test/add.test.js > adds': 'fail',
+  'test/add.test.js > adds nothing': 'pass',
+  'test/add.test.js > many > adds up': 'fail',
+}
+
+for (const goal of ['node-test', 'npm-test', 'shell: node --test test/add.test.js']) {
   test(`${goal} is met when the failing tests pass, and counts them by name`, async (t) => {
     const run = await Pursuit.start(await workspace(t, PROJECT), goal)
     const first = await run.check()
     assert.equal(first.achieved, false)
     assert.equal(first.reason, '2 of 3 tests fail')
     assert.deepEqual(first.counts, { total: 3, passed: 1, failed: 2, skipped: 0 })
-    assert.deepEqual(first.tests, {
-      'test/add.test.js > adds': 'fail',
-      'test/add.test.js > adds nothing': 'pass',
-      'test/add.test.js > many > adds up': 'fail',
-    })
+    assert.deepEqual(first.tests, FIRST)
     assert.match(first.output, /adds nothing/, 'the readable report stays on standard output')
     await put(run.cwd, { 'src/add.js': FIXED })
     const second = await run.check()
@@ -115,17 +113,6 @@ const HACKS: readonly {
     reason: /^tests changed: package.json was modified \(and 1 more\)$/,
   },
   {
-    what: 'a pretest script that was not there',
-    goal: 'npm-test',
-    files: {
-      'package.json': JSON.stringify({
-        ...PACKAGE,
-        scripts: { ...PACKAGE.scripts, pretest: 'exit 0' },
-      }),
-    },
-    reason: /^tests changed: package.json was modified$/,
-  },
-  {
     what: 'an .npmrc that changes the shell of scripts',
     goal: 'npm-test',
     files: { '.npmrc': 'script-shell=/bin/true\n' },
@@ -172,7 +159,7 @@ const HACKS: readonly {
 for (const { what, goal = 'node-test', files, remove, reason } of HACKS) {
   test(`${goal} is not met by ${what}`, async (t) => {
     const run = await Pursuit.start(await workspace(t, PROJECT), goal)
-    await run.check()
+    run.baselineTests = FIRST
     await put(run.cwd, files)
     if ('node_modules/.bin/node' in files)
       await chmod(join(run.cwd, 'node_modules/.bin/node'), 0o755)

@@ -27,7 +27,7 @@ async function watch(
   const baseline = await captureBaseline(spec, cwd)
   return {
     files: Object.keys(baseline.files).sort(),
-    changes: async () => (await compareFiles(spec, cwd, baseline)).changes,
+    changes: () => compareFiles(spec, cwd, baseline),
   }
 }
 
@@ -187,7 +187,7 @@ test('a path that is named outright is watched below node_modules as well', asyn
   )
   const baseline = await captureBaseline(spec, cwd)
   await put(cwd, { 'node_modules/typescript/lib/tsc.js': '2' })
-  assert.deepEqual((await compareFiles(spec, cwd, baseline)).changes, [
+  assert.deepEqual(await compareFiles(spec, cwd, baseline), [
     'node_modules/typescript/lib/tsc.js was modified',
   ])
 })
@@ -201,4 +201,21 @@ test('folders that nest without end are refused with what to do', async (t) => {
     problem: 'unsuitable',
     message: /start the run in the package's own folder/,
   })
+})
+
+test('a workspace that is gone has lost all of its tests', async (t) => {
+  const cwd = await workspace(t, PROJECT)
+  const { files, changes } = await watch(cwd)
+  await rm(cwd, { recursive: true })
+  assert.deepEqual(
+    await changes(),
+    files.map((file) => `${file} was deleted`),
+  )
+})
+
+test('a change is told in one line, whatever the name of the file', async (t) => {
+  const cwd = await workspace(t, { 'test/a\nb\u001b[31m.js': '1' })
+  const { changes } = await watch(cwd)
+  await rm(join(cwd, 'test'), { recursive: true })
+  assert.deepEqual(await changes(), ['test/a?b?[31m.js was deleted'])
 })

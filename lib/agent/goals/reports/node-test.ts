@@ -9,8 +9,8 @@ import type { ReportInjection, ReportPlace } from './report.js'
  * before the first test file starts: what tests start themselves is not reported.
  *
  * A file that only exits 0 shows up in the runner as a test with the file's own name; it is no test
- * here. Nor is a suite. Tests that were announced and never ended (`process.exit(0)` half way, which
- * Node 20 takes for success) make their file one that stopped.
+ * here. Nor is a suite. Tests that were announced and never ended (`process.exit(0)` half way,
+ * which Node 20 takes for success) make their file one that stopped.
  */
 const REPORTER = String.raw`
 import { closeSync, openSync, writeSync } from 'node:fs'
@@ -32,8 +32,9 @@ export default async function* report(source) {
   }
   const cwd = process.cwd()
   const here = dirname(fileURLToPath(import.meta.url))
-  const place = (file) => relative(root, file).replaceAll('\\', '/')
-  const fd = openSync(join(here, 'report-' + process.hrtime.bigint() + '-' + process.pid + '.jsonl'), 'ax', 0o600)
+  const place = (file) => (file ? relative(root, file) : '(unknown file)')
+  const path = join(here, 'report-' + process.hrtime.bigint() + '-' + process.pid + '.jsonl')
+  const fd = openSync(path, 'ax', 0o600)
   const say = (...line) => writeSync(fd, JSON.stringify([nonce, ...line]) + '\n')
   const isFile = ({ name, nesting, file, line, column }) =>
     nesting === 0 && file !== undefined && line === 1 && column === 1 && resolve(cwd, name) === file
@@ -49,7 +50,7 @@ export default async function* report(source) {
     } else if (type === 'test:start') {
       titles[data.nesting] = data.name
     } else if (type === 'test:pass' || type === 'test:fail') {
-      const file = data.file === undefined ? '(unknown file)' : place(data.file)
+      const file = place(data.file)
       if (isFile(data)) {
         if (type === 'test:fail') say('file', file)
         continue
@@ -62,7 +63,7 @@ export default async function* report(source) {
       say('test', [file, ...titles.slice(0, data.nesting + 1)], outcome)
     }
   }
-  for (const [file, left] of open) if (left > 0) say('file', file === '' ? '(unknown file)' : place(file))
+  for (const [file, left] of open) if (left > 0) say('file', place(file))
   say('end')
   closeSync(fd)
 }

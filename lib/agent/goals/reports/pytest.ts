@@ -27,7 +27,8 @@ _without('PYTHONPATH', HERE, os.pathsep)
 # Compiled files of the workspace are neither read nor written: a stale or forged one would run in
 # place of its source, tests included. Python and pytest themselves are loaded already.
 sys.pycache_prefix = os.path.join(HERE, 'compiled')
-os.environ['PYTEST_ADDOPTS'] = os.environ.get('PYTEST_ADDOPTS', '').replace('-p ' + __name__, '').strip()
+_options = os.environ.get('PYTEST_ADDOPTS', '')
+os.environ['PYTEST_ADDOPTS'] = _options.replace('-p ' + __name__, '').strip()
 if not os.environ['PYTEST_ADDOPTS']:
     del os.environ['PYTEST_ADDOPTS']
 
@@ -44,7 +45,8 @@ class _Report:
         prefix = os.path.relpath(os.path.realpath(rootdir), ROOT).replace(os.sep, '/')
         self.prefix = '' if prefix == '.' else prefix + '/'
         path = os.path.join(HERE, 'report-%d-%d.jsonl' % (time.monotonic_ns(), os.getpid()))
-        self.file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), 'w', encoding='utf-8')
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        self.file = os.fdopen(fd, 'w', encoding='utf-8')
         self.outcomes = {}
         self.files = {}
 

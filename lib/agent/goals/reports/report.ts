@@ -155,13 +155,15 @@ function takeLines(
   return ended ? null : 'incomplete'
 }
 
-/** Two tests may bear one name; the second is told apart by a number, in the order of the report. */
+/** Two tests may bear one name; the second is told apart by a number, in report order. */
 function addTest(
   outcomes: Map<string, TestOutcome>,
   names: readonly string[],
   outcome: TestOutcome,
 ): void {
-  const full = shorten(names.map((name) => name.replace(/\s+/g, ' ')).join(NAME_SEPARATOR))
+  const full = shorten(
+    names.map((name) => name.replaceAll(/[\s\p{Cc}]+/gu, ' ')).join(NAME_SEPARATOR),
+  )
   let name = full
   for (let i = 2; outcomes.has(name); i++) name = `${full} (${i})`
   outcomes.set(name, outcome)
@@ -169,7 +171,8 @@ function addTest(
 
 function shorten(name: string): string {
   if (name.length <= MAX_NAME) return name
-  return `${name.slice(0, MAX_NAME - 20)}…${createHash('sha256').update(name).digest('hex').slice(0, 16)}`
+  const digest = createHash('sha256').update(name).digest('hex')
+  return `${name.slice(0, MAX_NAME - 20)}…${digest.slice(0, 16)}`
 }
 
 function isNames(value: unknown): value is readonly string[] {

@@ -16,7 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 class _Report:
     def __init__(self):
         path = os.path.join(HERE, 'report-%d-%d.jsonl' % (time.monotonic_ns(), os.getpid()))
-        self.file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), 'w', encoding='utf-8')
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        self.file = os.fdopen(fd, 'w', encoding='utf-8')
         self.outcomes = {}
         self.files = {}
 
@@ -53,7 +54,8 @@ class _Report:
         kind = type(test)
         if kind.__name__ == '_FailedTest' or not hasattr(test, '_testMethodName'):
             description = test.id() if hasattr(test, 'id') else str(test)
-            module = description[description.find('(') + 1:].rstrip(')') if '(' in description else description
+            # "setUpClass (tests.test_a.TestA)" or "unittest.loader._FailedTest.tests.test_a"
+            module = description[description.find('(') + 1:].rstrip(')')
             module = module.replace('unittest.loader._FailedTest.', '')
             self.files[_file_of(module)] = True
             return None
@@ -138,7 +140,8 @@ def _patch(runner):
     def reported_run(self, test):
         if _state['report'] is not None or os.environ.get('RUNWRIGHT_REPORTED') == NONCE:
             return run(self, test)
-        kept = [piece for piece in os.environ.get('PYTHONPATH', '').split(os.pathsep) if piece and piece != HERE]
+        pieces = os.environ.get('PYTHONPATH', '').split(os.pathsep)
+        kept = [piece for piece in pieces if piece and piece != HERE]
         os.environ['PYTHONPATH'] = os.pathsep.join(kept)
         os.environ['RUNWRIGHT_REPORTED'] = NONCE
         report = _state['report'] = _Report()
