@@ -12,7 +12,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { stat } from 'node:fs/promises'
 import { constants } from 'node:os'
-import type { Writable } from 'node:stream'
+import type { Duplex } from 'node:stream'
 import type { CommandOptions, CommandResult } from '../executor.js'
 import { COMMAND_VARIABLE } from './environment.js'
 import { OutputPipe } from './output-pipe.js'
@@ -34,13 +34,21 @@ export interface Launch {
   readonly cwd: string
   /** Value of {@link COMMAND_VARIABLE} in `env`. */
   readonly commandId: string
-  /** True when the leader is a sandbox whose end takes everything with it: SIGTERM spares it. */
+  /**
+   * True when the leader is a sandbox, which has to start the shell first and may fail at it, and
+   * whose end takes everything with it: SIGTERM spares it.
+   */
   readonly leaderIsSandbox: boolean
 }
 
-/** Arguments with which a shell waits for its word, and then becomes `shell -c command`. */
+/**
+ * Arguments with which a shell says that it is there, waits for its word, and then becomes
+ * `shell -c command`.
+ */
 export function holdArguments(shell: string, command: string): readonly string[] {
-  const hold = 'IFS= read -r word <&3 && [ "$word" = go ] || exit 125; exec 3<&-; exec "$0" -c "$1"'
+  const hold =
+    'echo here >&3; IFS= read -r word <&3 && [ "$word" = go ] || exit 125; ' +
+    'exec 3<&-; exec "$0" -c "$1"'
   return ['-c', hold, shell, command]
 }
 
@@ -65,10 +73,14 @@ export async function runHeld(launch: Launch, options: CommandOptions): Promise<
   const ending = await lead(launch, options, pipe, stop)
   const { text, truncated } = pipe.finish()
   if (typeof ending === 'number') return finish(ending, text, truncated)
-  return finish(NOT_STARTED, `the command was not started: ${ending.problem}`)
+  const problem = ending.problem === '' ? text.trim() : ending.problem
+  return finish(NOT_STARTED, `the command was not started: ${problem}`)
 }
 
-/** Starts the group, sees it to its end and gives its exit code, or why it was never started. */
+/**
+ * Starts the group, sees it to its end and gives its exit code, or why it was never started: an
+ * empty problem means that the output tells.
+ */
 async function lead(
   launch: Launch,
   options: CommandOptions,
@@ -90,9 +102,13 @@ async function lead(
     pipe.closeWriteEnd()
   }
   const ended = endOf(child)
-  const gate = child.stdio[3] as Writable
+  const gate = child.stdio[3] as Duplex
   // The shell may be gone before it reads its word.
   gate.on('error', () => undefined)
+  let shellIsThere = false
+  gate.on('data', () => {
+    shellIsThere = true
+  })
   const pgid = child.pid
   if (pgid === undefined) return { problem: await whyNotStarted(launch, await ended) }
   try {
@@ -104,7 +120,7 @@ async function lead(
     return { problem: messageOf(error) }
   }
   if (stop.reason === null) {
-    gate.end('go\n')
+    gate.write('go\n')
     stop.after(options.timeoutMs)
   }
   const first = await Promise.race([ended, stop.happened])
@@ -113,7 +129,8 @@ async function lead(
     await endProcesses(pgid, launch)
     return STOPPED[first]
   }
-  return typeof first === 'number' ? first : { problem: messageOf(first) }
+  if (typeof first !== 'number') return { problem: messageOf(first) }
+  return launch.leaderIsSandbox && !shellIsThere ? { problem: '' } : first
 }
 
 /** The exit code of a child, or the error that kept it from starting. */

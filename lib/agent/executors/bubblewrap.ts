@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { resolve } from 'node:path'
+import type { CommandOptions, CommandResult, Executor } from '../executor.js'
+import { COMMAND_VARIABLE, RUN_VARIABLE, scrubbedEnvironment } from './environment.js'
+import { holdArguments, runHeld } from './held-command.js'
+import { processExecutor, type ProcessExecutorOptions } from './process.js'
+import { killAll, markedProcesses } from './process-tree.js'
+import { sandboxArguments } from './sandbox.js'
+
+/** How {@link bubblewrapExecutor} confines commands. */
+export interface BubblewrapOptions extends ProcessExecutorOptions {
+  /**
+   * Let commands reach the network. Without it they have a loopback interface of their own, and
+   * cannot reach this service's API. @defaultValue false
+   */
+  readonly network?: boolean | undefined
+  /** Further files and folders that commands may read, for example tool chains in a home folder. */
+  readonly readOnly?: readonly string[] | undefined
+  /** Folders that commands never see, also inside what they may read or write: the data folder. */
+  readonly closed?: readonly string[] | undefined
+}
+
+/**
+ * Runs each command in a sandbox of bubblewrap (`bwrap`, Debian's package `bubblewrap`): process,
+ * mount, host name and IPC namespaces of its own, no capabilities, no network unless allowed.
+ *
+ * A command may write to its working directory, to `writable` folders of the call and to a private
+ * `/tmp`; it may read system folders (`/usr`, `/bin`, `/lib`, `/opt` and a choice of `/etc`),
+ * folders of `PATH`, known tool chains and `readOnly`. Nothing else is there: no home folder, no
+ * keys, no other processes, no sockets of other services. Its background processes end with it,
+ * and all of them end when this process dies.
+ */
+export function bubblewrapExecutor(options: BubblewrapOptions = {}): Executor {
+  return new BubblewrapExecutor(options)
+}
+
+/**
+ * The strongest executor that works here: bubblewrap when it is installed and the kernel lets it
+ * make namespaces, else plain processes. Look at `name` to learn which.
+ */
+export async function autoExecutor(options: BubblewrapOptions = {}): Promise<Executor> {
+  const problem = await bubblewrapProblem(options)
+  return problem === null ? bubblewrapExecutor(options) : processExecutor(options)
+}
+
+/** Why bubblewrap cannot be used here, in a sentence for people; null when it works. */
+export async function bubblewrapProblem(options: BubblewrapOptions = {}): Promise<string | null> {
+  if (process.platform !== 'linux') return 'bubblewrap needs Linux'
+  const { exitCode, output } = await bubblewrapExecutor(options).run('true', {
+    cwd: tmpdir(),
+    env: {},
+    timeoutMs: 10_000,
+    maxOutputBytes: 2_000,
+    mark: 'probe',
+    writable: [],
+    signal: new AbortController().signal,
+  })
+  if (exitCode === 0) return null
+  return `bubblewrap does not work here: ${output.trim() || `exit code ${exitCode}`}`
+}
+
+class BubblewrapExecutor implements Executor {
+  readonly name = 'bubblewrap'
+  readonly #network: boolean
+  readonly #readOnly: readonly string[]
+  readonly #closed: readonly string[]
+  readonly #env: readonly string[]
+  readonly #shell: string
+
+  constructor(options: BubblewrapOptions) {
+    this.#network = options.network ?? false
+    this.#readOnly = (options.readOnly ?? []).map((path) => resolve(path))
+    this.#closed = (options.closed ?? []).map((path) => resolve(path))
+    this.#env = [...(options.env ?? [])]
+    this.#shell = options.shell ?? '/bin/sh'
+  }
+
+  async run(command: string, options: CommandOptions): Promise<CommandResult> {
+    const commandId = randomUUID()
+    const marks = { [RUN_VARIABLE]: options.mark, [COMMAND_VARIABLE]: commandId }
+    const env = scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks })
+    const sandbox = await sandboxArguments({
+      cwd: options.cwd,
+      home: env['HOME'],
+      path: env['PATH'] ?? '',
+      network: this.#network,
+      readOnly: this.#readOnly,
+      writable: options.writable,
+      closed: this.#closed,
+    })
+    const launch = {
+      file: 'bwrap',
+      args: [...sandbox, '--', this.#shell, ...holdArguments(this.#shell, command)],
+      // The temporary folder of this process is not there.
+      env: { ...env, TMPDIR: '/tmp', ...options.env, ...marks },
+      cwd: options.cwd,
+      commandId,
+      leaderIsSandbox: true,
+    }
+    return await runHeld(launch, options)
+  }
+
+  async killMarked(mark: string): Promise<number> {
+    return await killAll([markedProcesses(RUN_VARIABLE, mark)])
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * What a sandboxed command sees, as arguments of bubblewrap. The sandbox starts with nothing, and
+ * everything in it is named here: what is forgotten is absent, not open.
+ *
+ * @module
+ */
+import { lstat, readlink, realpath } from 'node:fs/promises'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+
+/** What the sandbox of one command is made from. */
+export interface SandboxPlan {
+  readonly cwd: string
+  readonly home: string | undefined
+  readonly path: string
+  readonly network: boolean
+  readonly readOnly: readonly string[]
+  readonly writable: readonly string[]
+  readonly closed: readonly string[]
+}
+
+/** Programs, libraries and their data: the same for all users. */
+const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix/store']
+
+/** Settings without which programs do not work. Not all of /etc: it holds keys and passwords. */
+const SETTINGS = [
+  'passwd', 'group', 'nsswitch.conf', 'hosts', 'host.conf', 'hostname', 'services', 'protocols',
+  'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives', 'localtime', 'timezone',
+  'mime.types', 'magic', 'ssl/certs', 'ssl/openssl.cnf', 'ca-certificates', 'ca-certificates.conf',
+  'pki/tls/certs', 'pki/ca-trust', 'crypto-policies', 'java', 'fonts', 'terminfo', 'os-release',
+  'debian_version', 'profile', 'bash.bashrc', 'gitconfig', 'inputrc',
+]
+
+/** Tool chains in a home folder, none of which keeps a key there. */
+const TOOL_CHAINS = [
+  '.pyenv', '.rustup', '.nvm', '.volta', '.bun/bin', '.deno/bin', '.asdf', '.sdkman/candidates',
+  '.cargo/bin', '.local/bin', '.local/pipx/venvs', 'go/bin',
+]
+
+/** The arguments before `--`. */
+export async function sandboxArguments(plan: SandboxPlan): Promise<readonly string[]> {
+  const home = plan.home === undefined || !isAbsolute(plan.home) ? null : resolve(plan.home)
+  const resolver = plan.network ? ['resolv.conf'] : []
+  return [
+    ...['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts'],
+    ...['--unshare-cgroup-try', '--cap-drop', 'ALL'],
+    ...(plan.network ? [] : ['--unshare-net']),
+    ...(await Promise.all(SYSTEM.map(systemFolder))).flat(),
+    ...[...SETTINGS, ...resolver].flatMap((name) => bind('--ro-bind-try', `/etc/${name}`)),
+    ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--dir', '/var/tmp', '--dir', '/run'],
+    ...(home === null || home === '/' ? [] : ['--tmpfs', home]),
+    ...(await mounts(plan, home)),
+    ...(await Promise.all(plan.closed.map(mask))).flat(),
+    ...['--chdir', plan.cwd],
+  ]
+}
+
+function bind(option: string, path: string): readonly string[] {
+  return [option, path, path]
+}
+
+/** A system folder, as a link where it is one (`/bin` → `usr/bin`). */
+async function systemFolder(path: string): Promise<readonly string[]> {
+  const stats = await lstat(path).catch(() => null)
+  if (stats === null) return []
+  return stats.isSymbolicLink() ? ['--symlink', await readlink(path), path] : bind('--ro-bind', path)
+}
+
+/** What lies deeper is mounted later, so that it shows; of one path the writable mount does. */
+async function mounts(plan: SandboxPlan, home: string | null): Promise<readonly string[]> {
+  const readable = [...(await programFolders(plan.path, home)), ...plan.readOnly]
+  const all = [
+    ...readable.map((path) => ({ path, option: '--ro-bind-try' })),
+    ...[...plan.writable, plan.cwd].map((path) => ({ path, option: '--bind' })),
+  ]
+  const depth = (path: string): number => (path === '/' ? 0 : path.split('/').length)
+  const sorted = all.sort((a, b) => depth(a.path) - depth(b.path))
+  return sorted.flatMap(({ path, option }) => bind(option, path))
+}
+
+/** Folders of PATH, this Node's own folder, and tool chains in the home folder. */
+async function programFolders(path: string, home: string | null): Promise<readonly string[]> {
+  const node = dirname(dirname(await realpath(process.execPath)))
+  const chains = home === null ? [] : TOOL_CHAINS.map((name) => join(home, name))
+  const wanted = [...path.split(':').filter(isAbsolute), node, ...chains].map((one) => resolve(one))
+  return [...new Set(wanted)].filter((folder) => {
+    // A home folder, or one above it, is more than programs.
+    const tooMuch = folder === '/' || (home !== null && isInside(home, folder))
+    return !tooMuch && !SYSTEM.some((system) => isInside(folder, system))
+  })
+}
+
+function isInside(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`)
+}
+
+/** An empty folder in place of one that exists; nothing where nothing is. */
+async function mask(path: string): Promise<readonly string[]> {
+  const real = await realpath(path).catch(() => null)
+  return real === null ? [] : ['--tmpfs', real, '--remount-ro', real]
+}
