@@ -48,7 +48,7 @@ export interface StoredRun extends IndexedRun {
 /** A run that cannot be used. */
 export interface Quarantined {
   readonly code: StoreErrorCode
-  readonly reason: string
+  reason: string
   /** Segments that hold something of it, and are kept as they are. */
   readonly segments: Set<number>
 }

@@ -50,6 +50,7 @@ export interface Checkpoint {
 /** A checkpoint as it was read. */
 export interface LoadedCheckpoint extends Checkpoint {
   readonly runs: readonly StoredRun[]
+  /** Acquired. */
   readonly file: DataFile
   readonly octets: number
 }
@@ -83,7 +84,8 @@ export function loadCheckpoint(directory: string, open: OpenFiles): LoadedCheckp
     const rows = readPart(fd, offset, length)
     if (crc32(rows) !== crc) return null
     const file = new DataFile(path, open)
-    return { ...footer, runs: parseRows(rows, file), file, octets }
+    const runs = parseRows(rows, file)
+    return { ...footer, runs, file: file.acquire(), octets }
   } catch {
     // Whatever is wrong with it, the journal knows all of it.
     return null
@@ -200,13 +202,14 @@ export class ColdReader {
 
 /** What {@link writeCheckpoint} made. */
 export interface WrittenCheckpoint {
+  /** Acquired. */
   readonly file: DataFile
   readonly octets: number
 }
 
 /**
  * Writes the catalog as a checkpoint and puts it in the place of the last one. Runs that have ended
- * are cold afterwards. `position` must be durable in the journal.
+ * are cold afterwards. `position` must be durable in the journal; the new name is not yet.
  *
  * @throws the system's error; the last checkpoint is then as it was.
  */
@@ -256,7 +259,8 @@ export async function writeCheckpoint(
   }
   closeSync(fd)
   renameSync(draft, path)
-  disk.syncDirectory(directory)
+  // Open for as long as runs point into it: the next checkpoint has the same name.
+  file.acquire()
   for (const { run, cold, lastSeq } of moved) {
     if (run.warm === null) run.cold = cold
     else if (isTerminal(run.status) && run.lastSeq === lastSeq && run.busy === 0) {

@@ -19,6 +19,11 @@ export interface Disk {
   syncDirectory(path: string): void
 }
 
+/** The same without waiting for the medium. */
+export function withoutSync(disk: Disk): Disk {
+  return { ...disk, sync: () => Promise.resolve(), syncDirectory: () => {} }
+}
+
 /** The real one. */
 export const systemDisk: Disk = {
   writeNow(fd, data, position) {

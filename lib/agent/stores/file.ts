@@ -23,7 +23,7 @@ import type { RunPage, RunQuery, RunStore } from '../store.js'
 import { checkPage, copyHead } from './appends.js'
 import type { Catalog, StoredRun } from './catalog.js'
 import { OpenFiles } from './data-file.js'
-import { systemDisk, type Disk } from './disk.js'
+import { systemDisk, withoutSync, type Disk } from './disk.js'
 import { resolveFileStoreOptions, type FileStoreOptions, type ResolvedFileStoreOptions } from './file-options.js'
 import { asStoreError, Journal } from './journal.js'
 import { DirectoryLock } from './lock.js'
@@ -78,7 +78,7 @@ export class FileStore implements RunStore {
   /** @throws TypeError for an option that is wrong. `disk` is for tests of what disks do. */
   constructor(options: FileStoreOptions, disk: Disk = systemDisk) {
     this.#options = resolveFileStoreOptions(options)
-    this.#disk = disk
+    this.#disk = this.#options.sync === 'none' ? withoutSync(disk) : disk
   }
 
   async open(): Promise<void> {

@@ -38,7 +38,7 @@ export interface Line {
 export interface JournalOptions {
   readonly directory: string
   readonly segmentBytes: number
-  /** `none`: a line is acknowledged when the operating system has it. */
+  /** `none`: lines are written at once, since there is no sync that they could share. */
   readonly sync: 'group' | 'none'
   readonly disk: Disk
   readonly open: OpenFiles
@@ -121,7 +121,7 @@ export class Journal {
     while (this.#flushing !== null) await this.#flushing
   }
 
-  /** Makes everything durable that was acknowledged, also in mode `none`. */
+  /** Resolves once everything that was acknowledged is on the medium. */
   async sync(): Promise<void> {
     await this.drain()
     await this.#options.disk.sync(this.#fd)
@@ -179,7 +179,7 @@ export class Journal {
   }
 
   async #commit(group: readonly Line[]): Promise<void> {
-    const { disk, sync, segmentBytes } = this.#options
+    const { disk, segmentBytes } = this.#options
     if (this.#soiled) await this.#cutBack()
     if (this.#segment.size >= segmentBytes) await this.#roll()
     const data = concat(group)
@@ -187,7 +187,7 @@ export class Journal {
     try {
       if (data.length <= MAX_WRITE_NOW) disk.writeNow(this.#fd, data, this.#segment.size)
       else await disk.write(this.#fd, data, this.#segment.size)
-      if (sync === 'group') await disk.sync(this.#fd)
+      await disk.sync(this.#fd)
     } catch (error) {
       // At once if possible: the disk may be full, and others need it as well.
       await this.#cutBack().catch(() => {})
@@ -197,16 +197,15 @@ export class Journal {
   }
 
   async #cutBack(): Promise<void> {
-    const { disk, sync } = this.#options
+    const { disk } = this.#options
     disk.truncate(this.#fd, this.#segment.size)
-    if (sync === 'group') await disk.sync(this.#fd)
+    await disk.sync(this.#fd)
     this.#soiled = false
   }
 
   /** Begins the next segment; when that fails the old one grows on. */
   async #roll(): Promise<void> {
     try {
-      if (this.#options.sync === 'none') await this.#options.disk.sync(this.#fd)
       const { segment, fd } = await createSegment(this.#options, this.#segment.id + 1)
       closeSync(this.#fd)
       this.#segment = segment
@@ -239,7 +238,7 @@ async function createSegment(
   options: JournalOptions,
   id: number,
 ): Promise<{ readonly segment: Segment; readonly fd: number }> {
-  const { directory, disk, open, sync } = options
+  const { directory, disk, open } = options
   const segment = makeSegment(directory, id, 0, 0, open)
   const { path } = segment.file
   const fd = openSync(path, 'wx', 0o600)
@@ -247,8 +246,8 @@ async function createSegment(
     const header = encodeHeader(id, 0)
     disk.writeNow(fd, header, 0)
     segment.size = header.length
-    if (sync === 'group') await disk.sync(fd)
-    if (sync === 'group') disk.syncDirectory(directory)
+    await disk.sync(fd)
+    disk.syncDirectory(directory)
   } catch (error) {
     closeSync(fd)
     rmSync(path, { force: true })

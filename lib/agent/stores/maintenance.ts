@@ -34,6 +34,7 @@ export class Maintenance {
   #coveredAt: number
   #dead = 0
   #round: Promise<void> | null = null
+  #finished = false
 
   /** `unknown`: octets in the journal that the checkpoint does not know. */
   constructor(
@@ -74,8 +75,14 @@ export class Maintenance {
 
   /** Runs one round, after the one that is under way. @throws the system's error. */
   async run(): Promise<void> {
-    await this.idle()
-    const round = this.#work(true)
+    await this.#alone(() => this.#work(true))
+  }
+
+  /** Does one thing at a time. */
+  async #alone(work: () => Promise<void>): Promise<void> {
+    while (this.#round !== null) await this.#round
+    if (this.#finished) return
+    const round = work()
     this.#round = round.catch(() => {})
     try {
       await round
@@ -84,17 +91,23 @@ export class Maintenance {
     }
   }
 
-  /** Resolves once no round is under way. */
-  async idle(): Promise<void> {
-    while (this.#round !== null) await this.#round
+  /** Writes a last checkpoint if that is worth the while; no round follows. @throws the system's error. */
+  async finish(): Promise<void> {
+    try {
+      await this.#alone(async () => {
+        this.#finished = true
+        const least = Math.max(SMALL_TAIL, (this.#checkpoint?.octets ?? 0) / 50)
+        if (this.#behind >= least || this.#dead >= least) await this.#work(false)
+      })
+    } finally {
+      this.#dropCheckpoint()
+    }
   }
 
-  /** Writes a last checkpoint if that is worth the while. @throws the system's error. */
-  async finish(): Promise<void> {
-    await this.idle()
-    const least = Math.max(SMALL_TAIL, (this.#checkpoint?.octets ?? 0) / 50)
-    if (this.#behind >= least || this.#dead >= least) await this.#work(false)
+  #dropCheckpoint(): void {
     this.#checkpoint?.file.retire()
+    this.#checkpoint?.file.release()
+    this.#checkpoint = null
   }
 
   async #work(reclaim: boolean): Promise<void> {
@@ -112,8 +125,9 @@ export class Maintenance {
       await journal.sync()
       const position: Position = [journal.segment.id, journal.segment.size]
       const next = await writeCheckpoint(directory, catalog, position, open, disk)
-      this.#checkpoint?.file.retire()
+      this.#dropCheckpoint()
       this.#checkpoint = next
+      disk.syncDirectory(directory)
     } finally {
       // Also after a failure: not again at once.
       this.#coveredAt = written

@@ -56,6 +56,7 @@ export async function openJournal(directory: string, open: OpenFiles): Promise<O
   files.sort((a, b) => a.id - b.id || a.generation - b.generation)
   const loaded = loadCheckpoint(directory, open)
   const checkpoint = loaded !== null && fits(loaded, files) ? loaded : null
+  if (checkpoint === null) loaded?.file.release()
   const { chosen, left } =
     checkpoint === null ? await newestFiles(files) : filesOf(checkpoint, files)
   for (const { file } of left) rmSync(file.path, { force: true })
@@ -228,6 +229,9 @@ class Replay {
       for (const runId of runIds) {
         const deleted = this.#deletedAt.get(runId)
         if (deleted !== undefined && isBehind(deleted, segment, offset)) continue
+        // Says more than that a record is missing.
+        const known = catalog.quarantine.get(runId)
+        if (known !== undefined) known.reason = `${where} is damaged`
         catalog.setApart(runId, 'ERR_AGENT_STORE_CORRUPT', `${where} is damaged`, [segment])
       }
       if (certain) continue

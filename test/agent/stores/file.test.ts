@@ -1,35 +1,400 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, chmodSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import type { RunRecord } from '../../../lib/agent/events.js'
 import { FileStore, type FileStoreOptions } from '../../../lib/agent/stores/file.js'
+import { encodeHeader, encodeRecords } from '../../../lib/agent/stores/frame.js'
+import { ManualClock } from '../../../lib/agent/testing/manual-clock.js'
+import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { testRunStore } from '../../../lib/agent/testing/test-run-store.js'
+import { assertHolds, copyStore, journalFiles, openStore, readAll, seededRandom, temporaryFolder } from './store-files.js'
 
-const directories = new WeakMap<object, FileStoreOptions>()
+const optionsOf = new WeakMap<object, FileStoreOptions>()
 
-function suite(name: string, options: Omit<FileStoreOptions, 'directory'>): void {
+function suite(name: string, options: Omit<FileStoreOptions, 'directory'>, lose: string[] = []): void {
   const open = async (t: TestContext): Promise<FileStore> => {
-    const directory = mkdtempSync(join(tmpdir(), 'runwright-store-'))
-    t.after(() => rmSync(directory, { recursive: true, force: true }))
-    return openAt({ ...options, directory })
+    const directory = temporaryFolder(t)
+    const store = await openStore(directory, options)
+    optionsOf.set(store, { ...options, directory })
+    return store
   }
   testRunStore(name, open, {
     async reopen(store) {
+      const { directory, ...rest } = optionsOf.get(store) as FileStoreOptions
+      await (store as FileStore).compact()
       await store.close()
-      return openAt(directories.get(store) as FileStoreOptions)
+      for (const file of lose) rmSync(join(directory, file), { force: true })
+      const again = await openStore(directory, rest)
+      assert.deepEqual(again.quarantined, [])
+      return again
     },
   })
-}
-
-async function openAt(options: FileStoreOptions): Promise<FileStore> {
-  const store = new FileStore(options)
-  directories.set(store, options)
-  await store.open()
-  assert.deepEqual(store.quarantined, [])
-  return store
 }
 
 suite('FileStore', {})
 suite('FileStore with small segments', { segmentBytes: 1024 })
 suite('FileStore without sync', { sync: 'none', segmentBytes: 4096 })
+suite('FileStore that loses its checkpoint', { segmentBytes: 2048 }, ['checkpoint'])
+
+test('the data directory is closed to others, and so are its files', async (t) => {
+  const directory = join(temporaryFolder(t), 'a', 'b')
+  const store = await openStore(directory)
+  await store.append('a', sampleRun('a'))
+  await store.compact()
+  assert.equal(statSync(directory).mode & 0o777, 0o700)
+  const names = readdirSync(directory)
+  assert.deepEqual(names.sort(), ['checkpoint', 'journal-00000001.0.jsonl', 'lock'])
+  for (const name of names) assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name)
+  await store.close()
+  chmodSync(directory, 0o755)
+  await (await openStore(directory)).close()
+  assert.equal(statSync(directory).mode & 0o777, 0o700)
+})
+
+test('every line of the journal is JSON of its own', async (t) => {
+  const directory = temporaryFolder(t)
+  const store = await openStore(directory)
+  await store.append('a', sampleRun('a', { records: 5 }))
+  await store.delete('a')
+  await store.close()
+  const lines = readFileSync(journalFiles(directory)[0] ?? '', 'utf8').trimEnd().split('\n')
+  const parsed = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+  assert.deepEqual(parsed.map((line) => Object.keys(line).slice(1, 3).join()), [
+    'journal,segment',
+    'run,records',
+    'run,deleted',
+  ])
+})
+
+test('a tail torn at any octet is cut, and appends go on behind it', async (t) => {
+  const folder = temporaryFolder(t)
+  const directory = join(folder, 'whole')
+  const store = await openStore(directory)
+  const logs = new Map([['a', sampleRun('a', { records: 3, status: 'running' })], ['b', sampleRun('b')]])
+  for (const [runId, records] of logs) await store.append(runId, records)
+  const [journal = ''] = journalFiles(directory)
+  const durable = statSync(journal).size
+  // One group: two lines of one run, of which the second has two records, and one of another.
+  const more = sampleRun('a', { records: 6, status: 'running' }).slice(3)
+  const other = sampleRun('c')
+  await Promise.all([
+    store.append('a', more.slice(0, 1)),
+    store.append('c', other),
+    store.append('a', more.slice(1)),
+  ])
+  const end = statSync(journal).size
+  await store.close()
+  const text = readFileSync(journal)
+  const lineEnds = [...text.keys()].filter((i) => i >= durable && text[i] === 10).map((i) => i + 1)
+  assert.deepEqual(lineEnds.length, 3)
+  for (let cut = durable; cut <= end; cut++) {
+    const copy = copyStore(directory, join(folder, 'copy'))
+    const [path = ''] = journalFiles(copy)
+    truncateSync(path, cut)
+    const again = await openStore(copy, { sync: 'none' })
+    assert.deepEqual(again.quarantined, [])
+    const whole = lineEnds.filter((at) => at <= cut).length
+    const expected = new Map(logs)
+    const ofA = [0, 1, 1, 3][whole] ?? 0
+    expected.set('a', [...(logs.get('a') ?? []), ...more.slice(0, ofA)])
+    if (whole >= 2) expected.set('c', other)
+    await assertHolds(again, expected)
+    const next = { ...more[0], seq: 4 + ofA } as RunRecord
+    await again.append('a', [next])
+    assert.deepEqual((await readAll(again, 'a')).at(-1), next)
+    await again.close()
+    assert.equal(readFileSync(path).at(-1), 10)
+    rmSync(copy, { recursive: true })
+  }
+})
+
+test('what a crash left of a new segment or a checkpoint is cleared away', async (t) => {
+  const directory = temporaryFolder(t)
+  const store = await openStore(directory)
+  const logs = new Map([['a', sampleRun('a')]])
+  await store.append('a', sampleRun('a'))
+  await store.close()
+  const name = (id: number): string => join(directory, `journal-0000000${id}.0.jsonl`)
+  for (const header of [Buffer.alloc(0), encodeHeader(2, 0).subarray(0, 20), encodeHeader(2, 0)]) {
+    writeFileSync(name(2), header)
+    writeFileSync(join(directory, 'checkpoint.new'), 'half')
+    writeFileSync(join(directory, 'journal-00000001.1.jsonl.new'), 'half')
+    const again = await openStore(directory)
+    assert.deepEqual(again.quarantined, [])
+    await assertHolds(again, logs)
+    await again.append('b', sampleRun('b'))
+    await again.delete('b')
+    await again.close()
+    assert.ok(readdirSync(directory).every((file) => !file.endsWith('.new')))
+  }
+})
+
+test('a damaged line sets its run apart by name, and no other', async (t) => {
+  const directory = temporaryFolder(t)
+  const store = await openStore(directory)
+  const logs = new Map(['a', 'b', 'c'].map((id) => [id, sampleRun(id, { records: 8 })]))
+  for (let i = 0; i < 8; i += 2) {
+    for (const [id, records] of logs) await store.append(id, records.slice(i, i + 2))
+  }
+  await store.close()
+  const [journal = ''] = journalFiles(directory)
+  const text = readFileSync(journal)
+  const at = text.indexOf('all well', text.indexOf('"run":"b"', text.length >> 1))
+  text.write('ALL', at)
+  writeFileSync(journal, text)
+  for (const round of ['from the journal', 'from the checkpoint']) {
+    const again = await openStore(directory)
+    assert.deepEqual(again.quarantined.map(({ runId }) => runId), ['b'], round)
+    assert.match(again.quarantined[0]?.reason ?? '', /journal-00000001.* at octet \d+ is damaged/)
+    const corrupt = { code: 'ERR_AGENT_STORE_CORRUPT', message: /run b .* delete the run/ }
+    await assert.rejects(again.read('b', 0, 10), corrupt)
+    await assert.rejects(again.head('b'), corrupt)
+    await assert.rejects(again.append('b', sampleRun('b')), corrupt)
+    logs.delete('b')
+    await assertHolds(again, logs)
+    await again.compact()
+    await again.close()
+  }
+  const again = await openStore(directory)
+  await again.delete('b')
+  assert.deepEqual(again.quarantined, [])
+  assert.equal(await again.head('b'), null)
+  await again.append('b', sampleRun('b'))
+  await again.close()
+  rmSync(join(directory, 'checkpoint'))
+  const last = await openStore(directory)
+  assert.deepEqual(last.quarantined, [])
+  assert.deepEqual(await readAll(last, 'b'), sampleRun('b'))
+  await last.close()
+})
+
+test('damage behind the back of a checkpoint is found when the store is opened', async (t) => {
+  const directory = temporaryFolder(t)
+  const store = await openStore(directory, { segmentBytes: 4096 })
+  const logs = new Map<string, RunRecord[]>(Array.from({ length: 20 }, (_, i) => [`r${i}`, sampleRun(`r${i}`)]))
+  for (const [id, records] of logs) await store.append(id, records)
+  await store.compact()
+  await store.close()
+  const [, second = ''] = journalFiles(directory)
+  const text = readFileSync(second)
+  const runId = /"run":"(r\d+)"/.exec(text.toString())?.[1] ?? ''
+  text.write('#', text.indexOf(`"run":"${runId}"`) + 40)
+  writeFileSync(second, text)
+  const warnings: string[] = []
+  const again = await openStore(directory, { onWarning: ({ message }) => warnings.push(message) })
+  assert.deepEqual(again.quarantined.map((run) => run.runId), [runId])
+  assert.match(warnings.join(), new RegExp(`run ${runId} is out of use`))
+  logs.delete(runId)
+  await assertHolds(again, logs)
+  await again.close()
+})
+
+test('damage that cannot be told apart sets aside every live run that may have lost something', async (t) => {
+  const directory = temporaryFolder(t)
+  const store = await openStore(directory)
+  const running = (id: string): RunRecord[] => sampleRun(id, { status: 'running', records: 3 })
+  await store.append('ended', sampleRun('ended'))
+  await store.append('before', running('before'))
+  await store.append('after', running('after'))
+  await store.append('lost', running('lost'))
+  await store.append('after', [{ ...running('after')[2], seq: 4 } as RunRecord])
+  await store.close()
+  const [journal = ''] = journalFiles(directory)
+  const text = readFileSync(journal)
+  const start = text.indexOf('{"crc"', text.indexOf('"run":"after"'))
+  text.fill(0, start, text.indexOf(10, start))
+  writeFileSync(journal, text)
+  const again = await openStore(directory)
+  assert.deepEqual(again.quarantined.map(({ runId }) => runId), ['before'])
+  assert.equal((await readAll(again, 'ended')).length, 4)
+  assert.equal((await readAll(again, 'after')).length, 4)
+  await again.close()
+})
+
+test('after damage at any place each run is whole or set apart, and never something else', async (t) => {
+  const folder = temporaryFolder(t)
+  const directory = join(folder, 'whole')
+  const store = await openStore(directory, { segmentBytes: 8192 })
+  const logs = new Map(Array.from({ length: 12 }, (_, i) => [`run-${i}`, sampleRun(`run-${i}`, { records: 12 })]))
+  for (let at = 0; at < 12; at += 3) {
+    await Promise.all([...logs].map(([id, records]) => store.append(id, records.slice(at, at + 3))))
+  }
+  // The last line is nobody's that is looked at: its damage is taken for a torn tail.
+  await store.append('last', sampleRun('last'))
+  await store.close()
+  const random = seededRandom(20_240_601)
+  for (let round = 0; round < 120; round++) {
+    const copy = copyStore(directory, join(folder, 'copy'))
+    if (round % 2 === 0) rmSync(join(copy, 'checkpoint'), { force: true })
+    const files = journalFiles(copy)
+    const path = files[Math.floor(random() * files.length)] ?? ''
+    const data = readFileSync(path)
+    const at = Math.floor(random() * (data.length - 1))
+    const length = Math.min([1, 1, 3, 700][Math.floor(random() * 4)] ?? 1, data.length - at)
+    for (let i = at; i < at + length; i++) data[i] = random() < 0.3 ? 0 : Math.floor(random() * 256)
+    writeFileSync(path, data)
+    const again = await openStore(copy, { sync: 'none' })
+    const apart = new Set(again.quarantined.map(({ runId }) => runId))
+    for (const [runId, records] of logs) {
+      if (apart.has(runId)) {
+        await assert.rejects(readAll(again, runId), { code: 'ERR_AGENT_STORE_CORRUPT' })
+      } else {
+        assert.deepEqual(await readAll(again, runId), records, `round ${round}: ${runId}`)
+      }
+    }
+    await again.append('new', sampleRun('new'))
+    assert.deepEqual(await readAll(again, 'new'), sampleRun('new'))
+    await again.close()
+    rmSync(copy, { recursive: true })
+  }
+})
+
+test('a checkpoint that is damaged or stale is not used', async (t) => {
+  const folder = temporaryFolder(t)
+  const directory = join(folder, 'whole')
+  const store = await openStore(directory, { segmentBytes: 4096 })
+  const logs = new Map(Array.from({ length: 30 }, (_, i) => [`run-${i}`, sampleRun(`run-${i}`)]))
+  for (const [id, records] of logs) await store.append(id, records)
+  await store.compact()
+  const stale = readFileSync(join(directory, 'checkpoint'))
+  for (const id of ['run-3', 'run-4', 'run-5', 'run-6', 'run-7', 'run-8']) {
+    await store.delete(id)
+    logs.delete(id)
+  }
+  await store.compact()
+  await store.append('more', sampleRun('more'))
+  logs.set('more', sampleRun('more'))
+  await store.close()
+  const good = readFileSync(join(directory, 'checkpoint'))
+  const random = seededRandom(7)
+  const variants: Buffer[] = [stale, Buffer.alloc(0), good.subarray(0, good.length >> 1), Buffer.alloc(300, 65)]
+  for (let i = 0; i < 40; i++) {
+    const copy = Buffer.from(good)
+    const at = Math.floor(random() * copy.length)
+    copy[at] = (copy[at] ?? 0) ^ (1 + Math.floor(random() * 255))
+    variants.push(copy)
+  }
+  for (const content of variants) {
+    const copy = copyStore(directory, join(folder, 'copy'))
+    writeFileSync(join(copy, 'checkpoint'), content)
+    const again = await openStore(copy, { sync: 'none' })
+    assert.deepEqual(again.quarantined, [])
+    await assertHolds(again, logs)
+    await again.compact()
+    await assertHolds(again, logs)
+    await again.close()
+    rmSync(copy, { recursive: true })
+  }
+})
+
+test('a record of a newer version refuses its run by name, and no other', async (t) => {
+  const directory = temporaryFolder(t)
+  const store = await openStore(directory)
+  await store.append('old', sampleRun('old'))
+  await store.append('new', sampleRun('new', { status: 'running', records: 3 }))
+  await store.close()
+  const future = { ...sampleRun('new')[2], seq: 4, v: 2 } as unknown as RunRecord
+  appendFileSync(journalFiles(directory)[0] ?? '', encodeRecords('new', [future]))
+  for (const round of [1, 2]) {
+    const again = await openStore(directory)
+    const refused = { code: 'ERR_AGENT_STORE_VERSION', message: /run new .*format 2.* reads up to 1/ }
+    await assert.rejects(again.read('new', 0, 10), refused, `round ${round}`)
+    await assert.rejects(again.append('new', [future]), refused)
+    assert.deepEqual(again.quarantined.map(({ runId }) => runId), ['new'])
+    assert.equal((await readAll(again, 'old')).length, 4)
+    await again.compact()
+    await again.close()
+  }
+})
+
+test('a journal of a newer version is not opened, and not changed', async (t) => {
+  const directory = temporaryFolder(t)
+  const store = await openStore(directory)
+  await store.append('a', sampleRun('a'))
+  await store.close()
+  const [journal = ''] = journalFiles(directory)
+  const { crc32 } = await import('node:zlib')
+  const rest = '"journal":2,"segment":2,"generation":0,"replaces":[]}'
+  const line = `{"crc":"${crc32(rest).toString(16).padStart(8, '0')}",${rest}\n`
+  writeFileSync(journal.replace('01.0', '02.0'), line)
+  await assert.rejects(openStore(directory), { code: 'ERR_AGENT_STORE_VERSION', message: /newer version/ })
+  assert.equal(readFileSync(journal.replace('01.0', '02.0'), 'utf8'), line)
+  assert.equal(readdirSync(directory).includes('lock'), false)
+})
+
+test('ended runs beyond the number or the age to keep are dropped, live ones never', async (t) => {
+  const directory = temporaryFolder(t)
+  const clock = new ManualClock(1_700_000_000_000)
+  const options = { clock, retain: { runs: 3, days: 10 } }
+  const store = await openStore(directory, options)
+  const put = async (runId: string, status: 'running' | 'achieved'): Promise<void> => {
+    await store.append(runId, sampleRun(runId, { createdAt: clock.now() / 1000, status }))
+    clock.advance(1_000)
+  }
+  const listed = async (from: FileStore): Promise<string> => {
+    const { heads } = await from.list({ limit: 100 })
+    return heads.map(({ details }) => details.run_id).join('')
+  }
+  await put('l', 'running')
+  for (const runId of ['a', 'b', 'c', 'd', 'e']) await put(runId, 'achieved')
+  await store.delete('nobody')
+  await store.append('f', sampleRun('f', { createdAt: clock.now() / 1000, status: 'running' }))
+  assert.equal(await listed(store), 'fedcl')
+  await store.close()
+  clock.advance(11 * 86_400_000)
+  const again = await openStore(directory, options)
+  await again.append('g', sampleRun('g', { createdAt: clock.now() / 1000, status: 'running' }))
+  assert.equal(await listed(again), 'gfl')
+  await again.close()
+})
+
+for (const { option, value, problem } of [
+  { option: 'directory', value: '', problem: /directory must be the path of a folder/ },
+  { option: 'segmentBytes', value: 10, problem: /segmentBytes must be an integer/ },
+  { option: 'sync', value: 'always', problem: /sync must be 'group' or 'none'/ },
+  { option: 'retain', value: { runs: -1 }, problem: /retain\.runs must be/ },
+  { option: 'retain', value: { days: Number.NaN }, problem: /retain\.days must be/ },
+]) {
+  test(`${option} ${JSON.stringify(value)} is refused when the store is made`, () => {
+    const options = { directory: '/nowhere', [option]: value } as unknown as FileStoreOptions
+    assert.throws(() => new FileStore(options), problem)
+  })
+}
+
+test('a store that was not opened, or twice, says so', async (t) => {
+  const directory = temporaryFolder(t)
+  const store = new FileStore({ directory })
+  await assert.rejects(store.head('a'), { code: 'ERR_AGENT_STORE', message: /call open\(\) first/ })
+  await store.open()
+  await assert.rejects(store.open(), { code: 'ERR_AGENT_STORE' })
+  await store.close()
+})
+
+test('a data directory that cannot be one is refused, and the process lives', async (t) => {
+  const folder = temporaryFolder(t)
+  writeFileSync(join(folder, 'file'), '')
+  const wrong = { code: 'ERR_AGENT_STORE', message: /cannot use .* as data directory/ }
+  await assert.rejects(openStore(join(folder, 'file')), wrong)
+  await assert.rejects(openStore(join(folder, 'file', 'below')), wrong)
+  mkdirSync(join(folder, 'journal', 'journal-00000001.0.jsonl'), { recursive: true })
+  await assert.rejects(openStore(join(folder, 'journal')), wrong)
+  assert.equal(readdirSync(join(folder, 'journal')).includes('lock'), false)
+})
+
+test('a directory to which an ordinary user has no right is refused with what to do', { skip: skipUnlessRoot() }, async (t) => {
+  const directory = temporaryFolder(t)
+  chmodSync(directory, 0o755)
+  const { seteuid } = process as { seteuid(uid: number): void }
+  seteuid(65_534)
+  try {
+    await assert.rejects(openStore(join(directory, 'data')), { code: 'ERR_AGENT_STORE', message: /EACCES/ })
+  } finally {
+    seteuid(0)
+  }
+})
+
+function skipUnlessRoot(): string | false {
+  return process.getuid?.() === 0 ? false : 'needs root, which passes every permission check itself'
+}
+
