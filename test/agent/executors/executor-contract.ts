@@ -152,7 +152,7 @@ export function testExecutor(name: string, make: () => Executor, skip: string | 
   })
 
   check('a process that left the group with setsid is ended as well', async (bench) => {
-    const running = bench.run("X")
+    const running = bench.run("setsid sh -c 'echo > begun; sleep 600; true' & wait")
     await bench.begun()
     bench.abort()
     assert.equal((await running).exitCode, 130)
