@@ -10,11 +10,11 @@
  */
 import { GoalError } from '../errors.js'
 import type { CommandResult } from '../executor.js'
-import type { GoalCheckContext, GoalSpec, GoalVerdict, TestOutcomes } from '../goal.js'
+import type { GoalCheckContext, GoalSpec, GoalVerdict } from '../goal.js'
 import { changeOf, countTests, failureOf, listChanges } from './compare-tests.js'
 import { compareFiles } from './protected-files.js'
 import { ReportFolder } from './reports/report.js'
-import type { ReportProblem } from './reports/report.js'
+import type { ReportProblem, TestReport } from './reports/report.js'
 
 const MAX_OUTPUT_BYTES = 32 * 1024
 const MAX_LISTED = 50
@@ -24,7 +24,6 @@ const PERF_RUNS = 3
 const QUIET: Readonly<Record<string, string>> = {
   CI: '1',
   NO_COLOR: '1',
-  FORCE_COLOR: '0',
   TERM: 'dumb',
   npm_config_update_notifier: 'false',
   npm_config_fund: 'false',
@@ -100,7 +99,7 @@ function judge(
   spec: GoalSpec,
   context: GoalCheckContext,
   run: CommandResult,
-  report: { readonly tests: TestOutcomes } | ReportProblem | null,
+  report: TestReport | ReportProblem | null,
   changes: readonly string[],
 ): GoalVerdict {
   const reported =
@@ -126,7 +125,7 @@ function problemOf(
   spec: GoalSpec,
   context: GoalCheckContext,
   run: CommandResult,
-  report: { readonly tests: TestOutcomes } | ReportProblem | null,
+  report: TestReport | ReportProblem | null,
   changes: readonly string[],
 ): string | null {
   if (changes.length > 0) return `tests changed: ${listChanges(changes)}`
@@ -136,7 +135,7 @@ function problemOf(
     const baseline = spec.allow_test_changes ? null : context.baselineTests
     const failure = failureOf(report.tests, baseline)
     if (failure !== null) return failure
-    const change = baseline === null ? null : changeOf(report.tests, baseline)
+    const change = baseline === null ? null : changeOf(report, baseline)
     if (change !== null) return change
     if (countTests(report.tests).passed === 0) return 'no tests ran'
   }

@@ -6,6 +6,7 @@
  */
 import type { TestCounts, TestOutcomes } from '../goal.js'
 import { NAME_SEPARATOR } from './reports/report.js'
+import type { TestReport } from './reports/report.js'
 
 /** Counts what was reported. */
 export function countTests(tests: TestOutcomes): TestCounts {
@@ -29,14 +30,14 @@ export function failureOf(tests: TestOutcomes, baseline: TestOutcomes | null): s
 }
 
 /** How the set of tests differs from the one that the run began with; null when it is whole. */
-export function changeOf(tests: TestOutcomes, baseline: TestOutcomes): string | null {
+export function changeOf(report: TestReport, baseline: TestOutcomes): string | null {
+  const { tests, idle } = report
   const changes: string[] = []
   for (const [name, before] of Object.entries(baseline)) {
     const now = tests[name]
     if (isFile(name)) {
-      if (!Object.keys(tests).some((test) => test.startsWith(name + NAME_SEPARATOR))) {
+      if (idle?.includes(name) ?? !holdsTests(name, tests))
         changes.push(`"${name}" reports no tests`)
-      }
     } else if (now === undefined) changes.push(`"${name}" is missing`)
     else if (now === 'skip' && before !== 'skip') changes.push(`"${name}" is skipped`)
   }
@@ -50,6 +51,10 @@ export function listChanges(changes: readonly string[]): string {
 
 function isFile(name: string): boolean {
   return !name.includes(NAME_SEPARATOR)
+}
+
+function holdsTests(file: string, tests: TestOutcomes): boolean {
+  return Object.keys(tests).some((test) => test.startsWith(file + NAME_SEPARATOR))
 }
 
 function notRun(tests: TestOutcomes, baseline: TestOutcomes | null): string {

@@ -375,3 +375,26 @@ test('the private folder is outside the workspace, closed to others, and gone af
   const left = (await readdir(tmpdir())).filter((name) => options.writable[0]!.endsWith(name))
   assert.deepEqual([left, before.includes(options.writable[0]!)], [[], false])
 })
+
+test('tests that a helper defines belong to the file that could not be loaded', async (t) => {
+  const cwd = await workspace(t, {
+    ...PROJECT,
+    'src/add.js': 'export const add = (\n',
+    'test/helpers/shared.mjs': `import assert from 'node:assert/strict'
+import { test } from 'node:test'
+export const shared = (add) => test('adds', () => assert.equal(add(1, 2), 3))
+`,
+    'test/add.test.js': `import { add } from '../src/add.js'
+import { shared } from './helpers/shared.mjs'
+shared(add)
+`,
+  })
+  const run = await Pursuit.start(cwd, 'shell: node --test test/add.test.js')
+  assert.deepEqual((await run.check()).tests, { 'test/add.test.js': 'fail' })
+  await put(cwd, { 'src/add.js': FIXED })
+  const verdict = await run.check()
+  assert.deepEqual(
+    [verdict.reason, Object.keys(verdict.tests ?? {})],
+    ['the only test passes', ['test/helpers/shared.mjs > adds']],
+  )
+})

@@ -61,6 +61,16 @@ for (const { what, now, before = FIRST, failure = null, change = null } of [
 }[]) {
   test(`${what}: ${failure ?? change ?? 'fine'}`, () => {
     assert.equal(failureOf(now, before), failure)
-    if (failure === null && before !== null) assert.equal(changeOf(now, before), change)
+    if (failure === null && before !== null)
+      assert.equal(changeOf({ tests: now, idle: null }, before), change)
   })
 }
+
+test('where the runner tells which files are idle, tests may be named after another file', () => {
+  const before: TestOutcomes = { 'test/a.js': 'fail' }
+  const tests: TestOutcomes = { 'test/shared.js > one': 'pass' }
+  assert.equal(changeOf({ tests, idle: [] }, before), null)
+  const idle = 'tests changed: "test/a.js" reports no tests'
+  assert.equal(changeOf({ tests, idle: ['test/a.js'] }, before), idle)
+  assert.equal(changeOf({ tests, idle: null }, before), idle)
+})

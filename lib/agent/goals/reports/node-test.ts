@@ -52,7 +52,7 @@ export default async function* report(source) {
     } else if (type === 'test:pass' || type === 'test:fail') {
       const file = place(data.file)
       if (isFile(data)) {
-        if (type === 'test:fail') say('file', file)
+        say(type === 'test:fail' ? 'file' : 'idle', file)
         continue
       }
       count(data, -1)

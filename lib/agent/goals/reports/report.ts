@@ -7,7 +7,8 @@
  * 3. A report without its end marker is cut short, and so is the check.
  *
  * Lines are JSON arrays: `[nonce, "test", [file, suite…, title], outcome]`, `[nonce, "file", path]`
- * for a file that could not be loaded or stopped before its tests were done, `[nonce, "end"]`.
+ * for a file that could not be loaded or stopped before its tests were done, `[nonce, "idle", path]`
+ * for one that exited with 0 without a test, `[nonce, "end"]`.
  *
  * @module
  */
@@ -50,6 +51,11 @@ export interface ReportPlace {
 /** What the reporter told. */
 export interface TestReport {
   readonly tests: TestOutcomes
+  /**
+   * Files that ran, exited with 0 and told of no test: node:test knows them. Null where the names
+   * of tests tell it, since they begin with the file that holds them.
+   */
+  readonly idle: readonly string[] | null
 }
 
 /** Why there is nothing to go by. */
@@ -59,6 +65,7 @@ export type ReportProblem = 'absent' | 'incomplete' | 'invalid' | 'too_large'
 export class ReportFolder {
   readonly path: string
   readonly #place: ReportPlace
+  #knowsIdle = false
 
   private constructor(place: ReportPlace) {
     this.path = place.folder
@@ -77,6 +84,7 @@ export class ReportFolder {
     reporter: TestReporter,
     env: Readonly<Record<string, string>>,
   ): Promise<Record<string, string>> {
+    this.#knowsIdle = reporter === 'node-test'
     const injection = INJECTIONS[reporter](this.#place, env['NODE_OPTIONS'] ?? '')
     for (const [name, content] of Object.entries(injection.files)) {
       await writeFile(join(this.path, name), content, { mode: 0o600, flag: 'wx' })
@@ -91,18 +99,20 @@ export class ReportFolder {
     if (names.length > MAX_REPORT_FILES) return 'too_large'
     names.sort((a, b) => (startedAt(a) < startedAt(b) ? -1 : 1))
     const outcomes = new Map<string, TestOutcome>()
+    const idle: string[] = []
     for (const name of names) {
       const content = await readBounded(join(this.path, name))
       if (content === null) return 'too_large'
-      const problem = takeLines(content, this.#place.nonce, outcomes)
+      const problem = takeLines(content, this.#place.nonce, outcomes, idle)
       if (problem !== null) return problem
     }
-    return { tests: Object.fromEntries(outcomes) }
+    return { tests: Object.fromEntries(outcomes), idle: this.#knowsIdle ? idle : null }
   }
 
   /** Removes the folder and everything in it. */
   async remove(): Promise<void> {
-    await rm(this.path, { recursive: true, force: true, maxRetries: 3 })
+    // What a process left behind by the check still writes there is no reason to fail it.
+    await rm(this.path, { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined)
   }
 }
 
@@ -132,6 +142,7 @@ function takeLines(
   content: string,
   nonce: string,
   outcomes: Map<string, TestOutcome>,
+  idle: string[],
 ): ReportProblem | null {
   const lines = content.split('\n')
   if (lines.pop() !== '') return 'incomplete'
@@ -147,10 +158,11 @@ function takeLines(
     const [, kind, subject, outcome] = parsed as unknown[]
     if (kind === 'end') ended = true
     else if (kind === 'file' && typeof subject === 'string') outcomes.set(shorten(subject), 'fail')
+    else if (kind === 'idle' && typeof subject === 'string') idle.push(shorten(subject))
     else if (kind === 'test' && isNames(subject) && isOutcome(outcome))
       addTest(outcomes, subject, outcome)
     else return 'invalid'
-    if (outcomes.size > MAX_TESTS) return 'too_large'
+    if (outcomes.size + idle.length > MAX_TESTS) return 'too_large'
   }
   return ended ? null : 'incomplete'
 }
