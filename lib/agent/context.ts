@@ -41,12 +41,16 @@ const SHORT_OUTPUT = 200
 interface Group {
   readonly messages: readonly Message[]
   readonly tokens: number
-  readonly masked: { readonly messages: readonly Message[]; readonly tokens: number; readonly outputs: number }
+  readonly masked: {
+    readonly messages: readonly Message[]
+    readonly tokens: number
+    readonly outputs: number
+  }
 }
 
 /**
- * Shortens `messages` until their estimates add up to no more than `budgetTokens`. System prompt and
- * tools are not in here: take them off the budget first.
+ * Shortens `messages` until their estimates add up to no more than `budgetTokens`. The system
+ * prompt and the tools are not in here: take them off the budget first.
  *
  * @param estimate - tokens of one message; see {@link estimateTokens}.
  */
@@ -90,7 +94,7 @@ function shorten(
   }
 }
 
-/** How many groups from the oldest on must give up `gain` for `total` to reach `budget`, in steps. */
+/** How many groups, oldest first, must give up `gain` for `total` to reach `budget`, in steps. */
 function takeUntil(
   groups: readonly Group[],
   total: number,
@@ -99,7 +103,8 @@ function takeUntil(
 ): { readonly count: number; readonly total: number } {
   let count = 0
   let rest = total
-  while (count < groups.length && (rest > budget || count % STEP !== 0)) rest -= gain(groups[count++]!)
+  while (count < groups.length && (rest > budget || count % STEP !== 0))
+    rest -= gain(groups[count++]!)
   return { count, total: rest }
 }
 
@@ -130,17 +135,22 @@ function split(
 
 function makeGroup(messages: readonly Message[], estimate: (message: Message) => number): Group {
   const shorter = messages.map(maskOutput)
-  const sum = (list: readonly Message[]): number => list.reduce((all, message) => all + estimate(message), 0)
+  const sum = (list: readonly Message[]): number =>
+    list.reduce((all, message) => all + estimate(message), 0)
   const outputs = shorter.filter((message, i) => message !== messages[i]).length
   const tokens = sum(messages)
-  return { messages, tokens, masked: { messages: shorter, tokens: outputs === 0 ? tokens : sum(shorter), outputs } }
+  return {
+    messages,
+    tokens,
+    masked: { messages: shorter, tokens: outputs === 0 ? tokens : sum(shorter), outputs },
+  }
 }
 
 function maskOutput(message: Message): Message {
   if (message.role !== 'tool' || message.output.length <= SHORT_OUTPUT) return message
   const masked: ToolMessage = {
     ...message,
-    output: `[${message.output.length} characters of older output were left out; call the tool again if you need them]`,
+    output: `[${message.output.length} characters left out; call the tool again if you need them]`,
   }
   return masked
 }
@@ -148,7 +158,9 @@ function maskOutput(message: Message): Message {
 function leftOutNotice(): UserMessage {
   return {
     role: 'user',
-    text: '[The oldest part of this conversation was left out because it no longer fits. Files are as your tools show them now.]',
+    text:
+      '[The oldest part of this conversation was left out because it no longer fits. ' +
+      'Files are as your tools show them now.]',
   }
 }
 

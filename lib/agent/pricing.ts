@@ -12,7 +12,9 @@ export function costOf(usage: Usage, prices: ModelPrices | null): number | null 
   const cached = Math.min(usage.cached_tokens, usage.input_tokens)
   const fresh = usage.input_tokens - cached
   const total =
-    fresh * prices.input + cached * (prices.cached ?? prices.input) + usage.output_tokens * prices.output
+    fresh * prices.input +
+    cached * (prices.cached ?? prices.input) +
+    usage.output_tokens * prices.output
   return total / 1_000_000
 }
 

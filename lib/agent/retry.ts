@@ -9,11 +9,11 @@ import { ModelError } from './errors.js'
 export interface RetryPolicy {
   /** Calls in all, the first one included. @defaultValue 5 */
   readonly maxAttempts: number
-  /** Milliseconds: upper bound of the first wait; each further bound is twice the one before. @defaultValue 500 */
+  /** Milliseconds: bound of the first wait; each further one is twice as long. @defaultValue 500 */
   readonly baseDelayMs: number
   /** Milliseconds: upper bound of all waits of our own choice. @defaultValue 30000 */
   readonly maxDelayMs: number
-  /** Milliseconds that a provider may ask us to wait; asked for more, we give up. @defaultValue 120000 */
+  /** Milliseconds that a provider may ask for; asked for more, we give up. @defaultValue 120000 */
   readonly maxRetryAfterMs: number
 }
 
@@ -41,7 +41,8 @@ export function retryDelay(
   random: () => number = Math.random,
   policy: RetryPolicy = DEFAULT_RETRY_POLICY,
 ): number | null {
-  if (!(error instanceof ModelError) || !error.retryable || attempt >= policy.maxAttempts) return null
+  if (!(error instanceof ModelError) || !error.retryable || attempt >= policy.maxAttempts)
+    return null
   const bound = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1))
   const jitter = Math.round(random() * bound)
   const { retryAfterMs } = error

@@ -11,18 +11,24 @@ function conversation(turns: number, length = 1_000): Message[] {
   const list: Message[] = [{ role: 'user', text: 'goal'.padEnd(100) }]
   for (let i = 0; i < turns; i++) {
     const call_id = `call_${i}`
-    list.push({ role: 'assistant', text: `turn ${i}`.padEnd(50), calls: [{ call_id, tool: 'bash', args: {} }] })
+    list.push({
+      role: 'assistant',
+      text: `turn ${i}`.padEnd(50),
+      calls: [{ call_id, tool: 'bash', args: {} }],
+    })
     list.push({ role: 'tool', call_id, tool: 'bash', output: 'x'.repeat(length), exit_code: 0 })
   }
   return list
 }
 
-const total = (messages: readonly Message[]): number => messages.reduce((sum, message) => sum + size(message), 0)
+const total = (messages: readonly Message[]): number =>
+  messages.reduce((sum, message) => sum + size(message), 0)
 
 function assertPaired(messages: readonly Message[]): void {
   const open = new Set<string>()
   for (const message of messages) {
-    if (message.role === 'tool') assert.ok(open.delete(message.call_id), `a result without its call: ${message.call_id}`)
+    if (message.role === 'tool')
+      assert.ok(open.delete(message.call_id), `a result without its call: ${message.call_id}`)
     else assert.equal(open.size, 0, 'a call without its result')
     if (message.role === 'assistant') for (const { call_id } of message.calls) open.add(call_id)
   }
@@ -44,7 +50,10 @@ test('old outputs are masked before anything is left out, the last turn never', 
   assert.equal(fitted.dropped, 0)
   assert.equal(fitted.messages.length, messages.length)
   assert.equal(fitted.masked, 8)
-  assert.match((fitted.messages[2] as { output: string }).output, /^\[1000 characters of older output were left out/)
+  assert.match(
+    (fitted.messages[2] as { output: string }).output,
+    /^\[1000 characters left out/,
+  )
   assert.deepEqual(fitted.messages.slice(17), messages.slice(17))
   assertPaired(fitted.messages)
 })
@@ -67,7 +76,9 @@ test('from turn to turn the beginning stays the same most of the time, for the p
   for (let turns = 20; turns <= 80; turns++) {
     const fitted = fitContext(whole.slice(0, 1 + 2 * turns), 12_000, size)
     assert.ok(fitted.fits)
-    const shared = fitted.messages.findIndex((message, i) => JSON.stringify(message) !== JSON.stringify(before[i]))
+    const shared = fitted.messages.findIndex(
+      (message, i) => JSON.stringify(message) !== JSON.stringify(before[i]),
+    )
     if (shared >= before.length - 2) same++
     before = fitted.messages
   }
@@ -99,10 +110,20 @@ test('any conversation and budget: pairs stay whole, the goal stays, and the bud
     const messages: Message[] = [{ role: 'user', text: 'goal' }]
     for (let turn = 0, turns = random(40); turn < turns; turn++) {
       if (random(4) === 0) messages.push({ role: 'user', text: 'f'.repeat(random(500)) })
-      const calls = Array.from({ length: random(4) }, (_, i) => ({ call_id: `c${turn}_${i}`, tool: 't', args: {} }))
+      const calls = Array.from({ length: random(4) }, (_, i) => ({
+        call_id: `c${turn}_${i}`,
+        tool: 't',
+        args: {},
+      }))
       messages.push({ role: 'assistant', text: 't'.repeat(random(300)), calls })
       for (const { call_id } of calls) {
-        messages.push({ role: 'tool', call_id, tool: 't', output: 'o'.repeat(random(2_000)), exit_code: 0 })
+        messages.push({
+          role: 'tool',
+          call_id,
+          tool: 't',
+          output: 'o'.repeat(random(2_000)),
+          exit_code: 0,
+        })
       }
     }
     const budget = random(20_000)

@@ -2,10 +2,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { costOf, knownPrices } from '../../lib/agent/pricing.js'
 
-const usage = { input_tokens: 1_000_000, output_tokens: 200_000, cached_tokens: 600_000, reasoning_tokens: 50_000 }
+const usage = {
+  input_tokens: 1_000_000,
+  output_tokens: 200_000,
+  cached_tokens: 600_000,
+  reasoning_tokens: 50_000,
+}
 
 test('a call costs its fresh input, its cached input and its output, each at its price', () => {
-  assert.equal(costOf(usage, { input: 2, cached: 0.5, output: 10, as_of: '2026-01-01' }), 0.8 + 0.3 + 2)
+  assert.equal(
+    costOf(usage, { input: 2, cached: 0.5, output: 10, as_of: '2026-01-01' }),
+    0.8 + 0.3 + 2,
+  )
 })
 
 test('cached input costs as much as input where no price is given for it', () => {

@@ -15,7 +15,10 @@ test('waits are random below a bound that doubles', () => {
 })
 
 test('no bound passes 30 seconds', () => {
-  assert.equal(retryDelay(19, failure(), most, { ...DEFAULT_RETRY_POLICY, maxAttempts: 20 }), 30_000)
+  assert.equal(
+    retryDelay(19, failure(), most, { ...DEFAULT_RETRY_POLICY, maxAttempts: 20 }),
+    30_000,
+  )
 })
 
 test('the fifth failure is the last', () => {

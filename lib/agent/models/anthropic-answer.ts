@@ -31,7 +31,8 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
 
 /** Makes the turn. Its parts are all content blocks, to be sent back unchanged. */
 export function buildAnthropicTurn(answer: AnthropicAnswer, request: ModelRequest): ModelTurn {
-  const blocksOf = (type: string): JsonObject[] => answer.content.filter((block) => block['type'] === type)
+  const blocksOf = (type: string): JsonObject[] =>
+    answer.content.filter((block) => block['type'] === type)
   const calls = blocksOf('tool_use').map((block, i) => ({
     id: textOf(block['id']),
     name: textOf(block['name']),
@@ -39,8 +40,12 @@ export function buildAnthropicTurn(answer: AnthropicAnswer, request: ModelReques
   }))
   return buildTurn(
     {
-      text: blocksOf('text').map((block) => textOf(block['text'])).join(''),
-      reasoning: blocksOf('thinking').map((block) => textOf(block['thinking'])).join('\n\n'),
+      text: blocksOf('text')
+        .map((block) => textOf(block['text']))
+        .join(''),
+      reasoning: blocksOf('thinking')
+        .map((block) => textOf(block['thinking']))
+        .join('\n\n'),
       calls,
       usage: readAnthropicUsage(answer.usage),
       stop: STOP_REASONS[answer.stopReason] ?? 'other',

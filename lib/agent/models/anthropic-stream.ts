@@ -35,7 +35,8 @@ export class AnthropicStream implements StreamDecoder {
 
   push({ event, data }: { readonly event: string; readonly data: string }): string {
     const value = parseJson(data)
-    if (!isObject(value)) throw protocolError('a piece of the stream is not JSON', true, this.#context)
+    if (!isObject(value))
+      throw protocolError('a piece of the stream is not JSON', true, this.#context)
     const type = textOf(value['type']) || event
     switch (type) {
       case 'message_start':
@@ -83,7 +84,8 @@ export class AnthropicStream implements StreamDecoder {
 
   #delta(index: number, delta: JsonObject): string {
     const open = this.#blocks.get(index)
-    if (open === undefined) throw protocolError(`a piece belongs to no block (${index})`, true, this.#context)
+    if (open === undefined)
+      throw protocolError(`a piece belongs to no block (${index})`, true, this.#context)
     const type = textOf(delta['type'])
     if (type === 'input_json_delta') open.input += textOf(delta['partial_json'])
     const field = GROWING_FIELDS[type]

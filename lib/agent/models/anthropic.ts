@@ -4,14 +4,20 @@
  * @module
  */
 import type { JsonObject, JsonValue } from '../../internal/json.js'
-import type { AssistantMessage, ModelPrices, ModelRequest, ModelTurn, ToolMessage } from '../model.js'
+import type {
+  AssistantMessage,
+  ModelPrices,
+  ModelRequest,
+  ModelTurn,
+  ToolMessage,
+} from '../model.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { ANTHROPIC_FORMAT, buildAnthropicTurn } from './anthropic-answer.js'
 import { AnthropicStream } from './anthropic-stream.js'
 import { exchanges, resultText } from './conversation.js'
-import { isObject, listOf, objectOf, textOf } from './json-reader.js'
-import { knownOutputLimit } from './known-models.js'
+import { countOf, isObject, listOf, objectOf, textOf } from './json-reader.js'
+import { choosesItsThinking, knownOutputLimit, refusesTemperature } from './known-models.js'
 import { embeddedError, protocolError, type WireContext } from './provider-errors.js'
 import { ToolNames } from './tool-names.js'
 
@@ -24,7 +30,10 @@ export interface AnthropicOptions extends WireOptions {
    * @defaultValue true
    */
   readonly promptCaching?: boolean | undefined
-  /** Tokens that the model may spend on thinking, from 1024; without it, it does not think aloud. */
+  /**
+   * Tokens that the model may spend on thinking, from 1024; without it, it does not think. Models
+   * since Claude 4.6 choose themselves, within `reasoningEffort`: any number lets them think.
+   */
   readonly thinkingBudget?: number | undefined
 }
 
@@ -35,7 +44,8 @@ export function anthropicAdapter(
   return {
     provider: 'anthropic',
     defaultBaseUrl: 'https://api.anthropic.com',
-    prices: (model) => (choices.promptCaching === false ? knownPrices(model) : withCacheWrites(knownPrices(model))),
+    prices: (model) =>
+      choices.promptCaching === false ? knownPrices(model) : withCacheWrites(knownPrices(model)),
     authHeaders: (apiKey) => ({ 'x-api-key': apiKey }),
     encode: (request, options) => encodeAnthropicRequest(request, { ...choices, ...options }),
     decode: decodeAnthropicResponse,
@@ -49,10 +59,15 @@ function withCacheWrites(prices: ModelPrices | null): ModelPrices | null {
 }
 
 /** The request for one turn. */
-export function encodeAnthropicRequest(request: ModelRequest, options: AnthropicOptions): WireRequest {
+export function encodeAnthropicRequest(
+  request: ModelRequest,
+  options: AnthropicOptions,
+): WireRequest {
   const names = new ToolNames(request)
   const caching = options.promptCaching !== false
-  const { thinkingBudget, temperature } = options
+  const { temperature } = options
+  const thinking = encodeThinking(options)
+  const budget = countOf(thinking?.['budget_tokens'])
   const answer = options.maxOutputTokens ?? knownOutputLimit(options.model)
   const tools = request.tools.map(({ name, description, parameters }) => ({
     name: names.toWire(name),
@@ -61,16 +76,37 @@ export function encodeAnthropicRequest(request: ModelRequest, options: Anthropic
   }))
   const body: JsonObject = {
     model: options.model,
-    max_tokens: thinkingBudget === undefined ? answer : Math.max(answer, thinkingBudget + 1024),
+    max_tokens: budget === 0 ? answer : Math.max(answer, budget + 1024),
     ...(request.system !== '' && { system: encodeSystem(request.system, caching) }),
     messages: encodeMessages(request, names, caching),
     ...(tools.length > 0 && { tools, tool_choice: { type: 'auto' } }),
-    ...(thinkingBudget !== undefined && { thinking: { type: 'enabled', budget_tokens: thinkingBudget } }),
-    ...(temperature !== undefined && thinkingBudget === undefined && { temperature }),
+    ...(thinking !== null && { thinking }),
+    ...encodeEffort(options),
+    // Thinking and sampling exclude each other.
+    ...(temperature !== undefined &&
+      thinking === null &&
+      !refusesTemperature(options.model) && { temperature }),
     stream: options.stream,
     ...options.extraBody,
   }
   return { path: '/v1/messages', params: {}, headers: { 'anthropic-version': '2023-06-01' }, body }
+}
+
+function encodeThinking({
+  model,
+  thinkingBudget,
+  reasoningEffort,
+}: AnthropicOptions): JsonObject | null {
+  if (choosesItsThinking(model)) {
+    const wanted = thinkingBudget !== undefined || reasoningEffort !== undefined
+    return wanted ? { type: 'adaptive' } : null
+  }
+  return thinkingBudget === undefined ? null : { type: 'enabled', budget_tokens: thinkingBudget }
+}
+
+function encodeEffort({ model, reasoningEffort }: AnthropicOptions): JsonObject {
+  const known = reasoningEffort !== undefined && choosesItsThinking(model)
+  return known ? { output_config: { effort: reasoningEffort } } : {}
 }
 
 const CACHED: JsonObject = { type: 'ephemeral' }
@@ -120,11 +156,14 @@ function textBlocks(text: string): JsonObject[] {
 function assistantBlocks(message: AssistantMessage, names: ToolNames): JsonObject[] {
   if (message.parts?.format === ANTHROPIC_FORMAT) {
     let call = 0
-    return listOf(message.parts.value).map(objectOf).filter(isAcceptable).map((block) => {
-      if (block['type'] !== 'tool_use') return block
-      const id = message.calls[call++]?.call_id ?? ''
-      return textOf(block['id']) === '' ? { ...block, id } : block
-    })
+    return listOf(message.parts.value)
+      .map(objectOf)
+      .filter(isAcceptable)
+      .map((block) => {
+        if (block['type'] !== 'tool_use') return block
+        const id = message.calls[call++]?.call_id ?? ''
+        return textOf(block['id']) === '' ? { ...block, id } : block
+      })
   }
   const calls = message.calls.map((call) => ({
     type: 'tool_use',
@@ -143,7 +182,9 @@ function isAcceptable(block: JsonObject): boolean {
 
 /** Results come before any text, all in one message, which merging roles sees to. */
 function resultBlocks(results: readonly ToolMessage[], turn: readonly JsonObject[]): JsonObject[] {
-  const ids = turn.filter((block) => block['type'] === 'tool_use').map((block) => textOf(block['id']))
+  const ids = turn
+    .filter((block) => block['type'] === 'tool_use')
+    .map((block) => textOf(block['id']))
   return results.map((result, i) => ({
     type: 'tool_result',
     tool_use_id: ids[i] ?? result.call_id,
@@ -161,7 +202,11 @@ export function decodeAnthropicResponse(
   const answer = objectOf(body)
   if (answer['type'] === 'error' || isObject(answer['error'])) throw embeddedError(answer, context)
   if (!Array.isArray(answer['content'])) {
-    throw protocolError('the answer has no content; is the base URL that of a Messages interface?', false, context)
+    throw protocolError(
+      'the answer has no content; is the base URL that of a Messages interface?',
+      false,
+      context,
+    )
   }
   const calls = listOf(answer['content'])
     .map(objectOf)

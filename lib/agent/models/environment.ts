@@ -23,8 +23,8 @@ const LOCAL_IDLE_MS = 600_000
  *
  * | variable | provider |
  * |---|---|
- * | `OPENAI_API_KEY` | `openai`; with `OPENAI_BASE_URL` any server that speaks Chat Completions, key or not |
- * | | `openai-responses`, for the key alone |
+ * | `OPENAI_API_KEY` | `openai`, and `openai-responses` at OpenAI itself |
+ * | `OPENAI_BASE_URL` | `openai` at any server that speaks Chat Completions, with a key or not |
  * | `ANTHROPIC_API_KEY` | `anthropic`; `ANTHROPIC_BASE_URL` for another address |
  * | `GEMINI_API_KEY` | `gemini`; `GEMINI_BASE_URL` for another address |
  * | `OLLAMA_HOST` | `ollama`; `OLLAMA_CONTEXT_LENGTH` tells how much it takes |
@@ -54,7 +54,9 @@ function openAi(env: Environment): HttpProvider[] {
       baseUrl,
       family: OPENAI_FAMILY,
       suggestions: own ? ['gpt-5.4', 'gpt-5.4-mini', 'gpt-5-mini', 'gpt-4.1'] : [],
-      description: own ? 'OpenAI, Chat Completions' : `Chat Completions at ${new URL(baseUrl).host}`,
+      description: own
+        ? 'OpenAI, Chat Completions'
+        : `Chat Completions at ${new URL(baseUrl).host}`,
     },
   )
   if (!own || apiKey === undefined) return [chat]
@@ -117,10 +119,11 @@ function ollama(env: Environment): HttpProvider[] {
   return [provider]
 }
 
-/** `host`, `host:port` or a URL, as Ollama itself reads it; a wildcard address means this machine. */
+/** `host`, `host:port` or a URL, as Ollama reads it; a wildcard address means this machine. */
 function ollamaUrl(host: string): string {
   const text = /^https?:\/\//.test(host) ? host : `http://${host}`
-  if (!URL.canParse(text)) throw new TypeError(`OLLAMA_HOST must be host:port or a URL, got ${host}`)
+  if (!URL.canParse(text))
+    throw new TypeError(`OLLAMA_HOST must be host:port or a URL, got ${host}`)
   const url = new URL(text)
   if (url.hostname === '0.0.0.0' || url.hostname === '[::]') url.hostname = '127.0.0.1'
   if (url.port === '' && !/^https:/.test(text) && !/:80\b/.test(text)) url.port = '11434'
@@ -144,7 +147,9 @@ function keyOf(env: Environment, name: string): string | undefined {
 function urlOf(env: Environment, name: string): string | undefined {
   const text = valueOf(env, name)
   if (text !== undefined && !(URL.canParse(text) && /^https?:/.test(text))) {
-    throw new TypeError(`${name} must be an http or https URL, such as https://api.example/v1, got ${text}`)
+    throw new TypeError(
+      `${name} must be an http or https URL, such as https://api.example/v1, got ${text}`,
+    )
   }
   return text
 }

@@ -49,16 +49,26 @@ export function buildGeminiTurn(
   const functionCalls = answer.parts.map((part) => part['functionCall']).filter(isObject)
   const unmade = finishReason === 'MALFORMED_FUNCTION_CALL' || functionCalls.length === 0
   if (SPOILED.has(finishReason) && unmade) {
-    throw mistakeError(answer.finishMessage || `the tool call could not be made (${finishReason})`, context)
+    throw mistakeError(
+      answer.finishMessage || `the tool call could not be made (${finishReason})`,
+      context,
+    )
   }
   const textOfParts = (thought: boolean): string =>
-    answer.parts.filter((part) => (part['thought'] === true) === thought).map((part) => textOf(part['text'])).join('')
+    answer.parts
+      .filter((part) => (part['thought'] === true) === thought)
+      .map((part) => textOf(part['text']))
+      .join('')
   const blocked = blockReason === '' ? '' : `(the prompt was refused: ${blockReason})`
   return buildTurn(
     {
       text: textOfParts(false) || blocked,
       reasoning: textOfParts(true),
-      calls: functionCalls.map(({ id, name, args }) => ({ id: textOf(id), name: textOf(name), arguments: args })),
+      calls: functionCalls.map(({ id, name, args }) => ({
+        id: textOf(id),
+        name: textOf(name),
+        arguments: args,
+      })),
       usage: readGeminiUsage(answer.usage),
       stop: blockReason !== '' ? 'refusal' : (STOP_REASONS[finishReason] ?? 'other'),
       parts: { format: GEMINI_FORMAT, value: answer.parts },

@@ -27,7 +27,8 @@ export class GeminiStream implements StreamDecoder {
 
   push({ data }: { readonly data: string }): string {
     const chunk = parseJson(data)
-    if (!isObject(chunk)) throw protocolError('a piece of the stream is not JSON', true, this.#context)
+    if (!isObject(chunk))
+      throw protocolError('a piece of the stream is not JSON', true, this.#context)
     if (isObject(chunk['error'])) throw embeddedError(chunk, this.#context)
     // Counts are repeated in each piece; the last ones hold.
     if (isObject(chunk['usageMetadata'])) this.#usage = chunk['usageMetadata']
@@ -67,8 +68,15 @@ export class GeminiStream implements StreamDecoder {
   #add(part: JsonObject): void {
     const last = this.#parts.at(-1)
     const joins =
-      last !== undefined && isPlainText(last) && isPlainText(part) && last['thought'] === part['thought']
-    if (joins) this.#parts[this.#parts.length - 1] = { ...last, text: textOf(last['text']) + textOf(part['text']) }
+      last !== undefined &&
+      isPlainText(last) &&
+      isPlainText(part) &&
+      last['thought'] === part['thought']
+    if (joins)
+      this.#parts[this.#parts.length - 1] = {
+        ...last,
+        text: textOf(last['text']) + textOf(part['text']),
+      }
     else this.#parts.push(part)
   }
 }

@@ -18,7 +18,7 @@ import { geminiSchema } from './tool-schemas.js'
 
 /** What can be chosen for this format besides the common options. */
 export interface GeminiOptions extends WireOptions {
-  /** Ask for summaries of the model's thoughts; models that do not think refuse. @defaultValue false */
+  /** Ask for summaries of thoughts; models that do not think refuse. @defaultValue false */
   readonly includeThoughts?: boolean | undefined
   /** Tokens that the model may spend on thinking. */
   readonly thinkingBudget?: number | undefined
@@ -95,7 +95,8 @@ function encodeContents(request: ModelRequest, names: ToolNames, model: string):
       if (list.length === 0) list.push({ role: 'user', parts: [{ text: BEGINNING }] })
       const parts = encodeTurn(exchange.message, names, model)
       list.push({ role: 'model', parts })
-      if (exchange.results.length > 0) list.push({ role: 'user', parts: encodeResults(exchange.results, parts) })
+      if (exchange.results.length > 0)
+        list.push({ role: 'user', parts: encodeResults(exchange.results, parts) })
     }
   }
   return list
@@ -103,14 +104,16 @@ function encodeContents(request: ModelRequest, names: ToolNames, model: string):
 
 const BEGINNING = '(The beginning of this conversation was left out.)'
 
-/** Stands in for the signature of a call that another provider's model made (Gemini 3 demands one). */
+/** Stands in for the signature of a call that another model made; Gemini 3 demands one. */
 const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 function encodeTurn(message: AssistantMessage, names: ToolNames, model: string): JsonObject[] {
   if (message.parts?.format === GEMINI_FORMAT) {
     const own = listOf(message.parts.value).map(objectOf)
     // Signatures stay on the very parts that they came with; summaries of thoughts are for people.
-    const kept = own.filter((part) => part['thought'] !== true || part['thoughtSignature'] !== undefined)
+    const kept = own.filter(
+      (part) => part['thought'] !== true || part['thoughtSignature'] !== undefined,
+    )
     if (kept.length > 0) return kept
   }
   const signed = /^gemini-[3-9]/.test(bareName(model))
@@ -139,7 +142,11 @@ function encodeResults(results: readonly ToolMessage[], turn: readonly JsonObjec
 }
 
 /** Reads a whole answer. */
-export function decodeGeminiResponse(body: unknown, request: ModelRequest, context: WireContext): ModelTurn {
+export function decodeGeminiResponse(
+  body: unknown,
+  request: ModelRequest,
+  context: WireContext,
+): ModelTurn {
   const answer = objectOf(Array.isArray(body) ? body[0] : body)
   if (isObject(answer['error'])) throw embeddedError(answer, context)
   const candidate = objectOf(listOf(answer['candidates'])[0])

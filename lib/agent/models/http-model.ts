@@ -81,11 +81,16 @@ export class HttpModel implements Model, AsyncDisposable {
     }
     this.name = options.name ?? `${adapter.provider}:${options.model}`
     this.contextWindow =
-      options.contextWindow === undefined ? knownContextWindow(options.model) : options.contextWindow
+      options.contextWindow === undefined
+        ? knownContextWindow(options.model)
+        : options.contextWindow
     this.#baseUrl = checkedUrl(options.baseUrl ?? adapter.defaultBaseUrl)
     // Somebody else's server may charge anything for a model of the same name.
     const isProviders = this.#baseUrl.host === new URL(adapter.defaultBaseUrl).host
-    this.prices = options.prices === undefined && isProviders ? adapter.prices(options.model) : (options.prices ?? null)
+    this.prices =
+      options.prices === undefined && isProviders
+        ? adapter.prices(options.model)
+        : (options.prices ?? null)
     this.#adapter = adapter
     this.#options = { ...options }
     const custom = options.headers ?? {}
@@ -93,9 +98,14 @@ export class HttpModel implements Model, AsyncDisposable {
     this.#headers = { ...keyHeaders(adapter, options.apiKey), ...custom }
     this.#context = {
       model: this.name,
-      secrets: [options.apiKey ?? '', ...secretNames.map((name) => custom[name] ?? '')].filter((key) => key !== ''),
+      secrets: [options.apiKey ?? '', ...secretNames.map((name) => custom[name] ?? '')].filter(
+        (key) => key !== '',
+      ),
     }
-    const idle = checkedMs('idleTimeoutMs', options.idleTimeoutMs ?? (options.stream === false ? 600_000 : 90_000))
+    const idle = checkedMs(
+      'idleTimeoutMs',
+      options.idleTimeoutMs ?? (options.stream === false ? 600_000 : 90_000),
+    )
     const total = checkedMs('totalTimeoutMs', options.totalTimeoutMs ?? 1_800_000)
     this.#client = new AsyncClient({
       timeout: { connect: Math.min(idle, 30_000), read: idle, write: idle, pool: idle, total },
@@ -109,7 +119,10 @@ export class HttpModel implements Model, AsyncDisposable {
   async complete(request: ModelRequest): Promise<ModelTurn> {
     const { signal } = request
     signal.throwIfAborted()
-    const wire = this.#adapter.encode(request, { ...this.#options, stream: this.#options.stream !== false })
+    const wire = this.#adapter.encode(request, {
+      ...this.#options,
+      stream: this.#options.stream !== false,
+    })
     try {
       const response = await this.#send(wire, signal)
       try {
@@ -164,7 +177,11 @@ export class HttpModel implements Model, AsyncDisposable {
       return decoder.finish()
     }
     const kind = type === '' ? 'something' : type
-    throw protocolError(`the answer is ${kind} and not JSON; is the base URL right?`, false, this.#context)
+    throw protocolError(
+      `the answer is ${kind} and not JSON; is the base URL right?`,
+      false,
+      this.#context,
+    )
   }
 
   async #readStream(response: AsyncResponse, request: ModelRequest): Promise<ModelTurn> {
@@ -199,7 +216,7 @@ export class HttpModel implements Model, AsyncDisposable {
     return providerError(failure, this.#context)
   }
 
-  /** What went wrong below the provider: it never depends on the request, so most may be repeated. */
+  /** What went wrong below the provider, which may mostly be tried again. */
   #transportError(error: HttpError): ModelError {
     const tooLarge = error instanceof ResponseTooLargeError
     const retryable = !(
@@ -209,7 +226,8 @@ export class HttpModel implements Model, AsyncDisposable {
       error instanceof UnsupportedProtocolError ||
       isCertificateProblem(error)
     )
-    const code = tooLarge || error instanceof DecodingError ? 'ERR_AGENT_MODEL_PROTOCOL' : 'ERR_AGENT_MODEL'
+    const code =
+      tooLarge || error instanceof DecodingError ? 'ERR_AGENT_MODEL_PROTOCOL' : 'ERR_AGENT_MODEL'
     const message = redactSecrets(`${this.name}: ${error.message}`, this.#context.secrets)
     return new ModelError(code, message, { retryable, cause: error })
   }
@@ -228,7 +246,8 @@ async function drain(chunks: AsyncGenerator<Uint8Array>): Promise<void> {
       return { done: true }
     }
   }
-  for (let step: { done?: boolean } = {}; step.done !== true; ) step = await Promise.race([rest(), late])
+  for (let step: { done?: boolean } = {}; step.done !== true;)
+    step = await Promise.race([rest(), late])
   clearTimeout(timer)
 }
 
@@ -240,13 +259,20 @@ function tell(request: ModelRequest, text: string): void {
 export function encodeJson(value: unknown): string {
   const json = JSON.stringify(value)
   // JSON.stringify escapes only such halves, and escapes a backslash of the text by doubling it.
-  return json.includes('\\ud') ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\ufffd') : json
+  return json.includes('\\ud')
+    ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\ufffd')
+    : json
 }
 
-function keyHeaders(adapter: ModelAdapter, apiKey: string | undefined): Readonly<Record<string, string>> {
+function keyHeaders(
+  adapter: ModelAdapter,
+  apiKey: string | undefined,
+): Readonly<Record<string, string>> {
   if (apiKey === undefined || apiKey === '') return {}
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
-    throw new TypeError(`the API key for ${adapter.provider} has blanks or characters that no key has`)
+    throw new TypeError(
+      `the API key for ${adapter.provider} has blanks or characters that no key has`,
+    )
   }
   return adapter.authHeaders(apiKey)
 }
@@ -260,14 +286,16 @@ function checkedUrl(text: string): URL {
 }
 
 function checkedMs(name: string, value: number): number {
-  if (!(value > 0)) throw new TypeError(`${name} must be a positive number of milliseconds, got ${value}`)
+  if (!(value > 0))
+    throw new TypeError(`${name} must be a positive number of milliseconds, got ${value}`)
   return value
 }
 
 function isCertificateProblem(error: Error): boolean {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const code = 'code' in at ? String(at.code) : ''
-    if (/^(?:CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(?:VERIFY|GET))/.test(code)) return true
+    if (/^(?:CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_(?:VERIFY|GET))/.test(code))
+      return true
   }
   return false
 }

@@ -37,11 +37,16 @@ const MAX_MODELS = 64
  * })
  * ```
  */
-export function createHttpProvider(adapter: ModelAdapter, options: HttpProviderOptions): HttpProvider {
+export function createHttpProvider(
+  adapter: ModelAdapter,
+  options: HttpProviderOptions,
+): HttpProvider {
   const { id, description, suggestions, family, ...modelOptions } = options
   const models = new Map<string, HttpModel>()
   const create = (model: string): HttpModel => {
-    const made = models.get(model) ?? new HttpModel(adapter, { ...modelOptions, model, name: `${id}:${model}` })
+    const made =
+      models.get(model) ??
+      new HttpModel(adapter, { ...modelOptions, model, name: `${id}:${model}` })
     models.delete(model)
     models.set(model, made)
     if (models.size > MAX_MODELS) models.delete(models.keys().next().value!)
@@ -53,7 +58,8 @@ export function createHttpProvider(adapter: ModelAdapter, options: HttpProviderO
   }
   return {
     id,
-    description: description ?? `${id} (${new URL(options.baseUrl ?? adapter.defaultBaseUrl).host})`,
+    description:
+      description ?? `${id} (${new URL(options.baseUrl ?? adapter.defaultBaseUrl).host})`,
     isLanguageModel: true,
     suggestions: [...(suggestions ?? [])],
     family,

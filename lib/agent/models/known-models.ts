@@ -37,7 +37,7 @@ const OUTPUT_LIMITS: readonly Known[] = [
 /** Tokens of one answer when nothing is known: what the smallest servers still take. */
 const DEFAULT_OUTPUT_LIMIT = 4_096
 
-/** Tokens that fit into one request to this model and its answer, or null when that is not known. */
+/** Tokens that fit into one request to this model and its answer; null when not known. */
 export function knownContextWindow(model: string): number | null {
   return find(WINDOWS, model)?.tokens ?? null
 }
@@ -50,6 +50,16 @@ export function knownOutputLimit(model: string): number {
 /** Whether OpenAI's model reasons: it then refuses `temperature`, and can return its reasoning. */
 export function isReasoningModel(model: string): boolean {
   return /^(?:o\d|gpt-[5-9](?!-chat)|codex)/.test(bareName(model))
+}
+
+/** Whether Anthropic's model chooses how much it thinks, by an effort in place of a budget. */
+export function choosesItsThinking(model: string): boolean {
+  return /^claude-(?:(?:opus|sonnet|haiku)-4-[6-9]|[a-z]+-[5-9])/.test(bareName(model))
+}
+
+/** Whether Anthropic's model refuses `temperature`. */
+export function refusesTemperature(model: string): boolean {
+  return /^claude-(?:(?:opus|sonnet|haiku)-4-[7-9]|[a-z]+-[5-9])/.test(bareName(model))
 }
 
 /** A name without the maker's prefix, in lower case: `openai/gpt-5` is `gpt-5`. */

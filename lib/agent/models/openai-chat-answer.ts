@@ -21,14 +21,18 @@ export function buildChatTurn(
   context: WireContext,
 ): ModelTurn {
   if (finishReason === 'error' || finishReason === 'insufficient_system_resource') {
-    throw embeddedError({ error: { message: `it stopped with ${finishReason}`, type: 'server_error' } }, context)
+    throw embeddedError(
+      { error: { message: `it stopped with ${finishReason}`, type: 'server_error' } },
+      context,
+    )
   }
   const content = readContent(message['content'])
   const refusal = textOf(message['refusal'])
   return buildTurn(
     {
       text: content.text === '' ? refusal : content.text,
-      reasoning: content.reasoning || textOf(message['reasoning_content']) || textOf(message['reasoning']),
+      reasoning:
+        content.reasoning || textOf(message['reasoning_content']) || textOf(message['reasoning']),
       calls: listOf(message['tool_calls']).map(readCall),
       usage: readChatUsage(usage),
       stop: refusal !== '' ? 'refusal' : (STOP_REASONS[finishReason] ?? 'other'),
@@ -65,7 +69,9 @@ export function readContent(content: JsonValue | undefined): {
   let reasoning = ''
   for (const part of content.map(objectOf)) {
     if (part['type'] === 'thinking') {
-      reasoning += listOf(part['thinking']).map((piece) => textOf(objectOf(piece)['text'])).join('')
+      reasoning += listOf(part['thinking'])
+        .map((piece) => textOf(objectOf(piece)['text']))
+        .join('')
     } else text += textOf(part['text'])
   }
   return { text, reasoning }

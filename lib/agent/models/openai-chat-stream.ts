@@ -44,7 +44,8 @@ export class OpenAiChatStream implements StreamDecoder {
       return ''
     }
     const chunk = parseJson(data)
-    if (!isObject(chunk)) throw protocolError('a piece of the stream is not JSON', true, this.#context)
+    if (!isObject(chunk))
+      throw protocolError('a piece of the stream is not JSON', true, this.#context)
     if (event === 'error' || isError(chunk['error'])) throw embeddedError(chunk, this.#context)
     const usage = chunk['usage'] ?? objectOf(chunk['x_groq'])['usage']
     if (isObject(usage)) this.#usage = usage
@@ -61,14 +62,19 @@ export class OpenAiChatStream implements StreamDecoder {
     }
     const finishReason = this.#finishReason === '' ? 'stop' : this.#finishReason
     const message: JsonObject =
-      this.#calls.length === 0 ? this.#message : { ...this.#message, tool_calls: this.#calls.map(closeCall) }
+      this.#calls.length === 0
+        ? this.#message
+        : { ...this.#message, tool_calls: this.#calls.map(closeCall) }
     return buildChatTurn(message, finishReason, this.#usage, this.#request, this.#context)
   }
 
   #delta(delta: JsonObject): string {
     for (const [key, value] of Object.entries(delta)) {
       if (key === 'role' || key === 'tool_calls' || value === null || value === '') continue
-      this.#message[key] = key === 'reasoning_details' ? joinDetails(this.#message[key], value) : join(this.#message[key], value)
+      this.#message[key] =
+        key === 'reasoning_details'
+          ? joinDetails(this.#message[key], value)
+          : join(this.#message[key], value)
       this.#anything = true
     }
     for (const call of listOf(delta['tool_calls'])) this.#callDelta(objectOf(call))
@@ -94,7 +100,7 @@ export class OpenAiChatStream implements StreamDecoder {
     const another =
       call === undefined ||
       (id !== '' && call.id !== '' && id !== call.id) ||
-      // Neither index nor id tell: a name that comes again begins another call once this one is whole.
+      // Neither index nor id tell: a name that comes again begins another call after a whole one.
       (id === '' && name !== '' && (isComplete(call) || (call.name !== '' && name !== call.name)))
     if (another) {
       call = { id: '', name: '', text: '', object: null, rest: {} }
@@ -113,14 +119,19 @@ function isError(value: JsonValue | undefined): boolean {
 function join(before: JsonValue | undefined, value: JsonValue): JsonValue {
   if (typeof before === 'string' && typeof value === 'string') return before + value
   if (!Array.isArray(before)) return value
-  return [...listOf(before), ...(typeof value === 'string' ? [{ type: 'text', text: value }] : listOf(value))]
+  return [
+    ...listOf(before),
+    ...(typeof value === 'string' ? [{ type: 'text', text: value }] : listOf(value)),
+  ]
 }
 
 /** Pieces of one reasoning block, told by their `index`, become one block again. */
 function joinDetails(before: JsonValue | undefined, value: JsonValue): JsonValue {
   const blocks = [...listOf(before)]
   for (const piece of listOf(value).map(objectOf)) {
-    const at = blocks.findIndex((block) => piece['index'] !== undefined && objectOf(block)['index'] === piece['index'])
+    const at = blocks.findIndex(
+      (block) => piece['index'] !== undefined && objectOf(block)['index'] === piece['index'],
+    )
     if (at === -1) blocks.push(piece)
     else blocks[at] = joinBlock(objectOf(blocks[at]), piece)
   }

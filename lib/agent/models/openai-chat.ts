@@ -22,7 +22,7 @@ export interface OpenAiChatOptions extends WireOptions {
   readonly streamUsage?: boolean | undefined
   /** Mark tools whose schemas fit as `strict`. @defaultValue false */
   readonly strictTools?: boolean | undefined
-  /** The field that bounds the answer. @defaultValue 'max_tokens', for reasoning models the other */
+  /** The field that bounds the answer. @defaultValue the second for reasoning models */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined
 }
 
@@ -42,7 +42,10 @@ export function openAiChatAdapter(
 }
 
 /** The request for one turn. */
-export function encodeOpenAiChatRequest(request: ModelRequest, options: OpenAiChatOptions): WireRequest {
+export function encodeOpenAiChatRequest(
+  request: ModelRequest,
+  options: OpenAiChatOptions,
+): WireRequest {
   const names = new ToolNames(request)
   const reasons = isReasoningModel(options.model)
   const limitField = options.maxTokensField ?? (reasons ? 'max_completion_tokens' : 'max_tokens')
@@ -50,7 +53,10 @@ export function encodeOpenAiChatRequest(request: ModelRequest, options: OpenAiCh
   const body: JsonObject = {
     model: options.model,
     messages: encodeMessages(request, names),
-    ...(request.tools.length > 0 && { tools: encodeTools(request.tools, names, options.strictTools), tool_choice: 'auto' }),
+    ...(request.tools.length > 0 && {
+      tools: encodeTools(request.tools, names, options.strictTools),
+      tool_choice: 'auto',
+    }),
     ...(maxOutputTokens !== undefined && { [limitField]: maxOutputTokens }),
     ...(temperature !== undefined && !reasons && { temperature }),
     ...(reasoningEffort !== undefined && { reasoning_effort: reasoningEffort }),
@@ -61,7 +67,11 @@ export function encodeOpenAiChatRequest(request: ModelRequest, options: OpenAiCh
   return { path: '/chat/completions', params: {}, headers: {}, body }
 }
 
-function encodeTools(tools: readonly ToolSpec[], names: ToolNames, strictTools?: boolean): JsonObject[] {
+function encodeTools(
+  tools: readonly ToolSpec[],
+  names: ToolNames,
+  strictTools?: boolean,
+): JsonObject[] {
   return tools.map(({ name, description, parameters }) => ({
     type: 'function',
     function: {
@@ -74,7 +84,8 @@ function encodeTools(tools: readonly ToolSpec[], names: ToolNames, strictTools?:
 }
 
 function encodeMessages(request: ModelRequest, names: ToolNames): JsonObject[] {
-  const list: JsonObject[] = request.system === '' ? [] : [{ role: 'system', content: request.system }]
+  const list: JsonObject[] =
+    request.system === '' ? [] : [{ role: 'system', content: request.system }]
   for (const exchange of exchanges(request.messages)) {
     if (exchange.kind === 'user') {
       list.push({ role: 'user', content: exchange.text })
@@ -85,7 +96,11 @@ function encodeMessages(request: ModelRequest, names: ToolNames): JsonObject[] {
     const calls = encodeCalls(message, own, names)
     list.push(encodeAssistant(message, own, calls))
     results.forEach((result, i) => {
-      list.push({ role: 'tool', tool_call_id: textOf(calls[i]!['id']), content: resultText(result) })
+      list.push({
+        role: 'tool',
+        tool_call_id: textOf(calls[i]!['id']),
+        content: resultText(result),
+      })
     })
   }
   return list
@@ -153,7 +168,17 @@ export function decodeOpenAiChatResponse(
   const choice = objectOf(listOf(answer['choices'])[0])
   if (!isObject(choice['message'])) {
     if (isPresent(choice['error'])) throw embeddedError(choice, context)
-    throw protocolError('the answer has no choices[0].message; is the base URL that of a Chat Completions interface?', false, context)
+    throw protocolError(
+      'the answer has no choices[0].message; is the base URL that of a Chat Completions interface?',
+      false,
+      context,
+    )
   }
-  return buildChatTurn(choice['message'], textOf(choice['finish_reason']), objectOf(answer['usage']), request, context)
+  return buildChatTurn(
+    choice['message'],
+    textOf(choice['finish_reason']),
+    objectOf(answer['usage']),
+    request,
+    context,
+  )
 }

@@ -20,23 +20,42 @@ export function buildResponsesTurn(
 ): ModelTurn {
   const status = textOf(response['status'])
   if (isObject(response['error']) || status === 'failed' || status === 'cancelled') {
-    const error = response['error'] ?? { message: `the response was ${status}`, type: 'server_error' }
+    const error = response['error'] ?? {
+      message: `the response was ${status}`,
+      type: 'server_error',
+    }
     throw embeddedError({ error }, context)
   }
   if (!Array.isArray(response['output'])) {
-    throw protocolError('the answer has no output; is the base URL that of a Responses interface?', false, context)
+    throw protocolError(
+      'the answer has no output; is the base URL that of a Responses interface?',
+      false,
+      context,
+    )
   }
   const items = listOf(response['output']).map(objectOf)
-  const contents = items.filter(({ type }) => type === 'message').flatMap(({ content }) => listOf(content).map(objectOf))
+  const contents = items
+    .filter(({ type }) => type === 'message')
+    .flatMap(({ content }) => listOf(content).map(objectOf))
   const refusal = contents.map((part) => textOf(part['refusal'])).join('')
-  const text = contents.map((part) => (part['type'] === 'output_text' ? textOf(part['text']) : '')).join('')
+  const text = contents
+    .map((part) => (part['type'] === 'output_text' ? textOf(part['text']) : ''))
+    .join('')
   const calls = items
     .filter(({ type }) => type === 'function_call')
-    .map((item) => ({ id: textOf(item['call_id']), name: textOf(item['name']), arguments: item['arguments'] }))
+    .map((item) => ({
+      id: textOf(item['call_id']),
+      name: textOf(item['name']),
+      arguments: item['arguments'],
+    }))
   return buildTurn(
     {
       text: text === '' ? refusal : text,
-      reasoning: items.filter(({ type }) => type === 'reasoning').map(readReasoning).filter(Boolean).join('\n\n'),
+      reasoning: items
+        .filter(({ type }) => type === 'reasoning')
+        .map(readReasoning)
+        .filter(Boolean)
+        .join('\n\n'),
       calls,
       usage: readResponsesUsage(objectOf(response['usage'])),
       stop: refusal !== '' ? 'refusal' : stopOf(status, response),
@@ -55,7 +74,9 @@ function stopOf(status: string, response: JsonObject): StopReason {
 
 function readReasoning(item: JsonObject): string {
   const parts = listOf(item['summary']).length > 0 ? item['summary'] : item['content']
-  return listOf(parts).map((part) => textOf(objectOf(part)['text'])).join('\n\n')
+  return listOf(parts)
+    .map((part) => textOf(objectOf(part)['text']))
+    .join('\n\n')
 }
 
 /** Token counts. Input includes what was cached, output includes reasoning. */
@@ -65,7 +86,13 @@ export function readResponsesUsage(usage: JsonObject): Usage {
   return {
     input_tokens: input,
     output_tokens: output,
-    cached_tokens: Math.min(input, countOf(objectOf(usage['input_tokens_details'])['cached_tokens'])),
-    reasoning_tokens: Math.min(output, countOf(objectOf(usage['output_tokens_details'])['reasoning_tokens'])),
+    cached_tokens: Math.min(
+      input,
+      countOf(objectOf(usage['input_tokens_details'])['cached_tokens']),
+    ),
+    reasoning_tokens: Math.min(
+      output,
+      countOf(objectOf(usage['output_tokens_details'])['reasoning_tokens']),
+    ),
   }
 }

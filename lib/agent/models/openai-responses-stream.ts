@@ -27,7 +27,8 @@ export class OpenAiResponsesStream implements StreamDecoder {
   push({ event, data }: { readonly event: string; readonly data: string }): string {
     if (data.trim() === '[DONE]') return ''
     const value = parseJson(data)
-    if (!isObject(value)) throw protocolError('a piece of the stream is not JSON', true, this.#context)
+    if (!isObject(value))
+      throw protocolError('a piece of the stream is not JSON', true, this.#context)
     const type = textOf(value['type']) || event
     switch (type) {
       case 'response.output_text.delta':
@@ -43,7 +44,8 @@ export class OpenAiResponsesStream implements StreamDecoder {
         return ''
       case 'response.failed': {
         const failed = objectOf(value['response'])
-        const error = failed['error'] ?? value['error'] ?? { message: 'the response failed', type: 'server_error' }
+        const error = failed['error'] ??
+          value['error'] ?? { message: 'the response failed', type: 'server_error' }
         throw embeddedError({ error }, this.#context)
       }
       case 'error':

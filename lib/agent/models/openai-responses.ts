@@ -66,7 +66,11 @@ export function encodeOpenAiResponsesRequest(
 }
 
 /** `strict` is always said: left out, the server takes it as true and rewrites the schema. */
-function encodeTools(tools: readonly ToolSpec[], names: ToolNames, strictTools: boolean): JsonObject[] {
+function encodeTools(
+  tools: readonly ToolSpec[],
+  names: ToolNames,
+  strictTools: boolean,
+): JsonObject[] {
   return tools.map(({ name, description, parameters }) => ({
     type: 'function',
     name: names.toWire(name),
@@ -92,7 +96,9 @@ function encodeInput(request: ModelRequest, names: ToolNames): JsonObject[] {
 function encodeTurn(message: AssistantMessage, names: ToolNames): JsonObject[] {
   if (message.parts?.format !== OPENAI_RESPONSES_FORMAT) return rebuild(message, names)
   const own = listOf(message.parts.value).map(objectOf)
-  const kept = own.filter((item, i) => item['type'] !== 'reasoning' || isUsableReasoning(item, own[i + 1]))
+  const kept = own.filter(
+    (item, i) => item['type'] !== 'reasoning' || isUsableReasoning(item, own[i + 1]),
+  )
   let call = 0
   return kept.map((item) => {
     // Without its reasoning an item must not refer to where the server would look for it.
@@ -107,13 +113,14 @@ function encodeTurn(message: AssistantMessage, names: ToolNames): JsonObject[] {
   })
 }
 
-/** Nothing is stored at the server: reasoning counts only sealed, and only before what it led to. */
+/** Nothing is stored at the server: reasoning counts only sealed and before what it led to. */
 function isUsableReasoning(item: JsonObject, next: JsonObject | undefined): boolean {
   return textOf(item['encrypted_content']) !== '' && next !== undefined
 }
 
 function rebuild(message: AssistantMessage, names: ToolNames): JsonObject[] {
-  const said: JsonObject[] = message.text === '' ? [] : [{ role: 'assistant', content: message.text }]
+  const said: JsonObject[] =
+    message.text === '' ? [] : [{ role: 'assistant', content: message.text }]
   const calls = message.calls.map((call) => ({
     type: 'function_call',
     call_id: call.call_id,
@@ -124,8 +131,13 @@ function rebuild(message: AssistantMessage, names: ToolNames): JsonObject[] {
 }
 
 /** Results name the `call_id`, never the `id` of the item. */
-function encodeResults(results: readonly ToolMessage[], items: readonly JsonObject[]): JsonObject[] {
-  const ids = items.filter((item) => item['type'] === 'function_call').map((item): JsonValue => item['call_id'] ?? '')
+function encodeResults(
+  results: readonly ToolMessage[],
+  items: readonly JsonObject[],
+): JsonObject[] {
+  const ids = items
+    .filter((item) => item['type'] === 'function_call')
+    .map((item): JsonValue => item['call_id'] ?? '')
   return results.map((result, i) => ({
     type: 'function_call_output',
     call_id: ids[i] ?? result.call_id,

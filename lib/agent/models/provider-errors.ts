@@ -34,7 +34,11 @@ export function embeddedError(body: unknown, context: WireContext): ModelError {
 }
 
 /** The error for an answer that cannot be understood. */
-export function protocolError(problem: string, retryable: boolean, context: WireContext): ModelError {
+export function protocolError(
+  problem: string,
+  retryable: boolean,
+  context: WireContext,
+): ModelError {
   const message = redactSecrets(`${context.model}: ${problem}`, context.secrets)
   return new ModelError('ERR_AGENT_MODEL_PROTOCOL', message, { retryable })
 }
@@ -78,27 +82,66 @@ interface Kind {
   readonly modelMistake?: boolean
 }
 
-const QUOTA =
-  /insufficient_quota|billing_hard_limit|billing_not_active|spend(?:ing)?[_ ]limit|spend[_ ]cap|credit balance is too low|insufficient[_ ](?:balance|credits?|funds)|exceeded your (?:monthly|current) (?:spend|budget)|perday|limit: 0\b/i
-const CONTEXT =
-  /context_length_exceeded|exceed_context_size|request_too_large|maximum context length|context (?:length|window|size|limit)|prompt is too long|input (?:is )?too long|input token count|too many (?:input )?tokens|request too large|reduce the length/i
-const AUTH = /invalid_api_key|api_key_invalid|authentication_error|permission_error|invalid x-api-key|api key not valid/i
+/** One pattern of several, so that each can be read. */
+function anyOf(...patterns: readonly string[]): RegExp {
+  return new RegExp(patterns.join('|'), 'i')
+}
+
+const QUOTA = anyOf(
+  'insufficient_quota',
+  'billing_hard_limit',
+  'billing_not_active',
+  'spend(?:ing)?[_ ](?:limit|cap)',
+  'credit balance is too low',
+  'insufficient[_ ](?:balance|credits?|funds)',
+  'exceeded your (?:monthly|current) (?:spend|budget)',
+  // Google: the id of a quota of a day, and a quota that the plan does not have.
+  'perday',
+  'limit: 0\\b',
+)
+const CONTEXT = anyOf(
+  'context_length_exceeded',
+  'exceed_context_size',
+  'request_too_large',
+  'request too large',
+  'maximum context length',
+  'context (?:length|window|size|limit)',
+  'prompt is too long',
+  'input (?:is )?too long',
+  'input token count',
+  'too many (?:input )?tokens',
+  'reduce the length',
+)
+const AUTH = anyOf(
+  'invalid_api_key',
+  'api_key_invalid',
+  'api key not valid',
+  'invalid x-api-key',
+  'authentication_error',
+  'permission_error',
+)
 const RATE = /rate_limit|rate limit|resource_exhausted|too many requests/i
 const BUSY = /overloaded|server_error|api_error|internal|unavailable|timeout|timed out|try again/i
 const BAD_REQUEST = /invalid_request|invalid_argument|not_found|unsupported|model_not_found/i
 
 /** Decides by what the body says first, since providers hide most things behind 400 and 429. */
 function classify(status: number | null, insideStream: boolean, facts: Facts): Kind {
-  if (facts.code === 'tool_use_failed') return { code: 'ERR_AGENT_MODEL', retryable: false, modelMistake: true }
-  if (status === 402 || (status !== 404 && QUOTA.test(facts.all))) return fatal('ERR_AGENT_MODEL_QUOTA')
+  if (facts.code === 'tool_use_failed')
+    return { code: 'ERR_AGENT_MODEL', retryable: false, modelMistake: true }
+  if (status === 402 || (status !== 404 && QUOTA.test(facts.all)))
+    return fatal('ERR_AGENT_MODEL_QUOTA')
   const mayBeTooLong = status === null || [400, 422, 429].includes(status)
-  if (status === 413 || (mayBeTooLong && CONTEXT.test(facts.all))) return fatal('ERR_AGENT_MODEL_CONTEXT')
+  if (status === 413 || (mayBeTooLong && CONTEXT.test(facts.all)))
+    return fatal('ERR_AGENT_MODEL_CONTEXT')
   if (status === 401 || status === 403 || AUTH.test(facts.all)) return fatal('ERR_AGENT_MODEL_AUTH')
-  if (status === 429 || (status === null && RATE.test(facts.all))) return passing('ERR_AGENT_MODEL_RATE_LIMIT')
-  if (status === 408 || status === 409 || (status !== null && status >= 500)) return passing('ERR_AGENT_MODEL')
+  if (status === 429 || (status === null && RATE.test(facts.all)))
+    return passing('ERR_AGENT_MODEL_RATE_LIMIT')
+  if (status === 408 || status === 409 || (status !== null && status >= 500))
+    return passing('ERR_AGENT_MODEL')
   if (status === null && BUSY.test(facts.all)) return passing('ERR_AGENT_MODEL')
   // A request that was accepted and then failed for no known reason failed on the server's side.
-  if (insideStream && status === null && !BAD_REQUEST.test(facts.all)) return passing('ERR_AGENT_MODEL')
+  if (insideStream && status === null && !BAD_REQUEST.test(facts.all))
+    return passing('ERR_AGENT_MODEL')
   return fatal('ERR_AGENT_MODEL')
 }
 
@@ -107,7 +150,10 @@ const passing = (code: ModelErrorCode): Kind => ({ code, retryable: true })
 
 /** `x-should-retry: false` is heeded, but for rate limits, which pass by their nature. */
 function saysNoRetry(header: HeaderLookup, code: ModelErrorCode): boolean {
-  return code !== 'ERR_AGENT_MODEL_RATE_LIMIT' && header('x-should-retry')?.trim().toLowerCase() === 'false'
+  return (
+    code !== 'ERR_AGENT_MODEL_RATE_LIMIT' &&
+    header('x-should-retry')?.trim().toLowerCase() === 'false'
+  )
 }
 
 interface Facts {
@@ -129,7 +175,12 @@ function readFacts(body: unknown): Facts {
   const { error } = whole
   const inner = isObject(error) ? error : whole
   const { code, type, status, metadata, details, failed_generation } = inner
-  const said = [textOf(error), textOf(inner['message']), textOf(whole['detail']), textOf(whole['message'])]
+  const said = [
+    textOf(error),
+    textOf(inner['message']),
+    textOf(whole['detail']),
+    textOf(whole['message']),
+  ]
   const message = said.find((text) => text !== '') ?? JSON.stringify(whole['detail'] ?? whole)
   const raw = objectOf(metadata)['raw']
   const reasons = listOf(details).map((detail) => JSON.stringify(detail))
@@ -141,19 +192,23 @@ function readFacts(body: unknown): Facts {
     message: clip(generated === '' ? message : `${message}\nWhat the model wrote: ${generated}`),
     code: textOf(code),
     status: statusOf(code) ?? statusOf(status),
-    retryAfterMs: retryDelay(details) ?? durationOf(/try again in (\S+?)\.?(?:\s|$)/i.exec(message)?.[1] ?? ''),
+    retryAfterMs:
+      retryDelay(details) ?? durationOf(/try again in (\S+?)\.?(?:\s|$)/i.exec(message)?.[1] ?? ''),
     all: parts.join(' '),
   }
 }
 
 function textFacts(text: string): Facts {
   const title = /<title>([^<]*)<\/title>/i.exec(text)?.[1]?.trim()
-  const message = /^\s*<(?:!doctype|html)/i.test(text) ? `an HTML page (${title ?? 'without a title'})` : text.trim()
+  const message = /^\s*<(?:!doctype|html)/i.test(text)
+    ? `an HTML page (${title ?? 'without a title'})`
+    : text.trim()
   return { message: clip(message), code: '', status: null, retryAfterMs: undefined, all: message }
 }
 
 function statusOf(value: unknown): number | null {
-  const number = typeof value === 'number' ? value : /^[45]\d\d$/.test(textOf(value)) ? Number(value) : 0
+  const number =
+    typeof value === 'number' ? value : /^[45]\d\d$/.test(textOf(value)) ? Number(value) : 0
   return number >= 400 && number <= 599 ? number : null
 }
 
@@ -174,5 +229,8 @@ function clip(text: string): string {
 export function redactSecrets(text: string, secrets: readonly string[]): string {
   let clean = text
   for (const secret of secrets) if (secret.length >= 4) clean = clean.replaceAll(secret, '[key]')
-  return clean.replace(/\b(?:sk|gsk|xai|pk|rk)-[\w*-]{8,}|\bAIza[\w-]{10,}|\bBearer\s+[\w.~+/-]{8,}=*/g, '[key]')
+  return clean.replace(
+    /\b(?:sk|gsk|xai|pk|rk)-[\w*-]{8,}|\bAIza[\w-]{10,}|\bBearer\s+[\w.~+/-]{8,}=*/g,
+    '[key]',
+  )
 }

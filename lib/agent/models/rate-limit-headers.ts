@@ -55,7 +55,13 @@ function resetTime(text: string, now: number): number | undefined {
   return Math.ceil(number * 1000)
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const UNIT_MS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+}
 
 /** Milliseconds of a duration such as `1h2m3.5s` or `120ms`, or undefined when it is none. */
 export function durationOf(text: string): number | undefined {

@@ -54,14 +54,22 @@ export const DEFAULT_MODEL = 'builtin:repair'
  * @throws TypeError when two providers have one id, or an id could not stand before a colon.
  */
 export function createModelRegistry(options: ModelRegistryOptions = {}): ModelRegistry {
-  const builtIn = [builtinProvider(), ...(options.scripts === undefined ? [] : [scriptedProvider(options.scripts)])]
+  const builtIn = [
+    builtinProvider(),
+    ...(options.scripts === undefined ? [] : [scriptedProvider(options.scripts)]),
+  ]
   const providers = new Map<string, ModelProvider>()
   for (const provider of [...builtIn, ...(options.providers ?? [])]) {
     checkId(provider.id)
-    if (providers.has(provider.id)) throw new TypeError(`there are two model providers with the id ${provider.id}`)
+    if (providers.has(provider.id))
+      throw new TypeError(`there are two model providers with the id ${provider.id}`)
     providers.set(provider.id, provider)
   }
-  return new Registry(providers, new Map(Object.entries(options.models ?? {})), options.defaultModel ?? DEFAULT_MODEL)
+  return new Registry(
+    providers,
+    new Map(Object.entries(options.models ?? {})),
+    options.defaultModel ?? DEFAULT_MODEL,
+  )
 }
 
 class Registry implements ModelRegistry {
@@ -69,7 +77,11 @@ class Registry implements ModelRegistry {
   readonly #models: ReadonlyMap<string, Model>
   readonly #defaultModel: string
 
-  constructor(providers: ReadonlyMap<string, ModelProvider>, models: ReadonlyMap<string, Model>, defaultModel: string) {
+  constructor(
+    providers: ReadonlyMap<string, ModelProvider>,
+    models: ReadonlyMap<string, Model>,
+    defaultModel: string,
+  ) {
     this.#providers = providers
     this.#models = models
     this.#defaultModel = defaultModel
@@ -109,7 +121,9 @@ class Registry implements ModelRegistry {
     const colon = name.indexOf(':')
     const named = colon === -1 ? undefined : this.#providers.get(name.slice(0, colon))
     if (named !== undefined) return [named, name.slice(colon + 1)]
-    const family = [...this.#providers.values()].find((provider) => provider.family?.test(name) === true)
+    const family = [...this.#providers.values()].find(
+      (provider) => provider.family?.test(name) === true,
+    )
     return family === undefined ? undefined : [family, name]
   }
 
@@ -117,7 +131,11 @@ class Registry implements ModelRegistry {
   #isDefault(name: string): boolean {
     if (name === this.#defaultModel) return true
     const [provider, model] = this.#providerOf(this.#defaultModel) ?? []
-    return !this.#models.has(this.#defaultModel) && provider !== undefined && name === `${provider.id}:${model}`
+    return (
+      !this.#models.has(this.#defaultModel) &&
+      provider !== undefined &&
+      name === `${provider.id}:${model}`
+    )
   }
 
   #describeDefault(): Omit<ModelInfo, 'default'> {
@@ -146,7 +164,9 @@ function namesOf({ id, suggestions, isLanguageModel }: ModelProvider): string[] 
 
 function checkId(id: string): void {
   if (!/^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$/.test(id)) {
-    throw new TypeError(`the id of a model provider must be letters, digits, dots and dashes, got ${JSON.stringify(id)}`)
+    throw new TypeError(
+      `a model provider's id must be letters, digits, dots and dashes, got ${JSON.stringify(id)}`,
+    )
   }
 }
 
@@ -158,7 +178,11 @@ function builtinProvider(): ModelProvider {
     suggestions: ['repair'],
     create(name) {
       if (name === 'repair') return repairModel()
-      throw new ModelError('ERR_AGENT_MODEL', `there is no model builtin:${name}; there is builtin:repair`, { retryable: false })
+      throw new ModelError(
+        'ERR_AGENT_MODEL',
+        `there is no model builtin:${name}; there is builtin:repair`,
+        { retryable: false },
+      )
     },
   }
 }

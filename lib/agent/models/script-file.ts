@@ -17,7 +17,10 @@ const count: JsonSchema = { type: 'integer', minimum: 0 }
 const text: JsonSchema = { type: 'string' }
 const texts: JsonSchema = { anyOf: [text, { type: 'array', items: text }] }
 
-function record(properties: Readonly<Record<string, JsonSchema>>, required: readonly string[] = []): JsonSchema {
+function record(
+  properties: Readonly<Record<string, JsonSchema>>,
+  required: readonly string[] = [],
+): JsonSchema {
   return { type: 'object', properties, required, additionalProperties: false }
 }
 
@@ -35,11 +38,21 @@ export const SCRIPT_SCHEMA: JsonSchema = record(
           type: 'array',
           maxItems: 128,
           items: record(
-            { tool: text, args: { type: 'object' }, call_id: { type: 'string', minLength: 1 }, error: text },
+            {
+              tool: text,
+              args: { type: 'object' },
+              call_id: { type: 'string', minLength: 1 },
+              error: text,
+            },
             ['tool'],
           ),
         },
-        usage: record({ input_tokens: count, output_tokens: count, cached_tokens: count, reasoning_tokens: count }),
+        usage: record({
+          input_tokens: count,
+          output_tokens: count,
+          cached_tokens: count,
+          reasoning_tokens: count,
+        }),
         stop: { type: 'string', enum: ['end', 'tool_calls', 'length', 'refusal', 'other'] },
         delay_ms: { type: 'integer', minimum: 0, maximum: 600_000 },
         error: record({
@@ -87,7 +100,8 @@ export function parseScript(json: string, source: string): readonly ScriptedTurn
   const value = parseJson(json)
   if (value === undefined) throw problem(`${source} is not JSON`)
   const [violation] = checkSchema(SCRIPT_SCHEMA, value)
-  if (violation !== undefined) throw problem(`${source}: ${violation.pointer || '/'} ${violation.detail}`)
+  if (violation !== undefined)
+    throw problem(`${source}: ${violation.pointer || '/'} ${violation.detail}`)
   return (value as unknown as { readonly turns: readonly ScriptedTurn[] }).turns
 }
 
@@ -100,14 +114,16 @@ export function parseScript(json: string, source: string): readonly ScriptedTurn
  */
 export function readScriptFile(folder: string, file: string): readonly ScriptedTurn[] {
   const source = `scripted:${file}`
-  const missing = (): ModelError => problem(`there is no file for ${source} in the host's folder of scripts`)
+  const missing = (): ModelError =>
+    problem(`there is no file for ${source} in the host's folder of scripts`)
   if (file === '' || file.includes('\0') || isAbsolute(file)) throw missing()
   let descriptor: number
   try {
     const root = realpathSync(folder)
     const path = realpathSync(resolve(root, file))
     const inside = relative(root, path)
-    if (inside === '' || inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside)) throw missing()
+    if (inside === '' || inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside))
+      throw missing()
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch {
     throw missing()
@@ -115,7 +131,8 @@ export function readScriptFile(folder: string, file: string): readonly ScriptedT
   try {
     const status = fstatSync(descriptor)
     if (!status.isFile()) throw missing()
-    if (status.size > MAX_SCRIPT_BYTES) throw problem(`${source} is larger than ${MAX_SCRIPT_BYTES} octets`)
+    if (status.size > MAX_SCRIPT_BYTES)
+      throw problem(`${source} is larger than ${MAX_SCRIPT_BYTES} octets`)
     const octets = Buffer.alloc(status.size)
     const length = readSync(descriptor, octets, 0, status.size, 0)
     return parseScript(octets.toString('utf8', 0, length), source)

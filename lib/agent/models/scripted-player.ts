@@ -1,7 +1,13 @@
 import { sleep } from '../../internal/abort.js'
 import { systemClock, type Clock } from '../../internal/clock.js'
 import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../model.js'
-import { buildScriptedTurn, scriptedError, scriptedTurn, turnIndex, type ScriptedTurn } from './scripted.js'
+import {
+  buildScriptedTurn,
+  scriptedError,
+  scriptedTurn,
+  turnIndex,
+  type ScriptedTurn,
+} from './scripted.js'
 
 /** How many failures with `times` are counted before the oldest count is forgotten. */
 const MAX_COUNTS = 1_000
@@ -28,7 +34,8 @@ export class ScriptedPlayer implements Model {
     request.signal.throwIfAborted()
     const turn = scriptedTurn(this.#script, request, this.name)
     if (turn.delay_ms !== undefined) await sleep(this.#clock, turn.delay_ms, request.signal)
-    if (turn.error !== undefined && this.#fails(turn.error.times, request)) throw scriptedError(turn.error, this.name)
+    if (turn.error !== undefined && this.#fails(turn.error.times, request))
+      throw scriptedError(turn.error, this.name)
     for (const word of (turn.text ?? '').match(/\S+\s*|\s+/g) ?? []) request.onDelta?.(word)
     return buildScriptedTurn(turn, request)
   }

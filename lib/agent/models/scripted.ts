@@ -76,11 +76,17 @@ export function turnIndex(request: Pick<ModelRequest, 'messages'>): number {
  * @throws `ModelError` (never to be retried) when the script is at its end or the turn expects
  * something that does not hold, saying which.
  */
-export function scriptedTurn(script: readonly ScriptedTurn[], request: ModelRequest, name: string): ScriptedTurn {
+export function scriptedTurn(
+  script: readonly ScriptedTurn[],
+  request: ModelRequest,
+  name: string,
+): ScriptedTurn {
   const index = turnIndex(request)
   const turn = script[index]
   if (turn === undefined) {
-    throw failure(`${name}: the script has ${script.length} turns, and turn ${index + 1} was asked for`)
+    throw failure(
+      `${name}: the script has ${script.length} turns, and turn ${index + 1} was asked for`,
+    )
   }
   const problem = turn.expect === undefined ? null : unmet(turn.expect, request)
   if (problem !== null) throw failure(`${name}: turn ${index + 1} expected ${problem}`)
@@ -110,11 +116,15 @@ export function buildScriptedTurn(turn: ScriptedTurn, request: ModelRequest): Mo
 
 /** The error of a scripted turn. */
 export function scriptedError(error: ScriptedError, name: string): ModelError {
-  return new ModelError(error.code ?? 'ERR_AGENT_MODEL', error.message ?? `${name}: scripted failure`, {
-    retryable: error.retryable ?? false,
-    modelMistake: error.model_mistake ?? false,
-    ...(error.retry_after_ms !== undefined && { retryAfterMs: error.retry_after_ms }),
-  })
+  return new ModelError(
+    error.code ?? 'ERR_AGENT_MODEL',
+    error.message ?? `${name}: scripted failure`,
+    {
+      retryable: error.retryable ?? false,
+      modelMistake: error.model_mistake ?? false,
+      ...(error.retry_after_ms !== undefined && { retryAfterMs: error.retry_after_ms }),
+    },
+  )
 }
 
 /** What of the expectation does not hold, and what is there instead; null when all holds. */
@@ -130,7 +140,8 @@ function unmet(expected: ScriptedExpectation, request: ModelRequest): string | n
   if (messages.length < (expected.messages_at_least ?? 0)) {
     return `at least ${expected.messages_at_least} messages, got ${messages.length}`
   }
-  if (absent.length > 0) return `the tools ${absent.join(', ')}, offered are ${[...offered].join(', ') || 'none'}`
+  if (absent.length > 0)
+    return `the tools ${absent.join(', ')}, offered are ${[...offered].join(', ') || 'none'}`
   return (
     differs('iteration', expected.iteration, run.iteration) ??
     differs('turn', expected.turn, run.turn) ??
@@ -143,10 +154,16 @@ function unmet(expected: ScriptedExpectation, request: ModelRequest): string | n
 }
 
 function differs(what: string, expected: number | undefined, actual: number | null): string | null {
-  return expected === undefined || expected === actual ? null : `${what} ${expected}, got ${actual ?? 'none'}`
+  return expected === undefined || expected === actual
+    ? null
+    : `${what} ${expected}, got ${actual ?? 'none'}`
 }
 
-function lacks(what: string, parts: string | readonly string[] | undefined, actual: string | null): string | null {
+function lacks(
+  what: string,
+  parts: string | readonly string[] | undefined,
+  actual: string | null,
+): string | null {
   const list = parts === undefined ? [] : typeof parts === 'string' ? [parts] : parts
   const missing = list.find((part) => actual === null || !actual.includes(part))
   if (missing === undefined) return null

@@ -15,7 +15,8 @@ export interface ParsedArguments {
 export function parseArguments(raw: unknown): ParsedArguments {
   if (raw === undefined || raw === null) return { args: {}, error: null }
   if (isObject(raw)) return { args: raw, error: null }
-  if (typeof raw !== 'string') return unreadable(`they are ${Array.isArray(raw) ? 'a list' : typeof raw}`)
+  if (typeof raw !== 'string')
+    return unreadable(`they are ${Array.isArray(raw) ? 'a list' : typeof raw}`)
   if (raw.trim() === '') return { args: {}, error: null }
   let value = parseJson(raw)
   if (typeof value === 'string') value = parseJson(value)
@@ -26,6 +27,7 @@ export function parseArguments(raw: unknown): ParsedArguments {
 }
 
 function unreadable(why: string): ParsedArguments {
-  const error = `the arguments could not be read: ${why}. Nothing was run. Call the tool again with one JSON object.`
+  const what = `the arguments could not be read: ${why}. Nothing was run.`
+  const error = `${what} Call the tool again with one JSON object.`
   return { args: {}, error }
 }

@@ -8,8 +8,10 @@ import { isObject, listOf, objectOf } from './json-reader.js'
 
 /** Keywords that OpenAI's strict mode knows. */
 const STRICT_KEYWORDS = new Set(
-  ('type title description properties required additionalProperties items enum const anyOf pattern ' +
-    'format minimum maximum minItems maxItems $ref $defs').split(' '),
+  (
+    'type title description properties required additionalProperties items enum const anyOf ' +
+    'pattern format minimum maximum minItems maxItems $ref $defs'
+  ).split(' '),
 )
 
 /**
@@ -30,7 +32,8 @@ function isStrictPart(value: unknown): boolean {
   if (type === 'object') {
     const names = Object.keys(objectOf(properties))
     const demanded = listOf(required)
-    if (additionalProperties !== false || !names.every((name) => demanded.includes(name))) return false
+    if (additionalProperties !== false || !names.every((name) => demanded.includes(name)))
+      return false
   }
   return (
     Object.values(objectOf(properties)).every(isStrictPart) &&
@@ -42,11 +45,13 @@ function isStrictPart(value: unknown): boolean {
 
 /** Keywords that Gemini knows; others make it refuse the request, or are ignored. */
 const GEMINI_KEYWORDS = new Set(
-  ('type title description properties required additionalProperties items enum anyOf minimum ' +
-    'maximum minItems maxItems $ref $defs').split(' '),
+  (
+    'type title description properties required additionalProperties items enum anyOf minimum ' +
+    'maximum minItems maxItems $ref $defs'
+  ).split(' '),
 )
 
-/** A schema with the keywords that Gemini knows; the engine checks the arguments against the rest. */
+/** A schema with the keywords that Gemini knows; the engine checks arguments by the whole one. */
 export function geminiSchema(schema: unknown): JsonObject {
   const kept: Record<string, JsonValue> = {}
   for (const [key, value] of Object.entries(objectOf(schema))) {

@@ -38,7 +38,8 @@ export function buildTurn(draft: TurnDraft, request: ModelRequest): ModelTurn {
   const cutOff = draft.stop === 'length' ? truncationError(draft.usage.output_tokens) : null
   const calls = draft.calls.map((raw): ToolCall => {
     const { args, error } = parseArguments(raw.arguments)
-    const problem = cutOff ?? (raw.name === '' ? 'the call names no tool; call one by its name' : error)
+    const problem =
+      cutOff ?? (raw.name === '' ? 'the call names no tool; call one by its name' : error)
     const call = { call_id: ids.take(raw.id), tool: names.fromWire(raw.name) }
     return problem === null ? { ...call, args } : { ...call, args: {}, error: problem }
   })
@@ -75,7 +76,8 @@ class CallIds {
   constructor({ run, messages }: ModelRequest) {
     this.#prefix = `call_${run.iteration}_${run.turn}`
     for (const message of messages) {
-      if (message.role === 'assistant') for (const call of message.calls) this.#taken.add(call.call_id)
+      if (message.role === 'assistant')
+        for (const call of message.calls) this.#taken.add(call.call_id)
     }
   }
 
@@ -83,7 +85,8 @@ class CallIds {
     this.#count += 1
     let id = provided
     // Short or counted ids (`0`, `call_1`, `functions.bash:0`) come again in later turns.
-    if (!/^[a-zA-Z0-9_-]{9,40}$/.test(id) || this.#taken.has(id)) id = `${this.#prefix}_${this.#count}`
+    if (!/^[a-zA-Z0-9_-]{9,40}$/.test(id) || this.#taken.has(id))
+      id = `${this.#prefix}_${this.#count}`
     for (let n = 2; this.#taken.has(id); n++) id = `${this.#prefix}_${this.#count}_${n}`
     this.#taken.add(id)
     return id

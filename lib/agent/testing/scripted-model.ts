@@ -10,7 +10,8 @@ import {
 } from '../models/scripted.js'
 
 /** A scripted turn, or a function that makes one (or throws) from the request. */
-export type ScriptedStep = ScriptedTurn | ((request: ModelRequest) => ScriptedTurn | Promise<ScriptedTurn>)
+export type ScriptedStep =
+  ScriptedTurn | ((request: ModelRequest) => ScriptedTurn | Promise<ScriptedTurn>)
 
 /** Options of {@link ScriptedModel}. */
 export interface ScriptedModelOptions {
@@ -56,7 +57,8 @@ export class ScriptedModel implements Model {
     this.name = options.name ?? 'scripted:test'
     this.isLanguageModel = options.isLanguageModel ?? false
     this.contextWindow = options.contextWindow ?? null
-    this.prices = options.prices === undefined ? { input: 0, output: 0, as_of: '2026-01-01' } : options.prices
+    this.prices =
+      options.prices === undefined ? { input: 0, output: 0, as_of: '2026-01-01' } : options.prices
     this.#steps = [...steps]
     this.#clock = options.clock ?? systemClock
   }
@@ -79,9 +81,13 @@ export class ScriptedModel implements Model {
 
   /** @throws Error naming the turns that nobody asked for. */
   assertUsedUp(): void {
-    const unused = this.#steps.map((_, index) => index + 1).filter((place) => !this.#used.has(place - 1))
+    const unused = this.#steps
+      .map((_, index) => index + 1)
+      .filter((place) => !this.#used.has(place - 1))
     if (unused.length > 0) {
-      throw new Error(`${this.name}: of ${this.#steps.length} turns, these were never asked for: ${unused.join(', ')}`)
+      throw new Error(
+        `${this.name}: of ${this.#steps.length} turns, nobody asked for ${unused.join(', ')}`,
+      )
     }
   }
 

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ModelError } from '../../../lib/agent/errors.js'
 import type { ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
-import { decodeAnthropicResponse, encodeAnthropicRequest } from '../../../lib/agent/models/anthropic.js'
+import {
+  decodeAnthropicResponse,
+  encodeAnthropicRequest,
+} from '../../../lib/agent/models/anthropic.js'
 import { AnthropicStream } from '../../../lib/agent/models/anthropic-stream.js'
 import type { JsonObject } from '../../../lib/internal/json.js'
 import {
@@ -27,11 +30,19 @@ function requestOf(body: JsonObject): ModelRequest {
   return modelRequest({
     system: String(body['system'] ?? ''),
     messages: messages.map(({ content }) => ({ role: 'user', text: content[0]!.text })),
-    tools: tools.map(({ name, description, input_schema }) => ({ name, description, parameters: input_schema })),
+    tools: tools.map(({ name, description, input_schema }) => ({
+      name,
+      description,
+      parameters: input_schema,
+    })),
   })
 }
 
-for (const name of ['anthropic-plain', 'anthropic-parallel-tool-use', 'anthropic-stream-thinking']) {
+for (const name of [
+  'anthropic-plain',
+  'anthropic-parallel-tool-use',
+  'anthropic-stream-thinking',
+]) {
   test(`the request of ${name} is encoded as it was recorded`, () => {
     const { body } = recording(name).request
     const thinking = body['thinking'] as { budget_tokens: number } | undefined
@@ -49,23 +60,47 @@ for (const name of ['anthropic-plain', 'anthropic-parallel-tool-use', 'anthropic
 }
 
 test('recorded parallel calls keep their order, ids and arguments beside the text', () => {
-  const turn = decodeAnthropicResponse(recording('anthropic-parallel-tool-use').response.body, modelRequest(), context)
+  const turn = decodeAnthropicResponse(
+    recording('anthropic-parallel-tool-use').response.body,
+    modelRequest(),
+    context,
+  )
   assert.match(turn.message.text, /^I'll help you find out/)
-  assert.deepEqual(turn.message.calls.map(({ call_id, args }) => [call_id, args]), [
-    ['toolu_0001scrubbed', { name: 'Alice' }],
-    ['toolu_0002scrubbed', { name: 'Bob' }],
-    ['toolu_0003scrubbed', { name: 'Charlie' }],
-    ['toolu_0004scrubbed', { name: 'Daisy' }],
-  ])
-  assert.deepEqual(turn.usage, { input_tokens: 423, output_tokens: 202, cached_tokens: 0, reasoning_tokens: 0 })
+  assert.deepEqual(
+    turn.message.calls.map(({ call_id, args }) => [call_id, args]),
+    [
+      ['toolu_0001scrubbed', { name: 'Alice' }],
+      ['toolu_0002scrubbed', { name: 'Bob' }],
+      ['toolu_0003scrubbed', { name: 'Charlie' }],
+      ['toolu_0004scrubbed', { name: 'Daisy' }],
+    ],
+  )
+  assert.deepEqual(turn.usage, {
+    input_tokens: 423,
+    output_tokens: 202,
+    cached_tokens: 0,
+    reasoning_tokens: 0,
+  })
 })
 
 test('the results of parallel calls come first in the one message that follows, before any text', () => {
   const { body } = recording('anthropic-parallel-tool-use').response
   const turn = decodeAnthropicResponse(body, modelRequest(), context)
-  const outputs = [{ output: '30' }, { output: '', exit_code: 0 }, { output: 'no such person', exit_code: 1 }, { output: '9' }]
-  const messages = [...afterCalls(turn, outputs), { role: 'user' as const, text: 'A human says: hurry.' }]
-  const wire = encodeAnthropicRequest(modelRequest({ messages }), { model: 'claude-haiku-4-5', stream: false, promptCaching: false })
+  const outputs = [
+    { output: '30' },
+    { output: '', exit_code: 0 },
+    { output: 'no such person', exit_code: 1 },
+    { output: '9' },
+  ]
+  const messages = [
+    ...afterCalls(turn, outputs),
+    { role: 'user' as const, text: 'A human says: hurry.' },
+  ]
+  const wire = encodeAnthropicRequest(modelRequest({ messages }), {
+    model: 'claude-haiku-4-5',
+    stream: false,
+    promptCaching: false,
+  })
   assert.deepEqual(wire.body['messages'], [
     { role: 'user', content: [{ type: 'text', text: 'Go.' }] },
     { role: 'assistant', content: (body as JsonObject)['content'] },
@@ -74,7 +109,12 @@ test('the results of parallel calls come first in the one message that follows, 
       content: [
         { type: 'tool_result', tool_use_id: 'toolu_0001scrubbed', content: '30' },
         { type: 'tool_result', tool_use_id: 'toolu_0002scrubbed', content: '(no output)' },
-        { type: 'tool_result', tool_use_id: 'toolu_0003scrubbed', content: 'no such person\n[exit code 1]', is_error: true },
+        {
+          type: 'tool_result',
+          tool_use_id: 'toolu_0003scrubbed',
+          content: 'no such person\n[exit code 1]',
+          is_error: true,
+        },
         { type: 'tool_result', tool_use_id: 'toolu_0004scrubbed', content: '9' },
         { type: 'text', text: 'A human says: hurry.' },
       ],
@@ -84,23 +124,39 @@ test('the results of parallel calls come first in the one message that follows, 
 
 test('a recorded stream with thinking gives the same turn wherever it is cut', () => {
   const text = String(recording('anthropic-stream-thinking').response.body)
-  const decode = (pieces: Iterable<Uint8Array>) => decodePieces(new AnthropicStream(modelRequest(), context), pieces)
+  const decode = (pieces: Iterable<Uint8Array>) =>
+    decodePieces(new AnthropicStream(modelRequest(), context), pieces)
   const whole = decode([Buffer.from(text)])
   assert.match(whole.turn.message.text, /^Here are the basic steps for safely crossing the street:/)
   assert.equal(whole.visible, whole.turn.message.text)
   assert.match(whole.turn.reasoning, /^This is a straightforward question .* accidents\.$/)
-  assert.deepEqual(whole.turn.usage, { input_tokens: 43, output_tokens: 282, cached_tokens: 0, reasoning_tokens: 0 })
+  assert.deepEqual(whole.turn.usage, {
+    input_tokens: 43,
+    output_tokens: 282,
+    cached_tokens: 0,
+    reasoning_tokens: 0,
+  })
   assert.equal(whole.turn.stop, 'end')
-  const expected = JSON.stringify(whole)
-  for (const pieces of cutsInTwo(text)) assert.equal(JSON.stringify(decode(pieces)), expected)
+  assert.deepEqual(decode([...Buffer.from(text)].map((octet) => Uint8Array.of(octet))), whole)
   const random = seeded(2)
   for (let i = 0; i < 30; i++) assert.deepEqual(decode(randomPieces(text, random)), whole)
+})
+
+test('the beginning and the end of that stream, joined, may be cut in two after any octet', () => {
+  const events = String(recording('anthropic-stream-thinking').response.body).split('\n\n')
+  const text = [...events.slice(0, 5), ...events.slice(16, 22), ...events.slice(-6)].join('\n\n')
+  const decode = (pieces: Iterable<Uint8Array>) =>
+    decodePieces(new AnthropicStream(modelRequest(), context), pieces)
+  const whole = decode([Buffer.from(text)])
+  assert.equal(whole.turn.reasoning, 'This is a straightforward question about')
+  assert.equal(whole.turn.message.text, 'Here are the crossing streets.')
+  for (const pieces of cutsInTwo(text)) assert.deepEqual(decode(pieces), whole)
 })
 
 test('a stream cut off anywhere before its stop reason is an error to be retried', () => {
   const text = String(recording('anthropic-stream-thinking').response.body)
   const end = text.indexOf('event: message_delta')
-  for (const prefix of prefixes(text.slice(0, end), 13)) {
+  for (const prefix of prefixes(text.slice(0, end), 31)) {
     assert.throws(
       () => decodePieces(new AnthropicStream(modelRequest(), context), [prefix]),
       (error) => error instanceof ModelError && error.retryable,
@@ -111,27 +167,64 @@ test('a stream cut off anywhere before its stop reason is an error to be retried
 test('thinking goes back verbatim with its signature, before the text', () => {
   const text = String(recording('anthropic-stream-thinking').response.body)
   const { turn } = decodePieces(new AnthropicStream(modelRequest(), context), [Buffer.from(text)])
-  const messages = [{ role: 'user' as const, text: 'How?' }, turn.message, { role: 'user' as const, text: 'Thanks.' }]
-  const wire = encodeAnthropicRequest(modelRequest({ messages }), { model: 'claude-sonnet-4-0', stream: true, promptCaching: false })
-  const content = (wire.body['messages'] as unknown as WireMessage[])[1]!.content as unknown as JsonObject[]
-  assert.deepEqual(content.map(({ type }) => type), ['thinking', 'text'])
+  const messages = [
+    { role: 'user' as const, text: 'How?' },
+    turn.message,
+    { role: 'user' as const, text: 'Thanks.' },
+  ]
+  const wire = encodeAnthropicRequest(modelRequest({ messages }), {
+    model: 'claude-sonnet-4-0',
+    stream: true,
+    promptCaching: false,
+  })
+  const content = (wire.body['messages'] as unknown as WireMessage[])[1]!
+    .content as unknown as JsonObject[]
+  assert.deepEqual(
+    content.map(({ type }) => type),
+    ['thinking', 'text'],
+  )
   assert.equal(content[0]!['signature'], 'U0NSVUJCRUQ0001')
   assert.equal(content[0]!['thinking'], turn.reasoning)
 })
 
-const start = (index: number, content_block: unknown) => ({ type: 'content_block_start', index, content_block })
-const delta = (index: number, value: unknown) => ({ type: 'content_block_delta', index, delta: value })
-const json = (index: number, partial_json: string) => delta(index, { type: 'input_json_delta', partial_json })
+const start = (index: number, content_block: unknown) => ({
+  type: 'content_block_start',
+  index,
+  content_block,
+})
+const delta = (index: number, value: unknown) => ({
+  type: 'content_block_delta',
+  index,
+  delta: value,
+})
+const json = (index: number, partial_json: string) =>
+  delta(index, { type: 'input_json_delta', partial_json })
 const stop = (stop_reason: string, usage: unknown = { output_tokens: 7 }) => [
   { type: 'message_delta', delta: { stop_reason }, usage },
   { type: 'message_stop' },
 ]
-const toolUse = (id: string, name = 'bash', input: unknown = {}) => ({ type: 'tool_use', id, name, input })
-const decodeStream = (events: readonly unknown[]) => decodeEvents(new AnthropicStream(modelRequest(), context), events)
+const toolUse = (id: string, name = 'bash', input: unknown = {}) => ({
+  type: 'tool_use',
+  id,
+  name,
+  input,
+})
+const decodeStream = (events: readonly unknown[]) =>
+  decodeEvents(new AnthropicStream(modelRequest(), context), events)
 
 test('streamed arguments are put together per block, also when blocks interleave', () => {
   const turn = decodeStream([
-    { type: 'message_start', message: { usage: { input_tokens: 5, cache_read_input_tokens: 90, cache_creation_input_tokens: 5, output_tokens: 1 } } },
+    {
+      type: 'message_start',
+      message: {
+        usage: {
+          input_tokens: 5,
+          cache_read_input_tokens: 90,
+          cache_creation_input_tokens: 5,
+          output_tokens: 1,
+        },
+      },
+    },
     start(0, toolUse('toolu_aaaaaa')),
     start(1, toolUse('toolu_bbbbbb')),
     json(0, ''),
@@ -141,8 +234,16 @@ test('streamed arguments are put together per block, also when blocks interleave
     start(2, toolUse('toolu_cccccc', 'list_files')),
     ...stop('tool_use'),
   ])
-  assert.deepEqual(turn.message.calls.map(({ args }) => args), [{ command: 'ls' }, { command: 'pwd' }, {}])
-  assert.deepEqual(turn.usage, { input_tokens: 100, output_tokens: 7, cached_tokens: 90, reasoning_tokens: 0 })
+  assert.deepEqual(
+    turn.message.calls.map(({ args }) => args),
+    [{ command: 'ls' }, { command: 'pwd' }, {}],
+  )
+  assert.deepEqual(turn.usage, {
+    input_tokens: 100,
+    output_tokens: 7,
+    cached_tokens: 90,
+    reasoning_tokens: 0,
+  })
 })
 
 test('calls of an answer cut off at its limit carry an error and go back as empty objects', () => {
@@ -155,8 +256,14 @@ test('calls of an answer cut off at its limit carry an error and go back as empt
   ])
   assert.equal(turn.stop, 'length')
   assert.match(turn.message.calls[0]!.error ?? '', /cut off after 4096 tokens/)
-  const wire = encodeAnthropicRequest(modelRequest({ messages: afterCalls(turn, [{ output: 'cut off', exit_code: 1 }]) }), { model: 'm', stream: true })
-  assert.match(JSON.stringify(wire.body), /"text":"Writing\."\},\{"type":"tool_use","id":"toolu_aaaaaa","name":"write_file","input":\{\}\}/)
+  const wire = encodeAnthropicRequest(
+    modelRequest({ messages: afterCalls(turn, [{ output: 'cut off', exit_code: 1 }]) }),
+    { model: 'm', stream: true },
+  )
+  assert.match(
+    JSON.stringify(wire.body),
+    /"text":"Writing\."\},\{"type":"tool_use","id":"toolu_aaaaaa","name":"write_file","input":\{\}\}/,
+  )
 })
 
 for (const { stop_reason, becomes } of [
@@ -168,7 +275,10 @@ for (const { stop_reason, becomes } of [
   { stop_reason: 'tool_use', becomes: 'end' },
 ]) {
   test(`the stop reason ${stop_reason} without calls becomes ${becomes}`, () => {
-    assert.equal(decodeStream([start(0, { type: 'text', text: 'Hi' }), ...stop(stop_reason)]).stop, becomes)
+    assert.equal(
+      decodeStream([start(0, { type: 'text', text: 'Hi' }), ...stop(stop_reason)]).stop,
+      becomes,
+    )
   })
 }
 
@@ -189,43 +299,128 @@ for (const { type, retryable } of [
 }
 
 test('pings and unknown events are passed over', () => {
-  const turn = decodeStream([{ type: 'ping' }, { type: 'something_new' }, start(0, { type: 'text', text: 'Hi' }), ...stop('end_turn')])
+  const turn = decodeStream([
+    { type: 'ping' },
+    { type: 'something_new' },
+    start(0, { type: 'text', text: 'Hi' }),
+    ...stop('end_turn'),
+  ])
   assert.equal(turn.message.text, 'Hi')
 })
 
 test('the system prompt and the end of the conversation are marked for the cache', () => {
-  const { body } = encodeAnthropicRequest(modelRequest({ system: 'Be good.' }), { model: 'claude-haiku-4-5', stream: true })
-  assert.deepEqual(body['system'], [{ type: 'text', text: 'Be good.', cache_control: { type: 'ephemeral' } }])
+  const { body } = encodeAnthropicRequest(modelRequest({ system: 'Be good.' }), {
+    model: 'claude-haiku-4-5',
+    stream: true,
+  })
+  assert.deepEqual(body['system'], [
+    { type: 'text', text: 'Be good.', cache_control: { type: 'ephemeral' } },
+  ])
   assert.deepEqual(body['messages'], [
-    { role: 'user', content: [{ type: 'text', text: 'Go.', cache_control: { type: 'ephemeral' } }] },
+    {
+      role: 'user',
+      content: [{ type: 'text', text: 'Go.', cache_control: { type: 'ephemeral' } }],
+    },
   ])
 })
 
 test('max_tokens is always sent, known for the model, and larger than what thinking may take', () => {
   const maxTokens = (model: string, thinkingBudget?: number) =>
-    encodeAnthropicRequest(modelRequest(), { model, stream: true, thinkingBudget }).body['max_tokens']
+    encodeAnthropicRequest(modelRequest(), { model, stream: true, thinkingBudget }).body[
+      'max_tokens'
+    ]
   assert.equal(maxTokens('claude-3-opus-latest'), 4096)
   assert.equal(maxTokens('claude-sonnet-4-5'), 32_000)
   assert.equal(maxTokens('somebody-elses'), 4096)
   assert.equal(maxTokens('somebody-elses', 8000), 9024)
 })
 
+for (const { model, thinking, effort, temperature } of [
+  {
+    model: 'claude-haiku-4-5',
+    thinking: { type: 'enabled', budget_tokens: 2000 },
+    effort: undefined,
+    temperature: 1,
+  },
+  {
+    model: 'claude-opus-4-6',
+    thinking: { type: 'adaptive' },
+    effort: { effort: 'low' },
+    temperature: 1,
+  },
+  {
+    model: 'claude-sonnet-5',
+    thinking: { type: 'adaptive' },
+    effort: { effort: 'low' },
+    temperature: undefined,
+  },
+]) {
+  test(`${model} is asked to think, and sampled, in the way that it takes`, () => {
+    const encode = (choices: object) =>
+      encodeAnthropicRequest(modelRequest(), { model, stream: true, temperature: 1, ...choices })
+        .body
+    const thoughtful = encode({ thinkingBudget: 2000, reasoningEffort: 'low' })
+    assert.deepEqual(thoughtful['thinking'], thinking)
+    assert.deepEqual(thoughtful['output_config'], effort)
+    assert.equal(thoughtful['temperature'], undefined)
+    assert.deepEqual([encode({})['thinking'], encode({})['temperature']], [undefined, temperature])
+  })
+}
+
 const assistant = (text: string) => ({ role: 'assistant' as const, text, calls: [] })
 const user = (text: string) => ({ role: 'user' as const, text })
 
 for (const { title, messages, roles } of [
-  { title: 'two user messages in a row are one', messages: [user('a'), user('b')], roles: [['user', 2]] },
-  { title: 'two turns in a row are one', messages: [user('a'), assistant('b'), assistant('c'), user('d')], roles: [['user', 1], ['assistant', 2], ['user', 1]] },
-  { title: 'an empty turn is left out', messages: [user('a'), assistant(''), user('b')], roles: [['user', 2]] },
-  { title: 'a conversation that begins with the model gets a beginning', messages: [assistant('a'), user('b')], roles: [['user', 1], ['assistant', 1], ['user', 1]] },
-  { title: 'a conversation that ends with the model is not left as a prefill', messages: [user('a'), assistant('b')], roles: [['user', 1], ['assistant', 1], ['user', 1]] },
+  {
+    title: 'two user messages in a row are one',
+    messages: [user('a'), user('b')],
+    roles: [['user', 2]],
+  },
+  {
+    title: 'two turns in a row are one',
+    messages: [user('a'), assistant('b'), assistant('c'), user('d')],
+    roles: [
+      ['user', 1],
+      ['assistant', 2],
+      ['user', 1],
+    ],
+  },
+  {
+    title: 'an empty turn is left out',
+    messages: [user('a'), assistant(''), user('b')],
+    roles: [['user', 2]],
+  },
+  {
+    title: 'a conversation that begins with the model gets a beginning',
+    messages: [assistant('a'), user('b')],
+    roles: [
+      ['user', 1],
+      ['assistant', 1],
+      ['user', 1],
+    ],
+  },
+  {
+    title: 'a conversation that ends with the model is not left as a prefill',
+    messages: [user('a'), assistant('b')],
+    roles: [
+      ['user', 1],
+      ['assistant', 1],
+      ['user', 1],
+    ],
+  },
   { title: 'a blank message is left out', messages: [user('a'), user(' ')], roles: [['user', 1]] },
   { title: 'no message at all still asks', messages: [], roles: [['user', 1]] },
 ]) {
   test(title, () => {
-    const { body } = encodeAnthropicRequest(modelRequest({ messages }), { model: 'm', stream: true })
+    const { body } = encodeAnthropicRequest(modelRequest({ messages }), {
+      model: 'm',
+      stream: true,
+    })
     const sent = body['messages'] as unknown as WireMessage[]
-    assert.deepEqual(sent.map(({ role, content }) => [role, content.length]), roles)
+    assert.deepEqual(
+      sent.map(({ role, content }) => [role, content.length]),
+      roles,
+    )
   })
 }
 
@@ -238,12 +433,20 @@ test('thinking that was cut off before its signature is not sent back, nor empty
     start(3, toolUse('', 'bash', { command: 'ls' })),
     ...stop('tool_use'),
   ])
-  assert.deepEqual(turn.message.calls, [{ call_id: 'call_1_0_1', tool: 'bash', args: { command: 'ls' } }])
-  const wire = encodeAnthropicRequest(modelRequest({ messages: afterCalls(turn, [{ output: 'a' }]) }), { model: 'm', stream: true, promptCaching: false })
+  assert.deepEqual(turn.message.calls, [
+    { call_id: 'call_1_0_1', tool: 'bash', args: { command: 'ls' } },
+  ])
+  const wire = encodeAnthropicRequest(
+    modelRequest({ messages: afterCalls(turn, [{ output: 'a' }]) }),
+    { model: 'm', stream: true, promptCaching: false },
+  )
   assert.deepEqual((wire.body['messages'] as unknown as WireMessage[]).slice(1), [
     {
       role: 'assistant',
-      content: [{ type: 'redacted_thinking', data: 'U0NS' }, toolUse('call_1_0_1', 'bash', { command: 'ls' })],
+      content: [
+        { type: 'redacted_thinking', data: 'U0NS' },
+        toolUse('call_1_0_1', 'bash', { command: 'ls' }),
+      ],
     },
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1_0_1', content: 'a' }] },
   ])
@@ -254,6 +457,17 @@ test('a piece for a block that never began is an error', () => {
 })
 
 test('an error as a whole 200 answer, and an answer of another kind, are thrown', () => {
-  assert.throws(() => decodeAnthropicResponse({ type: 'error', error: { type: 'overloaded_error' } }, modelRequest(), context), ModelError)
-  assert.throws(() => decodeAnthropicResponse({ choices: [] }, modelRequest(), context), /Messages interface/)
+  assert.throws(
+    () =>
+      decodeAnthropicResponse(
+        { type: 'error', error: { type: 'overloaded_error' } },
+        modelRequest(),
+        context,
+      ),
+    ModelError,
+  )
+  assert.throws(
+    () => decodeAnthropicResponse({ choices: [] }, modelRequest(), context),
+    /Messages interface/,
+  )
 })

@@ -43,7 +43,10 @@ for (const { host, address } of [
   { host: 'https://gpu.test', address: 'gpu.test' },
 ]) {
   test(`OLLAMA_HOST=${host} is ${address}`, () => {
-    assert.equal(providersFromEnvironment({ OLLAMA_HOST: host })[0]!.description, `Ollama at ${address}`)
+    assert.equal(
+      providersFromEnvironment({ OLLAMA_HOST: host })[0]!.description,
+      `Ollama at ${address}`,
+    )
   })
 }
 
@@ -60,26 +63,41 @@ test('Ollama is called under /v1 without a key, costs nothing, and is told its c
   await using provider = providersFromEnvironment(env)[0]!
   const model = provider.create('llama3.1:8b')
   await model.complete(modelRequest())
-  assert.deepEqual([url, key, model.contextWindow, model.prices?.input], ['/v1/chat/completions', undefined, 8192, 0])
+  assert.deepEqual(
+    [url, key, model.contextWindow, model.prices?.input],
+    ['/v1/chat/completions', undefined, 8192, 0],
+  )
 })
 
 for (const { env, says } of [
-  { env: { OPENAI_BASE_URL: 'localhost:1234' }, says: /OPENAI_BASE_URL must be an http or https URL/ },
+  {
+    env: { OPENAI_BASE_URL: 'localhost:1234' },
+    says: /OPENAI_BASE_URL must be an http or https URL/,
+  },
   { env: { OLLAMA_HOST: 'http://' }, says: /OLLAMA_HOST must be host:port or a URL/ },
-  { env: { OLLAMA_HOST: 'a', OLLAMA_CONTEXT_LENGTH: '8k' }, says: /OLLAMA_CONTEXT_LENGTH must be a number/ },
+  {
+    env: { OLLAMA_HOST: 'a', OLLAMA_CONTEXT_LENGTH: '8k' },
+    says: /OLLAMA_CONTEXT_LENGTH must be a number/,
+  },
   { env: { ANTHROPIC_API_KEY: 'sk-very secret' }, says: /ANTHROPIC_API_KEY has blanks/ },
 ]) {
   test(`a bad variable is named, a bad key not shown: ${says.source}`, () => {
-    assert.throws(() => providersFromEnvironment(env), (error) => {
-      assert.ok(error instanceof TypeError)
-      assert.match(error.message, says)
-      assert.doesNotMatch(error.message, /very secret/)
-      return true
-    })
+    assert.throws(
+      () => providersFromEnvironment(env),
+      (error) => {
+        assert.ok(error instanceof TypeError)
+        assert.match(error.message, says)
+        assert.doesNotMatch(error.message, /very secret/)
+        return true
+      },
+    )
   })
 }
 
 test('providers print without their keys', () => {
-  const providers = providersFromEnvironment({ OPENAI_API_KEY: 'sk-hidden-1', ANTHROPIC_API_KEY: 'sk-hidden-2' })
+  const providers = providersFromEnvironment({
+    OPENAI_API_KEY: 'sk-hidden-1',
+    ANTHROPIC_API_KEY: 'sk-hidden-2',
+  })
   assert.doesNotMatch(inspect(providers, { depth: 9, showHidden: true }), /hidden/)
 })

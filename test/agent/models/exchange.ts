@@ -110,7 +110,7 @@ export function seeded(seed: number): () => number {
 export function randomPieces(text: string, random: () => number): Uint8Array[] {
   const octets = Buffer.from(text)
   const pieces: Uint8Array[] = []
-  for (let at = 0; at < octets.length; ) {
+  for (let at = 0; at < octets.length;) {
     const length = random() < 0.5 ? 1 : 1 + Math.floor(random() * 200)
     pieces.push(octets.subarray(at, at + length))
     at += length

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ModelError } from '../../../lib/agent/errors.js'
 import type { ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
-import { decodeGeminiResponse, encodeGeminiRequest, geminiAdapter } from '../../../lib/agent/models/gemini.js'
+import {
+  decodeGeminiResponse,
+  encodeGeminiRequest,
+  geminiAdapter,
+} from '../../../lib/agent/models/gemini.js'
 import { GeminiStream } from '../../../lib/agent/models/gemini-stream.js'
 import { HttpModel } from '../../../lib/agent/models/http-model.js'
 import type { JsonObject } from '../../../lib/internal/json.js'
@@ -25,76 +29,161 @@ const recorded = recording('gemini-function-call')
 
 test('the request is encoded as it was recorded, but for what is our own choice', () => {
   const { generationConfig: _, ...body } = recorded.request.body
-  const [{ functionDeclarations }] = body['tools'] as unknown as [{ functionDeclarations: JsonObject[] }]
+  const [{ functionDeclarations }] = body['tools'] as unknown as [
+    { functionDeclarations: JsonObject[] },
+  ]
   const tools = functionDeclarations.map(({ name, description, parameters_json_schema }) => ({
     name: String(name),
     description: String(description),
     parameters: parameters_json_schema as ToolSpec['parameters'],
   }))
-  const request = modelRequest({ messages: [{ role: 'user', text: "What's the weather in Paris?" }], tools })
+  const request = modelRequest({
+    messages: [{ role: 'user', text: "What's the weather in Paris?" }],
+    tools,
+  })
   const wire = encodeGeminiRequest(request, { model: 'gemini-2.5-flash', stream: false })
   // The interface takes both spellings of its field names.
-  const sent = JSON.parse(JSON.stringify(wire.body).replaceAll('parametersJsonSchema', 'parameters_json_schema')) as unknown
+  const sent = JSON.parse(
+    JSON.stringify(wire.body).replaceAll('parametersJsonSchema', 'parameters_json_schema'),
+  ) as unknown
   assert.deepEqual(sent, body)
   assert.equal(wire.path, recorded.request.path)
 })
 
 test('a recorded call is a call although the finish reason says STOP, with an id of our own', () => {
   const turn = decodeGeminiResponse(recorded.response.body, modelRequest(), context)
-  assert.deepEqual(turn.message.calls, [{ call_id: 'call_1_0_1', tool: 'get_weather', args: { city: 'Paris' } }])
+  assert.deepEqual(turn.message.calls, [
+    { call_id: 'call_1_0_1', tool: 'get_weather', args: { city: 'Paris' } },
+  ])
   assert.equal(turn.stop, 'tool_calls')
-  assert.deepEqual(turn.usage, { input_tokens: 49, output_tokens: 63, cached_tokens: 0, reasoning_tokens: 48 })
+  assert.deepEqual(turn.usage, {
+    input_tokens: 49,
+    output_tokens: 63,
+    cached_tokens: 0,
+    reasoning_tokens: 48,
+  })
 })
 
 test('the signature goes back on the very part that it came with, the result by name and place', () => {
   const turn = decodeGeminiResponse(recorded.response.body, modelRequest(), context)
-  const messages = [...afterCalls(turn, [{ output: 'Rain' }]), { role: 'user' as const, text: 'And?' }]
-  const wire = encodeGeminiRequest(modelRequest({ messages }), { model: 'gemini-2.5-flash', stream: true })
+  const messages = [
+    ...afterCalls(turn, [{ output: 'Rain' }]),
+    { role: 'user' as const, text: 'And?' },
+  ]
+  const wire = encodeGeminiRequest(modelRequest({ messages }), {
+    model: 'gemini-2.5-flash',
+    stream: true,
+  })
   assert.deepEqual(wire.body['contents'], [
     { role: 'user', parts: [{ text: 'Go.' }] },
-    { role: 'model', parts: [{ functionCall: { args: { city: 'Paris' }, name: 'get_weather' }, thoughtSignature: 'U0NSVUJCRUQ0001' }] },
-    { role: 'user', parts: [{ functionResponse: { name: 'get_weather', response: { output: 'Rain' } } }] },
+    {
+      role: 'model',
+      parts: [
+        {
+          functionCall: { args: { city: 'Paris' }, name: 'get_weather' },
+          thoughtSignature: 'U0NSVUJCRUQ0001',
+        },
+      ],
+    },
+    {
+      role: 'user',
+      parts: [{ functionResponse: { name: 'get_weather', response: { output: 'Rain' } } }],
+    },
     { role: 'user', parts: [{ text: 'And?' }] },
   ])
-  assert.deepEqual([wire.path, wire.params], ['/v1beta/models/gemini-2.5-flash:streamGenerateContent', { alt: 'sse' }])
+  assert.deepEqual(
+    [wire.path, wire.params],
+    ['/v1beta/models/gemini-2.5-flash:streamGenerateContent', { alt: 'sse' }],
+  )
 })
 
-const chunk = (parts: unknown[], candidate: object = {}, more: object = {}) => ({ candidates: [{ content: { parts, role: 'model' }, ...candidate }], ...more })
-const functionCall = (name: string, args: unknown = {}, id?: string) => ({ functionCall: { name, args, ...(id !== undefined && { id }) } })
-const decodeStream = (events: readonly unknown[]) => decodeEvents(new GeminiStream(modelRequest(), context), events)
+const chunk = (parts: unknown[], candidate: object = {}, more: object = {}) => ({
+  candidates: [{ content: { parts, role: 'model' }, ...candidate }],
+  ...more,
+})
+const functionCall = (name: string, args: unknown = {}, id?: string) => ({
+  functionCall: { name, args, ...(id !== undefined && { id }) },
+})
+const decodeStream = (events: readonly unknown[]) =>
+  decodeEvents(new GeminiStream(modelRequest(), context), events)
 const decode = (body: unknown) => decodeGeminiResponse(body, modelRequest(), context)
 
 /** What the service would stream for a thoughtful answer with two calls: CRLF line ends, counts in each piece. */
 const STREAM = [
-  chunk([{ text: 'Let me ', thought: true }], {}, { usageMetadata: { promptTokenCount: 10, totalTokenCount: 10 } }),
+  chunk(
+    [{ text: 'Let me ', thought: true }],
+    {},
+    { usageMetadata: { promptTokenCount: 10, totalTokenCount: 10 } },
+  ),
   chunk([{ text: 'see…', thought: true }]),
-  chunk([{ text: 'Looking ' }], {}, { usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 2, thoughtsTokenCount: 5, totalTokenCount: 17 } }),
+  chunk(
+    [{ text: 'Looking ' }],
+    {},
+    {
+      usageMetadata: {
+        promptTokenCount: 10,
+        candidatesTokenCount: 2,
+        thoughtsTokenCount: 5,
+        totalTokenCount: 17,
+      },
+    },
+  ),
   chunk([{ text: 'at ‘a’ and ‘b’.' }, { text: '', thoughtSignature: 'U0NS1' }]),
-  chunk([{ ...functionCall('read_file', { path: 'a' }), thoughtSignature: 'U0NS2' }, functionCall('read_file', { path: 'b' })]),
-  chunk([], { finishReason: 'STOP' }, { usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 9, thoughtsTokenCount: 5, cachedContentTokenCount: 4, totalTokenCount: 24 } }),
+  chunk([
+    { ...functionCall('read_file', { path: 'a' }), thoughtSignature: 'U0NS2' },
+    functionCall('read_file', { path: 'b' }),
+  ]),
+  chunk(
+    [],
+    { finishReason: 'STOP' },
+    {
+      usageMetadata: {
+        promptTokenCount: 10,
+        candidatesTokenCount: 9,
+        thoughtsTokenCount: 5,
+        cachedContentTokenCount: 4,
+        totalTokenCount: 24,
+      },
+    },
+  ),
 ]
 const STREAM_TEXT = STREAM.map((value) => `data: ${JSON.stringify(value)}\r\n\r\n`).join('')
 
 test('a stream gives the same turn wherever it is cut', () => {
-  const pieces = (list: Iterable<Uint8Array>) => decodePieces(new GeminiStream(modelRequest(), context), list)
+  const pieces = (list: Iterable<Uint8Array>) =>
+    decodePieces(new GeminiStream(modelRequest(), context), list)
   const whole = pieces([Buffer.from(STREAM_TEXT)])
   assert.equal(whole.turn.message.text, 'Looking at ‘a’ and ‘b’.')
   assert.equal(whole.visible, whole.turn.message.text)
   assert.equal(whole.turn.reasoning, 'Let me see…')
-  assert.deepEqual(whole.turn.message.calls.map(({ args }) => args), [{ path: 'a' }, { path: 'b' }])
-  assert.deepEqual(whole.turn.usage, { input_tokens: 10, output_tokens: 14, cached_tokens: 4, reasoning_tokens: 5 })
+  assert.deepEqual(
+    whole.turn.message.calls.map(({ args }) => args),
+    [{ path: 'a' }, { path: 'b' }],
+  )
+  assert.deepEqual(whole.turn.usage, {
+    input_tokens: 10,
+    output_tokens: 14,
+    cached_tokens: 4,
+    reasoning_tokens: 5,
+  })
   for (const list of cutsInTwo(STREAM_TEXT)) assert.deepEqual(pieces(list), whole)
   const random = seeded(4)
   for (let i = 0; i < 100; i++) assert.deepEqual(pieces(randomPieces(STREAM_TEXT, random)), whole)
   for (const prefix of prefixes(STREAM_TEXT.slice(0, STREAM_TEXT.indexOf('"finishReason"')))) {
-    assert.throws(() => pieces([prefix]), (error) => error instanceof ModelError && error.retryable)
+    assert.throws(
+      () => pieces([prefix]),
+      (error) => error instanceof ModelError && error.retryable,
+    )
   }
 })
 
 test('streamed parts go back with their signatures; summaries of thoughts do not', () => {
   const turn = decodeStream(STREAM)
   const messages = afterCalls(turn, [{ output: 'A' }, { output: 'gone', exit_code: 1 }])
-  const { body } = encodeGeminiRequest(modelRequest({ messages }), { model: 'gemini-3.5-flash', stream: true })
+  const { body } = encodeGeminiRequest(modelRequest({ messages }), {
+    model: 'gemini-3.5-flash',
+    stream: true,
+  })
   assert.deepEqual((body['contents'] as JsonObject[]).slice(1), [
     {
       role: 'model',
@@ -116,34 +205,77 @@ test('streamed parts go back with their signatures; summaries of thoughts do not
 })
 
 test('a call with an id gets its result under that id', () => {
-  const turn = decode(chunk([functionCall('bash', { command: 'ls' }, 'fn-1')], { finishReason: 'STOP' }))
+  const turn = decode(
+    chunk([functionCall('bash', { command: 'ls' }, 'fn-1')], { finishReason: 'STOP' }),
+  )
   assert.equal(turn.message.calls[0]!.call_id, 'call_1_0_1')
-  const { body } = encodeGeminiRequest(modelRequest({ messages: afterCalls(turn, [{ output: 'a' }]) }), { model: 'm', stream: true })
+  const { body } = encodeGeminiRequest(
+    modelRequest({ messages: afterCalls(turn, [{ output: 'a' }]) }),
+    { model: 'm', stream: true },
+  )
   assert.match(JSON.stringify(body), /"functionResponse":\{"id":"fn-1","name":"bash"/)
 })
 
 test('calls that another provider’s model made carry the stand-in for a signature, for Gemini 3 only', () => {
-  const calls = [{ call_id: 'c1', tool: 'bash', args: {} }, { call_id: 'c2', tool: 'bash', args: {} }]
+  const calls = [
+    { call_id: 'c1', tool: 'bash', args: {} },
+    { call_id: 'c2', tool: 'bash', args: {} },
+  ]
   const messages = [{ role: 'assistant' as const, text: 'Look.', calls }]
   const parts = (model: string) =>
-    (encodeGeminiRequest(modelRequest({ messages }), { model, stream: true }).body['contents'] as { parts: JsonObject[] }[])[1]!.parts
-  assert.deepEqual(parts('gemini-3-pro').map((part) => part['thoughtSignature']), [undefined, 'skip_thought_signature_validator', undefined])
-  assert.deepEqual(parts('gemini-2.5-pro').map((part) => part['thoughtSignature']), [undefined, undefined, undefined])
+    (
+      encodeGeminiRequest(modelRequest({ messages }), { model, stream: true }).body['contents'] as {
+        parts: JsonObject[]
+      }[]
+    )[1]!.parts
+  assert.deepEqual(
+    parts('gemini-3-pro').map((part) => part['thoughtSignature']),
+    [undefined, 'skip_thought_signature_validator', undefined],
+  )
+  assert.deepEqual(
+    parts('gemini-2.5-pro').map((part) => part['thoughtSignature']),
+    [undefined, undefined, undefined],
+  )
 })
 
 test('calls of an answer cut off at its limit carry an error', () => {
-  const turn = decode({ ...chunk([functionCall('write_file', { path: 'a' })], { finishReason: 'MAX_TOKENS' }), usageMetadata: { candidatesTokenCount: 8_192 } })
+  const turn = decode({
+    ...chunk([functionCall('write_file', { path: 'a' })], { finishReason: 'MAX_TOKENS' }),
+    usageMetadata: { candidatesTokenCount: 8_192 },
+  })
   assert.equal(turn.stop, 'length')
   assert.match(turn.message.calls[0]!.error ?? '', /cut off after 8192 tokens/)
 })
 
 for (const { title, body } of [
-  { title: 'MALFORMED_FUNCTION_CALL without a call', body: chunk([], { finishReason: 'MALFORMED_FUNCTION_CALL', finishMessage: 'Malformed function call: print(x)' }) },
-  { title: 'MALFORMED_FUNCTION_CALL with one', body: chunk([functionCall('bash')], { finishReason: 'MALFORMED_FUNCTION_CALL', finishMessage: 'print(x)' }) },
-  { title: 'UNEXPECTED_TOOL_CALL without a call', body: { candidates: [{ finishReason: 'UNEXPECTED_TOOL_CALL', finishMessage: 'print(x)' }] } },
+  {
+    title: 'MALFORMED_FUNCTION_CALL without a call',
+    body: chunk([], {
+      finishReason: 'MALFORMED_FUNCTION_CALL',
+      finishMessage: 'Malformed function call: print(x)',
+    }),
+  },
+  {
+    title: 'MALFORMED_FUNCTION_CALL with one',
+    body: chunk([functionCall('bash')], {
+      finishReason: 'MALFORMED_FUNCTION_CALL',
+      finishMessage: 'print(x)',
+    }),
+  },
+  {
+    title: 'UNEXPECTED_TOOL_CALL without a call',
+    body: { candidates: [{ finishReason: 'UNEXPECTED_TOOL_CALL', finishMessage: 'print(x)' }] },
+  },
 ]) {
   test(`${title} is the model’s mistake, told in its words`, () => {
-    assert.throws(() => decode(body), (error) => error instanceof ModelError && error.modelMistake && !error.retryable && error.message.includes('print(x)'))
+    assert.throws(
+      () => decode(body),
+      (error) =>
+        error instanceof ModelError &&
+        error.modelMistake &&
+        !error.retryable &&
+        error.message.includes('print(x)'),
+    )
   })
 }
 
@@ -153,7 +285,14 @@ test('a call of a tool that was not declared is a call like any other', () => {
 })
 
 for (const { title, body, text } of [
-  { title: 'a blocked prompt', body: { promptFeedback: { blockReason: 'PROHIBITED_CONTENT' }, usageMetadata: { promptTokenCount: 3 } }, text: '(the prompt was refused: PROHIBITED_CONTENT)' },
+  {
+    title: 'a blocked prompt',
+    body: {
+      promptFeedback: { blockReason: 'PROHIBITED_CONTENT' },
+      usageMetadata: { promptTokenCount: 3 },
+    },
+    text: '(the prompt was refused: PROHIBITED_CONTENT)',
+  },
   { title: 'a blocked answer', body: chunk([], { finishReason: 'SAFETY' }), text: '' },
 ]) {
   test(`${title} is a refusal`, () => {
@@ -163,12 +302,19 @@ for (const { title, body, text } of [
 }
 
 test('an answer without candidates may be asked for again', () => {
-  assert.throws(() => decode({ usageMetadata: {} }), { code: 'ERR_AGENT_MODEL_PROTOCOL', retryable: true })
+  assert.throws(() => decode({ usageMetadata: {} }), {
+    code: 'ERR_AGENT_MODEL_PROTOCOL',
+    retryable: true,
+  })
 })
 
 test('an error inside a stream, or as a whole answer, is thrown', () => {
   const error = { error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } }
-  for (const run of [() => decodeStream([chunk([{ text: 'a' }]), error]), () => decode(error), () => decode([error])]) {
+  for (const run of [
+    () => decodeStream([chunk([{ text: 'a' }]), error]),
+    () => decode(error),
+    () => decode([error]),
+  ]) {
     assert.throws(run, { retryable: true, statusCode: 503 })
   }
 })
@@ -180,19 +326,37 @@ test('schemas keep what Gemini knows and lose the rest; a tool without arguments
     parameters: {
       type: 'object',
       properties: {
-        command: { type: 'string', minLength: 1, maxLength: 9, pattern: '^a', default: 'ls', examples: ['ls'] },
+        command: {
+          type: 'string',
+          minLength: 1,
+          maxLength: 9,
+          pattern: '^a',
+          default: 'ls',
+          examples: ['ls'],
+        },
         when: { type: 'string', format: 'date-time' },
         where: { type: 'string', format: 'uri' },
         kind: { const: 'x' },
-        list: { type: 'array', items: { type: 'integer', minimum: 1, maxProperties: 3 }, minItems: 1 },
+        list: {
+          type: 'array',
+          items: { type: 'integer', minimum: 1, maxProperties: 3 },
+          minItems: 1,
+        },
         either: { anyOf: [{ type: 'string', pattern: 'x' }, { type: 'null' }] },
       },
       required: ['command'],
       additionalProperties: false,
     },
   }
-  const bare: ToolSpec = { name: 'now', description: 'Tells the time.', parameters: { type: 'object', properties: {} } }
-  const { body } = encodeGeminiRequest(modelRequest({ tools: [rich, bare] }), { model: 'm', stream: true })
+  const bare: ToolSpec = {
+    name: 'now',
+    description: 'Tells the time.',
+    parameters: { type: 'object', properties: {} },
+  }
+  const { body } = encodeGeminiRequest(modelRequest({ tools: [rich, bare] }), {
+    model: 'm',
+    stream: true,
+  })
   assert.deepEqual(body['tools'], [
     {
       functionDeclarations: [
@@ -220,11 +384,23 @@ test('schemas keep what Gemini knows and lose the rest; a tool without arguments
 })
 
 test('options become a generation configuration', () => {
-  const options = { model: 'gemini-2.5-flash', stream: true, maxOutputTokens: 9, temperature: 0, includeThoughts: true, thinkingBudget: 100, reasoningEffort: 'low' }
+  const options = {
+    model: 'gemini-2.5-flash',
+    stream: true,
+    maxOutputTokens: 9,
+    temperature: 0,
+    includeThoughts: true,
+    thinkingBudget: 100,
+    reasoningEffort: 'low',
+  }
   assert.deepEqual(encodeGeminiRequest(modelRequest({ system: 'Be good.' }), options).body, {
     systemInstruction: { parts: [{ text: 'Be good.' }] },
     contents: [{ role: 'user', parts: [{ text: 'Go.' }] }],
-    generationConfig: { maxOutputTokens: 9, temperature: 0, thinkingConfig: { includeThoughts: true, thinkingBudget: 100, thinkingLevel: 'low' } },
+    generationConfig: {
+      maxOutputTokens: 9,
+      temperature: 0,
+      thinkingConfig: { includeThoughts: true, thinkingBudget: 100, thinkingLevel: 'low' },
+    },
   })
 })
 
@@ -234,8 +410,17 @@ test('over HTTP the key travels in a header, not in the address', async () => {
     seen = { url: request.url ?? '', key: request.headers['x-goog-api-key'] }
     response.writeHead(200, { 'content-type': 'text/event-stream' }).end(STREAM_TEXT)
   })
-  await using model = new HttpModel(geminiAdapter(), { model: 'gemini-2.5-flash', apiKey: 'g-key', baseUrl: served.origin })
-  const turn = await model.complete(modelRequest({ tools: [tool('read_file')] }) satisfies ModelRequest)
+  await using model = new HttpModel(geminiAdapter(), {
+    model: 'gemini-2.5-flash',
+    apiKey: 'g-key',
+    baseUrl: served.origin,
+  })
+  const turn = await model.complete(
+    modelRequest({ tools: [tool('read_file')] }) satisfies ModelRequest,
+  )
   assert.equal(turn.message.calls.length, 2)
-  assert.deepEqual(seen, { url: '/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse', key: 'g-key' })
+  assert.deepEqual(seen, {
+    url: '/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse',
+    key: 'g-key',
+  })
 })

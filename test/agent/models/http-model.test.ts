@@ -5,7 +5,11 @@ import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { ModelError } from '../../../lib/agent/errors.js'
 import { anthropicAdapter } from '../../../lib/agent/models/anthropic.js'
-import { encodeJson, HttpModel, type HttpModelOptions } from '../../../lib/agent/models/http-model.js'
+import {
+  encodeJson,
+  HttpModel,
+  type HttpModelOptions,
+} from '../../../lib/agent/models/http-model.js'
 import { createHttpProvider } from '../../../lib/agent/models/http-provider.js'
 import { openAiChatAdapter } from '../../../lib/agent/models/openai-chat.js'
 import { retryDelay } from '../../../lib/agent/retry.js'
@@ -14,7 +18,11 @@ import { serve } from '../../helpers/serve.js'
 import { modelRequest, recording } from './exchange.js'
 
 const KEY = 'secret-key-123456'
-type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void | Promise<void>
+type Handler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: string,
+) => void | Promise<void>
 
 /** A provider that answers with `handler`, and a model that talks to it. */
 async function provider(handler: Handler, options: Partial<HttpModelOptions> = {}) {
@@ -48,7 +56,10 @@ function answer(response: ServerResponse, name: string): void {
 }
 
 async function failure(work: Promise<unknown>): Promise<ModelError> {
-  const error = await work.then(() => assert.fail('it answered'), (reason: unknown) => reason)
+  const error = await work.then(
+    () => assert.fail('it answered'),
+    (reason: unknown) => reason,
+  )
   assert.ok(error instanceof ModelError, inspect(error))
   return error
 }
@@ -73,7 +84,11 @@ test('a streamed call sends the key, asks for a stream, and gives the turn and i
 test('visible text is told piece by piece, thinking is not', async () => {
   const adapter = anthropicAdapter()
   await using served = await serve((_, response) => answer(response, 'anthropic-stream-thinking'))
-  await using model = new HttpModel(adapter, { model: 'claude-sonnet-4-0', baseUrl: served.origin, apiKey: KEY })
+  await using model = new HttpModel(adapter, {
+    model: 'claude-sonnet-4-0',
+    baseUrl: served.origin,
+    apiKey: KEY,
+  })
   const pieces: string[] = []
   const turn = await model.complete(modelRequest({ onDelta: (text) => void pieces.push(text) }))
   assert.ok(pieces.length > 10)
@@ -120,8 +135,10 @@ test('retries by the policy reach the answer after a rate limit, an overload and
   let calls = 0
   await using world = await provider((request, response) => {
     calls += 1
-    if (calls === 1) response.writeHead(429, { 'retry-after-ms': '1' }).end('{"error":{"message":"slow down"}}')
-    else if (calls === 2) response.writeHead(529).end('{"type":"error","error":{"type":"overloaded_error"}}')
+    if (calls === 1)
+      response.writeHead(429, { 'retry-after-ms': '1' }).end('{"error":{"message":"slow down"}}')
+    else if (calls === 2)
+      response.writeHead(529).end('{"type":"error","error":{"type":"overloaded_error"}}')
     else if (calls === 3) request.socket.destroy()
     else answer(response, 'openai-chat-tool-call')
   })
@@ -143,7 +160,9 @@ test('retries by the policy reach the answer after a rate limit, an overload and
 test('a used-up quota is not retried', async () => {
   await using world = await provider((_, response) => {
     response.writeHead(429, { 'content-type': 'application/json', 'retry-after': '1' })
-    response.end('{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}')
+    response.end(
+      '{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}',
+    )
   })
   const error = await failure(world.model.complete(modelRequest()))
   assert.deepEqual([error.code, retryDelay(1, error)], ['ERR_AGENT_MODEL_QUOTA', null])
@@ -174,7 +193,10 @@ test('the signal ends a call with its own reason, before it, while it waits and 
   let reached: (() => void) | undefined
   let streams = false
   await using world = await provider((_, response) => {
-    if (streams) response.writeHead(200, { 'content-type': 'text/event-stream' }).write(String(body).slice(0, 900))
+    if (streams)
+      response
+        .writeHead(200, { 'content-type': 'text/event-stream' })
+        .write(String(body).slice(0, 900))
     reached?.()
   })
   await assert.rejects(world.model.complete(modelRequest({ signal: early.signal })), /too late/)
@@ -199,7 +221,11 @@ test('silence is given up after the idle timeout, before the answer and within i
       peer.write(says)
       await peer.ended()
     })
-    await using model = new HttpModel(openAiChatAdapter(), { model: 'm', baseUrl: silent.origin, idleTimeoutMs: 40 })
+    await using model = new HttpModel(openAiChatAdapter(), {
+      model: 'm',
+      baseUrl: silent.origin,
+      idleTimeoutMs: 40,
+    })
     const error = await failure(model.complete(modelRequest()))
     assert.deepEqual([error.code, error.retryable], ['ERR_AGENT_MODEL', true])
   }
@@ -248,15 +274,23 @@ test('the key shows in no error and when nothing is printed', async () => {
   await using world = await provider(
     (request, response) => {
       const { authorization, 'x-gateway-token': token } = request.headers
-      response.writeHead(401).end(JSON.stringify({ error: { message: `wrong: ${authorization} ${token}` } }))
+      response
+        .writeHead(401)
+        .end(JSON.stringify({ error: { message: `wrong: ${authorization} ${token}` } }))
     },
     { headers: { 'x-gateway-token': 'gateway-secret-99' } },
   )
   const refused = await failure(world.model.complete(modelRequest()))
   await world.served.close()
   const unreachable = await failure(world.model.complete(modelRequest()))
-  for (const thing of [refused, unreachable, world.model, createHttpProvider(openAiChatAdapter(), { id: 'x', apiKey: KEY })]) {
-    const printed = inspect(thing, { depth: 12, showHidden: true }) + JSON.stringify(thing) + String(thing)
+  for (const thing of [
+    refused,
+    unreachable,
+    world.model,
+    createHttpProvider(openAiChatAdapter(), { id: 'x', apiKey: KEY }),
+  ]) {
+    const printed =
+      inspect(thing, { depth: 12, showHidden: true }) + JSON.stringify(thing) + String(thing)
     assert.doesNotMatch(printed, /secret-key-123456|gateway-secret-99/)
   }
 })
@@ -289,12 +323,20 @@ test('a base URL keeps its path and its query', async () => {
 
 test('prices are known at the provider’s own address only, and cache writes are in Anthropic’s', async () => {
   await using own = new HttpModel(openAiChatAdapter(), { model: 'gpt-5-mini' })
-  await using elsewhere = new HttpModel(openAiChatAdapter(), { model: 'gpt-5-mini', baseUrl: 'http://gateway.test/v1' })
+  await using elsewhere = new HttpModel(openAiChatAdapter(), {
+    model: 'gpt-5-mini',
+    baseUrl: 'http://gateway.test/v1',
+  })
   await using claude = new HttpModel(anthropicAdapter(), { model: 'claude-haiku-4-5' })
-  await using uncached = new HttpModel(anthropicAdapter({ promptCaching: false }), { model: 'claude-haiku-4-5' })
+  await using uncached = new HttpModel(anthropicAdapter({ promptCaching: false }), {
+    model: 'claude-haiku-4-5',
+  })
   assert.equal(own.prices?.input, 0.25)
   assert.equal(elsewhere.prices, null)
-  assert.deepEqual([claude.prices?.input, claude.prices?.cached, uncached.prices?.input], [1.25, 0.1, 1])
+  assert.deepEqual(
+    [claude.prices?.input, claude.prices?.cached, uncached.prices?.input],
+    [1.25, 0.1, 1],
+  )
   assert.deepEqual([own.contextWindow, claude.contextWindow], [272_000, 200_000])
 })
 
@@ -316,7 +358,11 @@ test('half a surrogate pair, which providers refuse, is sent as a replacement ch
 })
 
 test('a provider keeps its models with their connections, and closes them', async () => {
-  const models = createHttpProvider(openAiChatAdapter(), { id: 'gate', baseUrl: 'http://gateway.test/v1', suggestions: ['a'] })
+  const models = createHttpProvider(openAiChatAdapter(), {
+    id: 'gate',
+    baseUrl: 'http://gateway.test/v1',
+    suggestions: ['a'],
+  })
   const model = models.create('a')
   assert.equal(models.create('a'), model)
   assert.deepEqual([model.name, models.description], ['gate:a', 'gate (gateway.test)'])

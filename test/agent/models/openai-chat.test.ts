@@ -2,25 +2,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ModelError } from '../../../lib/agent/errors.js'
 import type { ToolSpec } from '../../../lib/agent/model.js'
-import { decodeOpenAiChatResponse, encodeOpenAiChatRequest } from '../../../lib/agent/models/openai-chat.js'
-import { readChatUsage } from '../../../lib/agent/models/openai-chat-answer.js'
-import { OpenAiChatStream } from '../../../lib/agent/models/openai-chat-stream.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
 import {
-  afterCalls,
-  context,
-  cutsInTwo,
-  decodeEvents,
-  decodePieces,
-  modelRequest,
-  prefixes,
-  randomPieces,
-  recording,
-  seeded,
-  tool,
-} from './exchange.js'
+  decodeOpenAiChatResponse,
+  encodeOpenAiChatRequest,
+} from '../../../lib/agent/models/openai-chat.js'
+import { readChatUsage } from '../../../lib/agent/models/openai-chat-answer.js'
+import type { JsonObject } from '../../../lib/internal/json.js'
+import { afterCalls, context, modelRequest, recording, tool } from './exchange.js'
 
-type WireTool = { function: { name: string; description: string; parameters: ToolSpec['parameters'] } }
+type WireTool = {
+  function: { name: string; description: string; parameters: ToolSpec['parameters'] }
+}
 type WireMessage = { role: string; content: string }
 
 /** The neutral request behind a recorded one. */
@@ -29,8 +21,14 @@ function requestOf(body: JsonObject) {
   const tools = (body['tools'] ?? []) as unknown as WireTool[]
   return modelRequest({
     system: messages.find(({ role }) => role === 'system')?.content ?? '',
-    messages: messages.filter(({ role }) => role === 'user').map(({ content }) => ({ role: 'user', text: content })),
-    tools: tools.map(({ function: { name, description, parameters } }) => ({ name, description, parameters })),
+    messages: messages
+      .filter(({ role }) => role === 'user')
+      .map(({ content }) => ({ role: 'user', text: content })),
+    tools: tools.map(({ function: { name, description, parameters } }) => ({
+      name,
+      description,
+      parameters,
+    })),
   })
 }
 
@@ -55,15 +53,28 @@ for (const name of [
 }
 
 test('a recorded plain answer becomes text without calls', () => {
-  const turn = decodeOpenAiChatResponse(recording('openai-chat-plain').response.body, modelRequest(), context)
+  const turn = decodeOpenAiChatResponse(
+    recording('openai-chat-plain').response.body,
+    modelRequest(),
+    context,
+  )
   assert.equal(turn.message.text, 'The capital of France is Paris.')
   assert.deepEqual(turn.message.calls, [])
   assert.equal(turn.stop, 'end')
-  assert.deepEqual(turn.usage, { input_tokens: 24, output_tokens: 8, cached_tokens: 0, reasoning_tokens: 0 })
+  assert.deepEqual(turn.usage, {
+    input_tokens: 24,
+    output_tokens: 8,
+    cached_tokens: 0,
+    reasoning_tokens: 0,
+  })
 })
 
 test('recorded parallel calls keep their order, ids and arguments', () => {
-  const turn = decodeOpenAiChatResponse(recording('openai-chat-parallel-tools').response.body, modelRequest(), context)
+  const turn = decodeOpenAiChatResponse(
+    recording('openai-chat-parallel-tools').response.body,
+    modelRequest(),
+    context,
+  )
   assert.deepEqual(turn.message.calls, [
     { call_id: 'call_0001scrubbed', tool: 'delete_file', args: { path: '.env' } },
     { call_id: 'call_0002scrubbed', tool: 'create_file', args: { path: 'test.txt' } },
@@ -71,128 +82,10 @@ test('recorded parallel calls keep their order, ids and arguments', () => {
   assert.equal(turn.stop, 'tool_calls')
 })
 
-test('a recorded stream gives the same turn wherever it is cut', () => {
-  const text = String(recording('openai-chat-stream-parallel-tools').response.body)
-  const decode = (pieces: Iterable<Uint8Array>) =>
-    decodePieces(new OpenAiChatStream(modelRequest(), context), pieces).turn
-  const whole = decode([Buffer.from(text)])
-  assert.deepEqual(whole.message.calls, [
-    { call_id: 'call_0001scrubbed', tool: 'get_country', args: {} },
-    { call_id: 'call_0002scrubbed', tool: 'get_product_name', args: {} },
-  ])
-  assert.deepEqual(whole.usage, { input_tokens: 364, output_tokens: 40, cached_tokens: 0, reasoning_tokens: 0 })
-  for (const pieces of cutsInTwo(text)) assert.deepEqual(decode(pieces), whole)
-  const random = seeded(1)
-  for (let i = 0; i < 100; i++) assert.deepEqual(decode(randomPieces(text, random)), whole)
-  assert.deepEqual(decode([...Buffer.from(text)].map((octet) => Uint8Array.of(octet))), whole)
-})
-
-test('a stream that ends before its finish reason is an error to be retried, never a turn', () => {
-  const text = String(recording('openai-chat-stream-parallel-tools').response.body)
-  const finished = text.indexOf('"finish_reason":"tool_calls"')
-  const end = text.indexOf('\n\n', finished) + 2
-  for (const prefix of prefixes(text.slice(0, end))) {
-    assert.throws(
-      () => decodePieces(new OpenAiChatStream(modelRequest(), context), [prefix]),
-      (error) => error instanceof ModelError && error.retryable,
-    )
-  }
-})
-
-const chunk = (delta: unknown, finish_reason: string | null = null) => ({ choices: [{ index: 0, delta, finish_reason }] })
-const callDelta = (call: unknown) => chunk({ tool_calls: [call] })
-const decodeStream = (events: readonly unknown[]) => decodeEvents(new OpenAiChatStream(modelRequest(), context), events)
-
-const fragment = (index: number | undefined, id: string | undefined, name: string | undefined, args?: unknown) => ({
-  ...(index !== undefined && { index }),
-  ...(id !== undefined && { id }),
-  function: { ...(name !== undefined && { name }), ...(args !== undefined && { arguments: args }) },
-})
-
-for (const { title, deltas } of [
-  {
-    title: 'told apart by index',
-    deltas: [
-      fragment(0, 'call_aaaaaaaa', 'a', ''),
-      fragment(1, 'call_bbbbbbbb', 'b', ''),
-      fragment(0, undefined, undefined, '{"x":'),
-      fragment(1, undefined, undefined, '{"y":2}'),
-      fragment(0, undefined, undefined, '1}'),
-    ],
-  },
-  {
-    title: 'all with index 0 and their own ids',
-    deltas: [fragment(0, 'call_aaaaaaaa', 'a', '{"x":1}'), fragment(0, 'call_bbbbbbbb', 'b', '{"y":2}')],
-  },
-  {
-    title: 'all with index 0 and no ids',
-    deltas: [fragment(0, '', 'a', '{"x":1}'), fragment(0, '', 'b', '{"y":2}')],
-  },
-  {
-    title: 'without index, with ids repeated on each piece',
-    deltas: [
-      fragment(undefined, 'call_aaaaaaaa', 'a', '{"x":'),
-      fragment(undefined, 'call_aaaaaaaa', undefined, '1}'),
-      fragment(undefined, 'call_bbbbbbbb', 'b', '{"y":2}'),
-    ],
-  },
-  {
-    title: 'without index and id, whole, arguments as objects',
-    deltas: [fragment(undefined, undefined, 'a', { x: 1 }), fragment(undefined, undefined, 'b', { y: 2 })],
-  },
-  {
-    title: 'with the name on every piece',
-    deltas: [
-      fragment(0, 'call_aaaaaaaa', 'a', '{"x"'),
-      fragment(0, 'call_aaaaaaaa', 'a', ':1}'),
-      fragment(1, 'call_bbbbbbbb', 'b', '{"y":2}'),
-    ],
-  },
-]) {
-  test(`streamed calls ${title} become two calls`, () => {
-    const turn = decodeStream([...deltas.map(callDelta), chunk({}, 'stop'), '[DONE]'])
-    assert.deepEqual(turn.message.calls.map(({ tool: name, args }) => [name, args]), [['a', { x: 1 }], ['b', { y: 2 }]])
-    assert.equal(new Set(turn.message.calls.map(({ call_id }) => call_id)).size, 2)
-    assert.equal(turn.stop, 'tool_calls', 'calls decide, not the stop word')
-  })
-}
-
-test('the same call twice without ids is two calls', () => {
-  const call = fragment(0, '', 'list_files', '{}')
-  const turn = decodeStream([callDelta(call), callDelta(call), chunk({}, 'stop')])
-  assert.equal(turn.message.calls.length, 2)
-})
-
-test('an object that streams after [DONE], comments and empty choices change nothing', () => {
-  const turn = decodeStream([{ choices: [] }, chunk({ content: 'Hi' }), chunk({ content: '' }, 'stop'), { choices: [], usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } }, '[DONE]'])
-  assert.equal(turn.message.text, 'Hi')
-  assert.deepEqual(turn.usage, { input_tokens: 3, output_tokens: 1, cached_tokens: 0, reasoning_tokens: 0 })
-})
-
-test('a server that leaves out the finish reason but says [DONE] has answered', () => {
-  assert.equal(decodeStream([chunk({ content: 'Hi' }), '[DONE]']).message.text, 'Hi')
-  assert.throws(() => decodeStream(['[DONE]']), ModelError)
-})
-
-for (const { title, event, retryable, code } of [
-  { title: 'an error beside choices', event: { error: { code: 429, message: 'slow down' }, choices: [chunk({}).choices[0]] }, retryable: true, code: 'ERR_AGENT_MODEL_RATE_LIMIT' },
-  { title: 'a server error', event: { error: { message: 'The server had an error', type: 'server_error' } }, retryable: true, code: 'ERR_AGENT_MODEL' },
-  { title: 'an error as text', event: { error: 'model runner has stopped' }, retryable: true, code: 'ERR_AGENT_MODEL' },
-  { title: 'an error in the choice', event: { choices: [{ error: { code: 502, message: 'upstream' }, finish_reason: 'error' }] }, retryable: true, code: 'ERR_AGENT_MODEL' },
-  { title: 'a context overflow', event: { error: { code: 'context_length_exceeded', message: 'too long' } }, retryable: false, code: 'ERR_AGENT_MODEL_CONTEXT' },
-  { title: 'a wrong request', event: { error: { type: 'invalid_request_error', message: 'no' } }, retryable: false, code: 'ERR_AGENT_MODEL' },
-]) {
-  test(`${title} inside a 200 stream is thrown, retryable: ${retryable}`, () => {
-    assert.throws(
-      () => decodeStream([chunk({ content: 'Par' }), event]),
-      (error) => error instanceof ModelError && error.retryable === retryable && error.code === code,
-    )
-  })
-}
-
 test('an error inside a whole 200 answer is thrown', () => {
   assert.throws(
-    () => decodeOpenAiChatResponse({ error: { message: 'busy', code: 503 } }, modelRequest(), context),
+    () =>
+      decodeOpenAiChatResponse({ error: { message: 'busy', code: 503 } }, modelRequest(), context),
     (error) => error instanceof ModelError && error.retryable,
   )
 })
@@ -202,7 +95,11 @@ test('an answer without choices says what may be wrong', () => {
 })
 
 const answer = (message: unknown, finish_reason = 'stop', usage: unknown = {}) =>
-  decodeOpenAiChatResponse({ choices: [{ message, finish_reason }], usage }, modelRequest(), context)
+  decodeOpenAiChatResponse(
+    { choices: [{ message, finish_reason }], usage },
+    modelRequest(),
+    context,
+  )
 const withCall = (args: unknown, id = 'call_123456789') => ({
   role: 'assistant',
   content: null,
@@ -212,7 +109,11 @@ const withCall = (args: unknown, id = 'call_123456789') => ({
 for (const { title, args, becomes } of [
   { title: 'JSON text', args: '{"command":"ls"}', becomes: { command: 'ls' } },
   { title: 'an object', args: { command: 'ls' }, becomes: { command: 'ls' } },
-  { title: 'JSON text encoded twice', args: '"{\\"command\\":\\"ls\\"}"', becomes: { command: 'ls' } },
+  {
+    title: 'JSON text encoded twice',
+    args: '"{\\"command\\":\\"ls\\"}"',
+    becomes: { command: 'ls' },
+  },
   { title: 'empty text', args: '', becomes: {} },
   { title: 'null', args: null, becomes: {} },
   { title: 'the text null', args: 'null', becomes: {} },
@@ -237,36 +138,68 @@ test('calls of an answer cut off at the output limit all carry an error, even wh
     content: 'I will',
     tool_calls: [
       { id: 'call_123456789', function: { name: 'bash', arguments: '{"command":"ls"}' } },
-      { id: 'call_987654321', function: { name: 'write_file', arguments: '{"path":"a","content":"ab' } },
+      {
+        id: 'call_987654321',
+        function: { name: 'write_file', arguments: '{"path":"a","content":"ab' },
+      },
     ],
   }
   const turn = answer(message, 'length', { prompt_tokens: 1, completion_tokens: 4096 })
   assert.equal(turn.stop, 'length')
-  assert.deepEqual(turn.message.calls.map(({ args }) => args), [{}, {}])
+  assert.deepEqual(
+    turn.message.calls.map(({ args }) => args),
+    [{}, {}],
+  )
   for (const { error } of turn.message.calls) assert.match(error ?? '', /cut off after 4096 tokens/)
 })
 
 test('missing, short and repeated ids are replaced by ids that are unique and repeatable', () => {
   const calls = ['', '0', 'functions.bash:0', 'call_123456789', 'call_123456789', 'x'.repeat(80)]
-  const message = { tool_calls: calls.map((id) => ({ id, function: { name: 'bash', arguments: '{}' } })) }
+  const message = {
+    tool_calls: calls.map((id) => ({ id, function: { name: 'bash', arguments: '{}' } })),
+  }
   const ids = answer(message).message.calls.map(({ call_id }) => call_id)
-  assert.deepEqual(ids, ['call_1_0_1', 'call_1_0_2', 'call_1_0_3', 'call_123456789', 'call_1_0_5', 'call_1_0_6'])
+  assert.deepEqual(ids, [
+    'call_1_0_1',
+    'call_1_0_2',
+    'call_1_0_3',
+    'call_123456789',
+    'call_1_0_5',
+    'call_1_0_6',
+  ])
 })
 
 test('an id that an earlier turn used is replaced, and the wire keeps the provider’s own', () => {
   const first = answer(withCall('{"command":"ls"}', 'call_abc_0001'))
   const history = afterCalls(first, [{ output: 'a' }])
-  const body = { choices: [{ message: withCall('{"command":"pwd"}', 'call_abc_0001'), finish_reason: 'stop' }] }
-  const second = decodeOpenAiChatResponse(body, modelRequest({ messages: history, run: { ...modelRequest().run, turn: 1 } }), context)
+  const body = {
+    choices: [{ message: withCall('{"command":"pwd"}', 'call_abc_0001'), finish_reason: 'stop' }],
+  }
+  const second = decodeOpenAiChatResponse(
+    body,
+    modelRequest({ messages: history, run: { ...modelRequest().run, turn: 1 } }),
+    context,
+  )
   assert.equal(second.message.calls[0]!.call_id, 'call_1_1_1')
   const messages = [...history, ...afterCalls(second, [{ output: 'b' }]).slice(1)]
-  const wire = encodeOpenAiChatRequest(modelRequest({ messages }), { model: 'm', stream: false }).body['messages'] as JsonObject[]
-  assert.deepEqual(wire.map((message) => message['tool_call_id']).filter(Boolean), ['call_abc_0001', 'call_abc_0001'])
+  const wire = encodeOpenAiChatRequest(modelRequest({ messages }), { model: 'm', stream: false })
+    .body['messages'] as JsonObject[]
+  assert.deepEqual(wire.map((message) => message['tool_call_id']).filter(Boolean), [
+    'call_abc_0001',
+    'call_abc_0001',
+  ])
 })
 
 test('results follow their calls in the order of the calls, whatever order they are in', () => {
-  const turn = decodeOpenAiChatResponse(recording('openai-chat-parallel-tools').response.body, modelRequest(), context)
-  const [user, assistant, first, second] = afterCalls(turn, [{ output: 'gone' }, { output: 'no space', exit_code: 1 }])
+  const turn = decodeOpenAiChatResponse(
+    recording('openai-chat-parallel-tools').response.body,
+    modelRequest(),
+    context,
+  )
+  const [user, assistant, first, second] = afterCalls(turn, [
+    { output: 'gone' },
+    { output: 'no space', exit_code: 1 },
+  ])
   const messages = [user!, assistant!, second!, first!, { role: 'user' as const, text: 'Go on.' }]
   const wire = encodeOpenAiChatRequest(modelRequest({ messages }), { model: 'm', stream: false })
   assert.deepEqual((wire.body['messages'] as JsonObject[]).slice(2), [
@@ -278,9 +211,21 @@ test('results follow their calls in the order of the calls, whatever order they 
 
 test('a call without a result gets one, and a result without its call is left out', () => {
   const turn = answer(withCall('{}'))
-  const messages = [...afterCalls(turn, [{ output: 'x' }]).slice(0, 2), { role: 'user' as const, text: 'Hm' }]
-  const orphan = { role: 'tool' as const, call_id: 'nobody', tool: 'bash', output: 'x', exit_code: 0 }
-  const wire = encodeOpenAiChatRequest(modelRequest({ messages: [...messages, orphan] }), { model: 'm', stream: false })
+  const messages = [
+    ...afterCalls(turn, [{ output: 'x' }]).slice(0, 2),
+    { role: 'user' as const, text: 'Hm' },
+  ]
+  const orphan = {
+    role: 'tool' as const,
+    call_id: 'nobody',
+    tool: 'bash',
+    output: 'x',
+    exit_code: 0,
+  }
+  const wire = encodeOpenAiChatRequest(modelRequest({ messages: [...messages, orphan] }), {
+    model: 'm',
+    stream: false,
+  })
   const roles = (wire.body['messages'] as JsonObject[]).map(({ role, content }) => [role, content])
   assert.deepEqual(roles.slice(1), [
     ['assistant', null],
@@ -306,7 +251,10 @@ test('what a server needs back is sent back: reasoning within calls, signatures,
   }
   const turn = answer(message)
   assert.equal(turn.reasoning, 'Let me look.')
-  const wire = encodeOpenAiChatRequest(modelRequest({ messages: afterCalls(turn, [{ output: 'a' }]) }), { model: 'm', stream: false })
+  const wire = encodeOpenAiChatRequest(
+    modelRequest({ messages: afterCalls(turn, [{ output: 'a' }]) }),
+    { model: 'm', stream: false },
+  )
   assert.deepEqual((wire.body['messages'] as JsonObject[]).slice(1), [
     {
       role: 'assistant',
@@ -329,52 +277,86 @@ test('what a server needs back is sent back: reasoning within calls, signatures,
 test('reasoning of a turn without calls is not sent back, nor arguments that are not JSON', () => {
   const quiet = answer({ content: 'Done', reasoning_content: 'Easy.' })
   const broken = answer(withCall('{"command":'))
-  const messages = [{ role: 'user' as const, text: 'Go.' }, quiet.message, ...afterCalls(broken, [{ output: 'e', exit_code: 1 }]).slice(1)]
-  const wire = encodeOpenAiChatRequest(modelRequest({ messages }), { model: 'm', stream: false }).body['messages'] as JsonObject[]
+  const messages = [
+    { role: 'user' as const, text: 'Go.' },
+    quiet.message,
+    ...afterCalls(broken, [{ output: 'e', exit_code: 1 }]).slice(1),
+  ]
+  const wire = encodeOpenAiChatRequest(modelRequest({ messages }), { model: 'm', stream: false })
+    .body['messages'] as JsonObject[]
   assert.deepEqual(wire[1], { role: 'assistant', content: 'Done' })
   assert.match(JSON.stringify(wire[2]), /"arguments":"\{\}"/)
 })
 
-test('streamed reasoning, refusals and lists of parts are put together', () => {
-  const turn = decodeStream([
-    chunk({ role: 'assistant', reasoning_content: 'Let ' }),
-    chunk({ reasoning_content: 'me.', reasoning_details: [{ index: 0, type: 'reasoning.text', text: 'Let ' }] }),
-    chunk({ reasoning_details: [{ index: 0, type: 'reasoning.text', text: 'me.', signature: 'U0NS' }] }),
-    chunk({ content: 'Yes' }),
-    chunk({}, 'stop'),
-  ])
-  assert.equal(turn.reasoning, 'Let me.')
-  assert.deepEqual((turn.message.parts?.value as JsonObject)['reasoning_details'], [
-    { index: 0, type: 'reasoning.text', text: 'Let me.', signature: 'U0NS' },
-  ])
-  const refused = decodeStream([chunk({ refusal: 'I can’t' }), chunk({ refusal: ' do that.' }), chunk({}, 'stop')])
-  assert.deepEqual([refused.message.text, refused.stop], ['I can’t do that.', 'refusal'])
-  const parts = decodeStream([
-    chunk({ content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] }] }),
-    chunk({ content: 'An' }),
-    chunk({ content: 'swer' }, 'stop'),
-  ])
-  assert.deepEqual([parts.message.text, parts.reasoning], ['Answer', 'Hm.'])
-})
-
 for (const { title, usage, becomes } of [
-  { title: 'cached tokens are part of the prompt', usage: { prompt_tokens: 100, completion_tokens: 5, total_tokens: 105, prompt_tokens_details: { cached_tokens: 64 } }, becomes: [100, 5, 64, 0] },
-  { title: 'reasoning is part of the completion', usage: { prompt_tokens: 10, completion_tokens: 50, total_tokens: 60, completion_tokens_details: { reasoning_tokens: 40 } }, becomes: [10, 50, 0, 40] },
-  { title: 'reasoning beside the completion', usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 55, completion_tokens_details: { reasoning_tokens: 40 } }, becomes: [10, 45, 0, 40] },
-  { title: 'a total beyond the sum', usage: { prompt_tokens: 35, completion_tokens: 12, total_tokens: 109 }, becomes: [35, 74, 0, 62] },
-  { title: 'a total below the sum', usage: { prompt_tokens: 35, completion_tokens: 12, total_tokens: 12 }, becomes: [35, 12, 0, 0] },
-  { title: 'DeepSeek’s name for cached tokens', usage: { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10, prompt_cache_hit_tokens: 8 }, becomes: [9, 1, 8, 0] },
-  { title: 'nonsense', usage: { prompt_tokens: -4, completion_tokens: 'x', total_tokens: null }, becomes: [0, 0, 0, 0] },
+  {
+    title: 'cached tokens are part of the prompt',
+    usage: {
+      prompt_tokens: 100,
+      completion_tokens: 5,
+      total_tokens: 105,
+      prompt_tokens_details: { cached_tokens: 64 },
+    },
+    becomes: [100, 5, 64, 0],
+  },
+  {
+    title: 'reasoning is part of the completion',
+    usage: {
+      prompt_tokens: 10,
+      completion_tokens: 50,
+      total_tokens: 60,
+      completion_tokens_details: { reasoning_tokens: 40 },
+    },
+    becomes: [10, 50, 0, 40],
+  },
+  {
+    title: 'reasoning beside the completion',
+    usage: {
+      prompt_tokens: 10,
+      completion_tokens: 5,
+      total_tokens: 55,
+      completion_tokens_details: { reasoning_tokens: 40 },
+    },
+    becomes: [10, 45, 0, 40],
+  },
+  {
+    title: 'a total beyond the sum',
+    usage: { prompt_tokens: 35, completion_tokens: 12, total_tokens: 109 },
+    becomes: [35, 74, 0, 62],
+  },
+  {
+    title: 'a total below the sum',
+    usage: { prompt_tokens: 35, completion_tokens: 12, total_tokens: 12 },
+    becomes: [35, 12, 0, 0],
+  },
+  {
+    title: 'DeepSeek’s name for cached tokens',
+    usage: { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10, prompt_cache_hit_tokens: 8 },
+    becomes: [9, 1, 8, 0],
+  },
+  {
+    title: 'nonsense',
+    usage: { prompt_tokens: -4, completion_tokens: 'x', total_tokens: null },
+    becomes: [0, 0, 0, 0],
+  },
 ]) {
   test(`usage: ${title}`, () => {
-    const { input_tokens, output_tokens, cached_tokens, reasoning_tokens } = readChatUsage(usage as JsonObject)
+    const { input_tokens, output_tokens, cached_tokens, reasoning_tokens } = readChatUsage(
+      usage as JsonObject,
+    )
     assert.deepEqual([input_tokens, output_tokens, cached_tokens, reasoning_tokens], becomes)
   })
 }
 
 test('reasoning models get no temperature and the field for limits that they know', () => {
   const encode = (model: string) =>
-    encodeOpenAiChatRequest(modelRequest(), { model, stream: false, temperature: 0.2, maxOutputTokens: 100, reasoningEffort: 'low' }).body
+    encodeOpenAiChatRequest(modelRequest(), {
+      model,
+      stream: false,
+      temperature: 0.2,
+      maxOutputTokens: 100,
+      reasoningEffort: 'low',
+    }).body
   assert.deepEqual(encode('openai/gpt-5-mini'), {
     model: 'openai/gpt-5-mini',
     messages: [{ role: 'user', content: 'Go.' }],
@@ -393,9 +375,19 @@ test('tool names that a provider would refuse travel under another name', () => 
   const wire = encodeOpenAiChatRequest(request, { model: 'm', stream: false })
   const sent = (wire.body['tools'] as unknown as WireTool[]).map(({ function: { name } }) => name)
   assert.deepEqual(sent, ['files_read_2', 'files_read', '_1st', 'y'.repeat(60)])
-  const body = { choices: [{ message: { tool_calls: sent.map((name) => ({ function: { name, arguments: '{}' } })) }, finish_reason: 'stop' }] }
+  const body = {
+    choices: [
+      {
+        message: { tool_calls: sent.map((name) => ({ function: { name, arguments: '{}' } })) },
+        finish_reason: 'stop',
+      },
+    ],
+  }
   const turn = decodeOpenAiChatResponse(body, request, context)
-  assert.deepEqual(turn.message.calls.map(({ tool: name }) => name), tools.map(({ name }) => name))
+  assert.deepEqual(
+    turn.message.calls.map(({ tool: name }) => name),
+    tools.map(({ name }) => name),
+  )
 })
 
 test('a call without a name carries an error', () => {
@@ -404,7 +396,11 @@ test('a call without a name carries an error', () => {
 })
 
 test('stream_options can be left out for servers that refuse them', () => {
-  const wire = encodeOpenAiChatRequest(modelRequest(), { model: 'm', stream: true, streamUsage: false })
+  const wire = encodeOpenAiChatRequest(modelRequest(), {
+    model: 'm',
+    stream: true,
+    streamUsage: false,
+  })
   assert.equal(wire.body['stream_options'], undefined)
 })
 
@@ -415,10 +411,19 @@ test('a turn of another provider is rebuilt from its text and calls', () => {
     calls: [{ call_id: 'toolu_0001', tool: 'bash', args: { command: 'ls' } }],
     parts: { format: 'anthropic', value: [{ type: 'thinking', thinking: 'x', signature: 'U0NS' }] },
   }
-  const wire = encodeOpenAiChatRequest(modelRequest({ messages: [message] }), { model: 'm', stream: false })
+  const wire = encodeOpenAiChatRequest(modelRequest({ messages: [message] }), {
+    model: 'm',
+    stream: false,
+  })
   assert.deepEqual((wire.body['messages'] as JsonObject[])[0], {
     role: 'assistant',
     content: 'Looking.',
-    tool_calls: [{ id: 'toolu_0001', type: 'function', function: { name: 'bash', arguments: '{"command":"ls"}' } }],
+    tool_calls: [
+      {
+        id: 'toolu_0001',
+        type: 'function',
+        function: { name: 'bash', arguments: '{"command":"ls"}' },
+      },
+    ],
   })
 })

@@ -13,14 +13,23 @@ function refusal(status: number, body: unknown, headers: Readonly<Record<string,
 test('a recorded 400 is final, and says what the provider said', () => {
   const { response } = recording('openai-chat-error-400')
   const error = refusal(response.status, response.body)
-  assert.equal(error.message, 'test:model answered 400: Web search options not supported with this model.')
-  assert.deepEqual([error.code, error.retryable, error.modelMistake, error.statusCode], ['ERR_AGENT_MODEL', false, false, 400])
+  assert.equal(
+    error.message,
+    'test:model answered 400: Web search options not supported with this model.',
+  )
+  assert.deepEqual(
+    [error.code, error.retryable, error.modelMistake, error.statusCode],
+    ['ERR_AGENT_MODEL', false, false, 400],
+  )
 })
 
 test('a recorded 400 tool_use_failed is the model’s mistake, with what it wrote', () => {
   const { response } = recording('groq-tool-use-failed-400')
   const error = refusal(response.status, response.body)
-  assert.deepEqual([error.code, error.retryable, error.modelMistake], ['ERR_AGENT_MODEL', false, true])
+  assert.deepEqual(
+    [error.code, error.retryable, error.modelMistake],
+    ['ERR_AGENT_MODEL', false, true],
+  )
   assert.match(error.message, /missing properties: 'name'/)
   assert.match(error.message, /What the model wrote: \{"name": "get_something_by_name"/)
 })
@@ -31,30 +40,162 @@ const AUTH = 'ERR_AGENT_MODEL_AUTH'
 const CONTEXT = 'ERR_AGENT_MODEL_CONTEXT'
 const OTHER = 'ERR_AGENT_MODEL'
 
-const googleError = (message: string, details: unknown[]) => ({ error: { code: 429, status: 'RESOURCE_EXHAUSTED', message, details } })
+const googleError = (message: string, details: unknown[]) => ({
+  error: { code: 429, status: 'RESOURCE_EXHAUSTED', message, details },
+})
 
 for (const { title, status, body, code, retryable } of [
-  { title: 'a rate limit', status: 429, body: { error: { message: 'Rate limit reached', code: 'rate_limit_exceeded' } }, code: RATE, retryable: true },
-  { title: 'a used-up quota', status: 429, body: { error: { message: 'You exceeded your current quota', code: 'insufficient_quota' } }, code: QUOTA, retryable: false },
-  { title: 'a spending cap', status: 429, body: { error: { type: 'enforced_spend_limit_reached', message: 'x' } }, code: QUOTA, retryable: false },
-  { title: 'a credit balance', status: 400, body: { type: 'error', error: { type: 'invalid_request_error', message: 'Your credit balance is too low to access the API' } }, code: QUOTA, retryable: false },
-  { title: 'payment required', status: 402, body: { error: { message: 'Insufficient Balance' } }, code: QUOTA, retryable: false },
-  { title: 'Google’s quota of a day', status: 429, body: googleError('You exceeded your current quota', [{ violations: [{ quotaId: 'GenerateRequestsPerDayPerProjectPerModel-FreeTier' }] }]), code: QUOTA, retryable: false },
-  { title: 'Google’s quota of a minute', status: 429, body: googleError('You exceeded your current quota', [{ violations: [{ quotaId: 'GenerateRequestsPerMinutePerProjectPerModel' }] }]), code: RATE, retryable: true },
-  { title: 'a wrong key', status: 401, body: { error: { message: 'Incorrect API key provided' } }, code: AUTH, retryable: false },
-  { title: 'a forbidden model', status: 403, body: { error: { message: 'no access' } }, code: AUTH, retryable: false },
-  { title: 'Google’s wrong key', status: 400, body: { error: { code: 400, message: 'API key not valid.', details: [{ reason: 'API_KEY_INVALID' }] } }, code: AUTH, retryable: false },
-  { title: 'an overlong prompt (OpenAI)', status: 400, body: { error: { code: 'context_length_exceeded', message: 'too long' } }, code: CONTEXT, retryable: false },
-  { title: 'an overlong prompt (Anthropic)', status: 400, body: { error: { type: 'invalid_request_error', message: 'prompt is too long: 208310 tokens > 200000 maximum' } }, code: CONTEXT, retryable: false },
-  { title: 'an overlong prompt (llama.cpp)', status: 400, body: { error: { type: 'exceed_context_size_error', message: 'x' } }, code: CONTEXT, retryable: false },
-  { title: 'a request too large for the limit of a minute', status: 429, body: { error: { code: 'rate_limit_exceeded', message: 'Request too large for gpt-4o on tokens per min: Limit 30000, Requested 40000' } }, code: CONTEXT, retryable: false },
+  {
+    title: 'a rate limit',
+    status: 429,
+    body: { error: { message: 'Rate limit reached', code: 'rate_limit_exceeded' } },
+    code: RATE,
+    retryable: true,
+  },
+  {
+    title: 'a used-up quota',
+    status: 429,
+    body: { error: { message: 'You exceeded your current quota', code: 'insufficient_quota' } },
+    code: QUOTA,
+    retryable: false,
+  },
+  {
+    title: 'a spending cap',
+    status: 429,
+    body: { error: { type: 'enforced_spend_limit_reached', message: 'x' } },
+    code: QUOTA,
+    retryable: false,
+  },
+  {
+    title: 'a credit balance',
+    status: 400,
+    body: {
+      type: 'error',
+      error: {
+        type: 'invalid_request_error',
+        message: 'Your credit balance is too low to access the API',
+      },
+    },
+    code: QUOTA,
+    retryable: false,
+  },
+  {
+    title: 'payment required',
+    status: 402,
+    body: { error: { message: 'Insufficient Balance' } },
+    code: QUOTA,
+    retryable: false,
+  },
+  {
+    title: 'Google’s quota of a day',
+    status: 429,
+    body: googleError('You exceeded your current quota', [
+      { violations: [{ quotaId: 'GenerateRequestsPerDayPerProjectPerModel-FreeTier' }] },
+    ]),
+    code: QUOTA,
+    retryable: false,
+  },
+  {
+    title: 'Google’s quota of a minute',
+    status: 429,
+    body: googleError('You exceeded your current quota', [
+      { violations: [{ quotaId: 'GenerateRequestsPerMinutePerProjectPerModel' }] },
+    ]),
+    code: RATE,
+    retryable: true,
+  },
+  {
+    title: 'a wrong key',
+    status: 401,
+    body: { error: { message: 'Incorrect API key provided' } },
+    code: AUTH,
+    retryable: false,
+  },
+  {
+    title: 'a forbidden model',
+    status: 403,
+    body: { error: { message: 'no access' } },
+    code: AUTH,
+    retryable: false,
+  },
+  {
+    title: 'Google’s wrong key',
+    status: 400,
+    body: {
+      error: { code: 400, message: 'API key not valid.', details: [{ reason: 'API_KEY_INVALID' }] },
+    },
+    code: AUTH,
+    retryable: false,
+  },
+  {
+    title: 'an overlong prompt (OpenAI)',
+    status: 400,
+    body: { error: { code: 'context_length_exceeded', message: 'too long' } },
+    code: CONTEXT,
+    retryable: false,
+  },
+  {
+    title: 'an overlong prompt (Anthropic)',
+    status: 400,
+    body: {
+      error: {
+        type: 'invalid_request_error',
+        message: 'prompt is too long: 208310 tokens > 200000 maximum',
+      },
+    },
+    code: CONTEXT,
+    retryable: false,
+  },
+  {
+    title: 'an overlong prompt (llama.cpp)',
+    status: 400,
+    body: { error: { type: 'exceed_context_size_error', message: 'x' } },
+    code: CONTEXT,
+    retryable: false,
+  },
+  {
+    title: 'a request too large for the limit of a minute',
+    status: 429,
+    body: {
+      error: {
+        code: 'rate_limit_exceeded',
+        message: 'Request too large for gpt-4o on tokens per min: Limit 30000, Requested 40000',
+      },
+    },
+    code: CONTEXT,
+    retryable: false,
+  },
   { title: 'a body that is too large', status: 413, body: 'nope', code: CONTEXT, retryable: false },
-  { title: 'an unknown model', status: 404, body: { error: { message: 'model not found' } }, code: OTHER, retryable: false },
+  {
+    title: 'an unknown model',
+    status: 404,
+    body: { error: { message: 'model not found' } },
+    code: OTHER,
+    retryable: false,
+  },
   { title: 'a timeout', status: 408, body: '', code: OTHER, retryable: true },
   { title: 'a conflict', status: 409, body: '', code: OTHER, retryable: true },
-  { title: 'a server error', status: 500, body: { error: { message: 'oops' } }, code: OTHER, retryable: true },
-  { title: 'a bad gateway in HTML', status: 502, body: '<html><title>502 Bad Gateway</title></html>', code: OTHER, retryable: true },
-  { title: 'an overload', status: 529, body: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, code: OTHER, retryable: true },
+  {
+    title: 'a server error',
+    status: 500,
+    body: { error: { message: 'oops' } },
+    code: OTHER,
+    retryable: true,
+  },
+  {
+    title: 'a bad gateway in HTML',
+    status: 502,
+    body: '<html><title>502 Bad Gateway</title></html>',
+    code: OTHER,
+    retryable: true,
+  },
+  {
+    title: 'an overload',
+    status: 529,
+    body: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
+    code: OTHER,
+    retryable: true,
+  },
   { title: 'a redirect', status: 302, body: '', code: OTHER, retryable: false },
 ]) {
   test(`${title} (${status}) is ${code}, retryable: ${retryable}`, () => {
@@ -66,13 +207,29 @@ for (const { title, status, body, code, retryable } of [
 
 for (const { title, body, message } of [
   { title: 'a message as detail', body: { detail: 'Not here' }, message: 'Not here' },
-  { title: 'a list of details', body: { detail: [{ msg: 'field required' }] }, message: '[{"msg":"field required"}]' },
-  { title: 'an error as text', body: { error: 'model "x" not found, try pulling it first' }, message: 'model "x" not found, try pulling it first' },
-  { title: 'a bare message', body: { object: 'error', message: 'bad', code: 40403 }, message: 'bad' },
+  {
+    title: 'a list of details',
+    body: { detail: [{ msg: 'field required' }] },
+    message: '[{"msg":"field required"}]',
+  },
+  {
+    title: 'an error as text',
+    body: { error: 'model "x" not found, try pulling it first' },
+    message: 'model "x" not found, try pulling it first',
+  },
+  {
+    title: 'a bare message',
+    body: { object: 'error', message: 'bad', code: 40403 },
+    message: 'bad',
+  },
   { title: 'plain text', body: 'upstream gone\n', message: 'upstream gone' },
   { title: 'JSON as text', body: '{"error":{"message":"inner"}}', message: 'inner' },
   { title: 'a list around the error', body: [{ error: { message: 'listed' } }], message: 'listed' },
-  { title: 'HTML', body: '<!DOCTYPE html><html><head><title>Blocked</title></head></html>', message: 'an HTML page (Blocked)' },
+  {
+    title: 'HTML',
+    body: '<!DOCTYPE html><html><head><title>Blocked</title></head></html>',
+    message: 'an HTML page (Blocked)',
+  },
 ]) {
   test(`the message is found in ${title}`, () => {
     assert.equal(refusal(400, body).message, `test:model answered 400: ${message}`)
@@ -85,20 +242,102 @@ test('an empty body still gives a message, and a huge one is cut', () => {
 })
 
 for (const { title, status, headers, body, ms } of [
-  { title: 'retry-after in seconds', status: 429, headers: { 'retry-after': '7' }, body: '', ms: 7_000 },
-  { title: 'retry-after with a fraction', status: 503, headers: { 'retry-after': '0.5' }, body: '', ms: 500 },
-  { title: 'retry-after as a date', status: 429, headers: { 'retry-after': 'Sun, 01 Mar 2026 12:00:30 GMT' }, body: '', ms: 30_000 },
-  { title: 'a date that is over', status: 429, headers: { 'retry-after': 'Sun, 01 Mar 2026 11:00:00 GMT' }, body: '', ms: 0 },
-  { title: 'retry-after-ms before retry-after', status: 429, headers: { 'retry-after-ms': '1250', 'retry-after': '2' }, body: '', ms: 1_250 },
-  { title: 'the reset of the limit that is used up', status: 429, headers: { 'x-ratelimit-remaining-requests': '12', 'x-ratelimit-reset-requests': '1s', 'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '6m0s' }, body: '', ms: 360_000 },
-  { title: 'a reset in milliseconds', status: 429, headers: { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '120ms' }, body: '', ms: 120 },
-  { title: 'a reset as epoch milliseconds', status: 429, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW + 9_000) }, body: '', ms: 9_000 },
-  { title: 'Anthropic’s reset', status: 429, headers: { 'anthropic-ratelimit-input-tokens-remaining': '0', 'anthropic-ratelimit-input-tokens-reset': '2026-03-01T12:00:12Z' }, body: '', ms: 12_000 },
-  { title: 'resets of limits that are not used up', status: 429, headers: { 'x-ratelimit-remaining-tokens': '5', 'x-ratelimit-reset-tokens': '6m0s' }, body: '', ms: undefined },
-  { title: 'Google’s RetryInfo', status: 429, headers: {}, body: googleError('slow', [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '17.5s' }]), ms: 17_500 },
+  {
+    title: 'retry-after in seconds',
+    status: 429,
+    headers: { 'retry-after': '7' },
+    body: '',
+    ms: 7_000,
+  },
+  {
+    title: 'retry-after with a fraction',
+    status: 503,
+    headers: { 'retry-after': '0.5' },
+    body: '',
+    ms: 500,
+  },
+  {
+    title: 'retry-after as a date',
+    status: 429,
+    headers: { 'retry-after': 'Sun, 01 Mar 2026 12:00:30 GMT' },
+    body: '',
+    ms: 30_000,
+  },
+  {
+    title: 'a date that is over',
+    status: 429,
+    headers: { 'retry-after': 'Sun, 01 Mar 2026 11:00:00 GMT' },
+    body: '',
+    ms: 0,
+  },
+  {
+    title: 'retry-after-ms before retry-after',
+    status: 429,
+    headers: { 'retry-after-ms': '1250', 'retry-after': '2' },
+    body: '',
+    ms: 1_250,
+  },
+  {
+    title: 'the reset of the limit that is used up',
+    status: 429,
+    headers: {
+      'x-ratelimit-remaining-requests': '12',
+      'x-ratelimit-reset-requests': '1s',
+      'x-ratelimit-remaining-tokens': '0',
+      'x-ratelimit-reset-tokens': '6m0s',
+    },
+    body: '',
+    ms: 360_000,
+  },
+  {
+    title: 'a reset in milliseconds',
+    status: 429,
+    headers: { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '120ms' },
+    body: '',
+    ms: 120,
+  },
+  {
+    title: 'a reset as epoch milliseconds',
+    status: 429,
+    headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW + 9_000) },
+    body: '',
+    ms: 9_000,
+  },
+  {
+    title: 'Anthropic’s reset',
+    status: 429,
+    headers: {
+      'anthropic-ratelimit-input-tokens-remaining': '0',
+      'anthropic-ratelimit-input-tokens-reset': '2026-03-01T12:00:12Z',
+    },
+    body: '',
+    ms: 12_000,
+  },
+  {
+    title: 'resets of limits that are not used up',
+    status: 429,
+    headers: { 'x-ratelimit-remaining-tokens': '5', 'x-ratelimit-reset-tokens': '6m0s' },
+    body: '',
+    ms: undefined,
+  },
+  {
+    title: 'Google’s RetryInfo',
+    status: 429,
+    headers: {},
+    body: googleError('slow', [
+      { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '17.5s' },
+    ]),
+    ms: 17_500,
+  },
   { title: 'nonsense', status: 429, headers: { 'retry-after': 'soon' }, body: '', ms: undefined },
   { title: 'nothing', status: 500, headers: {}, body: '', ms: undefined },
-  { title: 'a wait for an error that waiting does not help', status: 400, headers: { 'retry-after': '7' }, body: '', ms: undefined },
+  {
+    title: 'a wait for an error that waiting does not help',
+    status: 400,
+    headers: { 'retry-after': '7' },
+    body: '',
+    ms: undefined,
+  },
 ]) {
   test(`when to come back: ${title}`, () => {
     assert.equal(refusal(status, body, headers as Record<string, string>).retryAfterMs, ms)
@@ -111,7 +350,9 @@ test('x-should-retry: false is heeded, but for a rate limit', () => {
 })
 
 test('keys never stand in an error, neither ours nor what looks like one', () => {
-  const error = refusal(401, { error: { message: 'Incorrect API key provided: secret-key-123 or sk-abcdef*****wxyz' } })
+  const error = refusal(401, {
+    error: { message: 'Incorrect API key provided: secret-key-123 or sk-abcdef*****wxyz' },
+  })
   assert.doesNotMatch(inspect(error, { depth: 9 }), /secret-key-123|abcdef/)
   assert.match(error.message, /check the key/)
   assert.equal(redactSecrets('Bearer abcdefgh.ijk and AIzaSyA0123456789', []), '[key] and [key]')

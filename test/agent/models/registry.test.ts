@@ -38,15 +38,29 @@ for (const { name, becomes } of [
   })
 }
 
-for (const name of ['nope', 'nope:small', 'acme:', '', 'builtin:other', 'llama3.1:8b', 'scripted:demo.json', 'HOUSE', '__proto__', 'x'.repeat(5_000)]) {
+for (const name of [
+  'nope',
+  'nope:small',
+  'acme:',
+  '',
+  'builtin:other',
+  'llama3.1:8b',
+  'scripted:demo.json',
+  'HOUSE',
+  '__proto__',
+  'x'.repeat(5_000),
+]) {
   test(`${JSON.stringify(name.slice(0, 20))} is refused with a list of what is there`, () => {
-    assert.throws(() => registry.resolve(name), (error) => {
-      assert.ok(error instanceof ModelError)
-      assert.equal(error.retryable, false)
-      assert.match(error.message, /there (?:are|is) .*builtin:repair/)
-      assert.ok(error.message.length < 500)
-      return true
-    })
+    assert.throws(
+      () => registry.resolve(name),
+      (error) => {
+        assert.ok(error instanceof ModelError)
+        assert.equal(error.retryable, false)
+        assert.match(error.message, /there (?:are|is) .*builtin:repair/)
+        assert.ok(error.message.length < 500)
+        return true
+      },
+    )
   })
 }
 
@@ -59,7 +73,14 @@ test('the error lists registered names, built-in programs and providers', () => 
 
 test('the list offers the default first and says what is no language model', () => {
   assert.deepEqual(
-    registry.list().map(({ name, provider: id, is_language_model, default: isDefault }) => [name, id, is_language_model, isDefault]),
+    registry
+      .list()
+      .map(({ name, provider: id, is_language_model, default: isDefault }) => [
+        name,
+        id,
+        is_language_model,
+        isDefault,
+      ]),
     [
       ['builtin:repair', 'builtin', false, true],
       ['house', 'host', false, false],
@@ -73,9 +94,18 @@ test('the list offers the default first and says what is no language model', () 
 
 test('providers never change the default; a host does, also by a bare or an unlisted name', () => {
   const defaults = (defaultModel: string) =>
-    createModelRegistry({ providers: [provider('acme', /^acme-/)], models: { house: new ScriptedModel([]) }, defaultModel })
+    createModelRegistry({
+      providers: [provider('acme', /^acme-/)],
+      models: { house: new ScriptedModel([]) },
+      defaultModel,
+    })
   assert.equal(defaults('acme-2').resolve(undefined).name, 'acme:acme-2')
-  for (const [name, first] of [['acme:large', 'acme:large'], ['acme-2', 'acme-2'], ['acme:other', 'acme:other'], ['house', 'house']] as const) {
+  for (const [name, first] of [
+    ['acme:large', 'acme:large'],
+    ['acme-2', 'acme-2'],
+    ['acme:other', 'acme:other'],
+    ['house', 'house'],
+  ] as const) {
     const list = defaults(name).list()
     assert.equal(list[0]!.name, first)
     assert.deepEqual(list.filter((info) => info.default).length, 1)
@@ -91,7 +121,10 @@ test('scripted models are there only when the host names a folder', async () => 
     await writeFile(join(scripts, 'demo.json'), '{"turns":[]}')
     const scripted = createModelRegistry({ scripts })
     const model = scripted.resolve('scripted:demo.json')
-    assert.deepEqual([model.name, model.isLanguageModel, model.contextWindow], ['scripted:demo.json', false, null])
+    assert.deepEqual(
+      [model.name, model.isLanguageModel, model.contextWindow],
+      ['scripted:demo.json', false, null],
+    )
     assert.throws(() => registry.resolve('scripted:demo.json'), ModelError)
   } finally {
     await rm(scripts, { recursive: true })
@@ -99,7 +132,13 @@ test('scripted models are there only when the host names a folder', async () => 
 })
 
 test('two providers of one id, or an id that cannot stand before a colon, are refused', () => {
-  assert.throws(() => createModelRegistry({ providers: [provider('a'), provider('a')] }), /two model providers with the id a/)
-  assert.throws(() => createModelRegistry({ providers: [provider('builtin')] }), /two model providers/)
+  assert.throws(
+    () => createModelRegistry({ providers: [provider('a'), provider('a')] }),
+    /two model providers with the id a/,
+  )
+  assert.throws(
+    () => createModelRegistry({ providers: [provider('builtin')] }),
+    /two model providers/,
+  )
   assert.throws(() => createModelRegistry({ providers: [provider('a:b')] }), TypeError)
 })

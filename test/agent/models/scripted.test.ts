@@ -15,14 +15,27 @@ import { modelRequest, tool } from './exchange.js'
 
 const play = (turns: readonly ScriptedTurn[]) => new ScriptedPlayer('scripted:test', turns)
 const said = (text: string): Message => ({ role: 'assistant', text, calls: [] })
-const result = (output: string, exit_code = 0): Message => ({ role: 'tool', call_id: 'call_1_1', tool: 'bash', output, exit_code })
+const result = (output: string, exit_code = 0): Message => ({
+  role: 'tool',
+  call_id: 'call_1_1',
+  tool: 'bash',
+  output,
+  exit_code,
+})
 
 test('the turn is found by the number of turns that the conversation has', async () => {
   const model = play([{ text: 'one' }, { text: 'two' }])
   const [user] = modelRequest().messages
   assert.equal((await model.complete(modelRequest())).message.text, 'one')
-  assert.equal((await model.complete(modelRequest({ messages: [user!, said('one')] }))).message.text, 'two')
-  assert.equal((await model.complete(modelRequest())).message.text, 'one', 'the same request gives the same turn')
+  assert.equal(
+    (await model.complete(modelRequest({ messages: [user!, said('one')] }))).message.text,
+    'two',
+  )
+  assert.equal(
+    (await model.complete(modelRequest())).message.text,
+    'one',
+    'the same request gives the same turn',
+  )
 })
 
 test('a turn has calls with ids of their own, usage, reasoning and a stop word', async () => {
@@ -30,7 +43,10 @@ test('a turn has calls with ids of their own, usage, reasoning and a stop word',
     {
       text: 'Look.',
       reasoning: 'Hm.',
-      calls: [{ tool: 'bash', args: { command: 'ls' } }, { tool: 'read_file', error: 'cut off' }],
+      calls: [
+        { tool: 'bash', args: { command: 'ls' } },
+        { tool: 'read_file', error: 'cut off' },
+      ],
       usage: { input_tokens: 5 },
     },
   ]).complete(modelRequest())
@@ -51,7 +67,9 @@ test('a turn has calls with ids of their own, usage, reasoning and a stop word',
 
 test('visible text is told in pieces that add up', async () => {
   let text = ''
-  await play([{ text: 'One two\nthree.' }]).complete(modelRequest({ onDelta: (piece) => void (text += piece) }))
+  await play([{ text: 'One two\nthree.' }]).complete(
+    modelRequest({ onDelta: (piece) => void (text += piece) }),
+  )
   assert.equal(text, 'One two\nthree.')
 })
 
@@ -65,14 +83,27 @@ test('running past the end of the script is an error that says so', async () => 
   })
 })
 
-const history: readonly Message[] = [{ role: 'user', text: 'Fix it.' }, said('a'), result('2 tests fail', 1)]
+const history: readonly Message[] = [
+  { role: 'user', text: 'Fix it.' },
+  said('a'),
+  result('2 tests fail', 1),
+]
 for (const { expect, says } of [
   { expect: { messages_at_least: 4 }, says: 'at least 4 messages, got 3' },
   { expect: { iteration: 2 }, says: 'iteration 2, got 1' },
   { expect: { turn: 1 }, says: 'turn 1, got 0' },
-  { expect: { system_contains: 'engineer' }, says: 'the system prompt to contain "engineer", but it is "Be good."' },
-  { expect: { last_user_contains: ['Fix', 'now'] }, says: 'the last user message to contain "now"' },
-  { expect: { last_tool_result_contains: 'pass' }, says: 'the last tool result to contain "pass", but it is "2 tests fail"' },
+  {
+    expect: { system_contains: 'engineer' },
+    says: 'the system prompt to contain "engineer", but it is "Be good."',
+  },
+  {
+    expect: { last_user_contains: ['Fix', 'now'] },
+    says: 'the last user message to contain "now"',
+  },
+  {
+    expect: { last_tool_result_contains: 'pass' },
+    says: 'the last tool result to contain "pass", but it is "2 tests fail"',
+  },
   { expect: { last_tool_exit_code: 0 }, says: 'last_tool_exit_code 0, got 1' },
   { expect: { tool_results: 2 }, says: 'tool_results 2, got 1' },
   { expect: { tools_include: ['bash', 'grep'] }, says: 'the tools grep, offered are bash' },
@@ -106,15 +137,31 @@ test('expectations that hold let the turn through', async () => {
 })
 
 test('without a tool result there is none to expect anything of', async () => {
-  await assert.rejects(play([{ expect: { last_tool_result_contains: 'x' } }]).complete(modelRequest()), /there is none/)
-  await assert.rejects(play([{ expect: { last_tool_exit_code: 0 } }]).complete(modelRequest()), /got none/)
+  await assert.rejects(
+    play([{ expect: { last_tool_result_contains: 'x' } }]).complete(modelRequest()),
+    /there is none/,
+  )
+  await assert.rejects(
+    play([{ expect: { last_tool_exit_code: 0 } }]).complete(modelRequest()),
+    /got none/,
+  )
 })
 
 test('a scripted failure fails as often as it says, counted per run', async () => {
-  const error = { code: 'ERR_AGENT_MODEL_RATE_LIMIT', retryable: true, retry_after_ms: 5, message: 'slow down', times: 2 } as const
+  const error = {
+    code: 'ERR_AGENT_MODEL_RATE_LIMIT',
+    retryable: true,
+    retry_after_ms: 5,
+    message: 'slow down',
+    times: 2,
+  } as const
   const model = play([{ text: 'at last', error }])
   for (let i = 0; i < 2; i++) {
-    await assert.rejects(model.complete(modelRequest()), { code: 'ERR_AGENT_MODEL_RATE_LIMIT', retryable: true, retryAfterMs: 5 })
+    await assert.rejects(model.complete(modelRequest()), {
+      code: 'ERR_AGENT_MODEL_RATE_LIMIT',
+      retryable: true,
+      retryAfterMs: 5,
+    })
   }
   assert.equal((await model.complete(modelRequest())).message.text, 'at last')
   const other = modelRequest({ run: { ...modelRequest().run, run_id: 'other' } })
@@ -123,7 +170,8 @@ test('a scripted failure fails as often as it says, counted per run', async () =
 
 test('a failure without times fails always, and may be the model’s own mistake', async () => {
   const model = play([{ error: { model_mistake: true } }])
-  for (let i = 0; i < 3; i++) await assert.rejects(model.complete(modelRequest()), { modelMistake: true, retryable: false })
+  for (let i = 0; i < 3; i++)
+    await assert.rejects(model.complete(modelRequest()), { modelMistake: true, retryable: false })
 })
 
 test('a delay is waited by the clock and ended by the signal', async () => {
@@ -143,14 +191,33 @@ test('a delay is waited by the clock and ended by the signal', async () => {
 for (const { title, json, says } of [
   { title: 'no JSON', json: '{', says: /is not JSON/ },
   { title: 'no turns', json: '{}', says: /\/turns is required/ },
-  { title: 'an unknown field', json: '{"turns":[{"calls":[{"tool":"a","arg":{}}]}]}', says: /\/turns\/0\/calls\/0\/arg/ },
-  { title: 'an unknown expectation', json: '{"turns":[{"expect":{"last_tool_result":"x"}}]}', says: /\/turns\/0\/expect\/last_tool_result/ },
+  {
+    title: 'an unknown field',
+    json: '{"turns":[{"calls":[{"tool":"a","arg":{}}]}]}',
+    says: /\/turns\/0\/calls\/0\/arg/,
+  },
+  {
+    title: 'an unknown expectation',
+    json: '{"turns":[{"expect":{"last_tool_result":"x"}}]}',
+    says: /\/turns\/0\/expect\/last_tool_result/,
+  },
   { title: 'a wrong type', json: '{"turns":[{"text":1}]}', says: /\/turns\/0\/text/ },
-  { title: 'an unknown code', json: '{"turns":[{"error":{"code":"E"}}]}', says: /\/turns\/0\/error\/code/ },
-  { title: 'an endless delay', json: '{"turns":[{"delay_ms":600001}]}', says: /\/turns\/0\/delay_ms/ },
+  {
+    title: 'an unknown code',
+    json: '{"turns":[{"error":{"code":"E"}}]}',
+    says: /\/turns\/0\/error\/code/,
+  },
+  {
+    title: 'an endless delay',
+    json: '{"turns":[{"delay_ms":600001}]}',
+    says: /\/turns\/0\/delay_ms/,
+  },
 ]) {
   test(`a script with ${title} is refused with the place`, () => {
-    assert.throws(() => parseScript(json, 'scripted:x.json'), (error) => error instanceof ModelError && says.test(error.message))
+    assert.throws(
+      () => parseScript(json, 'scripted:x.json'),
+      (error) => error instanceof ModelError && says.test(error.message),
+    )
   })
 }
 
@@ -171,15 +238,33 @@ test('script files are read from their folder only, whatever way out is tried', 
       const turn = await provider.create(name).complete(modelRequest())
       assert.equal(turn.message.text, 'hello')
     }
-    for (const name of ['../outside.json', 'link.json', 'dangling.json', 'up/outside.json', join(base, 'outside.json'), 'sub', '', '.', 'no.json', 'a\0b', 'sub/inside.json/x']) {
-      assert.throws(() => provider.create(name), (error) => {
-        assert.ok(error instanceof ModelError, `${name} was read`)
-        assert.match(error.message, /no file for scripted:/)
-        assert.ok(!error.message.includes(folder), 'the host’s paths are nobody’s business')
-        return true
-      })
+    for (const name of [
+      '../outside.json',
+      'link.json',
+      'dangling.json',
+      'up/outside.json',
+      join(base, 'outside.json'),
+      'sub',
+      '',
+      '.',
+      'no.json',
+      'a\0b',
+      'sub/inside.json/x',
+    ]) {
+      assert.throws(
+        () => provider.create(name),
+        (error) => {
+          assert.ok(error instanceof ModelError, `${name} was read`)
+          assert.match(error.message, /no file for scripted:/)
+          assert.ok(!error.message.includes(folder), 'the host’s paths are nobody’s business')
+          return true
+        },
+      )
     }
-    assert.deepEqual([provider.create('sub/inside.json').name, provider.isLanguageModel], ['scripted:sub/inside.json', false])
+    assert.deepEqual(
+      [provider.create('sub/inside.json').name, provider.isLanguageModel],
+      ['scripted:sub/inside.json', false],
+    )
   } finally {
     await rm(base, { recursive: true })
   }
@@ -194,21 +279,34 @@ test('ScriptedModel records what it was asked and knows what was never used', as
   const messages: Message[] = [...modelRequest().messages]
   await model.complete(modelRequest({ messages }))
   messages.push(said('one'))
-  const second = await model.complete(modelRequest({ messages, run: { ...modelRequest().run, turn: 1 } }))
+  const second = await model.complete(
+    modelRequest({ messages, run: { ...modelRequest().run, turn: 1 } }),
+  )
   assert.equal(second.message.text, 'turn 1')
-  assert.deepEqual(model.requests.map((request) => request.messages.length), [1, 2])
-  assert.throws(() => model.assertUsedUp(), /of 3 turns, these were never asked for: 3/)
+  assert.deepEqual(
+    model.requests.map((request) => request.messages.length),
+    [1, 2],
+  )
+  assert.throws(() => model.assertUsedUp(), /of 3 turns, nobody asked for 3/)
   await model.complete(modelRequest({ messages: [...messages, said('two')] }))
   model.assertUsedUp()
 })
 
 test('ScriptedModel fails by script, by function and past its end', async () => {
-  const model = new ScriptedModel([{ error: { retryable: true, times: 1 }, text: 'ok' }, () => { throw new Error('mine') }])
+  const model = new ScriptedModel([
+    { error: { retryable: true, times: 1 }, text: 'ok' },
+    () => {
+      throw new Error('mine')
+    },
+  ])
   await assert.rejects(model.complete(modelRequest()), { retryable: true })
   const texts: string[] = []
   await model.complete(modelRequest({ onDelta: (text) => void texts.push(text) }))
   assert.deepEqual(texts, ['ok'])
   await assert.rejects(model.complete(modelRequest({ messages: [said('a')] })), /mine/)
-  await assert.rejects(model.complete(modelRequest({ messages: [said('a'), said('b')] })), /turn 3 was asked for/)
+  await assert.rejects(
+    model.complete(modelRequest({ messages: [said('a'), said('b')] })),
+    /turn 3 was asked for/,
+  )
   model.assertUsedUp()
 })
