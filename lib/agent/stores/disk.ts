@@ -21,7 +21,13 @@ export interface Disk {
 
 /** The same without waiting for the medium. */
 export function withoutSync(disk: Disk): Disk {
-  return { ...disk, sync: () => Promise.resolve(), syncDirectory: () => {} }
+  return {
+    writeNow: (fd, data, position) => disk.writeNow(fd, data, position),
+    write: (fd, data, position) => disk.write(fd, data, position),
+    truncate: (fd, length) => disk.truncate(fd, length),
+    sync: () => Promise.resolve(),
+    syncDirectory: () => {},
+  }
 }
 
 /** The real one. */

@@ -1,16 +1,29 @@
 import assert from 'node:assert/strict'
-import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { accessSync, constants, cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { RunRecord } from '../../../lib/agent/events.js'
 import type { Disk } from '../../../lib/agent/stores/disk.js'
 import { FileStore, type FileStoreOptions } from '../../../lib/agent/stores/file.js'
 
-/** A folder that is gone with the test. */
-export function temporaryFolder(t: { after(cleanup: () => void): void }): string {
-  const path = mkdtempSync(join(tmpdir(), 'runwright-store-'))
+/** A folder that is gone with the test; in memory where that can be had and is asked for. */
+export function temporaryFolder(
+  t: { after(cleanup: () => void): void },
+  place: 'on disk' | 'in memory' = 'on disk',
+): string {
+  const base = place === 'in memory' && isWritable('/dev/shm') ? '/dev/shm' : tmpdir()
+  const path = mkdtempSync(join(base, 'runwright-store-'))
   t.after(() => rmSync(path, { recursive: true, force: true }))
   return path
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Opens a store at a folder. */

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { writeSync } from 'node:fs'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { RunRecord } from '../../../lib/agent/events.js'
+import { systemDisk, type Disk } from '../../../lib/agent/stores/disk.js'
+import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { assertHolds, openStore, temporaryFolder } from './store-files.js'
+
+/** A disk that does what it is told: each operation may fail once, or for as long as wanted. */
+class FaultyDisk implements Disk {
+  /** What fails, and with which code. */
+  fault: { readonly on: readonly ('write' | 'sync' | 'truncate')[]; readonly code: string } | null = null
+
+  #check(operation: 'write' | 'sync' | 'truncate'): void {
+    if (this.fault?.on.includes(operation) !== true) return
+    throw Object.assign(new Error(`${this.fault.code}: told to fail`), { code: this.fault.code })
+  }
+
+  writeNow(fd: number, data: Buffer, position: number): void {
+    if (this.fault?.on.includes('write') === true) {
+      // As a full disk does: part of it gets there.
+      writeSync(fd, data, 0, data.length >> 1, position)
+    }
+    this.#check('write')
+    systemDisk.writeNow(fd, data, position)
+  }
+
+  async write(fd: number, data: Buffer, position: number): Promise<void> {
+    this.#check('write')
+    await systemDisk.write(fd, data, position)
+  }
+
+  async sync(fd: number): Promise<void> {
+    this.#check('sync')
+    await systemDisk.sync(fd)
+  }
+
+  truncate(fd: number, length: number): void {
+    this.#check('truncate')
+    systemDisk.truncate(fd, length)
+  }
+
+  syncDirectory(path: string): void {
+    this.#check('sync')
+    systemDisk.syncDirectory(path)
+  }
+}
+
+for (const { code, on, problem } of [
+  { code: 'ENOSPC', on: ['write'], problem: /the disk is full; free some space/ },
+  { code: 'EIO', on: ['sync'], problem: /the disk reports an error/ },
+  { code: 'EACCES', on: ['write'], problem: /access is denied/ },
+  { code: 'ENOSPC', on: ['write', 'truncate'], problem: /the disk is full/ },
+  { code: 'EIO', on: ['sync', 'truncate'], problem: /the disk reports an error/ },
+] as const) {
+  for (const sync of ['group', 'none'] as const) {
+    if (sync === 'none' && on.some((operation) => operation === 'sync')) continue
+    test(`${code} on ${on.join(' and ')} refuses the appends that met it and no others, sync ${sync}`, async (t) => {
+      const directory = temporaryFolder(t)
+      const disk = new FaultyDisk()
+      const store = await openStore(directory, { sync, segmentBytes: 4096 }, disk)
+      const logs = new Map(['a', 'b', 'c'].map((id) => [id, sampleRun(id, { records: 30 })]))
+      for (const [id, records] of logs) await store.append(id, records.slice(0, 10))
+      disk.fault = { on, code }
+      const refused = { code: 'ERR_AGENT_STORE', message: problem }
+      for (let i = 0; i < 3; i++) {
+        await Promise.all(
+          [...logs].map(([id, records]) =>
+            Promise.all([
+              assert.rejects(store.append(id, records.slice(10, 12)), refused),
+              // Behind a line that is refused, and refused with it.
+              assert.rejects(store.append(id, records.slice(12, 14)), refused),
+            ]),
+          ),
+        )
+        await assert.rejects(store.delete('a'), refused)
+        for (const id of logs.keys()) assert.equal((await store.head(id))?.details.last_seq, 10)
+      }
+      disk.fault = null
+      for (const [id, records] of logs) {
+        await store.append(id, records.slice(10, 20))
+        await store.append(id, records.slice(20))
+      }
+      await assertHolds(store, logs)
+      await store.close()
+      const again = await openStore(directory)
+      assert.deepEqual(again.quarantined, [])
+      await assertHolds(again, logs)
+      await again.close()
+    })
+  }
+}
+
+test('what was refused does not come back when the store is closed with the disk still full', async (t) => {
+  const directory = temporaryFolder(t)
+  const disk = new FaultyDisk()
+  const warnings: string[] = []
+  const onWarning = ({ message }: Error): void => void warnings.push(message)
+  const store = await openStore(directory, { onWarning }, disk)
+  const records = sampleRun('a', { records: 900 })
+  await store.append('a', records.slice(0, 800))
+  disk.fault = { on: ['write', 'sync'], code: 'ENOSPC' }
+  await assert.rejects(store.append('a', records.slice(800)), { code: 'ERR_AGENT_STORE' })
+  await store.close()
+  assert.match(warnings.join(), /the disk is full/)
+  const again = await openStore(directory)
+  await assertHolds(again, new Map([['a', records.slice(0, 800)]]))
+  await again.close()
+})
+
+test('a checkpoint or a rewrite that fails is told, and loses nothing', async (t) => {
+  const directory = temporaryFolder(t)
+  const disk = new FaultyDisk()
+  const store = await openStore(directory, { segmentBytes: 4096 }, disk)
+  const logs = new Map<string, RunRecord[]>()
+  for (let i = 0; i < 20; i++) {
+    logs.set(`run-${i}`, sampleRun(`run-${i}`))
+    await store.append(`run-${i}`, sampleRun(`run-${i}`))
+  }
+  for (let i = 0; i < 15; i++) {
+    await store.delete(`run-${i}`)
+    logs.delete(`run-${i}`)
+  }
+  for (const on of ['write', 'sync'] as const) {
+    disk.fault = { on: [on], code: 'ENOSPC' }
+    await assert.rejects(store.compact(), { code: 'ERR_AGENT_STORE', message: /the disk is full/ })
+    await assertHolds(store, logs)
+  }
+  disk.fault = null
+  await store.compact()
+  await assertHolds(store, logs)
+  await store.close()
+  const again = await openStore(directory)
+  await assertHolds(again, logs)
+  await again.close()
+})
+
+test('on a disk that is really full appends fail with what to do, and succeed when there is space', (t) => {
+  const mounted = spawnSync('unshare', ['-Urm', 'sh', '-c', 'mount -t tmpfs -o size=1m none /mnt'])
+  if (mounted.status !== 0) {
+    t.skip('this kernel does not let an ordinary user mount a small file system (unshare -Urm)')
+    return
+  }
+  const child = fileURLToPath(new URL('full-disk-child.ts', import.meta.url))
+  const node = [process.execPath, '--conditions=runwright-source', '--import', 'tsx', child, '/mnt']
+  const script = `mount -t tmpfs -o size=1m none /mnt && exec ${node.map((word) => `'${word}'`).join(' ')}`
+  const { status, stdout, stderr } = spawnSync('unshare', ['-Urm', 'sh', '-c', script], {
+    encoding: 'utf8',
+    cwd: fileURLToPath(new URL('../../..', import.meta.url)),
+  })
+  assert.equal(stderr, '')
+  assert.equal(status, 0)
+  assert.match(stdout, /refused: cannot write to .*: the disk is full; free some space\n.*all there\n/s)
+})
