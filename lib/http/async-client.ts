@@ -1,4 +1,4 @@
-import { inspect } from 'node:util'
+import { INSPECT } from './inspect.js'
 import type { BaseClientOptions } from './options.js'
 import { resolveSettings, transportOptions } from './options.js'
 import { ClientTransports } from './mounts.js'
@@ -13,6 +13,10 @@ import {
   type SendOptions,
 } from './exchange.js'
 import { drive, settle } from './flow.js'
+import { EventSourceSession, type SseOptions } from './event-source.js'
+import { DEFAULT_MAX_PAGES, laterPageOptions, nextPage, type PaginateOptions } from './pagination.js'
+import { sleep } from './sleep.js'
+import type { ServerSentEvent } from './sse.js'
 import type { Request } from './request.js'
 import { AsyncResponse } from './async-response.js'
 import type { AsyncTransport, TransportResponse } from './transports/base.js'
@@ -54,6 +58,7 @@ export class AsyncClient implements AsyncDisposable {
       blocking: false,
       transportFor: (url) => this.#transports.forUrl(url),
       wrap: (raw: TransportResponse) => AsyncResponse.from(raw),
+      sleep: (ms, signal) => sleep(ms, signal),
       readBody: (request) => settle(request.read()),
     }
   }
@@ -120,6 +125,48 @@ export class AsyncClient implements AsyncDisposable {
     return this.#send(this.buildRequest(method, url, options), { ...options, stream: true })
   }
 
+  /**
+   * The events of an event stream (WHATWG HTML, section 9.2). A lost or ended stream is opened
+   * again with Last-Event-ID, after the delay that the server asks for; an answer of 204 ends it.
+   *
+   * @throws {@link HttpStatusError} or {@link RemoteProtocolError} when the answer is no event stream.
+   */
+  async *sse(url: string | URL, options: SseOptions = {}): AsyncGenerator<ServerSentEvent, void, undefined> {
+    const session = new EventSourceSession(options)
+    for (;;) {
+      let response: AsyncResponse | null = null
+      let failure: unknown = null
+      try {
+        response = await this.stream(session.method, url, session.requestOptions())
+        if (!session.accepts(response)) return
+        for await (const chunk of response.iterBytes()) yield* session.feed(chunk)
+      } catch (error) {
+        failure = error
+      } finally {
+        await response?.close()
+      }
+      options.signal?.throwIfAborted()
+      const delayMs = session.nextDelay(failure)
+      if (delayMs === null) return
+      await sleep(delayMs, options.signal ?? null)
+    }
+  }
+
+  /** The pages of a list: the answer to a request, and those that its Link headers lead to (RFC 8288). */
+  async *paginate(url: string | URL, options: PaginateOptions = {}): AsyncGenerator<AsyncResponse, void, undefined> {
+    const { method = 'GET', maxPages = DEFAULT_MAX_PAGES, rel = 'next' } = options
+    let target: string | URL | null = url
+    for (let page = 0; page < maxPages && target !== null; page++) {
+      const response: AsyncResponse = await this.request(
+        method,
+        target,
+        page === 0 ? options : laterPageOptions(options),
+      )
+      yield response
+      target = nextPage(response, rel)
+    }
+  }
+
   /** The request that a call would send, not sent. */
   buildRequest(method: string, url: string | URL, options: RequestOptions = {}): Request {
     return buildRequest(this.#settings, method, url, options)
@@ -144,7 +191,7 @@ export class AsyncClient implements AsyncDisposable {
     return this.close()
   }
 
-  [inspect.custom](): string {
+  [INSPECT](): string {
     const { baseUrl } = this.#settings
     const base = baseUrl === null ? '' : ` ${redactUrl(baseUrl)}`
     return `<AsyncClient [${this.#state}]${base}>`

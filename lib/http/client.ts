@@ -1,4 +1,4 @@
-import { inspect } from 'node:util'
+import { INSPECT } from './inspect.js'
 import type { BaseClientOptions } from './options.js'
 import { resolveSettings, transportOptions } from './options.js'
 import { ClientTransports } from './mounts.js'
@@ -13,6 +13,10 @@ import {
   type SendOptions,
 } from './exchange.js'
 import { driveSync, settle } from './flow.js'
+import { EventSourceSession, type SseOptions } from './event-source.js'
+import { DEFAULT_MAX_PAGES, laterPageOptions, nextPage, type PaginateOptions } from './pagination.js'
+import { sleepSync } from './sleep.js'
+import type { ServerSentEvent } from './sse.js'
 import type { Request } from './request.js'
 import { Response } from './sync-response.js'
 import type { Transport, TransportResponse } from './transports/base.js'
@@ -59,6 +63,7 @@ export class Client implements Disposable {
       blocking: true,
       transportFor: (url) => this.#transports.forUrl(url),
       wrap: (raw: TransportResponse) => Response.from(raw),
+      sleep: (ms) => sleepSync(ms),
       readBody: (request) => settle(request.readSync()),
     }
   }
@@ -125,6 +130,48 @@ export class Client implements Disposable {
     return this.#send(this.buildRequest(method, url, options), { ...options, stream: true })
   }
 
+  /**
+   * The events of an event stream (WHATWG HTML, section 9.2). A lost or ended stream is opened
+   * again with Last-Event-ID, after the delay that the server asks for; an answer of 204 ends it.
+   *
+   * @throws {@link HttpStatusError} or {@link RemoteProtocolError} when the answer is no event stream.
+   */
+  *sse(url: string | URL, options: SseOptions = {}): Generator<ServerSentEvent, void, undefined> {
+    const session = new EventSourceSession(options)
+    for (;;) {
+      let response: Response | null = null
+      let failure: unknown = null
+      try {
+        response = this.stream(session.method, url, session.requestOptions())
+        if (!session.accepts(response)) return
+        for (const chunk of response.iterBytes()) yield* session.feed(chunk)
+      } catch (error) {
+        failure = error
+      } finally {
+        response?.close()
+      }
+      options.signal?.throwIfAborted()
+      const delayMs = session.nextDelay(failure)
+      if (delayMs === null) return
+      sleepSync(delayMs)
+    }
+  }
+
+  /** The pages of a list: the answer to a request, and those that its Link headers lead to (RFC 8288). */
+  *paginate(url: string | URL, options: PaginateOptions = {}): Generator<Response, void, undefined> {
+    const { method = 'GET', maxPages = DEFAULT_MAX_PAGES, rel = 'next' } = options
+    let target: string | URL | null = url
+    for (let page = 0; page < maxPages && target !== null; page++) {
+      const response: Response = this.request(
+        method,
+        target,
+        page === 0 ? options : laterPageOptions(options),
+      )
+      yield response
+      target = nextPage(response, rel)
+    }
+  }
+
   /** The request that a call would send, not sent. */
   buildRequest(method: string, url: string | URL, options: RequestOptions = {}): Request {
     return buildRequest(this.#settings, method, url, options)
@@ -149,7 +196,7 @@ export class Client implements Disposable {
     return this.close()
   }
 
-  [inspect.custom](): string {
+  [INSPECT](): string {
     const { baseUrl } = this.#settings
     const base = baseUrl === null ? '' : ` ${redactUrl(baseUrl)}`
     return `<Client [${this.#state}]${base}>`

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { inspect } from 'node:util'
+import { INSPECT } from './inspect.js'
 import { CookieConflictError, LocalProtocolError } from './errors.js'
 import { MASK, type Headers } from './headers.js'
 import { isPublicSuffix, type PublicSuffixTest } from './public-suffixes.js'
@@ -161,7 +161,7 @@ export class Cookies implements Iterable<Cookie> {
     return [...this]
   }
 
-  [inspect.custom](): string {
+  [INSPECT](): string {
     const names = [...this].map(({ name, domain, path }) => `${name}=${MASK} for ${domain}${path}`)
     return `<Cookies [${names.join(', ')}]>`
   }

@@ -265,19 +265,19 @@ export class HttpStatusError extends HttpError {
 /** The URL cannot be parsed, is too long, or has control characters. */
 export class InvalidUrlError extends TypeError {
   override name = 'InvalidUrlError'
-  readonly code = 'ERR_HTTP_INVALID_URL' satisfies HttpErrorCode
+  readonly code: HttpErrorCode = 'ERR_HTTP_INVALID_URL'
 }
 
 /** A body that cannot be sent: JSON with NaN or a cycle, two kinds of body at once, … */
 export class InvalidBodyError extends TypeError {
   override name = 'InvalidBodyError'
-  readonly code = 'ERR_HTTP_INVALID_BODY' satisfies HttpErrorCode
+  readonly code: HttpErrorCode = 'ERR_HTTP_INVALID_BODY'
 }
 
 /** A cookie was looked up by name alone, and several match. */
 export class CookieConflictError extends Error {
   override name = 'CookieConflictError'
-  readonly code = 'ERR_HTTP_COOKIE_CONFLICT' satisfies HttpErrorCode
+  readonly code: HttpErrorCode = 'ERR_HTTP_COOKIE_CONFLICT'
 }
 
 /** The base of misuses of a body. */
@@ -313,5 +313,5 @@ export class RequestNotReadError extends StreamError {
 /** A closed client was used, or something asynchronous was given to `Client`. */
 export class ClientStateError extends Error {
   override name = 'ClientStateError'
-  readonly code = 'ERR_HTTP_CLIENT_STATE' satisfies HttpErrorCode
+  readonly code: HttpErrorCode = 'ERR_HTTP_CLIENT_STATE'
 }

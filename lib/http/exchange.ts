@@ -8,7 +8,9 @@ import { Cookies, type CookiesInit } from './cookies.js'
 import { Headers } from './headers.js'
 import type { EventHooks } from './hooks.js'
 import type { NetrcAuth } from './netrc.js'
+import { errorChannel, requestChannel, responseChannel, retryChannel } from './diagnostics.js'
 import { redirectRequest } from './redirects.js'
+import { delayAfterError, delayAfterResponse, type RetryPolicy } from './retry.js'
 import { Request, type RequestInit } from './request.js'
 import type { BaseResponse, DefaultEncoding, ResponseSettings } from './response.js'
 import type { AsyncTransport, Transport, TransportResponse } from './transports/base.js'
@@ -51,6 +53,7 @@ export interface ClientSettings {
   readonly maxResponseBytes: number | null
   readonly eventHooks: EventHooks<never>
   readonly sensitiveHeaders: ReadonlySet<string>
+  readonly retry: RetryPolicy | null
 }
 
 /** A response whose reading and closing may have to be awaited. */
@@ -67,6 +70,7 @@ export interface Driver {
   transportFor(url: URL): Transport | AsyncTransport
   wrap(raw: TransportResponse): AnyResponse
   readBody(request: Request): Flow<unknown>
+  sleep(ms: number, signal: AbortSignal | null): void | Promise<void>
 }
 
 /** Redirect bodies up to this size are read, so that the connection can be kept. */
@@ -133,6 +137,8 @@ class Call {
   readonly driver: Driver
   readonly auth: Auth | null
   readonly follow: boolean
+  /** Headers that redirects do not take to another origin, besides the usual ones. */
+  readonly offOrigin: readonly string[]
   readonly timeouts: Timeouts
   readonly settings: ResponseSettings
   readonly signal: AbortSignal | null
@@ -143,11 +149,12 @@ class Call {
   constructor(driver: Driver, request: Request, options: SendOptions) {
     this.driver = driver
     this.auth = chooseAuth(driver.settings, request, options)
+    this.offOrigin = [...driver.settings.sensitiveHeaders]
     this.follow = options.followRedirects ?? driver.settings.followRedirects
     this.timeouts = resolveTimeouts(options.timeout, request.timeouts ?? driver.settings.timeouts)
     const { total } = this.timeouts
     const startedAt = performance.now()
-    this.deadlineAt = total === null || !driver.blocking ? null : startedAt + total
+    this.deadlineAt = total === null ? null : startedAt + total
     this.#deadline = total === null || driver.blocking ? null : new Deadline(total, request.signal)
     this.signal = this.#deadline === null ? request.signal : this.#deadline.signal
     this.settings = {
@@ -164,6 +171,11 @@ class Call {
     if (this.deadlineAt !== null && performance.now() >= this.deadlineAt) {
       throw totalTimeout(this.timeouts.total!)
     }
+  }
+
+  /** Whether the deadline leaves room for a wait. */
+  hasTimeFor(ms: number): boolean {
+    return this.deadlineAt === null || performance.now() + ms < this.deadlineAt
   }
 
   end(): void {
@@ -240,7 +252,8 @@ function* redirected(call: Call, first: Request): Flow<AnyResponse> {
     try {
       response.history = history.slice()
       if (!response.hasRedirectLocation) return response
-      const next = redirectRequest(request, response.statusCode, response.headers.get('location')!)
+      const location = response.headers.get('location')!
+      const next = redirectRequest(request, response.statusCode, location, call.offOrigin)
       if (!call.follow) {
         response.nextRequest = next
         return response
@@ -273,7 +286,7 @@ function* discard(response: AnyResponse): Flow<void> {
 function* hooked(call: Call, request: Request): Flow<AnyResponse> {
   const { eventHooks } = call.driver.settings
   for (const hook of eventHooks.request) yield* settle(hook(request))
-  const response = yield* single(call, request)
+  const response = yield* retried(call, request)
   if (eventHooks.response.length === 0) return response
   try {
     for (const hook of eventHooks.response) yield* settle(hook(response as never))
@@ -284,17 +297,54 @@ function* hooked(call: Call, request: Request): Flow<AnyResponse> {
   }
 }
 
+/** One exchange, tried again as the client's policy says. */
+function* retried(call: Call, request: Request): Flow<AnyResponse> {
+  const policy = call.driver.settings.retry
+  if (policy === null) return yield* single(call, request)
+  for (let tries = 1; ; tries++) {
+    let response: AnyResponse | null = null
+    let error: unknown
+    let delayMs: number | null
+    try {
+      response = yield* single(call, request)
+      delayMs = delayAfterResponse(policy, request, tries, response)
+    } catch (caught) {
+      error = caught
+      delayMs = delayAfterError(policy, request, tries, caught)
+    }
+    if (delayMs === null || !call.hasTimeFor(delayMs)) {
+      if (response === null) throw error
+      return response
+    }
+    if (response !== null) yield* discard(response)
+    if (retryChannel.hasSubscribers) {
+      retryChannel.publish({ request, tries, delayMs, error, statusCode: response?.statusCode ?? null })
+    }
+    yield* settle(call.driver.sleep(delayMs, call.signal))
+  }
+}
+
 /** One exchange with a transport. */
 function* single(call: Call, request: Request): Flow<AnyResponse> {
   call.check()
   const wired = onWire(call, request)
   const transport = call.driver.transportFor(request.url)
+  if (requestChannel.hasSubscribers) requestChannel.publish({ request })
+  const startedAt = performance.now()
   try {
-    const raw = (yield* settle<TransportResponse>(transport.handleRequest(wired)))
+    const raw = yield* settle<TransportResponse>(transport.handleRequest(wired))
     const { cookies } = call.driver.settings
     if (cookies.persist && raw.headers.has('set-cookie')) cookies.extract(request.url, raw.headers)
-    return call.driver.wrap(raw).adopt(request, call.settings)
+    const response = call.driver.wrap(raw).adopt(request, call.settings)
+    response.headers.maskAlso(call.driver.settings.sensitiveHeaders)
+    if (responseChannel.hasSubscribers) {
+      responseChannel.publish({ request, response, durationMs: performance.now() - startedAt })
+    }
+    return response
   } catch (error) {
+    if (errorChannel.hasSubscribers) {
+      errorChannel.publish({ request, error, durationMs: performance.now() - startedAt })
+    }
     throw error instanceof RequestError ? error.for(request) : error
   }
 }

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { INSPECT } from './inspect.js'
 import { LocalProtocolError } from './errors.js'
 
 /** What headers can be made from. An array as value repeats the header; `undefined` skips it. */
@@ -195,7 +196,7 @@ export class Headers implements Iterable<[string, string]> {
     return seen
   }
 
-  [inspect.custom](_depth: number, options: object): string {
+  [INSPECT](_depth: number, options: object): string {
     return `Headers ${inspect(this.toJSON(), options)}`
   }
 

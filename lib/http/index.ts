@@ -3,6 +3,21 @@
  *
  * @module
  */
+export {
+  del,
+  del as delete,
+  get,
+  getSync,
+  head,
+  options,
+  patch,
+  post,
+  postSync,
+  put,
+  request,
+  requestSync,
+  stream,
+} from './api.js'
 export { AsyncClient } from './async-client.js'
 export type { AsyncClientOptions } from './async-client.js'
 export { Auth, BasicAuth, BearerAuth, FunctionAuth } from './auth.js'
@@ -63,6 +78,11 @@ export type { Netrc, NetrcEntry } from './netrc.js'
 export type { BaseClientOptions } from './options.js'
 export { parsePublicSuffixes } from './public-suffixes.js'
 export type { PublicSuffixTest } from './public-suffixes.js'
+export type { ErrorEvent, RequestEvent, ResponseEvent, RetryEvent } from './diagnostics.js'
+export type { SseOptions } from './event-source.js'
+export type { PaginateOptions } from './pagination.js'
+export { DEFAULT_RETRY } from './retry.js'
+export type { RetryOptions, RetryPolicy } from './retry.js'
 export { Request } from './request.js'
 export type { BodyOptions, RequestExtensions, RequestInit } from './request.js'
 export { AsyncResponse } from './async-response.js'

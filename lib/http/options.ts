@@ -13,6 +13,7 @@ import { netrcFromEnvironment } from './environment.js'
 import type { ClientSettings } from './exchange.js'
 import { Headers, type HeadersInit } from './headers.js'
 import { resolveHooks, type EventHookOptions } from './hooks.js'
+import { resolveRetry, type RetryOptions } from './retry.js'
 import type { BaseResponse, DefaultEncoding } from './response.js'
 import type { Mounts } from './mounts.js'
 import type { ClientCertificate, Verify } from './tls.js'
@@ -63,6 +64,8 @@ export interface BaseClientOptions<R extends BaseResponse, T> {
   readonly eventHooks?: EventHookOptions<R> | null | undefined
   /** Decoded octets that a call reads at most; `null` for no limit. @defaultValue 256 MiB */
   readonly maxResponseBytes?: number | null | undefined
+  /** Sends failed requests again: a number of retries, or a policy. @defaultValue null */
+  readonly retry?: RetryOptions | null | undefined
   /** Further header names that are masked when printed and dropped on redirects off-origin. */
   readonly sensitiveHeaders?: readonly string[] | undefined
 }
@@ -102,6 +105,7 @@ export function resolveSettings<R extends BaseResponse>(
     maxResponseBytes: checkCount('maxResponseBytes', maxResponseBytes, 0),
     eventHooks: resolveHooks(options.eventHooks) as ClientSettings['eventHooks'],
     sensitiveHeaders,
+    retry: options.retry === undefined || options.retry === null ? null : resolveRetry(options.retry),
   }
 }
 

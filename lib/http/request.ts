@@ -1,4 +1,4 @@
-import { inspect } from 'node:util'
+import { INSPECT } from './inspect.js'
 import { bytesBody, contentBody, formBody, isAsyncChunks, jsonBody, type Body, type BodyContent } from './body.js'
 import { InvalidBodyError, LocalProtocolError, RequestNotReadError } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
@@ -152,7 +152,7 @@ export class Request {
     return { method: this.method, url: redactUrl(this.url), headers: this.headers.toJSON() }
   }
 
-  [inspect.custom](): string {
+  [INSPECT](): string {
     return `<Request [${this.method} ${redactUrl(this.url)}]>`
   }
 

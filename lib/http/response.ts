@@ -1,4 +1,4 @@
-import { inspect } from 'node:util'
+import { INSPECT } from './inspect.js'
 import { Cookies } from './cookies.js'
 import { codingsOf } from './decoders.js'
 import {
@@ -286,7 +286,7 @@ export abstract class BaseResponse {
     }
   }
 
-  [inspect.custom](): string {
+  [INSPECT](): string {
     const phrase = this.reasonPhrase === '' ? '' : ` ${this.reasonPhrase}`
     return `<${this.constructor.name} [${this.statusCode}${phrase}]>`
   }

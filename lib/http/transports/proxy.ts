@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
-import { inspect } from 'node:util'
+import { INSPECT } from '../inspect.js'
 import { basicCredentials } from '../auth.js'
 import { DEFAULT_MAX_HEADER_BYTES } from '../config.js'
 import { ProxyError } from '../errors.js'
@@ -74,7 +74,7 @@ export class Proxy {
     return this.toString()
   }
 
-  [inspect.custom](): string {
+  [INSPECT](): string {
     return `<Proxy [${this.toString()}]>`
   }
 }
