@@ -243,10 +243,17 @@ function describe({ fin, rsv, opcode, payload }: Frame): string {
     : `close:${payload.readUInt16BE(0)}${payload.length > 2 ? `:${payload.toString('utf8', 2)}` : ''}`
 }
 
+/** What the first line of a request says. */
+export interface RequestLine {
+  readonly method?: string
+  readonly path?: string
+  readonly version?: string
+}
+
 /** The head of an opening handshake. A header that is `null` is left out; a list is repeated. */
 export function opening(
   headers: Record<string, string | readonly string[] | null> = {},
-  { method = 'GET', path = '/', version = '1.1' } = {},
+  { method = 'GET', path = '/', version = '1.1' }: RequestLine = {},
 ): string {
   const all: Record<string, string | readonly string[] | null> = {
     Host: 'localhost',
@@ -300,7 +307,7 @@ export async function world<Context = undefined>(
     sockets,
     port,
     dial,
-    async open(headers) {
+    async open(headers?: Record<string, string | readonly string[] | null>) {
       const peer = await dial()
       peer.write(opening(headers))
       const { status, raw } = await peer.head()

@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict'
+import { Duplex } from 'node:stream'
+import { describe, test } from 'node:test'
+import {
+  type Backpressure,
+  prepare,
+  SlowReaderError,
+  type WebSocketConnection,
+  WebSocketServer,
+} from 'runwright/ws'
+import { frame, readFrame, text } from '../helpers/ws-peer.js'
+
+/** The server's end of a transport whose peer reads only when told to. */
+class StubSocket extends Duplex {
+  readonly writes: Buffer[] = []
+  #taken: (() => void)[] = []
+  reads = true
+
+  constructor() {
+    super({ writableHighWaterMark: 16_384, allowHalfOpen: true })
+  }
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.writes.push(chunk)
+    if (this.reads) done()
+    else this.#taken.push(done)
+  }
+
+  /** The peer reads again. */
+  resumeReading(): void {
+    this.reads = true
+    for (const done of this.#taken.splice(0)) done()
+  }
+
+  /** The payloads of all frames written so far. */
+  frames(): Buffer[] {
+    let rest = Buffer.concat(this.writes)
+    const found: Buffer[] = []
+    for (let next = readFrame(rest); next !== null; next = readFrame(rest)) {
+      found.push(next.frame.payload)
+      rest = rest.subarray(next.size)
+    }
+    return found
+  }
+
+  texts(): string[] {
+    return this.frames().map((payload) => payload.toString())
+  }
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+interface Link {
+  readonly connection: WebSocketConnection<undefined>
+  readonly socket: StubSocket
+}
+
+async function link(server: WebSocketServer, socket: StubSocket = new StubSocket()): Promise<Link> {
+  const request = {
+    method: 'GET',
+    url: '/',
+    httpVersion: '1.1',
+    headers: {
+      host: 'localhost',
+      upgrade: 'websocket',
+      connection: 'Upgrade',
+      'sec-websocket-version': '13',
+      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+    },
+    rawHeaders: ['Host', 'localhost'],
+    socket: {},
+  }
+  const connection = await server.upgrade(request, socket)
+  connection!.onMessage = () => {}
+  await turn()
+  socket.writes.length = 0
+  return { connection: connection!, socket }
+}
+
+const SMALL: Backpressure = { highWaterBytes: 1_000, limitBytes: 5_000, policy: 'close' }
+const server = (backpressure: Partial<Backpressure> = {}): WebSocketServer =>
+  new WebSocketServer({ keepAlive: null, closeTimeoutMs: 50, backpressure: { ...SMALL, ...backpressure } })
+
+/** A peer that has stopped reading and is owed more than the socket buffers on its own. */
+async function stall({ connection, socket }: Link): Promise<void> {
+  socket.reads = false
+  connection.send('x'.repeat(20_000))
+  await turn()
+  socket.writes.length = 0
+}
+
+describe('writes', () => {
+  test('all that one turn sends goes out in one write', async () => {
+    const { connection, socket } = await link(server({ limitBytes: 10 ** 6 }))
+    for (let i = 0; i < 10; i++) connection.send(`${i}`)
+    await Promise.resolve().then(() => connection.send('and in a promise reaction'))
+    assert.equal(socket.writes.length, 0)
+    await turn()
+    assert.equal(socket.writes.length, 1)
+    assert.equal(socket.texts().length, 11)
+  })
+
+  test('replies to one chunk of input go out in one write, when it has been read', async () => {
+    const { connection, socket } = await link(server())
+    connection.onMessage = (message) => connection.send(message)
+    socket.push(Buffer.concat([text('a'), text('b'), frame(9, 'c')]))
+    await turn()
+    assert.equal(socket.writes.length, 1)
+    assert.deepEqual(socket.texts(), ['a', 'b', 'c'])
+  })
+
+  test('a broadcast writes the very same buffer to all, in one write for the turn', async () => {
+    const sockets = server({ limitBytes: 10 ** 6 })
+    const links = await Promise.all(Array.from({ length: 20 }, () => link(sockets)))
+    for (let i = 0; i < 10; i++) assert.equal(sockets.broadcast(`event ${i}`), 20)
+    await turn()
+    for (const { socket } of links) {
+      assert.equal(socket.writes.length, 1)
+      assert.equal(socket.writes[0], links[0]!.socket.writes[0], 'one Buffer object for all')
+      assert.deepEqual(socket.texts(), Array.from({ length: 10 }, (_, i) => `event ${i}`))
+    }
+  })
+
+  test('one prepared message is one Buffer object for all', async () => {
+    const sockets = server()
+    const links = await Promise.all(Array.from({ length: 5 }, () => link(sockets)))
+    const message = prepare('hello')
+    for (const { connection } of links) connection.send(message)
+    await turn()
+    assert.equal(new Set(links.map(({ socket }) => socket.writes[0])).size, 1)
+  })
+
+  test('who joins late, leaves, or is sent something of its own keeps its own order', async () => {
+    const sockets = server({ limitBytes: 10 ** 6 })
+    const [a, b, c] = [await link(sockets), await link(sockets), await link(sockets)]
+    const [one, two, three] = ['1', '2', '3'].map(prepare)
+    for (const { connection } of [a, b]) connection.send(one!)
+    b.connection.send('own')
+    for (const { connection } of [a, b, c]) connection.send(two!)
+    void c.connection.close(1000)
+    for (const { connection } of [a, b, c]) connection.send(three!)
+    await turn()
+    assert.deepEqual(a.socket.texts(), ['1', '2', '3'])
+    assert.deepEqual(b.socket.texts(), ['1', 'own', '2', '3'])
+    assert.deepEqual(c.socket.texts(), ['2', Buffer.from([3, 0xe8]).toString()])
+  })
+
+  test('groups that get different events share within their group, in either order of loops', async () => {
+    const sockets = server({ limitBytes: 10 ** 6 })
+    const links = await Promise.all(Array.from({ length: 8 }, () => link(sockets)))
+    const events = Array.from({ length: 6 }, (_, i) => prepare(`${i}`))
+    const wants = (who: number, event: number): boolean => event % 2 === 0 || who % 2 === 0
+    for (const [who, { connection }] of links.entries()) {
+      for (const [i, event] of events.entries()) if (wants(who, i)) connection.send(event)
+    }
+    await turn()
+    for (const [who, { socket }] of links.entries()) {
+      assert.deepEqual(socket.texts(), events.map((_, i) => `${i}`).filter((_, i) => wants(who, i)))
+      assert.equal(socket.writes[0], links[who % 2]!.socket.writes[0])
+    }
+  })
+
+  test('nothing is shared from one turn to the next', async () => {
+    const sockets = server()
+    const [a, b] = [await link(sockets), await link(sockets)]
+    const [one, two] = ['1', '2'].map(prepare)
+    for (const message of [one!, two!]) a.connection.send(message)
+    await turn()
+    for (const message of [one!, two!]) b.connection.send(message)
+    await turn()
+    assert.deepEqual([a.socket.texts(), b.socket.texts()], [['1', '2'], ['1', '2']])
+  })
+
+  test('a large binary message is not copied, a large burst is not joined', async () => {
+    const { connection, socket } = await link(server({ highWaterBytes: 10 ** 6, limitBytes: 10 ** 7 }))
+    const payload = Buffer.alloc(200_000, 'x')
+    connection.send(payload)
+    connection.send('behind')
+    await turn()
+    assert.ok(socket.writes.some((write) => write.buffer === payload.buffer && write.length === payload.length))
+    assert.deepEqual(socket.texts().map((message) => message.length), [200_000, 6])
+  })
+})
+
+describe('a slow reader', () => {
+  test('makes send say full, and drained() resolves once it has caught up', async () => {
+    const one = await link(server({ limitBytes: 50_000 }))
+    let drains = 0
+    one.connection.onDrain = () => drains++
+    assert.equal(one.connection.send('small'), 'sent')
+    assert.equal(await one.connection.drained(), true)
+    await stall(one)
+    assert.equal(one.connection.send('y'.repeat(500)), 'full')
+    await turn()
+    assert.ok(one.connection.bufferedAmount > 20_500)
+    const drained = one.connection.drained()
+    one.socket.resumeReading()
+    assert.equal(await drained, true)
+    assert.equal(one.connection.bufferedAmount, 0)
+    assert.equal(drains, 1)
+  })
+
+  test('lets a source that waits for drained() send any amount in bounded memory', async () => {
+    const { connection, socket } = await link(server({ limitBytes: 5_000 }))
+    socket.reads = false
+    let most = 0
+    const source = (async () => {
+      for (let i = 0; i < 200; i++) {
+        if (connection.send('z'.repeat(900)) === 'full') await connection.drained()
+        most = Math.max(most, connection.bufferedAmount)
+      }
+    })()
+    while (socket.texts().length < 200) {
+      socket.resumeReading()
+      await turn()
+      socket.reads = false
+    }
+    socket.resumeReading()
+    await source
+    assert.ok(most <= 5_000, `${most} octets were held`)
+  })
+
+  test('is closed with 1013 at the limit, which counts the message at hand', async () => {
+    const one = await link(server({ limitBytes: 25_000 }))
+    await stall(one)
+    assert.equal(one.connection.send('y'.repeat(4_000)), 'full')
+    assert.equal(one.connection.send('y'.repeat(4_000)), 'closed')
+    assert.equal(one.connection.state, 'closing')
+    one.socket.resumeReading()
+    await turn()
+    assert.equal(one.socket.frames().at(-1)!.readUInt16BE(0), 1013)
+    one.socket.destroy()
+    const { error, wasClean } = await one.connection.closed
+    assert.ok(error instanceof SlowReaderError)
+    assert.deepEqual([error.closeCode, error.code, wasClean], [1013, 'ERR_WS_SLOW_READER', false])
+  })
+
+  test('is sent a single message beyond the limit when it is owed nothing', async () => {
+    const { connection, socket } = await link(server())
+    assert.equal(connection.send('x'.repeat(100_000)), 'full')
+    await turn()
+    assert.equal(socket.texts()[0]!.length, 100_000)
+  })
+
+  test('misses messages under the policy drop, and is told of later ones', async () => {
+    const one = await link(server({ limitBytes: 25_000, policy: 'drop' }))
+    await stall(one)
+    const results = Array.from({ length: 4 }, (_, i) => one.connection.send(`${i}`.repeat(2_000)))
+    assert.deepEqual(results, ['full', 'full', 'dropped', 'dropped'])
+    const drained = one.connection.drained()
+    one.socket.resumeReading()
+    await drained
+    assert.equal(one.connection.send('later'), 'sent')
+    await turn()
+    assert.deepEqual(one.socket.texts().map((message) => message[0]), ['0', '1', 'l'])
+  })
+
+  test('gets the latest message of each key under the policy coalesce', async () => {
+    const one = await link(server({ limitBytes: 25_000, policy: 'coalesce' }))
+    await stall(one)
+    for (let i = 0; i < 100; i++) {
+      assert.equal(one.connection.send(`a${i}`, { key: 'a' }), 'full')
+      assert.equal(one.connection.send(`b${i}`, { key: 'b' }), 'full')
+    }
+    assert.ok(one.connection.bufferedAmount < 20_100)
+    const drained = one.connection.drained()
+    one.socket.resumeReading()
+    assert.equal(await drained, true)
+    assert.deepEqual(one.socket.texts(), ['a99', 'b99'])
+  })
+
+  test('coalesced messages keep the limit too, and those without a key are dropped at it', async () => {
+    const one = await link(server({ limitBytes: 22_000, policy: 'coalesce' }))
+    await stall(one)
+    assert.equal(one.connection.send('k'.repeat(1_500), { key: 'k' }), 'full')
+    assert.equal(one.connection.send('l'.repeat(1_500), { key: 'l' }), 'dropped')
+    assert.equal(one.connection.send('m'.repeat(1_500)), 'dropped')
+    assert.equal(one.connection.send('n'.repeat(1_600), { key: 'k' }), 'full')
+    assert.ok(one.connection.bufferedAmount <= 22_000)
+    one.socket.resumeReading()
+    await turn()
+    assert.deepEqual(one.socket.texts().map((message) => message[0]), ['n'])
+  })
+
+  test('is owed one Pong only: the latest (RFC 6455, section 5.5.3)', async () => {
+    const one = await link(server())
+    await stall(one)
+    for (let i = 0; i < 900; i++) one.socket.push(frame(9, `${i}`))
+    await turn()
+    assert.ok(one.connection.bufferedAmount < 21_000)
+    one.socket.resumeReading()
+    await turn()
+    assert.deepEqual(one.socket.texts(), ['899'])
+  })
+
+  test('costs the others nothing and a bounded amount of memory', async () => {
+    const sockets = server({ limitBytes: 30_000, policy: 'drop' })
+    const [slow, quick] = [await link(sockets), await link(sockets)]
+    await stall(slow)
+    for (let i = 0; i < 1_000; i++) {
+      sockets.broadcast(`${i}`.padStart(100, '0'))
+      await turn()
+    }
+    assert.equal(quick.socket.texts().length, 1_000)
+    assert.equal(quick.socket.writes.length, 1_000)
+    assert.ok(slow.connection.bufferedAmount <= 30_000)
+  })
+
+  test('releases who waits for it when it is lost or a signal aborts', async () => {
+    const one = await link(server({ limitBytes: 50_000 }))
+    await stall(one)
+    const controller = new AbortController()
+    const [waiting, aborted] = [
+      one.connection.drained(),
+      one.connection.drained({ signal: controller.signal }),
+    ]
+    controller.abort(new Error('enough'))
+    await assert.rejects(aborted, /enough/)
+    one.socket.destroy()
+    assert.equal(await waiting, false)
+    assert.equal(await one.connection.drained(), false)
+    await assert.rejects(one.connection.drained({ signal: controller.signal }), /enough/)
+  })
+})
