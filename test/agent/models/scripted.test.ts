@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -220,6 +221,12 @@ for (const { title, json, says } of [
     )
   })
 }
+
+test('the script in the guide is one', () => {
+  const guide = readFileSync(new URL('../../../docs/models.md', import.meta.url), 'utf8')
+  const [, json = ''] = /```json\n([^]*?)```/.exec(guide) ?? []
+  assert.equal(parseScript(json, 'docs/models.md').length, 3)
+})
 
 test('script files are read from their folder only, whatever way out is tried', async () => {
   const base = await mkdtemp(join(tmpdir(), 'runwright-scripts-'))
