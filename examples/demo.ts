@@ -69,8 +69,8 @@ function progress(event: AgentEvent): string | null {
       return `  ${event.payload.tool.padEnd(10)} ${brief(event.payload.args)}`
     case 'goal_check': {
       const { achieved: met, counts, reason, duration_ms } = event.payload
-      const tests = counts === null ? '' : `${counts.passed} of ${counts.total} tests pass, `
-      return `  check      ${met ? 'met' : 'not met'}: ${tests}${reason} (${duration_ms} ms)`
+      const tests = counts === null ? '' : `${counts.passed}/${counts.total} pass, `
+      return `  check      ${met ? 'met' : 'not met'}: ${reason} (${tests}${duration_ms} ms)`
     }
     case 'error':
       return `  error      ${event.payload.message}`
@@ -83,7 +83,7 @@ function progress(event: AgentEvent): string | null {
 function brief(args: { readonly [name: string]: unknown }): string {
   const { path, command, old_text: before, new_text: after } = args
   const edit = before === undefined ? '' : `: ${oneLine(before)} → ${oneLine(after)}`
-  return `${String(path ?? command ?? JSON.stringify(args))}${edit}`.slice(0, 140)
+  return `${String(path ?? command ?? JSON.stringify(args))}${edit}`.slice(0, 110)
 }
 
 function oneLine(text: unknown): string {

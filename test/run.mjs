@@ -35,7 +35,7 @@ if (files.length === 0) {
 }
 const child = spawn(
   process.execPath,
-  ['--conditions=runwright-source', '--import', 'tsx', '--test', '--test-reporter=spec', ...flags, ...files],
+  ['--conditions=runwright-source', '--import', 'tsx', '--test', '--test-timeout=180000', '--test-reporter=spec', ...flags, ...files],
   { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, FORCE_COLOR: '0' } },
 )
 let tail = ''

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -39,10 +39,13 @@ async function start(t: TestContext, env: Record<string, string>): Promise<Start
   let printed = ''
   const stderr: string[] = []
   child.stderr?.on('data', (chunk: Buffer) => stderr.push(String(chunk)))
-  for await (const chunk of child.stdout as NodeJS.ReadableStream) {
-    printed += String(chunk)
-    if (/^watch it: .*\n/m.test(printed)) break
-  }
+  await new Promise<void>((resolve) => {
+    child.once('exit', () => resolve())
+    child.stdout?.on('data', (chunk: Buffer) => {
+      printed += String(chunk)
+      if (/^watch it: .*\n/m.test(printed)) resolve()
+    })
+  })
   const baseUrl = /^runwright listening on (http:\S+)\n/.exec(printed)?.[1]
   assert.ok(baseUrl !== undefined, `it says where it listens: ${printed}${stderr.join('')}`)
   return { child, baseUrl, lines: printed.trim().split('\n') }
@@ -59,8 +62,7 @@ async function failsToStart(t: TestContext, env: Record<string, string>): Promis
 
 test('a run goes on to its end over three kill -9, with no event lost or doubled', async (t) => {
   const folder = scratch(t)
-  const project = join(folder, 'project')
-  cpSync(join(root, 'examples/demo-project'), project, { recursive: true })
+  const project = plantBugs(join(folder, 'project'))
   const env = { RUNWRIGHT_DATA: join(folder, 'data'), RUNWRIGHT_ROOTS: project }
   const seen: AgentEvent[] = []
   let runId = ''
@@ -90,6 +92,38 @@ test('a run goes on to its end over three kill -9, with no event lost or doubled
     assert.ok(life < 3, 'the run ends in the fourth life')
   }
 })
+
+/** A project of one module with two faults, which takes a few iterations. */
+function plantBugs(project: string): string {
+  mkdirSync(join(project, 'test'), { recursive: true })
+  writeFileSync(join(project, 'package.json'), '{"type":"module","scripts":{"test":"node --test"}}')
+  writeFileSync(
+    join(project, 'range.js'),
+    [
+      'export function contains(range, n) {',
+      '  return n >= range.from && n > range.to',
+      '}',
+      'export function size(range) {',
+      '  return range.to + range.from',
+      '}',
+      '',
+    ].join('\n'),
+  )
+  writeFileSync(
+    join(project, 'test', 'range.test.js'),
+    [
+      "import assert from 'node:assert/strict'",
+      "import { test } from 'node:test'",
+      "import { contains, size } from '../range.js'",
+      "test('contains what lies between', () => assert.equal(contains({ from: 2, to: 5 }, 3), true))",
+      "test('does not contain what lies above', () => assert.equal(contains({ from: 2, to: 5 }, 6), false))",
+      "test('does not contain its end', () => assert.equal(contains({ from: 2, to: 5 }, 5), false))",
+      "test('has a size', () => assert.equal(size({ from: 2, to: 5 }), 3))",
+      '',
+    ].join('\n'),
+  )
+  return project
+}
 
 /** Reads events on from where `seen` ends; kills the server at the first event that `deadly` accepts. */
 async function read(
@@ -166,10 +200,8 @@ test('a port in use is told in one line', async (t) => {
 })
 
 test('a data folder that cannot be made is told in one line', async (t) => {
-  const folder = scratch(t)
-  mkdirSync(join(folder, 'locked'))
-  chmodSync(join(folder, 'locked'), 0o500)
-  const data = process.getuid?.() === 0 ? '/proc/runwright' : join(folder, 'locked', 'data')
+  const data = join(scratch(t), 'file')
+  writeFileSync(data, '')
   assert.match(await failsToStart(t, { RUNWRIGHT_DATA: data }), /^runwright: cannot write to RUNWRIGHT_DATA .*\n$/)
 })
 
