@@ -24,7 +24,10 @@ export interface GoalSpec {
   readonly success_exit_code: number
   /** Whose report gives test names and counts; null when only the exit code counts. */
   readonly reporter: TestReporter | null
-  /** Globs of files (relative to the workspace) that must stay as they were. */
+  /**
+   * Globs of files (relative to the workspace) that must stay as they were; one that begins with
+   * `!` takes paths out again.
+   */
   readonly protected: readonly string[]
   /** Globs of files, such as runner configuration, that must neither change nor newly appear. */
   readonly sealed?: readonly string[]

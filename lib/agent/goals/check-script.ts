@@ -23,6 +23,8 @@ export interface CheckScript {
   readonly reporter: TestReporter | null
   /** Globs of files and folders which the command names and which belong to the check. */
   readonly files: readonly string[]
+  /** Globs of files that would take the place of what the command runs, were they to appear. */
+  readonly sealed: readonly string[]
   /** True when the check builds what it then tests, so that build folders are no sources. */
   readonly builds: boolean
 }
@@ -36,6 +38,7 @@ export async function readCheckScript(command: string, cwd: string): Promise<Che
     text,
     reporter: detectReporter(text) ?? (reader.importsNodeTest ? 'node-test' : null),
     files: [...reader.files],
+    sealed: [...reader.sealed],
     builds: /\b(tsc|build|esbuild|babel|swc|webpack|rollup|tsup|compile)\b/.test(text),
   }
 }
@@ -102,6 +105,7 @@ const FOLDER_OPTION = /^(?:--prefix|--cwd|--dir|--directory|-C)(?:=(.+))?$/
 class ScriptReader {
   readonly texts: string[] = []
   readonly files: Set<string> = new Set()
+  readonly sealed: Set<string> = new Set()
   /** True when a file given to Node imports node:test, which then runs without `--test`. */
   importsNodeTest = false
   readonly #cwd: string
@@ -205,6 +209,8 @@ class ScriptReader {
   }
 
   async #makefile(folder: string): Promise<void> {
+    this.sealed.add(posix.join(folder, '{GNUmakefile,makefile,Makefile}'))
+    this.files.add(posix.join(folder, '**/*.mk'))
     for (const name of ['GNUmakefile', 'makefile', 'Makefile']) {
       const path = posix.join(folder, name)
       const text = await this.#read(path)

@@ -55,7 +55,7 @@ export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalS
       ...(goal.protected ?? []),
       ...(script.builds ? [...UNTRACKED.always, ...UNTRACKED.built] : UNTRACKED.always),
     ],
-    sealed: [...SEALED, ...(goal.sealed ?? [])],
+    sealed: [...SEALED, ...script.sealed, ...(goal.sealed ?? [])],
     allow_test_changes: false,
     instructions: instruct(
       goal.task ?? 'Make the check of this workspace pass.',

@@ -27,8 +27,6 @@ export const makeTest: GoalDefinition = {
       {
         name: 'make-test',
         command: `make ${target}`,
-        protected: ['**/*.mk'],
-        sealed: ['{GNUmakefile,makefile,Makefile}'],
         task: `Make \`make ${target}\` succeed.`,
       },
       cwd,

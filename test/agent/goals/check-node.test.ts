@@ -207,6 +207,13 @@ test('process.exit(0) in a setup file of the test script leaves no complete repo
   assert.match(verdict.reason, /^no tests ran( under the test runner)?$/)
 })
 
+test('an .npmrc in the home folder does not reach the check', async (t) => {
+  const home = await workspace(t, { '.npmrc': 'script-shell=/bin/true\n' })
+  const run = await Pursuit.start(await workspace(t, PROJECT), 'npm-test')
+  run.executor.env = { HOME: home }
+  assert.equal((await run.check()).reason, '2 of 3 tests fail')
+})
+
 test('a forged report in the workspace counts for nothing', async (t) => {
   const forged = '["x","test",["test/add.test.js","adds"],"pass"]\n["x","end"]\n'
   const run = await Pursuit.start(await workspace(t, PROJECT), 'node-test')

@@ -58,7 +58,7 @@ for (const { command, files, reporter = null, holds } of [
     command: 'make check',
     files: { Makefile: 'check:\n\t@python3 -m unittest\n' },
     reporter: 'unittest',
-    holds: [],
+    holds: ['**/*.mk'],
   },
   { command: 'node verify.js', files: { 'verify.js': '' }, holds: ['verify.js'] },
   { command: 'node app.js', files: { 'app.js': '' }, holds: [] },
@@ -111,7 +111,7 @@ for (const { command, files, reporter = null, holds } of [
     command: 'make -C c test',
     files: { 'c/Makefile': 'test:\n\tpython3 -m pytest' },
     reporter: 'pytest',
-    holds: [],
+    holds: ['c/**/*.mk'],
   },
   {
     command: 'node --run unit',
@@ -135,6 +135,12 @@ for (const { command, files, reporter = null, holds } of [
     assert.deepEqual([found.reporter, [...found.files].sort()], [reporter, [...holds].sort()])
   })
 }
+
+test('a makefile is part of the check, and so is one that would come before it', async (t) => {
+  const cwd = await workspace(t, { 'c/Makefile': 'test:\n\ttrue\n' })
+  const { sealed } = await readCheckScript('make -C c test', cwd)
+  assert.deepEqual(sealed, ['c/{GNUmakefile,makefile,Makefile}'])
+})
 
 test('a check that builds is told from one that only tests', async (t) => {
   const cwd = await workspace(t, {

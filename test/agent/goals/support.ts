@@ -36,11 +36,16 @@ const FAST = { PYTEST_DISABLE_PLUGIN_AUTOLOAD: '1' }
 export class RecordingExecutor implements Executor {
   readonly name = 'recording'
   readonly calls: { readonly command: string; readonly options: CommandOptions }[] = []
+  /** Variables besides those that a check gives. */
+  env: Readonly<Record<string, string>> = {}
   readonly #executor: Executor = processExecutor()
 
   run(command: string, options: CommandOptions): Promise<CommandResult> {
     this.calls.push({ command, options })
-    return this.#executor.run(command, { ...options, env: { ...FAST, ...options.env } })
+    return this.#executor.run(command, {
+      ...options,
+      env: { ...FAST, ...this.env, ...options.env },
+    })
   }
 
   killMarked(mark: string): Promise<number> {
