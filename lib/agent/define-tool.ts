@@ -20,14 +20,17 @@ export type SchemaValue<S> = S extends { readonly const: infer C }
               : S extends { readonly type: 'array'; readonly items: infer I }
                 ? readonly SchemaValue<I>[]
                 : S extends { readonly type: 'object'; readonly properties: infer P }
-                  ? ObjectValue<P, S extends { readonly required: readonly (infer R)[] } ? R : never>
-                  : unknown
+                ? {
+                    readonly [K in keyof P as K extends RequiredName<S> ? K : never]: SchemaValue<P[K]>
+                  } & {
+                    readonly [K in keyof P as K extends RequiredName<S> ? never : K]?: SchemaValue<
+                      P[K]
+                    >
+                  }
+                : unknown
 
-type ObjectValue<P, R> = {
-  readonly [K in keyof P as K extends R ? K : never]: SchemaValue<P[K]>
-} & {
-  readonly [K in keyof P as K extends R ? never : K]?: SchemaValue<P[K]>
-}
+/** The names of the fields that an object schema requires. */
+export type RequiredName<S> = S extends { readonly required: readonly (infer R)[] } ? R : never
 
 /** What {@link defineTool} takes: a {@link Tool} whose arguments are typed by its schema. */
 export interface ToolDefinition<S extends JsonSchema> {

@@ -147,7 +147,8 @@ async function whyNotStarted(launch: Launch, error: number | Error): Promise<str
   const folder = await stat(launch.cwd).catch(() => null)
   if (folder === null) return `its working directory ${launch.cwd} does not exist`
   if (!folder.isDirectory()) return `its working directory ${launch.cwd} is no directory`
-  return messageOf(error)
+  const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+  return missing ? `${launch.file} is not installed, or not on PATH` : messageOf(error)
 }
 
 /** Ends the command's group and its strays (rule 3). */

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { readdir, readFile } from 'node:fs/promises'
-import { setTimeout as delay } from 'node:timers/promises'
+import { readFileSync, readdirSync } from 'node:fs'
+import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 
 /** Milliseconds that processes get to end by themselves after SIGTERM. */
 export const GRACE_MS = 2_000
@@ -23,10 +23,8 @@ export function processGroup(pgid: number): ProcessSet {
   return {
     async members() {
       if (!signalGroup(pgid, 0)) return []
-      const ids = await processIds()
-      if (ids === null) return [-pgid]
-      const groups = await Promise.all(ids.map(groupOf))
-      return ids.filter((_, i) => groups[i] === pgid)
+      const ids = processIds()
+      return ids === null ? [-pgid] : await filterInSlices(ids, (id) => groupOf(id) === pgid)
     },
   }
 }
@@ -37,10 +35,8 @@ export function markedProcesses(name: string, value: string): ProcessSet {
   return {
     async members() {
       // An empty mark would be everybody's.
-      const ids = value === '' ? null : await processIds()
-      if (ids === null) return []
-      const marked = await Promise.all(ids.map((id) => hasEntry(id, entry)))
-      return ids.filter((id, i) => marked[i] === true && id !== process.pid)
+      const ids = value === '' ? null : processIds()
+      return await filterInSlices(ids ?? [], (id) => id !== process.pid && hasEntry(id, entry))
     },
   }
 }
@@ -100,18 +96,36 @@ export async function membersOf(sets: readonly ProcessSet[]): Promise<readonly n
 }
 
 /** Ids of all processes, or null where there is no `/proc`. */
-async function processIds(): Promise<readonly number[] | null> {
+function processIds(): readonly number[] | null {
   try {
-    const names = await readdir('/proc')
-    return names.filter((name) => /^\d+$/.test(name)).map(Number)
+    return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
   } catch {
     return null
   }
 }
 
+/** Processes looked at before others get their turn. */
+const SLICE = 64
+
+/**
+ * Filters process ids by a look into `/proc`, which never waits for a disk: reading it directly
+ * takes a tenth of the time that the thread pool takes.
+ */
+async function filterInSlices(
+  ids: readonly number[],
+  belongs: (id: number) => boolean,
+): Promise<readonly number[]> {
+  const members: number[] = []
+  for (let i = 0; i < ids.length; i += SLICE) {
+    if (i > 0) await setImmediate()
+    members.push(...ids.slice(i, i + SLICE).filter(belongs))
+  }
+  return members
+}
+
 /** The process group of a process that lives, or null. */
-async function groupOf(pid: number): Promise<number | null> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
+function groupOf(pid: number): number | null {
+  const stat = readProc(pid, 'stat')?.toString('latin1')
   // The name in parentheses may hold anything; after it come state, parent and group.
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
   if (fields === undefined || fields[0] === 'Z' || fields[0] === 'X') return null
@@ -119,8 +133,17 @@ async function groupOf(pid: number): Promise<number | null> {
 }
 
 /** Is the entry part of the environment with which a process was started? */
-async function hasEntry(pid: number, entry: Buffer): Promise<boolean> {
-  const environment = await readFile(`/proc/${pid}/environ`).catch(() => null)
+function hasEntry(pid: number, entry: Buffer): boolean {
+  const environment = readProc(pid, 'environ')
   if (environment === null || environment.length === 0) return false
   return Buffer.concat([Buffer.of(0), environment, Buffer.of(0)]).includes(entry)
+}
+
+/** A file of a process, or null when the process has gone or is somebody else's. */
+function readProc(pid: number, name: 'stat' | 'environ'): Buffer | null {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`)
+  } catch {
+    return null
+  }
 }

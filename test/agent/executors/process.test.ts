@@ -67,7 +67,7 @@ test('process: the shell can be chosen; one that is missing is a result', async 
   const bench = new Bench(t, processExecutor({ shell: '/nonexistent/shell' }))
   const { exitCode, output } = await bench.run('true')
   assert.equal(exitCode, 127)
-  assert.match(output, /not started: .*ENOENT/)
+  assert.match(output, /not started: .*is not installed/)
 })
 
 test('process: a held command never runs when this process dies', async (t) => {
