@@ -11,6 +11,7 @@ const MAX_FILE_BYTES = 2 * 1024 * 1024
 /** Octets read in one search. */
 const MAX_TOTAL_BYTES = 256 * 1024 * 1024
 const MAX_MATCHES = 200
+const READ_AT_ONCE = 16
 /** Room for the note at the end. */
 const NOTE_BYTES = 256
 
@@ -66,12 +67,7 @@ async function search(
   const found: string[] = []
   let [bytesRead, bytesFound, searched] = [0, 0, 0]
   const notes: string[] = []
-  for (const { path } of files) {
-    context.signal.throwIfAborted()
-    // A file that has gone, or cannot be read, is no reason to give up the others.
-    const content = await context.workspace.readFile(path).catch(() => null)
-    const text = content === null ? null : textOf(content)
-    if (text === null) continue
+  for await (const { path, text } of textsOf(files, context)) {
     searched += 1
     bytesRead += text.length
     const { matches, problem } = await matcher.match(text, MAX_MATCHES + 1 - found.length)
@@ -96,6 +92,26 @@ async function search(
     return answer(notes[0] ?? `no matches in ${searched} ${searched === 1 ? 'file' : 'files'}`)
   }
   return answer([...fitting(found), ...notes].join('\n'))
+}
+
+/** The files that are text, in order, read some at a time. */
+async function* textsOf(
+  files: readonly WorkspaceEntry[],
+  context: ToolContext,
+): AsyncGenerator<{ readonly path: string; readonly text: string }> {
+  for (let i = 0; i < files.length; i += READ_AT_ONCE) {
+    context.signal.throwIfAborted()
+    const some = files.slice(i, i + READ_AT_ONCE)
+    // A file that has gone, or cannot be read, is no reason to give up the others.
+    const contents = await Promise.all(
+      some.map(async ({ path }) => await context.workspace.readFile(path).catch(() => null)),
+    )
+    for (const [j, { path }] of some.entries()) {
+      const content = contents[j] ?? null
+      const text = content === null ? null : textOf(content)
+      if (text !== null) yield { path, text }
+    }
+  }
 }
 
 /** As many of the rows as are shown. */
