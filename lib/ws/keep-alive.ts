@@ -23,7 +23,9 @@ export class KeepAlive {
 
   /** Runs for as long as there are connections; does not keep the process alive. */
   start(): void {
-    this.#timer ??= setInterval(() => this.#beat(), this.#everyMs).unref()
+    if (this.#timer !== undefined) return
+    this.#timer = setInterval(() => this.#beat(), this.#everyMs)
+    this.#timer.unref()
   }
 
   #beat(): void {
