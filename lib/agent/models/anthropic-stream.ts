@@ -109,7 +109,8 @@ function inputOf({ block, input }: OpenBlock): JsonValue {
 }
 
 function closeBlock(open: OpenBlock): JsonObject {
-  if (open.block['type'] !== 'tool_use') return open.block
+  // The provider's own tools have arguments as well.
+  if (open.block['type'] !== 'tool_use' && open.input === '') return open.block
   const input = inputOf(open)
   const parsed = typeof input === 'string' ? parseJson(input) : input
   // What was cut off goes back as an empty object, the only thing that the provider accepts.

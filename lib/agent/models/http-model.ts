@@ -176,6 +176,7 @@ export class HttpModel implements Model, AsyncDisposable {
       for (const event of events) if (!decoder.done) tell(request, decoder.push(event))
       return decoder.finish()
     }
+    if (response.text.trim() === '') throw protocolError('the answer is empty', true, this.#context)
     const kind = type === '' ? 'something' : type
     throw protocolError(
       `the answer is ${kind} and not JSON; is the base URL right?`,

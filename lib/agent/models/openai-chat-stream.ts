@@ -47,7 +47,9 @@ export class OpenAiChatStream implements StreamDecoder {
     if (!isObject(chunk))
       throw protocolError('a piece of the stream is not JSON', true, this.#context)
     if (event === 'error' || isError(chunk['error'])) throw embeddedError(chunk, this.#context)
-    const usage = chunk['usage'] ?? objectOf(chunk['x_groq'])['usage']
+    const groq = objectOf(chunk['x_groq'])
+    if (isError(groq['error'])) throw embeddedError(groq, this.#context)
+    const usage = chunk['usage'] ?? groq['usage']
     if (isObject(usage)) this.#usage = usage
     const choice = listOf(chunk['choices'])[0]
     if (!isObject(choice)) return ''

@@ -452,6 +452,28 @@ test('thinking that was cut off before its signature is not sent back, nor empty
   ])
 })
 
+test('a turn of another provider is rebuilt from its text and calls', () => {
+  const calls = [{ call_id: 'call_1', tool: 'bash', args: { command: 'ls' } }]
+  const parts = { format: 'openai-chat', value: { role: 'assistant' } }
+  const messages = [user('a'), { role: 'assistant' as const, text: 'Look.', calls, parts }]
+  const { body } = encodeAnthropicRequest(modelRequest({ messages }), { model: 'm', stream: true })
+  assert.deepEqual((body['messages'] as unknown as WireMessage[])[1]!.content, [
+    { type: 'text', text: 'Look.' },
+    toolUse('call_1', 'bash', { command: 'ls' }),
+  ])
+})
+
+test('the provider’s own tools keep their arguments and are no calls of ours', () => {
+  const turn = decodeStream([
+    start(0, { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }),
+    json(0, '{"query":"x"}'),
+    start(1, { type: 'text', text: 'Found.' }),
+    ...stop('end_turn'),
+  ])
+  assert.deepEqual(turn.message.calls, [])
+  assert.match(JSON.stringify(turn.message.parts), /"name":"web_search","input":\{"query":"x"\}/)
+})
+
 test('a piece for a block that never began is an error', () => {
   assert.throws(() => decodeStream([json(4, '{}')]), /belongs to no block/)
 })

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { test } from 'node:test'
+import { pipeline } from 'node:stream/promises'
 import { inspect } from 'node:util'
+import { createGzip } from 'node:zlib'
 import { ModelError } from '../../../lib/agent/errors.js'
 import { anthropicAdapter } from '../../../lib/agent/models/anthropic.js'
 import {
@@ -14,7 +18,7 @@ import { createHttpProvider } from '../../../lib/agent/models/http-provider.js'
 import { openAiChatAdapter } from '../../../lib/agent/models/openai-chat.js'
 import { retryDelay } from '../../../lib/agent/retry.js'
 import { rawServer } from '../../helpers/raw-peer.js'
-import { serve } from '../../helpers/serve.js'
+import { listen, serve } from '../../helpers/serve.js'
 import { modelRequest, recording } from './exchange.js'
 
 const KEY = 'secret-key-123456'
@@ -155,6 +159,54 @@ test('retries by the policy reach the answer after a rate limit, an overload and
   }
   assert.deepEqual(waits, [1, 0, 0])
   assert.equal(calls, 4)
+})
+
+test('text is told as it comes, also through a compressed stream', async () => {
+  let told: (() => void) | undefined
+  const first = new Promise<void>((resolve) => (told = resolve))
+  const event = (delta: object, finish_reason: string | null = null) =>
+    `data: ${JSON.stringify({ choices: [{ delta, finish_reason }] })}\n\n`
+  await using world = await provider(async (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' })
+    const gzip = createGzip()
+    gzip.pipe(response)
+    gzip.write(event({ content: 'First' }))
+    gzip.flush()
+    await first
+    gzip.end(event({ content: ', second' }, 'stop') + 'data: [DONE]\n\n')
+  })
+  const turn = await world.model.complete(modelRequest({ onDelta: () => told?.() }))
+  assert.equal(turn.message.text, 'First, second')
+})
+
+test('an empty answer may be asked for again', async () => {
+  await using world = await provider((_, response) => void response.writeHead(200).end())
+  const error = await failure(world.model.complete(modelRequest()))
+  assert.deepEqual([error.code, error.retryable], ['ERR_AGENT_MODEL_PROTOCOL', true])
+})
+
+test('one event without an end is given up, not collected', async () => {
+  await using world = await provider(async (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const endless = function* (): Generator<Buffer> {
+      yield Buffer.from('data: ')
+      for (;;) yield Buffer.alloc(256 * 1024, 'x')
+    }
+    await pipeline(endless, response).catch(() => {})
+  })
+  const error = await failure(world.model.complete(modelRequest()))
+  assert.equal(error.code, 'ERR_AGENT_MODEL_PROTOCOL')
+  assert.match(error.message, /longer than/)
+})
+
+test('a server with a certificate that nobody vouches for is not tried again', async () => {
+  const file = (name: string) =>
+    readFileSync(new URL(`../../fixtures/http/certs/${name}.pem`, import.meta.url))
+  const server = createTlsServer({ cert: file('server'), key: file('server-key') })
+  await using served = await listen(server, 'https')
+  await using model = new HttpModel(openAiChatAdapter(), { model: 'm', baseUrl: served.origin })
+  const error = await failure(model.complete(modelRequest()))
+  assert.deepEqual([error.code, error.retryable], ['ERR_AGENT_MODEL', false])
 })
 
 test('a used-up quota is not retried', async () => {

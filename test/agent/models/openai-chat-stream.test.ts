@@ -162,6 +162,18 @@ for (const { title, event, retryable, code } of [
     code: 'ERR_AGENT_MODEL_RATE_LIMIT',
   },
   {
+    title: 'an error in Groq’s own field',
+    event: { choices: [], x_groq: { error: 'over capacity, try again' } },
+    retryable: true,
+    code: 'ERR_AGENT_MODEL',
+  },
+  {
+    title: 'a stop for lack of resources',
+    event: { choices: [{ delta: {}, finish_reason: 'insufficient_system_resource' }] },
+    retryable: true,
+    code: 'ERR_AGENT_MODEL',
+  },
+  {
     title: 'a server error',
     event: { error: { message: 'The server had an error', type: 'server_error' } },
     retryable: true,

@@ -304,6 +304,20 @@ for (const { title, status, headers, body, ms } of [
     ms: 9_000,
   },
   {
+    title: 'a reset as epoch seconds',
+    status: 429,
+    headers: { 'ratelimit-remaining': '0', 'ratelimit-reset': String(NOW / 1000 + 4) },
+    body: '',
+    ms: 4_000,
+  },
+  {
+    title: 'a reset in seconds',
+    status: 429,
+    headers: { 'ratelimit-remaining': '0', 'ratelimit-reset': '3' },
+    body: '',
+    ms: 3_000,
+  },
+  {
     title: 'Anthropic’s reset',
     status: 429,
     headers: {
