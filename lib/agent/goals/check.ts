@@ -16,8 +16,9 @@ import { compareFiles } from './protected-files.js'
 import { ReportFolder } from './reports/report.js'
 import type { ReportProblem, TestReport } from './reports/report.js'
 
-const MAX_OUTPUT_BYTES = 32 * 1024
-const MAX_LISTED = 50
+/** With the list of changed files it makes up the 32 KiB that a verdict may hold. */
+const MAX_OUTPUT_BYTES = 27 * 1024
+const MAX_LISTED = 20
 const PERF_RUNS = 3
 
 /** Variables that keep a check from asking questions, watching files, or colouring its output. */

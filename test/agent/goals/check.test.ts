@@ -127,7 +127,7 @@ test('the command gets the goal, its mark, its time, a bound on output and the p
   assert.equal(command, 'node --test')
   assert.deepEqual(
     [options.cwd, options.mark, options.timeoutMs, options.maxOutputBytes],
-    [run.cwd, 'm', 300_000, 32 * 1024],
+    [run.cwd, 'm', 300_000, 27 * 1024],
   )
   assert.match(options.writable[0]!, /runwright-check-\w+$/)
   assert.equal(options.env['CI'], '1')

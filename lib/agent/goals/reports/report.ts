@@ -76,7 +76,7 @@ export class ReportFolder {
   static async create(cwd: string): Promise<ReportFolder> {
     const nonce = randomBytes(12).toString('hex')
     const folder = await mkdtemp(join(await outside(cwd), 'runwright-check-'))
-    return new ReportFolder({ folder, nonce, root: cwd })
+    return new ReportFolder({ folder, nonce, root: await realpath(cwd).catch(() => cwd) })
   }
 
   /** Puts the reporter in place and returns the goal's variables with those that bring it in. */
