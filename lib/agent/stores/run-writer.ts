@@ -33,6 +33,8 @@ export class RunWriter {
   readonly #parts: RunWriterParts
   /** Runs that are being created or deleted; for others {@link StoredRun} counts. */
   readonly #queued = new Map<string, Queued>()
+  /** Runs that are being read for those who append to them, in whose order they go on. */
+  readonly #warming = new Map<StoredRun, Promise<unknown>>()
 
   constructor(parts: RunWriterParts) {
     this.#parts = parts
@@ -41,7 +43,10 @@ export class RunWriter {
   /** Resolves once the records are durable. */
   append(runId: string, records: readonly RunRecord[]): Promise<void> {
     const run = this.#parts.catalog.runs.get(runId)
-    if (run !== undefined && run.warm === null) return this.#warmAndAppend(run, records.slice())
+    // One that is being deleted needs not be warm: it is another run that begins here.
+    if (run !== undefined && run.warm === null && !this.#queued.has(runId)) {
+      return this.#warmAndAppend(run, records.slice())
+    }
     let line: AppendLine
     try {
       line = this.#prepare(runId, run, records.slice())
@@ -59,8 +64,13 @@ export class RunWriter {
     const { catalog, reader } = this.#parts
     if (run.busy === 0) run.nextSeq = run.lastSeq
     run.busy += 1
+    let warming = this.#warming.get(run)
+    if (warming === undefined) {
+      warming = reader.warm(run).finally(() => this.#warming.delete(run))
+      this.#warming.set(run, warming)
+    }
     try {
-      await reader.warm(run)
+      await warming
     } finally {
       run.busy -= 1
     }
@@ -89,13 +99,15 @@ export class RunWriter {
   }
 
   /** Resolves once the deletion is durable; at once for a run that is not known. */
-  delete(runId: string): Promise<void> {
+  async delete(runId: string): Promise<void> {
     const { catalog, journal } = this.#parts
+    const run = catalog.runs.get(runId)
+    // Behind the appends that wait for it.
+    const warming = run === undefined ? undefined : this.#warming.get(run)
+    if (warming !== undefined) await warming.catch(() => {})
     const queued = this.#queued.get(runId)
     if (queued === undefined) {
-      if (catalog.runs.get(runId) === undefined && !catalog.quarantine.has(runId)) {
-        return Promise.resolve()
-      }
+      if (catalog.runs.get(runId) === undefined && !catalog.quarantine.has(runId)) return
       this.#queued.set(runId, { last: 0, count: 1 })
     } else {
       queued.last = 0

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { RunRecord } from '../../../lib/agent/events.js'
+import { systemDisk, type Disk } from '../../../lib/agent/stores/disk.js'
+import type { FileStore } from '../../../lib/agent/stores/file.js'
+import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { assertHolds, copyStore, journalFiles, openStore, readAll, seededRandom, temporaryFolder } from './store-files.js'
+
+function sizeOf(directory: string): number {
+  return journalFiles(directory).reduce((sum, path) => sum + statSync(path).size, 0)
+}
+
+/** Adds runs whose records lie between one another's. */
+async function addRuns(store: FileStore, ids: readonly string[], length = 10): Promise<Map<string, RunRecord[]>> {
+  const logs = new Map(ids.map((id) => [id, sampleRun(id, { records: length })]))
+  for (let at = 0; at < length; at += 2) {
+    await Promise.all([...logs].map(([id, records]) => store.append(id, records.slice(at, at + 2))))
+  }
+  return logs
+}
+
+const names = (count: number, prefix = 'run'): string[] => Array.from({ length: count }, (_, i) => `${prefix}-${i}`)
+
+test('the space of deleted runs is given back, and what lives stays as it is', async (t) => {
+  const directory = temporaryFolder(t)
+  const store = await openStore(directory, { segmentBytes: 16_384 })
+  const logs = await addRuns(store, names(40))
+  const before = sizeOf(directory)
+  for (let i = 0; i < 36; i++) {
+    await store.delete(`run-${i}`)
+    logs.delete(`run-${i}`)
+  }
+  await store.compact()
+  await store.compact()
+  assert.ok(sizeOf(directory) < before / 4, `${sizeOf(directory)} of ${before} octets are left`)
+  await assertHolds(store, logs)
+  await store.close()
+  for (const lost of ['nothing', 'checkpoint']) {
+    rmSync(join(directory, lost), { force: true })
+    const again = await openStore(directory, { segmentBytes: 16_384 })
+    assert.deepEqual(again.quarantined, [])
+    await assertHolds(again, logs)
+    await again.close()
+  }
+})
+
+test('a store from which runs come and go does not grow for ever, by itself', async (t) => {
+  const directory = temporaryFolder(t, 'in memory')
+  const store = await openStore(directory, { segmentBytes: 16_384, retain: { runs: 10 }, sync: 'none' })
+  for (let round = 0; round < 40; round++) await addRuns(store, names(10, `round-${round}`))
+  await store.compact()
+  assert.equal((await store.list({ limit: 1000 })).heads.length, 10)
+  assert.ok(sizeOf(directory) < 40 * 16_384, `${sizeOf(directory)} octets`)
+  assert.ok(journalFiles(directory).length < 20, `${journalFiles(directory).length} files`)
+  await store.close()
+})
+
+test('runs that are read, written and deleted while segments are rewritten stay right', async (t) => {
+  const directory = temporaryFolder(t)
+  const store = await openStore(directory, { segmentBytes: 8192 })
+  const logs = await addRuns(store, names(30))
+  for (let i = 0; i < 15; i++) {
+    await store.delete(`run-${i}`)
+    logs.delete(`run-${i}`)
+  }
+  const live = sampleRun('live', { records: 60, status: 'running' })
+  await store.append('live', live.slice(0, 30))
+  const work = [
+    store.compact(),
+    store.delete('run-20'),
+    ...live.slice(30).map((record) => store.append('live', [record])),
+    ...names(30).slice(21).map(async (id) => assert.deepEqual(await readAll(store, id), logs.get(id))),
+    new Promise((resolve) => setImmediate(resolve)).then(() => store.delete('run-25')),
+    store.compact(),
+  ]
+  // One that was taken before it is deleted may have all of its records, or none.
+  work.splice(work.length - 3 - 5, 1)
+  await Promise.all(work)
+  logs.delete('run-20')
+  logs.delete('run-25')
+  logs.set('live', live)
+  await assertHolds(store, logs)
+  await store.close()
+  rmSync(join(directory, 'checkpoint'))
+  const again = await openStore(directory, { segmentBytes: 8192 })
+  await assertHolds(again, logs)
+  await again.close()
+})
+
+/** A disk that keeps a copy of the whole directory before and after each thing it is asked to do. */
+class SnapshotDisk implements Disk {
+  readonly #take: () => void
+
+  constructor(take: () => void) {
+    this.#take = take
+  }
+
+  writeNow(fd: number, data: Buffer, position: number): void {
+    this.#take()
+    systemDisk.writeNow(fd, data, position)
+    this.#take()
+  }
+
+  async write(fd: number, data: Buffer, position: number): Promise<void> {
+    this.#take()
+    await systemDisk.write(fd, data.subarray(0, data.length >> 1), position)
+    this.#take()
+    await systemDisk.write(fd, data.subarray(data.length >> 1), position + (data.length >> 1))
+  }
+
+  async sync(fd: number): Promise<void> {
+    this.#take()
+    await systemDisk.sync(fd)
+  }
+
+  truncate(fd: number, length: number): void {
+    systemDisk.truncate(fd, length)
+  }
+
+  syncDirectory(path: string): void {
+    this.#take()
+    systemDisk.syncDirectory(path)
+  }
+}
+
+test('a crash between any two steps of a rewrite and a checkpoint leaves the same runs', async (t) => {
+  const folder = temporaryFolder(t, 'in memory')
+  const directory = join(folder, 'data')
+  const snapshots: string[] = []
+  let taking = false
+  const disk = new SnapshotDisk(() => {
+    if (taking) snapshots.push(copyStore(directory, join(folder, `snapshot-${snapshots.length}`)))
+  })
+  const options = { segmentBytes: 4096, sync: 'group' } as const
+  const store = await openStore(directory, options, disk)
+  const logs = await addRuns(store, names(12))
+  await store.compact()
+  // Deletions whose runs lie in other segments than they do, and a run that comes again.
+  for (const i of [0, 1, 2, 3, 5, 6, 7, 8, 9]) {
+    await store.delete(`run-${i}`)
+    logs.delete(`run-${i}`)
+  }
+  await store.append('run-3', sampleRun('run-3', { records: 7 }))
+  logs.set('run-3', sampleRun('run-3', { records: 7 }))
+  taking = true
+  await store.compact()
+  await store.compact()
+  taking = false
+  await assertHolds(store, logs)
+  await store.close()
+  assert.ok(snapshots.length > 12, `only ${snapshots.length} steps were seen`)
+  for (const snapshot of snapshots) {
+    for (const lost of ['nothing', 'checkpoint']) {
+      const copy = copyStore(snapshot, join(folder, 'copy'))
+      rmSync(join(copy, lost), { force: true })
+      for (const round of ['first', 'second']) {
+        const again = await openStore(copy, { ...options, sync: 'none' })
+        assert.deepEqual(again.quarantined, [], `${snapshot} without ${lost}, ${round}`)
+        await assertHolds(again, logs)
+        await again.compact()
+        await again.close()
+      }
+      rmSync(copy, { recursive: true })
+    }
+  }
+})
+
+test('whatever is done to a store in whatever order, it says the same as a map of lists', async (t) => {
+  const folder = temporaryFolder(t, 'in memory')
+  for (let seed = 1; seed <= 12; seed++) {
+    const random = seededRandom(seed)
+    const pick = (below: number): number => Math.floor(random() * below)
+    const directory = join(folder, String(seed))
+    const options = { segmentBytes: 1024 << pick(5), sync: 'none' } as const
+    let store = await openStore(directory, options)
+    const model = new Map<string, RunRecord[]>()
+    const pending: Promise<unknown>[] = []
+    for (let step = 0; step < 250; step++) {
+      const runId = `run-${pick(12)}`
+      const known = model.get(runId) ?? []
+      const action = random()
+      if (action < 0.7) {
+        const whole = sampleRun(runId, { records: 30, text: 'y'.repeat(pick(400)), createdAt: 1_700_000_000 + pick(9) })
+        const batch = whole.slice(known.length, known.length + 1 + pick(4))
+        if (batch.length === 0) continue
+        model.set(runId, [...known, ...batch])
+        pending.push(store.append(runId, batch))
+      } else if (action < 0.82) {
+        model.delete(runId)
+        pending.push(store.delete(runId))
+      } else if (action < 0.9) pending.push(store.compact())
+      else if (action < 0.95) await Promise.all(pending.splice(0))
+      else {
+        await Promise.all(pending.splice(0))
+        await store.close()
+        if (random() < 0.5) rmSync(join(directory, 'checkpoint'), { force: true })
+        store = await openStore(directory, options)
+        assert.deepEqual(store.quarantined, [], `seed ${seed}, step ${step}`)
+        await assertHolds(store, model)
+      }
+    }
+    await Promise.all(pending)
+    await assertHolds(store, model)
+    await store.close()
+  }
+})
