@@ -92,7 +92,8 @@ async function lead(
   try {
     child = spawn(launch.file, launch.args, {
       cwd: launch.cwd,
-      env: launch.env,
+      // Node hands this one on by itself unless it is named: coverage of the host, not of the run.
+      env: { ...launch.env, NODE_V8_COVERAGE: launch.env['NODE_V8_COVERAGE'] },
       detached: true,
       stdio: ['ignore', pipe.writeEnd, pipe.writeEnd, 'pipe'],
     })
