@@ -105,6 +105,7 @@ class Ending {
   /** The end, put off until the program has taken the messages before it. */
   deferred: (() => void) | null = null
   timer: NodeJS.Timeout | undefined
+  inputEnded = false
   info: CloseInfo | null = null
   closed: Promise<CloseInfo> | null = null
   resolve: ((info: CloseInfo) => void) | null = null
@@ -358,6 +359,7 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
       connection.#held = held
       if (held) connection.#socket.pause()
       else connection.#socket.resume()
+      if (!held && connection.#ending?.inputEnded === true) connection.#inputEnded()
     },
   }
 
@@ -429,7 +431,8 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
 
   /** Runs `end` once an iterating program has taken all messages before it; see invariant 4. */
   #whenTaken(end: () => void): void {
-    if (!this.#iterated || this.#onMessage !== null || this.#inboxed().awaited) return end()
+    const waits = this.#iterated && this.#onMessage === null && this.#state === 'open'
+    if (!waits || this.#inboxed().awaited) return end()
     this.#end().deferred = end
     this.#startTimer()
   }
@@ -477,13 +480,17 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
     return true
   }
 
-  /** The peer has ended its side. */
+  /** The peer has ended its side; what came before that is still handled. */
   #inputEnded(): void {
-    if (this.#state === 'ending') return
     const ending = this.#end()
+    ending.inputEnded = true
+    if (this.#held || this.#state === 'ending') return
     if (ending.peerCode !== null || ending.deferred !== null) return
-    ending.error ??= new ConnectionLostError('the peer ended the transport without a Close frame')
-    this.#endTransport()
+    this.#whenTaken(() => {
+      if (this.#state === 'ending' || this.#state === 'closed') return
+      ending.error ??= new ConnectionLostError('the peer ended the transport without a Close frame')
+      this.#endTransport()
+    })
   }
 
   #transportClosed(): void {

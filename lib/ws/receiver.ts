@@ -64,6 +64,7 @@ export class Receiver<Owner> {
   #done = false
   #discarding = false
   #held: Buffer | null = null
+  #inflating = false
 
   // The frame at hand.
   #inPayload = false
@@ -107,10 +108,10 @@ export class Receiver<Owner> {
     else this.#run(chunk)
   }
 
-  /** Goes on after a `message` answered false. */
+  /** Goes on after a `message` answered false; a message that is inflating is waited for. */
   resume(): void {
     const rest = this.#held
-    if (rest === null) return
+    if (rest === null || this.#inflating) return
     this.#held = null
     if (this.#done) return
     this.#run(rest)
@@ -121,7 +122,7 @@ export class Receiver<Owner> {
   discard(): void {
     this.#discarding = true
     this.#buffer = EMPTY
-    this.#inflater?.destroy()
+    this.#stopInflating()
     // A message that was only waiting to be inflated is over.
     if (this.#message !== 0 && !this.#inPayload && this.#fin && this.#held !== null) {
       this.#endMessage()
@@ -135,6 +136,11 @@ export class Receiver<Owner> {
     this.#held = null
     this.#buffer = EMPTY
     this.#partialHeader = null
+    this.#stopInflating()
+  }
+
+  #stopInflating(): void {
+    this.#inflating = false
     this.#inflater?.destroy()
   }
 
@@ -390,8 +396,10 @@ export class Receiver<Owner> {
 
   #inflate(octets: Buffer): void {
     this.#hold()
+    this.#inflating = true
     this.#inflater!.push(octets, (chunks, fault) => {
-      if (this.#done || this.#discarding || !this.#takeInflated(chunks, fault)) return
+      this.#inflating = false
+      if (!this.#takeInflated(chunks, fault)) return
       if (this.#inPayload || !this.#fin) this.resume()
       else this.#finishInflating()
     })
@@ -399,8 +407,10 @@ export class Receiver<Owner> {
 
   #finishInflating(): void {
     if (this.#held === null) this.#hold()
+    this.#inflating = true
     this.#inflater!.finish((chunks, fault) => {
-      if (this.#done || this.#discarding || !this.#takeInflated(chunks, fault)) return
+      this.#inflating = false
+      if (!this.#takeInflated(chunks, fault)) return
       const rest = this.#held
       this.#held = null
       this.#deliverBuffer()
