@@ -4,7 +4,7 @@ import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../model.js'
 import {
   buildScriptedTurn,
   scriptedError,
-  scriptedTurn,
+  checkScriptedTurn,
   turnIndex,
   type ScriptedTurn,
 } from './scripted.js'
@@ -32,19 +32,26 @@ export class ScriptedPlayer implements Model {
 
   async complete(request: ModelRequest): Promise<ModelTurn> {
     request.signal.throwIfAborted()
-    const turn = scriptedTurn(this.#script, request, this.name)
+    const index = turnIndex(request)
+    const found = this.#script[index]
+    const turn = checkScriptedTurn(found, index, this.#script.length, request, this.name)
     if (turn.delay_ms !== undefined) await sleep(this.#clock, turn.delay_ms, request.signal)
-    if (turn.error !== undefined && this.#fails(turn.error.times, request))
+    if (
+      turn.error !== undefined &&
+      this.#fails(turn.error.times, `${request.run.run_id}:${index}`)
+    ) {
       throw scriptedError(turn.error, this.name)
-    for (const word of (turn.text ?? '').match(/\S+\s*|\s+/g) ?? []) request.onDelta?.(word)
-    return buildScriptedTurn(turn, request)
+    }
+    if (request.onDelta !== undefined) {
+      for (const word of (turn.text ?? '').match(/\S+\s*|\s+/g) ?? []) request.onDelta(word)
+    }
+    return buildScriptedTurn(turn, index)
   }
 
-  #fails(times: number | undefined, request: ModelRequest): boolean {
+  #fails(times: number | undefined, place: string): boolean {
     if (times === undefined) return true
-    const key = `${request.run.run_id}:${turnIndex(request)}`
-    const count = (this.#failed.get(key) ?? 0) + 1
-    this.#failed.set(key, count)
+    const count = (this.#failed.get(place) ?? 0) + 1
+    this.#failed.set(place, count)
     if (this.#failed.size > MAX_COUNTS) this.#failed.delete(this.#failed.keys().next().value!)
     return count <= times
   }

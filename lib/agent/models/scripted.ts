@@ -71,21 +71,22 @@ export function turnIndex(request: Pick<ModelRequest, 'messages'>): number {
 }
 
 /**
- * The turn for a request.
+ * Checks that a turn may be played at its place.
  *
- * @throws `ModelError` (never to be retried) when the script is at its end or the turn expects
+ * @param turn - what the script has at `index`.
+ * @throws `ModelError` (never to be tried again) when the script is at its end or the turn expects
  * something that does not hold, saying which.
  */
-export function scriptedTurn(
-  script: readonly ScriptedTurn[],
+export function checkScriptedTurn(
+  turn: ScriptedTurn | undefined,
+  index: number,
+  scriptLength: number,
   request: ModelRequest,
   name: string,
 ): ScriptedTurn {
-  const index = turnIndex(request)
-  const turn = script[index]
   if (turn === undefined) {
     throw failure(
-      `${name}: the script has ${script.length} turns, and turn ${index + 1} was asked for`,
+      `${name}: the script has ${scriptLength} turns, and turn ${index + 1} was asked for`,
     )
   }
   const problem = turn.expect === undefined ? null : unmet(turn.expect, request)
@@ -98,8 +99,7 @@ function failure(message: string): ModelError {
 }
 
 /** Makes the answer of a scripted turn. */
-export function buildScriptedTurn(turn: ScriptedTurn, request: ModelRequest): ModelTurn {
-  const index = turnIndex(request)
+export function buildScriptedTurn(turn: ScriptedTurn, index: number): ModelTurn {
   const calls = (turn.calls ?? []).map((call, i): ToolCall => ({
     call_id: call.call_id ?? `call_${index + 1}_${i + 1}`,
     tool: call.tool,

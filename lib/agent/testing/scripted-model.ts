@@ -4,7 +4,7 @@ import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../model.js'
 import {
   buildScriptedTurn,
   scriptedError,
-  scriptedTurn,
+  checkScriptedTurn,
   turnIndex,
   type ScriptedTurn,
 } from '../models/scripted.js'
@@ -27,6 +27,9 @@ export interface ScriptedModelOptions {
   readonly clock?: Clock | undefined
 }
 
+/** Requests that are kept. */
+const MAX_REQUESTS = 1_000
+
 /**
  * A model for tests: gives turns written in code, records what it was asked, and can tell whether
  * all of it was used. The place in the script is the number of turns that the conversation has.
@@ -46,7 +49,7 @@ export class ScriptedModel implements Model {
   readonly isLanguageModel: boolean
   readonly contextWindow: number | null
   readonly prices: ModelPrices | null
-  /** Every request so far, oldest first, as it was when it came. */
+  /** The last 1000 requests, oldest first, each as it was when it came. */
   readonly requests: ModelRequest[] = []
   readonly #steps: readonly ScriptedStep[]
   readonly #clock: Clock
@@ -66,6 +69,7 @@ export class ScriptedModel implements Model {
   async complete(request: ModelRequest): Promise<ModelTurn> {
     request.signal.throwIfAborted()
     this.requests.push({ ...request, messages: [...request.messages], tools: [...request.tools] })
+    if (this.requests.length > MAX_REQUESTS) this.requests.shift()
     const index = turnIndex(request)
     this.#used.add(index)
     const turn = await this.#turn(index, request)
@@ -76,7 +80,7 @@ export class ScriptedModel implements Model {
       if (failures <= (turn.error.times ?? Infinity)) throw scriptedError(turn.error, this.name)
     }
     if (turn.text !== undefined && turn.text !== '') request.onDelta?.(turn.text)
-    return buildScriptedTurn(turn, request)
+    return buildScriptedTurn(turn, index)
   }
 
   /** @throws Error naming the turns that nobody asked for. */
@@ -94,8 +98,6 @@ export class ScriptedModel implements Model {
   async #turn(index: number, request: ModelRequest): Promise<ScriptedTurn> {
     const step = this.#steps[index]
     const made = typeof step === 'function' ? await step(request) : step
-    const script = Array.from(this.#steps, (): ScriptedTurn => ({}))
-    if (made !== undefined) script[index] = made
-    return scriptedTurn(script, request, this.name)
+    return checkScriptedTurn(made, index, this.#steps.length, request, this.name)
   }
 }
