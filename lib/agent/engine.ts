@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { JsonObject } from '../internal/json.js'
 import { uuidV7 } from '../internal/uuid.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
@@ -7,11 +6,9 @@ import {
   CwdBusyError,
   EngineClosedError,
   IdempotencyError,
-  InvalidRequestError,
   QueueFullError,
   RunStateError,
   UnknownRunError,
-  WorkspaceError,
 } from './errors.js'
 import type { AgentEvent, Decision, PrivatePayloads, RunOwner, RunStatus } from './events.js'
 import { ABORTED_BY_HUMAN, gateFor, responseRecord, type ResumeAnswer } from './gate-answer.js'
@@ -19,16 +16,17 @@ import { goalRegistry, type GoalRegistry } from './goals/index.js'
 import { LiveRun, loadState } from './live-run.js'
 import type { Model } from './model.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
+import { createdRecord, requestHash, resolveNewRun } from './new-run.js'
 import { isTerminal, summarize, type RunDetails, type RunHead, type RunSummary } from './run-details.js'
 import { publicEvent, RunFeed } from './run-feed.js'
 import { RunLog, stamp } from './run-log.js'
-import { completeRequest, parseStartRequest, requestAgain, type StartRequest } from './run-request.js'
+import { parseStartRequest, requestAgain, type StartRequest } from './run-request.js'
 import { Scheduler } from './scheduler.js'
 import { foldState, type RunState } from './state.js'
 import { endingRecords } from './steps/finish.js'
 import type { RunQuery } from './store.js'
 import type { RunSubscription } from './subscription.js'
-import { openWorkspace, resolveUnderRoots } from './workspace.js'
+import { openWorkspace } from './workspace.js'
 
 /** On whose behalf the engine is called. Omitted: by the host itself, which may see every run. */
 export interface Caller {
@@ -332,7 +330,7 @@ export class RunEngine {
     options: CreateOptions,
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
     const { store, clock } = this.#config
-    const body_hash = hash('sha256', canonicalJson(request))
+    const body_hash = requestHash(request)
     const first = await store.findByKey(owner.id, key, clock.now() / 1000 - KEY_SECONDS)
     if (first === null) return await this.#create(request, owner, { key, body_hash }, options)
     if (first.idempotency?.body_hash !== body_hash) throw new IdempotencyError()
@@ -345,36 +343,16 @@ export class RunEngine {
     idempotency: PrivatePayloads['run_created']['idempotency'],
     options: CreateOptions,
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
-    const { clock, store, allowTestChanges, tools } = this.#config
-    const cwd = await this.#resolveCwd(request.cwd)
-    const model = this.#resolveModel(request)
-    const frozen = completeRequest(request, cwd, model.name)
-    const goal = await this.#goals.resolve(frozen.goal, cwd, { check: frozen.check, allowTestChanges })
+    const { clock, store, tools } = this.#config
+    const newRun = await resolveNewRun(request, this.#config, this.#models, this.#goals)
     // Nothing waits between these checks and the run's place in the queue.
     this.#assertOpen()
-    this.#assertRoom(cwd)
-    const now = clock.now()
-    const runId = uuidV7(now)
-    const created = stamp(
-      {
-        kind: 'run_created',
-        iteration: 0,
-        payload: {
-          goal: frozen.goal,
-          model_name: frozen.model_name,
-          cwd,
-          max_iterations: frozen.max_iterations,
-          hitl_enabled: frozen.hitl_enabled,
-          parent_run_id: options.parentRunId ?? null,
-        },
-        private: { request: frozen, goal, prices: model.prices, tools: [...tools.keys()], owner, idempotency },
-      },
-      runId,
-      1,
-      0,
-      clock,
-    )
-    const run = this.#prepare(foldState(null, created), model, false)
+    this.#assertRoom(newRun.request.cwd)
+    const runId = uuidV7(clock.now())
+    const more = { tools: [...tools.keys()], owner, idempotency }
+    const draft = createdRecord(newRun, options.parentRunId ?? null, more)
+    const created = stamp(draft, runId, 1, 0, clock)
+    const run = this.#prepare(foldState(null, created), newRun.model, false)
     this.#live.set(runId, run)
     try {
       await store.append(runId, [created])
@@ -386,31 +364,6 @@ export class RunEngine {
     const details = copyOf(run.state.head.details)
     this.#drive(run)
     return { details, created: true }
-  }
-
-  async #resolveCwd(cwd: string | undefined): Promise<string> {
-    const { roots } = this.#config
-    try {
-      return await resolveUnderRoots(cwd ?? (roots[0] as string), roots)
-    } catch (error) {
-      if (!(error instanceof WorkspaceError)) throw error
-      throw new InvalidRequestError([{ pointer: '/cwd', detail: error.message }])
-    }
-  }
-
-  #resolveModel({ model_name, max_cost_usd }: StartRequest): Model {
-    let model: Model
-    try {
-      model = this.#models.resolve(model_name)
-    } catch (error) {
-      const detail = error instanceof Error ? error.message : String(error)
-      throw new InvalidRequestError([{ pointer: '/model_name', detail }])
-    }
-    if (max_cost_usd !== undefined && model.prices === null) {
-      const detail = `cannot be kept: the price of ${model.name} is not known; use max_total_tokens`
-      throw new InvalidRequestError([{ pointer: '/max_cost_usd', detail }])
-    }
-    return model
   }
 
   #assertRoom(cwd: string): void {
@@ -494,13 +447,4 @@ function reportUnreadable(runId: string): (error: unknown) => null {
 /** Details as they are now: the store goes on folding its own. */
 function copyOf(details: RunDetails): RunDetails {
   return { ...details, final_state: { ...details.final_state } }
-}
-
-/** JSON with sorted keys, so that the order of fields does not make another request. */
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  )
 }
