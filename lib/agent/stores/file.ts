@@ -44,6 +44,8 @@ export interface QuarantinedRun {
 
 /** Journals up to this size are verified before `open()` resolves, larger ones after it. */
 const VERIFY_AT_OPEN = 16 << 20
+/** Between two megabytes that are verified later. */
+const VERIFY_PAUSE_MS = 10
 
 /** What an open store works with. */
 interface Parts {
@@ -75,7 +77,14 @@ export class FileStore implements RunStore {
   #state: 'new' | 'opening' | 'open' | 'closed' = 'new'
   #closing: Promise<void> | null = null
 
-  /** @throws TypeError for an option that is wrong. `disk` is for tests of what disks do. */
+  /** @throws TypeError for an option that is wrong. */
+  constructor(options: FileStoreOptions)
+  /**
+   * With another disk, for tests of what disks do.
+   *
+   * @internal
+   */
+  constructor(options: FileStoreOptions, disk: Disk | undefined)
   constructor(options: FileStoreOptions, disk: Disk = systemDisk) {
     this.#options = resolveFileStoreOptions(options)
     this.#disk = this.#options.sync === 'none' ? withoutSync(disk) : disk
@@ -161,19 +170,25 @@ export class FileStore implements RunStore {
     if (checkpoint === null) return
     const segments = [...catalog.segments.values()]
     const size = segments.reduce((sum, segment) => sum + segment.size, 0)
-    const verifyAll = async (): Promise<void> => {
+    const verifyAll = async (pause?: () => Promise<void>): Promise<void> => {
       for (const segment of segments) {
         if (this.#state === 'closed') return
         // A segment that is gone was written anew, from lines that were checked.
         if (catalog.segments.get(segment.id) !== segment) continue
-        for (const runId of await verifySegment(segment, catalog, reader)) {
+        for (const runId of await verifySegment(segment, catalog, reader, pause)) {
           this.#warn(refusal(runId, catalog))
         }
       }
     }
     if (size <= VERIFY_AT_OPEN) await verifyAll()
     else {
-      this.#verification = verifyAll().catch((error: unknown) => {
+      // No hurry: others want the disk and this thread.
+      const pause = (): Promise<void> =>
+        new Promise((resolve) => {
+          if (this.#state === 'closed') resolve()
+          else setTimeout(resolve, VERIFY_PAUSE_MS)
+        })
+      this.#verification = verifyAll(pause).catch((error: unknown) => {
         if (this.#state !== 'closed') this.#warn(error)
       })
     }

@@ -40,12 +40,13 @@ export function parseSegmentName(name: string): { id: number; generation: number
 
 /**
  * Reads a segment from an offset on, line by line, and resolves with the rest behind the last
- * newline.
+ * newline. Waits for `pause` after each megabyte.
  */
 export async function scanSegment(
   segment: Segment,
   from: number,
   onLine: (line: Buffer, offset: number) => void,
+  pause?: () => Promise<void>,
 ): Promise<Buffer> {
   const { file, size } = segment
   file.acquire()
@@ -63,6 +64,7 @@ export async function scanSegment(
       want = end === 0 ? data.length * 2 : CHUNK
       at += end
       rest = data.subarray(end)
+      if (pause !== undefined) await pause()
     }
     return rest
   } finally {

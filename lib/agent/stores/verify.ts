@@ -6,18 +6,20 @@ import { scanSegment, type Segment } from './segment.js'
 
 /**
  * Reads a segment that the checkpoint vouches for, and sets apart the runs whose lines are not as
- * they were written. Resolves with their ids.
+ * they were written. Resolves with their ids. Waits for `pause` after each megabyte.
  */
 export async function verifySegment(
   segment: Segment,
   catalog: Catalog,
   reader: RunReader,
+  pause?: () => Promise<void>,
 ): Promise<string[]> {
   const damaged: { readonly start: number; readonly end: number }[] = []
   // The last segment grows meanwhile; what is there now is whole lines.
-  const rest = await scanSegment({ ...segment }, 0, (line, offset) => {
-    if (!isIntact(line)) damaged.push({ start: offset, end: offset + line.length })
-  })
+  const note = (line: Buffer, start: number): void => {
+    if (!isIntact(line)) damaged.push({ start, end: start + line.length })
+  }
+  const rest = await scanSegment({ ...segment }, 0, note, pause)
   if (rest.length > 0) damaged.push({ start: segment.size - rest.length, end: segment.size })
   if (damaged.length === 0) return []
   const touches = ({ places }: WarmPart): number | null => {

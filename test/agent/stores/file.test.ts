@@ -187,6 +187,45 @@ test('damage behind the back of a checkpoint is found when the store is opened',
   await again.close()
 })
 
+test('a large journal is verified after the store was opened', async (t) => {
+  const directory = temporaryFolder(t, 'in memory')
+  const store = await openStore(directory, { sync: 'none' })
+  const text = 'z'.repeat(1 << 20)
+  const ids = Array.from({ length: 12 }, (_, i) => `run-${i}`)
+  // Two megabytes each: more than is verified before open() resolves.
+  for (const id of ids) await store.append(id, sampleRun(id, { records: 4, text }))
+  await store.compact()
+  await store.close()
+  const [journal = ''] = journalFiles(directory)
+  const data = readFileSync(journal)
+  data.write('#', data.indexOf('zzz', data.indexOf('"run":"run-3"')) + 1_000)
+  writeFileSync(journal, data)
+  const again = await openStore(directory)
+  await again.verified()
+  assert.deepEqual(again.quarantined.map(({ runId }) => runId), ['run-3'])
+  await assert.rejects(readAll(again, 'run-3'), { code: 'ERR_AGENT_STORE_CORRUPT' })
+  assert.equal((await readAll(again, 'run-4')).length, 4)
+  await again.close()
+})
+
+test('damage that is met by a reader sets the run apart', async (t) => {
+  const directory = temporaryFolder(t)
+  const store = await openStore(directory)
+  await store.append('a', sampleRun('a'))
+  await store.append('b', sampleRun('b'))
+  const [journal = ''] = journalFiles(directory)
+  const data = readFileSync(journal)
+  data.write('#', data.indexOf('all well', data.indexOf('"run":"b"')))
+  writeFileSync(journal, data)
+  const corrupt = { code: 'ERR_AGENT_STORE_CORRUPT', message: /run b is out of use: .* is damaged/ }
+  await assert.rejects(readAll(store, 'b'), corrupt)
+  await assert.rejects(store.head('b'), corrupt)
+  assert.deepEqual(store.quarantined.map(({ runId }) => runId), ['b'])
+  assert.equal((await readAll(store, 'a')).length, 4)
+  assert.equal((await store.counts()).achieved, 1)
+  await store.close()
+})
+
 test('damage that cannot be told apart sets aside every live run that may have lost something', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory)
