@@ -3,17 +3,16 @@
  *
  * @module
  */
+import type { ModelAdapter } from './adapter.js'
 import { anthropicAdapter } from './anthropic.js'
 import { geminiAdapter } from './gemini.js'
-import { createHttpProvider, type HttpProvider } from './http-provider.js'
+import { createHttpProvider, type HttpProvider, type HttpProviderOptions } from './http-provider.js'
+import { isReasoningModel } from './known-models.js'
 import { openAiChatAdapter } from './openai-chat.js'
 import { openAiResponsesAdapter } from './openai-responses.js'
 
 /** Bare names of OpenAI's models. */
 const OPENAI_FAMILY = /^(?:gpt-|chatgpt-|o[1-9](?:-|$)|codex-)/
-
-/** Those among them that only the Responses interface offers. */
-const RESPONSES_FAMILY = /^(?:gpt-.*-(?:codex|pro)(?:-|$)|o[1-9]-pro|codex-|o[1-9].*-deep-research)/
 
 /** How long a model that runs on this machine may take to load before it says anything. */
 const LOCAL_IDLE_MS = 600_000
@@ -23,58 +22,59 @@ const LOCAL_IDLE_MS = 600_000
  *
  * | variable | provider |
  * |---|---|
- * | `OPENAI_API_KEY` | `openai`, and `openai-responses` at OpenAI itself |
- * | `OPENAI_BASE_URL` | `openai` at any server that speaks Chat Completions, with a key or not |
+ * | `OPENAI_API_KEY` | `openai`: reasoning models over Responses, others over Chat Completions |
+ * | `OPENAI_BASE_URL` | `openai` at any server with Chat Completions, with a key or not |
  * | `ANTHROPIC_API_KEY` | `anthropic`; `ANTHROPIC_BASE_URL` for another address |
  * | `GEMINI_API_KEY` | `gemini`; `GEMINI_BASE_URL` for another address |
  * | `OLLAMA_HOST` | `ollama`; `OLLAMA_CONTEXT_LENGTH` tells how much it takes |
  *
  * Nothing of it becomes the default model: a key in a shell is no wish to spend money.
  *
+ * @param network - a transport in place of the network, for gateways and tests.
  * @throws TypeError naming the variable that is wrong; its value is shown only when it is no key.
  */
 export function providersFromEnvironment(
   env: Readonly<Record<string, string | undefined>>,
+  network: Network = {},
 ): readonly HttpProvider[] {
-  return [...openAi(env), ...anthropic(env), ...gemini(env), ...ollama(env)]
+  const makers = [openAi, anthropic, gemini, ollama]
+  return makers.map((make) => make(env, network)).filter((provider) => provider !== null)
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
+type Network = Pick<HttpProviderOptions, 'transport'>
 
-function openAi(env: Environment): HttpProvider[] {
+function openAi(env: Environment, network: Network): HttpProvider | null {
   const apiKey = keyOf(env, 'OPENAI_API_KEY')
   const baseUrl = urlOf(env, 'OPENAI_BASE_URL')
-  if (apiKey === undefined && baseUrl === undefined) return []
+  if (apiKey === undefined && baseUrl === undefined) return null
   const own = baseUrl === undefined || new URL(baseUrl).host === 'api.openai.com'
-  const chat = createHttpProvider(
-    openAiChatAdapter(own ? { strictTools: true, maxTokensField: 'max_completion_tokens' } : {}),
-    {
-      id: 'openai',
-      apiKey,
-      baseUrl,
-      family: OPENAI_FAMILY,
-      suggestions: own ? ['gpt-5.4', 'gpt-5.4-mini', 'gpt-5-mini', 'gpt-4.1'] : [],
-      description: own
-        ? 'OpenAI, Chat Completions'
-        : `Chat Completions at ${new URL(baseUrl).host}`,
-    },
-  )
-  if (!own || apiKey === undefined) return [chat]
-  const responses = createHttpProvider(openAiResponsesAdapter(), {
-    id: 'openai-responses',
+  return createHttpProvider(own ? openAiAdapterFor : openAiChatAdapter(), {
+    ...network,
+    id: 'openai',
     apiKey,
     baseUrl,
-    family: RESPONSES_FAMILY,
-    suggestions: ['gpt-5.4', 'gpt-5.4-mini'],
-    description: 'OpenAI, Responses',
+    family: OPENAI_FAMILY,
+    suggestions: own ? ['gpt-5.4', 'gpt-5.4-mini', 'gpt-5-mini', 'gpt-4.1'] : [],
+    description: own ? 'OpenAI' : `Chat Completions at ${new URL(baseUrl).host}`,
   })
-  return [responses, chat]
 }
 
-function anthropic(env: Environment): HttpProvider[] {
+/**
+ * OpenAI's newer reasoning models refuse tools in Chat Completions, and all of them lose their
+ * reasoning between calls there.
+ */
+function openAiAdapterFor(model: string): ModelAdapter {
+  return isReasoningModel(model)
+    ? openAiResponsesAdapter()
+    : openAiChatAdapter({ strictTools: true, maxTokensField: 'max_completion_tokens' })
+}
+
+function anthropic(env: Environment, network: Network): HttpProvider | null {
   const apiKey = keyOf(env, 'ANTHROPIC_API_KEY')
-  if (apiKey === undefined) return []
-  const provider = createHttpProvider(anthropicAdapter(), {
+  if (apiKey === undefined) return null
+  return createHttpProvider(anthropicAdapter(), {
+    ...network,
     id: 'anthropic',
     apiKey,
     baseUrl: urlOf(env, 'ANTHROPIC_BASE_URL'),
@@ -82,13 +82,13 @@ function anthropic(env: Environment): HttpProvider[] {
     suggestions: ['claude-opus-5', 'claude-sonnet-5', 'claude-haiku-4-5'],
     description: 'Anthropic, Messages',
   })
-  return [provider]
 }
 
-function gemini(env: Environment): HttpProvider[] {
+function gemini(env: Environment, network: Network): HttpProvider | null {
   const apiKey = keyOf(env, 'GEMINI_API_KEY')
-  if (apiKey === undefined) return []
-  const provider = createHttpProvider(geminiAdapter(), {
+  if (apiKey === undefined) return null
+  return createHttpProvider(geminiAdapter(), {
+    ...network,
     id: 'gemini',
     apiKey,
     baseUrl: urlOf(env, 'GEMINI_BASE_URL'),
@@ -96,18 +96,18 @@ function gemini(env: Environment): HttpProvider[] {
     suggestions: ['gemini-3.5-flash', 'gemini-2.5-pro', 'gemini-2.5-flash'],
     description: 'Google Gemini',
   })
-  return [provider]
 }
 
-function ollama(env: Environment): HttpProvider[] {
+function ollama(env: Environment, network: Network): HttpProvider | null {
   const host = valueOf(env, 'OLLAMA_HOST')
-  if (host === undefined) return []
+  if (host === undefined) return null
   const baseUrl = ollamaUrl(host)
   const length = valueOf(env, 'OLLAMA_CONTEXT_LENGTH')
   if (length !== undefined && !/^[1-9]\d{0,9}$/.test(length)) {
     throw new TypeError(`OLLAMA_CONTEXT_LENGTH must be a number of tokens, got ${length}`)
   }
-  const provider = createHttpProvider(openAiChatAdapter(), {
+  return createHttpProvider(openAiChatAdapter(), {
+    ...network,
     id: 'ollama',
     baseUrl,
     idleTimeoutMs: LOCAL_IDLE_MS,
@@ -116,7 +116,6 @@ function ollama(env: Environment): HttpProvider[] {
     prices: { input: 0, output: 0, as_of: '2026-01-01' },
     description: `Ollama at ${new URL(baseUrl).host}`,
   })
-  return [provider]
 }
 
 /** `host`, `host:port` or a URL, as Ollama reads it; a wildcard address means this machine. */

@@ -26,7 +26,7 @@ const MAX_MODELS = 64
 
 /**
  * A provider that is reached over HTTP, in one of the formats of `openAiChatAdapter`,
- * `openAiResponsesAdapter`, `anthropicAdapter` and `geminiAdapter`.
+ * `openAiResponsesAdapter`, `anthropicAdapter` and `geminiAdapter`; a function chooses by model.
  *
  * @example
  * ```ts
@@ -38,15 +38,16 @@ const MAX_MODELS = 64
  * ```
  */
 export function createHttpProvider(
-  adapter: ModelAdapter,
+  adapter: ModelAdapter | ((model: string) => ModelAdapter),
   options: HttpProviderOptions,
 ): HttpProvider {
   const { id, description, suggestions, family, ...modelOptions } = options
   const models = new Map<string, HttpModel>()
+  const adapterOf = typeof adapter === 'function' ? adapter : () => adapter
   const create = (model: string): HttpModel => {
     const made =
       models.get(model) ??
-      new HttpModel(adapter, { ...modelOptions, model, name: `${id}:${model}` })
+      new HttpModel(adapterOf(model), { ...modelOptions, model, name: `${id}:${model}` })
     models.delete(model)
     models.set(model, made)
     if (models.size > MAX_MODELS) models.delete(models.keys().next().value!)
@@ -59,7 +60,7 @@ export function createHttpProvider(
   return {
     id,
     description:
-      description ?? `${id} (${new URL(options.baseUrl ?? adapter.defaultBaseUrl).host})`,
+      description ?? `${id} (${new URL(options.baseUrl ?? adapterOf('').defaultBaseUrl).host})`,
     isLanguageModel: true,
     suggestions: [...(suggestions ?? [])],
     family,

@@ -49,7 +49,7 @@ export function knownOutputLimit(model: string): number {
 
 /** Whether OpenAI's model reasons: it then refuses `temperature`, and can return its reasoning. */
 export function isReasoningModel(model: string): boolean {
-  return /^(?:o\d|gpt-[5-9](?!-chat)|codex)/.test(bareName(model))
+  return /^(?:o\d|gpt-[5-9](?![\d.]*-chat)|codex)/.test(bareName(model))
 }
 
 /** Whether Anthropic's model chooses how much it thinks, by an effort in place of a budget. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
+import { AsyncResponse, MockTransport } from 'runwright/http'
 import { providersFromEnvironment } from '../../../lib/agent/models/environment.js'
 import { createModelRegistry } from '../../../lib/agent/models/registry.js'
 import { serve } from '../../helpers/serve.js'
@@ -14,7 +15,7 @@ test('an empty environment has no providers, and blank variables are as good as 
 })
 
 test('each variable brings its provider', () => {
-  assert.deepEqual(ids({ OPENAI_API_KEY: 'sk-1' }), ['openai-responses', 'openai'])
+  assert.deepEqual(ids({ OPENAI_API_KEY: 'sk-1' }), ['openai'])
   assert.deepEqual(ids({ OPENAI_BASE_URL: 'http://127.0.0.1:8080/v1' }), ['openai'])
   assert.deepEqual(ids({ ANTHROPIC_API_KEY: 'sk-2' }), ['anthropic'])
   assert.deepEqual(ids({ GEMINI_API_KEY: 'g-1' }), ['gemini'])
@@ -27,13 +28,32 @@ test('a key makes bare names of its family known and never becomes the default',
   assert.equal(registry.resolve('gpt-4.1').name, 'openai:gpt-4.1')
   assert.equal(registry.resolve('o3').name, 'openai:o3')
   assert.equal(registry.resolve('o4-mini').name, 'openai:o4-mini')
-  assert.equal(registry.resolve('gpt-5.3-codex').name, 'openai-responses:gpt-5.3-codex')
-  assert.equal(registry.resolve('o3-pro').name, 'openai-responses:o3-pro')
+  assert.equal(registry.resolve('gpt-5.3-codex').name, 'openai:gpt-5.3-codex')
   assert.equal(registry.resolve('gemini-2.5-flash').name, 'gemini:gemini-2.5-flash')
   assert.equal(registry.resolve('claude-haiku-4-5').name, 'anthropic:claude-haiku-4-5')
   assert.equal(registry.resolve(undefined).name, 'builtin:repair')
   assert.throws(() => registry.resolve('opus'))
 })
+
+for (const { env, model, url } of [
+  { env: {}, model: 'gpt-5.4', url: 'https://api.openai.com/v1/responses' },
+  { env: {}, model: 'o4-mini', url: 'https://api.openai.com/v1/responses' },
+  { env: {}, model: 'gpt-4.1', url: 'https://api.openai.com/v1/chat/completions' },
+  { env: {}, model: 'gpt-5-chat-latest', url: 'https://api.openai.com/v1/chat/completions' },
+  {
+    env: { OPENAI_BASE_URL: 'http://gate.test/v1' },
+    model: 'gpt-5.4',
+    url: 'http://gate.test/v1/chat/completions',
+  },
+]) {
+  test(`${model} is called at ${url}`, async () => {
+    const transport = new MockTransport(() => new AsyncResponse(401, { text: '' }))
+    const [openai] = providersFromEnvironment({ OPENAI_API_KEY: 'sk-1', ...env }, { transport })
+    await assert.rejects(openai!.create(model).complete(modelRequest()), { statusCode: 401 })
+    assert.equal(transport.requests[0]!.url.href, url)
+    await openai!.close()
+  })
+}
 
 for (const { host, address } of [
   { host: '127.0.0.1', address: '127.0.0.1:11434' },
