@@ -32,6 +32,7 @@ export function startForm() {
   const goal = h('textarea', { name: 'goal', rows: 2, required: true, maxLength: 32_768, placeholder: 'node-test' })
   const model = h('select', { name: 'model_name' })
   const goals = h('div', { class: 'suggestions', role: 'group', 'aria-label': 'Goals of this host' })
+  const other = h('input', { name: 'other_model', spellcheck: false, autocomplete: 'off', placeholder: 'provider:model', 'aria-label': 'Name of another model', hidden: true })
   const kind = h('p', { class: 'notice', hidden: true, id: 'model-kind' })
   const problem = h('p', { class: 'error-text', role: 'alert' })
   const submit = h('button', { type: 'submit', class: 'primary' }, 'Start run')
@@ -44,6 +45,7 @@ export function startForm() {
     goals,
     field('cwd', 'Working directory', h('input', { name: 'cwd', spellcheck: false, autocomplete: 'off' }), "A folder on the server. Empty: the host's default."),
     field('model_name', 'Model', model),
+    other,
     kind,
     h(
       'div',
@@ -107,7 +109,11 @@ export function startForm() {
 
   /** @type {readonly Model[]} */
   let models = []
-  model.addEventListener('change', () => describeModel(kind, models.find(({ name }) => name === model.value)))
+  model.addEventListener('change', () => {
+    other.hidden = model.value !== ''
+    if (!other.hidden) other.focus()
+    describeModel(kind, models.find(({ name }) => name === model.value))
+  })
 
   async function offer() {
     const [offeredModels, offeredGoals] = await Promise.all([call('GET', 'api/models'), call('GET', 'api/goals')])
@@ -115,6 +121,7 @@ export function startForm() {
     fill(
       model,
       models.map((one) => h('option', { value: one.name, selected: one.default }, modelLabel(one))),
+      h('option', { value: '' }, 'Another model…'),
     )
     describeModel(kind, models.find((one) => one.default))
     fill(
@@ -170,6 +177,8 @@ function readForm(form) {
     const value = control(form, name).value
     if (value.trim() !== '') request[name] = value
   }
+  const other = control(form, 'other_model')
+  if (!other.hidden && other.value.trim() !== '') request['model_name'] = other.value.trim()
   for (const name of ['max_iterations', 'max_total_tokens', 'max_cost_usd', 'max_seconds']) {
     const value = control(form, name).value
     if (value !== '') request[name] = Number(value)

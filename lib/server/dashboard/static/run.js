@@ -21,11 +21,11 @@ const TELLING = new Set([
   'llm_usage',
   'goal_check',
   'iteration_complete',
-  'human_check_required',
-  'human_check_response',
-  'run_end',
   'error',
 ])
+
+/** Kinds that a person waits for. */
+const PRESSING = new Set(['human_check_required', 'human_check_response', 'run_end'])
 
 /** Shortest time between two requests for the details. */
 const REFRESH_MS = 400
@@ -63,9 +63,11 @@ class RunView {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #refreshing
   #closed = false
+  #lastSeq = 0
   #stop = () => {}
-  /** @type {Map<string, { added: number, removed: number, change: string }>} */
+  /** How often each file was changed. @type {Map<string, number>} */
   #files = new Map()
+  #counted = false
 
   #title = h('h1', { id: 'run-title', dir: 'auto' })
   #chip = h('span', { class: 'chip' })
@@ -151,21 +153,25 @@ class RunView {
     for (const event of events) {
       this.#timeline.add(event)
       if (event.kind === 'tool_result') this.#collect(event.payload.changes ?? [])
-      if (event.kind === 'goal_check' && event.payload.counts !== null) fill(this.#tests, countsView(event.payload.counts))
+      if (event.kind === 'goal_check') this.#showTests(event.payload.counts)
     }
-    if (events.some(({ kind }) => TELLING.has(kind))) this.#refreshSoon()
+    if (events.some(({ kind }) => PRESSING.has(kind))) this.#refreshNow()
+    else if (events.some(({ kind }) => TELLING.has(kind))) this.#refreshSoon()
     // Only a reader who is at the end is taken along.
     if (following && this.#status !== null && isLive(this.#status)) this.#scrollToEnd()
     else this.#onScroll()
   }
 
+  /** @param {import('../types.js').TestCounts | null} counts */
+  #showTests(counts) {
+    this.#counted = counts !== null
+    fill(this.#tests, counts !== null && countsView(counts))
+  }
+
   /** @param {readonly FileChange[]} changes */
   #collect(changes) {
     if (changes.length === 0) return
-    for (const { path, change, added_lines, removed_lines } of changes) {
-      const before = this.#files.get(path) ?? { added: 0, removed: 0, change }
-      this.#files.set(path, { added: before.added + added_lines, removed: before.removed + removed_lines, change })
-    }
+    for (const { path } of changes) this.#files.set(path, (this.#files.get(path) ?? 0) + 1)
     this.#changes.hidden = false
     fill(
       this.#changes,
@@ -173,21 +179,29 @@ class RunView {
       h(
         'ul',
         {},
-        [...this.#files].map(([path, { added, removed }]) =>
-          h('li', {}, h('span', { class: 'path' }, path), h('span', { class: 'added' }, `+${added}`), h('span', { class: 'removed' }, `−${removed}`)),
+        [...this.#files].map(([path, edits]) =>
+          h('li', {}, h('span', { class: 'path' }, path), h('span', { class: 'word' }, plural(edits, 'change'))),
         ),
       ),
     )
   }
 
   #refreshSoon() {
-    this.#refreshing ??= setTimeout(() => {
-      this.#refreshing = undefined
-      call('GET', `api/runs/${this.#runId}`).then(
-        (details) => !this.#closed && this.#show(details),
-        () => {},
-      )
-    }, REFRESH_MS)
+    this.#refreshing ??= setTimeout(() => this.#refreshNow(), REFRESH_MS)
+  }
+
+  #refreshNow() {
+    clearTimeout(this.#refreshing)
+    this.#refreshing = undefined
+    call('GET', `api/runs/${this.#runId}`).then(
+      (details) => {
+        // Of two answers on their way at once the older one may come last.
+        if (this.#closed || details.last_seq < this.#lastSeq) return
+        this.#lastSeq = details.last_seq
+        this.#show(details)
+      },
+      () => {},
+    )
   }
 
   /** @param {RunDetails} details */
@@ -218,7 +232,7 @@ class RunView {
     const model = this.#models.find(({ name }) => name === model_name)
     const program = model === undefined ? /^(builtin|scripted|replay):/.test(model_name) : !model.is_language_model
     this.#kind.hidden = !program
-    setText(this.#kind, `${model_name} is a program, not a language model. It works by fixed rules and counts no tokens.`)
+    setText(this.#kind, `${model_name} is a program, not a language model. ${model?.description ?? ''}`)
   }
 
   /** @param {RunDetails} details */
@@ -231,7 +245,7 @@ class RunView {
       meter('Iterations', `${iteration} of ${max_iterations}`, iteration, max_iterations),
       meter('Tokens', number(final_state.total_tokens), final_state.total_tokens, max_total_tokens, max_total_tokens === null ? tokens : `of ${number(max_total_tokens)} · ${tokens}`),
       meter('Cost', cost(spent, cost_known), spent, max_cost_usd, `${plural(usage.model_calls, 'model call')}${max_cost_usd === null ? '' : ` · budget $${max_cost_usd}`}`),
-      h('div', { class: 'meter' }, h('p', { class: 'meter-name' }, 'Goal check'), h('p', { class: 'meter-value' }, final_state.goal_achieved ? 'Met' : 'Not met'), this.#tests, h('p', { class: 'meter-more', dir: 'auto' }, final_state.goal_reason)),
+      h('div', { class: 'meter' }, h('p', { class: 'meter-name' }, 'Goal check'), h('p', { class: 'meter-value' }, final_state.goal_achieved ? 'Met' : 'Not met'), this.#tests, h('p', { class: 'meter-more', dir: 'auto' }, this.#counted ? '' : final_state.goal_reason)),
     )
   }
 
@@ -284,7 +298,8 @@ class RunView {
   }
 
   #onScroll = () => {
-    this.#latest.hidden = isNearEnd() || this.#status === null || !isLive(this.#status)
+    // At a gate nothing new comes before somebody answers.
+    this.#latest.hidden = isNearEnd() || (this.#status !== 'running' && this.#status !== 'pending')
   }
 
   #scrollToEnd() {

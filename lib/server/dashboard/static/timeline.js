@@ -16,21 +16,61 @@ const SHOWN_OUTPUT = 4_000
  * @typedef {Extract<AgentEvent, { kind: K }>} EventOf
  */
 
+/** One iteration: a line that sums it up, and its entries below, which can be folded away. */
+class Iteration {
+  #facts = h('span', { class: 'fact' })
+  #details
+  #list = h('ol', { class: 'timeline' })
+  /** What the user has chosen stays so. */
+  #chosen = false
+  element
+
+  /** @param {number} index */
+  constructor(index) {
+    const summary = h('summary', { onclick: () => (this.#chosen = true) }, h('h3', {}, `Iteration ${index}`), this.#facts)
+    this.#details = h('details', { class: 'iteration', open: true }, summary, this.#list)
+    this.element = h('li', {}, this.#details)
+  }
+
+  /** @param {HTMLElement} entry */
+  append(entry) {
+    this.#list.append(entry)
+  }
+
+  /** @param {AgentEvent} event */
+  note(event) {
+    if (event.kind === 'goal_check') {
+      setText(this.#facts, event.payload.achieved ? 'Goal met' : event.payload.reason)
+    }
+  }
+
+  /** Folds it, unless somebody is at it. */
+  fold() {
+    if (!this.#chosen && !this.element.contains(document.activeElement)) this.#details.open = false
+  }
+}
+
 /** The list of entries. Events are added in the order of the log. */
 export class Timeline {
   element = h('ol', { class: 'timeline', 'aria-label': 'Timeline' })
   /** @type {Map<string, ToolEntry>} */
   #calls = new Map()
-  #iteration = 0
+  #index = 0
+  /** @type {Iteration | null} */
+  #iteration = null
 
   /** @param {AgentEvent} event */
   add(event) {
-    if (event.iteration > this.#iteration) {
-      this.#iteration = event.iteration
-      this.element.append(h('li', { class: 'iteration' }, h('h3', {}, `Iteration ${event.iteration}`)))
+    if (event.iteration > this.#index) {
+      this.#iteration?.fold()
+      this.#index = event.iteration
+      this.#iteration = new Iteration(event.iteration)
+      this.element.append(this.#iteration.element)
     }
+    this.#iteration?.note(event)
     const entry = this.#entry(event)
-    if (entry !== null) this.element.append(entry)
+    // The end belongs to the run as a whole.
+    if (entry !== null) (event.kind === 'run_end' ? this.element : (this.#iteration ?? this.element)).append(entry)
   }
 
   /**
