@@ -192,6 +192,7 @@ export function answer(stream: Buffer, deflate: boolean): string[] {
       message!.parts.push(payload)
       const verdict = judgeMessage(message!, fin && whole)
       if (typeof verdict === 'number') return [...out, closing(verdict)]
+      if (verdict === EITHER) return [...out, EITHER]
       if (!whole) return [...out, 'end']
       if (fin) {
         out.push(line(message!.opcode, verdict))
@@ -253,21 +254,25 @@ function judgeClose(payload: Buffer): string {
   return closing(isUtf8(payload.subarray(2)) ? code : 1007)
 }
 
+/** Compressed data that is faulty in two ways: which is met first depends on how zlib cuts it. */
+export const EITHER = 'close 1007 or 1009'
+
 /** The message so far, or the close code that it deserves already. */
 function judgeMessage(
   { opcode, compressed, parts }: { opcode: number; compressed: boolean; parts: Buffer[] },
   ended: boolean,
-): Buffer | number {
+): Buffer | number | typeof EITHER {
   let octets: Buffer = Buffer.concat(parts)
-  let corrupt = false
   if (compressed) {
     const inflated = inflate(ended ? Buffer.concat([octets, Buffer.from([0, 0, 255, 255])]) : octets)
-    if (inflated === null) return 1009
-    octets = inflated.octets
-    corrupt = inflated.corrupt
+    if (inflated === null) return EITHER
+    octets = inflated
+    const over = octets.length > LIMITS.maxMessageBytes
+    if (over && (opcode === 2 || couldBeUtf8(octets))) return 1009
+    if (over) return EITHER
   }
-  if (opcode === 1 && !(ended && !corrupt ? isUtf8(octets) : couldBeUtf8(octets))) return 1007
-  return corrupt ? 1007 : octets
+  if (opcode === 1 && !(ended ? isUtf8(octets) : couldBeUtf8(octets))) return 1007
+  return octets
 }
 
 function couldBeUtf8(octets: Buffer): boolean {
@@ -276,8 +281,8 @@ function couldBeUtf8(octets: Buffer): boolean {
   )
 }
 
-/** All that can be inflated, over final blocks too; `null` when it is over the limit. */
-function inflate(octets: Buffer): { octets: Buffer; corrupt: boolean } | null {
+/** All that can be inflated, over final blocks too; `null` when it is corrupt. */
+function inflate(octets: Buffer): Buffer | null {
   let out: Buffer = Buffer.alloc(0)
   for (let rest = octets; rest.length > 0; ) {
     const dictionary = out.length === 0 ? {} : { dictionary: out.subarray(-32_768) }
@@ -288,12 +293,11 @@ function inflate(octets: Buffer): { octets: Buffer; corrupt: boolean } | null {
         ...dictionary,
       }) as unknown as { buffer: Buffer; engine: { bytesWritten: number } }
       out = Buffer.concat([out, buffer])
-      if (out.length > LIMITS.maxMessageBytes) return null
       if (engine.bytesWritten === 0) break
       rest = rest.subarray(engine.bytesWritten)
     } catch {
-      return { octets: out, corrupt: true }
+      return null
     }
   }
-  return { octets: out, corrupt: false }
+  return out
 }
