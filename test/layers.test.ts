@@ -19,7 +19,7 @@ function sourceFiles(folder: string): string[] {
 }
 
 function importsOf(file: string): Import[] {
-  const text = readFileSync(join(lib, file), 'utf8')
+  const text = readFileSync(join(lib, file), 'utf8').replaceAll(/\/\*[^]*?\*\//g, '')
   const pattern =
     /^[ \t]*(import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/gm
   return [...text.matchAll(pattern)].map((match) => {

@@ -106,6 +106,8 @@ export type {
   TestOutcomes,
   TestReporter,
 } from './goal.js'
+export { commandGoal } from './goals/index.js'
+export type { CommandGoal } from './goals/index.js'
 export { checkSchema } from './schema.js'
 export type { JsonSchema, SchemaViolation } from './schema.js'
 export type { Clock, Timer } from '../internal/clock.js'

@@ -80,6 +80,7 @@ export class LiveRun {
         process.emitWarning(`run ${this.#log.runId} could not be ended: ${String(second)}`)
       })
     } finally {
+      if (this.state.mayHaveStrays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
       this.#options.scheduler.leave(this.#log.runId)
     }
   }

@@ -66,6 +66,8 @@ export interface RunState {
   /** Iterations in a row in which the model asked for no tool. */
   idleIterations: number
   lastCheck: LastCheck | null
+  /** A command ran since the last check; what it left running could change files under the check. */
+  mayHaveStrays: boolean
   /** Lines added and removed by tools so far, by path. */
   readonly changedFiles: Map<string, { added: number; removed: number }>
   /** Tools called in this iteration, with how they ended: `bash (exit 1)`. */
@@ -118,6 +120,7 @@ export function foldState(state: RunState | null, record: RunRecord): RunState {
       const started = callOf(state, record.payload.call_id)
       started.status = 'started'
       started.plan = record.private?.plan ?? null
+      if (record.payload.pgid !== undefined) state.mayHaveStrays = true
       if (record.payload.effect !== 'read' && state.lastCheck !== null) state.lastCheck.stale = true
       break
     }
@@ -160,6 +163,7 @@ function createState(record: RunRecord): RunState {
     gaveUp: false,
     idleIterations: 0,
     lastCheck: null,
+    mayHaveStrays: false,
     changedFiles: new Map(),
     iterationTools: [],
     callIds: new Set(),
@@ -228,6 +232,7 @@ function foldCheck(state: RunState, record: RecordOf<'goal_check'>): void {
   const first = state.messages.length === 0
   state.baselineTests ??= record.private?.tests ?? null
   state.lastCheck = { payload, output, stale: false }
+  if (!payload.cached) state.mayHaveStrays = false
   if (first) state.messages.push(firstMessage(state.frozen, payload, output))
   else if (!payload.achieved) state.messages.push(checkFeedback(record.iteration, payload, output))
 }

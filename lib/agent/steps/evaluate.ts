@@ -58,6 +58,8 @@ async function check(context: RunContext): Promise<GoalVerdict> {
   const { log, executor, workspace, signal } = context
   const { frozen, baseline, baselineTests } = log.state
   try {
+    // A process that was left behind could change a file for the check and change it back.
+    if (log.state.mayHaveStrays) await executor.killMarked(log.runId)
     return await checkGoal(frozen.goal, {
       executor,
       cwd: workspace.root,
