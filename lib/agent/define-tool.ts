@@ -21,7 +21,9 @@ export type SchemaValue<S> = S extends { readonly const: infer C }
                 ? readonly SchemaValue<I>[]
                 : S extends { readonly type: 'object'; readonly properties: infer P }
                 ? {
-                    readonly [K in keyof P as K extends RequiredName<S> ? K : never]: SchemaValue<P[K]>
+                    readonly [K in keyof P as K extends RequiredName<S> ? K : never]: SchemaValue<
+                      P[K]
+                    >
                   } & {
                     readonly [K in keyof P as K extends RequiredName<S> ? never : K]?: SchemaValue<
                       P[K]
@@ -158,14 +160,15 @@ function schemaProblem(schema: JsonSchema, at: string, depth: number): string | 
   }
   const properties = schema.properties ?? {}
   const missing = schema.required?.find((name) => !Object.hasOwn(properties, name))
-  if (missing !== undefined) return `${at}.required names ${missing}, which is not in its properties`
+  if (missing !== undefined) {
+    return `${at}.required names ${missing}, which is not in its properties`
+  }
   const { items, additionalProperties: rest } = schema
-  const parts: [string, JsonSchema][] = [
-    ...Object.entries(properties).map(([name, one]): [string, JsonSchema] => [`properties.${name}`, one]),
-    ...(schema.anyOf ?? []).map((one, i): [string, JsonSchema] => [`anyOf[${i}]`, one]),
-    ...(items === undefined ? [] : [['items', items] satisfies [string, JsonSchema]]),
-    ...(typeof rest === 'object' ? [['additionalProperties', rest] satisfies [string, JsonSchema]] : []),
-  ]
+  const parts = new Map<string, JsonSchema>()
+  for (const [name, part] of Object.entries(properties)) parts.set(`properties.${name}`, part)
+  for (const [i, part] of (schema.anyOf ?? []).entries()) parts.set(`anyOf[${i}]`, part)
+  if (items !== undefined) parts.set('items', items)
+  if (typeof rest === 'object') parts.set('additionalProperties', rest)
   for (const [name, part] of parts) {
     const problem = schemaProblem(part, `${at}.${name}`, depth + 1)
     if (problem !== null) return problem

@@ -75,7 +75,8 @@ export function diffText(
     removed += change.aEnd - change.aStart
     added += change.bEnd - change.bStart
   }
-  return { diff: render(a, b, changes, names, maxBytes), added_lines: added, removed_lines: removed }
+  const diff = render(a, b, changes, names, maxBytes)
+  return { diff, added_lines: added, removed_lines: removed }
 }
 
 /** Lines with their terminators: `a` and `a\n` are different lines. */

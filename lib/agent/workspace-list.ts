@@ -63,7 +63,8 @@ async function namesIn(folder: OpenFolder): Promise<readonly string[]> {
 }
 
 function isPassedOver(name: string): boolean {
-  return name === 'node_modules' || isGitFolder(name) || /^\.runwright-[0-9a-f]{16}\.tmp$/.test(name)
+  const isTemporary = /^\.runwright-[0-9a-f]{16}\.tmp$/.test(name)
+  return name === 'node_modules' || isGitFolder(name) || isTemporary
 }
 
 async function describe(

@@ -42,7 +42,7 @@ export interface Workspace {
   readFile(path: string, options?: { readonly maxBytes?: number }): Promise<Uint8Array>
   /** Replaces or creates a file (and its folders) atomically. Refused under `.git`. */
   writeFile(path: string, content: Uint8Array | string): Promise<FileChange>
-  /** Entries below `path`, sorted, without `.git` and `node_modules`, at most `limit` (default 1000). */
+  /** Entries below `path`, sorted, without `.git` and `node_modules`; `limit` is 1000 by default. */
   list(
     path: string,
     options?: { readonly recursive?: boolean; readonly limit?: number },

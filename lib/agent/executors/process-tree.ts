@@ -36,7 +36,21 @@ export function markedProcesses(name: string, value: string): ProcessSet {
     async members() {
       // An empty mark would be everybody's.
       const ids = value === '' ? null : processIds()
-      return await filterInSlices(ids ?? [], (id) => id !== process.pid && hasEntry(id, entry))
+      let unsure: number[] = []
+      const isMarked = (id: number): boolean => {
+        const marked = id !== process.pid && hasEntry(id, entry)
+        if (marked === null) unsure.push(id)
+        return marked === true
+      }
+      const members = [...(await filterInSlices(ids ?? [], isMarked))]
+      // Some have no environment ever; one that is about to get it has it within these looks.
+      for (let look = 0; look < 3 && unsure.length > 0; look++) {
+        await delay(2 ** look)
+        const again = unsure
+        unsure = []
+        members.push(...again.filter(isMarked))
+      }
+      return members
     },
   }
 }
@@ -125,18 +139,36 @@ async function filterInSlices(
 
 /** The process group of a process that lives, or null. */
 function groupOf(pid: number): number | null {
-  const stat = readProc(pid, 'stat')?.toString('latin1')
-  // The name in parentheses may hold anything; after it come state, parent and group.
-  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
-  if (fields === undefined || fields[0] === 'Z' || fields[0] === 'X') return null
-  return Number(fields[2])
+  const fields = statOf(pid)
+  return fields === null ? null : Number(fields[2])
 }
 
-/** Is the entry part of the environment with which a process was started? */
-function hasEntry(pid: number, entry: Buffer): boolean {
+/** State, parent, group and so on of a process that lives, or null. */
+function statOf(pid: number): readonly string[] | null {
+  const stat = readProc(pid, 'stat')?.toString('latin1')
+  // The name in parentheses may hold anything.
+  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return fields === undefined || fields[0] === 'Z' || fields[0] === 'X' ? null : fields
+}
+
+/**
+ * Is the entry part of the environment with which a process was started? Null when there is none
+ * to be seen: in the middle of starting a program a process has none for a moment.
+ */
+function hasEntry(pid: number, entry: Buffer): boolean | null {
   const environment = readProc(pid, 'environ')
-  if (environment === null || environment.length === 0) return false
+  if (environment === null) return false
+  if (environment.length === 0) return runsProgram(pid) ? null : false
   return Buffer.concat([Buffer.of(0), environment, Buffer.of(0)]).includes(entry)
+}
+
+/** Linux's PF_KTHREAD. */
+const KERNEL_THREAD = 0x00200000
+
+/** False for the kernel's own threads, and for processes that have ended. */
+function runsProgram(pid: number): boolean {
+  const fields = statOf(pid)
+  return fields !== null && (Number(fields[6]) & KERNEL_THREAD) === 0
 }
 
 /** A file of a process, or null when the process has gone or is somebody else's. */

@@ -19,7 +19,9 @@ export interface SandboxPlan {
 }
 
 /** Programs, libraries and their data: the same for all users. */
-const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix/store']
+const SYSTEM = [
+  '/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix/store',
+]
 
 /** Settings without which programs do not work. Not all of /etc: it holds keys and passwords. */
 const SETTINGS = [
@@ -46,7 +48,8 @@ export async function sandboxArguments(plan: SandboxPlan): Promise<readonly stri
     ...(plan.network ? [] : ['--unshare-net']),
     ...(await Promise.all(SYSTEM.map(systemFolder))).flat(),
     ...[...SETTINGS, ...resolver].flatMap((name) => bind('--ro-bind-try', `/etc/${name}`)),
-    ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--dir', '/var/tmp', '--dir', '/run'],
+    ...['--proc', '/proc', '--dev', '/dev'],
+    ...['--tmpfs', '/tmp', '--dir', '/var/tmp', '--dir', '/run'],
     ...(home === null || home === '/' ? [] : ['--tmpfs', home]),
     ...(await mounts(plan, home)),
     ...(await Promise.all(plan.closed.map(mask))).flat(),
@@ -62,7 +65,8 @@ function bind(option: string, path: string): readonly string[] {
 async function systemFolder(path: string): Promise<readonly string[]> {
   const stats = await lstat(path).catch(() => null)
   if (stats === null) return []
-  return stats.isSymbolicLink() ? ['--symlink', await readlink(path), path] : bind('--ro-bind', path)
+  if (!stats.isSymbolicLink()) return bind('--ro-bind', path)
+  return ['--symlink', await readlink(path), path]
 }
 
 /** What lies deeper is mounted later, so that it shows; of one path the writable mount does. */

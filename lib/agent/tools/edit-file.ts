@@ -130,6 +130,7 @@ function notFound(text: string, path: string, old: string): string {
   const wanted = old.split('\n').map(plain).filter((line) => line !== '')
   const lines = text.split('\n').map(plain)
   const at = wanted.length === 0 ? -1 : lines.findIndex((line) => line === wanted[0])
-  const near = at === -1 ? '' : ` A line that differs from its first line in white space alone is line ${at + 1}.`
+  const near =
+    at === -1 ? '' : ` Line ${at + 1} differs from its first line in white space alone.`
   return `old_text was not found in ${path}.${near} Read the file again and copy the text exactly.`
 }

@@ -16,7 +16,7 @@ export const readFileTool: Tool = defineTool({
     type: 'object',
     properties: {
       path: { type: 'string', description: 'Relative to the working directory.', minLength: 1 },
-      offset: { type: 'integer', description: 'First line, counted from 1. Default 1.', minimum: 1 },
+      offset: { type: 'integer', description: 'First line, from 1. Default: 1.', minimum: 1 },
       limit: { type: 'integer', description: 'Number of lines. Default: all.', minimum: 1 },
     },
     required: ['path'],
@@ -46,7 +46,7 @@ function selectLines(
 ): ToolOutput {
   const lines = text.match(/[^\n]*\n|[^\n]+/g) ?? []
   if (offset > Math.max(lines.length, 1)) {
-    return refusal(`${showPath(path)} has ${lines.length} lines; offset ${offset} is beyond its end`)
+    return refusal(`${showPath(path)} has ${lines.length} lines; offset ${offset} is beyond them`)
   }
   const wanted = lines.slice(offset - 1, limit === undefined ? undefined : offset - 1 + limit)
   let [shown, bytes] = [0, 0]
@@ -61,7 +61,7 @@ function selectLines(
     const start = Buffer.from(wanted[0] ?? '').subarray(0, MAX_TOOL_OUTPUT_BYTES - NOTE_BYTES)
     // A character that was cut in two decodes to U+FFFD.
     const whole = start.toString('utf8').replace(/\ufffd$/, '')
-    return answer(`${whole}\n[… the rest of line ${offset} is left out: it is too long to be shown …]`)
+    return answer(`${whole}\n[… the rest of line ${offset} is left out: it is too long …]`)
   }
   return answer(
     `${wanted.slice(0, shown).join('')}` +

@@ -27,7 +27,7 @@ export const searchFilesTool: Tool = defineTool({
     properties: {
       pattern: { type: 'string', description: 'What to look for.', minLength: 1, maxLength: 1_000 },
       path: { type: 'string', description: 'File or folder. Default: the working directory.' },
-      regex: { type: 'boolean', description: 'The pattern is a regular expression. Default: false.' },
+      regex: { type: 'boolean', description: 'Take pattern as an expression. Default: false.' },
       case_sensitive: { type: 'boolean', description: 'Default: true.' },
     },
     required: ['pattern'],
@@ -37,7 +37,7 @@ export const searchFilesTool: Tool = defineTool({
   async execute({ pattern, path = '.', regex = false, case_sensitive: exact = true }, context) {
     return await answering(context, async () => {
       if (!regex && /[\r\n]/.test(pattern)) {
-        return refusal('pattern spans lines, but files are searched line by line; use one line of it')
+        return refusal('files are searched line by line: use a single line as the pattern')
       }
       await using matcher = regex ? regexMatcher(pattern, exact) : literalMatcher(pattern, exact)
       return await search(matcher, await filesAt(path, context), context)

@@ -10,11 +10,10 @@ import { Bench, testExecutor } from './executor-contract.js'
 
 testExecutor('process', () => processExecutor(), false)
 
-/** Is there a process with this id that does anything? */
+/** Does this process have memory of its own? One that is just ending, or has ended, has none. */
 function lives(pid: string): boolean {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2))
+    return readFileSync(`/proc/${pid}/maps`, 'latin1') !== ''
   } catch {
     return false
   }

@@ -72,7 +72,7 @@ test('read_file gives the text as it is, or lines of it', async (t) => {
   assert.equal(await call(context, 'read_file', { path: 'empty' }), '0: ')
   assert.equal(
     await call(context, 'read_file', { path: 'a.txt', offset: 5 }),
-    '1: a.txt has 4 lines; offset 5 is beyond its end',
+    '1: a.txt has 4 lines; offset 5 is beyond them',
   )
 })
 
@@ -122,7 +122,7 @@ for (const { name, args, gives, leaves } of [
   { name: 'all places', args: { old_text: 'a', new_text: 'aa', occurrence: 0 }, gives: /^0: edited f in 3 places/, leaves: 'aa b\naa\naa\n' },
   { name: 'text away', args: { old_text: ' b', new_text: '' }, gives: /^0/, leaves: 'a\na\na\n' },
   { name: 'no place', args: { old_text: 'zzz', new_text: '' }, gives: /^1: old_text was not found in f\. Read the file again/, leaves: null },
-  { name: 'a text that differs in white space', args: { old_text: 'a  b', new_text: '' }, gives: /^1: .*white space alone is line 1\./, leaves: null },
+  { name: 'a text that differs in white space', args: { old_text: 'a  b', new_text: '' }, gives: /^1: .* Line 1 differs from its first line in white space alone\./, leaves: null },
   { name: 'one of several places', args: { old_text: 'a', new_text: 'x' }, gives: /^1: old_text occurs 3 times in f \(lines 1, 2, 3\)/, leaves: null },
   { name: 'a place that is not there', args: { old_text: 'a', new_text: 'x', occurrence: 4 }, gives: /^1: occurrence 4 is asked for, but old_text occurs 3 times in f$/, leaves: null },
   { name: 'nothing', args: { old_text: 'a', new_text: 'a' }, gives: /^1: .*nothing to change/, leaves: null },
@@ -224,7 +224,7 @@ test('search_files says what is wrong with a pattern or a path', async (t) => {
     await call(context, 'search_files', { pattern: '(', regex: true }),
     /^1: the pattern cannot be used as a regular expression: .*; correct it, or leave out regex/,
   )
-  assert.match(await call(context, 'search_files', { pattern: 'a\nb' }), /^1: pattern spans lines/)
+  assert.match(await call(context, 'search_files', { pattern: 'a\nb' }), /^1: files are searched line by line/)
   assert.equal(await call(context, 'search_files', { pattern: 'a', path: 'none' }), '1: none does not exist')
   assert.match(await call(context, 'search_files', { pattern: 'a', path: '/etc' }), /^1: .*leads outside/)
 })
