@@ -4,7 +4,7 @@ export interface Timer {
   cancel(): void
 }
 
-/** The seam to time: everything that waits or stamps takes one, so that tests can hold time still. */
+/** The seam to time: what waits or stamps takes one, so that tests can hold time still. */
 export interface Clock {
   /** Milliseconds since the Unix epoch, with fraction. */
   now(): number

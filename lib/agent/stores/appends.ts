@@ -19,7 +19,8 @@ export function checkAppend(runId: string, records: readonly RunRecord[], lastSe
     if (record.seq !== next) {
       throw new StoreError(
         'ERR_AGENT_SEQ_CONFLICT',
-        `the next record of run ${runId} is ${next}, not ${record.seq}: another writer was faster, or the run was deleted`,
+        `the next record of run ${runId} is ${next}, not ${record.seq}: ` +
+          'another writer was faster, or the run was deleted',
       )
     }
   }

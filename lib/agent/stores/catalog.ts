@@ -91,7 +91,8 @@ export class Catalog {
     let run = known
     if (run === undefined) {
       const warm = { head: head as RunHead, places: [] }
-      run = { ...indexFields(warm.head), lastSeq: 0, spread: [], busy: 0, nextSeq: 0, warm, cold: null }
+      const empty = { lastSeq: 0, spread: [], busy: 0, nextSeq: 0, cold: null }
+      run = { ...indexFields(warm.head), ...empty, warm }
       this.runs.add(run)
     } else {
       this.runs.update(run, head as RunHead)
@@ -103,7 +104,7 @@ export class Catalog {
     return run
   }
 
-  /** Notes a deletion that is durable, and forgets the run. Returns how many octets have died. */
+  /** Notes a deletion that is durable, forgets the run, and tells how many octets have died. */
   addDeletion(runId: string, segment: Segment, length: number): number {
     let died = 0
     const grave = this.graves.get(runId) ?? { segment: 0, octets: 0, dead: new Set<number>() }
@@ -196,6 +197,19 @@ export function addPlace(
     }
   }
   places.push(segment, offset, length, firstSeq)
+}
+
+/** One stretch: segment, offset, length and first seq. */
+export function placeAt(
+  places: readonly number[],
+  index: number,
+): readonly [segment: number, offset: number, length: number, firstSeq: number] {
+  return [
+    places[index] ?? 0,
+    places[index + 1] ?? 0,
+    places[index + 2] ?? 0,
+    places[index + 3] ?? 0,
+  ]
 }
 
 /** Adds octets to the account of a segment. */

@@ -155,7 +155,7 @@ function parseRows(text: Buffer, file: DataFile): StoredRun[] {
   return runs
 }
 
-/** Head and places of a cold run. @throws Error when the checkpoint does not hold what it should. */
+/** Head and places of a cold run. @throws Error when the checkpoint does not hold them. */
 export async function loadCold(cold: ColdPart): Promise<WarmPart> {
   cold.file.acquire()
   try {
@@ -280,7 +280,9 @@ function describe(catalog: Catalog, position: Position): Checkpoint {
   return {
     position,
     segments: segments.map(({ id, generation, size }) => [id, generation, size]),
-    graves: [...catalog.graves].map(([id, grave]) => [id, grave.segment, grave.octets, [...grave.dead]]),
+    graves: [...catalog.graves].map(([id, { segment, octets, dead }]) => [
+      id, segment, octets, [...dead],
+    ]),
     quarantine: [...catalog.quarantine].map(([id, apart]) => [
       id, apart.code, apart.reason, [...apart.segments],
     ]),

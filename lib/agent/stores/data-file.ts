@@ -57,7 +57,7 @@ export class DataFile {
     this.#open = open
   }
 
-  /** Opens the file unless it is open. Each call needs a `release()`. @throws the system's error. */
+  /** Opens the file if need be. Each call needs a `release()`. @throws the system's error. */
   acquire(): this {
     if (this.#fd === null) {
       this.#fd = openSync(this.path, 'r')

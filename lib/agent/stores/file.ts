@@ -24,7 +24,11 @@ import { checkPage, copyHead } from './appends.js'
 import type { Catalog, StoredRun } from './catalog.js'
 import { OpenFiles } from './data-file.js'
 import { systemDisk, withoutSync, type Disk } from './disk.js'
-import { resolveFileStoreOptions, type FileStoreOptions, type ResolvedFileStoreOptions } from './file-options.js'
+import {
+  resolveFileStoreOptions,
+  type FileStoreOptions,
+  type ResolvedFileStoreOptions,
+} from './file-options.js'
 import { asStoreError, Journal } from './journal.js'
 import { DirectoryLock } from './lock.js'
 import { Maintenance } from './maintenance.js'
@@ -115,10 +119,16 @@ export class FileStore implements RunStore {
       const { catalog } = found
       const reader = new RunReader(catalog)
       const journal = await this.#openJournal(found, { directory, segmentBytes, sync })
-      const parts = { directory, segmentBytes, catalog, journal, reader, disk: this.#disk, open: this.#open }
-      const maintenance = new Maintenance(parts, found.checkpoint, found.replayed)
+      const files = { directory, segmentBytes, disk: this.#disk, open: this.#open }
+      const maintenance = new Maintenance(
+        { ...files, catalog, journal, reader },
+        found.checkpoint,
+        found.replayed,
+      )
       const writer = new RunWriter({
-        ...{ catalog, journal, reader },
+        catalog,
+        journal,
+        reader,
         onEnd: () => this.#dropExpired(),
         onDead: (octets) => maintenance.noteDead(octets),
       })
@@ -358,7 +368,8 @@ export class FileStore implements RunStore {
   }
 
   #asOpenError(error: unknown): unknown {
-    if (error instanceof StoreError || (error as NodeJS.ErrnoException).code === undefined) return error
+    if (error instanceof StoreError) return error
+    if ((error as NodeJS.ErrnoException).code === undefined) return error
     const { directory } = this.#options
     const problem = `cannot use ${directory} as data directory: ${(error as Error).message}`
     return new StoreError('ERR_AGENT_STORE', problem, { cause: error })

@@ -67,8 +67,7 @@ export class Journal {
   }
 
   /**
-   * Goes on with `last`, whose file has `tail` good octets, or with a new segment when there is none
-   * or it must not be written to.
+   * Goes on with `last`, whose file has `tail` good octets; with a new segment when that is null.
    */
   static async open(
     options: JournalOptions,
@@ -259,7 +258,8 @@ async function createSegment(
 
 function concat(group: readonly Line[]): Buffer {
   const [first] = group
-  return group.length === 1 && first !== undefined ? first.data : Buffer.concat(group.map(({ data }) => data))
+  if (group.length === 1 && first !== undefined) return first.data
+  return Buffer.concat(group.map(({ data }) => data))
 }
 
 function nextTurn(): Promise<void> {
@@ -278,5 +278,6 @@ export function asStoreError(cause: unknown, segment: Segment): StoreError {
     EIO: 'the disk reports an error; check it',
   }
   const remedy = remedies[code] ?? message
-  return new StoreError('ERR_AGENT_STORE', `cannot write to ${segment.file.path}: ${remedy}`, { cause })
+  const problem = `cannot write to ${segment.file.path}: ${remedy}`
+  return new StoreError('ERR_AGENT_STORE', problem, { cause })
 }

@@ -91,7 +91,7 @@ export class Maintenance {
     }
   }
 
-  /** Writes a last checkpoint if that is worth the while; no round follows. @throws the system's error. */
+  /** Writes a last checkpoint if that is worth it; no round follows. @throws the system's error. */
   async finish(): Promise<void> {
     try {
       await this.#alone(async () => {

@@ -11,7 +11,8 @@
  */
 import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { addOctets, addPlace, pairs, PLACE, type Catalog, type StoredRun } from './catalog.js'
+import { addOctets, addPlace, pairs, PLACE, placeAt } from './catalog.js'
+import type { Catalog, StoredRun } from './catalog.js'
 import type { OpenFiles } from './data-file.js'
 import type { Disk } from './disk.js'
 import { encodeDelete, encodeHeader, isIntact, splitLines } from './frame.js'
@@ -154,7 +155,7 @@ async function copyRuns(
     const { places } = await reader.warm(run)
     const copy: Copy = { run, places: [], octets: 0 }
     for (let i = 0; i < places.length; i += PLACE) {
-      const [id, offset, length, seq] = places.slice(i, i + PLACE) as [number, number, number, number]
+      const [id, offset, length, seq] = placeAt(places, i)
       if (!ids.has(id)) continue
       const lines = contents.get(id)?.subarray(offset, offset + length) ?? Buffer.alloc(0)
       checkLines(lines, length, run.runId)

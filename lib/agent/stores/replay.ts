@@ -4,7 +4,7 @@
  * 1. What stands behind the last newline of the last segment was never acknowledged: it is cut.
  * 2. Any other line that is not as it was written is damage. The runs that it names, and those in
  *    which a sequence number is missing, are set apart. When it cannot be seen whose it was, so are
- *    all runs that have not ended and have nothing behind it: they may have lost their last records.
+ *    all runs that have not ended and have nothing behind it: they may have lost records.
  * 3. Of two files of one segment that with the higher generation counts; it was complete before it
  *    got its name. But a checkpoint is only ever used with the very files that it speaks of.
  *
@@ -69,7 +69,8 @@ function fits({ segments, position }: LoadedCheckpoint, files: readonly Segment[
   return segments.every(([id, generation, size]) => {
     const file = files.find((one) => one.id === id && one.generation === generation)
     if (file === undefined) return false
-    return id >= position[0] ? file.size >= (id === position[0] ? position[1] : 0) : file.size === size
+    if (id < position[0]) return file.size === size
+    return id > position[0] || file.size >= position[1]
   })
 }
 
@@ -178,7 +179,8 @@ class Replay {
       if (frame.version <= JOURNAL_VERSION) return
       throw new StoreError(
         'ERR_AGENT_STORE_VERSION',
-        `${segment.file.path} was written by a newer version (format ${frame.version}, this one reads up to ${JOURNAL_VERSION}); install that version or use another directory`,
+        `${segment.file.path} was written by a newer version (format ${frame.version}, this one ` +
+          `reads up to ${JOURNAL_VERSION}); install that version or use another directory`,
       )
     }
     const catalog = this.#catalog
@@ -191,7 +193,8 @@ class Replay {
     const { records } = frame
     const version = newestVersion(records)
     if (version > RECORD_VERSION) {
-      const reason = `was written by a newer version (format ${version}, this one reads up to ${RECORD_VERSION})`
+      const reads = `this one reads up to ${RECORD_VERSION}`
+      const reason = `was written by a newer version (format ${version}, ${reads})`
       catalog.setApart(runId, 'ERR_AGENT_STORE_VERSION', reason, [segment.id])
     }
     if (catalog.quarantine.has(runId)) {

@@ -2,7 +2,8 @@ import { StoreError } from '../errors.js'
 import type { RunRecord } from '../events.js'
 import { foldHead, type RunHead } from '../run-details.js'
 import { copyHead } from './appends.js'
-import { addPlace, pairs, PLACE, type Catalog, type StoredRun, type WarmPart } from './catalog.js'
+import { addPlace, pairs, PLACE, placeAt } from './catalog.js'
+import type { Catalog, StoredRun, WarmPart } from './catalog.js'
 import { ColdReader, loadCold, parseCold } from './checkpoint.js'
 import { decodeFrame, splitLines } from './frame.js'
 import { scanSegment, type Segment } from './segment.js'
@@ -127,7 +128,7 @@ export class RunReader {
   #plan(places: readonly number[], first: number, last: number): Piece[] {
     const pieces: Piece[] = []
     for (let i = startOf(places, first); i < places.length; i += PLACE) {
-      const [id, offset, length, seq] = places.slice(i, i + PLACE) as [number, number, number, number]
+      const [id, offset, length, seq] = placeAt(places, i)
       if (seq > last) break
       const piece = pieces.at(-1)
       const end = piece === undefined ? 0 : piece.offset + piece.length
@@ -180,7 +181,8 @@ export class RunReader {
 }
 
 function corruptMessage(runId: string, reason: string): string {
-  return `run ${runId} is out of use: ${reason}; restore the data directory from a backup, or delete the run`
+  const remedy = 'restore the data directory from a backup, or delete the run'
+  return `run ${runId} is out of use: ${reason}; ${remedy}`
 }
 
 /** Says that a run was set apart, why, and what to do. */

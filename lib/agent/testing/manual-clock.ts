@@ -56,16 +56,16 @@ export class ManualClock implements Clock {
     return this.#timers.length
   }
 
-  /** Resolves once at least `count` timers are pending: when the code under test has begun to wait. */
+  /** Resolves once at least `count` timers are pending: the code under test has begun to wait. */
   whenPending(count = 1): Promise<void> {
     if (this.#timers.length >= count) return Promise.resolve()
     return new Promise((resolve) => this.#waiters.push({ count, resolve }))
   }
 
   /**
-   * Moves time on by `ms` milliseconds. Timers that come due fire in the order of their times (those
-   * of one time in the order in which they were set), each at its own time; timers that they set
-   * fire too when they come due within `ms`.
+   * Moves time on by `ms` milliseconds. Timers that come due fire in the order of their times
+   * (those of one time in the order in which they were set), each at its own time; timers that they
+   * set fire too when they come due within `ms`.
    *
    * @throws RangeError when `ms` is negative or no number.
    */

@@ -56,7 +56,13 @@ export function sampleRun(runId: string, options: SampleRunOptions = {}): RunRec
     records.push({
       ...fields(count),
       kind: 'human_check_required',
-      payload: { iteration: 1, summary: text, gate_id: `gate-${runId}`, kind: 'iteration', deadline: null },
+      payload: {
+        iteration: 1,
+        summary: text,
+        gate_id: `gate-${runId}`,
+        kind: 'iteration',
+        deadline: null,
+      },
     })
   } else if (last < count) {
     records.push({
@@ -78,10 +84,11 @@ export function sampleRun(runId: string, options: SampleRunOptions = {}): RunRec
 }
 
 function createdRecord(
-  fields: { readonly v: 1; readonly run_id: string; readonly seq: number; readonly iteration: number; readonly ts: number },
+  fields: Pick<RunRecord, 'v' | 'run_id' | 'seq' | 'iteration' | 'ts'>,
   options: SampleRunOptions,
 ): RunRecord {
-  const { goal = 'npm-test', modelName = 'builtin:repair', ownerId = null, tenant = null, key } = options
+  const { goal = 'npm-test', modelName = 'builtin:repair', key } = options
+  const { ownerId = null, tenant = null } = options
   const request: RunRequest = {
     goal,
     cwd: '/work',
