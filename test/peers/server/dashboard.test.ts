@@ -1,0 +1,342 @@
+/** The dashboard in a real Chromium (Debian's package). */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test, type TestContext } from 'node:test'
+import { chromium, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core'
+import { MemoryStore } from 'runwright/agent'
+import { bearerKeys, createRunService, type RunServiceOptions } from 'runwright/server'
+import { testProvider, type Said } from '../../helpers/engine.js'
+
+/** Where screenshots are kept, for people to look at; nowhere unless asked for. */
+const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
+const EXECUTABLE = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+const HOSTILE = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
+
+const profile = mkdtempSync(join(tmpdir(), 'runwright-chromium-'))
+let desktop: BrowserContext
+before(async () => {
+  desktop = await launch(profile)
+})
+after(async () => {
+  await desktop?.close()
+  rmSync(profile, { recursive: true, force: true })
+})
+
+function launch(folder: string, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  return chromium.launchPersistentContext(folder, {
+    executablePath: EXECUTABLE,
+    args: [
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+    viewport: { width: 1440, height: 900 },
+    ...options,
+  })
+}
+
+/** What the model does in its n-th call: one file in each iteration, then the check. */
+function work(n: number): Said {
+  if (n % 2 === 1) return { text: `Turn ${n}: ${HOSTILE}`, tokens: [800, 60] }
+  const content = `${HOSTILE}\nexport const answer = ${n}\n`
+  return { calls: [{ tool: 'write_file', args: { path: `src/file-${n}.js`, content } }], tokens: [1_200, 140] }
+}
+
+async function openService(t: TestContext, options: Partial<RunServiceOptions> = {}): Promise<string> {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-peer-')))
+  const service = await createRunService({
+    engine: { store: new MemoryStore(), roots: [root], cwdPolicy: 'allow', providers: [testProvider((_, n) => work(n))] },
+    ...options,
+  })
+  const server = createServer((request, response) => {
+    if (options.basePath !== undefined && request.url === '/') response.end('<!doctype html><p>the host')
+    else service.handler(request, response)
+  })
+  service.attach(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(async () => {
+    await service.close({ graceMs: 0 })
+    server.closeAllConnections()
+    server.close()
+    rmSync(root, { recursive: true, force: true })
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** A page that fails the test for whatever the browser complains about. */
+async function openPage(t: TestContext, url: string, context: BrowserContext = desktop): Promise<Page> {
+  const page = await context.newPage()
+  page.setDefaultTimeout(15_000)
+  const complaints: string[] = []
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('console', (message) => {
+    const expected = /status of (401|404|409|422)/.test(message.text())
+    if (message.type() === 'error' && !expected) complaints.push(message.text())
+  })
+  page.on('dialog', (dialog) => void dialog.accept())
+  t.after(async () => {
+    await page.close()
+    assert.deepEqual(complaints, [])
+  })
+  await page.goto(url)
+  return page
+}
+
+async function shoot(page: Page, name: string): Promise<void> {
+  if (SHOTS === undefined) return
+  mkdirSync(SHOTS, { recursive: true })
+  await page.screenshot({ path: join(SHOTS, `${name}.png`) })
+}
+
+async function startRun(page: Page, goal: string, fill: (page: Page) => Promise<void> = async () => {}): Promise<void> {
+  await page.getByRole('link', { name: 'New run' }).first().click()
+  await page.getByLabel('Goal', { exact: true }).fill(goal)
+  await page.getByLabel('Model', { exact: true }).selectOption('test:m')
+  await fill(page)
+  await page.getByRole('button', { name: 'Start run' }).click()
+  await page.getByRole('heading', { level: 1, name: goal }).waitFor()
+}
+
+test('a run is started from the form and followed live to its end', async (t) => {
+  const page = await openPage(t, `${await openService(t)}/`)
+  await startRun(page, 'shell: test -e src/file-2.js')
+  await page.getByText('Achieved: the goal was met').waitFor()
+  await page.locator('.run-head .chip.achieved').waitFor()
+  assert.match((await page.title()), /^Achieved · /)
+  assert.equal(await page.getByText('is a program, not a language model').isVisible(), true)
+  await page.getByText('Changed files (2)').waitFor()
+  const diff = page.locator('.diff .line.plus').filter({ hasText: 'answer = 2' })
+  assert.equal(await diff.first().isVisible(), true)
+  assert.match(String(await page.locator('.meters').textContent()), /Iterations2 of 20.*Tokens4,400.*Cost\$/)
+  assert.equal(await page.locator('nav .chip.achieved').count(), 1)
+  await shoot(page, 'achieved-1440-light')
+})
+
+test('one gate is approved with feedback and the next one aborts the run, without a reload', async (t) => {
+  const page = await openPage(t, `${await openService(t)}/`)
+  await startRun(page, 'shell: test -e never', async () => page.getByLabel('Ask me after each iteration').check())
+  const gate = page.locator('section.gate')
+  await gate.getByRole('heading', { name: 'Iteration 1 is done. Go on?' }).waitFor()
+  assert.equal(await page.locator('.run-head .chip').textContent(), 'Waiting for you')
+  await shoot(page, 'gate-1440-light')
+  await gate.getByLabel('Feedback for the model').fill('look at the other file')
+  await gate.getByRole('button', { name: 'Approve and go on' }).click()
+  await gate.getByRole('heading', { name: 'Iteration 2 is done. Go on?' }).waitFor()
+  // The feedback stands in the iteration that was answered, which is folded by now.
+  assert.equal(await page.getByText('look at the other file').count(), 1)
+  await gate.getByRole('button', { name: 'Abort run' }).click()
+  await page.getByText('Aborted: a person said stop at a gate').waitFor()
+  await gate.waitFor({ state: 'hidden' })
+  assert.equal(await page.getByRole('button', { name: 'Run again' }).isVisible(), true)
+})
+
+test('a gate for single tool calls shows what would run, and calls can be rejected', async (t) => {
+  const page = await openPage(t, `${await openService(t)}/`)
+  await startRun(page, 'shell: test -e never', async () => {
+    await page.getByText('Checks, approvals and budgets').click()
+    await page.getByLabel('Approve single tool calls').selectOption('writes')
+  })
+  const gate = page.locator('section.gate')
+  await gate.getByRole('heading', { name: 'May these tools run?' }).waitFor()
+  assert.match(String(await gate.locator('.gated').textContent()), /write_file.*src\/file-0\.js/s)
+  await gate.getByRole('button', { name: 'Reject calls' }).click()
+  await page.getByText('refused').first().waitFor()
+  await page.getByRole('button', { name: 'Abort', exact: true }).click()
+  await page.locator('.run-head .chip.aborted').waitFor()
+})
+
+test('abort, run again and delete do what they say', async (t) => {
+  const page = await openPage(t, `${await openService(t)}/`)
+  await startRun(page, 'shell: test -e never', async () => page.getByLabel('Ask me after each iteration').check())
+  await page.locator('section.gate').getByRole('button', { name: 'Approve and go on' }).waitFor()
+  const first = page.url()
+  await page.getByRole('button', { name: 'Abort', exact: true }).click()
+  await page.getByText('Aborted: it was aborted').waitFor()
+  await page.getByRole('button', { name: 'Run again' }).click()
+  await page.getByRole('link', { name: 'an earlier run' }).waitFor()
+  assert.notEqual(page.url(), first)
+  await page.getByRole('button', { name: 'Abort', exact: true }).click()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('heading', { name: 'Runs' }).waitFor()
+  await page.locator('nav .run').nth(1).waitFor({ state: 'detached' })
+  assert.equal(await page.locator('nav .run').count(), 1)
+})
+
+test('hostile text is shown and never becomes markup', async (t) => {
+  const page = await openPage(t, `${await openService(t)}/`)
+  await startRun(page, `shell: test -e "${HOSTILE}"`, async () => page.getByLabel('Most iterations').fill('1'))
+  await page.getByText('Failed: out of iterations').waitFor()
+  assert.doesNotMatch(await page.title(), /^owned/)
+  assert.equal(await page.locator('main img, main script, nav img, nav script').count(), 0)
+  assert.ok(await page.getByText(HOSTILE).count() >= 2)
+  await shoot(page, 'hostile-1440-light')
+})
+
+test('an error of the service stands beside its field', async (t) => {
+  const page = await openPage(t, `${await openService(t)}/`)
+  await page.goto(`${page.url()}#/new`)
+  await page.getByLabel('Goal', { exact: true }).fill('make it nice')
+  await page.getByLabel('Working directory').fill('/nowhere/at/all')
+  await page.getByRole('button', { name: 'Start run' }).click()
+  const cwd = page.locator('#cwd[aria-invalid=true]')
+  await cwd.waitFor()
+  assert.notEqual(await page.locator('#cwd-error').textContent(), '')
+  await page.getByLabel('Working directory').fill('')
+  await page.getByRole('button', { name: 'Start run' }).click()
+  await page.locator('#goal[aria-invalid=true]').waitFor()
+  assert.match(String(await page.locator('#goal-error').textContent()), /check|judge/)
+  assert.equal(await page.locator('#cwd[aria-invalid]').count(), 0)
+})
+
+test('a key is asked for on 401, kept for the tab, used for the stream too, and can be forgotten', async (t) => {
+  const key = 'a-key-for-the-page-0001'
+  const page = await openPage(t, `${await openService(t, { authorize: bearerKeys({ ann: key }) })}/`)
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('API key').fill('wrong')
+  await dialog.getByRole('button', { name: 'Use key' }).click()
+  await dialog.getByText('The key was not accepted.').waitFor()
+  await dialog.getByLabel('API key').fill(key)
+  await dialog.getByRole('button', { name: 'Use key' }).click()
+  await page.getByText('No runs yet.').waitFor()
+  await startRun(page, 'shell: test -e never', async () => page.getByLabel('Ask me after each iteration').check())
+  await page.locator('.stream.live').waitFor()
+  await page.locator('section.gate').getByRole('button', { name: 'Approve and go on' }).waitFor()
+  await page.reload()
+  await page.locator('.stream.live').waitFor()
+  assert.equal(await page.evaluate(() => document.cookie + JSON.stringify(localStorage)), '{}')
+  await page.getByRole('button', { name: 'Forget key' }).click()
+  await dialog.getByLabel('API key').waitFor()
+})
+
+test('a lost connection is made again behind the last event, without loss or repetition', async (t) => {
+  const page = await openPage(t, `${await openService(t)}/`)
+  await page.routeWebSocket(/\/api\/ws\//, (socket) => {
+    const server = socket.connectToServer()
+    let count = 0
+    server.onMessage((message) => {
+      socket.send(message)
+      // Every connection breaks after a few events.
+      if (++count === 3) void socket.close({ code: 3001, reason: 'the cable' })
+    })
+  })
+  await startRun(page, 'shell: test -e src/file-4.js')
+  await page.getByText('Achieved: the goal was met').waitFor()
+  const shown = await page.locator('[data-seq]').evaluateAll((entries) => entries.map((entry) => Number((entry as HTMLElement).dataset['seq'])))
+  assert.deepEqual(shown, [...new Set(shown)].sort((a, b) => a - b))
+  assert.equal(await page.locator('.entry.tool').count(), 3)
+})
+
+test('everything can be done by keyboard, and the landmarks are there', async (t) => {
+  const page = await openPage(t, `${await openService(t)}/`)
+  for (const role of ['banner', 'navigation', 'main'] as const) assert.equal(await page.getByRole(role).count(), 1)
+  await page.keyboard.press('Tab')
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Skip to the content')
+  const tabTo = async (name: string): Promise<void> => {
+    for (let i = 0; i < 60; i++) {
+      const text = await page.evaluate(() => {
+        const element = document.activeElement
+        if (element instanceof HTMLAnchorElement || element instanceof HTMLButtonElement) return element.textContent ?? ''
+        return (element as HTMLInputElement | null)?.labels?.[0]?.textContent ?? ''
+      })
+      if (text.includes(name)) return
+      await page.keyboard.press('Tab')
+    }
+    assert.fail(`${name} is not to be reached`)
+  }
+  await tabTo('New run')
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Goal', { exact: true }).waitFor()
+  await tabTo('Goal')
+  await page.keyboard.type('shell: test -e never')
+  await page.locator('#model_name option[value="test:m"]').waitFor({ state: 'attached' })
+  await tabTo('Model')
+  await page.keyboard.press('ArrowDown')
+  assert.equal(await page.locator('#model_name').inputValue(), 'test:m')
+  await tabTo('Ask me after')
+  await page.keyboard.press('Space')
+  await tabTo('Start run')
+  await page.keyboard.press('Enter')
+  await page.locator('section.gate').getByRole('button', { name: 'Abort run' }).waitFor()
+  await tabTo('Abort run')
+  await page.keyboard.press('Enter')
+  await page.getByText('Aborted: a person said stop at a gate').waitFor()
+})
+
+test('mounted under a prefix the page finds its files, the interface and the stream', async (t) => {
+  const origin = await openService(t, { basePath: '/team/agents' })
+  const page = await openPage(t, `${origin}/team/agents`)
+  assert.equal(page.url(), `${origin}/team/agents/`)
+  await startRun(page, 'shell: test -e src/file-0.js')
+  await page.getByText('Achieved: the goal was met').waitFor()
+})
+
+for (const width of [360, 1440]) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`at ${width} px in ${colorScheme} nothing is cut off and text can be read`, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'runwright-chromium-'))
+      const context = await launch(folder, { viewport: { width, height: width === 360 ? 740 : 900 }, colorScheme })
+      t.after(async () => {
+        await context.close()
+        rmSync(folder, { recursive: true, force: true })
+      })
+      const page = await openPage(t, `${await openService(t)}/`, context)
+      await startRun(page, `shell: test -e ${'never'.repeat(40)}`, async () => page.getByLabel('Ask me after each iteration').check())
+      await page.locator('section.gate').getByRole('button', { name: 'Approve and go on' }).waitFor()
+      await shoot(page, `run-${width}-${colorScheme}`)
+      for (const hash of [new URL(page.url()).hash, '#/new', '#/']) {
+        await page.goto(`${page.url().split('#')[0]}${hash}`)
+        await page.locator(hash === '#/' ? 'nav .run' : 'main h1').waitFor()
+        await shoot(page, `${hash === '#/' ? 'list' : hash === '#/new' ? 'form' : 'again'}-${width}-${colorScheme}`)
+        // The compiler of this file names functions with a helper that the page does not have.
+        await page.evaluate('globalThis.__name = (value) => value')
+        const { wide, faint } = await page.evaluate(inspect)
+        assert.equal(wide, 0, `${hash} scrolls sideways by ${wide} px`)
+        assert.deepEqual(faint, [], `${hash} has text of too little contrast`)
+      }
+    })
+  }
+}
+
+/** In the page: how far it scrolls sideways, and texts with a contrast below 4.5 (WCAG 1.4.3). */
+function inspect(): { wide: number; faint: string[] } {
+  const channels = (color: string): number[] => (color.match(/[\d.]+/g) ?? []).map(Number)
+  const luminance = ([red = 0, green = 0, blue = 0]: number[]): number => {
+    const [r = 0, g = 0, b = 0] = [red, green, blue].map((value) => {
+      const part = value / 255
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
+    })
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+  }
+  const backdrop = (element: Element | null): number[] => {
+    for (let at = element; at !== null; at = at.parentElement) {
+      const color = channels(getComputedStyle(at).backgroundColor)
+      if (color.length === 3 || (color[3] ?? 1) > 0.99) return color
+    }
+    return [255, 255, 255]
+  }
+  const faint: string[] = []
+  for (const element of document.querySelectorAll<HTMLElement>('body *')) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent?.trim() !== '')
+    if (!own || element.getClientRects().length === 0 || (element as HTMLButtonElement).disabled) continue
+    const [front, back] = [luminance(channels(getComputedStyle(element).color)), luminance(backdrop(element))]
+    const contrast = (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05)
+    if (contrast < 4.5) faint.push(`${contrast.toFixed(2)} ${element.className} ${element.textContent?.slice(0, 30)}`)
+  }
+  const { scrollWidth, clientWidth } = document.documentElement
+  return { wide: scrollWidth - clientWidth, faint }
+}
+
+test('Chromium is where this file looks for it', () => {
+  assert.ok(existsSync(EXECUTABLE), `there is no ${EXECUTABLE}: install Debian's chromium, or name another in CHROMIUM`)
+})
