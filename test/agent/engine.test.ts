@@ -503,7 +503,8 @@ test('what a command left running is ended before the goal is checked', async (t
   const command = 'setsid sleep 600 > /dev/null 2>&1 & echo $! > pid'
   const provider = testProvider((_, n) => (n === 0 ? { calls: [{ tool: 'bash', args: { command } }] } : {}))
   const { engine } = await openEngine(t, { providers: [provider] })
-  const goal = 'shell: test -f pid && ! kill -0 $(cat pid) 2> /dev/null'
+  // One that has ended and was not waited for has an empty environment.
+  const goal = 'shell: test -f pid && ! grep -qs RUNWRIGHT_RUN /proc/$(cat pid)/environ'
   const { details } = await runToEnd(engine, { goal, max_iterations: 1 })
   assert.equal(details.status, 'achieved')
 })
