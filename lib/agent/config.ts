@@ -9,6 +9,7 @@ import type { Executor } from './executor.js'
 import { processExecutor } from './executors/process.js'
 import type { GoalDefinition } from './goal.js'
 import type { Model } from './model.js'
+import { DEFAULT_MODEL } from './models/registry.js'
 import type { RunStore } from './store.js'
 import type { Tool } from './tool.js'
 import { builtinTools } from './tools/index.js'
@@ -88,14 +89,21 @@ export interface EngineConfig {
 }
 
 /** Every default of the engine. */
-export const ENGINE_DEFAULTS = {
-  defaultModel: 'builtin:repair',
+export const ENGINE_DEFAULTS: {
+  readonly defaultModel: string
+  readonly maxConcurrentRuns: number
+  readonly maxQueuedRuns: number
+  readonly cwdPolicy: 'queue' | 'reject' | 'allow'
+  readonly maxTurnsPerIteration: number
+  readonly toolTimeoutMs: number
+} = {
+  defaultModel: DEFAULT_MODEL,
   maxConcurrentRuns: 4,
   maxQueuedRuns: 256,
   cwdPolicy: 'queue',
   maxTurnsPerIteration: 8,
   toolTimeoutMs: 660_000,
-} as const
+}
 
 /**
  * Merges options with the defaults.

@@ -64,11 +64,28 @@ export type { Retention } from './stores/run-index.js'
 export { providersFromEnvironment } from './models/environment.js'
 export { createHttpProvider } from './models/http-provider.js'
 export type { HttpProvider, HttpProviderOptions } from './models/http-provider.js'
+export { HttpModel } from './models/http-model.js'
+export type { HttpModelOptions } from './models/http-model.js'
+export type {
+  ModelAdapter,
+  StreamDecoder,
+  WireOptions,
+  WireRequest,
+} from './models/adapter.js'
+export type { WireContext } from './models/provider-errors.js'
 export { openAiChatAdapter } from './models/openai-chat.js'
 export type { OpenAiChatOptions } from './models/openai-chat.js'
+export { openAiResponsesAdapter } from './models/openai-responses.js'
+export type { OpenAiResponsesOptions } from './models/openai-responses.js'
 export { anthropicAdapter } from './models/anthropic.js'
 export type { AnthropicOptions } from './models/anthropic.js'
-export type { ModelInfo } from './models/registry.js'
+export { geminiAdapter } from './models/gemini.js'
+export type { GeminiOptions } from './models/gemini.js'
+export { createModelRegistry } from './models/registry.js'
+export type { ModelInfo, ModelRegistry, ModelRegistryOptions } from './models/registry.js'
+export { retryDelay } from './retry.js'
+export type { RetryPolicy } from './retry.js'
+export { costOf, knownPrices } from './pricing.js'
 export { repairModel } from './models/repair/index.js'
 export type {
   AssistantMessage,

@@ -7,5 +7,11 @@
 export { ManualClock } from './manual-clock.js'
 export { ScriptedModel } from './scripted-model.js'
 export type { ScriptedModelOptions, ScriptedStep } from './scripted-model.js'
+export type {
+  ScriptedCall,
+  ScriptedError,
+  ScriptedExpectation,
+  ScriptedTurn,
+} from '../models/scripted.js'
 export { testRunStore } from './test-run-store.js'
 export type { TestRunStoreOptions } from './test-run-store.js'
