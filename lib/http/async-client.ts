@@ -1,4 +1,4 @@
-import { INSPECT } from './inspect.js'
+import { printAs } from './inspect.js'
 import type { BaseClientOptions } from './options.js'
 import { resolveSettings, transportOptions } from './options.js'
 import { ClientTransports } from './mounts.js'
@@ -191,10 +191,12 @@ export class AsyncClient implements AsyncDisposable {
     return this.close()
   }
 
-  [INSPECT](): string {
-    const { baseUrl } = this.#settings
-    const base = baseUrl === null ? '' : ` ${redactUrl(baseUrl)}`
-    return `<AsyncClient [${this.#state}]${base}>`
+  static {
+    printAs(AsyncClient, (self) => {
+      const { baseUrl } = self.#settings
+      const base = baseUrl === null ? '' : ` ${redactUrl(baseUrl)}`
+      return `<AsyncClient [${self.#state}]${base}>`
+    })
   }
 
   #send(request: Request, options: SendOptions): Promise<AsyncResponse> {

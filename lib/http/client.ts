@@ -1,4 +1,4 @@
-import { INSPECT } from './inspect.js'
+import { printAs } from './inspect.js'
 import type { BaseClientOptions } from './options.js'
 import { resolveSettings, transportOptions } from './options.js'
 import { ClientTransports } from './mounts.js'
@@ -196,10 +196,12 @@ export class Client implements Disposable {
     return this.close()
   }
 
-  [INSPECT](): string {
-    const { baseUrl } = this.#settings
-    const base = baseUrl === null ? '' : ` ${redactUrl(baseUrl)}`
-    return `<Client [${this.#state}]${base}>`
+  static {
+    printAs(Client, (self) => {
+      const { baseUrl } = self.#settings
+      const base = baseUrl === null ? '' : ` ${redactUrl(baseUrl)}`
+      return `<Client [${self.#state}]${base}>`
+    })
   }
 
   #send(request: Request, options: SendOptions): Response {

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { INSPECT } from './inspect.js'
+import { printAs } from './inspect.js'
 import { CookieConflictError, LocalProtocolError } from './errors.js'
 import { MASK, type Headers } from './headers.js'
 import { isPublicSuffix, type PublicSuffixTest } from './public-suffixes.js'
@@ -161,9 +161,11 @@ export class Cookies implements Iterable<Cookie> {
     return [...this]
   }
 
-  [INSPECT](): string {
-    const names = [...this].map(({ name, domain, path }) => `${name}=${MASK} for ${domain}${path}`)
-    return `<Cookies [${names.join(', ')}]>`
+  static {
+    printAs(Cookies, (self) => {
+      const names = [...self].map(({ name, domain, path }) => `${name}=${MASK} for ${domain}${path}`)
+      return `<Cookies [${names.join(', ')}]>`
+    })
   }
 
   #parse(field: string, url: URL): Cookie | null {

@@ -124,6 +124,8 @@ export function* send(driver: Driver, request: Request, options: SendOptions): F
   const call = new Call(driver, request, options)
   try {
     const response = yield* authenticated(call, request)
+    // The deadline covers reading the content, but only of this, the last response.
+    if (call.timed) response.whenFinished(() => call.end())
     if (options.stream !== true) yield* readWhole(response)
     return response
   } catch (error) {
@@ -161,8 +163,12 @@ class Call {
       defaultEncoding: driver.settings.defaultEncoding,
       maxResponseBytes: driver.settings.maxResponseBytes,
       startedAt,
-      onFinish: this.#deadline === null ? null : () => this.end(),
     }
+  }
+
+  /** Whether a timer runs that has to be cleared. */
+  get timed(): boolean {
+    return this.#deadline !== null
   }
 
   /** Throws when the caller or the deadline ended the call. */

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { INSPECT } from './inspect.js'
+import { printAs } from './inspect.js'
 import { LocalProtocolError } from './errors.js'
 
 /** What headers can be made from. An array as value repeats the header; `undefined` skips it. */
@@ -196,8 +196,10 @@ export class Headers implements Iterable<[string, string]> {
     return seen
   }
 
-  [INSPECT](_depth: number, options: object): string {
-    return `Headers ${inspect(this.toJSON(), options)}`
+  static {
+    printAs(Headers, (self, options) => {
+      return `Headers ${inspect(self.toJSON(), options)}`
+    })
   }
 
   /** Writes the fields as lines of an HTTP/1.1 head. @internal */

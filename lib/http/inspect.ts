@@ -1,4 +1,13 @@
 import { inspect } from 'node:util'
 
-/** The key under which `util.inspect` looks for an object's own way of being printed. */
-export const INSPECT: typeof inspect.custom = inspect.custom
+/** Says how `util.inspect` and `console.log` show the instances of a class. */
+export function printAs<T>(
+  type: { readonly prototype: T },
+  print: (self: T, options: object) => string,
+): void {
+  Object.defineProperty(type.prototype, inspect.custom, {
+    value(this: T, _depth: number, options: object): string {
+      return print(this, options)
+    },
+  })
+}

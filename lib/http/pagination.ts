@@ -29,6 +29,7 @@ export function nextPage(response: BaseResponse, rel: string): URL | null {
   if (!sameOrigin(url, response.url)) {
     throw new RemoteProtocolError(`the link to the next page leads to another origin, ${url.origin}`)
   }
+  url.hash = ''
   if (url.href === response.url.href) {
     throw new RemoteProtocolError('the link to the next page leads to the page itself')
   }

@@ -1,4 +1,4 @@
-import { INSPECT } from './inspect.js'
+import { printAs } from './inspect.js'
 import { bytesBody, contentBody, formBody, isAsyncChunks, jsonBody, type Body, type BodyContent } from './body.js'
 import { InvalidBodyError, LocalProtocolError, RequestNotReadError } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
@@ -152,8 +152,10 @@ export class Request {
     return { method: this.method, url: redactUrl(this.url), headers: this.headers.toJSON() }
   }
 
-  [INSPECT](): string {
-    return `<Request [${this.method} ${redactUrl(this.url)}]>`
+  static {
+    printAs(Request, (self) => {
+      return `<Request [${self.method} ${redactUrl(self.url)}]>`
+    })
   }
 
   #describeBody(): void {

@@ -1,4 +1,4 @@
-import { INSPECT } from './inspect.js'
+import { printAs } from './inspect.js'
 import { Cookies } from './cookies.js'
 import { codingsOf } from './decoders.js'
 import {
@@ -45,12 +45,10 @@ export interface ResponseSettings {
   readonly maxResponseBytes: number | null
   /** `performance.now()` when the call began. */
   readonly startedAt: number
-  /** Called once the response is closed. */
-  readonly onFinish: (() => void) | null
 }
 
 const NO_OCTETS = new Uint8Array(0)
-const NO_SETTINGS: ResponseSettings = { defaultEncoding: 'utf-8', maxResponseBytes: null, startedAt: 0, onFinish: null }
+const NO_SETTINGS: ResponseSettings = { defaultEncoding: 'utf-8', maxResponseBytes: null, startedAt: 0 }
 
 /** Everything that `Response` and `AsyncResponse` share: all but reading the content. */
 export abstract class BaseResponse {
@@ -79,6 +77,7 @@ export abstract class BaseResponse {
   #encoding: string | null = null
   #elapsed: number | null = null
   #downloaded = 0
+  #onFinish: (() => void) | null = null
 
   constructor(statusCode: number, init: ResponseInit = {}) {
     this.statusCode = statusCode
@@ -106,6 +105,12 @@ export abstract class BaseResponse {
     this.#request = request
     this.settings = settings
     return this
+  }
+
+  /** Calls `then` once the response is closed, at once when it is. @internal */
+  whenFinished(then: () => void): void {
+    if (this.closed) then()
+    else this.#onFinish = then
   }
 
   /** The request that this answers. @throws {@link ClientStateError} on one made by hand without. */
@@ -286,9 +291,11 @@ export abstract class BaseResponse {
     }
   }
 
-  [INSPECT](): string {
-    const phrase = this.reasonPhrase === '' ? '' : ` ${this.reasonPhrase}`
-    return `<${this.constructor.name} [${this.statusCode}${phrase}]>`
+  static {
+    printAs(BaseResponse, (self) => {
+      const phrase = self.reasonPhrase === '' ? '' : ` ${self.reasonPhrase}`
+      return `<${self.constructor.name} [${self.statusCode}${phrase}]>`
+    })
   }
 
   /** Begins reading. @internal */
@@ -313,7 +320,8 @@ export abstract class BaseResponse {
   protected finish(): void {
     this.closed = true
     this.#elapsed ??= this.settings.startedAt === 0 ? 0 : performance.now() - this.settings.startedAt
-    this.settings.onFinish?.()
+    this.#onFinish?.()
+    this.#onFinish = null
   }
 
   /** Adds the request to an error that came while reading. @internal */

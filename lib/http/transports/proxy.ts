@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
-import { INSPECT } from '../inspect.js'
+import { printAs } from '../inspect.js'
 import { basicCredentials } from '../auth.js'
 import { DEFAULT_MAX_HEADER_BYTES } from '../config.js'
 import { ProxyError } from '../errors.js'
@@ -74,8 +74,10 @@ export class Proxy {
     return this.toString()
   }
 
-  [INSPECT](): string {
-    return `<Proxy [${this.toString()}]>`
+  static {
+    printAs(Proxy, (self) => {
+      return `<Proxy [${self.toString()}]>`
+    })
   }
 }
 

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { inspect } from 'node:util'
+import {
+  getSync,
+  MockTransport,
+  post,
+  RemoteProtocolError,
+  Request,
+  RequestError,
+  Response,
+  stream,
+  TotalTimeoutError,
+  type AsyncClientOptions,
+} from 'runwright/http'
+import { delayAfterError, delayAfterResponse, parseRetryAfter, resolveRetry } from '../../lib/http/retry.js'
+import { ConnectError, Headers, ReadError } from 'runwright/http'
+import { behaviour, collect, failure, useApp, type AnyResponse } from './both-clients.js'
+
+useApp()
+
+const quick = { backoffMs: 1, random: () => 0.5 }
+
+behaviour('a failed answer is tried again, as often as was said', async ({ make, origin }) => {
+  const client = make({ baseUrl: origin, retry: { retries: 2, ...quick } })
+  const key = randomUUID()
+  assert.equal((await client.get('/flaky', { params: { key, fail: 2 } })).text, '3 ')
+  const other = await client.get('/flaky', { params: { key: randomUUID(), fail: 3 } })
+  assert.equal(other.statusCode, 503)
+})
+
+behaviour('without a policy, and for a POST, nothing is tried again', async ({ client, make, origin }) => {
+  assert.equal((await client.get('/flaky', { params: { key: randomUUID(), fail: 1 } })).statusCode, 503)
+  const retrying = make({ baseUrl: origin, retry: { ...quick } })
+  assert.equal((await retrying.post('/flaky', { params: { key: randomUUID(), fail: 1 } })).statusCode, 503)
+})
+
+behaviour('a body is sent again, but for a stream that is used up', async ({ make, origin }) => {
+  const client = make({ baseUrl: origin, retry: { ...quick } })
+  const again = await client.put('/flaky', { params: { key: randomUUID(), fail: 1 }, content: () => ['a', 'b'].values() })
+  assert.equal(again.text, '2 ab')
+  const used = await client.put('/flaky', { params: { key: randomUUID(), fail: 1 }, content: ['a'].values() })
+  assert.equal(used.statusCode, 503)
+})
+
+behaviour('a lost connection is tried again', async ({ make, origin }) => {
+  const client = make({ baseUrl: origin, retry: { ...quick } })
+  assert.equal((await client.get('/flaky', { params: { key: randomUUID(), fail: 1, cut: 1 } })).text, '2 ')
+})
+
+behaviour('a wait that would pass the deadline is not begun', async ({ make, origin }) => {
+  const client = make({ baseUrl: origin, retry: { ...quick }, timeout: { total: 2_000 } })
+  const params = { key: randomUUID(), fail: 1, after: 30 }
+  assert.equal((await client.get('/flaky', { params })).statusCode, 503)
+})
+
+test('Retry-After may be seconds or a date', () => {
+  const now = Date.parse('2026-01-01T00:00:00Z')
+  assert.equal(parseRetryAfter('3', now), 3000)
+  assert.equal(parseRetryAfter('Thu, 01 Jan 2026 00:00:10 GMT', now), 10_000)
+  assert.equal(parseRetryAfter('Thu, 01 Jan 2020 00:00:10 GMT', now), 0)
+  assert.equal(parseRetryAfter('soon', now), null)
+  assert.equal(parseRetryAfter(null, now), null)
+})
+
+test('delays double under jitter and stay within their bound', () => {
+  const policy = resolveRetry({ retries: 10, backoffMs: 100, maxBackoffMs: 1000, random: () => 1 })
+  const request = new Request('GET', 'http://a.test/')
+  const delays = [1, 2, 3, 4, 5].map((tries) => delayAfterError(policy, request, tries, new ReadError('x')))
+  assert.deepEqual(delays, [100, 200, 400, 800, 1000])
+  assert.equal(delayAfterError(policy, request, 11, new ReadError('x')), null)
+  const post = new Request('POST', 'http://a.test/', { content: 'x' })
+  assert.equal(delayAfterError(policy, post, 1, new ReadError('x')), null)
+  assert.equal(delayAfterError(policy, post, 1, new ConnectError('x')), 100)
+  const answer = { statusCode: 429, headers: new Headers({ 'Retry-After': '61' }) }
+  assert.equal(delayAfterResponse(policy, request, 1, answer), null)
+})
+
+behaviour('sse() opens the stream again where it broke off, and ends at 204', async ({ client }) => {
+  const events = await collect(client.sse('/events'))
+  assert.deepEqual(events, [
+    { event: 'tick', data: 'at\n0', id: '1', retry: null },
+    { event: 'tick', data: 'at\n1', id: '2', retry: null },
+    { event: 'tick', data: 'at\n2', id: '3', retry: null },
+  ])
+  const once = await collect(client.sse('/events', { reconnect: false, lastEventId: '1' }))
+  assert.deepEqual(once.map(({ id }) => id), ['2'])
+})
+
+behaviour('sse() refuses what is no event stream', async ({ client }) => {
+  assert.ok((await failure(() => collect(client.sse('/echo')))) instanceof RemoteProtocolError)
+  assert.equal((await failure(() => collect(client.sse('/nowhere')))).code, 'ERR_HTTP_STATUS')
+})
+
+behaviour('paginate() follows the links to the end', async ({ client }) => {
+  const pages = await collect<AnyResponse>(client.paginate('/pages', { params: { q: 'x' } }))
+  assert.deepEqual(pages.map((page) => page.text), ['page 1 x', 'page 2 ', 'page 3 '])
+  assert.equal((await collect<AnyResponse>(client.paginate('/pages', { maxPages: 2 }))).length, 2)
+})
+
+behaviour('paginate() does not take credentials to another origin, nor go in a circle', async ({ make }) => {
+  for (const [link, pattern] of [
+    ['http://evil.test/', /another origin/],
+    ['?page=1#x', /the page itself/],
+  ] as const) {
+    const transport = new MockTransport(() => new Response(200, { headers: { Link: `<${link}>; rel=next` } }))
+    const client = make({ transport })
+    const error = await failure(() => collect<AnyResponse>(client.paginate('http://a.test/?page=1')))
+    assert.match(error.message, pattern)
+    assert.equal(transport.requests.length, 1)
+  }
+})
+
+behaviour('each exchange is told on diagnostics channels', async ({ client }) => {
+  const seen: string[] = []
+  const onRequest = (message: unknown): void => {
+    seen.push(`> ${(message as { request: Request }).request.url.pathname}`)
+  }
+  const onResponse = (message: unknown): void => {
+    seen.push(`< ${(message as { response: Response }).response.statusCode}`)
+  }
+  subscribe('runwright.http.request', onRequest)
+  subscribe('runwright.http.response', onResponse)
+  try {
+    await client.get('/redirect?to=/echo', { followRedirects: true })
+  } finally {
+    unsubscribe('runwright.http.request', onRequest)
+    unsubscribe('runwright.http.response', onResponse)
+  }
+  assert.deepEqual(seen, ['> /redirect', '< 302', '> /echo', '< 200'])
+})
+
+behaviour('no secret is printed: request, response, errors, client', async ({ make, origin }) => {
+  const options = {
+    baseUrl: origin.replace('//', '//user:hush1@'),
+    headers: { Authorization: 'Bearer hush2', 'X-Custom': 'hush3' },
+    cookies: { session: 'hush4' },
+    sensitiveHeaders: ['x-custom'],
+  } satisfies AsyncClientOptions
+  const client = make(options)
+  const response = await client.get('/cookies?api_key=hush5&set=k%3Dv')
+  const refused = await failure(() => client.get('http://user:hush7@127.0.0.1:1/?token=hush8'))
+  assert.ok(refused instanceof RequestError)
+  const printed = [client, response, response.request, response.headers, response.request.headers, refused, refused.request]
+    .map((thing) => inspect(thing, { depth: 10, showHidden: true }) + JSON.stringify(thing))
+    .join('\n')
+  assert.doesNotMatch(printed, /hush/)
+})
+
+behaviour('the total limit spans redirects', async ({ client }) => {
+  const error = await failure(() =>
+    client.get('/redirect?to=/never', { followRedirects: true, timeout: { total: 60, read: null } }),
+  )
+  assert.ok(error instanceof TotalTimeoutError)
+})
+
+behaviour('one-off calls need no client', async ({ origin }) => {
+  assert.equal((await post(`${origin}/echo`, { json: 1 })).json<{ body: string }>().body, '1')
+  assert.equal(getSync(`${origin}/status?code=204`).statusCode, 204)
+  await using response = await stream('GET', `${origin}/chunks?n=2`)
+  assert.deepEqual(await collect(response.iterLines()), ['line 0', 'line 1'])
+})
