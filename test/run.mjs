@@ -38,13 +38,16 @@ const child = spawn(
   ['--conditions=runwright-source', '--import', 'tsx', '--test', '--test-timeout=180000', '--test-reporter=spec', ...flags, ...files],
   { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, FORCE_COLOR: '0' } },
 )
-let tail = ''
+let ran = 0
+let rest = ''
+child.stdout.setEncoding('utf8')
 child.stdout.on('data', (chunk) => {
   process.stdout.write(chunk)
-  tail = (tail + chunk).slice(-2_000)
+  const lines = (rest + chunk).split('\n')
+  rest = lines.pop()?.slice(-200) ?? ''
+  for (const line of lines) ran = Number(/^ℹ tests (\d+)$/.exec(line)?.[1] ?? ran)
 })
 child.on('close', (code, signal) => {
-  const ran = Number(/ℹ tests (\d+)/.exec(tail)?.[1] ?? 0)
   if (ran === 0) console.error('no test ran')
   process.exitCode = signal !== null ? 1 : ran === 0 ? 1 : code ?? 1
 })
