@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { createSecureServer, type Http2SecureServer } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { chromium } from 'playwright-core'
+import { type AttachableServer, type CloseInfo, WebSocketServer } from 'runwright/ws'
+
+const BROWSER = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+const skip = existsSync(BROWSER) ? false : `${BROWSER} is not there: apt-get install chromium`
+
+const fixture = (name: string): string =>
+  readFileSync(new URL(`../../fixtures/ws/${name}`, import.meta.url), 'utf8')
+
+const page = (_request: unknown, response: { setHeader(n: string, v: string): unknown; end(body: string): unknown }): void => {
+  response.setHeader('content-type', 'text/html')
+  response.end('<!doctype html><title>page</title>')
+}
+
+/** What the page does: talks to the server of its own origin and tells what it saw. */
+const converse = `async () => {
+  const socket = new WebSocket(location.origin.replace('http', 'ws') + '/echo', ['other', 'echo'])
+  socket.binaryType = 'arraybuffer'
+  const next = (type) => new Promise((resolve) => socket.addEventListener(type, resolve, { once: true }))
+  await next('open')
+  const seen = []
+  for (const message of ['', 'κόσμε € 💩', 'x'.repeat(100000), new Uint8Array(70000)]) {
+    socket.send(message)
+    const { data } = await next('message')
+    seen.push(typeof data === 'string' ? data.length : 'b' + data.byteLength)
+  }
+  const { protocol, extensions } = socket
+  socket.close(4000, 'done')
+  const { code, wasClean } = await next('close')
+  return { seen, protocol, extensions, code, wasClean }
+}`
+
+interface Seen {
+  readonly seen: unknown[]
+  readonly protocol: string
+  readonly extensions: string
+  readonly code: number
+  readonly wasClean: boolean
+}
+
+const versions: Record<string, { scheme: string; deflate: boolean; make: () => AttachableServer }> = {
+  'HTTP/1.1': { scheme: 'http', deflate: false, make: () => createServer(page) },
+  'HTTP/1.1 with compression': { scheme: 'http', deflate: true, make: () => createServer(page) },
+  'HTTP/2': {
+    scheme: 'https',
+    deflate: true,
+    make: () =>
+      createSecureServer({ cert: fixture('localhost.crt'), key: fixture('localhost.key'), allowHTTP1: true }, page),
+  },
+}
+
+for (const [name, { scheme, deflate, make }] of Object.entries(versions)) {
+  test(`a page in Chromium talks to its own server over ${name}`, { skip }, async () => {
+    const server = make()
+    const ends: CloseInfo[] = []
+    const httpVersions: string[] = []
+    const sockets = new WebSocketServer({
+      protocols: ['echo'],
+      deflate,
+      onConnection(connection, request) {
+        httpVersions.push(request.httpVersion)
+        connection.onMessage = (message) => connection.send(message)
+        connection.onClose = (info) => ends.push(info)
+      },
+    })
+    sockets.attach(server, { path: '/echo', http2: true })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const browser = await chromium.launch({
+      executablePath: BROWSER,
+      args: ['--no-sandbox', '--ignore-certificate-errors'],
+    })
+    try {
+      const tab = await browser.newPage({ ignoreHTTPSErrors: true })
+      await tab.goto(`${scheme}://localhost:${(server.address() as AddressInfo).port}/`)
+      const seen = (await tab.evaluate(`(${converse})()`)) as Seen
+      assert.deepEqual(seen.seen, [0, 10, 100_000, 'b70000'])
+      assert.deepEqual([seen.protocol, seen.code, seen.wasClean], ['echo', 4000, true])
+      assert.equal(seen.extensions.startsWith('permessage-deflate'), deflate)
+      assert.deepEqual(httpVersions, [name === 'HTTP/2' ? '2.0' : '1.1'])
+    } finally {
+      await browser.close()
+      await sockets.close()
+      server.close()
+      ;(server as Partial<Http2SecureServer> & { closeAllConnections?: () => void }).closeAllConnections?.()
+      await once(server, 'close')
+    }
+    assert.deepEqual(ends, [{ code: 4000, reason: 'done', wasClean: true, error: null }])
+  })
+
+  test(`a page of another origin is kept out over ${name}`, { skip }, async () => {
+    const server = make()
+    const sockets = new WebSocketServer({ onConnection: () => assert.fail('it was let in') })
+    sockets.attach(server, { http2: true })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const browser = await chromium.launch({
+      executablePath: BROWSER,
+      args: ['--no-sandbox', '--ignore-certificate-errors'],
+    })
+    try {
+      const tab = await browser.newPage({ ignoreHTTPSErrors: true })
+      const { port } = server.address() as AddressInfo
+      // The same server under another name is another origin.
+      await tab.goto(`${scheme}://127.0.0.1:${port}/`)
+      const code = await tab.evaluate(`new Promise((resolve) => {
+        const socket = new WebSocket('${scheme.replace('http', 'ws')}://localhost:${port}/')
+        socket.onclose = ({ code }) => resolve(code)
+      })`)
+      assert.equal(code, 1006)
+    } finally {
+      await browser.close()
+      await sockets.close()
+      server.close()
+      ;(server as Partial<Http2SecureServer> & { closeAllConnections?: () => void }).closeAllConnections?.()
+      await once(server, 'close')
+    }
+  })
+}
