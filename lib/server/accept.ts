@@ -24,7 +24,10 @@ interface Range {
 }
 
 function parseRange(text: string): Range {
-  const [type = '', ...parameters] = text.toLowerCase().split(';').map((part) => part.trim())
+  const [type = '', ...parameters] = text
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim())
   const quality = parameters.find((parameter) => parameter.startsWith('q='))
   const weight = quality === undefined ? 1 : Number(quality.slice('q='.length))
   return { type, weight: weight >= 0 && weight <= 1 ? weight : 0 }

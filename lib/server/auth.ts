@@ -29,9 +29,10 @@ export const STREAM_PROTOCOL = 'runwright.v1'
 const BEARER_PROTOCOL = 'bearer.'
 
 /**
- * The bearer token of a request (RFC 6750, section 2.1). Browsers cannot set headers on a WebSocket,
- * so there it may also be offered as a subprotocol, `bearer.` and the base64url of the token beside
- * `runwright.v1`; the service never selects that one. Never in the query, which ends up in logs.
+ * The bearer token of a request (RFC 6750, section 2.1). Browsers cannot set headers on a
+ * WebSocket, so there it may also be offered as a subprotocol, `bearer.` and the base64url of the
+ * token beside `runwright.v1`; the service never selects that one. Never in the query, which ends
+ * up in logs.
  *
  * @returns null when there is none.
  */
@@ -48,8 +49,7 @@ export function bearerToken(request: AuthorizableRequest): string | null {
 
 /** A key, or several while one replaces another, and the tenant that it opens. */
 export type BearerKey =
-  | string
-  | { readonly key: string | readonly string[]; readonly tenant?: string | null | undefined }
+  string | { readonly key: string | readonly string[]; readonly tenant?: string | null | undefined }
 
 /** Shortest key that is taken: below it guessing is a matter of time. */
 const MIN_KEY_LENGTH = 16
@@ -58,8 +58,8 @@ const MIN_KEY_LENGTH = 16
  * An `authorize` function for a fixed list of keys, by the id of who holds them. Every key is
  * compared on each call, as digests and in constant time, so that an answer's time tells nothing.
  *
- * @throws TypeError when a key is shorter than 16 characters, not usable as a bearer token, or given
- * twice. Keys are never quoted in errors.
+ * @throws TypeError when a key is shorter than 16 characters, not usable as a bearer token, or
+ * given twice. Keys are never quoted in errors.
  * @example
  * ```ts
  * const authorize = bearerKeys({
@@ -95,9 +95,13 @@ export function bearerKeys(keys: { readonly [principalId: string]: BearerKey }):
 function checkKey(id: string, key: unknown): void {
   if (id === '') throw new TypeError('bearerKeys: the id of a key must not be empty')
   if (typeof key !== 'string' || key.length < MIN_KEY_LENGTH) {
-    throw new TypeError(`bearerKeys: the key of ${id} must have at least ${MIN_KEY_LENGTH} characters`)
+    throw new TypeError(
+      `bearerKeys: the key of ${id} must have at least ${MIN_KEY_LENGTH} characters`,
+    )
   }
   if (!/^[\w.~+/-]+=*$/.test(key)) {
-    throw new TypeError(`bearerKeys: the key of ${id} may hold only letters, digits and - . _ ~ + / =`)
+    throw new TypeError(
+      `bearerKeys: the key of ${id} may hold only letters, digits and - . _ ~ + / =`,
+    )
   }
 }

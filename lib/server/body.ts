@@ -13,7 +13,7 @@ interface ParsedBody {
  * The content type must be JSON even when there is no content: a page on another site can make a
  * browser post forms and plain text without asking, but never JSON.
  *
- * @throws {@link ProblemError} 415 for another type, 413 beyond `maxBytes`, 400 for what is no JSON.
+ * @throws {@link ProblemError} 415 for another type, 413 beyond `maxBytes`, 400 for no JSON.
  */
 export async function readJson(request: HttpRequest, maxBytes: number): Promise<unknown> {
   checkContentType(request)
@@ -27,9 +27,14 @@ export async function readJson(request: HttpRequest, maxBytes: number): Promise<
 function checkContentType(request: HttpRequest): void {
   const coding = request.headers['content-encoding']
   if (coding !== undefined && coding.toLowerCase() !== 'identity') {
-    throw new ProblemError(415, 'unsupported_media_type', 'the body must be sent without a content coding', {
-      headers: { 'Accept-Encoding': 'identity' },
-    })
+    throw new ProblemError(
+      415,
+      'unsupported_media_type',
+      'the body must be sent without a content coding',
+      {
+        headers: { 'Accept-Encoding': 'identity' },
+      },
+    )
   }
   const type = request.headers['content-type']
   if (type !== undefined && isJsonType(type)) return
@@ -66,7 +71,9 @@ function fromFramework(body: unknown, request: HttpRequest, maxBytes: number): u
 function readAll(request: HttpRequest, maxBytes: number): Promise<Buffer> {
   if (request.readableEnded) {
     const detail = 'the body was read before it came here; mount the service before body parsers'
-    return Promise.reject(new ProblemError(500, 'internal_error', detail, { cause: new Error(detail) }))
+    return Promise.reject(
+      new ProblemError(500, 'internal_error', detail, { cause: new Error(detail) }),
+    )
   }
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -78,7 +85,9 @@ function readAll(request: HttpRequest, maxBytes: number): Promise<Buffer> {
     }
     const onEnd = (): void => settle(() => resolve(Buffer.concat(chunks, length)))
     const onGone = (): void =>
-      settle(() => reject(new ProblemError(400, 'bad_body', 'the body ended before its declared end')))
+      settle(() =>
+        reject(new ProblemError(400, 'bad_body', 'the body ended before its declared end')),
+      )
     const settle = (then: () => void): void => {
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone)
       // What is still to come is thrown away; without a listener an error would be thrown.
@@ -92,7 +101,9 @@ function readAll(request: HttpRequest, maxBytes: number): Promise<Buffer> {
 function tooLarge(request: HttpRequest, maxBytes: number): ProblemError {
   // The rest of the body is not worth reading. HTTP/2 resets just the stream.
   const headers = request.httpVersionMajor < 2 ? { Connection: 'close' } : {}
-  return new ProblemError(413, 'body_too_large', `the body may have at most ${maxBytes} octets`, { headers })
+  return new ProblemError(413, 'body_too_large', `the body may have at most ${maxBytes} octets`, {
+    headers,
+  })
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -110,6 +121,10 @@ function parse(octets: Buffer): unknown {
   } catch (error) {
     // The parser quotes the text around the mistake, which may hold a secret: keep the place only.
     const place = /position \d+/.exec((error as Error).message)?.[0]
-    throw new ProblemError(400, 'bad_json', `the body is not JSON${place === undefined ? '' : ` at ${place}`}`)
+    throw new ProblemError(
+      400,
+      'bad_json',
+      `the body is not JSON${place === undefined ? '' : ` at ${place}`}`,
+    )
   }
 }

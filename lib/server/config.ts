@@ -67,7 +67,8 @@ export interface RunServiceOptions {
   /** Largest request body, in octets. @defaultValue 1048576 */
   readonly maxBodyBytes?: number | undefined
   /** See {@link StreamSettings}. */
-  readonly streams?: { readonly [K in keyof StreamSettings]?: StreamSettings[K] | undefined } | undefined
+  readonly streams?:
+    { readonly [K in keyof StreamSettings]?: StreamSettings[K] | undefined } | undefined
   /**
    * Told about every error that was answered with 500.
    *
@@ -89,7 +90,11 @@ export interface ServiceConfig {
 }
 
 /** The stream settings of a host that says nothing. */
-export const DEFAULT_STREAMS: StreamSettings = { pingMs: 20_000, commentMs: 15_000, stuckMs: 60_000 }
+export const DEFAULT_STREAMS: StreamSettings = {
+  pingMs: 20_000,
+  commentMs: 15_000,
+  stuckMs: 60_000,
+}
 
 /** Largest request body of a host that says nothing, in octets. */
 export const DEFAULT_MAX_BODY_BYTES: number = 1_048_576
@@ -109,7 +114,12 @@ export function isEngine(engine: EngineOptions | ServiceEngine): engine is Servi
  */
 export function resolveConfig(options: RunServiceOptions): ServiceConfig {
   const { engine, authorize, onError, publicOrigin, allowedOrigins = [] } = options
-  expect(typeof engine === 'object' && engine !== null, 'engine', 'an engine or its options', engine)
+  expect(
+    typeof engine === 'object' && engine !== null,
+    'engine',
+    'an engine or its options',
+    engine,
+  )
   expect(isOptionalFunction(authorize), 'authorize', 'a function', authorize)
   expect(isOptionalFunction(onError), 'onError', 'a function', onError)
   expect(Array.isArray(allowedOrigins), 'allowedOrigins', 'a list of origins', allowedOrigins)
@@ -128,7 +138,11 @@ export function resolveConfig(options: RunServiceOptions): ServiceConfig {
     publicOrigin: publicOrigin ?? null,
     allowedOrigins: new Set(allowedOrigins),
     dashboard: options.dashboard ?? true,
-    maxBodyBytes: checkCount('maxBodyBytes', options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES, 2 ** 30),
+    maxBodyBytes: checkCount(
+      'maxBodyBytes',
+      options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
+      2 ** 30,
+    ),
     streams: resolveStreams(options.streams ?? {}),
     onError: onError ?? printError,
   }

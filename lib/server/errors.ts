@@ -85,7 +85,12 @@ export class ProblemError extends Error {
   readonly headers: Readonly<Record<string, string>>
   readonly errors: readonly FieldError[]
 
-  constructor(status: number, code: ProblemCode | (string & {}), detail: string, options: ProblemOptions = {}) {
+  constructor(
+    status: number,
+    code: ProblemCode | (string & {}),
+    detail: string,
+    options: ProblemOptions = {},
+  ) {
     super(detail, 'cause' in options ? { cause: options.cause } : undefined)
     if (!Number.isInteger(status) || status < 400 || status > 599) {
       throw new RangeError(`status must be a whole number from 400 to 599, got ${status}`)
@@ -103,7 +108,8 @@ export function invalidField(
   detail: string,
   where?: 'query' | 'header',
 ): ProblemError {
-  const error: FieldError = where === undefined ? { pointer, detail } : { pointer, detail, in: where }
+  const error: FieldError =
+    where === undefined ? { pointer, detail } : { pointer, detail, in: where }
   const name = pointer.slice(1) || 'the body'
   return new ProblemError(422, 'invalid_request', `${name} ${detail}`, { errors: [error] })
 }
@@ -183,7 +189,9 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
       errors: [{ pointer: '/goal', detail: message }],
     }),
   ERR_AGENT_OUTSIDE_WORKSPACE: ({ message }) =>
-    new ProblemError(422, 'invalid_request', message, { errors: [{ pointer: '/cwd', detail: message }] }),
+    new ProblemError(422, 'invalid_request', message, {
+      errors: [{ pointer: '/cwd', detail: message }],
+    }),
   ERR_AGENT_UNKNOWN_RUN: () => unknownRun(),
   ERR_AGENT_RUN_STATE: ({ message, problem }) =>
     new ProblemError(409, RUN_STATE_CODES[String(problem)] ?? 'run_ended', message),
@@ -212,7 +220,12 @@ export function toProblemError(error: unknown): ProblemError {
     const translate = known ? TRANSLATIONS[code as AgentErrorCode] : undefined
     if (translate !== undefined) return translate(error)
   }
-  return new ProblemError(500, 'internal_error', 'the service failed to answer; its log has the cause', {
-    cause: error,
-  })
+  return new ProblemError(
+    500,
+    'internal_error',
+    'the service failed to answer; its log has the cause',
+    {
+      cause: error,
+    },
+  )
 }

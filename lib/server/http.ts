@@ -26,7 +26,11 @@ export interface Reply {
 }
 
 /** A reply with a JSON document. */
-export function json(status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Reply {
+export function json(
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Reply {
   return jsonText(status, JSON.stringify(value), headers)
 }
 
@@ -48,7 +52,7 @@ export function problemReply(error: ProblemError): Reply {
   }
 }
 
-/** Headers of every answer: nothing is kept by caches, guessed at, framed or read by other sites. */
+/** Headers of every answer: it is not cached, guessed at, framed or read by other sites. */
 const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
@@ -64,13 +68,14 @@ export function writeReply(
   reply: Reply,
   extra: Readonly<Record<string, string>>,
 ): void {
-  // The two response classes have the same methods; their overloads keep the union from being called.
+  // Both classes have the same methods; their overloads keep the union from being called.
   const out = response as ServerResponse
   if (out.headersSent || out.writableEnded || out.destroyed) return
   const headers: Record<string, string | number> = { ...COMMON_HEADERS, ...extra, ...reply.headers }
   const { body, stream } = reply
   if (body !== undefined) headers['Content-Length'] = Buffer.byteLength(body)
-  else if (stream === undefined && reply.status !== 204 && reply.status !== 304) headers['Content-Length'] = 0
+  else if (stream === undefined && reply.status !== 204 && reply.status !== 304)
+    headers['Content-Length'] = 0
   out.writeHead(reply.status, headers)
   if (stream !== undefined) stream(out)
   else if (body === undefined || request.method === 'HEAD') out.end()

@@ -32,7 +32,7 @@ export interface PumpOptions {
   readonly stuckMs: number
 }
 
-/** Characters of events handed to the transport at a time: this much more a slow reader can hold. */
+/** Characters of events handed to the transport at a time: so much more a slow reader holds. */
 const MAX_PIECE = 65_536
 
 /** Moves events from a subscription to a reader until either ends. */

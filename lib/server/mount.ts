@@ -39,7 +39,8 @@ export function targetOf(request: Located, basePath: string): Target | null {
 function mismatch(original: string, url: string, basePath: string): string {
   const [whole, rest] = [split(original).path, split(url).path]
   const mount = whole.endsWith(rest) ? whole.slice(0, whole.length - rest.length) : whole
-  return `the service is mounted at "${mount}" but was created with basePath "${basePath}"; make them the same`
+  const told = `was created with basePath "${basePath}"; make them the same`
+  return `the service is mounted at "${mount}" but ${told}`
 }
 
 /** `/agents` mounted gives `url` = `/` although the target itself has no slash at its end. */

@@ -119,7 +119,13 @@ function describeRoute(route: Route, operation: Operation, schemas: Schemas): ob
 
 function describeParameter({ name, in: where, description, schema, repeated }: Parameter): object {
   const full = repeated === true ? { type: 'array', items: schema } : schema
-  return { name, in: where, description, schema: full, ...(repeated === true ? { explode: true } : {}) }
+  return {
+    name,
+    in: where,
+    description,
+    schema: full,
+    ...(repeated === true ? { explode: true } : {}),
+  }
 }
 
 function describeAnswer(answers: readonly Answer[], schemas: Schemas): object {
@@ -127,7 +133,10 @@ function describeAnswer(answers: readonly Answer[], schemas: Schemas): object {
   for (const { schema, mediaType = 'application/json' } of answers) {
     if (schema !== undefined) content[mediaType] = { schema: schemas.refer(schema) }
   }
-  const headers = Object.assign({}, ...answers.map((answer) => answer.headers ?? {})) as Record<string, string>
+  const headers = Object.assign({}, ...answers.map((answer) => answer.headers ?? {})) as Record<
+    string,
+    string
+  >
   const described = Object.entries(headers).map(([name, meaning]) => [
     name,
     { description: meaning, schema: { type: 'string' } },
@@ -153,7 +162,9 @@ class Schemas {
   }
 
   components(): object {
-    return Object.fromEntries([...this.#names].map(([schema, name]) => [name, this.#expand(schema)]))
+    return Object.fromEntries(
+      [...this.#names].map(([schema, name]) => [name, this.#expand(schema)]),
+    )
   }
 
   /** The schema with every named one inside it replaced by a reference. */
@@ -174,7 +185,9 @@ class Schemas {
         ? {}
         : {
             additionalProperties:
-              typeof additionalProperties === 'boolean' ? additionalProperties : this.refer(additionalProperties),
+              typeof additionalProperties === 'boolean'
+                ? additionalProperties
+                : this.refer(additionalProperties),
           }),
     }
   }

@@ -1,12 +1,12 @@
 /**
- * Which requests are let near the service at all, before anybody asks who calls. A web page can make
- * the browser on this machine send requests anywhere; what it cannot do is choose the headers Host
- * and Origin, or leave Origin out of a write or an upgrade.
+ * Which requests are let near the service at all, before anybody asks who calls. A web page can
+ * make the browser on this machine send requests anywhere; what it cannot do is choose the headers
+ * Host and Origin, or leave Origin out of a write or an upgrade.
  *
  * 1. Writes and upgrades with an Origin: it must be the service's own, or an allowed one.
  * 2. Without `authorize`: the peer is a loopback address, the Host is a loopback name (which a
- *    rebound DNS name is not), and no header shows that a proxy stands between, since behind a proxy
- *    every peer looks local.
+ *    rebound DNS name is not), and no header shows that a proxy stands between, since behind a
+ *    proxy every peer looks local.
  *
  * @module
  */
@@ -22,7 +22,11 @@ export interface RequestFacts {
 }
 
 /** Headers that proxies add (RFC 7239; RFC 9110, section 7.6.3; and the older, unwritten ones). */
-const PROXY_HEADER = /^(forwarded|via|x-forwarded(-.*)?|x-real-ip|x-client-ip|x-original-.*|cf-connecting-ip|true-client-ip)$/
+const PROXY_HEADER =
+  /^(forwarded|via|x-(forwarded|original)(-.*)?|(x-real|x-client|true-client|cf-connecting)-ip)$/
+
+/** What a host does to be reached from elsewhere. */
+const REMEDY = 'give createRunService() an authorize function to serve others'
 
 /** Methods that change nothing (RFC 9110, section 9.2.1). */
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -42,7 +46,7 @@ function checkLocal(request: RequestFacts): void {
     throw new ProblemError(
       403,
       'forbidden_peer',
-      'without authorize only callers on this machine are served; give createRunService() an authorize function to serve others',
+      `without authorize only callers on this machine are served; ${REMEDY}`,
     )
   }
   const proxied = Object.keys(request.headers).find((name) => PROXY_HEADER.test(name))
@@ -50,7 +54,7 @@ function checkLocal(request: RequestFacts): void {
     throw new ProblemError(
       403,
       'forbidden_proxy',
-      `the header ${proxied} shows a proxy, behind which every caller looks local; give createRunService() an authorize function to be mounted behind one`,
+      `the header ${proxied} shows a proxy, behind which every caller looks local; ${REMEDY}`,
     )
   }
   if (!isLoopbackHost(hostOf(request))) {
@@ -79,7 +83,7 @@ function isOwnOrigin(origin: string, request: RequestFacts, config: ServiceConfi
   if (config.publicOrigin !== null) return origin === config.publicOrigin
   if (!isHttpOrigin(origin)) return false
   const { protocol, host } = new URL(origin)
-  // Over TLS a page from http:// is another site. Without TLS both are possible: a proxy may end it.
+  // Over TLS a page from http:// is another site. Without it a proxy may have ended TLS.
   if (request.socket.encrypted === true && protocol !== 'https:') return false
   const own = hostOf(request)
   if (own === undefined || !URL.canParse(`${protocol}//${own}`)) return false
@@ -111,8 +115,11 @@ export function isHttpOrigin(origin: unknown): origin is string {
   return URL.canParse(origin) && new URL(origin).origin === origin
 }
 
-/** CORS headers for the answer to this request (WHATWG Fetch, section 3.3); none unless configured. */
-export function corsHeaders(request: RequestFacts, config: ServiceConfig): Readonly<Record<string, string>> {
+/** CORS headers for this request (WHATWG Fetch, section 3.3); none unless configured. */
+export function corsHeaders(
+  request: RequestFacts,
+  config: ServiceConfig,
+): Readonly<Record<string, string>> {
   if (config.allowedOrigins.size === 0) return {}
   const origin = request.headers['origin']
   if (typeof origin !== 'string' || !config.allowedOrigins.has(origin)) return { Vary: 'Origin' }

@@ -1,7 +1,7 @@
 /**
- * Method and path to route. Paths are compared as they were sent, octet by octet: no percent-decoding,
- * no dot segments, no doubled or trailing slashes. What a proxy in front guards by path is thereby
- * exactly what is served here, and every id and name that we hand out needs no encoding.
+ * Method and path to route. Paths are compared as they were sent, octet by octet: no
+ * percent-decoding, no dot segments, no doubled or trailing slashes. What a proxy in front guards
+ * by path is thereby exactly what is served here, and no id or name of ours needs encoding.
  *
  * @module
  */
@@ -79,7 +79,7 @@ export class Router {
     node.byMethod.set(route.method, route)
   }
 
-  /** The resource at `path` (no query), or null when there is none. A literal wins over a parameter. */
+  /** The resource at `path` (no query), or null. A literal wins over a parameter. */
   match(path: string): Match | null {
     if (!path.startsWith('/')) return null
     let node = this.#root
@@ -87,7 +87,8 @@ export class Router {
     for (const segment of path.slice(1).split('/')) {
       const literal = node.literals.get(segment)
       if (literal !== undefined) node = literal
-      else if (node.parameter !== null && segment !== '') [node, parameter] = [node.parameter, segment]
+      else if (node.parameter !== null && segment !== '')
+        [node, parameter] = [node.parameter, segment]
       else return null
     }
     return node.byMethod.size === 0 ? null : { byMethod: node.byMethod, parameter }

@@ -4,7 +4,13 @@
  *
  * @module
  */
-import { checkSchema, type EndReason, type EventKind, type JsonSchema, type RunStatus } from '../agent/index.js'
+import {
+  checkSchema,
+  type EndReason,
+  type EventKind,
+  type JsonSchema,
+  type RunStatus,
+} from '../agent/index.js'
 import { ProblemError } from './errors.js'
 
 const text: JsonSchema = { type: 'string' }
@@ -26,13 +32,19 @@ function namesOf<T extends string>(names: Readonly<Record<T, true>>): readonly T
 }
 
 /** An object in which every listed field is there; more may come with later versions. */
-function record(properties: Readonly<Record<string, JsonSchema>>, optional: readonly string[] = []): JsonSchema {
+function record(
+  properties: Readonly<Record<string, JsonSchema>>,
+  optional: readonly string[] = [],
+): JsonSchema {
   const required = Object.keys(properties).filter((name) => !optional.includes(name))
   return { type: 'object', properties, required }
 }
 
 /** An object that holds the listed fields and no other. */
-function closed(properties: Readonly<Record<string, JsonSchema>>, required: readonly string[] = []): JsonSchema {
+function closed(
+  properties: Readonly<Record<string, JsonSchema>>,
+  required: readonly string[] = [],
+): JsonSchema {
   return { type: 'object', properties, required, additionalProperties: false }
 }
 
@@ -175,7 +187,10 @@ export const RUN_SUMMARY: JsonSchema = record({
 
 /** One event of a run's log. */
 export const AGENT_EVENT: JsonSchema = record({
-  kind: { type: 'string', description: `one of ${EVENT_KINDS.join(', ')}; skip what you do not know` },
+  kind: {
+    type: 'string',
+    description: `one of ${EVENT_KINDS.join(', ')}; skip what you do not know`,
+  },
   run_id: runId,
   iteration: count,
   ts: { type: 'number', description: 'seconds since the Unix epoch; never decreases within a run' },
@@ -242,6 +257,8 @@ export const PROBLEM: JsonSchema = record(
 export function validate<T>(schema: JsonSchema, body: unknown): T {
   const violations = checkSchema(schema, body)
   if (violations.length === 0) return body as T
-  const detail = violations.map(({ pointer, detail }) => `${pointer.slice(1) || 'the body'} ${detail}`)
+  const detail = violations.map(
+    ({ pointer, detail }) => `${pointer.slice(1) || 'the body'} ${detail}`,
+  )
   throw new ProblemError(422, 'invalid_request', detail.join('; '), { errors: violations })
 }

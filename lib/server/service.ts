@@ -4,10 +4,22 @@ import { RunEngine, type Caller } from '../agent/index.js'
 import type { AttachableServer, UpgradeRequest } from '../ws/index.js'
 import { chooseType } from './accept.js'
 import type { AuthorizableRequest, Principal } from './auth.js'
-import { isEngine, resolveConfig, type RunServiceOptions, type ServiceConfig, type ServiceEngine } from './config.js'
+import {
+  isEngine,
+  resolveConfig,
+  type RunServiceOptions,
+  type ServiceConfig,
+  type ServiceEngine,
+} from './config.js'
 import { dashboardRoutes } from './dashboard/files.js'
 import { draining, ProblemError, toProblemError, unknownRun } from './errors.js'
-import { problemReply, writeReply, type HttpRequest, type HttpResponse, type Reply } from './http.js'
+import {
+  problemReply,
+  writeReply,
+  type HttpRequest,
+  type HttpResponse,
+  type Reply,
+} from './http.js'
 import { targetOf, type Target } from './mount.js'
 import { checkCaller, corsHeaders, PREFLIGHT_HEADERS } from './origin.js'
 import { allowOf, isRunId, Router, type Match } from './router.js'
@@ -25,9 +37,9 @@ export type NextFunction = (error?: unknown) => void
 /** The run service, ready to be mounted. */
 export interface RunService extends AsyncDisposable {
   /**
-   * Answers a request. Fits `http.createServer(service.handler)`, HTTP/2 with its compatibility API,
-   * and Connect-style `app.use(basePath, service.handler)`. Requests for paths that it does not
-   * serve go to `next`; without one they are answered with 404. Bound: may be passed around.
+   * Answers a request. Fits `http.createServer(service.handler)`, HTTP/2 with its compatibility
+   * API, and Connect-style `app.use(basePath, service.handler)`. Requests for paths that it does
+   * not serve go to `next`; without one they are answered with 404. Bound: may be passed around.
    */
   readonly handler: (request: HttpRequest, response: HttpResponse, next?: NextFunction) => void
   /**
@@ -146,8 +158,8 @@ class Service implements RunService {
     return this.#closing
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
   }
 
   async #close(graceMs: number): Promise<void> {
@@ -192,7 +204,8 @@ class Service implements RunService {
     }
     if (this.#state === 'closed' && route.access === 'caller') throw draining()
     const principal = route.access === 'public' ? null : await this.#authorize(request)
-    const mediaType = route.produces.length === 0 ? '' : chooseType(request.headers.accept, route.produces)
+    const mediaType =
+      route.produces.length === 0 ? '' : chooseType(request.headers.accept, route.produces)
     if (route.path.includes('{run_id}') && !isRunId(match.parameter)) throw unknownRun()
     return route.handle({
       request,
@@ -226,9 +239,14 @@ class Service implements RunService {
     if (authorize === null) return null
     const principal = await authorize(request)
     if (principal !== null) return principal
-    throw new ProblemError(401, 'unauthorized', 'a valid key is needed: Authorization: Bearer <key>', {
-      headers: { 'WWW-Authenticate': 'Bearer realm="runwright"' },
-    })
+    throw new ProblemError(
+      401,
+      'unauthorized',
+      'a valid key is needed: Authorization: Bearer <key>',
+      {
+        headers: { 'WWW-Authenticate': 'Bearer realm="runwright"' },
+      },
+    )
   }
 
   /** For upgrades: all checks on who calls at once. */
@@ -240,7 +258,7 @@ class Service implements RunService {
 
   #write(request: HttpRequest, response: HttpResponse, reply: Reply): void {
     const extra: Record<string, string> = { ...corsHeaders(request, this.#config) }
-    // While draining connections are not kept, so that the server can close. HTTP/2 has no such header.
+    // While draining no connection is kept, so that the server can close (HTTP/2: by GOAWAY).
     if (this.#state !== 'open' && request.httpVersionMajor < 2) extra['Connection'] = 'close'
     writeReply(request, response, reply, extra)
   }
@@ -265,4 +283,3 @@ function notFound(): ProblemError {
 }
 
 function ignore(): void {}
-

@@ -43,7 +43,9 @@ interface Reader {
 }
 
 /** Close code and reason by how a stream ended; `closed` is the reader's own doing. */
-const CLOSE_CODES: Readonly<Record<Exclude<PumpEnd, 'closed'>, readonly [code: number, reason: string]>> = {
+const CLOSE_CODES: Readonly<
+  Record<Exclude<PumpEnd, 'closed'>, readonly [code: number, reason: string]>
+> = {
   run_end: [1000, ''],
   deleted: [4404, 'the run was deleted'],
   shutdown: [1001, 'the service is shutting down; connect again with after='],
@@ -138,7 +140,10 @@ export class RunSockets {
     return this.#server.close()
   }
 
-  async #admit(request: UpgradeRequest, offer: HandshakeOffer): Promise<Admission<Reader> | Refusal> {
+  async #admit(
+    request: UpgradeRequest,
+    offer: HandshakeOffer,
+  ): Promise<Admission<Reader> | Refusal> {
     try {
       const reader = await this.#open(request)
       if (offer.signal.aborted) reader.subscription.close()
@@ -162,7 +167,11 @@ export class RunSockets {
   async #open(request: UpgradeRequest): Promise<Reader> {
     const target = targetOf(request, this.#config.basePath)
     if (target === null || !target.path.startsWith(STREAMS)) {
-      throw new ProblemError(404, 'not_found', `event streams are at ${this.#config.basePath}${STREAMS}{run_id}`)
+      throw new ProblemError(
+        404,
+        'not_found',
+        `event streams are at ${this.#config.basePath}${STREAMS}{run_id}`,
+      )
     }
     const caller = await this.#callerOf(request)
     const runId = target.path.slice(STREAMS.length)
@@ -176,7 +185,10 @@ export class RunSockets {
     const { subscription, kinds } = connection.context
     connection.onClose = () => subscription.close()
     connection.onMessage = floodGuard(connection)
-    pump(subscription, new SocketSink(connection), { kinds, stuckMs: this.#config.streams.stuckMs }).then(
+    pump(subscription, new SocketSink(connection), {
+      kinds,
+      stuckMs: this.#config.streams.stuckMs,
+    }).then(
       (end) => {
         if (end !== 'closed') void connection.close(...CLOSE_CODES[end])
       },
@@ -188,7 +200,10 @@ export class RunSockets {
   }
 
   #report(error: unknown): void {
-    this.#config.onError(error, { method: 'GET', path: `${this.#config.basePath}${STREAMS}{run_id}` })
+    this.#config.onError(error, {
+      method: 'GET',
+      path: `${this.#config.basePath}${STREAMS}{run_id}`,
+    })
   }
 }
 
@@ -200,6 +215,7 @@ function floodGuard(connection: WebSocketConnection): () => void {
     const now = Math.floor(performance.now() / 1000)
     if (now !== second) [second, count] = [now, 0]
     count += 1
-    if (count > MAX_MESSAGES_PER_SECOND) void connection.close(1008, 'too many messages; commands go over REST')
+    if (count > MAX_MESSAGES_PER_SECOND)
+      void connection.close(1008, 'too many messages; commands go over REST')
   }
 }

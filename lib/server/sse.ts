@@ -22,7 +22,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'X-Accel-Buffering': 'no',
 }
 
-/** The events of one piece as octets of an event stream, encoded once for all readers of the same piece. */
+/** Each event in the framing of an event stream, made once for all its readers. */
 const encoded = new WeakMap<EncodedEvent, string>()
 
 function encode(event: EncodedEvent): string {
@@ -101,7 +101,11 @@ export class SseStreams {
     }
   }
 
-  async #run(response: ServerResponse, subscription: RunSubscription, options: PumpOptions): Promise<void> {
+  async #run(
+    response: ServerResponse,
+    subscription: RunSubscription,
+    options: PumpOptions,
+  ): Promise<void> {
     response.on('close', () => {
       this.#remove(response)
       subscription.close()

@@ -22,7 +22,8 @@ for (const { accept, gives } of [
   { accept: '', gives: null },
 ]) {
   test(`Accept: ${accept ?? '(absent)'} is answered with ${gives ?? '406'}`, () => {
-    if (gives === null) assert.throws(() => chooseType(accept, [JSON_TYPE, STREAM]), { status: 406 })
+    if (gives === null)
+      assert.throws(() => chooseType(accept, [JSON_TYPE, STREAM]), { status: 406 })
     else assert.equal(chooseType(accept, [JSON_TYPE, STREAM]), gives)
   })
 }

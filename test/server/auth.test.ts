@@ -7,8 +7,13 @@ import { FakeEngine } from './fake-engine.js'
 
 const ALICE = 'alice-key-0123456789'
 const BOB = 'bob-key-9876543210+/='
-const authorize = bearerKeys({ alice: ALICE, bob: { key: [BOB, 'bob-second-key-0000'], tenant: 'acme' } })
-const as = (key: string): { headers: Record<string, string> } => ({ headers: { authorization: `Bearer ${key}` } })
+const authorize = bearerKeys({
+  alice: ALICE,
+  bob: { key: [BOB, 'bob-second-key-0000'], tenant: 'acme' },
+})
+const as = (key: string): { headers: Record<string, string> } => ({
+  headers: { authorization: `Bearer ${key}` },
+})
 const protocol = (key: string): string => `bearer.${Buffer.from(key).toString('base64url')}`
 
 for (const { headers, token } of [
@@ -19,7 +24,10 @@ for (const { headers, token } of [
   { headers: { authorization: 'Bearer' }, token: null },
   { headers: { authorization: 'Bearer a b' }, token: null },
   { headers: {}, token: null },
-  { headers: { upgrade: 'websocket', 'sec-websocket-protocol': `runwright.v1, ${protocol(BOB)}` }, token: BOB },
+  {
+    headers: { upgrade: 'websocket', 'sec-websocket-protocol': `runwright.v1, ${protocol(BOB)}` },
+    token: BOB,
+  },
   { headers: { upgrade: 'websocket', 'sec-websocket-protocol': 'bearer.' }, token: null },
   { headers: { upgrade: 'websocket', 'sec-websocket-protocol': 'bearer.***' }, token: null },
   { headers: { 'sec-websocket-protocol': protocol(ALICE) }, token: null },
@@ -31,16 +39,27 @@ for (const { headers, token } of [
 
 for (const { name, keys, message } of [
   { name: 'no key', keys: {}, message: /at least one/ },
-  { name: 'a short key', keys: { a: 'short-secret' }, message: /the key of a must have at least 16/ },
+  {
+    name: 'a short key',
+    keys: { a: 'short-secret' },
+    message: /the key of a must have at least 16/,
+  },
   { name: 'a key with a space', keys: { a: 'secret-secret secret' }, message: /may hold only/ },
-  { name: 'a key that is no text', keys: { a: undefined as unknown as string }, message: /the key of a/ },
+  {
+    name: 'a key that is no text',
+    keys: { a: undefined as unknown as string },
+    message: /the key of a/,
+  },
   { name: 'an empty id', keys: { '': ALICE }, message: /must not be empty/ },
   { name: 'one key for two', keys: { a: ALICE, b: ALICE }, message: /given twice/ },
 ]) {
   test(`bearerKeys refuses ${name} without quoting it`, () => {
     assert.throws(
       () => bearerKeys(keys),
-      (error: Error) => error instanceof TypeError && message.test(error.message) && !/secret|alice-key/.test(error.message),
+      (error: Error) =>
+        error instanceof TypeError &&
+        message.test(error.message) &&
+        !/secret|alice-key/.test(error.message),
     )
   })
 }
@@ -53,7 +72,13 @@ test('without a key, or with a wrong one, data is answered with 401 and how to s
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine, authorize })
-  for (const path of ['/api/runs', `/api/runs/${runId}`, `/api/runs/${runId}/events`, '/api/models', '/api/goals']) {
+  for (const path of [
+    '/api/runs',
+    `/api/runs/${runId}`,
+    `/api/runs/${runId}/events`,
+    '/api/models',
+    '/api/goals',
+  ]) {
     for (const headers of [{}, { authorization: 'Bearer wrong-key-0123456789' }]) {
       const answer = await opened.call('GET', path, { headers })
       assert.equal(answer.status, 401, path)
@@ -112,7 +137,9 @@ test('a page offers its key as a subprotocol, which is never selected', async ()
   assert.equal(client.status, 101)
   assert.match(client.head, /\r\nsec-websocket-protocol: runwright\.v1\r\n/i)
   assert.doesNotMatch(client.head, /bearer/)
-  using wrong = await opened.socket(path, { 'Sec-WebSocket-Protocol': `runwright.v1, ${protocol('x')}` })
+  using wrong = await opened.socket(path, {
+    'Sec-WebSocket-Protocol': `runwright.v1, ${protocol('x')}`,
+  })
   assert.equal(wrong.status, 401)
   assert.equal((await wrong.problem()).code, 'unauthorized')
 })

@@ -19,9 +19,19 @@ symlinkSync(join(outside, 'nowhere'), join(root, 'dangling'))
 let opened: Opened
 let runId = ''
 before(async () => {
-  const waiting = testProvider(({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))))
+  const waiting = testProvider(
+    ({ signal }) =>
+      new Promise((_, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason as Error)),
+      ),
+  )
   opened = await openService({
-    engine: { store: new MemoryStore(), roots: [root], providers: [waiting], defaultModel: 'test:m' },
+    engine: {
+      store: new MemoryStore(),
+      roots: [root],
+      providers: [waiting],
+      defaultModel: 'test:m',
+    },
   })
   runId = (await opened.call('POST', '/api/runs', { body: { goal: 'shell: false' } })).json.run_id
 })
@@ -33,61 +43,338 @@ after(async () => {
 const start = (body: object): CallOptions => ({ body: { goal: 'shell: true', ...body } })
 const unknown = '01930000-0000-7000-8000-00000000ffff'
 
-for (const { name, method = 'POST', path = '/api/runs', send, status, code = 'invalid_request', pointer } of [
+for (const {
+  name,
+  method = 'POST',
+  path = '/api/runs',
+  send,
+  status,
+  code = 'invalid_request',
+  pointer,
+} of [
   { name: 'a start without a goal', send: { body: {} }, status: 422, pointer: '/goal' },
   { name: 'an empty goal', send: start({ goal: '' }), status: 422, pointer: '/goal' },
   { name: 'a blank goal', send: start({ goal: ' \n' }), status: 422, pointer: '/goal' },
   { name: 'a goal that is a number', send: start({ goal: 7 }), status: 422, pointer: '/goal' },
-  { name: 'a goal of more than 32 KiB', send: start({ goal: 'x'.repeat(32_769) }), status: 422, pointer: '/goal' },
+  {
+    name: 'a goal of more than 32 KiB',
+    send: start({ goal: 'x'.repeat(32_769) }),
+    status: 422,
+    pointer: '/goal',
+  },
   { name: 'a goal with NUL', send: start({ goal: 'shell: a\0b' }), status: 422, pointer: '/goal' },
-  { name: 'free text that nothing verifies', send: start({ goal: 'make it nice' }), status: 422, code: 'goal_not_verifiable', pointer: '/goal' },
-  { name: 'a goal that this folder has no check for', send: start({ goal: 'cargo-test' }), status: 422, code: 'goal_unsuitable', pointer: '/goal' },
-  { name: 'a misspelt field', send: start({ hitl_enable: true }), status: 422, pointer: '/hitl_enable' },
-  { name: 'a field named __proto__', send: { body: '{"goal":"shell: true","__proto__":{}}', headers: { 'content-type': 'application/json' } }, status: 422, pointer: '/__proto__' },
-  { name: 'hitl_enabled as text', send: start({ hitl_enabled: 'false' }), status: 422, pointer: '/hitl_enabled' },
-  { name: 'max_iterations 0', send: start({ max_iterations: 0 }), status: 422, pointer: '/max_iterations' },
-  { name: 'max_iterations 1001', send: start({ max_iterations: 1001 }), status: 422, pointer: '/max_iterations' },
-  { name: 'max_iterations 1.5', send: start({ max_iterations: 1.5 }), status: 422, pointer: '/max_iterations' },
-  { name: 'max_iterations as text', send: start({ max_iterations: '20' }), status: 422, pointer: '/max_iterations' },
-  { name: 'an unknown approval', send: start({ approval: 'sometimes' }), status: 422, pointer: '/approval' },
-  { name: 'metadata that is no text', send: start({ metadata: { a: 1 } }), status: 422, pointer: '/metadata/a' },
-  { name: 'a negative budget', send: start({ max_total_tokens: -1 }), status: 422, pointer: '/max_total_tokens' },
-  { name: 'an unknown model', send: start({ model_name: 'nobody:nothing' }), status: 422, pointer: '/model_name' },
+  {
+    name: 'free text that nothing verifies',
+    send: start({ goal: 'make it nice' }),
+    status: 422,
+    code: 'goal_not_verifiable',
+    pointer: '/goal',
+  },
+  {
+    name: 'a goal that this folder has no check for',
+    send: start({ goal: 'cargo-test' }),
+    status: 422,
+    code: 'goal_unsuitable',
+    pointer: '/goal',
+  },
+  {
+    name: 'a misspelt field',
+    send: start({ hitl_enable: true }),
+    status: 422,
+    pointer: '/hitl_enable',
+  },
+  {
+    name: 'a field named __proto__',
+    send: {
+      body: '{"goal":"shell: true","__proto__":{}}',
+      headers: { 'content-type': 'application/json' },
+    },
+    status: 422,
+    pointer: '/__proto__',
+  },
+  {
+    name: 'hitl_enabled as text',
+    send: start({ hitl_enabled: 'false' }),
+    status: 422,
+    pointer: '/hitl_enabled',
+  },
+  {
+    name: 'max_iterations 0',
+    send: start({ max_iterations: 0 }),
+    status: 422,
+    pointer: '/max_iterations',
+  },
+  {
+    name: 'max_iterations 1001',
+    send: start({ max_iterations: 1001 }),
+    status: 422,
+    pointer: '/max_iterations',
+  },
+  {
+    name: 'max_iterations 1.5',
+    send: start({ max_iterations: 1.5 }),
+    status: 422,
+    pointer: '/max_iterations',
+  },
+  {
+    name: 'max_iterations as text',
+    send: start({ max_iterations: '20' }),
+    status: 422,
+    pointer: '/max_iterations',
+  },
+  {
+    name: 'an unknown approval',
+    send: start({ approval: 'sometimes' }),
+    status: 422,
+    pointer: '/approval',
+  },
+  {
+    name: 'metadata that is no text',
+    send: start({ metadata: { a: 1 } }),
+    status: 422,
+    pointer: '/metadata/a',
+  },
+  {
+    name: 'a negative budget',
+    send: start({ max_total_tokens: -1 }),
+    status: 422,
+    pointer: '/max_total_tokens',
+  },
+  {
+    name: 'an unknown model',
+    send: start({ model_name: 'nobody:nothing' }),
+    status: 422,
+    pointer: '/model_name',
+  },
   { name: 'an empty model', send: start({ model_name: '' }), status: 422, pointer: '/model_name' },
-  { name: 'a folder outside the roots', send: start({ cwd: outside }), status: 422, pointer: '/cwd' },
-  { name: 'a folder outside by dots', send: start({ cwd: `${root}/ok/../../outside` }), status: 422, pointer: '/cwd' },
-  { name: 'a link out of the roots', send: start({ cwd: join(root, 'out') }), status: 422, pointer: '/cwd' },
-  { name: 'a dangling link', send: start({ cwd: join(root, 'dangling') }), status: 422, pointer: '/cwd' },
-  { name: 'a file as folder', send: start({ cwd: join(root, 'file') }), status: 422, pointer: '/cwd' },
-  { name: 'a folder that is not there', send: start({ cwd: join(root, 'nowhere') }), status: 422, pointer: '/cwd' },
-  { name: 'a folder beside a root', send: start({ cwd: `${root}-x` }), status: 422, pointer: '/cwd' },
-  { name: 'a list as start request', send: { body: '[]', headers: { 'content-type': 'application/json' } }, status: 422, pointer: '' },
-  { name: 'null as start request', send: { body: 'null', headers: { 'content-type': 'application/json' } }, status: 422, pointer: '/goal' },
-  { name: 'a deeply nested body', send: { body: `{"goal":"x","metadata":${'['.repeat(50_000)}${']'.repeat(50_000)}}`, headers: { 'content-type': 'application/json' } }, status: 422, pointer: '/metadata' },
-  { name: 'an Idempotency-Key with a space', send: { ...start({}), headers: { 'idempotency-key': 'a b' } }, status: 422, pointer: '/idempotency-key' },
-  { name: 'an empty Idempotency-Key', send: { ...start({}), headers: { 'idempotency-key': '' } }, status: 422, pointer: '/idempotency-key' },
+  {
+    name: 'a folder outside the roots',
+    send: start({ cwd: outside }),
+    status: 422,
+    pointer: '/cwd',
+  },
+  {
+    name: 'a folder outside by dots',
+    send: start({ cwd: `${root}/ok/../../outside` }),
+    status: 422,
+    pointer: '/cwd',
+  },
+  {
+    name: 'a link out of the roots',
+    send: start({ cwd: join(root, 'out') }),
+    status: 422,
+    pointer: '/cwd',
+  },
+  {
+    name: 'a dangling link',
+    send: start({ cwd: join(root, 'dangling') }),
+    status: 422,
+    pointer: '/cwd',
+  },
+  {
+    name: 'a file as folder',
+    send: start({ cwd: join(root, 'file') }),
+    status: 422,
+    pointer: '/cwd',
+  },
+  {
+    name: 'a folder that is not there',
+    send: start({ cwd: join(root, 'nowhere') }),
+    status: 422,
+    pointer: '/cwd',
+  },
+  {
+    name: 'a folder beside a root',
+    send: start({ cwd: `${root}-x` }),
+    status: 422,
+    pointer: '/cwd',
+  },
+  {
+    name: 'a list as start request',
+    send: { body: '[]', headers: { 'content-type': 'application/json' } },
+    status: 422,
+    pointer: '',
+  },
+  {
+    name: 'null as start request',
+    send: { body: 'null', headers: { 'content-type': 'application/json' } },
+    status: 422,
+    pointer: '/goal',
+  },
+  {
+    name: 'a deeply nested body',
+    send: {
+      body: `{"goal":"x","metadata":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+      headers: { 'content-type': 'application/json' },
+    },
+    status: 422,
+    pointer: '/metadata',
+  },
+  {
+    name: 'an Idempotency-Key with a space',
+    send: { ...start({}), headers: { 'idempotency-key': 'a b' } },
+    status: 422,
+    pointer: '/idempotency-key',
+  },
+  {
+    name: 'an empty Idempotency-Key',
+    send: { ...start({}), headers: { 'idempotency-key': '' } },
+    status: 422,
+    pointer: '/idempotency-key',
+  },
 
-  { name: 'an answer without a decision', path: '/api/runs/{run}/resume', send: { body: {} }, status: 422, pointer: '/decision' },
-  { name: 'an answer without a body', path: '/api/runs/{run}/resume', send: {}, status: 422, pointer: '/decision' },
-  { name: 'a decision in other words', path: '/api/runs/{run}/resume', send: { body: { decision: 'yes' } }, status: 422, pointer: '/decision' },
-  { name: 'a decision in capitals', path: '/api/runs/{run}/resume', send: { body: { decision: 'Approve' } }, status: 422, pointer: '/decision' },
-  { name: 'true as decision', path: '/api/runs/{run}/resume', send: { body: { decision: true } }, status: 422, pointer: '/decision' },
-  { name: 'a misspelt field of an answer', path: '/api/runs/{run}/resume', send: { body: { decision: 'approve', gateid: 'x' } }, status: 422, pointer: '/gateid' },
-  { name: 'an edit of an unknown shape', path: '/api/runs/{run}/resume', send: { body: { decision: 'approve', edits: { c1: { arg: {} } } } }, status: 422, pointer: '/edits/c1/arg' },
-  { name: 'an answer to a run that does not wait', path: '/api/runs/{run}/resume', send: { body: { decision: 'approve' } }, status: 409, code: 'not_waiting' },
-  { name: 'an abort with fields', path: '/api/runs/{run}/abort', send: { body: { force: true } }, status: 422, pointer: '/force' },
-  { name: 'a retry with fields', path: '/api/runs/{run}/retry', send: { body: { goal: 'x' } }, status: 422, pointer: '/goal' },
-  { name: 'the removal of a live run', method: 'DELETE', path: '/api/runs/{run}', send: {}, status: 409, code: 'run_live' },
+  {
+    name: 'an answer without a decision',
+    path: '/api/runs/{run}/resume',
+    send: { body: {} },
+    status: 422,
+    pointer: '/decision',
+  },
+  {
+    name: 'an answer without a body',
+    path: '/api/runs/{run}/resume',
+    send: {},
+    status: 422,
+    pointer: '/decision',
+  },
+  {
+    name: 'a decision in other words',
+    path: '/api/runs/{run}/resume',
+    send: { body: { decision: 'yes' } },
+    status: 422,
+    pointer: '/decision',
+  },
+  {
+    name: 'a decision in capitals',
+    path: '/api/runs/{run}/resume',
+    send: { body: { decision: 'Approve' } },
+    status: 422,
+    pointer: '/decision',
+  },
+  {
+    name: 'true as decision',
+    path: '/api/runs/{run}/resume',
+    send: { body: { decision: true } },
+    status: 422,
+    pointer: '/decision',
+  },
+  {
+    name: 'a misspelt field of an answer',
+    path: '/api/runs/{run}/resume',
+    send: { body: { decision: 'approve', gateid: 'x' } },
+    status: 422,
+    pointer: '/gateid',
+  },
+  {
+    name: 'an edit of an unknown shape',
+    path: '/api/runs/{run}/resume',
+    send: { body: { decision: 'approve', edits: { c1: { arg: {} } } } },
+    status: 422,
+    pointer: '/edits/c1/arg',
+  },
+  {
+    name: 'an answer to a run that does not wait',
+    path: '/api/runs/{run}/resume',
+    send: { body: { decision: 'approve' } },
+    status: 409,
+    code: 'not_waiting',
+  },
+  {
+    name: 'an abort with fields',
+    path: '/api/runs/{run}/abort',
+    send: { body: { force: true } },
+    status: 422,
+    pointer: '/force',
+  },
+  {
+    name: 'a retry with fields',
+    path: '/api/runs/{run}/retry',
+    send: { body: { goal: 'x' } },
+    status: 422,
+    pointer: '/goal',
+  },
+  {
+    name: 'the removal of a live run',
+    method: 'DELETE',
+    path: '/api/runs/{run}',
+    send: {},
+    status: 409,
+    code: 'run_live',
+  },
 
-  { name: 'an unknown status', method: 'GET', path: '/api/runs?status=done', send: {}, status: 422, pointer: '/status' },
-  { name: 'a limit of nothing', method: 'GET', path: '/api/runs?limit=0', send: {}, status: 422, pointer: '/limit' },
-  { name: 'a limit over the most', method: 'GET', path: '/api/runs?limit=10001', send: {}, status: 422, pointer: '/limit' },
-  { name: 'a limit that is no number', method: 'GET', path: '/api/runs?limit=1e3', send: {}, status: 422, pointer: '/limit' },
-  { name: 'two limits', method: 'GET', path: '/api/runs?limit=1&limit=2', send: {}, status: 422, pointer: '/limit' },
-  { name: 'a day that is none', method: 'GET', path: '/api/runs?created_after=yesterday', send: {}, status: 422, pointer: '/created_after' },
-  { name: 'a time without its zone', method: 'GET', path: '/api/runs?created_before=2026-01-01T00:00:00', send: {}, status: 422, pointer: '/created_before' },
-  { name: 'a cursor that was never given', method: 'GET', path: '/api/runs?cursor=nonsense', send: {}, status: 422, pointer: '/cursor' },
-] as { name: string; method?: string; path?: string; send: CallOptions; status: number; code?: string; pointer?: string }[]) {
+  {
+    name: 'an unknown status',
+    method: 'GET',
+    path: '/api/runs?status=done',
+    send: {},
+    status: 422,
+    pointer: '/status',
+  },
+  {
+    name: 'a limit of nothing',
+    method: 'GET',
+    path: '/api/runs?limit=0',
+    send: {},
+    status: 422,
+    pointer: '/limit',
+  },
+  {
+    name: 'a limit over the most',
+    method: 'GET',
+    path: '/api/runs?limit=10001',
+    send: {},
+    status: 422,
+    pointer: '/limit',
+  },
+  {
+    name: 'a limit that is no number',
+    method: 'GET',
+    path: '/api/runs?limit=1e3',
+    send: {},
+    status: 422,
+    pointer: '/limit',
+  },
+  {
+    name: 'two limits',
+    method: 'GET',
+    path: '/api/runs?limit=1&limit=2',
+    send: {},
+    status: 422,
+    pointer: '/limit',
+  },
+  {
+    name: 'a day that is none',
+    method: 'GET',
+    path: '/api/runs?created_after=yesterday',
+    send: {},
+    status: 422,
+    pointer: '/created_after',
+  },
+  {
+    name: 'a time without its zone',
+    method: 'GET',
+    path: '/api/runs?created_before=2026-01-01T00:00:00',
+    send: {},
+    status: 422,
+    pointer: '/created_before',
+  },
+  {
+    name: 'a cursor that was never given',
+    method: 'GET',
+    path: '/api/runs?cursor=nonsense',
+    send: {},
+    status: 422,
+    pointer: '/cursor',
+  },
+] as {
+  name: string
+  method?: string
+  path?: string
+  send: CallOptions
+  status: number
+  code?: string
+  pointer?: string
+}[]) {
   test(`${name} is ${status} ${code}${pointer === undefined ? '' : ` at "${pointer}"`}`, async () => {
     const answer = await opened.call(method, path.replace('{run}', runId), send)
     assert.equal(answer.status, status, answer.text)
@@ -95,12 +382,27 @@ for (const { name, method = 'POST', path = '/api/runs', send, status, code = 'in
     assert.equal(answer.json.status, status)
     assert.equal(answer.json.code, code, answer.text)
     assert.ok(answer.json.detail.length > 0 && answer.json.title.length > 0)
-    if (pointer !== undefined) assert.ok(answer.json.errors.some((error: { pointer: string }) => error.pointer === pointer), answer.text)
+    if (pointer !== undefined)
+      assert.ok(
+        answer.json.errors.some((error: { pointer: string }) => error.pointer === pointer),
+        answer.text,
+      )
     assert.deepEqual(opened.errors, [])
   })
 }
 
-for (const id of [unknown, 'nonsense', unknown.toUpperCase(), `${unknown}%00`, '%2e%2e%2fruns', '..', '%', '{run_id}', 'ü', unknown.replace('-', '%2d')]) {
+for (const id of [
+  unknown,
+  'nonsense',
+  unknown.toUpperCase(),
+  `${unknown}%00`,
+  '%2e%2e%2fruns',
+  '..',
+  '%',
+  '{run_id}',
+  'ü',
+  unknown.replace('-', '%2d'),
+]) {
   test(`the run id ${JSON.stringify(id)} is 404 on every route`, async () => {
     for (const [method, action] of [
       ['GET', ''],
@@ -141,15 +443,32 @@ for (const { method, path, allow } of [
   })
 }
 
-for (const path of ['/api/runs', '/api/runs/{run}', '/api/runs/{run}/events', '/api/models', '/api/health', '/api/openapi.json']) {
+for (const path of [
+  '/api/runs',
+  '/api/runs/{run}',
+  '/api/runs/{run}/events',
+  '/api/models',
+  '/api/health',
+  '/api/openapi.json',
+]) {
   test(`${path} is not to be had as an image: 406`, async () => {
-    const answer = await opened.call('GET', path.replace('{run}', runId), { headers: { accept: 'image/png' } })
+    const answer = await opened.call('GET', path.replace('{run}', runId), {
+      headers: { accept: 'image/png' },
+    })
     assert.equal(answer.status, 406)
     assert.equal(answer.json.code, 'not_acceptable')
   })
 }
 
-for (const path of ['/api/runs', '/api/runs/{run}', '/api/models', '/api/goals', '/api/health', '/api/openapi.json', '/']) {
+for (const path of [
+  '/api/runs',
+  '/api/runs/{run}',
+  '/api/models',
+  '/api/goals',
+  '/api/health',
+  '/api/openapi.json',
+  '/',
+]) {
   test(`HEAD ${path} tells what GET would send, without it`, async () => {
     const get = await opened.call('GET', path.replace('{run}', runId))
     const head = await opened.call('HEAD', path.replace('{run}', runId))
@@ -162,7 +481,10 @@ for (const path of ['/api/runs', '/api/runs/{run}', '/api/models', '/api/goals',
 
 test('a body over 1 MiB is 413', async () => {
   const body = JSON.stringify({ goal: 'shell: true', metadata: { a: 'x'.repeat(1_048_576) } })
-  const answer = await opened.call('POST', '/api/runs', { body, headers: { 'content-type': 'application/json' } })
+  const answer = await opened.call('POST', '/api/runs', {
+    body,
+    headers: { 'content-type': 'application/json' },
+  })
   assert.equal(answer.status, 413)
   assert.equal(answer.json.code, 'body_too_large')
 })

@@ -12,15 +12,69 @@ const json = { 'content-type': 'application/json' }
 for (const { name, body, headers, status, code } of [
   { name: 'half of a document', body: '{"goal":', headers: json, status: 400, code: 'bad_json' },
   { name: 'plain words', body: 'goal', headers: json, status: 400, code: 'bad_json' },
-  { name: 'octets that are not UTF-8', body: Buffer.from('{"goal":"\xff"}', 'latin1'), headers: json, status: 400, code: 'bad_json' },
-  { name: 'a form', body: 'goal=x', headers: { 'content-type': 'application/x-www-form-urlencoded' }, status: 415, code: 'unsupported_media_type' },
-  { name: 'JSON sent as text', body: '{"goal":"x"}', headers: { 'content-type': 'text/plain' }, status: 415, code: 'unsupported_media_type' },
-  { name: 'JSON without a type', body: '{"goal":"x"}', headers: {}, status: 415, code: 'unsupported_media_type' },
-  { name: 'JSON in another charset', body: '{"goal":"x"}', headers: { 'content-type': 'application/json; charset=latin1' }, status: 415, code: 'unsupported_media_type' },
-  { name: 'a JSON dialect', body: '{"goal":"x"}', headers: { 'content-type': 'application/json5' }, status: 415, code: 'unsupported_media_type' },
-  { name: 'a compressed body', body: '{"goal":"x"}', headers: { ...json, 'content-encoding': 'gzip' }, status: 415, code: 'unsupported_media_type' },
-  { name: 'a declared length over the limit', body: '', headers: { ...json, 'content-length': '1048577' }, status: 413, code: 'body_too_large' },
-] as { name: string; body: string | Buffer; headers: Record<string, string>; status: number; code: string }[]) {
+  {
+    name: 'octets that are not UTF-8',
+    body: Buffer.from('{"goal":"\xff"}', 'latin1'),
+    headers: json,
+    status: 400,
+    code: 'bad_json',
+  },
+  {
+    name: 'a form',
+    body: 'goal=x',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    status: 415,
+    code: 'unsupported_media_type',
+  },
+  {
+    name: 'JSON sent as text',
+    body: '{"goal":"x"}',
+    headers: { 'content-type': 'text/plain' },
+    status: 415,
+    code: 'unsupported_media_type',
+  },
+  {
+    name: 'JSON without a type',
+    body: '{"goal":"x"}',
+    headers: {},
+    status: 415,
+    code: 'unsupported_media_type',
+  },
+  {
+    name: 'JSON in another charset',
+    body: '{"goal":"x"}',
+    headers: { 'content-type': 'application/json; charset=latin1' },
+    status: 415,
+    code: 'unsupported_media_type',
+  },
+  {
+    name: 'a JSON dialect',
+    body: '{"goal":"x"}',
+    headers: { 'content-type': 'application/json5' },
+    status: 415,
+    code: 'unsupported_media_type',
+  },
+  {
+    name: 'a compressed body',
+    body: '{"goal":"x"}',
+    headers: { ...json, 'content-encoding': 'gzip' },
+    status: 415,
+    code: 'unsupported_media_type',
+  },
+  {
+    name: 'a declared length over the limit',
+    body: '',
+    headers: { ...json, 'content-length': '1048577' },
+    status: 413,
+    code: 'body_too_large',
+  },
+] as {
+  name: string
+  body: string | Buffer
+  headers: Record<string, string>
+  status: number
+  code: string
+}[]) {
   test(`${name} as a start request is ${status} ${code}`, async () => {
     const engine = new FakeEngine()
     await using opened = await openService({ engine })
@@ -52,7 +106,9 @@ for (const type of [
 test('a body that grows over the limit while it is sent is cut off', async () => {
   await using opened = await openService({ maxBodyBytes: 1000 })
   using peer = await RawPeer.connect(opened.port)
-  peer.write('POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n')
+  peer.write(
+    'POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+  )
   peer.write(`3e8\r\n${' '.repeat(1000)}\r\n`)
   peer.write('1\r\n \r\n')
   const head = await peer.takeUntil('\r\n\r\n')
@@ -78,10 +134,15 @@ test('a client that goes away in the middle of its body does no harm', async () 
   const engine = new FakeEngine()
   await using opened = await openService({ engine })
   const peer = await RawPeer.connect(opened.port)
-  peer.write('POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"goal"')
+  peer.write(
+    'POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"goal"',
+  )
   peer.reset()
   assert.equal((await opened.call('GET', '/api/runs')).status, 200)
-  assert.deepEqual(engine.calls.map(([name]) => name), ['list'])
+  assert.deepEqual(
+    engine.calls.map(([name]) => name),
+    ['list'],
+  )
   assert.deepEqual(opened.errors, [])
 })
 
@@ -90,12 +151,21 @@ for (const action of ['abort', 'retry', 'resume']) {
     const engine = new FakeEngine()
     const path = `/api/runs/${engine.add()}/${action}`
     await using opened = await openService({ engine })
-    for (const type of ['application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'text/plain']) {
-      const answer = await opened.call('POST', path, { body: 'a=b', headers: { 'content-type': type } })
+    for (const type of [
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'text/plain',
+    ]) {
+      const answer = await opened.call('POST', path, {
+        body: 'a=b',
+        headers: { 'content-type': type },
+      })
       assert.equal(answer.status, 415)
     }
     using peer = await RawPeer.connect(opened.port)
-    peer.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
+    peer.write(
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+    )
     assert.match((await peer.takeAll()).toString(), /^HTTP\/1\.1 415 /)
     assert.deepEqual(engine.calls, [])
   })
@@ -118,7 +188,10 @@ for (const { name, parse } of [
         })
       }),
     )
-    assert.equal((await call(served.port, 'POST', '/api/runs', { body: { goal: 'x' } })).status, 201)
+    assert.equal(
+      (await call(served.port, 'POST', '/api/runs', { body: { goal: 'x' } })).status,
+      201,
+    )
     assert.equal((await call(served.port, 'POST', '/api/runs', { body: { goal: 1 } })).status, 422)
     await service.close()
   })
@@ -126,7 +199,10 @@ for (const { name, parse } of [
 
 test('a body that was read before and kept nowhere is told to the host, not waited for', async () => {
   const errors: unknown[] = []
-  const service = await createRunService({ engine: new FakeEngine(), onError: (error) => errors.push(error) })
+  const service = await createRunService({
+    engine: new FakeEngine(),
+    onError: (error) => errors.push(error),
+  })
   await using served = await listen(
     createServer((request, response) => {
       request.resume().on('end', () => service.handler(request, response))

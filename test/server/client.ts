@@ -21,13 +21,22 @@ export interface CallOptions {
 }
 
 /** One request on a connection of its own; unlike fetch it sends whatever headers it is told to. */
-export function call(port: number, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+export function call(
+  port: number,
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<Answer> {
   const { body } = options
   const isJson = typeof body === 'object' && !Buffer.isBuffer(body)
   const content = isJson ? JSON.stringify(body) : body
   const headers: Record<string, string> = {
-    ...(isJson || (method === 'POST' && body === undefined) ? { 'content-type': 'application/json' } : {}),
-    ...(content === undefined ? {} : { 'content-length': String(Buffer.byteLength(content as string)) }),
+    ...(isJson || (method === 'POST' && body === undefined)
+      ? { 'content-type': 'application/json' }
+      : {}),
+    ...(content === undefined
+      ? {}
+      : { 'content-length': String(Buffer.byteLength(content as string)) }),
     ...options.headers,
   }
   return new Promise((resolve, reject) => {
@@ -104,7 +113,11 @@ export class SocketClient implements Disposable {
     this.head = head
   }
 
-  static async connect(port: number, path: string, headers: Record<string, string> = {}): Promise<SocketClient> {
+  static async connect(
+    port: number,
+    path: string,
+    headers: Record<string, string> = {},
+  ): Promise<SocketClient> {
     const peer = await RawPeer.connect(port)
     const fields = {
       Host: `127.0.0.1:${port}`,

@@ -26,8 +26,18 @@ const invalid = new InvalidRequestError([
 for (const { error, status, code, pointers = [] } of [
   { error: invalid, status: 422, code: 'invalid_request', pointers: ['/goal', '/hitl_enable'] },
   { error: new GoalError('unknown', 'm'), status: 422, code: 'goal_unknown', pointers: ['/goal'] },
-  { error: new GoalError('unsuitable', 'm'), status: 422, code: 'goal_unsuitable', pointers: ['/goal'] },
-  { error: new GoalError('not_verifiable', 'm'), status: 422, code: 'goal_not_verifiable', pointers: ['/goal'] },
+  {
+    error: new GoalError('unsuitable', 'm'),
+    status: 422,
+    code: 'goal_unsuitable',
+    pointers: ['/goal'],
+  },
+  {
+    error: new GoalError('not_verifiable', 'm'),
+    status: 422,
+    code: 'goal_not_verifiable',
+    pointers: ['/goal'],
+  },
   {
     error: new WorkspaceError('ERR_AGENT_OUTSIDE_WORKSPACE', 'm'),
     status: 422,
@@ -52,17 +62,27 @@ for (const { error, status, code, pointers = [] } of [
   { error: new CursorError(9, 3), status: 409, code: 'cursor_ahead' },
   { error: new StoreError('ERR_AGENT_STORE', 'secret path'), status: 500, code: 'internal_error' },
   { error: new Error('secret'), status: 500, code: 'internal_error' },
-  { error: Object.assign(new Error('secret'), { code: 'toString' }), status: 500, code: 'internal_error' },
+  {
+    error: Object.assign(new Error('secret'), { code: 'toString' }),
+    status: 500,
+    code: 'internal_error',
+  },
   { error: 'secret', status: 500, code: 'internal_error' },
   { error: null, status: 500, code: 'internal_error' },
 ]) {
-  const name = error instanceof Error ? `${error.name} ${(error as { problem?: string }).problem ?? ''}` : String(error)
+  const name =
+    error instanceof Error
+      ? `${error.name} ${(error as { problem?: string }).problem ?? ''}`
+      : String(error)
   test(`${name.trim()} is answered with ${status} ${code}`, () => {
     const problem = problemOf(toProblemError(error))
     assert.equal(problem.status, status)
     assert.equal(problem.code, code)
     assert.equal(problem.type, 'about:blank')
-    assert.deepEqual((problem.errors ?? []).map(({ pointer }) => pointer), pointers)
+    assert.deepEqual(
+      (problem.errors ?? []).map(({ pointer }) => pointer),
+      pointers,
+    )
     assert.doesNotMatch(JSON.stringify(problem), /secret/)
     assert.match(problem.title, /^[A-Z]/)
   })

@@ -27,7 +27,11 @@ class StreamReader {
     response.on('error', () => {})
   }
 
-  static async open(opened: Opened, path: string, headers: Record<string, string> = {}): Promise<StreamReader> {
+  static async open(
+    opened: Opened,
+    path: string,
+    headers: Record<string, string> = {},
+  ): Promise<StreamReader> {
     const request = httpRequest({
       port: opened.port,
       host: '127.0.0.1',
@@ -71,7 +75,8 @@ function finished(engine: FakeEngine, events: number): string {
   return runId
 }
 
-const upTo = (last: number, first = 1): number[] => Array.from({ length: last - first + 1 }, (_, i) => first + i)
+const upTo = (last: number, first = 1): number[] =>
+  Array.from({ length: last - first + 1 }, (_, i) => first + i)
 
 test('an event stream replays the log, follows it live and ends after run_end', async () => {
   const engine = new FakeEngine()
@@ -103,7 +108,8 @@ for (const { query, lastEventId, gives } of [
     const engine = new FakeEngine()
     const runId = finished(engine, 6)
     await using opened = await openService({ engine })
-    const headers: Record<string, string> = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
+    const headers: Record<string, string> =
+      lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
     const reader = await StreamReader.open(opened, `/api/runs/${runId}/events${query}`, headers)
     assert.equal(reader.response.statusCode, 200)
     assert.deepEqual(await reader.ids(), gives)
@@ -179,7 +185,9 @@ test('a reader that takes nothing is let go, and nothing more is kept for it tha
   await using opened = await openService({ engine, streams: { stuckMs: 50 } })
   using peer = await RawPeer.connect(opened.port)
   peer.socket.pause()
-  peer.write(`GET /api/runs/${runId}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n`)
+  peer.write(
+    `GET /api/runs/${runId}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n`,
+  )
   const [socket] = opened.served.sockets
   const closed = new Promise((resolve) => socket!.once('close', resolve))
   engine.log(runId, 400, 'x'.repeat(50_000))

@@ -1,4 +1,13 @@
-import type { AgentEvent, EncodedEvent, EventKind, EventPayloads, RunDetails, RunSubscription, RunSummary, SubscriptionEnd } from 'runwright/agent'
+import type {
+  AgentEvent,
+  EncodedEvent,
+  EventKind,
+  EventPayloads,
+  RunDetails,
+  RunSubscription,
+  RunSummary,
+  SubscriptionEnd,
+} from 'runwright/agent'
 import type { ServiceEngine } from 'runwright/server'
 import {
   CursorError,
@@ -60,7 +69,13 @@ export class FakeEngine implements ServiceEngine {
       last_seq: 0,
       parent_run_id: null,
       metadata: {},
-      usage: { input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0, model_calls: 0 },
+      usage: {
+        input_tokens: 0,
+        output_tokens: 0,
+        cached_tokens: 0,
+        reasoning_tokens: 0,
+        model_calls: 0,
+      },
       cost_known: true,
       check: null,
       approval: 'never',
@@ -84,7 +99,14 @@ export class FakeEngine implements ServiceEngine {
   append<K extends EventKind>(runId: string, kind: K, payload: EventPayloads[K]): void {
     const run = this.runs.get(runId)!
     const seq = run.events.length + 1
-    const event = { kind, run_id: runId, iteration: 0, ts: seq / 8, seq, payload } as unknown as AgentEvent
+    const event = {
+      kind,
+      run_id: runId,
+      iteration: 0,
+      ts: seq / 8,
+      seq,
+      payload,
+    } as unknown as AgentEvent
     run.events.push(event)
     run.encoded.push({ seq, kind, json: JSON.stringify(event) })
     run.details.last_seq = seq
@@ -124,7 +146,8 @@ export class FakeEngine implements ServiceEngine {
 
   #run(runId: string, caller: Caller): FakeRun {
     const run = this.runs.get(runId)
-    if (run === undefined || run.tenant !== (caller?.owner.tenant ?? null)) throw new UnknownRunError(runId)
+    if (run === undefined || run.tenant !== (caller?.owner.tenant ?? null))
+      throw new UnknownRunError(runId)
     return run
   }
 
@@ -141,7 +164,10 @@ export class FakeEngine implements ServiceEngine {
     if (typeof request['goal'] !== 'string') {
       throw new InvalidRequestError([{ pointer: '/goal', detail: 'is required' }])
     }
-    return { details: this.runs.get(this.add(options?.caller?.owner.tenant ?? null))!.details, created: true }
+    return {
+      details: this.runs.get(this.add(options?.caller?.owner.tenant ?? null))!.details,
+      created: true,
+    }
   }
 
   readonly list: ServiceEngine['list'] = async (query = {}) => {
@@ -182,7 +208,8 @@ export class FakeEngine implements ServiceEngine {
   readonly delete: ServiceEngine['delete'] = async (runId, caller) => {
     this.#enter('delete', runId, caller)
     const run = this.#run(runId, caller)
-    if (run.details.ended_at === null) throw new RunStateError('live', 'the run is live; abort it first')
+    if (run.details.ended_at === null)
+      throw new RunStateError('live', 'the run is live; abort it first')
     this.endReaders(runId, 'deleted')
     this.runs.delete(runId)
   }

@@ -4,7 +4,11 @@ import type { EncodedEvent } from 'runwright/agent'
 import { pieces, pump, type EventSink } from '../../lib/server/live.js'
 import { FakeEngine } from './fake-engine.js'
 
-const event = (seq: number, size: number): EncodedEvent => ({ seq, kind: 'log', json: 'x'.repeat(size) })
+const event = (seq: number, size: number): EncodedEvent => ({
+  seq,
+  kind: 'log',
+  json: 'x'.repeat(size),
+})
 
 for (const { sizes, cut } of [
   { sizes: [], cut: [] },
@@ -17,7 +21,10 @@ for (const { sizes, cut } of [
 ]) {
   test(`events of ${JSON.stringify(sizes)} characters are written as ${JSON.stringify(cut)}`, () => {
     const events = sizes.map((size, i) => event(i + 1, size))
-    assert.deepEqual([...pieces(events)].map((piece) => piece.map(({ seq }) => seq)), cut)
+    assert.deepEqual(
+      [...pieces(events)].map((piece) => piece.map(({ seq }) => seq)),
+      cut,
+    )
   })
 }
 

@@ -22,7 +22,13 @@ for (const { url, original, basePath = '', path, query = '' } of [
   { url: '/agentsmith', basePath: '/agents', path: null },
   { url: '/api/runs', basePath: '/agents', path: null },
   { url: '/Agents/api', basePath: '/agents', path: null },
-  { url: '/api/runs?x', original: '/agents/api/runs?x', basePath: '/agents', path: '/api/runs', query: 'x' },
+  {
+    url: '/api/runs?x',
+    original: '/agents/api/runs?x',
+    basePath: '/agents',
+    path: '/api/runs',
+    query: 'x',
+  },
   { url: '/', original: '/agents', basePath: '/agents', path: '' },
   { url: '/', original: '/agents/', basePath: '/agents', path: '/' },
   { url: '/?x', original: '/agents?x', basePath: '/agents', path: '', query: 'x' },
@@ -57,7 +63,10 @@ test('under a prefix links, the dashboard and the streams have the prefix', asyn
   const created = await opened.call('POST', '/team/agents/api/runs', { body: { goal: 'x' } })
   assert.equal(created.headers.location, `/team/agents/api/runs/${created.json.run_id}`)
   const list = await opened.call('GET', '/team/agents/api/runs?limit=2')
-  assert.match(String(list.headers['link']), /^<\/team\/agents\/api\/runs\?limit=2&cursor=2>; rel="next"$/)
+  assert.match(
+    String(list.headers['link']),
+    /^<\/team\/agents\/api\/runs\?limit=2&cursor=2>; rel="next"$/,
+  )
   const bare = await opened.call('GET', '/team/agents')
   assert.deepEqual([bare.status, bare.headers.location], [308, '/team/agents/'])
   assert.equal((await opened.call('GET', '/api/runs')).status, 404)
@@ -139,9 +148,13 @@ test('an upgrade handed over by the host for another path is answered with 404',
 test('a request target with a scheme and host is judged by its Host header', async () => {
   await using opened = await openService()
   using peer = await RawPeer.connect(opened.port)
-  peer.write('GET http://evil.example/api/runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+  peer.write(
+    'GET http://evil.example/api/runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+  )
   assert.match((await peer.takeAll()).toString(), /^HTTP\/1\.1 200 /)
   using rebound = await RawPeer.connect(opened.port)
-  rebound.write('GET http://localhost/api/runs HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n')
+  rebound.write(
+    'GET http://localhost/api/runs HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n',
+  )
   assert.match((await rebound.takeAll()).toString(), /^HTTP\/1\.1 403 /)
 })

@@ -1,16 +1,29 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bearerKeys, type RunServiceOptions } from 'runwright/server'
-import { checkCaller, isLoopbackAddress, isLoopbackHost, type RequestFacts } from '../../lib/server/origin.js'
+import {
+  checkCaller,
+  isLoopbackAddress,
+  isLoopbackHost,
+  type RequestFacts,
+} from '../../lib/server/origin.js'
 import { resolveConfig } from '../../lib/server/config.js'
 import { FakeEngine } from './fake-engine.js'
 import { openService } from './client.js'
 
 const authorize = bearerKeys({ alice: 'alice-key-0123456789' })
 
-function codeOf(facts: Partial<RequestFacts>, options: Partial<RunServiceOptions>, upgrade = false): string {
+function codeOf(
+  facts: Partial<RequestFacts>,
+  options: Partial<RunServiceOptions>,
+  upgrade = false,
+): string {
   const config = resolveConfig({ engine: new FakeEngine(), ...options })
-  const request = { method: 'GET', socket: { remoteAddress: '127.0.0.1' }, ...facts } as RequestFacts
+  const request = {
+    method: 'GET',
+    socket: { remoteAddress: '127.0.0.1' },
+    ...facts,
+  } as RequestFacts
   try {
     checkCaller(request, config, upgrade)
     return 'passes'
@@ -94,10 +107,26 @@ for (const { origin, headers = { host }, options = {}, encrypted = false, passes
   { origin: 'https://agents.example', headers: { ':authority': 'agents.example' }, passes: true },
   { origin: 'https://agents.example', headers: {}, passes: false },
   { origin: 'https://x', headers: { host: 'agents.example/@x' }, passes: false },
-  { origin: 'https://public.example', options: { publicOrigin: 'https://public.example' }, passes: true },
-  { origin: 'https://agents.example:8443', options: { publicOrigin: 'https://public.example' }, passes: false },
-  { origin: 'https://app.example', options: { allowedOrigins: ['https://app.example'] }, passes: true },
-  { origin: 'https://app.example.evil', options: { allowedOrigins: ['https://app.example'] }, passes: false },
+  {
+    origin: 'https://public.example',
+    options: { publicOrigin: 'https://public.example' },
+    passes: true,
+  },
+  {
+    origin: 'https://agents.example:8443',
+    options: { publicOrigin: 'https://public.example' },
+    passes: false,
+  },
+  {
+    origin: 'https://app.example',
+    options: { allowedOrigins: ['https://app.example'] },
+    passes: true,
+  },
+  {
+    origin: 'https://app.example.evil',
+    options: { allowedOrigins: ['https://app.example'] },
+    passes: false,
+  },
   { origin: undefined, passes: true },
 ] as {
   origin: string | undefined
@@ -125,7 +154,10 @@ test('a page of another port of this machine cannot start a run', async () => {
   const engine = new FakeEngine()
   await using opened = await openService({ engine })
   for (const origin of ['http://localhost:3000', 'http://127.0.0.1:3000', 'null']) {
-    const answer = await opened.call('POST', '/api/runs', { headers: { origin }, body: { goal: 'x' } })
+    const answer = await opened.call('POST', '/api/runs', {
+      headers: { origin },
+      body: { goal: 'x' },
+    })
     assert.equal(answer.status, 403)
     assert.equal(answer.json.code, 'forbidden_origin')
   }
@@ -136,7 +168,14 @@ test('every route refuses a rebound DNS name and a proxied request, static files
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine })
-  const paths = ['/', '/api/runs', `/api/runs/${runId}`, `/api/runs/${runId}/events`, '/api/health', '/api/openapi.json']
+  const paths = [
+    '/',
+    '/api/runs',
+    `/api/runs/${runId}`,
+    `/api/runs/${runId}/events`,
+    '/api/health',
+    '/api/openapi.json',
+  ]
   for (const path of paths) {
     const rebound = await opened.call('GET', path, { headers: { host: 'evil.example' } })
     assert.equal(rebound.json.code, 'forbidden_host', path)
@@ -153,7 +192,9 @@ test('every route refuses a rebound DNS name and a proxied request, static files
 
 test('no CORS header is sent unless origins are configured', async () => {
   await using opened = await openService()
-  const answer = await opened.call('GET', '/api/runs', { headers: { origin: 'http://evil.example' } })
+  const answer = await opened.call('GET', '/api/runs', {
+    headers: { origin: 'http://evil.example' },
+  })
   assert.equal(answer.status, 200)
   const cors = Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'))
   assert.deepEqual(cors, [])
@@ -176,7 +217,9 @@ test('a configured origin may call from a page, after a preflight', async () => 
   assert.equal(answer.status, 201)
   assert.equal(answer.headers['access-control-allow-origin'], origin)
   assert.equal(answer.headers['vary'], 'Origin')
-  const other = await opened.call('OPTIONS', '/api/runs', { headers: { origin: 'https://evil.example' } })
+  const other = await opened.call('OPTIONS', '/api/runs', {
+    headers: { origin: 'https://evil.example' },
+  })
   assert.equal(other.headers['access-control-allow-origin'], undefined)
   assert.equal(other.headers['access-control-allow-methods'], undefined)
 })

@@ -5,7 +5,14 @@ import { allowOf, isRunId, Router, type Route } from '../../lib/server/router.js
 const RUN = '01930000-0000-7000-8000-000000000001'
 
 function route(method: Route['method'], path: string): Route {
-  return { method, path, access: 'caller', produces: [], operation: null, handle: () => ({ status: 204 }) }
+  return {
+    method,
+    path,
+    access: 'caller',
+    produces: [],
+    operation: null,
+    handle: () => ({ status: 204 }),
+  }
 }
 
 const router = new Router([

@@ -27,14 +27,22 @@ async function until(real: Real, runId: string, kind: string): Promise<any> {
 
 test('a run is started, watched to its end and looked at', async (t) => {
   const real = await openReal(t, { answer: (_, n) => (n === 0 ? shell('touch done') : {}) })
-  const created = await real.call('POST', '/api/runs', { body: { goal: 'shell: test -e done', metadata: { team: 'a' } } })
+  const created = await real.call('POST', '/api/runs', {
+    body: { goal: 'shell: test -e done', metadata: { team: 'a' } },
+  })
   assert.equal(created.status, 201)
   const runId: string = created.json.run_id
   assert.match(runId, /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
   assert.equal(created.headers.location, `/api/runs/${runId}`)
   assert.ok(['pending', 'running'].includes(created.json.status))
   assert.deepEqual(
-    [created.json.max_iterations, created.json.hitl_enabled, created.json.cwd, created.json.error, created.json.metadata],
+    [
+      created.json.max_iterations,
+      created.json.hitl_enabled,
+      created.json.cwd,
+      created.json.error,
+      created.json.metadata,
+    ],
     [20, false, real.root, null, { team: 'a' }],
   )
   assert.deepEqual(created.json.final_state, {
@@ -45,10 +53,20 @@ test('a run is started, watched to its end and looked at', async (t) => {
     estimated_cost_usd: 0,
   })
   const events = await watch(real, runId)
-  assert.deepEqual(events.map(({ seq }) => seq), events.map((_, i) => i + 1))
+  assert.deepEqual(
+    events.map(({ seq }) => seq),
+    events.map((_, i) => i + 1),
+  )
   for (const event of events) {
     assert.equal(event.run_id, runId)
-    assert.deepEqual(Object.keys(event).sort(), ['iteration', 'kind', 'payload', 'run_id', 'seq', 'ts'])
+    assert.deepEqual(Object.keys(event).sort(), [
+      'iteration',
+      'kind',
+      'payload',
+      'run_id',
+      'seq',
+      'ts',
+    ])
   }
   const end = events.at(-1)
   assert.deepEqual([end.kind, end.payload.achieved, end.payload.iterations], ['run_end', true, 1])
@@ -58,7 +76,10 @@ test('a run is started, watched to its end and looked at', async (t) => {
   assert.equal(details.last_seq, events.length)
   assert.ok(existsSync(join(real.root, 'done')))
   const [summary] = (await real.call('GET', '/api/runs')).json
-  assert.deepEqual([summary.run_id, summary.goal, summary.status], [runId, 'shell: test -e done', 'achieved'])
+  assert.deepEqual(
+    [summary.run_id, summary.goal, summary.status],
+    [runId, 'shell: test -e done', 'achieved'],
+  )
   const page = (await real.call('GET', `/api/runs/${runId}/events`)).json
   assert.deepEqual(page, events)
 })
@@ -72,9 +93,13 @@ test('a gate is approved with feedback, which the model hears, and the next one 
       return n % 2 === 0 ? shell('true') : {}
     },
   })
-  const { json } = await real.call('POST', '/api/runs', { body: { goal: 'shell: test -e never', hitl_enabled: true } })
+  const { json } = await real.call('POST', '/api/runs', {
+    body: { goal: 'shell: test -e never', hitl_enabled: true },
+  })
   const path = `/api/runs/${json.run_id}`
-  using client = await real.socket(`/api/ws/${json.run_id}?kinds=human_check_required,human_check_response,run_end`)
+  using client = await real.socket(
+    `/api/ws/${json.run_id}?kinds=human_check_required,human_check_response,run_end`,
+  )
   const first = await client.event()
   assert.equal(first.kind, 'human_check_required')
   assert.equal(first.payload.iteration, 1)
@@ -82,7 +107,11 @@ test('a gate is approved with feedback, which the model hears, and the next one 
   assert.equal(waiting.status, 'awaiting_human')
   assert.equal(waiting.gate.gate_id, first.payload.gate_id)
 
-  const approve = { decision: 'approve', gate_id: first.payload.gate_id, feedback: 'try harder please' }
+  const approve = {
+    decision: 'approve',
+    gate_id: first.payload.gate_id,
+    feedback: 'try harder please',
+  }
   const approved = await real.call('POST', `${path}/resume`, { body: approve })
   assert.equal(approved.status, 200)
   assert.equal(approved.json.gate_id, first.payload.gate_id)
@@ -94,9 +123,13 @@ test('a gate is approved with feedback, which the model hears, and the next one 
 
   const again = await real.call('POST', `${path}/resume`, { body: approve })
   assert.equal(again.status, 200, 'the same answer to the same gate is harmless')
-  const other = await real.call('POST', `${path}/resume`, { body: { ...approve, decision: 'abort' } })
+  const other = await real.call('POST', `${path}/resume`, {
+    body: { ...approve, decision: 'abort' },
+  })
   assert.deepEqual([other.status, other.json.code], [409, 'already_decided'])
-  const stale = await real.call('POST', `${path}/resume`, { body: { decision: 'approve', gate_id: 'g-unknown' } })
+  const stale = await real.call('POST', `${path}/resume`, {
+    body: { decision: 'approve', gate_id: 'g-unknown' },
+  })
   assert.deepEqual([stale.status, stale.json.code], [409, 'stale_gate'])
   const rejected = await real.call('POST', `${path}/resume`, { body: { decision: 'reject' } })
   assert.equal(rejected.status, 422, 'reject is known at tool gates only')
@@ -104,7 +137,10 @@ test('a gate is approved with feedback, which the model hears, and the next one 
   const aborted = await real.call('POST', `${path}/resume`, { body: { decision: 'abort' } })
   assert.deepEqual([aborted.status, aborted.json.gate_id], [200, second.payload.gate_id])
   const { events, code } = await client.rest()
-  assert.deepEqual(events.map(({ kind }) => kind), ['human_check_response', 'run_end'])
+  assert.deepEqual(
+    events.map(({ kind }) => kind),
+    ['human_check_response', 'run_end'],
+  )
   assert.equal(events[1].payload.end_reason, 'human_abort')
   assert.equal(code, 1000)
   const late = await real.call('POST', `${path}/resume`, { body: { decision: 'approve' } })
@@ -113,10 +149,14 @@ test('a gate is approved with feedback, which the model hears, and the next one 
 
 test('of two people who answer a gate at once only one is heard', async (t) => {
   const real = await openReal(t)
-  const { json } = await real.call('POST', '/api/runs', { body: { goal: 'shell: false', hitl_enabled: true } })
+  const { json } = await real.call('POST', '/api/runs', {
+    body: { goal: 'shell: false', hitl_enabled: true },
+  })
   await until(real, json.run_id, 'human_check_required')
   const answers = await Promise.all(
-    ['approve', 'abort'].map((decision) => real.call('POST', `/api/runs/${json.run_id}/resume`, { body: { decision } })),
+    ['approve', 'abort'].map((decision) =>
+      real.call('POST', `/api/runs/${json.run_id}/resume`, { body: { decision } }),
+    ),
   )
   const won = answers.filter(({ status }) => status === 200)
   assert.equal(won.length, 1)
@@ -127,12 +167,16 @@ test('of two people who answer a gate at once only one is heard', async (t) => {
 })
 
 test('gates of single tool calls know reject, and edited arguments', async (t) => {
-  const real = await openReal(t, { answer: (_, n) => (n < 2 ? shell(`echo original > out${n}`) : {}) })
+  const real = await openReal(t, {
+    answer: (_, n) => (n < 2 ? shell(`echo original > out${n}`) : {}),
+  })
   const { json } = await real.call('POST', '/api/runs', {
     body: { goal: 'shell: test -e never', approval: 'writes', max_iterations: 1 },
   })
   const path = `/api/runs/${json.run_id}`
-  using client = await real.socket(`/api/ws/${json.run_id}?kinds=human_check_required,tool_result,run_end`)
+  using client = await real.socket(
+    `/api/ws/${json.run_id}?kinds=human_check_required,tool_result,run_end`,
+  )
   const first = await client.event()
   assert.deepEqual([first.payload.kind, first.payload.calls[0].tool], ['tool', 'bash'])
   await real.call('POST', `${path}/resume`, { body: { decision: 'reject', feedback: 'not that' } })
@@ -155,8 +199,14 @@ test('abort stops a run once, can be repeated, and is refused for runs that ende
   const aborted = await real.call('POST', `/api/runs/${json.run_id}/abort`)
   assert.equal(aborted.status, 202)
   const events = await watch(real, json.run_id)
-  assert.deepEqual([events.at(-1).payload.status, events.at(-1).payload.end_reason], ['aborted', 'cancelled'])
-  assert.equal((await real.call('POST', `/api/runs/${json.run_id}/abort`, { body: {} })).status, 200)
+  assert.deepEqual(
+    [events.at(-1).payload.status, events.at(-1).payload.end_reason],
+    ['aborted', 'cancelled'],
+  )
+  assert.equal(
+    (await real.call('POST', `/api/runs/${json.run_id}/abort`, { body: {} })).status,
+    200,
+  )
   const done = (await real.call('POST', '/api/runs', { body: { goal: 'shell: true' } })).json.run_id
   await watch(real, done)
   const late = await real.call('POST', `/api/runs/${done}/abort`)
@@ -172,7 +222,10 @@ test('retry starts the same request as a new run that names its parent', async (
   assert.equal(again.status, 201)
   assert.notEqual(again.json.run_id, json.run_id)
   assert.equal(again.json.parent_run_id, json.run_id)
-  assert.deepEqual([again.json.goal, again.json.max_iterations, again.json.metadata], ['shell: true', 3, { a: 'b' }])
+  assert.deepEqual(
+    [again.json.goal, again.json.max_iterations, again.json.metadata],
+    ['shell: true', 3, { a: 'b' }],
+  )
   assert.equal(again.headers.location, `/api/runs/${again.json.run_id}`)
 })
 
@@ -248,13 +301,19 @@ test('details have an ETag by which an unchanged run is not sent again', async (
   const tag = first.headers.etag!
   const same = await real.call('GET', path, { headers: { 'if-none-match': `"other", W/${tag}` } })
   assert.deepEqual([same.status, same.text, same.headers.etag], [304, '', tag])
-  assert.equal((await real.call('GET', path, { headers: { 'if-none-match': '"other"' } })).status, 200)
+  assert.equal(
+    (await real.call('GET', path, { headers: { 'if-none-match': '"other"' } })).status,
+    200,
+  )
   assert.equal((await real.call('GET', path)).text, first.text)
 })
 
 test('a full queue is 429 with Retry-After, a busy folder 409 when the host wants it so', async (t) => {
   const wait = shell('sleep 600')
-  const full = await openReal(t, { answer: () => wait, engine: { maxConcurrentRuns: 1, maxQueuedRuns: 1, cwdPolicy: 'allow' } })
+  const full = await openReal(t, {
+    answer: () => wait,
+    engine: { maxConcurrentRuns: 1, maxQueuedRuns: 1, cwdPolicy: 'allow' },
+  })
   const body = { goal: 'shell: false' }
   const first = await full.call('POST', '/api/runs', { body })
   await until(full, first.json.run_id, 'run_started')
@@ -275,25 +334,39 @@ test('runs of two tenants are two worlds, and answers are recorded with who gave
   })
   const real = await openReal(t, { service: { authorize } })
   const as = (who: string) => ({ headers: { authorization: `Bearer ${who}-key-0123456789` } })
-  const { json } = await real.call('POST', '/api/runs', { ...as('ann'), body: { goal: 'shell: false', hitl_enabled: true } })
-  using client = await real.socket(`/api/ws/${json.run_id}?kinds=human_check_required,human_check_response,run_end`, {
-    Authorization: 'Bearer ann-key-0123456789',
+  const { json } = await real.call('POST', '/api/runs', {
+    ...as('ann'),
+    body: { goal: 'shell: false', hitl_enabled: true },
   })
+  using client = await real.socket(
+    `/api/ws/${json.run_id}?kinds=human_check_required,human_check_response,run_end`,
+    {
+      Authorization: 'Bearer ann-key-0123456789',
+    },
+  )
   await client.event()
   assert.deepEqual((await real.call('GET', '/api/runs', as('bob'))).json, [])
-  const foreign = await real.call('POST', `/api/runs/${json.run_id}/resume`, { ...as('bob'), body: { decision: 'approve' } })
+  const foreign = await real.call('POST', `/api/runs/${json.run_id}/resume`, {
+    ...as('bob'),
+    body: { decision: 'approve' },
+  })
   assert.equal(foreign.status, 404)
-  await real.call('POST', `/api/runs/${json.run_id}/resume`, { ...as('ann'), body: { decision: 'abort' } })
+  await real.call('POST', `/api/runs/${json.run_id}/resume`, {
+    ...as('ann'),
+    body: { decision: 'abort' },
+  })
   assert.equal((await client.event()).payload.decided_by, 'ann')
 })
 
 test('a gate outlives a restart of the service, and its streams go on where they were', async (t) => {
   const data = scratch(t)
   const first = await openReal(t, { engine: { store: new FileStore({ directory: data }) } })
-  const { json } = await first.call('POST', '/api/runs', { body: { goal: 'shell: false', hitl_enabled: true } })
+  const { json } = await first.call('POST', '/api/runs', {
+    body: { goal: 'shell: false', hitl_enabled: true },
+  })
   using before = await first.socket(`/api/ws/${json.run_id}`)
   const seen: number[] = []
-  for (let kind = ''; kind !== 'human_check_required'; ) {
+  for (let kind = ''; kind !== 'human_check_required';) {
     const event = await before.event()
     seen.push(event.seq)
     kind = event.kind
@@ -307,7 +380,9 @@ test('a gate outlives a restart of the service, and its streams go on where they
   assert.equal((await first.call('GET', '/api/runs')).json.code, 'draining')
   assert.equal((await first.call('GET', '/api/health')).status, 503)
 
-  const second = await openReal(t, { engine: { store: new FileStore({ directory: data }), roots: [first.root] } })
+  const second = await openReal(t, {
+    engine: { store: new FileStore({ directory: data }), roots: [first.root] },
+  })
   const path = `/api/runs/${json.run_id}`
   assert.equal((await second.call('GET', path)).json.status, 'awaiting_human')
   using after = await second.socket(`/api/ws/${json.run_id}?after=${seen.at(-1)}`)
@@ -316,7 +391,10 @@ test('a gate outlives a restart of the service, and its streams go on where they
   const { events, code } = await after.rest()
   assert.equal(code, 1000)
   const all = [...seen, ...events.map(({ seq }) => seq)]
-  assert.deepEqual(all, all.map((_, i) => i + 1))
+  assert.deepEqual(
+    all,
+    all.map((_, i) => i + 1),
+  )
   assert.equal(events.at(-1).kind, 'run_end')
 })
 
@@ -326,7 +404,7 @@ test('while the service drains, live runs are told about and no new one is taken
   const real = await openReal(t, { answer: () => held.then(() => shell('touch done')) })
   const { json } = await real.call('POST', '/api/runs', { body: { goal: 'shell: test -e done' } })
   using client = await real.socket(`/api/ws/${json.run_id}`)
-  for (let kind = ''; kind !== 'step_start'; ) kind = (await client.event()).kind
+  for (let kind = ''; kind !== 'step_start';) kind = (await client.event()).kind
   const closing = real.service.close({ graceMs: 60_000 })
   const refused = await real.call('POST', '/api/runs', { body: { goal: 'shell: true' } })
   assert.deepEqual([refused.status, refused.json.code], [503, 'draining'])
@@ -337,16 +415,23 @@ test('while the service drains, live runs are told about and no new one is taken
   assert.equal((await real.call('GET', `/api/runs/${json.run_id}`)).json.status, 'running')
   finish()
   const { events, code } = await client.rest()
-  assert.deepEqual([events.at(-1).kind, events.at(-1).payload.achieved, code], ['run_end', true, 1000])
+  assert.deepEqual(
+    [events.at(-1).kind, events.at(-1).payload.achieved, code],
+    ['run_end', true, 1000],
+  )
   client.peer.end()
   await closing
 })
 
 test('what this host offers: models and goals, for forms', async (t) => {
   const real = await openReal(t)
-  const models: { name: string; default: boolean; is_language_model: boolean }[] = (await real.call('GET', '/api/models')).json
+  const models: { name: string; default: boolean; is_language_model: boolean }[] = (
+    await real.call('GET', '/api/models')
+  ).json
   assert.equal(models.filter((model) => model.default).length, 1)
-  assert.ok(models.some(({ name, is_language_model }) => name === 'builtin:repair' && !is_language_model))
+  assert.ok(
+    models.some(({ name, is_language_model }) => name === 'builtin:repair' && !is_language_model),
+  )
   const goals: { name: string; usage: string }[] = (await real.call('GET', '/api/goals')).json
   assert.ok(goals.some(({ name }) => name === 'node-test'))
 })

@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { openService } from './client.js'
 import { FakeEngine } from './fake-engine.js'
 
-const upTo = (last: number, first = 1): number[] => Array.from({ length: last - first + 1 }, (_, i) => first + i)
+const upTo = (last: number, first = 1): number[] =>
+  Array.from({ length: last - first + 1 }, (_, i) => first + i)
 const seqs = (events: readonly { seq: number }[]): number[] => events.map(({ seq }) => seq)
 
 test('readers before, during and after a run all see the same events, then 1000', async () => {

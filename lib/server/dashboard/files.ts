@@ -75,9 +75,11 @@ export function dashboardRoutes(): readonly Route[] {
       throw error
     })
     const file = (await files).get(name)
-    if (file === undefined) throw new ProblemError(404, 'not_found', 'the dashboard has no such file')
+    if (file === undefined)
+      throw new ProblemError(404, 'not_found', 'the dashboard has no such file')
     const { content, headers } = file
-    if (matchesTag(request.headers['if-none-match'], headers['ETag']!)) return { status: 304, headers }
+    if (matchesTag(request.headers['if-none-match'], headers['ETag']!))
+      return { status: 304, headers }
     return { status: 200, headers, body: content }
   }
   return [

@@ -34,7 +34,11 @@ export interface RunDetails extends RunSummary {
   readonly max_iterations: number
   readonly hitl_enabled: boolean
   readonly cwd: string
-  readonly error: { readonly message: string; readonly traceback: string; readonly code: string } | null
+  readonly error: {
+    readonly message: string
+    readonly traceback: string
+    readonly code: string
+  } | null
   readonly final_state: {
     readonly iteration: number
     readonly goal_achieved: boolean
@@ -79,7 +83,12 @@ export interface Payloads {
   run_recovered: { attempt: number; in_doubt: readonly string[] }
   abort_requested: { by: string | null }
   step_start: { node: string }
-  llm_usage: { input_tokens: number; output_tokens: number; cost_usd: number | null; purpose: string }
+  llm_usage: {
+    input_tokens: number
+    output_tokens: number
+    cost_usd: number | null
+    purpose: string
+  }
   model_turn: { turn: number; text: string; stop: string }
   reasoning: { text: string }
   tool_call: { tool: string; args: unknown; call_id: string }
@@ -102,7 +111,12 @@ export interface Payloads {
   }
   iteration_complete: { iteration: number; tokens: number }
   human_check_required: { gate_id: string; kind: string; summary: string; iteration: number }
-  human_check_response: { decision: string; gate_id: string; decided_by: string | null; feedback?: string }
+  human_check_response: {
+    decision: string
+    gate_id: string
+    decided_by: string | null
+    feedback?: string
+  }
   run_end: {
     achieved: boolean
     iterations: number

@@ -1,4 +1,4 @@
-/** The event log of a run: as a stream over HTTP, or in pages. The WebSocket is in `socket.ts`. @module */
+/** The event log of a run: a stream over HTTP, or pages. See `socket.ts` as well. @module */
 import type { EventKind, RunDetails } from '../../agent/index.js'
 import { invalidField, ProblemError } from '../errors.js'
 import { json, type Reply } from '../http.js'
@@ -25,7 +25,7 @@ export function eventRoutes(context: RouteContext): readonly Route[] {
       operation: {
         id: 'readEvents',
         summary: 'Read the event log, as a stream or in pages',
-        description: `With \`Accept: ${EVENT_STREAM}\` the log from \`after\` on, then live until the run ends.`,
+        description: `As ${EVENT_STREAM}: the log from \`after\` on, then live to the end.`,
         parameters: [
           {
             name: 'after',
@@ -65,7 +65,8 @@ export function eventRoutes(context: RouteContext): readonly Route[] {
         },
         problems: [404, 409, 422],
       },
-      handle: (call) => (call.mediaType === EVENT_STREAM ? stream(context, call) : page(context, call)),
+      handle: (call) =>
+        call.mediaType === EVENT_STREAM ? stream(context, call) : page(context, call),
     },
     {
       method: 'GET',
@@ -91,7 +92,11 @@ async function stream({ engine, config, sse }: RouteContext, call: Call): Promis
   const subscription = await engine.subscribe(parameter, { after }, caller)
   if (request.method === 'HEAD') {
     subscription.close()
-    return { status: 200, headers: { 'Content-Type': EVENT_STREAM }, stream: (response) => response.end() }
+    return {
+      status: 200,
+      headers: { 'Content-Type': EVENT_STREAM },
+      stream: (response) => response.end(),
+    }
   }
   return sse.reply(subscription, { kinds, stuckMs: config.streams.stuckMs })
 }
@@ -137,6 +142,6 @@ function isOver({ ended_at, last_seq }: RunDetails, after: number): boolean {
 }
 
 function cursorAhead(after: number, lastSeq: number): ProblemError {
-  const detail = `cursor ${after} is beyond the log, whose last event is ${lastSeq}; start again from 0`
+  const detail = `cursor ${after} is beyond the log, which ends at ${lastSeq}; start again from 0`
   return new ProblemError(409, 'cursor_ahead', detail)
 }

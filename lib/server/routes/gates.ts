@@ -18,7 +18,7 @@ export function gateRoutes({ engine, config }: RouteContext): readonly Route[] {
         id: 'resumeRun',
         summary: 'Answer the open gate',
         description:
-          'Answers at once and never waits for the run. The first answer counts; the same answer again is harmless.',
+          'Never waits for the run. The first answer counts; the same one again is harmless.',
         body: { schema: RESUME_SCHEMA },
         answers: { 200: { description: 'the answer is recorded', schema: RESUME_RESULT } },
         problems: [404, 409],

@@ -41,7 +41,9 @@ export function metaRoutes(context: RouteContext, all: () => readonly Route[]): 
       operation: {
         id: 'listModels',
         summary: 'Models that this host offers',
-        answers: { 200: { description: 'models', schema: { type: 'array', items: schemas.MODEL_INFO } } },
+        answers: {
+          200: { description: 'models', schema: { type: 'array', items: schemas.MODEL_INFO } },
+        },
         problems: [],
       },
       handle: () => json(200, engine.models()),
@@ -54,7 +56,9 @@ export function metaRoutes(context: RouteContext, all: () => readonly Route[]): 
       operation: {
         id: 'listGoals',
         summary: 'Goals that this host offers',
-        answers: { 200: { description: 'goals', schema: { type: 'array', items: schemas.GOAL_INFO } } },
+        answers: {
+          200: { description: 'goals', schema: { type: 'array', items: schemas.GOAL_INFO } },
+        },
         problems: [],
       },
       handle: () => json(200, engine.goals()),
@@ -67,7 +71,8 @@ export function metaRoutes(context: RouteContext, all: () => readonly Route[]): 
       operation: {
         id: 'getHealth',
         summary: 'Whether the service takes runs',
-        description: 'Version and numbers of runs are told to callers who may see the runs of all tenants.',
+        description:
+          'Version and numbers of runs are told to callers who may see the runs of all tenants.',
         answers: {
           200: { description: 'it does', schema: schemas.HEALTH },
           503: { description: 'it is shutting down', schema: schemas.HEALTH },
@@ -77,7 +82,9 @@ export function metaRoutes(context: RouteContext, all: () => readonly Route[]): 
       handle: async (call) => {
         const draining = context.isDraining()
         const status = draining ? 'draining' : 'ok'
-        const facts = (await mayKnowAll(context, call)) ? { version: VERSION, runs: await counts() } : {}
+        const facts = (await mayKnowAll(context, call))
+          ? { version: VERSION, runs: await counts() }
+          : {}
         return json(draining ? 503 : 200, { status, ...facts })
       },
     },

@@ -75,7 +75,10 @@ export function runRoutes(context: RouteContext): readonly Route[] {
         parameters: [IDEMPOTENCY_KEY],
         body: { schema: START_REQUEST_SCHEMA },
         answers: {
-          200: { description: 'the run that this Idempotency-Key started before', schema: RUN_DETAILS },
+          200: {
+            description: 'the run that this Idempotency-Key started before',
+            schema: RUN_DETAILS,
+          },
           201: {
             description: 'started',
             schema: RUN_DETAILS,
@@ -115,7 +118,11 @@ export function runRoutes(context: RouteContext): readonly Route[] {
         id: 'getRun',
         summary: 'Look at a run',
         answers: {
-          200: { description: 'the run', schema: RUN_DETAILS, headers: { ETag: 'changes with the run' } },
+          200: {
+            description: 'the run',
+            schema: RUN_DETAILS,
+            headers: { ETag: 'changes with the run' },
+          },
           304: { description: 'as the client has it (If-None-Match)' },
         },
         problems: [404],

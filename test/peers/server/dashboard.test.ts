@@ -7,7 +7,12 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
-import { chromium, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core'
+import {
+  chromium,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Page,
+} from 'playwright-core'
 import { MemoryStore } from 'runwright/agent'
 import { bearerKeys, createRunService, type RunServiceOptions } from 'runwright/server'
 import { testProvider, type Said } from '../../helpers/engine.js'
@@ -49,17 +54,29 @@ function launch(folder: string, options: BrowserContextOptions = {}): Promise<Br
 function work(n: number): Said {
   if (n % 2 === 1) return { text: `Turn ${n}: ${HOSTILE}`, tokens: [800, 60] }
   const content = `${HOSTILE}\nexport const answer = ${n}\n`
-  return { calls: [{ tool: 'write_file', args: { path: `src/file-${n}.js`, content } }], tokens: [1_200, 140] }
+  return {
+    calls: [{ tool: 'write_file', args: { path: `src/file-${n}.js`, content } }],
+    tokens: [1_200, 140],
+  }
 }
 
-async function openService(t: TestContext, options: Partial<RunServiceOptions> = {}): Promise<string> {
+async function openService(
+  t: TestContext,
+  options: Partial<RunServiceOptions> = {},
+): Promise<string> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-peer-')))
   const service = await createRunService({
-    engine: { store: new MemoryStore(), roots: [root], cwdPolicy: 'allow', providers: [testProvider((_, n) => work(n))] },
+    engine: {
+      store: new MemoryStore(),
+      roots: [root],
+      cwdPolicy: 'allow',
+      providers: [testProvider((_, n) => work(n))],
+    },
     ...options,
   })
   const server = createServer((request, response) => {
-    if (options.basePath !== undefined && request.url === '/') response.end('<!doctype html><p>the host')
+    if (options.basePath !== undefined && request.url === '/')
+      response.end('<!doctype html><p>the host')
     else service.handler(request, response)
   })
   service.attach(server)
@@ -75,7 +92,11 @@ async function openService(t: TestContext, options: Partial<RunServiceOptions> =
 }
 
 /** A page that fails the test for whatever the browser complains about. */
-async function openPage(t: TestContext, url: string, context: BrowserContext = desktop): Promise<Page> {
+async function openPage(
+  t: TestContext,
+  url: string,
+  context: BrowserContext = desktop,
+): Promise<Page> {
   const page = await context.newPage()
   page.setDefaultTimeout(15_000)
   const complaints: string[] = []
@@ -99,7 +120,11 @@ async function shoot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(SHOTS, `${name}.png`) })
 }
 
-async function startRun(page: Page, goal: string, fill: (page: Page) => Promise<void> = async () => {}): Promise<void> {
+async function startRun(
+  page: Page,
+  goal: string,
+  fill: (page: Page) => Promise<void> = async () => {},
+): Promise<void> {
   await page.getByRole('link', { name: 'New run' }).first().click()
   await page.getByLabel('Goal', { exact: true }).fill(goal)
   await page.getByLabel('Model', { exact: true }).selectOption('test:m')
@@ -113,19 +138,24 @@ test('a run is started from the form and followed live to its end', async (t) =>
   await startRun(page, 'shell: test -e src/file-2.js')
   await page.getByText('Achieved: the goal was met').waitFor()
   await page.locator('.run-head .chip.achieved').waitFor()
-  assert.match((await page.title()), /^Achieved · /)
+  assert.match(await page.title(), /^Achieved · /)
   assert.equal(await page.getByText('is a program, not a language model').isVisible(), true)
   await page.getByText('Changed files (2)').waitFor()
   const diff = page.locator('.diff .line.plus').filter({ hasText: 'answer = 2' })
   assert.equal(await diff.first().isVisible(), true)
-  assert.match(String(await page.locator('.meters').textContent()), /Iterations2 of 20.*Tokens4,400.*Cost\$/)
+  assert.match(
+    String(await page.locator('.meters').textContent()),
+    /Iterations2 of 20.*Tokens4,400.*Cost\$/,
+  )
   assert.equal(await page.locator('nav .chip.achieved').count(), 1)
   await shoot(page, 'achieved-1440-light')
 })
 
 test('one gate is approved with feedback and the next one aborts the run, without a reload', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
-  await startRun(page, 'shell: test -e never', async () => page.getByLabel('Ask me after each iteration').check())
+  await startRun(page, 'shell: test -e never', async () =>
+    page.getByLabel('Ask me after each iteration').check(),
+  )
   const gate = page.locator('section.gate')
   await gate.getByRole('heading', { name: 'Iteration 1 is done. Go on?' }).waitFor()
   assert.equal(await page.locator('.run-head .chip').textContent(), 'Waiting for you')
@@ -158,7 +188,9 @@ test('a gate for single tool calls shows what would run, and calls can be reject
 
 test('abort, run again and delete do what they say', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
-  await startRun(page, 'shell: test -e never', async () => page.getByLabel('Ask me after each iteration').check())
+  await startRun(page, 'shell: test -e never', async () =>
+    page.getByLabel('Ask me after each iteration').check(),
+  )
   await page.locator('section.gate').getByRole('button', { name: 'Approve and go on' }).waitFor()
   const first = page.url()
   await page.getByRole('button', { name: 'Abort', exact: true }).click()
@@ -175,11 +207,13 @@ test('abort, run again and delete do what they say', async (t) => {
 
 test('hostile text is shown and never becomes markup', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
-  await startRun(page, `shell: test -e "${HOSTILE}"`, async () => page.getByLabel('Most iterations').fill('1'))
+  await startRun(page, `shell: test -e "${HOSTILE}"`, async () =>
+    page.getByLabel('Most iterations').fill('1'),
+  )
   await page.getByText('Failed: out of iterations').waitFor()
   assert.doesNotMatch(await page.title(), /^owned/)
   assert.equal(await page.locator('main img, main script, nav img, nav script').count(), 0)
-  assert.ok(await page.getByText(HOSTILE).count() >= 2)
+  assert.ok((await page.getByText(HOSTILE).count()) >= 2)
   await shoot(page, 'hostile-1440-light')
 })
 
@@ -201,7 +235,10 @@ test('an error of the service stands beside its field', async (t) => {
 
 test('a key is asked for on 401, kept for the tab, used for the stream too, and can be forgotten', async (t) => {
   const key = 'a-key-for-the-page-0001'
-  const page = await openPage(t, `${await openService(t, { authorize: bearerKeys({ ann: key }) })}/`)
+  const page = await openPage(
+    t,
+    `${await openService(t, { authorize: bearerKeys({ ann: key }) })}/`,
+  )
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('API key').fill('wrong')
   await dialog.getByRole('button', { name: 'Use key' }).click()
@@ -209,7 +246,9 @@ test('a key is asked for on 401, kept for the tab, used for the stream too, and 
   await dialog.getByLabel('API key').fill(key)
   await dialog.getByRole('button', { name: 'Use key' }).click()
   await page.getByText('No runs yet.').waitFor()
-  await startRun(page, 'shell: test -e never', async () => page.getByLabel('Ask me after each iteration').check())
+  await startRun(page, 'shell: test -e never', async () =>
+    page.getByLabel('Ask me after each iteration').check(),
+  )
   await page.locator('.stream.live').waitFor()
   await page.locator('section.gate').getByRole('button', { name: 'Approve and go on' }).waitFor()
   await page.reload()
@@ -232,21 +271,31 @@ test('a lost connection is made again behind the last event, without loss or rep
   })
   await startRun(page, 'shell: test -e src/file-4.js')
   await page.getByText('Achieved: the goal was met').waitFor()
-  const shown = await page.locator('[data-seq]').evaluateAll((entries) => entries.map((entry) => Number((entry as HTMLElement).dataset['seq'])))
-  assert.deepEqual(shown, [...new Set(shown)].sort((a, b) => a - b))
+  const shown = await page
+    .locator('[data-seq]')
+    .evaluateAll((entries) => entries.map((entry) => Number((entry as HTMLElement).dataset['seq'])))
+  assert.deepEqual(
+    shown,
+    [...new Set(shown)].sort((a, b) => a - b),
+  )
   assert.equal(await page.locator('.entry.tool').count(), 3)
 })
 
 test('everything can be done by keyboard, and the landmarks are there', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
-  for (const role of ['banner', 'navigation', 'main'] as const) assert.equal(await page.getByRole(role).count(), 1)
+  for (const role of ['banner', 'navigation', 'main'] as const)
+    assert.equal(await page.getByRole(role).count(), 1)
   await page.keyboard.press('Tab')
-  assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Skip to the content')
+  assert.equal(
+    await page.evaluate(() => document.activeElement?.textContent),
+    'Skip to the content',
+  )
   const tabTo = async (name: string): Promise<void> => {
     for (let i = 0; i < 60; i++) {
       const text = await page.evaluate(() => {
         const element = document.activeElement
-        if (element instanceof HTMLAnchorElement || element instanceof HTMLButtonElement) return element.textContent ?? ''
+        if (element instanceof HTMLAnchorElement || element instanceof HTMLButtonElement)
+          return element.textContent ?? ''
         return (element as HTMLInputElement | null)?.labels?.[0]?.textContent ?? ''
       })
       if (text.includes(name)) return
@@ -285,19 +334,30 @@ for (const width of [360, 1440]) {
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`at ${width} px in ${colorScheme} nothing is cut off and text can be read`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'runwright-chromium-'))
-      const context = await launch(folder, { viewport: { width, height: width === 360 ? 740 : 900 }, colorScheme })
+      const context = await launch(folder, {
+        viewport: { width, height: width === 360 ? 740 : 900 },
+        colorScheme,
+      })
       t.after(async () => {
         await context.close()
         rmSync(folder, { recursive: true, force: true })
       })
       const page = await openPage(t, `${await openService(t)}/`, context)
-      await startRun(page, `shell: test -e ${'never'.repeat(40)}`, async () => page.getByLabel('Ask me after each iteration').check())
-      await page.locator('section.gate').getByRole('button', { name: 'Approve and go on' }).waitFor()
+      await startRun(page, `shell: test -e ${'never'.repeat(40)}`, async () =>
+        page.getByLabel('Ask me after each iteration').check(),
+      )
+      await page
+        .locator('section.gate')
+        .getByRole('button', { name: 'Approve and go on' })
+        .waitFor()
       await shoot(page, `run-${width}-${colorScheme}`)
       for (const hash of [new URL(page.url()).hash, '#/new', '#/']) {
         await page.goto(`${page.url().split('#')[0]}${hash}`)
         await page.locator(hash === '#/' ? 'nav .run' : 'main h1').waitFor()
-        await shoot(page, `${hash === '#/' ? 'list' : hash === '#/new' ? 'form' : 'again'}-${width}-${colorScheme}`)
+        await shoot(
+          page,
+          `${hash === '#/' ? 'list' : hash === '#/new' ? 'form' : 'again'}-${width}-${colorScheme}`,
+        )
         // The compiler of this file names functions with a helper that the page does not have.
         await page.evaluate('globalThis.__name = (value) => value')
         const { wide, faint } = await page.evaluate(inspect)
@@ -327,16 +387,26 @@ function inspect(): { wide: number; faint: string[] } {
   }
   const faint: string[] = []
   for (const element of document.querySelectorAll<HTMLElement>('body *')) {
-    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent?.trim() !== '')
-    if (!own || element.getClientRects().length === 0 || (element as HTMLButtonElement).disabled) continue
-    const [front, back] = [luminance(channels(getComputedStyle(element).color)), luminance(backdrop(element))]
+    const own = [...element.childNodes].some(
+      (node) => node.nodeType === 3 && node.textContent?.trim() !== '',
+    )
+    if (!own || element.getClientRects().length === 0 || (element as HTMLButtonElement).disabled)
+      continue
+    const [front, back] = [
+      luminance(channels(getComputedStyle(element).color)),
+      luminance(backdrop(element)),
+    ]
     const contrast = (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05)
-    if (contrast < 4.5) faint.push(`${contrast.toFixed(2)} ${element.className} ${element.textContent?.slice(0, 30)}`)
+    if (contrast < 4.5)
+      faint.push(`${contrast.toFixed(2)} ${element.className} ${element.textContent?.slice(0, 30)}`)
   }
   const { scrollWidth, clientWidth } = document.documentElement
   return { wide: scrollWidth - clientWidth, faint }
 }
 
 test('Chromium is where this file looks for it', () => {
-  assert.ok(existsSync(EXECUTABLE), `there is no ${EXECUTABLE}: install Debian's chromium, or name another in CHROMIUM`)
+  assert.ok(
+    existsSync(EXECUTABLE),
+    `there is no ${EXECUTABLE}: install Debian's chromium, or name another in CHROMIUM`,
+  )
 })

@@ -19,14 +19,28 @@ interface Event {
 }
 
 /** A service whose model runs one command in each iteration, once `go` says so. */
-async function openService(t: TestContext, go: Promise<void>, options: Partial<RunServiceOptions> = {}) {
+async function openService(
+  t: TestContext,
+  go: Promise<void>,
+  options: Partial<RunServiceOptions> = {},
+) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-peer-')))
   const provider = testProvider(async ({ signal }, n) => {
-    await Promise.race([go, once(signal, 'abort').then(() => Promise.reject(signal.reason as Error))])
-    return n % 2 === 0 ? { calls: [{ tool: 'bash', args: { command: `echo ${n} >> log` } }], tokens: [10, 5] } : {}
+    await Promise.race([
+      go,
+      once(signal, 'abort').then(() => Promise.reject(signal.reason as Error)),
+    ])
+    return n % 2 === 0
+      ? { calls: [{ tool: 'bash', args: { command: `echo ${n} >> log` } }], tokens: [10, 5] }
+      : {}
   })
   const service = await createRunService({
-    engine: { store: new MemoryStore(), roots: [root], providers: [provider], defaultModel: 'test:m' },
+    engine: {
+      store: new MemoryStore(),
+      roots: [root],
+      providers: [provider],
+      defaultModel: 'test:m',
+    },
     ...options,
   })
   const server = createServer(service.handler)
@@ -95,9 +109,15 @@ test('readers from before the start, from the middle and after the end see the s
   const behind = new Reader(`${url}?after=5`)
   assert.equal(await early.closed, 1000)
   const late = new Reader(url)
-  assert.deepEqual(await Promise.all([middle.closed, behind.closed, late.closed]), [1000, 1000, 1000])
+  assert.deepEqual(
+    await Promise.all([middle.closed, behind.closed, late.closed]),
+    [1000, 1000, 1000],
+  )
   const seqs = early.events.map(({ seq }) => seq)
-  assert.deepEqual(seqs, seqs.map((_, i) => i + 1))
+  assert.deepEqual(
+    seqs,
+    seqs.map((_, i) => i + 1),
+  )
   assert.equal(early.events.at(-1)!.kind, 'run_end')
   assert.equal(early.events.at(-1)!.payload['achieved'], true)
   assert.deepEqual(middle.events, early.events)
@@ -107,7 +127,9 @@ test('readers from before the start, from the middle and after the end see the s
 
 test('a client authenticates by subprotocol, and is answered 401 without a key, 404 for an unknown run', async (t) => {
   const key = 'a-key-for-the-peer-0001'
-  const { host, start } = await openService(t, Promise.resolve(), { authorize: bearerKeys({ ann: key }) })
+  const { host, start } = await openService(t, Promise.resolve(), {
+    authorize: bearerKeys({ ann: key }),
+  })
   const runId = await start({ authorization: `Bearer ${key}` })
   const protocols = ['runwright.v1', `bearer.${Buffer.from(key).toString('base64url')}`]
   const reader = new Reader(`ws://${host}/api/ws/${runId}`, protocols)
@@ -120,7 +142,10 @@ test('a client authenticates by subprotocol, and is answered 401 without a key, 
   ]) {
     const socket = new WebSocket(`ws://${host}/api/ws/${id}`, offered)
     socket.on('error', () => {})
-    const [, response] = (await once(socket, 'unexpected-response')) as [unknown, { statusCode: number }]
+    const [, response] = (await once(socket, 'unexpected-response')) as [
+      unknown,
+      { statusCode: number },
+    ]
     assert.equal(response.statusCode, status)
     socket.terminate()
   }

@@ -1,4 +1,4 @@
-/** Speaking to the service: REST with problem details, and the event stream that outlives its socket. */
+/** Speaking to the service: REST, and the event stream that outlives its socket. */
 
 /**
  * @typedef {import('../types.js').Problem} Problem
@@ -139,19 +139,26 @@ export function follow(runId, reader) {
 
   const catchUp = async () => {
     for (;;) {
-      const page = await call('GET', `api/runs/${runId}/events?after=${last}&limit=${PAGE}`, { signal })
+      const page = await call('GET', `api/runs/${runId}/events?after=${last}&limit=${PAGE}`, {
+        signal,
+      })
       take(page)
       if (page.length < PAGE) return
     }
   }
 
   const run = async () => {
-    for (let failures = 0; !signal.aborted; ) {
+    for (let failures = 0; !signal.aborted;) {
       reader.state(failures === 0 ? 'connecting' : 'waiting')
       try {
         await catchUp()
         if (!ended) {
-          const { code, opened } = await readSocket(openSocket(runId, last), take, reader.state, signal)
+          const { code, opened } = await readSocket(
+            openSocket(runId, last),
+            take,
+            reader.state,
+            signal,
+          )
           if (opened) failures = 0
           if (code === DELETED) return reader.state('gone')
         }

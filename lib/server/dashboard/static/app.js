@@ -24,7 +24,12 @@ function welcome() {
       'section',
       { class: 'panel narrow welcome' },
       h('h1', {}, 'Runs'),
-      h('p', {}, 'A run pursues a goal in a folder, step by step, until the goal is met and checked. Choose one of the list, or start a new one.'),
+      h(
+        'p',
+        {},
+        'A run pursues a goal in a folder, step by step, until the goal is met and checked. ' +
+          'Choose one of the list, or start a new one.',
+      ),
       h('p', {}, h('a', { class: 'button primary', href: '#/new' }, 'New run')),
     ),
     title: 'Runs',

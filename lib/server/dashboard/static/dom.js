@@ -30,7 +30,13 @@ export function h(tag, props = {}, ...children) {
     if (value === undefined || value === null) continue
     if (typeof value === 'function' && name.startsWith('on')) {
       element.addEventListener(name.slice(2), /** @type {EventListener} */ (value))
-    } else if (name === 'class' || name === 'for' || name === 'role' || name === 'list' || name.includes('-')) {
+    } else if (
+      name === 'class' ||
+      name === 'for' ||
+      name === 'role' ||
+      name === 'list' ||
+      name.includes('-')
+    ) {
       element.setAttribute(name, String(value))
     } else {
       Reflect.set(element, name, value)

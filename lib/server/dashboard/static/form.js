@@ -29,10 +29,27 @@ function field(id, label, control, hint) {
 
 /** @returns {View} */
 export function startForm() {
-  const goal = h('textarea', { name: 'goal', rows: 2, required: true, maxLength: 32_768, placeholder: 'node-test' })
+  const goal = h('textarea', {
+    name: 'goal',
+    rows: 2,
+    required: true,
+    maxLength: 32_768,
+    placeholder: 'node-test',
+  })
   const model = h('select', { name: 'model_name' })
-  const goals = h('div', { class: 'suggestions', role: 'group', 'aria-label': 'Goals of this host' })
-  const other = h('input', { name: 'other_model', spellcheck: false, autocomplete: 'off', placeholder: 'provider:model', 'aria-label': 'Name of another model', hidden: true })
+  const goals = h('div', {
+    class: 'suggestions',
+    role: 'group',
+    'aria-label': 'Goals of this host',
+  })
+  const other = h('input', {
+    name: 'other_model',
+    spellcheck: false,
+    autocomplete: 'off',
+    placeholder: 'provider:model',
+    'aria-label': 'Name of another model',
+    hidden: true,
+  })
   const kind = h('p', { class: 'notice', hidden: true, id: 'model-kind' })
   const problem = h('p', { class: 'error-text', role: 'alert' })
   const submit = h('button', { type: 'submit', class: 'primary' }, 'Start run')
@@ -40,23 +57,50 @@ export function startForm() {
 
   const form = h(
     'form',
-    { class: 'stack', noValidate: true, onsubmit: (/** @type {Event} */ event) => void start(event) },
-    field('goal', 'Goal', goal, 'A named goal, shell: <command>, or free text with a check command below.'),
+    {
+      class: 'stack',
+      noValidate: true,
+      onsubmit: (/** @type {Event} */ event) => void start(event),
+    },
+    field(
+      'goal',
+      'Goal',
+      goal,
+      'A named goal, shell: <command>, or free text with a check command below.',
+    ),
     goals,
-    field('cwd', 'Working directory', h('input', { name: 'cwd', spellcheck: false, autocomplete: 'off' }), "A folder on the server. Empty: the host's default."),
+    field(
+      'cwd',
+      'Working directory',
+      h('input', { name: 'cwd', spellcheck: false, autocomplete: 'off' }),
+      "A folder on the server. Empty: the host's default.",
+    ),
     field('model_name', 'Model', model),
     other,
     kind,
     h(
       'div',
       { class: 'row' },
-      field('max_iterations', 'Most iterations', h('input', { name: 'max_iterations', type: 'number', min: '1', max: '1000', value: '20' })),
+      field(
+        'max_iterations',
+        'Most iterations',
+        h('input', { name: 'max_iterations', type: 'number', min: '1', max: '1000', value: '20' }),
+      ),
       h(
         'div',
         { class: 'field check' },
-        h('input', { type: 'checkbox', id: 'hitl_enabled', name: 'hitl_enabled', 'aria-describedby': 'hitl_enabled-hint' }),
+        h('input', {
+          type: 'checkbox',
+          id: 'hitl_enabled',
+          name: 'hitl_enabled',
+          'aria-describedby': 'hitl_enabled-hint',
+        }),
         h('label', { for: 'hitl_enabled' }, 'Ask me after each iteration'),
-        h('p', { class: 'hint', id: 'hitl_enabled-hint' }, 'The run waits at a gate until somebody approves.'),
+        h(
+          'p',
+          { class: 'hint', id: 'hitl_enabled-hint' },
+          'The run waits at a gate until somebody approves.',
+        ),
         h('p', { class: 'error-text', id: 'hitl_enabled-error' }),
       ),
     ),
@@ -67,7 +111,12 @@ export function startForm() {
       h(
         'div',
         { class: 'stack' },
-        field('check', 'Check command', h('input', { name: 'check', spellcheck: false, autocomplete: 'off' }), 'Verifies a goal in free text by its exit code.'),
+        field(
+          'check',
+          'Check command',
+          h('input', { name: 'check', spellcheck: false, autocomplete: 'off' }),
+          'Verifies a goal in free text by its exit code.',
+        ),
         field(
           'approval',
           'Approve single tool calls',
@@ -82,9 +131,21 @@ export function startForm() {
         h(
           'div',
           { class: 'row' },
-          field('max_total_tokens', 'Most tokens', h('input', { name: 'max_total_tokens', type: 'number', min: '1' })),
-          field('max_cost_usd', 'Most US dollars', h('input', { name: 'max_cost_usd', type: 'number', min: '0', step: 'any' })),
-          field('max_seconds', 'Most seconds', h('input', { name: 'max_seconds', type: 'number', min: '1' })),
+          field(
+            'max_total_tokens',
+            'Most tokens',
+            h('input', { name: 'max_total_tokens', type: 'number', min: '1' }),
+          ),
+          field(
+            'max_cost_usd',
+            'Most US dollars',
+            h('input', { name: 'max_cost_usd', type: 'number', min: '0', step: 'any' }),
+          ),
+          field(
+            'max_seconds',
+            'Most seconds',
+            h('input', { name: 'max_seconds', type: 'number', min: '1' }),
+          ),
         ),
       ),
     ),
@@ -98,7 +159,10 @@ export function startForm() {
     showErrors(form, problem, null)
     submit.disabled = true
     try {
-      const run = await call('POST', 'api/runs', { body: readForm(form), headers: { 'Idempotency-Key': key } })
+      const run = await call('POST', 'api/runs', {
+        body: readForm(form),
+        headers: { 'Idempotency-Key': key },
+      })
       location.hash = `#/runs/${run.run_id}`
     } catch (error) {
       showErrors(form, problem, error)
@@ -112,18 +176,27 @@ export function startForm() {
   model.addEventListener('change', () => {
     other.hidden = model.value !== ''
     if (!other.hidden) other.focus()
-    describeModel(kind, models.find(({ name }) => name === model.value))
+    describeModel(
+      kind,
+      models.find(({ name }) => name === model.value),
+    )
   })
 
   async function offer() {
-    const [offeredModels, offeredGoals] = await Promise.all([call('GET', 'api/models'), call('GET', 'api/goals')])
+    const [offeredModels, offeredGoals] = await Promise.all([
+      call('GET', 'api/models'),
+      call('GET', 'api/goals'),
+    ])
     models = offeredModels
     fill(
       model,
       models.map((one) => h('option', { value: one.name, selected: one.default }, modelLabel(one))),
       h('option', { value: '' }, 'Another model…'),
     )
-    describeModel(kind, models.find((one) => one.default))
+    describeModel(
+      kind,
+      models.find((one) => one.default),
+    )
     fill(
       goals,
       /** @type {readonly Goal[]} */ (offeredGoals).map((one) =>
@@ -146,7 +219,12 @@ export function startForm() {
   offer().catch((error) => showErrors(form, problem, error))
 
   return {
-    element: h('section', { class: 'panel narrow', 'aria-labelledby': 'form-title' }, h('h1', { id: 'form-title' }, 'Start a run'), form),
+    element: h(
+      'section',
+      { class: 'panel narrow', 'aria-labelledby': 'form-title' },
+      h('h1', { id: 'form-title' }, 'Start a run'),
+      form,
+    ),
     title: 'New run',
     close() {},
   }
@@ -203,7 +281,8 @@ function control(form, name) {
  */
 function showErrors(form, problem, error) {
   for (const text of form.querySelectorAll('.error-text')) text.textContent = ''
-  for (const element of form.querySelectorAll('[aria-invalid]')) element.removeAttribute('aria-invalid')
+  for (const element of form.querySelectorAll('[aria-invalid]'))
+    element.removeAttribute('aria-invalid')
   if (error === null) return
   const fields = error instanceof ApiError ? (error.problem.errors ?? []) : []
   let placed = 0

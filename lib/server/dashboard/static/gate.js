@@ -51,7 +51,9 @@ export class GatePanel {
       h('button', { type: 'button', class: style, onclick: () => void answer(decision) }, label)
     buttons.append(button('abort', 'Abort run', 'danger'))
     if (gate.kind === 'tool') buttons.append(button('reject', 'Reject calls', ''))
-    buttons.append(button('approve', gate.kind === 'tool' ? 'Approve calls' : 'Approve and go on', 'primary'))
+    buttons.append(
+      button('approve', gate.kind === 'tool' ? 'Approve calls' : 'Approve and go on', 'primary'),
+    )
 
     /** @param {string} decision */
     const answer = async (decision) => {
@@ -63,7 +65,8 @@ export class GatePanel {
         await call('POST', `api/runs/${this.#runId}/resume`, { body })
         this.#answered()
       } catch (error) {
-        problem.textContent = error instanceof ApiError ? error.message : 'The service does not answer.'
+        problem.textContent =
+          error instanceof ApiError ? error.message : 'The service does not answer.'
         for (const one of buttons.querySelectorAll('button')) one.disabled = false
       }
     }
@@ -73,7 +76,12 @@ export class GatePanel {
       h('h2', { id: 'gate-title' }, titleOf(gate)),
       h('p', { class: 'prose', dir: 'auto' }, gate.summary),
       gate.calls.length > 0 && h('ul', { class: 'gated' }, gate.calls.map(callView)),
-      gate.deadline !== null && h('p', { class: 'hint' }, `Without an answer the run is aborted at ${new Date(gate.deadline).toLocaleString()}.`),
+      gate.deadline !== null &&
+        h(
+          'p',
+          { class: 'hint' },
+          `Without an answer the run is aborted at ${new Date(gate.deadline).toLocaleString()}.`,
+        ),
       h('label', { for: 'feedback' }, 'Feedback for the model (optional)'),
       feedback,
       problem,
@@ -95,6 +103,10 @@ function callView({ tool, args }) {
     'li',
     {},
     h('span', { class: 'tool-name' }, tool),
-    h('pre', { class: 'output', tabIndex: 0, 'aria-label': `Arguments of ${tool}` }, JSON.stringify(args, null, 2)),
+    h(
+      'pre',
+      { class: 'output', tabIndex: 0, 'aria-label': `Arguments of ${tool}` },
+      JSON.stringify(args, null, 2),
+    ),
   )
 }

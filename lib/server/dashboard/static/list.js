@@ -36,13 +36,20 @@ export class RunList {
   #filter = h(
     'select',
     { id: 'filter', 'aria-label': 'Show runs with status', onchange: () => this.#draw() },
-    FILTERS.map((status) => h('option', { value: status }, status === '' ? 'All' : statusLabel(status))),
+    FILTERS.map((status) =>
+      h('option', { value: status }, status === '' ? 'All' : statusLabel(status)),
+    ),
   )
   #list = h('ul', { class: 'runs' })
   #note = h('p', { class: 'hint list-note' })
 
   constructor() {
-    fill(byId('side'), h('div', { class: 'filters' }, this.#search, this.#filter), this.#list, this.#note)
+    fill(
+      byId('side'),
+      h('div', { class: 'filters' }, this.#search, this.#filter),
+      this.#list,
+      this.#note,
+    )
     document.addEventListener('visibilitychange', () => {
       if (!document.hidden) void this.refresh()
     })
@@ -84,7 +91,10 @@ export class RunList {
     )
     const items = shown.map((run) => this.#item(run))
     // The elements stay the same from one answer to the next: focus and selection survive.
-    if (items.some(({ element }, i) => this.#list.children[i] !== element) || items.length !== this.#list.children.length) {
+    if (
+      items.some(({ element }, i) => this.#list.children[i] !== element) ||
+      items.length !== this.#list.children.length
+    ) {
       const focused = document.activeElement
       this.#list.replaceChildren(...items.map(({ element }) => element))
       if (focused instanceof HTMLElement && this.#list.contains(focused)) focused.focus()

@@ -72,9 +72,21 @@ class RunView {
   #title = h('h1', { id: 'run-title', dir: 'auto' })
   #chip = h('span', { class: 'chip' })
   #stream = h('span', { class: 'stream', role: 'status' })
-  #abort = h('button', { type: 'button', class: 'danger', hidden: true, onclick: () => void this.#act('abort') }, 'Abort')
-  #retry = h('button', { type: 'button', hidden: true, onclick: () => void this.#act('retry') }, 'Run again')
-  #remove = h('button', { type: 'button', class: 'quiet', hidden: true, onclick: () => void this.#delete() }, 'Delete')
+  #abort = h(
+    'button',
+    { type: 'button', class: 'danger', hidden: true, onclick: () => void this.#act('abort') },
+    'Abort',
+  )
+  #retry = h(
+    'button',
+    { type: 'button', hidden: true, onclick: () => void this.#act('retry') },
+    'Run again',
+  )
+  #remove = h(
+    'button',
+    { type: 'button', class: 'quiet', hidden: true, onclick: () => void this.#delete() },
+    'Delete',
+  )
   #facts = h('dl', { class: 'facts' })
   #kind = h('p', { class: 'notice program', hidden: true })
   #failure = h('p', { class: 'notice bad', hidden: true })
@@ -83,7 +95,11 @@ class RunView {
   #changes = h('section', { class: 'files', hidden: true, 'aria-labelledby': 'files-title' })
   #gate
   #timeline = new Timeline()
-  #latest = h('button', { type: 'button', class: 'latest', hidden: true, onclick: () => this.#scrollToEnd() }, 'Latest ↓')
+  #latest = h(
+    'button',
+    { type: 'button', class: 'latest', hidden: true, onclick: () => this.#scrollToEnd() },
+    'Latest ↓',
+  )
 
   /**
    * @param {string} runId
@@ -99,7 +115,12 @@ class RunView {
       h(
         'header',
         { class: 'run-head' },
-        h('div', { class: 'run-head-title' }, this.#title, h('p', { class: 'run-head-state' }, this.#chip, this.#stream)),
+        h(
+          'div',
+          { class: 'run-head-title' },
+          this.#title,
+          h('p', { class: 'run-head-state' }, this.#chip, this.#stream),
+        ),
         h('div', { class: 'actions' }, this.#remove, this.#retry, this.#abort),
       ),
       this.#failure,
@@ -108,7 +129,12 @@ class RunView {
       this.#kind,
       this.#facts,
       this.#changes,
-      h('section', { 'aria-labelledby': 'timeline-title' }, h('h2', { id: 'timeline-title' }, 'Timeline'), this.#timeline.element),
+      h(
+        'section',
+        { 'aria-labelledby': 'timeline-title' },
+        h('h2', { id: 'timeline-title' }, 'Timeline'),
+        this.#timeline.element,
+      ),
       this.#latest,
     )
     window.addEventListener('scroll', this.#onScroll, { passive: true })
@@ -117,7 +143,10 @@ class RunView {
 
   async #open() {
     try {
-      const [details, models] = await Promise.all([call('GET', `api/runs/${this.#runId}`), call('GET', 'api/models')])
+      const [details, models] = await Promise.all([
+        call('GET', `api/runs/${this.#runId}`),
+        call('GET', 'api/models'),
+      ])
       this.#models = models
       this.#show(details)
     } catch (error) {
@@ -143,8 +172,16 @@ class RunView {
   /** @param {unknown} error */
   #showMissing(error) {
     const missing = error instanceof ApiError && error.status === 404
-    const text = missing ? 'There is no such run.' : error instanceof ApiError ? error.message : 'The service does not answer.'
-    fill(this.element, h('p', { class: 'empty', role: 'alert' }, text), h('p', { class: 'empty' }, h('a', { href: '#/' }, 'All runs')))
+    const text = missing
+      ? 'There is no such run.'
+      : error instanceof ApiError
+        ? error.message
+        : 'The service does not answer.'
+    fill(
+      this.element,
+      h('p', { class: 'empty', role: 'alert' }, text),
+      h('p', { class: 'empty' }, h('a', { href: '#/' }, 'All runs')),
+    )
   }
 
   /** @param {readonly AgentEvent[]} events */
@@ -180,7 +217,12 @@ class RunView {
         'ul',
         {},
         [...this.#files].map(([path, edits]) =>
-          h('li', {}, h('span', { class: 'path' }, path), h('span', { class: 'word' }, plural(edits, 'change'))),
+          h(
+            'li',
+            {},
+            h('span', { class: 'path' }, path),
+            h('span', { class: 'word' }, plural(edits, 'change')),
+          ),
         ),
       ),
     )
@@ -212,7 +254,9 @@ class RunView {
     setText(this.#chip, statusLabel(status))
     this.#chip.className = `chip large ${status}`
     if (this.#status !== null && this.#status !== status) {
-      announce(`Run: ${statusLabel(status)}${end_reason === null ? '' : `, ${endReason(end_reason)}`}`)
+      announce(
+        `Run: ${statusLabel(status)}${end_reason === null ? '' : `, ${endReason(end_reason)}`}`,
+      )
       this.#changed()
     }
     this.#status = status
@@ -225,27 +269,62 @@ class RunView {
     this.#showModel(details)
     this.#showMeters(details)
     this.#showFacts(details)
+    this.#onScroll()
   }
 
   /** @param {RunDetails} details */
   #showModel({ model_name }) {
     const model = this.#models.find(({ name }) => name === model_name)
-    const program = model === undefined ? /^(builtin|scripted|replay):/.test(model_name) : !model.is_language_model
+    const program =
+      model === undefined
+        ? /^(builtin|scripted|replay):/.test(model_name)
+        : !model.is_language_model
     this.#kind.hidden = !program
-    setText(this.#kind, `${model_name} is a program, not a language model. ${model?.description ?? ''}`)
+    setText(
+      this.#kind,
+      `${model_name} is a program, not a language model. ${model?.description ?? ''}`,
+    )
   }
 
   /** @param {RunDetails} details */
   #showMeters(details) {
-    const { iteration, max_iterations, usage, final_state, cost_known, max_total_tokens, max_cost_usd } = details
+    const {
+      iteration,
+      max_iterations,
+      usage,
+      final_state,
+      cost_known,
+      max_total_tokens,
+      max_cost_usd,
+    } = details
     const spent = final_state.estimated_cost_usd
+    const budget = max_cost_usd === null ? '' : ` · budget $${max_cost_usd}`
     const tokens = `${number(usage.input_tokens)} in · ${number(usage.output_tokens)} out`
     fill(
       this.#meters,
       meter('Iterations', `${iteration} of ${max_iterations}`, iteration, max_iterations),
-      meter('Tokens', number(final_state.total_tokens), final_state.total_tokens, max_total_tokens, max_total_tokens === null ? tokens : `of ${number(max_total_tokens)} · ${tokens}`),
-      meter('Cost', cost(spent, cost_known), spent, max_cost_usd, `${plural(usage.model_calls, 'model call')}${max_cost_usd === null ? '' : ` · budget $${max_cost_usd}`}`),
-      h('div', { class: 'meter' }, h('p', { class: 'meter-name' }, 'Goal check'), h('p', { class: 'meter-value' }, final_state.goal_achieved ? 'Met' : 'Not met'), this.#tests, h('p', { class: 'meter-more', dir: 'auto' }, this.#counted ? '' : final_state.goal_reason)),
+      meter(
+        'Tokens',
+        number(final_state.total_tokens),
+        final_state.total_tokens,
+        max_total_tokens,
+        max_total_tokens === null ? tokens : `of ${number(max_total_tokens)} · ${tokens}`,
+      ),
+      meter(
+        'Cost',
+        cost(spent, cost_known),
+        spent,
+        max_cost_usd,
+        plural(usage.model_calls, 'model call') + budget,
+      ),
+      h(
+        'div',
+        { class: 'meter' },
+        h('p', { class: 'meter-name' }, 'Goal check'),
+        h('p', { class: 'meter-value' }, final_state.goal_achieved ? 'Met' : 'Not met'),
+        this.#tests,
+        h('p', { class: 'meter-more', dir: 'auto' }, this.#counted ? '' : final_state.goal_reason),
+      ),
     )
   }
 
@@ -258,16 +337,23 @@ class RunView {
       ['Folder', details.cwd],
       ['Created', new Date(created_at).toLocaleString()],
     ]
-    if (started_at !== null && ended_at !== null) facts.push(['Took', duration(Date.parse(ended_at) - Date.parse(started_at))])
+    if (started_at !== null && ended_at !== null)
+      facts.push(['Took', duration(Date.parse(ended_at) - Date.parse(started_at))])
     if (details.end_reason !== null) facts.push(['Ended', endReason(details.end_reason)])
     if (details.check !== null) facts.push(['Check', details.check])
     if (details.hitl_enabled) facts.push(['Gates', 'after each iteration'])
     if (details.approval !== 'never') facts.push(['Approval', details.approval])
     if (details.parent_run_id !== null) {
-      facts.push(['Again from', h('a', { href: `#/runs/${details.parent_run_id}` }, 'an earlier run')])
+      facts.push([
+        'Again from',
+        h('a', { href: `#/runs/${details.parent_run_id}` }, 'an earlier run'),
+      ])
     }
     facts.push(['Run', details.run_id])
-    fill(this.#facts, facts.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))))
+    fill(
+      this.#facts,
+      facts.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))),
+    )
   }
 
   /** @param {'abort' | 'retry'} action */
@@ -321,7 +407,10 @@ function isNearEnd() {
  * @param {string} [more]
  */
 function meter(name, value, used, most, more = '') {
-  const bar = most === null ? null : h('progress', { max: most, value: Math.min(used, most), 'aria-label': `${name} used` })
+  const bar =
+    most === null
+      ? null
+      : h('progress', { max: most, value: Math.min(used, most), 'aria-label': `${name} used` })
   return h(
     'div',
     { class: 'meter' },

@@ -27,7 +27,12 @@ class Iteration {
 
   /** @param {number} index */
   constructor(index) {
-    const summary = h('summary', { onclick: () => (this.#chosen = true) }, h('h3', {}, `Iteration ${index}`), this.#facts)
+    const summary = h(
+      'summary',
+      { onclick: () => (this.#chosen = true) },
+      h('h3', {}, `Iteration ${index}`),
+      this.#facts,
+    )
     this.#details = h('details', { class: 'iteration', open: true }, summary, this.#list)
     this.element = h('li', {}, this.#details)
   }
@@ -70,7 +75,8 @@ export class Timeline {
     this.#iteration?.note(event)
     const entry = this.#entry(event)
     // The end belongs to the run as a whole.
-    if (entry !== null) (event.kind === 'run_end' ? this.element : (this.#iteration ?? this.element)).append(entry)
+    if (entry !== null)
+      (event.kind === 'run_end' ? this.element : (this.#iteration ?? this.element)).append(entry)
   }
 
   /**
@@ -82,7 +88,11 @@ export class Timeline {
       case 'run_created':
         return line(event, 'plain', 'Run created')
       case 'run_recovered':
-        return line(event, 'warn', `Taken up again after the service had stopped (attempt ${event.payload.attempt})`)
+        return line(
+          event,
+          'warn',
+          `Taken up again after the service had stopped (attempt ${event.payload.attempt})`,
+        )
       case 'abort_requested':
         return line(event, 'warn', `Abort asked for${by(event.payload.by)}`)
       case 'step_start':
@@ -135,8 +145,17 @@ function by(who) {
  * @param {...(Node | false | null)} content
  */
 function entry(event, kind, ...content) {
-  const time = h('time', { class: 'at', dateTime: new Date(event.ts * 1_000).toISOString() }, clock(event.ts))
-  return h('li', { class: `entry ${kind}`, 'data-seq': event.seq }, time, h('div', { class: 'body' }, content))
+  const time = h(
+    'time',
+    { class: 'at', dateTime: new Date(event.ts * 1_000).toISOString() },
+    clock(event.ts),
+  )
+  return h(
+    'li',
+    { class: `entry ${kind}`, 'data-seq': event.seq },
+    time,
+    h('div', { class: 'body' }, content),
+  )
 }
 
 /**
@@ -146,7 +165,8 @@ function entry(event, kind, ...content) {
  * @param {string} [more]
  */
 function line(event, kind, text, more) {
-  const extra = more === undefined || more === '' ? null : h('p', { class: 'prose', dir: 'auto' }, more)
+  const extra =
+    more === undefined || more === '' ? null : h('p', { class: 'prose', dir: 'auto' }, more)
   return entry(event, kind, h('p', { class: 'what' }, text), extra)
 }
 
@@ -156,7 +176,12 @@ function line(event, kind, text, more) {
  * @param {string} text
  */
 function said(event, who, text) {
-  return entry(event, 'said', h('p', { class: 'what' }, who), h('p', { class: 'prose', dir: 'auto' }, text))
+  return entry(
+    event,
+    'said',
+    h('p', { class: 'what' }, who),
+    h('p', { class: 'prose', dir: 'auto' }, text),
+  )
 }
 
 /** @param {EventOf<'reasoning'>} event */
@@ -164,7 +189,12 @@ function thought(event) {
   return entry(
     event,
     'thought',
-    h('details', {}, h('summary', {}, 'Reasoning'), h('p', { class: 'prose', dir: 'auto' }, event.payload.text)),
+    h(
+      'details',
+      {},
+      h('summary', {}, 'Reasoning'),
+      h('p', { class: 'prose', dir: 'auto' }, event.payload.text),
+    ),
   )
 }
 
@@ -174,7 +204,11 @@ function usageLine(event) {
   if (input_tokens + output_tokens === 0) return null
   const price = cost_usd === null ? '' : ` · $${cost_usd.toFixed(4)}`
   const who = purpose === 'judge' ? 'Judge' : 'Model'
-  return line(event, 'usage', `${who}: ${number(input_tokens)} tokens in, ${number(output_tokens)} out${price}`)
+  return line(
+    event,
+    'usage',
+    `${who}: ${number(input_tokens)} tokens in, ${number(output_tokens)} out${price}`,
+  )
 }
 
 /** @param {EventOf<'goal_check'>} event */
@@ -184,7 +218,12 @@ function checkEntry(event) {
   return entry(
     event,
     achieved ? 'check good' : 'check',
-    h('p', { class: 'what' }, achieved ? 'Goal met' : 'Goal not met', h('span', { class: 'fact' }, facts)),
+    h(
+      'p',
+      { class: 'what' },
+      achieved ? 'Goal met' : 'Goal not met',
+      h('span', { class: 'fact' }, facts),
+    ),
     h('p', { class: 'prose', dir: 'auto' }, reason),
     counts === null ? null : countsView(counts),
   )
@@ -206,7 +245,9 @@ export function countsView(counts) {
     part.style.flexGrow = String(count)
     bar.append(part)
   }
-  const rest = [failed > 0 ? `${failed} fail` : '', skipped > 0 ? `${skipped} skipped` : ''].filter(Boolean)
+  const rest = [failed > 0 ? `${failed} fail` : '', skipped > 0 ? `${skipped} skipped` : ''].filter(
+    Boolean,
+  )
   return h('p', { class: 'counts' }, bar, h('span', {}, [text, ...rest].join(' · ')))
 }
 
@@ -217,7 +258,12 @@ function endEntry(event) {
   return entry(
     event,
     `end ${status}`,
-    h('p', { class: 'what' }, `${statusLabel(status)}: ${endReason(end_reason)}`, h('span', { class: 'fact' }, facts)),
+    h(
+      'p',
+      { class: 'what' },
+      `${statusLabel(status)}: ${endReason(end_reason)}`,
+      h('span', { class: 'fact' }, facts),
+    ),
     reason === '' ? null : h('p', { class: 'prose', dir: 'auto' }, reason),
   )
 }
@@ -232,7 +278,12 @@ function errorEntry(event) {
     h('p', { class: 'prose', dir: 'auto' }, message),
     traceback === ''
       ? null
-      : h('details', {}, h('summary', {}, 'Where it happened'), h('pre', { class: 'output', tabIndex: 0 }, traceback)),
+      : h(
+          'details',
+          {},
+          h('summary', {}, 'Where it happened'),
+          h('pre', { class: 'output', tabIndex: 0 }, traceback),
+        ),
   )
 }
 
@@ -249,7 +300,13 @@ class ToolEntry {
     this.element = entry(
       event,
       'tool',
-      h('p', { class: 'what' }, h('span', { class: 'tool-name' }, tool), h('code', { class: 'args' }, summary), this.#state),
+      h(
+        'p',
+        { class: 'what' },
+        h('span', { class: 'tool-name' }, tool),
+        h('code', { class: 'args' }, summary),
+        this.#state,
+      ),
       this.#body,
     )
   }
@@ -285,9 +342,18 @@ function exitWord(code) {
 
 /** @param {string} output */
 function outputView(output) {
-  const text = h('pre', { class: 'output', tabIndex: 0, dir: 'auto' }, output.slice(0, SHOWN_OUTPUT))
+  const text = h(
+    'pre',
+    { class: 'output', tabIndex: 0, dir: 'auto' },
+    output.slice(0, SHOWN_OUTPUT),
+  )
   const lines = output.split('\n').length
-  const details = h('details', { class: 'output-box' }, h('summary', {}, `Output · ${plural(lines, 'line')}`), text)
+  const details = h(
+    'details',
+    { class: 'output-box' },
+    h('summary', {}, `Output · ${plural(lines, 'line')}`),
+    text,
+  )
   if (output.length <= SHOWN_OUTPUT) return details
   const more = h(
     'button',
@@ -313,7 +379,9 @@ function outputView(output) {
 function argumentsLine(args) {
   if (typeof args !== 'object' || args === null) return ''
   const values = Object.entries(args)
-  const main = values.find(([name]) => ['command', 'path', 'pattern', 'query', 'url'].includes(name))
+  const main = values.find(([name]) =>
+    ['command', 'path', 'pattern', 'query', 'url'].includes(name),
+  )
   if (main !== undefined) return String(main[1]).slice(0, 300)
   return values.length === 0 ? '' : JSON.stringify(args).slice(0, 300)
 }

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { openService } from './client.js'
+
+const folder = fileURLToPath(new URL('../../lib/server/dashboard/static/', import.meta.url))
+const files = readdirSync(folder)
+const read = (name: string): string => readFileSync(`${folder}${name}`, 'utf8')
+
+test('the page and each of its files are served with a strict policy and an ETag', async () => {
+  await using opened = await openService()
+  for (const name of ['', ...files]) {
+    const path = name === '' ? '/' : `/runwright/${name}`
+    const answer = await opened.call('GET', path)
+    assert.equal(answer.status, 200, path)
+    assert.equal(answer.text, read(name === '' ? 'index.html' : name))
+    const policy = String(answer.headers['content-security-policy'])
+    assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self'/)
+    assert.doesNotMatch(policy, /unsafe|\*|https?:/)
+    assert.match(policy, /frame-ancestors 'none'/)
+    assert.equal(answer.headers['x-content-type-options'], 'nosniff')
+    assert.equal(answer.headers['x-frame-options'], 'DENY')
+    assert.equal(answer.headers['cache-control'], 'no-cache')
+    const tag = answer.headers.etag!
+    const again = await opened.call('GET', path, { headers: { 'if-none-match': tag } })
+    assert.deepEqual([again.status, again.text], [304, ''])
+  }
+})
+
+for (const { name, type } of [
+  { name: 'app.js', type: 'text/javascript; charset=utf-8' },
+  { name: 'style.css', type: 'text/css; charset=utf-8' },
+  { name: 'icon.svg', type: 'image/svg+xml' },
+]) {
+  test(`${name} is sent as ${type}`, async () => {
+    await using opened = await openService()
+    const answer = await opened.call('GET', `/runwright/${name}`)
+    assert.equal(answer.headers['content-type'], type)
+  })
+}
+
+for (const name of [
+  'nothing.js',
+  '..%2fpackage.json',
+  '%2e%2e',
+  '..',
+  '.',
+  'app.js%00',
+  'APP.JS',
+  'tsconfig.json',
+  '__proto__',
+]) {
+  test(`/runwright/${name} is 404`, async () => {
+    await using opened = await openService()
+    const answer = await opened.call('GET', `/runwright/${name}`)
+    assert.equal(answer.status, 404)
+    assert.equal(answer.json.code, 'not_found')
+  })
+}
+
+test('nothing in the page is inline or from elsewhere', () => {
+  const html = read('index.html')
+  assert.doesNotMatch(html, /<style|\sstyle=|\son\w+=|javascript:|https?:/)
+  assert.doesNotMatch(html, /<script(?![^>]*\ssrc=)/)
+  for (const [, address] of html.matchAll(/(?:src|href)="([^"#][^"]*)"/g)) {
+    assert.ok(files.includes(address!.replace(/^runwright\//, '')), `${address} is not there`)
+  }
+})
+
+test('no script can make markup of a string', () => {
+  const ways =
+    /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextual|eval\(/
+  for (const name of files.filter((file) => file.endsWith('.js'))) {
+    assert.doesNotMatch(read(name), ways, name)
+    for (const [, target] of read(name).matchAll(/from '\.\/([^']+)'/g)) {
+      assert.ok(files.includes(target!), `${name} imports ${target}`)
+    }
+  }
+})
+
+test('a host may go without the dashboard', async () => {
+  await using opened = await openService({ dashboard: false, basePath: '/agents' })
+  for (const path of ['/agents', '/agents/', '/agents/runwright/app.js']) {
+    assert.equal((await opened.call('GET', path)).status, 404)
+  }
+})
