@@ -8,12 +8,14 @@ import { systemDisk, type Disk } from '../../../lib/agent/stores/disk.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { assertHolds, openStore, temporaryFolder } from './store-files.js'
 
+type Operation = 'write' | 'sync' | 'truncate'
+
 /** A disk that does what it is told: each operation may fail once, or for as long as wanted. */
 class FaultyDisk implements Disk {
   /** What fails, and with which code. */
-  fault: { readonly on: readonly ('write' | 'sync' | 'truncate')[]; readonly code: string } | null = null
+  fault: { readonly on: readonly Operation[]; readonly code: string } | null = null
 
-  #check(operation: 'write' | 'sync' | 'truncate'): void {
+  #check(operation: Operation): void {
     if (this.fault?.on.includes(operation) !== true) return
     throw Object.assign(new Error(`${this.fault.code}: told to fail`), { code: this.fault.code })
   }
@@ -57,7 +59,8 @@ for (const { code, on, problem } of [
 ] as const) {
   for (const sync of ['group', 'none'] as const) {
     if (sync === 'none' && on.some((operation) => operation === 'sync')) continue
-    test(`${code} on ${on.join(' and ')} refuses the appends that met it and no others, sync ${sync}`, async (t) => {
+    const title = `${code} on ${on.join(' and ')} refuses the appends that met it, sync ${sync}`
+    test(title, async (t) => {
       const directory = temporaryFolder(t)
       const disk = new FaultyDisk()
       const store = await openStore(directory, { sync, segmentBytes: 4096 }, disk)
@@ -93,7 +96,7 @@ for (const { code, on, problem } of [
   }
 }
 
-test('what was refused does not come back when the store is closed with the disk still full', async (t) => {
+test('what was refused does not come back when the store is closed on a full disk', async (t) => {
   const directory = temporaryFolder(t)
   const disk = new FaultyDisk()
   const warnings: string[] = []
@@ -137,15 +140,16 @@ test('a checkpoint or a rewrite that fails is told, and loses nothing', async (t
   await again.close()
 })
 
-test('on a disk that is really full appends fail with what to do, and succeed when there is space', (t) => {
+test('on a really full disk appends fail with what to do, and succeed when there is space', (t) => {
   const mounted = spawnSync('unshare', ['-Urm', 'sh', '-c', 'mount -t tmpfs -o size=1m none /mnt'])
   if (mounted.status !== 0) {
-    t.skip('this kernel does not let an ordinary user mount a small file system (unshare -Urm)')
+    t.skip('this kernel lets no ordinary user mount a small file system (unshare -Urm)')
     return
   }
   const child = fileURLToPath(new URL('full-disk-child.ts', import.meta.url))
   const node = [process.execPath, '--conditions=runwright-source', '--import', 'tsx', child, '/mnt']
-  const script = `mount -t tmpfs -o size=1m none /mnt && exec ${node.map((word) => `'${word}'`).join(' ')}`
+  const command = node.map((word) => `'${word}'`).join(' ')
+  const script = `mount -t tmpfs -o size=1m none /mnt && exec ${command}`
   const { status, stdout, stderr } = spawnSync('unshare', ['-Urm', 'sh', '-c', script], {
     encoding: 'utf8',
     cwd: fileURLToPath(new URL('../../..', import.meta.url)),

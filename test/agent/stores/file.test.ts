@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, chmodSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { RunRecord } from '../../../lib/agent/events.js'
@@ -8,11 +17,23 @@ import { encodeHeader, encodeRecords } from '../../../lib/agent/stores/frame.js'
 import { ManualClock } from '../../../lib/agent/testing/manual-clock.js'
 import { sampleRun, type SampleRunOptions } from '../../../lib/agent/testing/sample-records.js'
 import { testRunStore } from '../../../lib/agent/testing/test-run-store.js'
-import { assertHolds, copyStore, journalFiles, openStore, readAll, seededRandom, temporaryFolder } from './store-files.js'
+import {
+  assertHolds,
+  copyStore,
+  journalFiles,
+  openStore,
+  readAll,
+  seededRandom,
+  temporaryFolder,
+} from './store-files.js'
 
 const optionsOf = new WeakMap<object, FileStoreOptions>()
 
-function suite(name: string, options: Omit<FileStoreOptions, 'directory'>, lose: string[] = []): void {
+function suite(
+  name: string,
+  options: Omit<FileStoreOptions, 'directory'>,
+  lose: readonly string[] = [],
+): void {
   const open = async (t: TestContext): Promise<FileStore> => {
     const directory = temporaryFolder(t)
     const store = await openStore(directory, options)
@@ -226,7 +247,7 @@ test('damage that is met by a reader sets the run apart', async (t) => {
   await store.close()
 })
 
-test('damage that cannot be told apart sets aside every live run that may have lost something', async (t) => {
+test('damage that may be anybody’s sets apart every live run that may have lost something', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory)
   const running = (id: string): RunRecord[] => sampleRun(id, { status: 'running', records: 3 })
@@ -248,11 +269,12 @@ test('damage that cannot be told apart sets aside every live run that may have l
   await again.close()
 })
 
-test('after damage at any place each run is whole or set apart, and never something else', async (t) => {
+test('after damage at any place each run is whole or set apart, nothing else', async (t) => {
   const folder = temporaryFolder(t, 'in memory')
   const directory = join(folder, 'whole')
   const store = await openStore(directory, { segmentBytes: 8192 })
-  const logs = new Map(Array.from({ length: 12 }, (_, i) => [`run-${i}`, sampleRun(`run-${i}`, { records: 12 })]))
+  const ids = Array.from({ length: 12 }, (_, i) => `run-${i}`)
+  const logs = new Map(ids.map((id) => [id, sampleRun(id, { records: 12 })]))
   for (let at = 0; at < 12; at += 3) {
     await Promise.all([...logs].map(([id, records]) => store.append(id, records.slice(at, at + 3))))
   }
@@ -304,7 +326,8 @@ test('a checkpoint that is damaged or stale is not used', async (t) => {
   await store.close()
   const good = readFileSync(join(directory, 'checkpoint'))
   const random = seededRandom(7)
-  const variants: Buffer[] = [stale, Buffer.alloc(0), good.subarray(0, good.length >> 1), Buffer.alloc(300, 65)]
+  const variants: Buffer[] = [stale, Buffer.alloc(0), Buffer.alloc(300, 65)]
+  variants.push(good.subarray(0, good.length >> 1))
   for (let i = 0; i < 40; i++) {
     const copy = Buffer.from(good)
     const at = Math.floor(random() * copy.length)
@@ -354,7 +377,8 @@ test('a journal of a newer version is not opened, and not changed', async (t) =>
   const rest = '"journal":2,"segment":2,"generation":0,"replaces":[]}'
   const line = `{"crc":"${crc32(rest).toString(16).padStart(8, '0')}",${rest}\n`
   writeFileSync(journal.replace('01.0', '02.0'), line)
-  await assert.rejects(openStore(directory), { code: 'ERR_AGENT_STORE_VERSION', message: /newer version/ })
+  const newer = { code: 'ERR_AGENT_STORE_VERSION', message: /newer version/ }
+  await assert.rejects(openStore(directory), newer)
   assert.equal(readFileSync(journal.replace('01.0', '02.0'), 'utf8'), line)
   assert.equal(readdirSync(directory).includes('lock'), false)
 })
@@ -418,13 +442,16 @@ test('a data directory that cannot be one is refused, and the process lives', as
   assert.equal(readdirSync(join(folder, 'journal')).includes('lock'), false)
 })
 
-test('a directory to which an ordinary user has no right is refused with what to do', { skip: skipUnlessRoot() }, async (t) => {
+const asRoot = { skip: skipUnlessRoot() }
+
+test('a directory to which an ordinary user has no right is refused', asRoot, async (t) => {
   const directory = temporaryFolder(t)
   chmodSync(directory, 0o755)
   const { seteuid } = process as { seteuid(uid: number): void }
   seteuid(65_534)
   try {
-    await assert.rejects(openStore(join(directory, 'data')), { code: 'ERR_AGENT_STORE', message: /EACCES/ })
+    const denied = { code: 'ERR_AGENT_STORE', message: /EACCES/ }
+    await assert.rejects(openStore(join(directory, 'data')), denied)
   } finally {
     seteuid(0)
   }

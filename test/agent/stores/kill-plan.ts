@@ -6,7 +6,8 @@ export const RUN_LENGTH = 24
 
 /** The whole log of a run: the same wherever it is asked for. */
 export function logOf(runId: string): RunRecord[] {
-  return sampleRun(runId, { records: RUN_LENGTH, text: `of ${runId}, ${'x'.repeat(runId.length * 7)}` })
+  const text = `of ${runId}, ${'x'.repeat(runId.length * 7)}`
+  return sampleRun(runId, { records: RUN_LENGTH, text })
 }
 
 /** The records of the append that begins with `seq`: one to four, up to the end of the run. */

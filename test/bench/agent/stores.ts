@@ -5,7 +5,16 @@
  * Records are about 300 octets, each append carries one. The floors write the same number of octets
  * with nothing around them: no checksum, no index, no head.
  */
-import { closeSync, fdatasync, fdatasyncSync, mkdtempSync, openSync, rmSync, write, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fdatasync,
+  fdatasyncSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  write,
+  writeSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FileStore, type FileStoreOptions } from '../../../lib/agent/stores/file.js'
