@@ -42,8 +42,9 @@ export interface Operation {
   readonly problems: readonly number[]
 }
 
-/** Problems that any call for data may be answered with. */
-const COMMON_PROBLEMS = [401, 403, 406, 500]
+/** Problems that any call may be answered with, and those of calls for data. */
+const COMMON_PROBLEMS = [403, 406, 500]
+const CALLER_PROBLEMS = [401, 503]
 
 /** Writes the document. `named` are the schemas that get a name of their own. */
 export function describeApi(
@@ -86,9 +87,9 @@ function pathParameters(path: string): Record<string, unknown> {
 
 function describeRoute(route: Route, operation: Operation, schemas: Schemas): object {
   const { id, summary, description, parameters = [], body, answers, problems } = operation
-  const statuses = route.access === 'public' ? [] : COMMON_PROBLEMS
+  const statuses = route.access === 'public' ? [] : CALLER_PROBLEMS
   const bodyProblems = body === undefined ? [] : [400, 413, 415, 422]
-  const problemStatuses = new Set([...statuses, ...bodyProblems, ...problems])
+  const problemStatuses = new Set([...COMMON_PROBLEMS, ...statuses, ...bodyProblems, ...problems])
   const responses: Record<string, unknown> = {}
   for (const [status, answer] of Object.entries(answers)) {
     responses[status] = describeAnswer([answer].flat() as readonly Answer[], schemas)

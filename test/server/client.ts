@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { createRunService, type RunService, type RunServiceOptions } from 'runwright/server'
 import { RawPeer } from '../helpers/raw-peer.js'
 import { serve, type Served } from '../helpers/serve.js'
+import { assertDescribed, type ApiDescription } from './conformance.js'
 import { FakeEngine } from './fake-engine.js'
 
 /** An answer, read to its end. */
@@ -86,12 +87,21 @@ export async function openService(
   const served = await serve(service.handler)
   service.attach(served.server)
   const { port } = served
+  let api: Promise<ApiDescription> | undefined
   return {
     service,
     served,
     port,
     errors,
-    call: (method, path, more) => call(port, method, path, more),
+    async call(method, path, more) {
+      const answer = await call(port, method, path, more)
+      // Every answer in the tests is checked against the API description.
+      api ??= call(port, 'GET', `${options.basePath ?? ''}/api/openapi.json`).then(
+        ({ json }) => json,
+      )
+      assertDescribed(await api, method, path, answer)
+      return answer
+    },
     socket: (path, headers) => SocketClient.connect(port, path, headers),
     async [Symbol.asyncDispose]() {
       // What is still open is cut: a reader that a test left would be waited for otherwise.

@@ -78,6 +78,7 @@ export function runRoutes(context: RouteContext): readonly Route[] {
           200: {
             description: 'the run that this Idempotency-Key started before',
             schema: RUN_DETAILS,
+            headers: { Location: 'path of the run' },
           },
           201: {
             description: 'started',
@@ -85,7 +86,7 @@ export function runRoutes(context: RouteContext): readonly Route[] {
             headers: { Location: 'path of the run' },
           },
         },
-        problems: [409, 429, 503],
+        problems: [409, 429],
       },
       handle: (call) => runs.create(call),
     },
@@ -175,7 +176,7 @@ export function runRoutes(context: RouteContext): readonly Route[] {
             headers: { Location: 'path of the new run' },
           },
         },
-        problems: [404, 409, 429, 503],
+        problems: [404, 409, 429],
       },
       handle: (call) => runs.retry(call),
     },

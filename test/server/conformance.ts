@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { checkSchema, type JsonSchema } from 'runwright/agent'
+import type { Answer } from './client.js'
+
+interface Content {
+  readonly [mediaType: string]: { readonly schema: unknown }
+}
+
+/** One method of one path. */
+export interface Operation {
+  readonly operationId: string
+  readonly summary: string
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[]
+  readonly requestBody?: { readonly required: boolean; readonly content: Content }
+  readonly responses: {
+    readonly [status: string]: {
+      readonly description: string
+      readonly content?: Content
+      readonly headers?: Readonly<Record<string, unknown>>
+    }
+  }
+}
+
+/** An OpenAPI document as this package writes it. */
+export interface ApiDescription {
+  readonly openapi: string
+  readonly info: { readonly title: string; readonly version: string }
+  readonly servers: readonly { readonly url: string }[]
+  readonly paths: {
+    readonly [path: string]: { readonly [method: string]: Operation } & {
+      readonly parameters?: readonly { readonly name: string }[]
+    }
+  }
+  readonly components: { readonly schemas: Readonly<Record<string, unknown>> }
+}
+
+/** Replaces each reference in a schema by what it refers to. */
+export function resolveSchema(schema: unknown, api: ApiDescription): JsonSchema {
+  if (Array.isArray(schema)) return schema.map((one) => resolveSchema(one, api)) as JsonSchema
+  if (typeof schema !== 'object' || schema === null) return schema as JsonSchema
+  const reference = (schema as { $ref?: string }).$ref
+  if (typeof reference === 'string') {
+    const name = reference.replace('#/components/schemas/', '')
+    assert.ok(Object.hasOwn(api.components.schemas, name), `${reference} is not there`)
+    return resolveSchema(api.components.schemas[name], api)
+  }
+  const entries = Object.entries(schema).map(([name, value]) => [name, resolveSchema(value, api)])
+  return Object.fromEntries(entries) as JsonSchema
+}
+
+/** Fails when an answer is not what the API description says about its path, method and status. */
+export function assertDescribed(
+  api: ApiDescription,
+  method: string,
+  path: string,
+  answer: Answer,
+): void {
+  const operation = operationOf(api, method, path)
+  if (operation === undefined) return
+  const where = `${method} ${path} ${answer.status}`
+  const described = operation.responses[answer.status]
+  // Methods that a resource does not have, and what any call may meet, are told of nowhere else.
+  assert.ok(described !== undefined, `${where} is not described`)
+  if (method === 'HEAD' || answer.text === '') return
+  const type = String(answer.headers['content-type'])
+  const schema = described.content?.[type]?.schema
+  assert.ok(schema !== undefined, `${where} with ${type} is not described`)
+  if (!type.endsWith('json')) return
+  assert.deepEqual(
+    checkSchema(resolveSchema(schema, api), answer.json),
+    [],
+    `${where}: ${answer.text}`,
+  )
+  for (const name of ['location', 'link']) {
+    const told = Object.keys(described.headers ?? {}).some(
+      (header) => header.toLowerCase() === name,
+    )
+    if (answer.headers[name] !== undefined) assert.ok(told, `${where}: ${name} is not described`)
+  }
+}
+
+function operationOf(api: ApiDescription, method: string, path: string): Operation | undefined {
+  const base = api.servers[0]!.url === '/' ? '' : api.servers[0]!.url
+  const own = path.replace(/\?.*$/s, '')
+  for (const [pattern, item] of Object.entries(api.paths)) {
+    const matcher = new RegExp(`^${base}${pattern.replace(/\{\w+\}/, '[^/]+')}$`)
+    if (matcher.test(own)) return item[method === 'HEAD' ? 'get' : method.toLowerCase()]
+  }
+  return undefined
+}
