@@ -3,10 +3,8 @@ import type { ReportKind } from './report.js'
 /** How the goal's check is run so that its report can be read. Commands are shell lines. */
 export interface CheckPlan {
   readonly kind: ReportKind
-  /** Runs every test; prints outcomes only. */
-  readonly outcomes: string
-  /** Runs every test; prints everything. */
-  readonly details: string
+  /** Runs every test. */
+  readonly whole: TestCommand
   /** Runs the tests of one file, the quickest way first; empty when the check cannot be narrowed down. */
   readonly file: (path: string) => readonly TestCommand[]
 }
@@ -24,11 +22,24 @@ const VALUE_FLAGS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Limits of each process that runs tests: a patch can make a loop endless, which then ends after
- * some seconds of processor time, not of patience.
+ * Limits each process that a command starts to some seconds of processor time: a patch can make a
+ * loop endless. Unlike a timeout, that does not depend on what else the machine has to do.
  */
-function limited(command: string, cpuSeconds: number): string {
+export function limited(command: string, cpuSeconds: number): string {
   return `ulimit -t ${cpuSeconds}; ${command}`
+}
+
+/** Adds the processor time that a command took to its output; its exit code stays. */
+export function timed(command: string): string {
+  return `${command}; code=$?; times; exit $code`
+}
+
+/** The seconds that {@link timed} wrote at the end of an output; null when they are not there. */
+export function parseTimes(output: string): number | null {
+  const found = /(\d+)m([\d.]+)s (\d+)m([\d.]+)s\s*$/.exec(output)
+  if (found === null) return null
+  const [user, system] = [Number(found[1]) * 60 + Number(found[2]), Number(found[3]) * 60 + Number(found[4])]
+  return user + system
 }
 
 /** Quotes a word for the shell, if it needs that. */
@@ -60,27 +71,29 @@ export function shellWords(line: string): string[] | null {
 }
 
 /**
- * Understands a check command. `scripts` are those of package.json, for `npm test`; `cpuSeconds`
- * bounds every process of a test run.
+ * Understands a check command. `scripts` are those of package.json, for `npm test`.
  */
 export function planCheck(
   check: string,
   scripts: Readonly<Record<string, string>>,
-  cpuSeconds: number,
 ): CheckPlan {
   const words = shellWords(check.trim().replace(/\s+2>&1$/, ''))
   const script = words === null ? null : npmScript(words)
-  if (script !== null && scripts[script] !== undefined) {
-    const resolved = shellWords(scripts[script])
+  if (script !== null && Object.hasOwn(scripts, script)) {
+    const resolved = shellWords(scripts[script]!)
     if (resolved !== null && npmScript(resolved) === null) {
-      const plan = planWords(resolved, cpuSeconds)
+      const plan = planWords(resolved)
       if (plan !== null) return plan
     }
   }
-  const plan = words === null ? null : planWords(words, cpuSeconds)
+  const plan = words === null ? null : planWords(words)
   if (plan !== null) return plan
-  const whole = limited(check, cpuSeconds)
-  return { kind: 'any', outcomes: whole, details: whole, file: () => [] }
+  return exitCodeOnly(check)
+}
+
+/** A plan that knows nothing but the exit code. */
+export function exitCodeOnly(check: string): CheckPlan {
+  return { kind: 'any', whole: { outcomes: check, details: check }, file: () => [] }
 }
 
 /** The script that `npm test`, `npm run x`, `yarn x` or `pnpm x` runs; null for other commands. */
@@ -91,17 +104,17 @@ function npmScript(words: readonly string[]): string | null {
   return rest[0] === 'run' && rest.length === 2 ? rest[1]! : null
 }
 
-function planWords(words: readonly string[], cpuSeconds: number): CheckPlan | null {
+function planWords(words: readonly string[]): CheckPlan | null {
   const settings = words.findIndex((word) => !/^\w+=/.test(word))
   const env = words.slice(0, settings).map((word) => {
     const [name, ...value] = word.split('=')
     return `${name}=${quote(value.join('='))}`
   })
   const command = words.slice(settings)
-  return planNodeTest(env, command, cpuSeconds) ?? planPython(env, command, cpuSeconds)
+  return planNodeTest(env, command) ?? planPython(env, command)
 }
 
-function planNodeTest(env: readonly string[], words: readonly string[], cpuSeconds: number): CheckPlan | null {
+function planNodeTest(env: readonly string[], words: readonly string[]): CheckPlan | null {
   const program = (words[0] === 'npx' ? words[1] : words[0]) ?? ''
   const name = program.split('/').at(-1)
   if ((name !== 'node' && name !== 'tsx') || !words.includes('--test')) return null
@@ -124,19 +137,18 @@ function planNodeTest(env: readonly string[], words: readonly string[], cpuSecon
     [...env, `${start}${quote(program)}`, ...flags, '--test-reporter=tap', ...args.map(quote)].join(' ')
   // The heap is bounded like the processor time: an endless loop often fills an array.
   const bound = `export NODE_OPTIONS="$NODE_OPTIONS --max-old-space-size=768"; `
-  const line = (args: readonly string[]): string => limited(`${bound}${run(args)} 2>&1`, cpuSeconds)
+  const line = (args: readonly string[]): string => `${bound}${run(args)} 2>&1`
   const filter = ` | grep -E '^ *(not )?ok [0-9]|^ *# Subtest: |^ *(  location|  failureType): '`
   return {
     kind: 'tap',
-    outcomes: line(['--test', ...files]) + filter,
-    details: line(['--test', ...files]),
+    whole: { outcomes: line(['--test', ...files]) + filter, details: line(['--test', ...files]) },
     // A test file that is run by itself reports as well, and saves the process of a runner.
     file: (path) => (name === 'node' ? [[path], ['--test', path]] : [['--test', path]])
       .map((args) => ({ outcomes: line(args) + filter, details: line(args) })),
   }
 }
 
-function planPython(env: readonly string[], words: readonly string[], cpuSeconds: number): CheckPlan | null {
+function planPython(env: readonly string[], words: readonly string[]): CheckPlan | null {
   const direct = /^(pytest|py\.test)$/.test(words[0]?.split('/').at(-1) ?? '')
   const isPython = /^python[\d.]*$/.test(words[0]?.split('/').at(-1) ?? '')
   const module = direct ? 'pytest' : isPython && words[1] === '-m' ? words[2] : undefined
@@ -146,7 +158,7 @@ function planPython(env: readonly string[], words: readonly string[], cpuSeconds
   // Compiled files are told apart by second and size: two patches within a second would be mixed up.
   const settings = [...env, 'PYTHONDONTWRITEBYTECODE=1', 'PYTHONPYCACHEPREFIX=/nonexistent', 'COLUMNS=400']
   const line = (args: readonly string[]): string =>
-    limited(`ulimit -v 4000000; ${[...settings, ...program, ...args].join(' ')} 2>&1`, cpuSeconds)
+    `ulimit -v 4000000; ${[...settings, ...program, ...args].join(' ')} 2>&1`
   return module === 'pytest' ? planPytest(line, rest) : planUnittest(line, rest)
 }
 
@@ -158,8 +170,7 @@ function planPytest(line: (args: readonly string[]) => string, rest: readonly st
   const filter = ` | grep -E '^(PASSED|FAILED|ERROR|XFAIL|XPASS|SKIPPED) |^[0-9]+ (passed|failed|error|skipped)'`
   return {
     kind: 'pytest',
-    outcomes: run(files, 'no') + filter,
-    details: run(files, 'short'),
+    whole: { outcomes: run(files, 'no') + filter, details: run(files, 'short') },
     file: (path) => [{ outcomes: run([path], 'no') + filter, details: run([path], 'short') }],
   }
 }
@@ -171,8 +182,7 @@ function planUnittest(line: (args: readonly string[]) => string, rest: readonly 
   const whole = line([...flags.map(quote), '-v', '-b'])
   return {
     kind: 'unittest',
-    outcomes: whole + filter,
-    details: whole,
+    whole: { outcomes: whole + filter, details: whole },
     file: (path) => {
       const base = path.split('/').at(-1)!
       const narrowed = discovers

@@ -1,5 +1,5 @@
 import { type Candidate, rankCandidates } from './candidates.js'
-import { type CheckPlan, planCheck, type TestCommand } from './check.js'
+import { type CheckPlan, exitCodeOnly, limited, parseTimes, planCheck, timed } from './check.js'
 import { readClues } from './clues.js'
 import type { CallResult, Plan, PlannedCall, PlannedTurn, Reply } from './conversation.js'
 import { applyPatch, editOf } from './edit.js'
@@ -26,18 +26,20 @@ const MAX_FILE_CHARS = 60_000
 const MAX_TRIALS = 4_000
 /** Patches of the first turns after something changed: the best ones often come first. */
 const BATCHES: readonly number[] = [3, 5, 7]
-/** Seconds of processor time for each process of a test run. */
-const CPU_SECONDS = 10
+/** Seconds of processor time for each process of a test run, as long as it is not known better. */
+const WHOLE_CPU_SECONDS = 120
 /** Patches that one test file gets before another has its turn. */
 const SHARE = 100
-/** Patches of the same function that compete with one that helped only some tests. */
-const MAX_RIVALS = 28
+/** Patches of the same function, and of others, that compete with one that helped only some tests. */
+const MAX_NEAR_RIVALS = 84
+const MAX_FAR_RIVALS = 14
 const FILE_TIMEOUT_MS = 20_000
 const WHOLE_TIMEOUT_MS = 300_000
 
 /** The search for patches that make the tests of one file pass, at one state of the sources. */
 interface Pursuit {
-  readonly command: TestCommand
+  /** Runs the tests of the file. */
+  readonly command: string
   readonly timeout: number
   readonly baseline: Outcomes
   readonly suspicion: Suspicion
@@ -126,16 +128,16 @@ export class Search {
     const [list, manifest] = yield* this.#ask('Looking at the files of the project.', listing)
     this.#paths = list!.output.split('\n').map((path) => path.trim().replace(/^\.\//, ''))
       .filter((path) => path !== '' && !path.endsWith('/') && isReadablePath(path))
-    this.#plan = planCheck(this.#facts.check!, scriptsOf(manifest?.output ?? ''), CPU_SECONDS)
+    this.#plan = planCheck(this.#facts.check!, scriptsOf(manifest?.output ?? ''))
     yield* this.#measure('Running the check to see which tests fail.')
     if (this.#outcomes.size > 0) return
     // The report is not what the command promised: go by its exit code.
-    this.#plan = { kind: 'any', outcomes: this.#facts.check!, details: this.#facts.check!, file: () => [] }
+    this.#plan = exitCodeOnly(this.#facts.check!)
     yield* this.#measure('The check gives no report that can be read; going by its exit code.')
   }
 
   *#measure(text: string): Generator<PlannedTurn, void, Reply> {
-    const [result] = yield* this.#ask(text, [bash(this.#plan!.outcomes, WHOLE_TIMEOUT_MS)])
+    const [result] = yield* this.#ask(text, [bash(limited(this.#plan!.whole.outcomes, WHOLE_CPU_SECONDS), WHOLE_TIMEOUT_MS)])
     this.#outcomes = parseOutcomes(this.#plan!.kind, result!.output, result!.exitCode)
     this.#wholeOutput = result!.output
   }
@@ -156,8 +158,8 @@ export class Search {
     const plan = this.#plan!
     const timeout = focus === null ? WHOLE_TIMEOUT_MS : FILE_TIMEOUT_MS
     const first = focus === null ? this.#paths.filter(isTestPath).slice(0, 20) : [focus]
-    for (const command of focus === null ? [plan] : plan.file(focus)) {
-      const details = yield* this.#load(first, bash(command.details, timeout))
+    for (const command of focus === null ? [plan.whole] : plan.file(focus)) {
+      const details = yield* this.#load(first, bash(timed(limited(command.details, WHOLE_CPU_SECONDS)), timeout))
       const baseline = parseOutcomes(plan.kind, details.output, details.exitCode)
       if (![...baseline.values()].includes('fail')) continue
       const failures = parseFailures(plan.kind, details.output)
@@ -170,7 +172,9 @@ export class Search {
         .map((candidate) => this.#triedBefore.has(candidate.key) ? { ...candidate, score: candidate.score / 3 } : candidate)
         .sort((a, b) => b.score - a.score)
       this.#interrupted = false
-      return { command, timeout, baseline, suspicion, candidates, at: 0, round: 0 }
+      // An endless loop should not cost more than a few runs of these tests do.
+      const cpuSeconds = Math.min(WHOLE_CPU_SECONDS, Math.ceil(0.6 + 4 * (parseTimes(details.output) ?? 2)))
+      return { command: limited(command.outcomes, cpuSeconds), timeout, baseline, suspicion, candidates, at: 0, round: 0 }
     }
     return null
   }
@@ -189,21 +193,17 @@ export class Search {
     pursuit.at += batch.length
     const winners = yield* this.#try(batch, pursuit)
     if (winners === null || winners.length === 0) return
-    // A patch that helps only some of the tests that its function fails may be a coincidence: the
-    // other patches of this function get a chance to do better.
+    // A patch that helps only some of the tests that its function fails may be a coincidence: other
+    // patches, of this function first, get a chance to do better.
     const { candidate, gained } = winners[0]!
     const file = this.#parsed.get(candidate.path)!
-    if (gained < pursuit.suspicion.failing(file, candidate.token)) {
-      const region = namedRegionAt(file.regions, candidate.token)
-      const rivals = pursuit.candidates.slice(pursuit.at)
-        .filter(({ path, token }) => path === candidate.path && namedRegionAt(file.regions, token) === region)
-        .slice(0, MAX_RIVALS)
-      const tried = new Set(rivals)
-      pursuit.candidates = [...pursuit.candidates.slice(0, pursuit.at), ...pursuit.candidates.slice(pursuit.at).filter((rival) => !tried.has(rival))]
-      for (let at = 0; at < rivals.length; at += BATCHES.at(-1)!) {
-        const better = yield* this.#try(rivals.slice(at, at + BATCHES.at(-1)!), pursuit)
+    const wanted = pursuit.suspicion.failing(file, candidate.token)
+    if (gained < wanted) {
+      for (const rivals of takeRivals(pursuit, candidate, file)) {
+        const better = yield* this.#try(rivals, pursuit)
         if (better === null) return
         winners.push(...better)
+        if (better.some((rival) => rival.gained >= wanted)) break
       }
       winners.sort((a, b) => b.gained - a.gained || b.candidate.score - a.candidate.score)
     }
@@ -222,7 +222,7 @@ export class Search {
     // After a pause the unchanged state is run as well, for somebody may have changed it.
     const checksState = this.#interrupted
     this.#interrupted = false
-    const run = bash(command.outcomes, timeout)
+    const run = bash(command, timeout)
     if (checksState) calls.push(run)
     for (const candidate of batch) {
       const { oldText, newText } = editOf(this.#texts.get(candidate.path)!, candidate)
@@ -263,7 +263,7 @@ export class Search {
     const what = this.#describe(candidate)
     const [made, whole] = yield* this.#ask(`More tests pass with ${what}. Making it again and running the whole check.`, [
       edit(path, oldText, newText),
-      bash(this.#plan!.outcomes, WHOLE_TIMEOUT_MS),
+      bash(limited(this.#plan!.whole.outcomes, WHOLE_CPU_SECONDS), WHOLE_TIMEOUT_MS),
     ])
     const after = parseOutcomes(this.#plan!.kind, whole!.output, whole!.exitCode)
     if (made!.exitCode === 0 && isProgress(this.#outcomes, after)) {
@@ -290,7 +290,7 @@ export class Search {
     yield* this.#resync()
     if (this.#failing().length > 0) return
     if (before !== 'any') {
-      this.#plan = { kind: 'any', outcomes: this.#facts.check!, details: this.#facts.check!, file: () => [] }
+      this.#plan = exitCodeOnly(this.#facts.check!)
       yield* this.#measure('The goal is not met although every test passes; going by the exit code of the check.')
       if (this.#failing().length > 0) return
     }
@@ -384,6 +384,20 @@ export class Search {
     const what = before === '' ? `add \`${after}\`` : after === '' ? `remove \`${before}\`` : `\`${before}\` → \`${after}\``
     return `${path}:${line} (${operator}) ${what}`
   }
+}
+
+/** Takes the patches that compete with `candidate` out of a pursuit, in batches. */
+function takeRivals(pursuit: Pursuit, candidate: Candidate, file: SourceFile): (readonly Candidate[])[] {
+  const region = namedRegionAt(file.regions, candidate.token)
+  const ahead = pursuit.candidates.slice(pursuit.at)
+  const isNear = ({ path, token }: Candidate): boolean =>
+    path === candidate.path && namedRegionAt(file.regions, token) === region
+  const near = ahead.filter(isNear).slice(0, MAX_NEAR_RIVALS)
+  const taken = new Set([...near, ...ahead.filter((rival) => !isNear(rival)).slice(0, MAX_FAR_RIVALS)])
+  pursuit.candidates = [...pursuit.candidates.slice(0, pursuit.at), ...ahead.filter((rival) => !taken.has(rival))]
+  const rivals = [...taken]
+  const size = BATCHES.at(-1)!
+  return Array.from({ length: Math.ceil(rivals.length / size) }, (_, i) => rivals.slice(i * size, (i + 1) * size))
 }
 
 function bash(command: string, timeout: number): PlannedCall {

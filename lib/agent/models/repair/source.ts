@@ -47,15 +47,15 @@ export interface SourceFile extends Outline {
   readonly tokens: readonly Token[]
 }
 
-const LANGUAGES: Readonly<Record<string, Language>> = {
+const LANGUAGES: ReadonlyMap<string, Language> = new Map(Object.entries<Language>({
   js: 'javascript', mjs: 'javascript', cjs: 'javascript', jsx: 'javascript',
   ts: 'typescript', mts: 'typescript', cts: 'typescript', tsx: 'typescript',
   py: 'python',
-}
+}))
 
 /** The language of a file by its name, or null. */
 export function languageOf(path: string): Language | null {
-  return LANGUAGES[/\.(\w+)$/.exec(path)?.[1] ?? ''] ?? null
+  return LANGUAGES.get(/\.(\w+)$/.exec(path)?.[1] ?? '') ?? null
 }
 
 /** Splits and outlines a file; null when its language is not known. */

@@ -13,7 +13,7 @@ export interface Suspicion {
 /** Suspicion of what no failing test is seen to reach. */
 const UNREACHED = 0.04
 /** How much less likely each further call makes it. */
-const PER_CALL = 0.8
+const PER_CALL = 0.85
 const MAX_DEPTH = 6
 
 interface TestCase {
@@ -51,7 +51,9 @@ export function rankPlaces(
   const scores = new Map<Region, number>()
   for (const reached of failing) {
     for (const [region, weight] of reached) {
-      const score = weight / (1 + 0.2 * (passing.get(region) ?? 0))
+      // What many failing tests have in common is the likelier cause of all of them.
+      const share = failing.filter((other) => other.has(region)).length / failing.length
+      const score = weight * (0.5 + 0.7 * share) / (1 + 0.2 * (passing.get(region) ?? 0))
       scores.set(region, Math.max(scores.get(region) ?? 0, score))
     }
   }

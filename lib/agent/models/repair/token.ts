@@ -21,7 +21,7 @@ export interface Token {
   match: number
 }
 
-const CLOSERS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' }
+const CLOSERS: ReadonlyMap<string, string> = new Map(Object.entries<string>({ ')': '(', ']': '[', '}': '{' }))
 
 /** Fills in {@link Token.match}. A closer without its opener is left alone. */
 export function matchBrackets(tokens: readonly Token[]): void {
@@ -32,7 +32,7 @@ export function matchBrackets(tokens: readonly Token[]): void {
       open.push(index)
       return
     }
-    const opener = CLOSERS[token.text]
+    const opener = CLOSERS.get(token.text)
     const last = open.at(-1)
     if (opener === undefined || last === undefined || tokens[last]!.text !== opener) return
     open.pop()

@@ -1,7 +1,7 @@
 import { endsOperand, isCall, operandEnd, operandStart, partsOf, textOf } from '../expression.js'
 import type { Operator } from './patch.js'
 
-const SWAPS: Readonly<Record<string, readonly (readonly [string, number])[]>> = {
+const SWAPS: ReadonlyMap<string, readonly (readonly [string, number])[]> = new Map(Object.entries<readonly (readonly [string, number])[]>({
   '+': [['-', 0.95], ['*', 0.35]],
   '-': [['+', 0.95], ['/', 0.2]],
   '*': [['/', 0.7], ['+', 0.5], ['**', 0.2]],
@@ -13,13 +13,13 @@ const SWAPS: Readonly<Record<string, readonly (readonly [string, number])[]>> = 
   '|': [['&', 0.7]],
   '<<': [['>>', 0.7]],
   '>>': [['<<', 0.7]],
-}
+}))
 
 /** One arithmetic or bitwise operator in place of another. */
 export const arithmetic: Operator = (context, at) => {
   const { file } = context
   const token = file.tokens[at]!
-  const swaps = SWAPS[token.text]
+  const swaps = SWAPS.get(token.text)
   if (swaps === undefined || token.kind !== 'punctuator') return
   if (!endsOperand(file.tokens[at - 1])) {
     if (token.text === '-') context.replace(at, at, '', 'arithmetic', 0.6)
@@ -36,7 +36,7 @@ export const arithmetic: Operator = (context, at) => {
   }
 }
 
-const ASSIGNMENTS: Readonly<Record<string, readonly (readonly [string, number])[]>> = {
+const ASSIGNMENTS: ReadonlyMap<string, readonly (readonly [string, number])[]> = new Map(Object.entries<readonly (readonly [string, number])[]>({
   '+=': [['-=', 0.9], ['=', 0.6], ['*=', 0.3]],
   '-=': [['+=', 0.9], ['=', 0.4]],
   '*=': [['/=', 0.6], ['+=', 0.5], ['=', 0.4]],
@@ -46,14 +46,14 @@ const ASSIGNMENTS: Readonly<Record<string, readonly (readonly [string, number])[
   '&&=': [['||=', 0.6]],
   '||=': [['&&=', 0.6], ['??=', 0.6]],
   '??=': [['=', 0.4], ['||=', 0.3]],
-}
+}))
 
 /** One assignment operator in place of another. */
 export const assignment: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
   const token = tokens[at]!
-  for (const [other, weight] of ASSIGNMENTS[token.text] ?? []) context.replace(at, at, other, 'assignment', weight)
+  for (const [other, weight] of ASSIGNMENTS.get(token.text) ?? []) context.replace(at, at, other, 'assignment', weight)
   if (token.text !== '=' || token.kind !== 'punctuator' || !endsOperand(tokens[at - 1])) return
   const first = operandStart(tokens, at - 1)
   // Only a variable that exists already can be added to.
@@ -74,7 +74,8 @@ export const number: Operator = (context, at) => {
     const text = Number(other.toFixed(10)).toString()
     const before = file.tokens[at - 1]
     const glued = text.startsWith('-') && before?.text === '-' && before.end === token.start
-    if (text !== token.text && !glued && !text.includes('e')) context.replace(at, at, text, 'number', weight)
+    const idle = text === '0' && (before?.text === '+' || before?.text === '-') && endsOperand(file.tokens[at - 2])
+    if (text !== token.text && !glued && !idle && !text.includes('e')) context.replace(at, at, text, 'number', weight)
   }
   const isInteger = Number.isInteger(value)
   if (isInteger) {
@@ -112,7 +113,7 @@ export const offset: Operator = (context, at) => {
   const bounds = ['<', '<=', '>', '>='].includes(token.text) && token.kind === 'punctuator'
   if (bounds && endsOperand(tokens[at - 1]) && tokens[at + 1] !== undefined) around(at + 1, 0.35)
   if (token.text === '[' && token.match > at + 1 && endsOperand(tokens[at - 1])) {
-    if (operandEnd(tokens, at + 1) === token.match - 1) around(at + 1, 0.45)
+    if (operandEnd(tokens, at + 1) === token.match - 1) around(at + 1, 0.6)
   }
   if (token.text === '(' && isCall(file, at)) {
     for (const { first, last } of partsOf(tokens, at)) {

@@ -1,12 +1,12 @@
 import { endsOperand, operandEnd, textOf } from '../expression.js'
 import type { Operator, OperatorContext } from './patch.js'
 
-const BOUNDARY: Readonly<Record<string, string>> = { '<': '<=', '<=': '<', '>': '>=', '>=': '>' }
-const MIRROR: Readonly<Record<string, string>> = { '<': '>', '<=': '>=', '>': '<', '>=': '<=' }
-const OPPOSITE: Readonly<Record<string, string>> = { '<': '>=', '<=': '>', '>': '<=', '>=': '<' }
-const EQUAL: Readonly<Record<string, readonly string[]>> = {
+const BOUNDARY: ReadonlyMap<string, string> = new Map(Object.entries<string>({ '<': '<=', '<=': '<', '>': '>=', '>=': '>' }))
+const MIRROR: ReadonlyMap<string, string> = new Map(Object.entries<string>({ '<': '>', '<=': '>=', '>': '<', '>=': '<=' }))
+const OPPOSITE: ReadonlyMap<string, string> = new Map(Object.entries<string>({ '<': '>=', '<=': '>', '>': '<=', '>=': '<' }))
+const EQUAL: ReadonlyMap<string, readonly string[]> = new Map(Object.entries<readonly string[]>({
   '===': ['!=='], '!==': ['==='], '==': ['!=', '==='], '!=': ['==', '!=='],
-}
+}))
 
 /** `<` that opens type arguments, which only TypeScript has. */
 function isTypeBracket({ file }: OperatorContext, at: number): boolean {
@@ -18,11 +18,11 @@ function isTypeBracket({ file }: OperatorContext, at: number): boolean {
 /** `<` to `<=`, `>` or `>=`, and so on. */
 export const comparison: Operator = (context, at) => {
   const token = context.file.tokens[at]!
-  const boundary = BOUNDARY[token.text]
+  const boundary = BOUNDARY.get(token.text)
   if (token.kind !== 'punctuator' || boundary === undefined || isTypeBracket(context, at)) return
   context.replace(at, at, boundary, 'comparison', 1)
-  context.replace(at, at, OPPOSITE[token.text]!, 'comparison', 0.6)
-  context.replace(at, at, MIRROR[token.text]!, 'comparison', 0.65)
+  context.replace(at, at, OPPOSITE.get(token.text)!, 'comparison', 0.6)
+  context.replace(at, at, MIRROR.get(token.text)!, 'comparison', 0.65)
 }
 
 /** `===` to `!==` and back; `==` and `is` in Python. */
@@ -30,14 +30,14 @@ export const equality: Operator = (context, at) => {
   const { file } = context
   const token = file.tokens[at]!
   const python = file.language === 'python'
-  for (const other of EQUAL[token.text] ?? []) {
+  for (const other of EQUAL.get(token.text) ?? []) {
     if (python && other.length > 2) continue
     context.replace(at, at, other, 'equality', other.length === token.text.length ? 0.85 : 0.3)
   }
-  if (token.kind === 'punctuator' && EQUAL[token.text] !== undefined) {
+  if (token.kind === 'punctuator' && EQUAL.get(token.text) !== undefined) {
     for (const sign of ['>=', '<=', '>', '<']) context.replace(at, at, sign, 'equality', 0.22)
   }
-  if (BOUNDARY[token.text] !== undefined && token.kind === 'punctuator' && !isTypeBracket(context, at)) {
+  if (BOUNDARY.get(token.text) !== undefined && token.kind === 'punctuator' && !isTypeBracket(context, at)) {
     context.replace(at, at, python ? '==' : '===', 'equality', 0.2)
     context.replace(at, at, python ? '!=' : '!==', 'equality', 0.15)
   }
@@ -73,20 +73,20 @@ function lineWord(file: OperatorContext['file'], at: number): string {
   return file.tokens[i]!.text
 }
 
-const LOGIC: Readonly<Record<string, readonly (readonly [string, number])[]>> = {
+const LOGIC: ReadonlyMap<string, readonly (readonly [string, number])[]> = new Map(Object.entries<readonly (readonly [string, number])[]>({
   '&&': [['||', 0.9]],
   '||': [['&&', 0.9], ['??', 0.45]],
   '??': [['||', 0.4], ['&&', 0.2]],
   and: [['or', 0.9]],
   or: [['and', 0.9]],
-}
+}))
 
 /** `&&` to `||`, `and` to `or`, and one side of either alone. */
 export const logic: Operator = (context, at) => {
   const { file } = context
   const token = file.tokens[at]!
   if (token.kind === 'string' || token.kind === 'name') return
-  for (const [other, weight] of LOGIC[token.text] ?? []) context.replace(at, at, other, 'logic', weight)
+  for (const [other, weight] of LOGIC.get(token.text) ?? []) context.replace(at, at, other, 'logic', weight)
 }
 
 /** Adds or takes away the negation of a condition or of an operand of one. */
@@ -108,12 +108,14 @@ export const negation: Operator = (context, at) => {
     if (!python && close > open) {
       const simple = operandEnd(tokens, open + 1) === close - 1
       const inner = textOf(file, open + 1, close - 1)
+      if (isOneComparison(context, open + 1, close - 1)) return
       context.replace(open + 1, close - 1, simple ? `!${inner}` : `!(${inner})`, 'negation', 0.6)
     } else if (python && tokens[open] !== undefined) {
       const last = conditionEnd(context, open)
       if (last < open) return
       const simple = operandEnd(tokens, open) === last
       const inner = textOf(file, open, last)
+      if (isOneComparison(context, open, last)) return
       context.replace(open, last, simple ? `not ${inner}` : `not (${inner})`, 'negation', 0.6)
     }
     return
@@ -129,6 +131,13 @@ export const negation: Operator = (context, at) => {
   if (alone && endsOperand(tokens[last])) {
     context.splice(next.start, next.start, not, 'negation', token.text === 'return' ? 0.4 : 0.5, at + 1)
   }
+}
+
+/** A single comparison, whose opposites are patches of their own. */
+function isOneComparison({ file }: OperatorContext, first: number, last: number): boolean {
+  const signs = file.tokens.slice(first, last + 1).filter(({ text, kind }) =>
+    kind !== 'string' && ['<', '<=', '>', '>=', '==', '!=', '===', '!==', 'and', 'or', '&&', '||', 'in', 'is'].includes(text))
+  return signs.length === 1 && !['and', 'or', '&&', '||'].includes(signs[0]!.text)
 }
 
 /** The last token of the Python condition that starts at `first`: before the colon or `else`. */

@@ -2,15 +2,15 @@ import { similarity } from '../similarity.js'
 import { stringBody } from '../token.js'
 import type { Operator } from './patch.js'
 
-const FLIPS: Readonly<Record<string, readonly string[]>> = {
+const FLIPS: ReadonlyMap<string, readonly string[]> = new Map(Object.entries<readonly string[]>({
   true: ['false'], false: ['true'], True: ['False'], False: ['True'],
-}
+}))
 
 /** The other truth value. */
 export const boolean: Operator = (context, at) => {
   const token = context.file.tokens[at]!
   if (token.kind !== 'keyword') return
-  for (const other of FLIPS[token.text] ?? []) context.replace(at, at, other, 'boolean', 0.8)
+  for (const other of FLIPS.get(token.text) ?? []) context.replace(at, at, other, 'boolean', 0.8)
 }
 
 /** Another empty value. */
@@ -141,7 +141,7 @@ export const pattern: Operator = (context, at) => {
   if (!body.endsWith('$')) put(`${body}$`, 0.3)
   else put(body.slice(0, -1), 0.25)
   for (const found of body.matchAll(/(?<!\\)[+*?]|\\[dDwWsSbB]|\{\d+(?:,\d*)?\}|\[\^?/g)) {
-    const others = PATTERN_SWAPS[found[0]] ?? (found[0].startsWith('{') ? countSwaps(found[0]) : [])
+    const others = PATTERN_SWAPS.get(found[0]) ?? (found[0].startsWith('{') ? countSwaps(found[0]) : [])
     for (const other of others) {
       put(body.slice(0, found.index) + other + body.slice(found.index + found[0].length), 0.35)
     }
@@ -153,10 +153,10 @@ export const pattern: Operator = (context, at) => {
   for (const found of body.matchAll(/(?<!\\)\.(?![*+?])/g)) put(`${body.slice(0, found.index)}\\${body.slice(found.index)}`, 0.3)
 }
 
-const PATTERN_SWAPS: Readonly<Record<string, readonly string[]>> = {
+const PATTERN_SWAPS: ReadonlyMap<string, readonly string[]> = new Map(Object.entries<readonly string[]>({
   '+': ['*', ''], '*': ['+'], '?': ['', '*'], '\\d': ['\\D', '\\w'], '\\D': ['\\d'], '\\w': ['\\W', '\\d', '\\S'],
   '\\W': ['\\w', '\\s'], '\\s': ['\\S', '\\W'], '\\S': ['\\s'], '\\b': ['\\B', ''], '\\B': ['\\b'], '[': ['[^'], '[^': ['['],
-}
+}))
 
 function countSwaps(text: string): string[] {
   const [low, high] = text.slice(1, -1).split(',')

@@ -37,6 +37,11 @@ const PARTNERS: ReadonlyMap<string, ReadonlySet<string>> = (() => {
   return found
 })()
 
+/** A method that strings, lists and the like have themselves. */
+function isBuiltIn(name: string): boolean {
+  return [String, Array, Map, Set, Promise, Date, Number, RegExp].some((type) => name in type.prototype || name in type)
+}
+
 const TYPE_WORDS: ReadonlySet<string> = new Set([
   'number', 'string', 'boolean', 'unknown', 'never', 'any', 'object', 'readonly', 'keyof', 'of', 'from', 'as', 'get', 'set', 'type',
   'print', 'console',
@@ -53,7 +58,12 @@ export const property: Operator = (context, at) => {
   const partners = PARTNERS.get(token.text)
   const isFunction = file.language === 'python' && tokens[at + 1]?.text === '(' && before !== 'def'
   if (partners !== undefined && (isMember || isFunction)) {
-    for (const other of partners) context.replace(at, at, other, 'property', 0.8 / Math.sqrt(partners.size))
+    const isMath = tokens[at - 2]?.text === 'Math'
+    for (const other of partners) {
+      if (isMath && file.language !== 'python' && !(other in Math)) continue
+      const isUsual = isMath || isFunction || clues.properties.has(other) || (file.language !== 'python' && isBuiltIn(other))
+      context.replace(at, at, other, 'property', (isUsual ? 0.9 : clues.missing.has(token.text) ? 1.2 : 0.3) / Math.sqrt(partners.size))
+    }
   }
   const isKey = tokens[at + 1]?.text === ':' && ['{', ','].includes(before ?? '') && file.language !== 'python'
   if (!isMember && !isKey) return

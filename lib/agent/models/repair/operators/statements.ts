@@ -97,6 +97,14 @@ export const removedStatement: Operator = (context, at) => {
   }
 }
 
+const KEYWORD_SWAPS: ReadonlyMap<string, readonly (readonly [string, number])[]> = new Map([
+  ['break', [['continue', 0.6], ['return', 0.1]]],
+  ['continue', [['break', 0.6]]],
+  ['while', [['if', 0.25]]],
+  ['elif', [['if', 0.4]]],
+  ['yield', [['return', 0.2], ['yield from', 0.2]]],
+])
+
 /** One jump in place of another, `of` in place of `in`, `if` in place of `while`. */
 export const otherKeyword: Operator = (context, at) => {
   const { file } = context
@@ -104,14 +112,7 @@ export const otherKeyword: Operator = (context, at) => {
   const token = tokens[at]!
   const isWord = token.kind === 'keyword' || token.text === 'of'
   if (!isWord) return
-  const swaps: Readonly<Record<string, readonly (readonly [string, number])[]>> = {
-    break: [['continue', 0.6], ...(file.language === 'python' ? [] : [['return', 0.1] as const])],
-    continue: [['break', 0.6]],
-    while: [['if', 0.25]],
-    elif: [['if', 0.4]],
-    yield: [['return', 0.2], ['yield from', 0.2]],
-  }
-  for (const [other, weight] of swaps[token.text] ?? []) context.replace(at, at, other, 'keyword', weight)
+  for (const [other, weight] of (token.kind === 'keyword' ? KEYWORD_SWAPS.get(token.text) : undefined) ?? []) context.replace(at, at, other, 'keyword', weight)
   if (file.language === 'python') {
     if (token.text === 'if' && token.first && followsIf(context, at)) context.replace(at, at, 'elif', 'keyword', 0.4)
     return
