@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { Worker } from 'node:worker_threads'
+import { AsyncResponse, Client, ClientStateError, HandlerTransport, MockTransport, Response, TimeoutError, WorkerError } from 'runwright/http'
+import { sharedHost } from '../../lib/http/transports/blocking-host.js'
+import { serve } from '../helpers/serve.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+let app: Worker
+let origin = ''
+
+before(async () => {
+  app = new Worker(new URL('../fixtures/http/app-worker.mjs', import.meta.url), { execArgv: [] })
+  const [{ port }] = (await once(app, 'message')) as [{ port: number }]
+  origin = `http://127.0.0.1:${port}`
+})
+after(() => app.terminate())
+
+test('connections are kept between calls', () => {
+  using client = new Client({ baseUrl: origin })
+  const count = client.get('/connections').text
+  for (let i = 0; i < 5; i++) assert.equal(client.get('/connections').text, count)
+})
+
+test('a call returns its response, not a promise', () => {
+  using client = new Client({ baseUrl: origin })
+  const response = client.get('/bytes?n=2')
+  assert.ok(response instanceof Response)
+  assert.equal(response.text, 'aa')
+})
+
+test('a server on the same thread ends in a time limit that says why', async () => {
+  await using server = await serve((_request, response) => response.end('never'))
+  using client = new Client({ timeout: 100 })
+  assert.throws(
+    () => client.get(server.origin),
+    (error) => error instanceof TimeoutError && /runs on the thread that called Client/.test(error.message),
+  )
+})
+
+test('a worker that dies is noticed, and the next call gets a new one', () => {
+  using client = new Client({ baseUrl: origin })
+  const response = client.stream('GET', '/bytes?n=50000000')
+  sharedHost().terminate()
+  assert.throws(() => response.read(), WorkerError)
+  assert.equal(client.get('/bytes?n=3').text, 'aaa')
+})
+
+test('two streams may be read in turns, and calls made in between', () => {
+  using client = new Client({ baseUrl: origin })
+  const one = client.stream('GET', '/bytes?n=3000000').iterBytes({ chunkSize: 1_000_000 })
+  const two = client.stream('GET', '/bytes?n=3000000').iterBytes({ chunkSize: 1_000_000 })
+  for (let i = 0; i < 3; i++) {
+    assert.equal(one.next().value?.length, 1_000_000)
+    assert.equal(client.get('/bytes?n=1').text, 'a')
+    assert.equal(two.next().value?.length, 1_000_000)
+  }
+  assert.equal(one.next().done, true)
+})
+
+test('an upload is pulled as it is taken, and may itself make calls', () => {
+  using client = new Client({ baseUrl: origin })
+  const content = function* (): Generator<string> {
+    for (let i = 0; i < 3; i++) yield client.get('/bytes?n=2').text
+  }
+  assert.equal(client.post('/echo', { content: content() }).json<{ body: string }>().body, 'aaaaaa')
+})
+
+test('an error of an upload ends the call with that error', () => {
+  using client = new Client({ baseUrl: origin })
+  const broken = new Error('no more')
+  const content = function* (): Generator<string> {
+    yield 'a'
+    throw broken
+  }
+  assert.throws(() => client.post('/echo', { content: content() }), (error) => error === broken)
+  assert.equal(client.get('/bytes?n=1').text, 'a')
+})
+
+test('what is asynchronous is refused by name', () => {
+  const refused = (call: () => unknown): void => assert.throws(call, ClientStateError)
+  using client = new Client({ baseUrl: origin })
+  refused(() => client.post('/echo', { content: (async function* () { yield 'a' })() }))
+  using hooked = new Client({ baseUrl: origin, eventHooks: { request: [async () => {}] } })
+  refused(() => hooked.get('/echo'))
+  using mocked = new Client({ transport: new MockTransport(async () => new AsyncResponse(200)) })
+  refused(() => mocked.get('http://a.test/'))
+})
+
+test('a handler that answers at once serves a blocking client; another is refused', () => {
+  using client = new Client({
+    transport: new HandlerTransport((request, response) => {
+      if (request.url === '/later') setImmediate(() => response.end())
+      else response.end(`${request.method} ${request.url}`)
+    }),
+    baseUrl: 'http://app.test',
+  })
+  assert.equal(client.post('/now', { json: 1 }).text, 'POST /now')
+  assert.throws(() => client.get('/later'), ClientStateError)
+})
+
+test('a client works inside another worker', async () => {
+  const code = `
+    import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then(async (tsx) => {
+      tsx.register()
+      const { Client } = await import(${JSON.stringify(new URL('../../lib/http/index.ts', import.meta.url).href)})
+      const client = new Client({ baseUrl: ${JSON.stringify(origin)} })
+      require('node:worker_threads').parentPort.postMessage(client.get('/bytes?n=4').text)
+    })`
+  const worker = new Worker(code, { eval: true, execArgv: [] })
+  const [text] = (await once(worker, 'message')) as [string]
+  assert.equal(text, 'aaaa')
+  await worker.terminate()
+})
+
+test('the process ends by itself when the client was not closed', async () => {
+  const script = `
+    import { Client } from 'runwright/http'
+    console.log(new Client({ baseUrl: ${JSON.stringify(origin)} }).get('/bytes?n=1').text)`
+  const run = promisify(execFile)
+  const args = ['--conditions=runwright-source', '--import', 'tsx', '--input-type=module', '-e', script]
+  const { stdout } = await run(process.execPath, args, { cwd: root, timeout: 60_000 })
+  assert.equal(stdout, 'a\n')
+})

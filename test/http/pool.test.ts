@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { getEventListeners, once } from 'node:events'
+import { createServer } from 'node:http'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { AsyncClient, CloseError, HttpTransport, PoolTimeoutError } from 'runwright/http'
+import { serve } from '../helpers/serve.js'
+
+test('no more connections are opened than limits say; the rest wait in order', async () => {
+  let most = 0
+  let open = 0
+  await using server = await serve((request, response) => {
+    most = Math.max(most, ++open)
+    setImmediate(() => {
+      open--
+      response.end(request.url)
+    })
+  })
+  await using client = new AsyncClient({ baseUrl: server.origin, limits: { maxConnections: 3 } })
+  const order: string[] = []
+  await Promise.all(
+    [...Array(30).keys()].map(async (i) => {
+      order.push((await client.get(`/${i}`)).text)
+    }),
+  )
+  assert.equal(order.length, 30)
+  assert.ok(most <= 3, `${most} at a time`)
+  assert.ok(server.accepted <= 3)
+})
+
+test('who waits too long for a connection gets PoolTimeoutError, and the next in line is served', async () => {
+  await using server = await serve((_request, response) => response.end('x'.repeat(1_000_000)))
+  await using client = new AsyncClient({ baseUrl: server.origin, limits: { maxConnections: 1 } })
+  const held = await client.stream('GET', '/')
+  await assert.rejects(client.get('/', { timeout: { pool: 20 } }), PoolTimeoutError)
+  const waiting = client.get('/')
+  await held.close()
+  assert.equal((await waiting).statusCode, 200)
+})
+
+test('a waiter for another origin gets the slot of an idle connection', async () => {
+  await using one = await serve((_request, response) => response.end('1'))
+  await using two = await serve((_request, response) => response.end('2'))
+  await using client = new AsyncClient({ limits: { maxConnections: 1 } })
+  for (let i = 0; i < 3; i++) {
+    assert.equal((await client.get(one.origin)).text, '1')
+    assert.equal((await client.get(two.origin)).text, '2')
+  }
+})
+
+test('an origin at its own limit does not hold up the others', async () => {
+  await using slow = await serve(() => {})
+  await using quick = await serve((_request, response) => response.end('ok'))
+  await using client = new AsyncClient({ limits: { maxConnectionsPerOrigin: 1 } })
+  const controller = new AbortController()
+  const stuck = [0, 1].map(() => client.get(slow.origin, { signal: controller.signal }))
+  assert.equal((await client.get(quick.origin)).text, 'ok')
+  controller.abort()
+  await Promise.allSettled(stuck)
+})
+
+test('idle connections are kept up to their number, and closed when they expire', async () => {
+  await using server = await serve((_request, response) => response.end('ok'))
+  const transport = new HttpTransport({ limits: { maxKeepaliveConnections: 2, keepaliveExpiry: 50 } })
+  await using client = new AsyncClient({ transport, baseUrl: server.origin })
+  await Promise.all([...Array(6).keys()].map(() => client.get('/')))
+  assert.ok(transport.stats.idle <= 2)
+  const closed = [...server.sockets].map((socket) => once(socket, 'close'))
+  await Promise.all(closed)
+  assert.deepEqual(transport.stats, { open: 0, idle: 0, waiting: 0 })
+  await transport.close()
+})
+
+test('a connection is retired before the server would close it', async () => {
+  await using server = await serve((_request, response) => {
+    response.setHeader('Keep-Alive', 'timeout=0')
+    response.end('ok')
+  })
+  await using client = new AsyncClient({ baseUrl: server.origin })
+  await client.get('/')
+  await client.get('/')
+  assert.equal(server.accepted, 2)
+})
+
+test('closing cuts off what is in flight', async () => {
+  await using server = await serve(() => {})
+  const client = new AsyncClient({ baseUrl: server.origin })
+  const call = client.get('/')
+  await once(server.server, 'request')
+  await client.close()
+  await assert.rejects(call, CloseError)
+})
+
+test('unix sockets', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'runwright-'))
+  const path = join(folder, 'socket')
+  const server = createServer((request, response) => response.end(request.headers.host)).listen(path)
+  await once(server, 'listening')
+  const transport = new HttpTransport({ socketPath: path })
+  try {
+    await using client = new AsyncClient({ transport })
+    assert.equal((await client.get('http://engine/')).text, 'engine')
+  } finally {
+    await transport.close()
+    server.close()
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('a local address can be chosen', async () => {
+  await using server = await serve((request, response) => response.end(request.socket.remoteAddress))
+  const transport = new HttpTransport({ localAddress: '127.0.0.7' })
+  await using client = new AsyncClient({ transport })
+  assert.equal((await client.get(server.origin)).text, '127.0.0.7')
+  await transport.close()
+})
+
+test('1000 random aborts leak no connection, waiter or listener, and the next call works', async () => {
+  await using server = await serve((request, response) => {
+    const stage = Number(new URL(request.url!, 'http://a').searchParams.get('stage'))
+    request.on('error', () => {})
+    if (stage === 0) return
+    response.writeHead(200, { 'Content-Length': 200_000 })
+    response.write('x'.repeat(1000))
+    if (stage === 2) response.end('x'.repeat(199_000))
+  })
+  const transport = new HttpTransport({ limits: { maxConnections: 8 } })
+  await using client = new AsyncClient({ transport, baseUrl: server.origin })
+  const listeners: AbortSignal[] = []
+  let seed = 42
+  const random = (): number => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31
+  const one = async (i: number): Promise<void> => {
+    const controller = new AbortController()
+    listeners.push(controller.signal)
+    const options = { signal: controller.signal, params: { stage: i % 3 } }
+    const content = i % 5 === 0 ? { content: [Buffer.alloc(300_000)].values() } : {}
+    const call = client.stream(i % 5 === 0 ? 'POST' : 'GET', '/', { ...options, ...content }).then(async (response) => {
+      for await (const chunk of response.iterBytes()) if (chunk.length > 0 && random() < 0.3) break
+    })
+    for (let ticks = Math.floor(random() * 20); ticks > 0; ticks--) {
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    controller.abort()
+    await call.catch(() => {})
+  }
+  for (let batch = 0; batch < 20; batch++) {
+    await Promise.all([...Array(50).keys()].map((i) => one(batch * 50 + i)))
+  }
+  assert.equal((await client.get('/?stage=2')).content.length, 200_000)
+  assert.equal(listeners.reduce((sum, signal) => sum + getEventListeners(signal, 'abort').length, 0), 0)
+  assert.equal(transport.stats.waiting, 0)
+  assert.equal(transport.stats.open, transport.stats.idle)
+  await transport.close()
+  assert.deepEqual(transport.stats, { open: 0, idle: 0, waiting: 0 })
+})
