@@ -137,9 +137,10 @@ class Switchboard {
     const claimant = opening ? this.#claimants.find((one) => one.wants(request)) : undefined
     if (claimant !== undefined) return claimant.target.upgrade(request, socket, head)
     if (this.#count('upgrade') > 1) return
-    socket.on('error', () => {})
-    if (opening) refuseUpgrade(socket, { status: 404 }, request.method, LINGER_MS)
-    else serveWithoutUpgrade(this.#server, request, socket, head)
+    if (opening) {
+      socket.on('error', () => {})
+      refuseUpgrade(socket, { status: 404 }, request.method, LINGER_MS)
+    } else serveWithoutUpgrade(this.#server, request, socket, head)
   }
 
   /** A plain request to a server that has no listener for such. */
@@ -211,7 +212,6 @@ function serveWithoutUpgrade(
     if (line !== null) lines.push(line)
   }
   const octets = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
-  socket.removeAllListeners('error')
   socket.unshift(Buffer.concat([octets, head]))
   server.emit(server instanceof TlsServer ? 'secureConnection' : 'connection', socket)
 }

@@ -1,7 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { abort, unlessAborted } from './abort.js'
 import { checkCloseCode } from './close-codes.js'
-import type { WebSocketServerConfig } from './config.js'
 import type { Deflater } from './deflate.js'
 import {
   ConnectionLostError,
@@ -9,7 +8,9 @@ import {
   SlowReaderError,
   type WebSocketError,
 } from './errors.js'
+import { type CloseInfo, Ending } from './ending.js'
 import { encodeClose, encodeFrame, encodeHeader, encodeText, Opcode, RSV1 } from './frame.js'
+import type { ConnectionFriend, ConnectionHome } from './home.js'
 import { Inbox } from './inbox.js'
 import { Inflater } from './inflater.js'
 import { frameOf, PreparedMessage } from './prepared.js'
@@ -29,18 +30,6 @@ import { Sender, type SendResult } from './sender.js'
  *    asks for more, so that its replies go out first; `closeTimeoutMs` bounds this too.
  */
 
-/** How a connection ended. */
-export interface CloseInfo {
-  /** The code of the peer's Close frame; 1005 when it had none, 1006 when no such frame came. */
-  readonly code: number
-  /** The reason of the peer's Close frame, or an empty string. */
-  readonly reason: string
-  /** Whether both Close frames were exchanged and no rule was broken. */
-  readonly wasClean: boolean
-  /** Why this side ended the connection, or how it was lost; `null` after a plain close. */
-  readonly error: WebSocketError | null
-}
-
 /** Settings of one message. */
 export interface SendOptions {
   /**
@@ -50,32 +39,6 @@ export interface SendOptions {
   readonly key?: string | undefined
   /** `false` sends this one as it is even if compression was agreed on. @defaultValue true */
   readonly compress?: boolean | undefined
-}
-
-/** What a connection asks of the server it belongs to. */
-export interface ConnectionHome {
-  readonly config: WebSocketServerConfig
-  onClosed(connection: WebSocketConnection): void
-  onHandlerError(error: unknown): void
-}
-
-/** What the server, and nobody else, may do with a connection. */
-export interface ConnectionFriend {
-  open<Context>(
-    home: ConnectionHome,
-    socket: Duplex,
-    context: Context,
-    protocol: string,
-    deflater: Deflater | null,
-    slot: number,
-  ): WebSocketConnection<Context>
-  /** Begins to read; `head` came with the opening handshake. */
-  start(connection: WebSocketConnection, head: Buffer): void
-  /**
-   * One interval of keep-alive has passed for the connections of `slot`; `patience` is how many may
-   * pass in silence.
-   */
-  beat(connection: WebSocketConnection, slot: number, patience: number): void
 }
 
 /** See {@link ConnectionFriend}. */
@@ -95,34 +58,6 @@ let onDrain: (this: OwnedSocket) => void
 let onClose: (this: OwnedSocket) => void
 
 const ignore = (): void => {}
-
-/** What a connection only needs once its end is in sight, or is asked about. */
-class Ending {
-  /** The code of the peer's Close frame, 1005 for none; `null` until such a frame came. */
-  peerCode: number | null = null
-  peerReason = ''
-  error: WebSocketError | null = null
-  /** The end, put off until the program has taken the messages before it. */
-  deferred: (() => void) | null = null
-  timer: NodeJS.Timeout | undefined
-  inputEnded = false
-  info: CloseInfo | null = null
-  closed: Promise<CloseInfo> | null = null
-  resolve: ((info: CloseInfo) => void) | null = null
-
-  finish(closeSent: boolean): CloseInfo {
-    const lost = this.peerCode === null && this.error === null
-    if (lost) this.error = new ConnectionLostError('the transport closed without a Close frame')
-    this.info = {
-      code: this.peerCode ?? 1006,
-      reason: this.peerReason,
-      wasClean: closeSent && this.error === null,
-      error: this.error,
-    }
-    this.resolve?.(this.info)
-    return this.info
-  }
-}
 
 /**
  * One WebSocket, server side. Made by a {@link WebSocketServer}.

@@ -171,10 +171,11 @@ export class Receiver<Owner> {
   // Header (section 5.2)
 
   #takeHeader(chunk: Buffer, at: number): number {
-    if (this.#partialHeader !== null || chunk.length - at < MAX_HEADER_BYTES) {
+    const available = chunk.length - at
+    if (this.#partialHeader !== null || available < 2 || available < headerBytes(chunk[at + 1]!)) {
       return this.#takeHeaderOctet(chunk, at)
     }
-    const size = this.#parseHeader(chunk, at, MAX_HEADER_BYTES)
+    const size = this.#parseHeader(chunk, at, available)
     if (this.#done) return chunk.length
     this.#beginPayload()
     return at + size
@@ -205,7 +206,7 @@ export class Receiver<Owner> {
     if ((first & 0x0f) >= Opcode.CLOSE && short > MAX_CONTROL_BYTES) {
       return this.#protocolError('the payload of a control frame has at most 125 octets')
     }
-    const size = short < 126 ? 6 : short === 126 ? 8 : 14
+    const size = headerBytes(second)
     if (short >= 126 && available >= size - 4 && !this.#readLength(octets, at, short)) return 0
     if (short < 126) this.#length = short
     else if (short === 127 && available >= 3 && octets[at + 2]! >= 0x80) {
@@ -470,6 +471,12 @@ export class Receiver<Owner> {
     this.destroy()
     this.#events.close(this.#owner, code, payload.toString('utf8', 2))
   }
+}
+
+/** How long a masked header is, by its second octet: the mask bit and the short length. */
+function headerBytes(second: number): number {
+  const short = second & 0x7f
+  return short < 126 ? 6 : short === 126 ? 8 : MAX_HEADER_BYTES
 }
 
 /** A view that keeps little else alive; a small part of a large chunk is copied out. */

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type AttachableServer, type AttachOptions, attachTo, type PlainResponse } from './attach.js'
 import { resolveConfig, type WebSocketServerConfig, type WebSocketServerSettings } from './config.js'
-import { type ConnectionHome, friend, type WebSocketConnection } from './connection.js'
+import { friend, type WebSocketConnection } from './connection.js'
 import { type DeflateAgreement, Deflater, negotiateDeflate } from './deflate.js'
 import {
   checkExtendedConnect,
@@ -16,6 +16,7 @@ import {
   type UpgradeRequest,
   upgradeRequired,
 } from './handshake.js'
+import type { ConnectionHome } from './home.js'
 import { acceptUpgrade, headerFields, refusalBody, refuseUpgrade } from './http1.js'
 import { acceptConnect, refuseConnect } from './http2.js'
 import { KEEP_ALIVE_SLOTS, KeepAlive } from './keep-alive.js'
