@@ -455,9 +455,9 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   }
 
   #beat(slot: number, patience: number): void {
+    if (this.#slot !== slot || this.#state !== 'open') return
     // While this side does not read, silence says nothing about the peer.
-    if (this.#slot !== slot || this.#state !== 'open' || this.#held) return
-    if (++this.#quietBeats > patience) {
+    if (!this.#held && ++this.#quietBeats > patience) {
       this.#end().error = new ConnectionLostError('the peer gave no sign of life')
       abort(this.#socket)
     } else if (this.#sender.drained) this.#sender.push(PING)
