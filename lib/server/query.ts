@@ -51,14 +51,6 @@ export function readList<T extends string>(
   return new Set(text.split(',').map((value) => choose(name, value.trim(), known)))
 }
 
-/** `1` or `true`, `0` or `false`; absent is false. @throws 422 */
-export function readFlag(query: URLSearchParams, name: string): boolean {
-  const text = readText(query, name)
-  if (text === undefined || text === '0' || text === 'false') return false
-  if (text === '1' || text === 'true') return true
-  throw bad(name, `must be 0 or 1, got ${quote(text)}`)
-}
-
 const DATE_TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
 
 /** An RFC 3339 time with its offset, as seconds since the epoch. @throws 422 */

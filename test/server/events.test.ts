@@ -281,6 +281,18 @@ for (const { query, status, pointer } of [
   })
 }
 
+test('a page of large events ends early and links to the next', async () => {
+  const engine = new FakeEngine()
+  const runId = engine.add()
+  engine.log(runId, 300, 'x'.repeat(60_000))
+  await using opened = await openService({ engine })
+  const first = await opened.call('GET', `/api/runs/${runId}/events?limit=300`)
+  const count: number = first.json.length
+  assert.ok(count >= 64 && count <= 128, String(count))
+  const link = `</api/runs/${runId}/events?limit=300&after=${count}>; rel="next"`
+  assert.equal(first.headers['link'], link)
+})
+
 test('HEAD of a stream tells its type and does not follow the run', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()

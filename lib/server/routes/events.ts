@@ -1,7 +1,7 @@
 /** The event log of a run: a stream over HTTP, or pages. See `socket.ts` as well. @module */
 import type { EventKind, RunDetails } from '../../agent/index.js'
 import { invalidField, ProblemError } from '../errors.js'
-import { json, type Reply } from '../http.js'
+import { jsonText, type Reply } from '../http.js'
 import { readInteger, readList } from '../query.js'
 import type { Call, Route } from '../router.js'
 import { AGENT_EVENT, EVENT_KINDS } from '../schema.js'
@@ -13,6 +13,10 @@ const EVENT_STREAM = 'text/event-stream'
 const DEFAULT_PAGE = 1_000
 /** The largest limit of a page. */
 const MAX_PAGE = 10_000
+/** Events read at a time. */
+const BATCH = 64
+/** Characters after which a page ends, whatever its limit. */
+const MAX_PAGE_CHARACTERS = 4 * 1024 * 1024
 
 /** The routes of events. */
 export function eventRoutes(context: RouteContext): readonly Route[] {
@@ -36,7 +40,7 @@ export function eventRoutes(context: RouteContext): readonly Route[] {
           {
             name: 'limit',
             in: 'query',
-            description: 'events of one page',
+            description: 'events of one page; fewer come when they are large: follow Link',
             schema: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE },
           },
           {
@@ -57,7 +61,7 @@ export function eventRoutes(context: RouteContext): readonly Route[] {
             {
               description: 'a page',
               schema: { type: 'array', items: AGENT_EVENT },
-              headers: { Link: 'the next page, as rel="next", when this one is full' },
+              headers: { Link: 'the next page, as rel="next", when there may be more' },
             },
             { description: 'the stream', schema: { type: 'string' }, mediaType: EVENT_STREAM },
           ],
@@ -101,22 +105,55 @@ async function stream({ engine, config, sse }: RouteContext, call: Call): Promis
   return sse.reply(subscription, { kinds, stuckMs: config.streams.stuckMs })
 }
 
-async function page({ engine, config }: RouteContext, call: Call): Promise<Reply> {
+async function page(context: RouteContext, call: Call): Promise<Reply> {
+  const { engine, config } = context
   const { query, parameter, caller } = call
   const kinds = readKinds(query)
   const after = readInteger(query, 'after', 0, Number.MAX_SAFE_INTEGER) ?? 0
   const limit = readInteger(query, 'limit', 1, MAX_PAGE) ?? DEFAULT_PAGE
   const { last_seq } = await engine.get(parameter, caller)
   if (after > last_seq) throw cursorAhead(after, last_seq)
-  const events = await engine.events(parameter, { after, limit }, caller)
-  const shown = kinds === undefined ? events : events.filter(({ kind }) => kinds.has(kind))
-  const last = events.at(-1)
-  if (last === undefined || events.length < limit) return json(200, shown)
+  const { texts, position, complete } = await readPage(context, call, { after, limit, kinds })
+  const body = `[${texts.join(',')}]`
+  if (complete) return jsonText(200, body)
   const next = new URLSearchParams(query)
-  next.set('after', String(last.seq))
-  return json(200, shown, {
+  next.set('after', String(position))
+  return jsonText(200, body, {
     Link: `<${config.basePath}/api/runs/${parameter}/events?${next}>; rel="next"`,
   })
+}
+
+/** What a page is made of. */
+interface Page {
+  readonly texts: readonly string[]
+  /** `seq` of the last event that was looked at. */
+  readonly position: number
+  /** False when there may be more. */
+  readonly complete: boolean
+}
+
+/** Reads up to `limit` events, fewer when they are large: nobody needs such a page in one piece. */
+async function readPage(
+  { engine }: RouteContext,
+  { parameter, caller }: Call,
+  wish: { after: number; limit: number; kinds: ReadonlySet<EventKind> | undefined },
+): Promise<Page> {
+  const texts: string[] = []
+  let { after: position, limit: left } = wish
+  for (let characters = 0; left > 0 && characters < MAX_PAGE_CHARACTERS;) {
+    const limit = Math.min(left, BATCH)
+    const events = await engine.events(parameter, { after: position, limit }, caller)
+    for (const event of events) {
+      position = event.seq
+      if (wish.kinds?.has(event.kind) === false) continue
+      const text = JSON.stringify(event)
+      characters += text.length
+      texts.push(text)
+    }
+    if (events.length < limit) return { texts, position, complete: true }
+    left -= limit
+  }
+  return { texts, position, complete: false }
 }
 
 /** `after` of a stream: 0 or more, or -1 for live only. @throws 422 */

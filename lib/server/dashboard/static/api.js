@@ -143,7 +143,8 @@ export function follow(runId, reader) {
         signal,
       })
       take(page)
-      if (page.length < PAGE) return
+      // A page may hold less than was asked for; an empty one is the end.
+      if (page.length === 0 || ended) return
     }
   }
 
