@@ -5,6 +5,7 @@
  * @module
  */
 import { isUtf8 } from 'node:buffer'
+import { hash } from 'node:crypto'
 import type { FileChange } from './workspace.js'
 
 /** A diff of two texts. */
@@ -38,14 +39,19 @@ export function fileChange(
   const change = before === null ? 'created' : after === null ? 'deleted' : 'modified'
   const texts = [before, after].map((content) => (content === null ? '' : textOf(content)))
   const [old, now] = texts
+  const hashes = { before_sha256: hashOf(before), after_sha256: hashOf(after) }
   if (old === null || old === undefined || now === null || now === undefined) {
-    return { path, change, added_lines: 0, removed_lines: 0, diff: '' }
+    return { path, change, added_lines: 0, removed_lines: 0, diff: '', ...hashes }
   }
   const names = {
     before: before === null ? '/dev/null' : `a/${path}`,
     after: after === null ? '/dev/null' : `b/${path}`,
   }
-  return { path, change, ...diffText(old, now, names) }
+  return { path, change, ...diffText(old, now, names), ...hashes }
+}
+
+function hashOf(content: Uint8Array | null): string | null {
+  return content === null ? null : hash('sha256', content)
 }
 
 /** The content as text, or null when it is none or too much. */

@@ -68,10 +68,10 @@ export interface RunState {
   lastCheck: LastCheck | null
   /** A command ran since the last check; what it left running could change files under the check. */
   mayHaveStrays: boolean
-  /** Lines added and removed by tools so far, by path. */
-  readonly changedFiles: Map<string, { added: number; removed: number }>
-  /** Tools called in this iteration, with how they ended: `bash (exit 1)`. */
-  iterationTools: string[]
+  /** Content hashes of the files that tools wrote, by path: before the first time, and now. */
+  readonly changedFiles: Map<string, { readonly first: string | null; readonly now: string | null }>
+  /** Tools called in this iteration, and how they ended. */
+  iterationTools: { readonly tool: string; readonly exitCode: number }[]
   /** Ids of all calls so far: a model that repeats one is given another. */
   readonly callIds: Set<string>
   abortRequested: boolean
@@ -210,12 +210,10 @@ function callOf(state: RunState, callId: string): CallState {
 
 function foldResult(state: RunState, payload: EventPayloads['tool_result']): void {
   callOf(state, payload.call_id).status = 'done'
-  state.iterationTools.push(`${payload.tool} (exit ${payload.exit_code})`)
-  for (const change of payload.changes ?? []) {
-    const soFar = state.changedFiles.get(change.path) ?? { added: 0, removed: 0 }
-    soFar.added += change.added_lines
-    soFar.removed += change.removed_lines
-    state.changedFiles.set(change.path, soFar)
+  state.iterationTools.push({ tool: payload.tool, exitCode: payload.exit_code })
+  for (const { path, before_sha256 = '', after_sha256 = '' } of payload.changes ?? []) {
+    const first = state.changedFiles.get(path)?.first
+    state.changedFiles.set(path, { first: first === undefined ? before_sha256 : first, now: after_sha256 })
   }
   state.messages.push({
     role: 'tool',

@@ -15,6 +15,10 @@ export interface FileChange {
   readonly change: 'created' | 'modified' | 'deleted'
   readonly added_lines: number
   readonly removed_lines: number
+  /** SHA-256 of the content before, null when there was none; absent when it was too large to read. */
+  readonly before_sha256?: string | null
+  /** SHA-256 of the content after, null when there is none. */
+  readonly after_sha256?: string | null
   /** Unified diff, at most 16 KiB; empty for content that is not text. */
   readonly diff: string
 }

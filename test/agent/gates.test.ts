@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { MemoryStore, type AgentEvent, type JsonObject, type RunEngine } from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
-import { follow, openEngine, testProvider, type Said } from '../helpers/engine.js'
+import { follow, openEngine, scratch, testProvider, type Said } from '../helpers/engine.js'
 import { assertInvariants } from '../helpers/invariants.js'
 
 const write = (content: string): Said => ({ calls: [{ tool: 'write_file', args: { path: 'a', content } }] })
@@ -39,7 +39,7 @@ test('a run with gates waits after each iteration, says for what, and goes on wh
   assert.equal(waiting.gate?.gate_id, gateId)
   assert.equal(waiting.gate?.kind, 'iteration')
   assert.match(waiting.gate?.summary ?? '', /Iteration 1 of 3/)
-  assert.match(waiting.gate?.summary ?? '', /a \(\+1 -0\)/)
+  assert.match(waiting.gate?.summary ?? '', /Files changed: a\n/)
   const answer = await engine.resume(runId, { decision: 'approve' })
   assert.deepEqual(answer, { run_id: runId, status: 'running', decision: 'approve', gate_id: gateId })
   const second = await gateOf(engine, runId, waiting.last_seq)
@@ -50,6 +50,16 @@ test('a run with gates waits after each iteration, says for what, and goes on wh
   // No gate after the last iteration.
   assert.equal(events.filter(({ kind }) => kind === 'human_check_required').length, 2)
   assert.equal((await engine.get(runId)).end_reason, 'max_iterations')
+})
+
+test('what was changed and changed back is not shown as changed', async (t) => {
+  const cwd = scratch(t)
+  writeFileSync(join(cwd, 'a'), 'old')
+  const provider = testProvider((_, n) => [write('new'), write('old')][n] ?? {})
+  const { engine, runId } = await atGate(t, {}, { cwd, providers: [provider] })
+  const { gate } = await engine.get(runId)
+  assert.match(gate?.summary ?? '', /No file changed/)
+  assert.match(gate?.summary ?? '', /write_file 2 times/)
 })
 
 test('abort at a gate ends the run, with the response in the log', async (t) => {

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { WorkspaceError } from '../../lib/agent/errors.js'
 import { openWorkspace, resolveUnderRoots, type Workspace } from '../../lib/agent/workspace.js'
+import { sha256 } from '../../lib/agent/tools/file-hashes.js'
 
 interface World {
   /** The workspace's folder; `top/outside` lies beside it. */
@@ -53,6 +54,8 @@ test('files are read and written by relative and by absolute path', async (t) =>
       added_lines: 1,
       removed_lines: 1,
       diff: ['--- a/src/a.txt', '+++ b/src/a.txt'],
+      before_sha256: sha256('one\ntwo\n'),
+      after_sha256: sha256('one\n2\n'),
     },
   )
   assert.equal(fs.readFileSync(join(root, 'src/a.txt'), 'utf8'), 'one\n2\n')
@@ -67,6 +70,8 @@ test('writing makes the folders that are missing and leaves no temporary file', 
     added_lines: 0,
     removed_lines: 0,
     diff: '',
+    before_sha256: null,
+    after_sha256: sha256(Buffer.from([0, 255])),
   })
   assert.deepEqual(fs.readdirSync(join(root, 'new/deep/er')), ['b.bin'])
 })

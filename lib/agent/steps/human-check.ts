@@ -49,19 +49,32 @@ export async function askForCalls(context: RunContext, calls: readonly CallState
 function summaryOf(state: RunState, gate: NewGate): string {
   const { details } = state.head
   const { total_tokens, estimated_cost_usd, goal_reason } = details.final_state
-  const files = [...state.changedFiles]
-    .slice(0, 20)
-    .map(([path, { added, removed }]) => `${path} (+${added} -${removed})`)
-  const more = state.changedFiles.size > 20 ? ` and ${state.changedFiles.size - 20} more` : ''
+  // Hashes tell which files differ from what they were: what was tried and taken back does not count.
+  const changed = [...state.changedFiles].filter(([, { first, now }]) => first !== now)
+  const files = changed.slice(0, 20).map(([path]) => path)
+  const more = changed.length > 20 ? ` and ${changed.length - 20} more` : ''
   const cost = details.cost_known ? `, $${estimated_cost_usd.toFixed(4)}` : ', cost not known'
   const lines = [
     gate.note ?? '',
     gate.kind === 'tool' ? `Waiting to run: ${gate.calls.map(({ tool }) => tool).join(', ')}` : '',
     `Iteration ${details.iteration} of ${details.max_iterations}. Goal: ${goal_reason}`,
-    files.length === 0 ? 'No file changed yet.' : `Files changed: ${files.join(', ')}${more}`,
-    state.iterationTools.length === 0 ? '' : `Tools of this iteration: ${state.iterationTools.slice(-20).join(', ')}`,
+    files.length === 0 ? 'No file changed by file tools.' : `Files changed: ${files.join(', ')}${more}`,
+    toolsOf(state),
     `Used so far: ${total_tokens} tokens${cost}.`,
     gate.kind === 'iteration' ? 'Approved, the next iteration begins.' : '',
   ]
   return lines.filter((line) => line !== '').join('\n').slice(0, SUMMARY_CHARACTERS)
+}
+
+/** How often each tool was called in this iteration, and how often in vain. */
+function toolsOf({ iterationTools }: RunState): string {
+  const counts = new Map<string, { calls: number; failed: number }>()
+  for (const { tool, exitCode } of iterationTools) {
+    const count = counts.get(tool) ?? { calls: 0, failed: 0 }
+    counts.set(tool, { calls: count.calls + 1, failed: count.failed + (exitCode === 0 ? 0 : 1) })
+  }
+  const parts = [...counts].map(([tool, { calls, failed }]) => {
+    return `${tool} ${calls} times${failed === 0 ? '' : ` (${failed} not with exit code 0)`}`
+  })
+  return parts.length === 0 ? '' : `Tools of this iteration: ${parts.join(', ')}`
 }

@@ -7,6 +7,7 @@ import { checkArguments } from '../../../lib/agent/define-tool.js'
 import type { Tool, ToolContext } from '../../../lib/agent/tool.js'
 import { builtinTools } from '../../../lib/agent/tools/index.js'
 import { toolContext } from './tool-context.js'
+import { sha256 } from '../../../lib/agent/tools/file-hashes.js'
 
 const tools = new Map(builtinTools().map((tool) => [tool.name, tool]))
 
@@ -110,6 +111,8 @@ test('write_file reports the change with its diff', async (t) => {
       added_lines: 1,
       removed_lines: 1,
       diff: '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old\n+new\n',
+      before_sha256: sha256('old\n'),
+      after_sha256: sha256('new\n'),
     },
   ])
   assert.equal(await call(context, 'write_file', { path: 'd/b', content: 'ä' }), '0: created d/b: 2 octets')
