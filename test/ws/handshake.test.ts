@@ -175,12 +175,6 @@ describe('an opening handshake is refused', () => {
       status: 431,
       headers: Object.fromEntries(Array.from({ length: 124 }, (_, i) => [`X-${i}`, '1'])),
     },
-    {
-      name: 'with 3000 header fields',
-      section: '10.4',
-      status: 431,
-      headers: Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [i.toString(36), ''])),
-    },
   ]
   for (const { name, section, status, headers = {}, request, extra, answer = {} } of cases) {
     test(`${name}: ${status} (RFC ${section.includes(' ') ? section : `6455, section ${section}`})`, async () => {
@@ -193,11 +187,14 @@ describe('an opening handshake is refused', () => {
     })
   }
 
-  test('with a flood of header fields, and the next one is still served (RFC 6455, section 10.4)', async () => {
+  test('with 3000 header fields: 4xx, and the next one is still served (RFC 6455, section 10.4)', async () => {
     await using w = await world(echo)
-    const flood = await w.dial()
-    flood.write(opening(Object.fromEntries(Array.from({ length: 2_900 }, (_, i) => [`${i}`, '']))))
-    assert.equal(Math.floor((await flood.head()).status / 100), 4)
+    // Which status depends on whether Node or this server looks first, and so on Node's version.
+    for (const name of [(i: number) => i.toString(36), (i: number) => `x-${i}`, (i: number) => `${i}`]) {
+      const flood = await w.dial()
+      flood.write(opening(Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [name(i), '']))))
+      assert.equal(Math.floor((await flood.head()).status / 100), 4)
+    }
     const peer = await w.open()
     peer.write(text('alive'))
     assert.equal(await peer.line(), 'text:alive')
