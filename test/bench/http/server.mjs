@@ -1,0 +1,59 @@
+// The server of the comparison: prebuilt octets for the small answer, so that it costs little.
+import { createServer } from 'node:http'
+import { createSecureServer as createHttp2 } from 'node:http2'
+import { createServer as createHttps } from 'node:https'
+import { readFileSync } from 'node:fs'
+import { createServer as createNet } from 'node:net'
+import { gzipSync } from 'node:zlib'
+
+const certs = new URL('../../fixtures/http/certs/', import.meta.url)
+const tls = { cert: readFileSync(new URL('server.pem', certs)), key: readFileSync(new URL('server-key.pem', certs)) }
+const json = JSON.stringify({ items: Array.from({ length: 20 }, (_, i) => ({ id: i, name: `item ${i}`, ok: true })) })
+const large = gzipSync(JSON.stringify(Array.from({ length: 12_000 }, (_, i) => ({ id: i, name: `item ${i}`, value: i * 1.37, text: 'some words here' }))))
+const piece = Buffer.alloc(256 * 1024, 'x')
+const small = Buffer.from(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`)
+
+function answer(request, response) {
+  if (request.url === '/gzip') {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip', 'content-length': large.length })
+    return void response.end(large)
+  }
+  if (request.url === '/stream') {
+    let left = 100 * 1024 * 1024
+    const go = () => {
+      while (left > 0) {
+        left -= piece.length
+        if (!response.write(piece)) return void response.once('drain', go)
+      }
+      response.end()
+    }
+    return void go()
+  }
+  request.on('data', () => {})
+  request.on('end', () => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) })
+    response.end(json)
+  })
+}
+
+const bare = createNet((socket) => {
+  socket.setNoDelay(true)
+  socket.on('error', () => {})
+  let tail = ''
+  socket.on('data', (chunk) => {
+    tail += chunk.toString('latin1')
+    for (let end = tail.indexOf('\r\n\r\n'); end !== -1; end = tail.indexOf('\r\n\r\n')) {
+      tail = tail.slice(end + 4)
+      socket.write(small)
+    }
+  })
+})
+const listen = (server) => new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)))
+const [bareHttp, http, https, http2] = [
+  await listen(bare),
+  await listen(createServer(answer)),
+  await listen(createHttps(tls, answer)),
+  await listen(createHttp2(tls, answer)),
+]
+process.send({ bareHttp, http, https, http2 })
+process.on('disconnect', () => process.exit())
