@@ -80,7 +80,7 @@ export function eventRoutes(context: RouteContext): readonly Route[] {
       operation: null,
       handle: () => {
         throw new ProblemError(426, 'upgrade_required', 'this resource speaks WebSocket only', {
-          headers: { Upgrade: 'websocket', Connection: 'Upgrade' },
+          headers: { Upgrade: 'websocket', Connection: 'Upgrade, close' },
         })
       },
     },
