@@ -145,6 +145,13 @@ for (const scheme of ['socks5', 'socks5h']) {
     if (scheme === 'socks5h') assert.deepEqual(seen.slice(1), [3, 'localhost'])
     else assert.notEqual(seen[1], 3)
   })
+
+  test(`${scheme}: http in the clear goes through as well`, async () => {
+    await using origin = await serve((request, response) => response.end(request.url))
+    await using proxy = await rawServer(socksProxy([], () => origin.port, false))
+    await using client = new AsyncClient({ proxy: `${scheme}://127.0.0.1:${proxy.port}` })
+    assert.equal((await client.get(`${origin.origin}/x`)).text, '/x')
+  })
 }
 
 test('a SOCKS5 proxy that refuses is a ProxyError that says why', async () => {

@@ -80,6 +80,8 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.#info = addressesOf(socket)
     socket.setNoDelay(true)
     socket.on('data', (chunk: Buffer) => this.#onData(chunk))
+    // A handshake with a proxy leaves it paused.
+    socket.resume()
     socket.on('end', () => this.#onEnd())
     socket.on('error', (error: NodeJS.ErrnoException) => this.#onError(error))
     socket.on('drain', () => this.#onDrain())

@@ -191,11 +191,6 @@ class Http2Exchange implements BodySource {
     stream.on('trailers', (headers, _flags) => {
       for (const [name, value] of fieldsOf(headers, undefined).raw) this.#trailers.append(name, value)
     })
-    stream.on('data', (chunk: Buffer) => {
-      this.#readTimer.stop()
-      this.#body?.push(chunk)
-    })
-    stream.on('end', () => this.#body !== null && this.#complete())
     stream.on('error', (error) => this.#onError(error))
     stream.on('close', () => this.#onClose())
   }
@@ -238,7 +233,14 @@ class Http2Exchange implements BodySource {
   #onResponse(headers: IncomingFields, raw: unknown): void {
     if (this.#over) return
     this.#readTimer.stop()
-    this.#body = new IncomingBody(this)
+    const body = new IncomingBody(this)
+    this.#body = body
+    // Not before: Node tells of the head a tick later, and content must not overtake it.
+    this.#stream.on('data', (chunk: Buffer) => {
+      this.#readTimer.stop()
+      body.push(chunk)
+    })
+    this.#stream.on('end', () => this.#complete())
     const statusCode = Number(headers[':status'])
     if (statusCode >= 300 && !this.#sent) this.#abandonUpload()
     this.#resolve({
@@ -246,7 +248,7 @@ class Http2Exchange implements BodySource {
       reasonPhrase: undefined,
       httpVersion: 'HTTP/2',
       headers: fieldsOf(headers, raw),
-      stream: this.#body,
+      stream: body,
       trailers: this.#trailers,
       extensions: { ...this.#info, streamId: this.#stream.id },
     })
@@ -254,9 +256,9 @@ class Http2Exchange implements BodySource {
 
   #complete(): void {
     if (this.#over) return
-    const length = this.#body
+    const body = this.#body
     this.#settle()
-    length!.end()
+    body!.end()
     if (!this.#sent) this.#stream.close(constants.NGHTTP2_NO_ERROR)
   }
 

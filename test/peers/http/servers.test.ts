@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { AsyncClient, Client, type AsyncClientOptions, type ClientOptions } from 'runwright/http'
+
+// Real servers from Debian's packages: nginx, nghttp2-server, tinyproxy, squid, microsocks.
+
+const certs = fileURLToPath(new URL('../../fixtures/http/certs/', import.meta.url))
+const verify = join(certs, 'ca.pem')
+const folder = mkdtempSync(join(tmpdir(), 'runwright-peers-'))
+chmodSync(folder, 0o755)
+const children: ChildProcess[] = []
+const text = 'the quick brown fox jumps over the lazy dog\n'.repeat(2000)
+
+after(() => {
+  for (const child of children) child.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const missing = (binary: string): string | false =>
+  spawnSync('sh', ['-c', `command -v ${binary}`], { env: { PATH: `${process.env['PATH']}:/usr/sbin` } }).status === 0
+    ? false
+    : `${binary} is not installed`
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Starts a program and resolves once it accepts connections on `port`. */
+async function start(binary: string, args: readonly string[], port: number): Promise<ChildProcess> {
+  const child = spawn(binary, args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { PATH: `${process.env['PATH']}:/usr/sbin` },
+  })
+  children.push(child)
+  let said = ''
+  child.stderr!.on('data', (chunk: Buffer) => (said = (said + chunk).slice(-2000)))
+  const deadline = Date.now() + 20_000
+  for (;;) {
+    const socket = connect(port, '127.0.0.1')
+    const open = await new Promise<boolean>((resolve) => {
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    })
+    socket.destroy()
+    if (open) return child
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${binary} did not start: ${said}`)
+    // A program has no event for "I listen now": asking again is all there is.
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+/** Both clients, with the same options. */
+async function both(
+  options: ClientOptions & AsyncClientOptions,
+  show: (client: AsyncClient | Client) => Promise<void>,
+): Promise<void> {
+  for (const client of [new AsyncClient(options), new Client(options)]) {
+    try {
+      await show(client)
+    } finally {
+      await client.close()
+    }
+  }
+}
+
+async function nginx(): Promise<{ http: string; https: string; port: number; tlsPort: number }> {
+  const [port, tlsPort] = [await freePort(), await freePort()]
+  const www = join(folder, `www-${port}`)
+  spawnSync('mkdir', ['-p', www])
+  writeFileSync(join(www, 'fox.txt'), text)
+  for (const name of ['server.pem', 'server-key.pem']) copyFileSync(join(certs, name), join(folder, name))
+  const config = join(folder, `nginx-${port}.conf`)
+  writeFileSync(
+    config,
+    `daemon off; master_process off; pid ${folder}/nginx-${port}.pid; error_log stderr;
+    events {}
+    http {
+      access_log off; client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy;
+      fastcgi_temp_path ${folder}/fastcgi; uwsgi_temp_path ${folder}/uwsgi; scgi_temp_path ${folder}/scgi;
+      gzip on; gzip_types *; gzip_min_length 1; client_max_body_size 1m;
+      server {
+        listen 127.0.0.1:${port}; listen 127.0.0.1:${tlsPort} ssl http2;
+        ssl_certificate ${folder}/server.pem; ssl_certificate_key ${folder}/server-key.pem;
+        root ${www};
+        location /redirect { return 302 /fox.txt; }
+        location /auth { auth_basic "r"; auth_basic_user_file ${folder}/htpasswd; alias ${www}/fox.txt; }
+      }
+    }`,
+  )
+  writeFileSync(join(folder, 'htpasswd'), 'user:{PLAIN}pass\n')
+  await start('nginx', ['-e', 'stderr', '-c', config], port)
+  return { http: `http://127.0.0.1:${port}`, https: `https://localhost:${tlsPort}`, port, tlsPort }
+}
+
+test('nginx: HTTP/1.1, TLS and HTTP/2, gzip, ranges, redirects, Basic, 413', { skip: missing('nginx') }, async () => {
+  const server = await nginx()
+  for (const { baseUrl, http2, version } of [
+    { baseUrl: server.http, http2: false, version: 'HTTP/1.1' },
+    { baseUrl: server.https, http2: false, version: 'HTTP/1.1' },
+    { baseUrl: server.https, http2: true, version: 'HTTP/2' },
+  ]) {
+    await both({ baseUrl, http2, verify, followRedirects: true }, async (client) => {
+      const whole = await client.get('/fox.txt')
+      assert.equal(whole.httpVersion, version)
+      assert.equal(whole.headers.get('content-encoding'), 'gzip')
+      assert.equal(whole.text, text)
+      const part = await client.get('/fox.txt', { headers: { Range: 'bytes=4-8', 'Accept-Encoding': 'identity' } })
+      assert.deepEqual([part.statusCode, part.text], [206, 'quick'])
+      assert.equal((await client.get('/redirect')).history.length, 1)
+      assert.equal((await client.get('/auth')).statusCode, 401)
+      assert.equal((await client.get('/auth', { auth: ['user', 'pass'] })).statusCode, 200)
+      const large = await client.put('/fox.txt', { content: Buffer.alloc(3_000_000) })
+      assert.equal(large.statusCode, 413)
+      assert.equal((await client.head('/fox.txt')).statusCode, 200)
+      assert.equal((await client.get('/none')).statusCode, 404)
+    })
+  }
+})
+
+test("nghttpd: HTTP/2 from nghttp2's own server, 200 calls over one connection", { skip: missing('nghttpd') }, async () => {
+  const port = await freePort()
+  writeFileSync(join(folder, 'fox.txt'), text)
+  await start(
+    'nghttpd',
+    ['-d', folder, '--max-concurrent-streams=10', String(port), join(certs, 'server-key.pem'), join(certs, 'server.pem')],
+    port,
+  )
+  const client = new AsyncClient({ http2: true, verify, baseUrl: `https://localhost:${port}`, limits: { maxConnections: 1 } })
+  const responses = await Promise.all(Array.from({ length: 200 }, () => client.get('/fox.txt')))
+  assert.deepEqual([...new Set(responses.map((response) => `${response.httpVersion} ${response.statusCode} ${response.text.length}`))], [`HTTP/2 200 ${text.length}`])
+  await client.close()
+})
+
+for (const { binary, args } of [
+  {
+    binary: 'tinyproxy',
+    args: (port: number) => {
+      writeFileSync(join(folder, 'tiny.conf'), `Port ${port}\nListen 127.0.0.1\nAllow 127.0.0.1\nTimeout 60\nBasicAuth user pass\n`)
+      return ['-d', '-c', join(folder, 'tiny.conf')]
+    },
+  },
+]) {
+  test(`${binary}: http in absolute form and https through CONNECT, with a password`, { skip: missing(binary) || missing('nginx') }, async () => {
+    const [server, port] = [await nginx(), await freePort()]
+    await start(binary, args(port), port)
+    await both({ proxy: `http://user:pass@127.0.0.1:${port}`, verify }, async (client) => {
+      assert.equal((await client.get(`${server.http}/fox.txt`)).text, text)
+      assert.equal((await client.get(`${server.https}/fox.txt`)).text, text)
+    })
+    await both({ proxy: `http://user:wrong@127.0.0.1:${port}`, verify }, async (client) => {
+      await assert.rejects(async () => client.get(`${server.https}/fox.txt`), { code: 'ERR_HTTP_PROXY' })
+    })
+  })
+}
+
+test('microsocks: SOCKS5 with a password, names resolved here and there', { skip: missing('microsocks') || missing('nginx') }, async () => {
+  const [server, port] = [await nginx(), await freePort()]
+  await start('microsocks', ['-i', '127.0.0.1', '-p', String(port), '-u', 'user', '-P', 'pass'], port)
+  for (const scheme of ['socks5', 'socks5h']) {
+    await both({ proxy: `${scheme}://user:pass@127.0.0.1:${port}`, verify }, async (client) => {
+      assert.equal((await client.get(`${server.http}/fox.txt`)).text, text)
+      if (scheme === 'socks5h') assert.equal((await client.get(`${server.https}/fox.txt`)).text, text)
+    })
+  }
+  await both({ proxy: `socks5h://user:wrong@127.0.0.1:${port}` }, async (client) => {
+    await assert.rejects(async () => client.get(server.http), { code: 'ERR_HTTP_PROXY' })
+  })
+})
