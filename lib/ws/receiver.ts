@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer'
 import { isCloseCode } from './close-codes.js'
 import type { Inflater } from './inflater.js'
 import {
@@ -336,7 +337,7 @@ export class Receiver<Owner> {
       // The common case. ASCII is read as latin1, which is faster and comes to the same.
       if (this.#message !== Opcode.TEXT) this.#deliver(own(chunk.subarray(at, end)))
       else if (this.#utf8 !== UTF8_BOUNDARY) this.#failText()
-      else this.#deliver(chunk.toString(ascii ? 'latin1' : 'utf8', at, end))
+      else this.#deliver(ascii ? chunk.toString('latin1', at, end) : decode(chunk.subarray(at, end)))
     } else {
       this.#append(chunk, at, end)
       this.#endFrameIfRead()
@@ -380,7 +381,7 @@ export class Receiver<Owner> {
     const octets = this.#buffer.subarray(0, this.#filled)
     if (this.#message !== Opcode.TEXT) this.#deliver(own(octets))
     else if (this.#utf8 !== UTF8_BOUNDARY) this.#failText()
-    else this.#deliver(octets.toString('utf8'))
+    else this.#deliver(decode(octets))
   }
 
   #deliver(message: WebSocketMessage): void {
@@ -471,6 +472,11 @@ export class Receiver<Owner> {
     this.destroy()
     this.#events.close(this.#owner, code, payload.toString('utf8', 2))
   }
+}
+
+/** Text that was found to be UTF-8. */
+function decode(octets: Buffer): string {
+  return octets.toString(isAscii(octets) ? 'latin1' : 'utf8')
 }
 
 /** How long a masked header is, by its second octet: the mask bit and the short length. */
