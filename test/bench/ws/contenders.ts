@@ -1,7 +1,7 @@
 /**
  * The servers that are compared. Ours is imported by path, since it is built alone for this.
- * Each echoes on the path /echo, and keeps the sockets of every other
- * path as subscribers of `broadcast`.
+ * Each echoes on the path /echo, and keeps the sockets of every other path as subscribers of
+ * `broadcast`.
  */
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
@@ -26,7 +26,11 @@ function runwright(): Contender {
   const sockets = new WebSocketServer({
     origins: 'any',
     maxMessageBytes: LIMIT,
-    backpressure: { limitBytes: LIMIT },
+    // A subscriber that never reads stays, with no more than 1 MiB held for it.
+    backpressure:
+      process.env['STALLED'] === undefined
+        ? { limitBytes: LIMIT }
+        : { limitBytes: 2 ** 20, policy: 'drop' },
     onConnection(connection, request) {
       if (isEcho(request)) {
         connection.onMessage = (message) => connection.send(message)

@@ -88,11 +88,12 @@ type Figures = Record<string, number>
 const median = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!
 
-/** Turns that go round the contenders; prints median (min..max) of each figure. */
+/** Turns that go round the contenders; prints median (min..max) and how it compares with `reference`. */
 async function measure(
   title: string,
   pairs: readonly Pair[],
   turn: (pair: Pair) => Promise<Figures>,
+  reference = 'ws',
 ): Promise<void> {
   const results = new Map(pairs.map(({ name }) => [name, [] as Figures[]]))
   for (let i = -1; i < TURNS; i++) {
@@ -102,12 +103,13 @@ async function measure(
     }
   }
   console.log(`\n${title}`)
-  const reference = results.get('ws')
+  const base = results.get(reference)
   for (const [name, turns] of results) {
     const columns = Object.keys(turns[0]!).map((key) => {
       const values = turns.map((figures) => figures[key]!)
       const mid = median(values)
-      const ratio = reference === undefined ? '' : ` ${(mid / median(reference.map((f) => f[key]!))).toFixed(2)}x ws`
+      const ratio =
+        base === undefined ? '' : ` ${(mid / median(base.map((f) => f[key]!))).toFixed(2)}x`
       return `${key} ${format(mid)} (${format(Math.min(...values))}..${format(Math.max(...values))})${ratio}`
     })
     console.log(`  ${name.padEnd(16)} ${columns.join('   ')}`)
@@ -150,18 +152,21 @@ async function echo(folder: string, count: number, bytes: number, binary: boolea
   })
 }
 
+const broadcastTurn = (perTurn: number) => async ({ server }: Pair): Promise<Figures> => {
+  const { deliveries, wallMs, cpuUs } = await server.ask<Answer>({
+    kind: 'broadcast',
+    perTurn,
+    forMs: TURN_MS,
+  })
+  return { 'deliveries/s': (deliveries! / wallMs!) * 1000, 'CPU us': cpuUs! / deliveries! }
+}
+
 async function broadcast(folder: string): Promise<void> {
   await withPairs(folder, NAMES, async (pairs) => {
     for (const one of pairs) await open(one, 1_000, '/')
     for (const perTurn of [1, 10]) {
-      await measure(`broadcast of 300 octets to 1000, ${perTurn} a turn`, pairs, async ({ server }) => {
-        const { deliveries, wallMs, cpuUs } = await server.ask<Answer>({
-          kind: 'broadcast',
-          perTurn,
-          forMs: TURN_MS,
-        })
-        return { 'deliveries/s': (deliveries! / wallMs!) * 1000, 'CPU us': cpuUs! / deliveries! }
-      })
+      const title = `broadcast of 300 octets to 1000, ${perTurn} a turn`
+      await measure(title, pairs, broadcastTurn(perTurn))
     }
   })
 }
@@ -184,20 +189,14 @@ async function memory(folder: string): Promise<void> {
   }
 }
 
-/** The same broadcast with and without one subscriber that never reads. */
+/** The same broadcast without and with one subscriber that never reads, in turns. */
 async function stalled(folder: string): Promise<void> {
-  const clear = await pair('runwright', folder)
+  const clear = { ...(await pair('runwright', folder, { STALLED: '0' })), name: 'all read' }
   const blocked = { ...(await pair('runwright', folder, { STALLED: '1' })), name: 'one stalled' }
   await clear.load.ask({ kind: 'open', port: clear.port, count: 200, path: '/' })
   await blocked.load.ask({ kind: 'open', port: blocked.port, count: 201, path: '/', stalled: 1 })
-  await measure('broadcast to 200 readers, and to 200 with one more that never reads', [clear, blocked], async ({ server }) => {
-    const { deliveries, wallMs } = await server.ask<Answer>({
-      kind: 'broadcast',
-      perTurn: 1,
-      forMs: TURN_MS,
-    })
-    return { 'deliveries/s': (deliveries! / wallMs!) * 1000 }
-  })
+  const title = 'broadcast to 200 that read, without and with one more that never does'
+  await measure(title, [clear, blocked], broadcastTurn(1), 'all read')
   for (const { load, server } of [clear, blocked]) {
     await load.end()
     await server.end()
