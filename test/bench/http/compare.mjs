@@ -7,8 +7,10 @@
  */
 import { fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { availableParallelism } from 'node:os'
-import { fileURLToPath } from 'node:url'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 const root = here('../../..')
@@ -30,11 +32,18 @@ const scenarios = {
   blocking: ['worker + node:http', 'runwright Client', 'sync-fetch'],
 }
 
+// What is measured is what is shipped: the built package.
+const built = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
+process.on('exit', () => rmSync(built, { recursive: true, force: true }))
+spawnSync(process.execPath, [here('../../../node_modules/typescript/bin/tsc'), '-p', join(root, 'lib'), '--outDir', built])
+writeFileSync(join(built, 'package.json'), '{"type":"module"}')
+
 function start(file, args, core) {
   const pin = canPin && core !== null
-  const flags = ['--conditions=runwright-source', '--import', 'tsx', '--no-warnings']
+  const flags = ['--no-warnings']
   return fork(file, args, {
     cwd: root,
+    env: { ...process.env, RUNWRIGHT_HTTP: pathToFileURL(join(built, 'http/index.js')).href },
     execPath: pin ? 'taskset' : process.execPath,
     execArgv: pin ? ['-c', String(core), process.execPath, ...flags] : flags,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

@@ -27,7 +27,7 @@ const peer = (specifier) => {
 
 const contenders = {
   async 'runwright AsyncClient'() {
-    const { AsyncClient } = await import('runwright/http')
+    const { AsyncClient } = await import(process.env.RUNWRIGHT_HTTP)
     const client = new AsyncClient({ verify: false, limits: { maxConnections: 256, maxKeepaliveConnections: 256 }, timeout: 30_000 })
     const h2 = new AsyncClient({ verify: false, http2: true, timeout: 30_000 })
     return {
@@ -147,7 +147,7 @@ const contenders = {
     }
   },
   async 'runwright Client'() {
-    const { Client } = await import('runwright/http')
+    const { Client } = await import(process.env.RUNWRIGHT_HTTP)
     const client = new Client({ timeout: 30_000 })
     return { sync: (url) => client.get(url).json() }
   },
