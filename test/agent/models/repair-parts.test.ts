@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { rankCandidates } from '../../../lib/agent/models/repair/candidates.js'
-import { parseTimes, planCheck } from '../../../lib/agent/models/repair/check.js'
+import { afterChange, parseTimes, planCheck } from '../../../lib/agent/models/repair/check.js'
 import { readClues } from '../../../lib/agent/models/repair/clues.js'
 import { applyPatch, editOf } from '../../../lib/agent/models/repair/edit.js'
 import { failingFiles, importsOf, isSourcePath, isTestPath } from '../../../lib/agent/models/repair/files.js'
@@ -105,6 +105,12 @@ describe('check commands', () => {
       else assert.ok(narrow!.details.includes(file), narrow!.details)
     })
   }
+
+  test('what Python compiled of a changed file is removed before its tests run', () => {
+    assert.equal(afterChange('src/a.js', 'x'), 'x')
+    assert.equal(afterChange('a b/m.py', 'x'), "rm -f 'a b/__pycache__/m'.*.pyc; x")
+    assert.equal(afterChange('m.py', 'x'), 'rm -f __pycache__/m.*.pyc; x')
+  })
 
   test('the time that a command took is read from the end of its output', () => {
     assert.equal(parseTimes('ok\n0m0.00s 0m0.00s\n0m1.50s 0m0.25s\n'), 1.75)

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
-import { resolve } from 'node:path'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { test } from 'node:test'
+import type { ModelRequest, ModelTurn } from '../../../lib/agent/model.js'
 import { repairModel } from '../../../lib/agent/models/repair/index.js'
 import { drive, FIXTURES, runCommand, scratchCopy } from './repair-driver.js'
+import { fixtures, repair } from './repair-fixtures.js'
 
 test('the demo project is repaired, and only its sources change', async () => {
   const project = resolve(FIXTURES, '../../../examples/demo-project')
@@ -14,4 +17,100 @@ test('the demo project is repaired, and only its sources change', async () => {
     changed.output.trim().split('\n').map((line) => /src\/\w+\.js/.exec(line)?.[0] ?? line),
     ['src/catalogue.js', 'src/fees.js', 'src/loans.js', 'src/statement.js'],
   )
+})
+
+test('what no small patch can repair is given up, honestly and with the files as they were', async () => {
+  const fixture = fixtures.find(({ project }) => project === 'unfinished')!
+  const result = await repair(fixture, fixture.bugs[0]!)
+  assert.equal(result.achieved, false)
+  assert.equal(result.gaveUp, true)
+  assert.match(result.lastText, /^No candidate left: \d+ patches were tried, and 1 of 2 tests still fail/)
+  assert.equal(result.after, result.broken)
+})
+
+test('the same conversation gives the same turns, in a new process as well as in an old one', async () => {
+  const fixture = fixtures.find(({ project }) => project === 'text')!
+  const seen: { request: ModelRequest; turn: ModelTurn }[] = []
+  await repair(fixture, fixture.bugs[3]!, { onTurn: (request, turn) => void seen.push({ request, turn }) })
+  assert.ok(seen.length > 4)
+  const old = repairModel()
+  for (const { request, turn } of seen) {
+    const copy = structuredClone(request.messages)
+    assert.deepEqual(await repairModel().complete({ ...request, messages: copy }), turn)
+    assert.deepEqual(await old.complete({ ...request, messages: copy }), turn)
+    assert.deepEqual(await old.complete(request), turn, 'asked again')
+  }
+  // An instance that has gone further goes back.
+  assert.deepEqual(await old.complete(seen[2]!.request), seen[2]!.turn)
+})
+
+test('a run goes on in a new instance from where the old one stood', async () => {
+  const fixture = fixtures.find(({ project }) => project === 'cache')!
+  const bug = fixture.bugs[1]!
+  await using copy = await scratchCopy(join(FIXTURES, fixture.project))
+  const file = join(copy.path, bug.file)
+  await writeFile(file, (await readFile(file, 'utf8')).replace(bug.find, () => bug.replace))
+  const first = repairModel()
+  let turns = 0
+  const result = await drive({
+    cwd: copy.path,
+    check: fixture.check,
+    model: { ...first, name: first.name, isLanguageModel: false, contextWindow: null, prices: first.prices,
+      complete: (request) => (turns++ < 4 ? first : repairModel()).complete(request) },
+  })
+  assert.equal(result.achieved, true, result.lastText)
+})
+
+test('when somebody else changes the sources meanwhile, the search looks anew and takes nothing back of it', async () => {
+  const fixture = fixtures.find(({ project }) => project === 'unfinished')!
+  await using copy = await scratchCopy(join(FIXTURES, fixture.project))
+  const file = join(copy.path, 'src/levenshtein.js')
+  let edits = 0
+  const repaired = `export function levenshtein(a, b) {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      next[j] = Math.min(next[j - 1] + 1, row[j] - 1, row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1))
+    }
+    row = next
+  }
+  return row[b.length]
+}
+`
+  const result = await drive({
+    model: repairModel(), cwd: copy.path, check: fixture.check,
+    // A person writes the algorithm, with one wrong sign in it, while the search is at work.
+    beforeCall: async ({ tool }) => {
+      if (tool === 'edit_file' && ++edits === 9) await writeFile(file, repaired)
+    },
+  })
+  assert.equal(result.achieved, true, result.lastText)
+  assert.equal(await readFile(file, 'utf8'), repaired.replace('row[j] - 1', 'row[j] + 1'))
+})
+
+test('without a check command or without its tools it gives up at once', async () => {
+  const request = (check: string | null, tools: readonly string[]): ModelRequest => ({
+    system: '', messages: [{ role: 'user', text: 'goal' }], signal: new AbortController().signal,
+    tools: tools.map((name) => ({ name, description: '', parameters: { type: 'object' } })),
+    run: { run_id: 'r', iteration: 1, turn: 0, goal: 'goal', check, cwd: '/' },
+  })
+  for (const [given, told] of [
+    [request(null, ['bash', 'read_file', 'edit_file', 'list_files']), /^No candidate left: this goal has no check command/],
+    [request('node --test', ['bash']), /^No candidate left: the tools read_file, edit_file, list_files are not offered/],
+  ] as const) {
+    const turn = await repairModel().complete(given)
+    assert.match(turn.message.text, told)
+    assert.equal(turn.stop, 'refusal')
+    assert.deepEqual(turn.message.calls, [])
+  }
+})
+
+test('a turn that is aborted before it starts ends with the reason of its signal', async () => {
+  const reason = new Error('enough')
+  const signal = AbortSignal.abort(reason)
+  await assert.rejects(repairModel().complete({
+    system: '', messages: [], tools: [], signal,
+    run: { run_id: 'r', iteration: 1, turn: 0, goal: 'goal', check: 'node --test', cwd: '/' },
+  }), reason)
 })

@@ -29,6 +29,17 @@ export function limited(command: string, cpuSeconds: number): string {
   return `ulimit -t ${cpuSeconds}; ${command}`
 }
 
+/**
+ * Runs tests after a change to one file. What Python has compiled is told apart by second and size
+ * alone, so two changes within a second would be mixed up: the compiled file goes first.
+ */
+export function afterChange(path: string, command: string): string {
+  if (!path.endsWith('.py')) return command
+  const parts = path.split('/')
+  const folder = [...parts.slice(0, -1), '__pycache__'].join('/')
+  return `rm -f ${quote(`${folder}/${parts.at(-1)!.slice(0, -3)}`)}.*.pyc; ${command}`
+}
+
 /** Adds the processor time that a command took to its output; its exit code stays. */
 export function timed(command: string): string {
   return `${command}; code=$?; times; exit $code`
@@ -155,8 +166,7 @@ function planPython(env: readonly string[], words: readonly string[]): CheckPlan
   if (module !== 'pytest' && module !== 'unittest') return null
   const rest = words.slice(direct ? 1 : 3)
   const program = words.slice(0, direct ? 1 : 3).map(quote)
-  // Compiled files are told apart by second and size: two patches within a second would be mixed up.
-  const settings = [...env, 'PYTHONDONTWRITEBYTECODE=1', 'PYTHONPYCACHEPREFIX=/nonexistent', 'COLUMNS=400']
+  const settings = [...env, 'PYTHONDONTWRITEBYTECODE=1', 'COLUMNS=400']
   const line = (args: readonly string[]): string =>
     `ulimit -v 4000000; ${[...settings, ...program, ...args].join(' ')} 2>&1`
   return module === 'pytest' ? planPytest(line, rest) : planUnittest(line, rest)

@@ -1,6 +1,6 @@
 import type { Clues, OperatorName } from './operators/patch.js'
 import type { Failure } from './report.js'
-import type { SourceFile } from './source.js'
+import { isKeyString, type SourceFile } from './source.js'
 import { stringBody } from './token.js'
 
 type Boosts = Partial<Record<OperatorName, number>>
@@ -94,6 +94,7 @@ export function readClues(
     if (isNumber(expected) && numbers.size < 6) numbers.add(Number(expected).toString())
   }
   const properties = new Map<string, number>()
+  const keys = new Map<string, number>()
   const testStrings = new Set<string>()
   for (const file of [...sources, ...tests]) {
     file.tokens.forEach((token, at) => {
@@ -102,6 +103,8 @@ export function readClues(
       if (token.kind === 'name' && (before === '.' || before === '?.' || isKey)) {
         properties.set(token.text, (properties.get(token.text) ?? 0) + 1)
       }
+      const key = token.kind === 'string' && isKeyString(file, at) ? stringBody(token.text)?.body : undefined
+      if (key !== undefined && key.length <= 60) keys.set(key, (keys.get(key) ?? 0) + 1)
     })
   }
   for (const file of tests) {
@@ -110,10 +113,11 @@ export function readClues(
       if (body !== undefined && body.length > 1 && body.length <= 60 && testStrings.size < 300) testStrings.add(body)
     }
   }
-  const common = [...properties].sort((a, b) => b[1] - a[1]).slice(0, 80)
+  const common = (counts: ReadonlyMap<string, number>): Map<string, number> =>
+    new Map([...counts].sort((a, b) => b[1] - a[1]).slice(0, 80))
   return {
     boost: (operator) => boosts.get(operator) ?? 1,
-    strings, numbers: [...numbers], missing, testStrings, properties: new Map(common),
+    strings, numbers: [...numbers], missing, testStrings, properties: common(properties), keys: common(keys),
   }
 }
 

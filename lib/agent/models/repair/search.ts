@@ -1,5 +1,5 @@
 import { type Candidate, rankCandidates } from './candidates.js'
-import { type CheckPlan, exitCodeOnly, limited, parseTimes, planCheck, timed } from './check.js'
+import { afterChange, type CheckPlan, exitCodeOnly, limited, parseTimes, planCheck, timed } from './check.js'
 import { readClues } from './clues.js'
 import type { CallResult, Plan, PlannedCall, PlannedTurn, Reply } from './conversation.js'
 import { applyPatch, editOf } from './edit.js'
@@ -222,11 +222,14 @@ export class Search {
     // After a pause the unchanged state is run as well, for somebody may have changed it.
     const checksState = this.#interrupted
     this.#interrupted = false
-    const run = bash(command, timeout)
-    if (checksState) calls.push(run)
+    if (checksState) calls.push(bash(command, timeout))
     for (const candidate of batch) {
       const { oldText, newText } = editOf(this.#texts.get(candidate.path)!, candidate)
-      calls.push(edit(candidate.path, oldText, newText), run, edit(candidate.path, newText, oldText))
+      calls.push(
+        edit(candidate.path, oldText, newText),
+        bash(afterChange(candidate.path, command), timeout),
+        edit(candidate.path, newText, oldText),
+      )
     }
     const failing = this.#failing()
     const some = failing.slice(0, 3).join('; ') + (failing.length > 3 ? '; …' : '')
@@ -263,7 +266,7 @@ export class Search {
     const what = this.#describe(candidate)
     const [made, whole] = yield* this.#ask(`More tests pass with ${what}. Making it again and running the whole check.`, [
       edit(path, oldText, newText),
-      bash(limited(this.#plan!.whole.outcomes, WHOLE_CPU_SECONDS), WHOLE_TIMEOUT_MS),
+      bash(afterChange(path, limited(this.#plan!.whole.outcomes, WHOLE_CPU_SECONDS)), WHOLE_TIMEOUT_MS),
     ])
     const after = parseOutcomes(this.#plan!.kind, whole!.output, whole!.exitCode)
     if (made!.exitCode === 0 && isProgress(this.#outcomes, after)) {

@@ -128,3 +128,12 @@ export function nameFacts(file: SourceFile): NameFacts {
   factsByFile.set(file, facts)
   return facts
 }
+
+/** Is the string at `at` used as a key: in `a['b']`, `{ 'b': 1 }` or `a.get('b')`? */
+export function isKeyString(file: SourceFile, at: number): boolean {
+  const before = file.tokens[at - 1]
+  const next = file.tokens[at + 1]?.text
+  if (before?.text === '[' && next === ']') return true
+  if (next === ':' && (before?.text === '{' || before?.text === ',')) return true
+  return before?.text === '(' && ['get', 'pop', 'setdefault', 'has', 'getattr'].includes(file.tokens[at - 2]?.text ?? '')
+}

@@ -1,4 +1,5 @@
 import { similarity } from '../similarity.js'
+import { isKeyString } from '../source.js'
 import { stringBody } from '../token.js'
 import type { Operator } from './patch.js'
 
@@ -50,6 +51,12 @@ export const string: Operator = (context, at) => {
     context.replace(at, at, parsed.prefix + parsed.quote + body + parsed.quote, 'string', weight)
   }
   for (const [body, weight] of alternatives(parsed.body, clues.strings, clues.testStrings)) put(body, weight)
+  if (isKeyString(file, at)) {
+    const isMissing = clues.missing.has(parsed.body)
+    for (const [other, count] of clues.keys) {
+      put(other, 0.3 * (isMissing ? 6 : 1) * (0.4 + similarity(parsed.body, other)) * (count > 1 ? 1.1 : 1))
+    }
+  }
   if (PUNCTUATION.includes(parsed.body)) for (const other of PUNCTUATION) put(other, other.trim() === '' || other === '-' || other === ', ' ? 0.3 : 0.18)
   if (parsed.body.length > 1) {
     put(parsed.body.toLowerCase(), 0.25)

@@ -33,6 +33,8 @@ export interface Clues {
   readonly testStrings: ReadonlySet<string>
   /** How often each property name is used in the project and its failing tests. */
   readonly properties: ReadonlyMap<string, number>
+  /** How often each string is used as a key there. */
+  readonly keys: ReadonlyMap<string, number>
 }
 
 /** What an operator gets for each token of a file. */

@@ -1,0 +1,49 @@
+/** The fixtures for repair: sound projects, and bugs to plant in them one at a time. */
+import assert from 'node:assert/strict'
+import { readFileSync, readdirSync } from 'node:fs'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ModelRequest, ModelTurn } from '../../../lib/agent/model.js'
+import { repairModel } from '../../../lib/agent/models/repair/index.js'
+import { drive, type DriveResult, FIXTURES, runCommand, scratchCopy } from './repair-driver.js'
+
+export interface Bug {
+  readonly name: string
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+  readonly repairable?: boolean
+}
+
+export interface Fixture {
+  readonly project: string
+  readonly check: string
+  readonly needs?: string
+  readonly bugs: readonly Bug[]
+}
+
+/** Every fixture is a project whose tests pass, and a list of bugs to plant in it, one at a time. */
+export const fixtures: readonly Fixture[] = readdirSync(FIXTURES).map((project) => {
+  const fixture = JSON.parse(readFileSync(join(FIXTURES, project, 'fixture.json'), 'utf8')) as Fixture
+  return { ...fixture, project, check: fixture.check.replace('{tsx}', import.meta.resolve('tsx')) }
+})
+
+/** Copies a project, plants a bug, sees that the check fails for it, and drives the repair. */
+export async function repair(
+  fixture: Fixture,
+  bug: Bug,
+  options: { readonly onTurn?: (request: ModelRequest, turn: ModelTurn) => void } = {},
+): Promise<DriveResult & { readonly broken: string; readonly after: string; readonly changed: string }> {
+  const original = join(FIXTURES, fixture.project)
+  await using copy = await scratchCopy(original)
+  await rm(join(copy.path, 'fixture.json'))
+  const file = join(copy.path, bug.file)
+  const sound = await readFile(file, 'utf8')
+  const broken = sound.replace(bug.find, () => bug.replace)
+  if (bug.repairable !== false) assert.notEqual(broken, sound, 'the bug is planted')
+  await writeFile(file, broken)
+  const result = await drive({ model: repairModel(), cwd: copy.path, check: fixture.check, ...options })
+  assert.ok(result.turns > 0, 'the check failed with the bug')
+  const changed = (await runCommand(`diff -rq -x fixture.json -x '.*' -x __pycache__ '${original}' '${copy.path}'`, copy.path)).output
+  return { ...result, broken, after: await readFile(file, 'utf8'), changed: changed.trim() }
+}
