@@ -189,8 +189,10 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
    */
   attach(server: AttachableServer, options: AttachOptions = {}): () => void {
     const detach = attachTo(server, options, {
-      upgrade: (request, socket, head) => void this.upgrade(request, socket, head),
-      connect: (request, stream) => void this.connect(request, stream),
+      upgrade: (request, socket, head) =>
+        void this.upgrade(request, socket, head).catch((error) => this.#report(error)),
+      connect: (request, stream) =>
+        void this.connect(request, stream).catch((error) => this.#report(error)),
     })
     this.#detach.add(detach)
     return () => {
@@ -269,7 +271,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
       if (answer !== null) return this.#refuse(opening, answer)
       const handshake = checked as Handshake
       const admission = await this.#authorize(handshake, opening)
-      if ('status' in admission) return this.#refuse(opening, admission)
+      if ('status' in admission) return this.#refuse(opening, checkRefusal(admission))
       if (this.#closing.signal.aborted) return this.#refuse(opening, unavailable())
       if (opening.socket.destroyed) return null
       return this.#open(handshake, admission, opening)
@@ -378,6 +380,13 @@ const ignore = (): void => {}
 
 function unavailable(): Refusal {
   return { status: 503, headers: { 'Retry-After': '5' } }
+}
+
+/** A 2xx, or no status at all, would tell the client something that is not so. */
+function checkRefusal(refusal: Refusal): Refusal {
+  const { status } = refusal
+  if (Number.isInteger(status) && status >= 300 && status <= 599) return refusal
+  throw new TypeError(`authorize must refuse with a status from 300 to 599, got ${String(status)}`)
 }
 
 /** Two handlers of one 'upgrade' event would answer twice. */

@@ -370,6 +370,19 @@ describe('messages are taken', () => {
     assert.deepEqual(await p.connection.messages().next(), { done: false, value: 'for someone else' })
   })
 
+  test('a signal that never aborts changes nothing', async () => {
+    await using p = await pair()
+    const { signal } = new AbortController()
+    const messages = p.connection.messages({ signal })
+    const next = messages.next()
+    p.peer.write(text('a'))
+    assert.deepEqual(await next, { done: false, value: 'a' })
+    const last = messages.next()
+    p.peer.write(closeFrame(1000))
+    p.peer.socket.end()
+    assert.deepEqual(await last, { done: true, value: undefined })
+  })
+
   test('what nobody takes stops the reading, and taking starts it again', async () => {
     const order: string[] = []
     await using p = await pair({ receiveAheadBytes: 1_000 })

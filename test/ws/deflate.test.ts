@@ -237,7 +237,31 @@ describe('compressed messages', () => {
     assert.deepEqual(lines, ['deflated:\ufffd', 'close:1000'])
   })
 
-  test('a Close of ours while a message inflates lets the peer answer', async () => {
+  test('a Close of ours in the midst of inflating drops that message and lets the peer answer', async () => {
+    for (const fin of [true, false]) {
+      const seen: unknown[] = []
+      await using w = await world({
+        ...options(),
+        onConnection(connection) {
+          connection.onMessage = (message) => {
+            seen.push(message)
+            // The rest of the chunk, which is compressed, is begun first.
+            queueMicrotask(() => void connection.close(1000))
+          }
+        },
+      })
+      const peer = await w.open({ 'Sec-WebSocket-Extensions': OFFER })
+      const [connection] = w.sockets.connections
+      const big = deflated(Buffer.alloc(500_000, 'x'))
+      const rest = fin ? text('next') : frame(0, 'rest')
+      peer.write(Buffer.concat([text('go'), text(big, { ...RSV1, fin }), rest, closeFrame(1000)]))
+      assert.deepEqual(await peer.finish(), ['close:1000'])
+      assert.deepEqual(seen, ['go'])
+      assert.equal((await connection!.closed).wasClean, true)
+    }
+  })
+
+  test('a Close of ours before a message inflates lets the peer answer', async () => {
     await using w = await world({
       ...options(),
       onConnection(connection) {

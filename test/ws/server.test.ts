@@ -117,6 +117,21 @@ describe('authorize', () => {
     assert.equal(errors.length, 3)
   })
 
+  test('an answer that is none is a 500 and is reported', async () => {
+    const errors: unknown[] = []
+    for (const answer of [{ status: 200 }, { status: NaN }, { status: 101 }, undefined, null, 'yes']) {
+      await using w = await world({
+        authorize: () => answer as Refusal,
+        onError: (error) => errors.push(error),
+      })
+      const peer = await w.dial()
+      peer.write(opening())
+      assert.equal((await peer.head()).status, 500)
+    }
+    assert.equal(errors.length, 6)
+    assert.ok(errors.every((error) => error instanceof TypeError))
+  })
+
   test('taking too long is a 503, and its signal aborts', async () => {
     let signal: AbortSignal | undefined
     await using w = await world({
@@ -277,6 +292,25 @@ describe('upgrade', () => {
     await second
     peer.write(text('fine'))
     assert.equal(await peer.line(), 'text:fine')
+  })
+
+  test('a host that routes every upgrade here has the others answered 426 (RFC 6455, section 4.2.1)', async () => {
+    await using w = await world(echo, null)
+    w.server.on('upgrade', (request, socket, head) => void w.sockets.upgrade(request, socket, head))
+    const peer = await w.dial()
+    peer.write(opening({ Upgrade: 'h2c' }))
+    assert.equal((await peer.head()).status, 426)
+  })
+
+  test('a host that attaches and routes as well is told so, and the first to come serves', async () => {
+    const errors: unknown[] = []
+    await using w = await world({ ...echo, onError: (error) => errors.push(error) }, null)
+    w.server.on('upgrade', (request, socket, head) => void w.sockets.upgrade(request, socket, head))
+    w.sockets.attach(w.server)
+    const peer = await w.open()
+    peer.write(text('once'))
+    assert.equal(await peer.line(), 'text:once')
+    assert.equal(errors.length, 1)
   })
 
   test('requireUpgrade answers a plain request with 426 (RFC 6455, section 4.2.2)', async () => {
