@@ -1,3 +1,4 @@
+import { fstatSync, readSync } from 'node:fs'
 import { InvalidBodyError, StreamConsumedError } from './errors.js'
 import { paramPairs, type ParamsInit } from './url.js'
 
@@ -6,6 +7,7 @@ export type BodyChunk = string | Uint8Array | ArrayBuffer
 
 /** What `content` may be. A function is called for each sending, so that it can be replayed. */
 export type BodyContent =
+  | FileLike
   | string
   | Uint8Array
   | ArrayBuffer
@@ -13,6 +15,11 @@ export type BodyContent =
   | Iterable<BodyChunk>
   | AsyncIterable<BodyChunk>
   | (() => BodyContent)
+
+/** An open file: a `FileHandle`, or anything else with a file descriptor. Its caller closes it. */
+export interface FileLike {
+  readonly fd: number
+}
 
 /** The octets of a request body and how they may be sent. */
 export interface Body {
@@ -65,10 +72,11 @@ export function contentBody(content: BodyContent): Body {
   if (typeof content === 'function') return factoryBody(content)
   if (content instanceof Blob) return blobBody(content)
   if (typeof content === 'object' && content !== null) {
+    if (isFile(content)) return fileBody(content)
     if (Symbol.asyncIterator in content || Symbol.iterator in content) return streamBody(content)
   }
   throw new InvalidBodyError(
-    'content must be a string, bytes, a Blob, an iterable or async iterable of them, a stream, or ' +
+    'content must be a string, bytes, a Blob, an open file, an iterable or async iterable of them, a stream, or ' +
       `a function returning one of these, got ${describe(content)}; use json or data for objects`,
   )
 }
@@ -81,6 +89,33 @@ function blobBody(blob: Blob): Body {
     contentType: blob.type === '' ? null : blob.type,
     replayable: true,
     open: () => chunksOf(blob.stream() as unknown as AsyncIterable<BodyChunk>),
+  }
+}
+
+/** A stream of a file has a descriptor as well, but reads by itself. */
+function isFile(content: object): content is FileLike {
+  return 'fd' in content && typeof content.fd === 'number' && !(Symbol.asyncIterator in content)
+}
+
+/** Octets of a file that are read at a time. */
+const FILE_CHUNK = 256 * 1024
+
+/**
+ * A body read from an open file, from its start and up to the size that it has now. It is read by
+ * position, so that both clients can send it, and again.
+ */
+function fileBody(file: FileLike): Body {
+  const length = fstatSync(file.fd).size
+  return { bytes: null, length, contentType: null, replayable: true, open: () => fileChunks(file.fd, length) }
+}
+
+function* fileChunks(fd: number, length: number): Generator<Uint8Array, void, undefined> {
+  for (let at = 0; at < length; ) {
+    const chunk = Buffer.allocUnsafe(Math.min(FILE_CHUNK, length - at))
+    const read = readSync(fd, chunk, 0, chunk.length, at)
+    if (read === 0) return
+    at += read
+    yield chunk.subarray(0, read)
   }
 }
 

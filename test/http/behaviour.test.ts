@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import {
   DecodingError,
   HttpStatusError,
@@ -142,6 +144,23 @@ behaviour('fields and files are sent as multipart, with a length when it is know
   const second = (await client.post('/echo', { files: streamed })).json<Echo>()
   assert.equal(second.headers['transfer-encoding'], 'chunked')
   assert.match(second.body, /application\/octet-stream\r\n\r\nxy\r\n/)
+})
+
+behaviour('an open file is sent with its length, and again after a redirect', async ({ client }) => {
+  const path = new URL('../fixtures/http/certs/ca.pem', import.meta.url)
+  const file = await open(path)
+  try {
+    const params = { code: 307, to: '/echo' }
+    const sent = await client.post('/redirect', { content: file, params, followRedirects: true })
+    const echo = sent.json<Echo>()
+    assert.equal(echo.body, readFileSync(path, 'latin1'))
+    assert.equal(echo.headers['content-length'], String(echo.body.length))
+    const parts = (await client.post('/echo', { files: { cert: ['ca.pem', file] } })).json<Echo>()
+    assert.ok(parts.body.includes(echo.body))
+    assert.equal(parts.headers['content-length'], String(parts.body.length))
+  } finally {
+    await file.close()
+  }
 })
 
 behaviour('redirects are returned, with the request that would follow', async ({ client, origin }) => {
