@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { bubblewrapProblem } from 'runwright/agent'
+import { AsyncClient } from 'runwright/http'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const examples = readdirSync(join(root, 'examples')).filter((name) => name.endsWith('.ts'))
+
+/** Examples that run until they are stopped, and the line in which each tells its port. */
+const servers: Readonly<Record<string, RegExp>> = {
+  'ws-echo.ts': /^ws:\/\/127\.0\.0\.1:(\d+)\/\n/,
+}
+/** Examples with a test of their own, which says more. */
+const elsewhere: Readonly<Record<string, string>> = {
+  'demo.ts': 'test/examples.test.ts',
+  'standalone-server.ts': 'test/standalone.test.ts',
+}
+
+/** Home and temporary folder of everything that is started here. */
+let folder = ''
+/** Why examples cannot be cut off from the network on this machine; null when they can. */
+let openBecause: string | null = null
+
+before(async () => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-examples-')))
+  mkdirSync(join(folder, 'tmp'))
+  openBecause = await bubblewrapProblem()
+})
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Starts an example with a clean environment; without `network` it has a loopback of its own. */
+function start(
+  t: TestContext,
+  example: string,
+  { network, env = {} }: { network: boolean; env?: Readonly<Record<string, string>> },
+): ChildProcess {
+  const sandbox = ['bwrap', '--dev-bind', '/', '/', '--unshare-net', '--die-with-parent', '--']
+  const node = [process.execPath, '--conditions=runwright-source', '--import', 'tsx']
+  const cutOff = !network && openBecause === null
+  if (!network && openBecause !== null) t.diagnostic(`with the network: ${openBecause}`)
+  const command = [...(cutOff ? sandbox : []), ...node, `examples/${example}`]
+  const { PATH = '' } = process.env
+  const child = spawn(command[0]!, command.slice(1), {
+    cwd: root,
+    env: { PATH, HOME: folder, TMPDIR: join(folder, 'tmp'), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  return child
+}
+
+interface Ended {
+  readonly code: number | null
+  readonly signal: string | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Gathers what a process prints; `seen` is called with all of it so far. */
+async function end(child: ChildProcess, seen: (stdout: string) => void = () => {}): Promise<Ended> {
+  let [stdout, stderr] = ['', '']
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => seen((stdout += text)))
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
+  return { code, signal, stdout, stderr }
+}
+
+/** What an example prints is for people: some words, and no value that was never made readable. */
+function assertSensible({ stdout }: Ended): void {
+  assert.match(stdout, /\w{2,}.*\n$/s)
+  assert.doesNotMatch(stdout, /\[object \w+\]|\bundefined\b|\bNaN\b|\n {4}at /)
+}
+
+for (const example of examples.filter((name) => !(name in servers) && !(name in elsewhere))) {
+  test(`examples/${example} runs to its end, says what it did, and needs no network`, async (t) => {
+    const ended = await end(start(t, example, { network: false }))
+    assert.equal(ended.code, 0, ended.stderr)
+    assert.equal(ended.stderr, '')
+    assertSensible(ended)
+  })
+}
+
+for (const [example, address] of Object.entries(servers)) {
+  test(`examples/${example} prints its address, serves there, and ends on SIGTERM`, async (t) => {
+    const child = start(t, example, { network: true, env: { PORT: '0' } })
+    let served: Promise<void> | undefined
+    const ended = await end(child, (stdout) => {
+      const port = address.exec(stdout)?.[1]
+      if (port === undefined) return
+      served ??= ask(Number(port)).finally(() => child.kill('SIGTERM'))
+      served.catch(() => {})
+    })
+    assert.ok(served !== undefined, `it printed no address: ${ended.stdout}${ended.stderr}`)
+    await served
+    assert.equal(ended.code, 0, `${ended.signal} ${ended.stderr}`)
+    assert.equal(ended.stderr, '')
+  })
+}
+
+/** Resolves once a server of this machine has answered, whatever it says. */
+async function ask(port: number): Promise<void> {
+  await using client = new AsyncClient({ baseUrl: `http://127.0.0.1:${port}`, trustEnv: false })
+  await client.get('/', { timeout: 60_000 })
+}
+
+test('the demo reaches its goal without network or language model, keys or no keys', async (t) => {
+  const env = { OPENAI_API_KEY: 'sk-not-a-key-0123456789', RUNWRIGHT_MODEL: 'openai:gpt-5' }
+  const ended = await end(start(t, 'demo.ts', { network: false, env }))
+  assert.equal(ended.code, 0, `${ended.stdout}${ended.stderr}`)
+  assertSensible(ended)
+  assert.match(ended.stdout, /model builtin:repair \(no language model\)/)
+  assert.match(ended.stdout, /^iteration 1$/m)
+  assert.match(ended.stdout, /^achieved after \d+ iterations?: .*18/m)
+  assert.match(ended.stdout, /^--- a\/src\/.*\n\+\+\+ b\/src\//m)
+  assert.match(ended.stdout, /^node --test in .*: exit code 0$/m)
+  assert.ok(!ended.stdout.includes(env.OPENAI_API_KEY))
+})
+
+test('no example names a host beyond this machine', () => {
+  for (const example of examples) {
+    const source = readFileSync(join(root, 'examples', example), 'utf8')
+    // Names below .test lead nowhere by definition (RFC 6761, section 6.2).
+    const near = /^(127\.0\.0\.1|localhost|\[::1\]|[\w.-]+\.test|\$\{.*)$/
+    const urls = [...source.matchAll(/\b(?:https?|wss?):\/\/(\[[^\]]*\]|[^/\s'"`:]+)/g)]
+    assert.deepEqual(urls.map((match) => match[1]!).filter((host) => !near.test(host)), [], example)
+  }
+})
+
+test('the lists of examples with rules of their own name examples that are there', () => {
+  for (const name of [...Object.keys(servers), ...Object.keys(elsewhere)]) {
+    assert.ok(examples.includes(name), `there is no examples/${name}`)
+  }
+  assert.ok(examples.length > Object.keys(servers).length + Object.keys(elsewhere).length)
+})
