@@ -1,0 +1,401 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+/** Names below a folder, but for what is generated. */
+function listFiles(folder: string, ending: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => path.endsWith(ending) && !path.startsWith('docs/api/'))
+    .sort()
+}
+
+const documents = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...listFiles('docs', '.md')]
+
+/** A fenced block: what stands behind its fence, where its first line is, and its text. */
+interface Block {
+  readonly document: string
+  readonly info: string
+  readonly line: number
+  readonly text: string
+}
+
+interface OpenFence {
+  readonly fence: string
+  readonly indent: string
+  readonly text: string[]
+}
+
+interface Markdown {
+  readonly blocks: readonly Block[]
+  /** The document without its fenced blocks, line for line. */
+  readonly prose: readonly string[]
+}
+
+function parseMarkdown(document: string): Markdown {
+  const blocks: Block[] = []
+  const prose: string[] = []
+  let open: (Omit<Block, 'document' | 'text'> & OpenFence) | null = null
+  for (const [index, line] of read(document).split('\n').entries()) {
+    const [, indent = '', fence, info = ''] = /^(\s*)(`{3,}|~{3,})\s*([^`]*?)\s*$/.exec(line) ?? []
+    if (open === null) {
+      prose.push(fence === undefined ? line : '')
+      if (fence !== undefined) open = { fence, indent, info, line: index + 2, text: [] }
+    } else {
+      prose.push('')
+      if (fence !== undefined && fence.startsWith(open.fence) && info === '') {
+        blocks.push({ document, info: open.info, line: open.line, text: open.text.join('\n') })
+        open = null
+      } else open.text.push(line.startsWith(open.indent) ? line.slice(open.indent.length) : line)
+    }
+  }
+  assert.equal(open, null, `${document}: the block at line ${open?.line} is never closed`)
+  return { blocks, prose }
+}
+
+const markdown = new Map(documents.map((document) => [document, parseMarkdown(document)]))
+
+// Links
+
+/** Anchors of a document's headings, made as GitHub makes them. */
+function anchorsOf(document: string): Set<string> {
+  const anchors = new Set<string>()
+  const { prose } = markdown.get(document) ?? parseMarkdown(document)
+  for (const line of prose) {
+    const heading = /^#{1,6}\s+(.*?)\s*#*$/.exec(line)?.[1]
+    if (heading === undefined) continue
+    const text = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase()
+    const slug = text.replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(/\s/g, '-')
+    let anchor = slug
+    for (let n = 1; anchors.has(anchor); n++) anchor = `${slug}-${n}`
+    anchors.add(anchor)
+  }
+  return anchors
+}
+
+interface Link {
+  readonly target: string
+  readonly line: number
+}
+
+function linksOf(document: string): Link[] {
+  return markdown.get(document)!.prose.flatMap((line, index) => {
+    const text = line.replaceAll(/(`+).*?\1/g, '')
+    const inline = [...text.matchAll(/\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/g)]
+    const references = [...text.matchAll(/^\s*\[[^\]]+\]:\s*<?([^\s>]+)>?/g)]
+    return [...inline, ...references].map((match) => ({ target: match[1]!, line: index + 1 }))
+  })
+}
+
+const isRelative = ({ target }: Link): boolean => !/^([a-z][a-z0-9+.-]*:|\/\/)/i.test(target)
+
+/** What is wrong with a relative link; null when it leads somewhere. */
+function problemOf(document: string, { target }: Link): string | null {
+  const [path = '', anchor] = target.split('#')
+  const goal = resolve(root, dirname(document), decodeURI(path))
+  const file = path === '' ? document : relative(root, goal)
+  if (target.startsWith('/') || file.startsWith('..')) return 'leads out of the repository'
+  if (file.startsWith('docs/api')) return 'leads to what is generated'
+  if (!existsSync(join(root, file))) return 'leads to no file'
+  if (anchor === undefined || statSync(join(root, file)).isDirectory()) return null
+  if (!file.endsWith('.md')) return 'has an anchor, but leads to no document'
+  return anchorsOf(file).has(anchor) ? null : 'leads to no heading'
+}
+
+for (const document of documents) {
+  test(`every relative link of ${document} leads to a file that is there`, () => {
+    const wrong = linksOf(document).filter(isRelative).flatMap((link) => {
+      const problem = problemOf(document, link)
+      return problem === null ? [] : [`${document}:${link.line}: ${link.target} ${problem}`]
+    })
+    assert.deepEqual(wrong, [])
+  })
+}
+
+test('docs/index.md leads to every document', () => {
+  const linked = new Set(linksOf('docs/index.md').map(({ target }) => join('docs', target)))
+  const missing = documents.filter((path) => path.startsWith('docs/') && !linked.has(path))
+  assert.deepEqual(missing, ['docs/index.md'])
+})
+
+test('the link check finds links', () => {
+  const count = documents.reduce((sum, path) => sum + linksOf(path).filter(isRelative).length, 0)
+  assert.ok(count >= 20, `only ${count} relative links were found`)
+})
+
+// The README
+
+for (const command of ['npm ci && npm start', 'npm ci && npm test']) {
+  test(`the README shows \`${command}\` on a line of its own`, () => {
+    const lines = read('README.md').split('\n').map((line) => line.trim())
+    assert.ok(lines.includes(command))
+  })
+}
+
+test('the README shows the demo, and is under 200 lines', () => {
+  assert.match(read('README.md'), /npm run demo/)
+  assert.ok(read('README.md').split('\n').length < 200)
+})
+
+// Samples
+
+const samples = documents
+  .flatMap((document) => markdown.get(document)!.blocks)
+  .filter(({ info }) => /^(ts|typescript)\b/.test(info))
+const isFragment = ({ info }: Block): boolean => /\bfragment\b/.test(info)
+const nameOf = ({ document, line }: Block): string => join(root, `${document}.${line}.ts`)
+
+/** Frameworks in samples are packages that the interop tests use; the root has no types of them. */
+function foreignModules(): string {
+  const manifest = JSON.parse(read('test/peers/package.json')) as Record<string, object>
+  const groups = ['dependencies', 'devDependencies']
+  const names = groups.flatMap((group) => Object.keys(manifest[group] ?? {}))
+  return names.map((name) => `declare module '${name}'\n`).join('')
+}
+
+function compilerOptions(): ts.CompilerOptions {
+  const { config, error } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile)
+  assert.equal(error, undefined)
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root)
+  return {
+    ...options,
+    noEmit: true,
+    skipLibCheck: true,
+    // A reader's program: it emits no declarations, and a sample need not use all that it shows.
+    declaration: false,
+    isolatedDeclarations: false,
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+    noPropertyAccessFromIndexSignature: false,
+  }
+}
+
+/** Checks all samples in one program, each as a module beside its document, from memory. */
+function checkSamples(): Map<string, string[]> {
+  const whole = samples.filter((sample) => !isFragment(sample))
+  const texts = new Map(whole.map((sample) => [nameOf(sample), `${sample.text}\nexport {}\n`]))
+  const foreign = join(root, 'docs/foreign-modules.d.ts')
+  texts.set(foreign, foreignModules())
+  const options = compilerOptions()
+  const host = ts.createCompilerHost(options)
+  const { getSourceFile, fileExists, readFile } = host
+  host.fileExists = (path) => texts.has(path) || fileExists(path)
+  host.readFile = (path) => texts.get(path) ?? readFile(path)
+  host.getSourceFile = (path, ...rest) => {
+    const text = texts.get(path)
+    if (text === undefined) return getSourceFile(path, ...rest)
+    return ts.createSourceFile(path, text, rest[0])
+  }
+  host.getCurrentDirectory = () => root
+  const program = ts.createProgram({ rootNames: [...texts.keys()], options, host })
+  assert.deepEqual(program.getOptionsDiagnostics().map(messageOf), [])
+  const source = program.getSourceFile(join(root, 'lib/http/index.ts'))
+  assert.ok(source !== undefined, 'samples are checked against the sources, not against a build')
+  const problems = new Map<string, string[]>()
+  for (const sample of whole) {
+    const file = program.getSourceFile(nameOf(sample))
+    add(problems, sample, program.getSyntacticDiagnostics(file))
+    add(problems, sample, program.getSemanticDiagnostics(file))
+  }
+  for (const sample of samples.filter(isFragment)) {
+    const wanted = { compilerOptions: options, reportDiagnostics: true }
+    add(problems, sample, ts.transpileModule(sample.text, wanted).diagnostics ?? [])
+  }
+  return problems
+}
+
+function add(
+  problems: Map<string, string[]>,
+  sample: Block,
+  found: readonly ts.Diagnostic[],
+): void {
+  const lines = found.map((diagnostic) => {
+    const start = diagnostic.file?.getLineAndCharacterOfPosition(diagnostic.start ?? 0).line ?? 0
+    return `${sample.document}:${sample.line + start}: ${messageOf(diagnostic)}`
+  })
+  problems.set(sample.document, [...(problems.get(sample.document) ?? []), ...lines])
+}
+
+function messageOf({ code, messageText }: ts.Diagnostic): string {
+  return `TS${code} ${ts.flattenDiagnosticMessageText(messageText, '\n')}`
+}
+
+let checked: Map<string, string[]> | undefined
+for (const document of new Set(samples.map((sample) => sample.document))) {
+  test(`the TypeScript samples of ${document} compile as a reader would write them`, () => {
+    checked ??= checkSamples()
+    assert.deepEqual(checked.get(document), [])
+  })
+}
+
+test('samples are whole programs; fragments are rare', () => {
+  const fragments = samples.filter(isFragment)
+  assert.ok(samples.length >= 5, `only ${samples.length} samples were found`)
+  const told = `${fragments.length} of ${samples.length} samples are fragments`
+  assert.ok(fragments.length * 3 <= samples.length, told)
+})
+
+// docs/errors.md
+
+/** Rows of the tables below a heading of docs/errors.md, without their heads. */
+function rowsOf(heading: string): string[][] {
+  const { prose } = markdown.get('docs/errors.md')!
+  const from = prose.indexOf(`## ${heading}`)
+  assert.ok(from >= 0, `docs/errors.md has no heading ${heading}`)
+  const next = prose.findIndex((line, index) => index > from && line.startsWith('## '))
+  const lines = prose.slice(from, next < 0 ? undefined : next)
+  const isRule = (line = ''): boolean => /^\|[-\s|]+$/.test(line)
+  return lines
+    .filter((line, index) => line.startsWith('|') && !isRule(line) && !isRule(lines[index + 1]))
+    .map((line) => line.split('|').slice(1, -1).map((cell) => cell.trim()))
+}
+
+const plain = (cell: string | undefined): string => (cell ?? '').replaceAll('`', '')
+
+/** What the first group of a pattern matches, everywhere. */
+function allOf(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].map((match) => match[1]!)
+}
+
+/** String literals of a union type of a source file, unions that it names included. */
+function unionOf(source: string, name: string): string[] {
+  const body = new RegExp(`export type ${name} =([^]*?)(?:\\n\\n|$)`).exec(source)?.[1]
+  assert.ok(body !== undefined, `there is no type ${name}`)
+  const named = [...body.matchAll(/\|\s*([A-Z]\w+)/g)]
+  return [...allOf(body, /'(\w+)'/g), ...named.flatMap((match) => unionOf(source, match[1]!))]
+}
+
+const literalsOf = (folder: string, pattern: RegExp): string[] =>
+  listFiles(folder, '.ts').flatMap((path) => allOf(read(path), pattern))
+
+/** What the service closes streams with, and what the WebSocket server below it does. */
+const closeCodes = [
+  ...allOf(read('lib/server/socket.ts'), /(?:\[|close\()(\d{4}),/g),
+  ...allOf(read('lib/ws/errors.ts'), /closeCode = (\d{4})/g),
+]
+
+for (const { what, heading, column, codes, least } of [
+  {
+    what: 'code of runwright/http',
+    heading: 'HTTP client',
+    column: 0,
+    codes: literalsOf('lib/http', /'(ERR_HTTP(?:_[A-Z]+)*)'/g),
+    least: 30,
+  },
+  {
+    what: 'code of runwright/ws',
+    heading: 'WebSocket server',
+    column: 0,
+    codes: literalsOf('lib/ws', /'(ERR_WS_[A-Z_]+)'/g),
+    least: 7,
+  },
+  {
+    what: 'code of runwright/agent',
+    heading: 'Run engine',
+    column: 0,
+    codes: literalsOf('lib/agent', /'(ERR_AGENT_[A-Z_]+)'/g),
+    least: 24,
+  },
+  {
+    what: 'code of a problem document',
+    heading: 'Service',
+    column: 1,
+    codes: unionOf(read('lib/server/errors.ts'), 'ProblemCode'),
+    least: 25,
+  },
+  {
+    what: 'end reason of a run',
+    heading: 'Why a run ended',
+    column: 0,
+    codes: unionOf(read('lib/agent/events.ts'), 'EndReason'),
+    least: 14,
+  },
+  {
+    what: 'close code of the event stream',
+    heading: 'Close codes of the event stream',
+    column: 0,
+    codes: closeCodes,
+    least: 8,
+  },
+]) {
+  test(`docs/errors.md lists every ${what} once, and no other`, () => {
+    const known = [...new Set(codes)].sort()
+    assert.ok(known.length >= least, `only ${known.length} were found in the sources`)
+    assert.deepEqual(rowsOf(heading).map((row) => plain(row[column])).sort(), known)
+  })
+}
+
+/** Codes by error class, as an `errors.ts` declares them: its own literal, or any of its union. */
+function classesOf(path: string): Map<string, readonly string[]> {
+  const source = read(path)
+  const classes = source.split(/^export (?:abstract )?class /m).slice(1)
+  return new Map(
+    classes.flatMap((text): [string, readonly string[]][] => {
+      const declared = /^  (?:override )?readonly code(?:: (\w+))?(?: = '(\w+)')?/m.exec(text)
+      const [, type, literal] = declared ?? []
+      const name = /^\w+/.exec(text)![0]
+      if (literal !== undefined) return [[name, [literal]]]
+      return type === undefined ? [] : [[name, unionOf(source, type)]]
+    }),
+  )
+}
+
+for (const [heading, path] of [
+  ['HTTP client', 'lib/http/errors.ts'],
+  ['WebSocket server', 'lib/ws/errors.ts'],
+  ['Run engine', 'lib/agent/errors.ts'],
+] as const) {
+  test(`docs/errors.md names the class that carries each code of ${path}`, () => {
+    const classes = classesOf(path)
+    const expected = [...classes].flatMap(([name, codes]) => codes.map((code) => `${code} ${name}`))
+    const listed = rowsOf(heading).flatMap(([code, cell]) => {
+      const name = /`(\w+Error)`/.exec(cell ?? '')?.[1]
+      return name === undefined ? [] : [`${plain(code)} ${name}`]
+    })
+    assert.ok(expected.length > 5)
+    assert.deepEqual(listed.sort(), expected.sort())
+  })
+}
+
+test('docs/errors.md names the close code of each WebSocket error', () => {
+  const pattern = /code = '(\w+)'\s+override readonly closeCode = (\d+)/g
+  const codes = [...read('lib/ws/errors.ts').matchAll(pattern)]
+  const expected = codes.map(([, code, closeCode]) => `${code} ${closeCode}`)
+  const listed = rowsOf('WebSocket server').map(([code, cell]) => {
+    return `${plain(code)} ${/\((\d+)\)/.exec(cell!)?.[1]}`
+  })
+  assert.ok(expected.length >= 7)
+  assert.deepEqual(listed.sort(), expected.sort())
+})
+
+/** Statuses by problem code, from the places where the service throws. */
+function thrownProblems(): Map<string, string> {
+  const statuses = new Map<string, string>()
+  for (const path of listFiles('lib/server', '.ts')) {
+    const source = read(path).replaceAll(/\/\*\*[^]*?\*\//g, '')
+    for (const [, status, code] of source.matchAll(/new ProblemError\(\s*(\d{3}),\s*'(\w+)'/g)) {
+      statuses.set(code!, status!)
+    }
+    for (const [, status, table] of source.matchAll(/new ProblemError\(\s*(\d{3}),\s*(\w+)\[/g)) {
+      const body = new RegExp(`const ${table}[^=]*= \\{([^}]*)\\}`).exec(source)?.[1] ?? ''
+      for (const [, code] of body.matchAll(/: '(\w+)'/g)) statuses.set(code!, status!)
+    }
+  }
+  return statuses
+}
+
+test('docs/errors.md names the status with which each problem is answered', () => {
+  const thrown = thrownProblems()
+  assert.ok(thrown.size >= 25, `only ${thrown.size} were found in the sources`)
+  for (const [status, cell, when] of rowsOf('Service')) {
+    const code = plain(cell)
+    if (thrown.has(code)) assert.equal(status, thrown.get(code), code)
+    else assert.match(when ?? '', /^never by the service itself/, `${code} is thrown nowhere`)
+  }
+})
