@@ -8,7 +8,7 @@ import {
   type WebSocketConnection,
   WebSocketServer,
 } from 'runwright/ws'
-import { frame, readFrame, text } from '../helpers/ws-peer.js'
+import { frame, readFrame, text, world } from '../helpers/ws-peer.js'
 
 /** The server's end of a transport whose peer reads only when told to. */
 class StubSocket extends Duplex {
@@ -323,4 +323,27 @@ describe('a slow reader', () => {
     assert.equal(await one.connection.drained(), false)
     await assert.rejects(one.connection.drained({ signal: controller.signal }), /enough/)
   })
+})
+
+test('a peer on a real socket that stops reading is closed with 1013 in bounded memory, its neighbour is not', async () => {
+  const limitBytes = 300_000
+  await using w = await world({
+    backpressure: { limitBytes },
+    closeTimeoutMs: 50,
+    onConnection: (connection) => (connection.onMessage = () => {}),
+  })
+  const [stuck, fine] = [await w.open(), await w.open()]
+  const [slow, quick] = w.sockets.connections
+  stuck.socket.pause()
+  const event = prepare('x'.repeat(50_000))
+  let sent = 0
+  for (let result = slow!.send(event); result !== 'closed'; result = slow!.send(event)) {
+    sent++
+    assert.ok(slow!.bufferedAmount <= limitBytes)
+    quick!.send('tick')
+    await turn()
+  }
+  assert.deepEqual(await fine.lines(sent), Array.from({ length: sent }, () => 'text:tick'))
+  assert.ok((await slow!.closed).error instanceof SlowReaderError)
+  assert.equal(quick!.state, 'open')
 })
