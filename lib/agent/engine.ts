@@ -127,7 +127,7 @@ export class RunEngine {
     const { idempotencyKey } = options
     const owner = options.caller?.owner ?? NOBODY
     if (idempotencyKey === undefined) return await this.#create(parsed, owner, null, options)
-    const lock = JSON.stringify([owner.id, idempotencyKey])
+    const lock = JSON.stringify([owner.tenant, owner.id, idempotencyKey])
     const before = this.#creating.get(lock) ?? Promise.resolve()
     const creation = before.then(() => this.#createOnce(parsed, owner, idempotencyKey, options))
     const settled = creation.catch(() => undefined).finally(() => {
@@ -331,7 +331,7 @@ export class RunEngine {
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
     const { store, clock } = this.#config
     const body_hash = requestHash(request)
-    const first = await store.findByKey(owner.id, key, clock.now() / 1000 - KEY_SECONDS)
+    const first = await store.findByKey(owner, key, clock.now() / 1000 - KEY_SECONDS)
     if (first === null) return await this.#create(request, owner, { key, body_hash }, options)
     if (first.idempotency?.body_hash !== body_hash) throw new IdempotencyError()
     return { details: copyOf(first.details), created: false }

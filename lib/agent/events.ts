@@ -186,7 +186,8 @@ export interface RunOwner {
 /** Names of all event kinds. */
 export type EventKind = keyof EventPayloads
 
-interface EventFields {
+/** What every event has, whatever its kind. */
+export interface EventFields {
   readonly run_id: string
   readonly iteration: number
   /** Seconds since the Unix epoch, with fraction. */
@@ -199,7 +200,8 @@ export type AgentEvent = {
   readonly [K in EventKind]: EventFields & { readonly kind: K; readonly payload: EventPayloads[K] }
 }[EventKind]
 
-type PrivatePart<K> = K extends keyof PrivatePayloads ? { readonly private?: PrivatePayloads[K] } : unknown
+/** The part of a record of kind `K` that only the engine reads, for kinds that have one. */
+export type PrivatePart<K> = K extends keyof PrivatePayloads ? { readonly private?: PrivatePayloads[K] } : unknown
 
 /** One record of the log: an event, the version of its format, and what only the engine reads. */
 export type RunRecord = {

@@ -126,7 +126,7 @@ export interface Model {
    * The same request gives a program model the same turn, so that a recovered run goes on where it
    * stopped: all state is in `request.messages`, an instance may only cache.
    *
-   * @throws {@link ModelError} when no usable answer came.
+   * @throws `ModelError` when no usable answer came.
    */
   complete(request: ModelRequest): Promise<ModelTurn>
 }

@@ -13,8 +13,11 @@ import type { AgentEvent, RunRecord } from './events.js'
 import type { RunStore } from './store.js'
 import type { EncodedEvent, RunSubscription, SubscriptionEnd } from './subscription.js'
 
-/** Events handed out at once. */
+/** Bounds of what is handed out at once: events, and characters unless one event has more. */
 const BATCH = 256
+const BATCH_CHARACTERS = 1 << 20
+/** Records read from the store at once: they may be large. */
+const STORE_PAGE = 64
 /** Bounds of what is kept encoded per run. */
 const KEPT_EVENTS = 1024
 const KEPT_CHARACTERS = 1 << 20
@@ -79,13 +82,16 @@ export class RunFeed {
     return new FeedSubscription(this, after)
   }
 
-  /** Events after `after` that are durable now, at most 256. */
+  /** Events after `after` that are durable now, at most 256 and about 1 MiB of them. */
   async take(after: number): Promise<readonly EncodedEvent[]> {
     const first = this.#kept[0]?.seq ?? Infinity
-    if (after + 1 >= first) return this.#kept.slice(after + 1 - first, after + 1 - first + BATCH)
-    const records = await this.#store.read(this.runId, after, BATCH)
+    if (after + 1 >= first) {
+      const from = after + 1 - first
+      return bounded(this.#kept.slice(from, from + BATCH))
+    }
+    const records = await this.#store.read(this.runId, after, STORE_PAGE)
     // The store may be ahead of what was shown: its tail comes when it is published.
-    return records.filter(({ seq }) => seq <= this.#lastSeq).map(encodeEvent)
+    return bounded(records.filter(({ seq }) => seq <= this.#lastSeq).map(encodeEvent))
   }
 
   /** Calls back once, when something happens. The result takes the wish back. */
@@ -113,6 +119,13 @@ export class RunFeed {
     this.#waiting = new Set()
     for (const wake of waiting) wake()
   }
+}
+
+/** The first of the events that stay within the bound of a batch, one at least. */
+function bounded(events: readonly EncodedEvent[]): readonly EncodedEvent[] {
+  let characters = 0
+  const end = events.findIndex(({ json }) => (characters += json.length) > BATCH_CHARACTERS)
+  return end < 0 ? events : events.slice(0, Math.max(end, 1))
 }
 
 /** One reader of a feed. */

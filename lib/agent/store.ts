@@ -10,7 +10,7 @@
  *
  * @module
  */
-import type { RunRecord, RunStatus } from './events.js'
+import type { RunOwner, RunRecord, RunStatus } from './events.js'
 import type { RunHead } from './run-details.js'
 
 /** Which runs to list. All conditions must hold. */
@@ -66,10 +66,10 @@ export interface RunStore {
   /** Number of runs by status. */
   counts(): Promise<Readonly<Record<RunStatus, number>>>
   /**
-   * The run that was created with this idempotency key by this owner at or after `since` (float
+   * The newest run that was created with this idempotency key by this owner (id and tenant) at or after `since` (float
    * seconds since the epoch), or null.
    */
-  findByKey(ownerId: string | null, key: string, since: number): Promise<RunHead | null>
+  findByKey(owner: RunOwner, key: string, since: number): Promise<RunHead | null>
   /** Removes a run and its log for good; unknown runs are no error. Durable on resolve. */
   delete(runId: string): Promise<void>
   /** Waits for appends in flight and frees everything. Calling it twice is harmless. */

@@ -380,6 +380,9 @@ test('the same idempotency key and request give the first run, also when they co
   const other = { owner: { id: 'bob', tenant: null } }
   const theirs = await engine.create({ goal: 'shell: true' }, { idempotencyKey: 'k', caller: other })
   assert.equal(theirs.created, true)
+  const elsewhere = { owner: { id: 'bob', tenant: 'b' } }
+  const apart = await engine.create({ goal: 'shell: true' }, { idempotencyKey: 'k', caller: elsewhere })
+  assert.equal(apart.created, true, 'a key of one tenant says nothing to another')
 })
 
 test('a retry starts the same request again and names its parent', async (t) => {
@@ -467,6 +470,19 @@ test('the environment of the host does not reach a command', async (t) => {
   const { engine } = await openEngine(t, { providers: [provider] })
   const { events } = await runToEnd(engine, { goal: 'shell: false' })
   assert.ok(!JSON.stringify(events).includes('sk-very-secret'))
+})
+
+test('a model that ignores the signal keeps neither an abort nor a close waiting', async (t) => {
+  const cwd = scratch(t)
+  for (const name of ['a', 'b']) mkdirSync(join(cwd, name))
+  const { engine } = await openEngine(t, { cwd, providers: [testProvider(() => new Promise(() => undefined))] })
+  const [one, two] = await Promise.all(
+    ['a', 'b'].map(async (name) => (await engine.create({ goal: 'shell: false', cwd: join(cwd, name) })).details.run_id),
+  )
+  for (const id of [one, two]) await follow(engine, id as string, ({ kind }) => kind === 'step_start')
+  await engine.abort(one as string)
+  assertInvariants(await follow(engine, one as string))
+  await engine.close()
 })
 
 test('a closing engine takes no runs, and ends nothing', async (t) => {

@@ -60,11 +60,33 @@ test('readers that join anywhere, at any time, see every event once and in order
   for (const { from, seen } of readers) assert.deepEqual(await seen, upTo(from + 1, all.length))
 })
 
-test('a reader is handed at most 256 events at once', async () => {
-  const feed = new RunFeed(RUN, await stored(records(600)), 600)
-  const reader = feed.subscribe(0)
-  assert.deepEqual((await reader.next())?.length, 256)
-  assert.equal(reader.position, 256)
+test('a reader is handed at most 256 events at once, and no more than about 1 MiB of them', async () => {
+  const all = records(600)
+  const large = all.slice(1, 5).map((record): RunRecord =>
+    record.kind === 'log'
+      ? { ...record, payload: { level: 'info', message: 'x'.repeat(400_000) } }
+      : record,
+  )
+  const list = [all[0] as RunRecord, ...large, ...all.slice(5)]
+  const replayed = new RunFeed(RUN, await stored(list), 600)
+  const store = await stored([])
+  const live = new RunFeed(RUN, store, 0)
+  const reader = live.subscribe(0)
+  await store.append(RUN, list)
+  live.publish(list)
+  live.finish('run_end')
+  replayed.finish('run_end')
+  for (const each of [reader, replayed.subscribe(0)]) {
+    const sizes: number[] = []
+    const seen: number[] = []
+    for await (const batch of each) {
+      sizes.push(batch.length)
+      seen.push(...batch.map(({ seq }) => seq))
+    }
+    assert.deepEqual(seen, upTo(1, 600))
+    assert.equal(sizes[0], 3, 'two large events and a small one')
+    assert.ok(Math.max(...sizes) <= 256)
+  }
 })
 
 test('events that are stored and not yet shown are not handed out', async () => {

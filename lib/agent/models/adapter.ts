@@ -41,9 +41,11 @@ export interface ModelAdapter {
   prices(model: string): ModelPrices | null
   /** Headers that carry the key. */
   authHeaders(apiKey: string): Readonly<Record<string, string>>
+  /** The request in the provider's form. */
   encode(request: ModelRequest, options: WireOptions): WireRequest
   /** Reads a whole answer. @throws `ModelError` when it is none. */
   decode(body: unknown, request: ModelRequest, context: WireContext): ModelTurn
+  /** A decoder for one streamed answer. */
   decodeStream(request: ModelRequest, context: WireContext): StreamDecoder
 }
 

@@ -35,7 +35,7 @@ const LOCAL_IDLE_MS = 600_000
  */
 export function providersFromEnvironment(
   env: Readonly<Record<string, string | undefined>>,
-  network: Network = {},
+  network: Pick<HttpProviderOptions, 'transport'> = {},
 ): readonly HttpProvider[] {
   const makers = [openAi, anthropic, gemini, ollama]
   return makers.map((make) => make(env, network)).filter((provider) => provider !== null)

@@ -141,6 +141,7 @@ export class HttpModel implements Model, AsyncDisposable {
     return this.#client.close()
   }
 
+  /** Calls `close()`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }

@@ -1,4 +1,4 @@
-import { sleep } from '../../internal/abort.js'
+import { raceAbort, sleep } from '../../internal/abort.js'
 import type { RecordDraft } from '../events.js'
 import { estimateTokens, fitContext } from '../context.js'
 import { ModelError } from '../errors.js'
@@ -44,7 +44,8 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
     try {
-      return await model.complete({
+      // A model that ignores the signal is left to itself: an abort waits for nobody.
+      const call = model.complete({
         system,
         messages: fitted,
         tools,
@@ -58,6 +59,7 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
           cwd: request.cwd,
         },
       })
+      return await raceAbort(call, signal)
     } catch (error) {
       signal.throwIfAborted()
       const delay = error instanceof ModelError ? retryDelay(attempt, error, context.random) : null

@@ -17,7 +17,7 @@
  */
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { StoreError } from '../errors.js'
-import type { RunRecord, RunStatus } from '../events.js'
+import type { RunOwner, RunRecord, RunStatus } from '../events.js'
 import type { RunHead } from '../run-details.js'
 import type { RunPage, RunQuery, RunStore } from '../store.js'
 import { checkPage, copyHead } from './appends.js'
@@ -237,9 +237,9 @@ export class FileStore implements RunStore {
     return this.#use().catalog.runs.counts()
   }
 
-  async findByKey(ownerId: string | null, key: string, since: number): Promise<RunHead | null> {
+  async findByKey(owner: RunOwner, key: string, since: number): Promise<RunHead | null> {
     const { catalog, reader } = this.#use()
-    const run = catalog.runs.findByKey(ownerId, key, since)
+    const run = catalog.runs.findByKey(owner, key, since)
     if (run === undefined) return null
     return this.#readRun(run, () => reader.use(run, ({ head }) => copyHead(head)), null)
   }
@@ -301,6 +301,7 @@ export class FileStore implements RunStore {
     }
   }
 
+  /** Calls `close()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }

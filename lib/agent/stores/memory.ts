@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from '../../internal/clock.js'
 import { StoreError } from '../errors.js'
-import type { RunRecord, RunStatus } from '../events.js'
+import type { RunOwner, RunRecord, RunStatus } from '../events.js'
 import { foldHead, isTerminal, type RunHead } from '../run-details.js'
 import type { RunPage, RunQuery, RunStore } from '../store.js'
 import { checkAppend, checkPage, copyHead } from './appends.js'
@@ -80,9 +80,9 @@ export class MemoryStore implements RunStore {
     return this.#index.counts()
   }
 
-  async findByKey(ownerId: string | null, key: string, since: number): Promise<RunHead | null> {
+  async findByKey(owner: RunOwner, key: string, since: number): Promise<RunHead | null> {
     this.#checkOpen()
-    const run = this.#index.findByKey(ownerId, key, since)
+    const run = this.#index.findByKey(owner, key, since)
     return run === undefined ? null : copyHead(run.head)
   }
 
@@ -96,6 +96,7 @@ export class MemoryStore implements RunStore {
     this.#state = 'closed'
   }
 
+  /** Calls `close()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }

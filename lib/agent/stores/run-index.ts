@@ -10,7 +10,7 @@
  * @module
  */
 import { InvalidRequestError } from '../errors.js'
-import type { RunStatus } from '../events.js'
+import type { RunOwner, RunStatus } from '../events.js'
 import { isTerminal, type RunHead } from '../run-details.js'
 import type { RunQuery } from '../store.js'
 import { compareRuns, newestFirst, OrderedRuns, type Dated } from './ordered-runs.js'
@@ -100,7 +100,7 @@ export class RunIndex<R extends IndexedRun> {
     }
     ofTenant.add(run)
     if (run.key === null) return
-    const name = keyName(run.ownerId, run.key)
+    const name = keyName({ id: run.ownerId, tenant: run.tenant }, run.key)
     const same = this.#byKey.get(name)
     if (same === undefined) this.#byKey.set(name, [run])
     else same.push(run)
@@ -116,7 +116,7 @@ export class RunIndex<R extends IndexedRun> {
     ofTenant?.remove(run)
     if (ofTenant?.size === 0) this.#byTenant.delete(run.tenant)
     if (run.key === null) return
-    const name = keyName(run.ownerId, run.key)
+    const name = keyName({ id: run.ownerId, tenant: run.tenant }, run.key)
     const others = (this.#byKey.get(name) ?? []).filter((other) => other !== run)
     if (others.length === 0) this.#byKey.delete(name)
     else this.#byKey.set(name, others)
@@ -149,9 +149,9 @@ export class RunIndex<R extends IndexedRun> {
    * The newest run that `owner` created with this key at or after `since` (float seconds since the
    * epoch).
    */
-  findByKey(ownerId: string | null, key: string, since: number): R | undefined {
+  findByKey(owner: RunOwner, key: string, since: number): R | undefined {
     let newest: R | undefined
-    for (const run of this.#byKey.get(keyName(ownerId, key)) ?? []) {
+    for (const run of this.#byKey.get(keyName(owner, key)) ?? []) {
       if (run.createdMs < Math.floor(toMs(since))) continue
       if (newest === undefined || compareRuns(newest, run) < 0) newest = run
     }
@@ -222,8 +222,8 @@ function toMs(seconds: number): number {
   return Math.round(seconds * 1e6) / 1e3
 }
 
-function keyName(ownerId: string | null, key: string): string {
-  return JSON.stringify([ownerId, key])
+function keyName({ id, tenant }: RunOwner, key: string): string {
+  return JSON.stringify([tenant, id, key])
 }
 
 /** The conditions of a query that the order of runs does not answer. */

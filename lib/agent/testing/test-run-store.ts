@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { StoreError, type StoreErrorCode } from '../errors.js'
-import type { RunRecord, RunStatus } from '../events.js'
+import type { RunOwner, RunRecord, RunStatus } from '../events.js'
 import { foldHead, type RunHead } from '../run-details.js'
 import type { RunQuery, RunStore } from '../store.js'
 import { sampleRun, type SampleRunOptions } from './sample-records.js'
@@ -338,6 +338,11 @@ function testLists({ test }: Suite): void {
   })
 }
 
+/** An owner of the tenant that is none. */
+function ownedBy(id: string | null): RunOwner {
+  return { id, tenant: null }
+}
+
 function testKeys({ test }: Suite): void {
   const T = 1_700_000_000
 
@@ -345,25 +350,26 @@ function testKeys({ test }: Suite): void {
     await add(store, 'a', { ownerId: 'me', key: 'k' })
     await add(store, 'b', { ownerId: null, key: 'k' })
     await add(store, 'c', { ownerId: 'me', key: 'other' })
-    assert.deepEqual(await store.findByKey('me', 'k', 0), await store.head('a'))
-    assert.deepEqual(await store.findByKey(null, 'k', 0), await store.head('b'))
-    assert.equal(await store.findByKey('you', 'k', 0), null)
-    assert.equal(await store.findByKey('me', 'none', 0), null)
+    assert.deepEqual(await store.findByKey(ownedBy('me'), 'k', 0), await store.head('a'))
+    assert.deepEqual(await store.findByKey(ownedBy(null), 'k', 0), await store.head('b'))
+    assert.equal(await store.findByKey(ownedBy('you'), 'k', 0), null)
+    assert.equal(await store.findByKey(ownedBy('me'), 'none', 0), null)
+    assert.equal(await store.findByKey({ id: 'me', tenant: 'other' }, 'k', 0), null)
   })
 
   test('a run that was created before the window is not found', async (store) => {
     await add(store, 'a', { createdAt: T, key: 'k' })
-    assert.equal((await store.findByKey(null, 'k', T))?.details.run_id, 'a')
-    assert.equal(await store.findByKey(null, 'k', T + 1), null)
+    assert.equal((await store.findByKey(ownedBy(null), 'k', T))?.details.run_id, 'a')
+    assert.equal(await store.findByKey(ownedBy(null), 'k', T + 1), null)
   })
 
   test('of two runs with the same key the one in the window is found', async (store) => {
     await add(store, 'old', { createdAt: T, key: 'k' })
     await add(store, 'new', { createdAt: T + 100, key: 'k' })
-    assert.equal((await store.findByKey(null, 'k', T + 50))?.details.run_id, 'new')
+    assert.equal((await store.findByKey(ownedBy(null), 'k', T + 50))?.details.run_id, 'new')
     await store.delete('new')
-    assert.equal(await store.findByKey(null, 'k', T + 50), null)
-    assert.equal((await store.findByKey(null, 'k', T))?.details.run_id, 'old')
+    assert.equal(await store.findByKey(ownedBy(null), 'k', T + 50), null)
+    assert.equal((await store.findByKey(ownedBy(null), 'k', T))?.details.run_id, 'old')
   })
 }
 
@@ -374,7 +380,7 @@ function testDeletes({ test }: Suite): void {
     await store.delete('a')
     assert.deepEqual(await store.read('a', 0, ALL), [])
     assert.equal(await store.head('a'), null)
-    assert.equal(await store.findByKey(null, 'k', 0), null)
+    assert.equal(await store.findByKey(ownedBy(null), 'k', 0), null)
     assert.deepEqual(await listAll(store, { limit: 10 }), ['b'])
     const counts = await store.counts()
     assert.deepEqual([counts.achieved, counts.running], [0, 1])
@@ -442,7 +448,7 @@ function testClosing({ test }: Suite): void {
     await assert.rejects(store.head('a'), closed)
     await assert.rejects(store.list({ limit: 1 }), closed)
     await assert.rejects(store.counts(), closed)
-    await assert.rejects(store.findByKey(null, 'k', 0), closed)
+    await assert.rejects(store.findByKey(ownedBy(null), 'k', 0), closed)
     await assert.rejects(store.delete('a'), closed)
     await assert.rejects(store.open(), closed)
   })
@@ -471,8 +477,8 @@ function testDurability(
         assert.deepEqual(await again.read(runId, 0, ALL), expected)
         assert.deepEqual(await again.head(runId), runId === 'run-7' ? null : fold(records))
       }
-      assert.equal((await again.findByKey(null, 'k3', 0))?.details.run_id, 'run-3')
-      assert.equal(await again.findByKey(null, 'k7', 0), null)
+      assert.equal((await again.findByKey(ownedBy(null), 'k3', 0))?.details.run_id, 'run-3')
+      assert.equal(await again.findByKey(ownedBy(null), 'k7', 0), null)
     } finally {
       await again.close()
     }
