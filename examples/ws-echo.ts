@@ -29,12 +29,12 @@ const sockets = new WebSocketServer({
 const server = createServer()
 sockets.attach(server)
 server.listen(Number(process.env['PORT'] ?? 9001), '127.0.0.1')
-await once(server, 'listening')
-console.log(`ws://127.0.0.1:${(server.address() as AddressInfo).port}/`)
-
 const stop = async (): Promise<void> => {
   await sockets.close()
   server.close()
 }
 process.once('SIGINT', () => void stop())
 process.once('SIGTERM', () => void stop())
+
+await once(server, 'listening')
+console.log(`ws://127.0.0.1:${(server.address() as AddressInfo).port}/`)

@@ -8,6 +8,7 @@ import {
   IdempotencyError,
   QueueFullError,
   RunStateError,
+  StoreError,
   UnknownRunError,
 } from './errors.js'
 import type { AgentEvent, Decision, PrivatePayloads, RunOwner, RunStatus } from './events.js'
@@ -214,14 +215,18 @@ export class RunEngine {
   }
 
   /**
-   * Removes an ended run and its log.
+   * Removes an ended run and its log, or one whose log is damaged.
    *
    * @throws {@link UnknownRunError}; {@link RunStateError} while the run lives.
    */
   async delete(runId: string, caller?: Caller): Promise<void> {
-    const { details } = await this.#head(runId, caller)
-    if (!isTerminal(details.status) || this.#live.has(runId)) {
-      throw new RunStateError('live', `run ${runId} is ${details.status}; abort it first`)
+    const head = await this.#head(runId, caller).catch((error: unknown) => {
+      // A damaged run tells neither its state nor its tenant, and must be removable all the same.
+      if (isUnreadable(error) && (caller?.owner.tenant ?? null) === null) return null
+      throw error
+    })
+    if (head !== null && (!isTerminal(head.details.status) || this.#live.has(runId))) {
+      throw new RunStateError('live', `run ${runId} is ${head.details.status}; abort it first`)
     }
     await this.#config.store.delete(runId)
   }
@@ -442,6 +447,10 @@ function reportUnreadable(runId: string): (error: unknown) => null {
     process.emitWarning(`run ${runId} is not taken up: ${error instanceof Error ? error.message : String(error)}`)
     return null
   }
+}
+
+function isUnreadable(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_CORRUPT'
 }
 
 /** Details as they are now: the store goes on folding its own. */

@@ -13,7 +13,6 @@ import type { AgentErrorCode, SchemaViolation } from '../agent/index.js'
 
 /** Stable `code` of every problem that the service answers with. */
 export type ProblemCode =
-  | 'bad_request'
   | 'bad_json'
   | 'bad_body'
   | 'unauthorized'
@@ -41,7 +40,6 @@ export type ProblemCode =
   | 'idempotency_mismatch'
   | 'upgrade_required'
   | 'queue_full'
-  | 'too_many_requests'
   | 'internal_error'
   | 'mount_mismatch'
   | 'draining'

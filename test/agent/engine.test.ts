@@ -7,6 +7,7 @@ import {
   MemoryStore,
   ModelError,
   RunEngine,
+  StoreError,
   type AgentEvent,
   type JsonObject,
 } from 'runwright/agent'
@@ -402,6 +403,20 @@ test('a deleted run is gone; a live one is not deleted', async (t) => {
   await follow(engine, details.run_id)
   await engine.delete(details.run_id)
   await assert.rejects(engine.get(details.run_id), { code: 'ERR_AGENT_UNKNOWN_RUN' })
+})
+
+test('a run whose log is damaged is not readable, and can be deleted', async (t) => {
+  const store = new MemoryStore()
+  const { engine } = await openEngine(t, { store })
+  const { details } = await runToEnd(engine, { goal: 'shell: true' })
+  const damaged = (): Promise<never> =>
+    Promise.reject(new StoreError('ERR_AGENT_STORE_CORRUPT', `run ${details.run_id} is damaged`))
+  store.head = damaged
+  await assert.rejects(engine.get(details.run_id), { code: 'ERR_AGENT_STORE_CORRUPT' })
+  const tenant = { owner: { id: 'ann', tenant: 'a' } }
+  await assert.rejects(engine.delete(details.run_id, tenant), { code: 'ERR_AGENT_STORE_CORRUPT' })
+  await engine.delete(details.run_id)
+  assert.deepEqual(await store.read(details.run_id, 0, 10), [])
 })
 
 test('a run is seen by its own tenant only', async (t) => {
