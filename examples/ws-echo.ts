@@ -29,6 +29,7 @@ const sockets = new WebSocketServer({
 const server = createServer()
 sockets.attach(server)
 server.listen(Number(process.env['PORT'] ?? 9001), '127.0.0.1')
+
 const stop = async (): Promise<void> => {
   await sockets.close()
   server.close()
