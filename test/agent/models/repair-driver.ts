@@ -7,7 +7,14 @@ import { spawn } from 'node:child_process'
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import type { Message, Model, ModelRequest, ModelTurn, ToolCall, ToolSpec } from '../../../lib/agent/model.js'
+import type {
+  Message,
+  Model,
+  ModelRequest,
+  ModelTurn,
+  ToolCall,
+  ToolSpec,
+} from '../../../lib/agent/model.js'
 
 const TURNS_PER_ITERATION = 8
 const MAX_OUTPUT = 16_384
@@ -42,7 +49,9 @@ export interface DriveResult {
 }
 
 /** Copies a fixture into a scratch folder, gives its path, and removes it when disposed of. */
-export async function scratchCopy(fixture: string): Promise<AsyncDisposable & { readonly path: string }> {
+export async function scratchCopy(
+  fixture: string,
+): Promise<AsyncDisposable & { readonly path: string }> {
   const path = await mkdtemp(join(tmpdir(), 'repair-'))
   await cp(fixture, path, { recursive: true })
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
@@ -60,7 +69,12 @@ export function runCommand(
     delete env['NODE_TEST_CONTEXT']
     delete env['NODE_OPTIONS']
     delete env['NODE_V8_COVERAGE']
-    const child = spawn('/bin/sh', ['-c', command], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn('/bin/sh', ['-c', command], {
+      cwd,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     let output = ''
     let timedOut = false
     const timer = setTimeout(() => {
@@ -81,8 +95,14 @@ function shorten(text: string): string {
   return `${text.slice(0, MAX_OUTPUT / 2)}\n… ${text.length - MAX_OUTPUT} characters left out …\n${text.slice(-MAX_OUTPUT / 2)}`
 }
 
-const TOOLS: readonly ToolSpec[] = ['bash', 'read_file', 'write_file', 'edit_file', 'list_files', 'search_files']
-  .map((name) => ({ name, description: name, parameters: { type: 'object' } }))
+const TOOLS: readonly ToolSpec[] = [
+  'bash',
+  'read_file',
+  'write_file',
+  'edit_file',
+  'list_files',
+  'search_files',
+].map((name) => ({ name, description: name, parameters: { type: 'object' } }))
 
 /** Drives `model` until the check passes, it gives up, or the iterations are used up. */
 export async function drive(options: DriveOptions): Promise<DriveResult> {
@@ -95,14 +115,20 @@ export async function drive(options: DriveOptions): Promise<DriveResult> {
   let gaveUp = false
   let verdict = await runCommand(check, cwd)
   if (messages.length === 0) {
-    messages.push({ role: 'user', text: `Goal: make the check pass.\nThe check fails:\n${verdict.output}` })
+    messages.push({
+      role: 'user',
+      text: `Goal: make the check pass.\nThe check fails:\n${verdict.output}`,
+    })
   }
   let iteration = 0
   while (verdict.exitCode !== 0 && !gaveUp && iteration < maxIterations) {
     iteration++
     for (let turn = 0; turn < TURNS_PER_ITERATION; turn++) {
       const request: ModelRequest = {
-        system: '', messages: [...messages], tools: TOOLS, signal: new AbortController().signal,
+        system: '',
+        messages: [...messages],
+        tools: TOOLS,
+        signal: new AbortController().signal,
         run: { run_id: runId, iteration, turn, goal: 'test', check, cwd },
       }
       const answer = await model.complete(request)
@@ -114,32 +140,52 @@ export async function drive(options: DriveOptions): Promise<DriveResult> {
         await options.beforeCall?.(call)
         if (call.tool === 'edit_file') patches++
         const { output, exitCode } = await execute(call, cwd)
-        messages.push({ role: 'tool', call_id: call.call_id, tool: call.tool, output, exit_code: exitCode })
+        messages.push({
+          role: 'tool',
+          call_id: call.call_id,
+          tool: call.tool,
+          output,
+          exit_code: exitCode,
+        })
       }
       gaveUp = answer.message.calls.length === 0 && answer.stop === 'refusal'
       if (answer.message.calls.length === 0) break
     }
     verdict = await runCommand(check, cwd)
-    if (verdict.exitCode !== 0) messages.push({ role: 'user', text: `not achieved: the check fails\n${verdict.output}` })
+    if (verdict.exitCode !== 0)
+      messages.push({ role: 'user', text: `not achieved: the check fails\n${verdict.output}` })
   }
   return {
-    achieved: verdict.exitCode === 0, gaveUp, iterations: iteration, turns, patches: Math.ceil(patches / 2), lastText, messages,
+    achieved: verdict.exitCode === 0,
+    gaveUp,
+    iterations: iteration,
+    turns,
+    patches: Math.ceil(patches / 2),
+    lastText,
+    messages,
     seconds: (performance.now() - started) / 1000,
   }
 }
 
 /** Does what the shipped tools do, without their confinement. */
-export async function execute(call: ToolCall, cwd: string): Promise<{ output: string; exitCode: number }> {
+export async function execute(
+  call: ToolCall,
+  cwd: string,
+): Promise<{ output: string; exitCode: number }> {
   const text = (name: string): string => String(call.args[name] ?? '')
   const path = resolve(cwd, text('path'))
   try {
-    if (call.tool === 'bash') return await runCommand(text('command'), cwd, Number(call.args['timeout_ms'] ?? 120_000))
-    if (call.tool === 'read_file') return { output: (await readFile(path, 'utf8')).slice(0, 65_536), exitCode: 0 }
-    if (call.tool === 'list_files') return { output: (await list(path, cwd)).join('\n'), exitCode: 0 }
+    if (call.tool === 'bash')
+      return await runCommand(text('command'), cwd, Number(call.args['timeout_ms'] ?? 120_000))
+    if (call.tool === 'read_file')
+      return { output: (await readFile(path, 'utf8')).slice(0, 65_536), exitCode: 0 }
+    if (call.tool === 'list_files')
+      return { output: (await list(path, cwd)).join('\n'), exitCode: 0 }
     if (call.tool === 'edit_file') {
       const before = await readFile(path, 'utf8')
       const parts = before.split(text('old_text'))
-      if (parts.length !== 2) return { output: `old_text occurs ${parts.length - 1} times`, exitCode: 1 }
+      if (parts.length !== 2)
+        return { output: `old_text occurs ${parts.length - 1} times`, exitCode: 1 }
       await writeFile(path, parts.join(text('new_text')))
       return { output: 'edited', exitCode: 0 }
     }
@@ -155,11 +201,14 @@ async function list(folder: string, root: string): Promise<string[]> {
     if (entry.name === 'node_modules' || entry.name === '.git') continue
     const path = join(folder, entry.name)
     const shown = relative(root, path)
-    if (entry.isDirectory()) found.push(`${shown}/`, ...await list(path, root))
+    if (entry.isDirectory()) found.push(`${shown}/`, ...(await list(path, root)))
     else found.push(shown)
   }
   return found.sort()
 }
 
 /** The folder of the fixtures for repair. */
-export const FIXTURES: string = resolve(dirname(new URL(import.meta.url).pathname), '../../fixtures/repair')
+export const FIXTURES: string = resolve(
+  dirname(new URL(import.meta.url).pathname),
+  '../../fixtures/repair',
+)

@@ -22,15 +22,23 @@ for (const fixture of fixtures) {
       if (reason !== false) return context.skip(reason)
       const result = await repair(fixture, bug)
       tally.total++
-      context.diagnostic(`${result.achieved ? 'repaired' : 'not repaired'}: ${result.patches} patches, ${result.turns} turns, ${result.seconds.toFixed(1)} s`)
+      context.diagnostic(
+        `${result.achieved ? 'repaired' : 'not repaired'}: ${result.patches} patches, ${result.turns} turns, ${result.seconds.toFixed(1)} s`,
+      )
       if (result.achieved) tally.repaired++
       else assert.ok(isComplete, result.lastText)
       const named = result.changed === '' ? [] : result.changed.split('\n')
-      assert.ok(named.every((line) => !/test|spec/.test(line.replace(FIXTURES, ''))), result.changed)
+      assert.ok(
+        named.every((line) => !/test|spec/.test(line.replace(FIXTURES, ''))),
+        result.changed,
+      )
     })
   }
 }
 
 test('at least four of five planted bugs are repaired', () => {
-  assert.ok(tally.total >= 10 && tally.repaired >= 0.8 * tally.total, `${tally.repaired} of ${tally.total}`)
+  assert.ok(
+    tally.total >= 10 && tally.repaired >= 0.8 * tally.total,
+    `${tally.repaired} of ${tally.total}`,
+  )
 })

@@ -22,9 +22,13 @@ export interface Fixture {
   readonly bugs: readonly Bug[]
 }
 
-/** Every fixture is a project whose tests pass, and a list of bugs to plant in it, one at a time. */
+/**
+ * Every fixture is a project whose tests pass, and a list of bugs to plant in it, one at a time.
+ */
 export const fixtures: readonly Fixture[] = readdirSync(FIXTURES).map((project) => {
-  const fixture = JSON.parse(readFileSync(join(FIXTURES, project, 'fixture.json'), 'utf8')) as Fixture
+  const fixture = JSON.parse(
+    readFileSync(join(FIXTURES, project, 'fixture.json'), 'utf8'),
+  ) as Fixture
   return { ...fixture, project, check: fixture.check.replace('{tsx}', import.meta.resolve('tsx')) }
 })
 
@@ -33,7 +37,9 @@ export async function repair(
   fixture: Fixture,
   bug: Bug,
   options: { readonly onTurn?: (request: ModelRequest, turn: ModelTurn) => void } = {},
-): Promise<DriveResult & { readonly broken: string; readonly after: string; readonly changed: string }> {
+): Promise<
+  DriveResult & { readonly broken: string; readonly after: string; readonly changed: string }
+> {
   const original = join(FIXTURES, fixture.project)
   await using copy = await scratchCopy(original)
   await rm(join(copy.path, 'fixture.json'))
@@ -42,8 +48,18 @@ export async function repair(
   const broken = sound.replace(bug.find, () => bug.replace)
   if (bug.repairable !== false) assert.notEqual(broken, sound, 'the bug is planted')
   await writeFile(file, broken)
-  const result = await drive({ model: repairModel(), cwd: copy.path, check: fixture.check, ...options })
+  const result = await drive({
+    model: repairModel(),
+    cwd: copy.path,
+    check: fixture.check,
+    ...options,
+  })
   assert.ok(result.turns > 0, 'the check failed with the bug')
-  const changed = (await runCommand(`diff -rq -x fixture.json -x '.*' -x __pycache__ '${original}' '${copy.path}'`, copy.path)).output
+  const changed = (
+    await runCommand(
+      `diff -rq -x fixture.json -x '.*' -x __pycache__ '${original}' '${copy.path}'`,
+      copy.path,
+    )
+  ).output
   return { ...result, broken, after: await readFile(file, 'utf8'), changed: changed.trim() }
 }

@@ -4,7 +4,12 @@ import { rankCandidates } from '../../../lib/agent/models/repair/candidates.js'
 import { afterChange, parseTimes, planCheck } from '../../../lib/agent/models/repair/check.js'
 import { readClues } from '../../../lib/agent/models/repair/clues.js'
 import { applyPatch, editOf } from '../../../lib/agent/models/repair/edit.js'
-import { failingFiles, importsOf, isSourcePath, isTestPath } from '../../../lib/agent/models/repair/files.js'
+import {
+  failingFiles,
+  importsOf,
+  isSourcePath,
+  isTestPath,
+} from '../../../lib/agent/models/repair/files.js'
 import { parseFailures, parseOutcomes } from '../../../lib/agent/models/repair/read-report.js'
 import { isProgress, type Outcomes } from '../../../lib/agent/models/repair/report.js'
 import { parseSource } from '../../../lib/agent/models/repair/source.js'
@@ -22,7 +27,14 @@ describe('tokens of JavaScript', () => {
     ['this.#x ||= 1_000n', 'this . #x ||= 1_000n'],
     ['return /re/', 'return /re/'],
   ] as const) {
-    test(source, () => assert.equal(tokenizeJavaScript(source).map(({ text }) => text).join(' '), expected))
+    test(source, () =>
+      assert.equal(
+        tokenizeJavaScript(source)
+          .map(({ text }) => text)
+          .join(' '),
+        expected,
+      ),
+    )
   }
 
   test('words of the language are no keywords as properties', () => {
@@ -42,30 +54,49 @@ describe('tokens of Python', () => {
   for (const [source, expected] of [
     ['x = 1 # < 2', 'x = 1'],
     ["a = '''<\n'x' >''' + r'\\d'", "a = '''<\n'x' >''' + r'\\d'"],
-    ["f'{a}' if b else rb\"c\"", "f'{a}' if b else rb\"c\""],
+    ['f\'{a}\' if b else rb"c"', 'f\'{a}\' if b else rb"c"'],
     ['a //= b ** 2 != c', 'a //= b ** 2 != c'],
   ] as const) {
-    test(source, () => assert.equal(tokenizePython(source).map(({ text }) => text).join(' '), expected))
+    test(source, () =>
+      assert.equal(
+        tokenizePython(source)
+          .map(({ text }) => text)
+          .join(' '),
+        expected,
+      ),
+    )
   }
 
   test('a logical line goes on inside brackets and after a backslash', () => {
     const tokens = tokenizePython('a = (1,\n  2)\nb = 3 + \\\n  4\n')
-    assert.deepEqual(tokens.filter(({ first }) => first).map(({ text }) => text), ['a', 'b'])
+    assert.deepEqual(
+      tokens.filter(({ first }) => first).map(({ text }) => text),
+      ['a', 'b'],
+    )
   })
 })
 
 test('nothing inside strings, comments and regular expressions is taken for code', () => {
-  const source = parseSource('a.js', '// a < b\nexport const f = (x) => x.replace(/a<b/, \'c < d\') /* e < f */\n')!
+  const source = parseSource(
+    'a.js',
+    "// a < b\nexport const f = (x) => x.replace(/a<b/, 'c < d') /* e < f */\n",
+  )!
   const clues = readClues([], [source], [])
   const found = rankCandidates([source], clues, { score: () => 1, failing: () => 0 })
   assert.equal(found.filter(({ operator }) => operator === 'comparison').length, 0)
 })
 
 describe('progress', () => {
-  const outcomes = (text: string): Outcomes => new Map(text.split(' ').filter((part) => part !== '').map((part) => {
-    const [name, outcome] = part.split('=')
-    return [name!, outcome === '+' ? 'pass' : outcome === '-' ? 'fail' : 'skip']
-  }))
+  const outcomes = (text: string): Outcomes =>
+    new Map(
+      text
+        .split(' ')
+        .filter((part) => part !== '')
+        .map((part) => {
+          const [name, outcome] = part.split('=')
+          return [name!, outcome === '+' ? 'pass' : outcome === '-' ? 'fail' : 'skip']
+        }),
+    )
   for (const [what, before, after, expected] of [
     ['one more passes', 'a=+ b=-', 'a=+ b=+', true],
     ['nothing changes', 'a=+ b=-', 'a=+ b=-', false],
@@ -85,14 +116,44 @@ describe('progress', () => {
 
 describe('check commands', () => {
   for (const [check, kind, whole, file] of [
-    ['node --test', 'tap', 'node --test-reporter=tap --test 2>&1', 'node --test-reporter=tap a/b.test.js 2>&1'],
-    ['node --import tsx --test --test-reporter=spec test/x.ts', 'tap', 'node --import tsx --test-reporter=tap --test test/x.ts', 'node --import tsx --test-reporter=tap a/b.test.js'],
-    ['npm test', 'tap', 'node --test-reporter=tap --test spec', 'node --test-reporter=tap a/b.test.js'],
+    [
+      'node --test',
+      'tap',
+      'node --test-reporter=tap --test 2>&1',
+      'node --test-reporter=tap a/b.test.js 2>&1',
+    ],
+    [
+      'node --import tsx --test --test-reporter=spec test/x.ts',
+      'tap',
+      'node --import tsx --test-reporter=tap --test test/x.ts',
+      'node --import tsx --test-reporter=tap a/b.test.js',
+    ],
+    [
+      'npm test',
+      'tap',
+      'node --test-reporter=tap --test spec',
+      'node --test-reporter=tap a/b.test.js',
+    ],
     ['TZ=UTC node --test', 'tap', 'TZ=UTC node --test-reporter=tap --test', 'TZ=UTC node'],
-    ['python3 -m pytest -x tests', 'pytest', 'python3 -m pytest -q -rA --tb=short -p no:cacheprovider tests', 'no:cacheprovider a/b.test.js'],
+    [
+      'python3 -m pytest -x tests',
+      'pytest',
+      'python3 -m pytest -q -rA --tb=short -p no:cacheprovider tests',
+      'no:cacheprovider a/b.test.js',
+    ],
     ['pytest', 'pytest', 'pytest -q -rA', 'a/b.test.js'],
-    ['python3 -m unittest', 'unittest', 'python3 -m unittest -v -b', 'python3 -m unittest discover -p b.test.js -v -b'],
-    ['python3 -m unittest discover -s t -p x_*.py', 'any', 'python3 -m unittest discover -s t -p x_*.py', null],
+    [
+      'python3 -m unittest',
+      'unittest',
+      'python3 -m unittest -v -b',
+      'python3 -m unittest discover -p b.test.js -v -b',
+    ],
+    [
+      'python3 -m unittest discover -s t -p x_*.py',
+      'any',
+      'python3 -m unittest discover -s t -p x_*.py',
+      null,
+    ],
     ['node check.js', 'any', 'node check.js', null],
     ['npm run lint && node --test', 'any', 'npm run lint && node --test', null],
   ] as const) {
@@ -148,16 +209,24 @@ not ok 1 - suite
 ok 2 - other
 `
   test('the test anything protocol of node:test', () => {
-    assert.deepEqual([...parseOutcomes('tap', tap, 1)], [
-      ['suite > adds', 'fail'], ['suite > waits', 'skip'], ['suite', 'fail'], ['other', 'pass'],
-    ])
+    assert.deepEqual(
+      [...parseOutcomes('tap', tap, 1)],
+      [
+        ['suite > adds', 'fail'],
+        ['suite > waits', 'skip'],
+        ['suite', 'fail'],
+        ['other', 'pass'],
+      ],
+    )
     const [failure, ...rest] = parseFailures('tap', tap)
     assert.deepEqual(rest, [])
     assert.equal(failure!.expected, '3')
     assert.equal(failure!.actual, '1')
     assert.deepEqual(failure!.frames[0], { file: '/work/src/a.js', line: 2 })
     assert.deepEqual(failure!.at, { file: '/work/test/a.test.js', line: 6 })
-    assert.deepEqual(failingFiles('tap', tap, [], ['test/a.test.js', 'src/a.js']), ['test/a.test.js'])
+    assert.deepEqual(failingFiles('tap', tap, [], ['test/a.test.js', 'src/a.js']), [
+      'test/a.test.js',
+    ])
   })
 
   test('unittest, with a docstring and an error', () => {
@@ -189,15 +258,23 @@ AssertionError: -1 != 3
 ----------------------------------------------------------------------
 Ran 4 tests in 0.001s
 `
-    assert.deepEqual([...parseOutcomes('unittest', output, 1)], [
-      ['tests.test_m.T.test_add', 'fail'], ['tests.test_m.T.test_boom', 'fail'],
-      ['tests.test_m.T.test_ok', 'pass'], ['tests.test_m.T.test_off', 'skip'],
-    ])
+    assert.deepEqual(
+      [...parseOutcomes('unittest', output, 1)],
+      [
+        ['tests.test_m.T.test_add', 'fail'],
+        ['tests.test_m.T.test_boom', 'fail'],
+        ['tests.test_m.T.test_ok', 'pass'],
+        ['tests.test_m.T.test_off', 'skip'],
+      ],
+    )
     const [boom, add] = parseFailures('unittest', output)
     assert.deepEqual(boom!.frames[0], { file: '/work/m.py', line: 4 })
     assert.equal(add!.actual, '-1')
     assert.equal(add!.expected, '3')
-    assert.deepEqual(failingFiles('unittest', output, ['tests.test_m.T.test_add'], ['m.py', 'tests/test_m.py']), ['tests/test_m.py'])
+    assert.deepEqual(
+      failingFiles('unittest', output, ['tests.test_m.T.test_add'], ['m.py', 'tests/test_m.py']),
+      ['tests/test_m.py'],
+    )
   })
 
   test('pytest', () => {
@@ -212,9 +289,14 @@ PASSED tests/test_m.py::test_ok[a - b]
 FAILED tests/test_m.py::T::test_add - assert -1 == 3
 ERROR tests/test_n.py - ImportError: no
 `
-    assert.deepEqual([...parseOutcomes('pytest', output, 1)], [
-      ['tests/test_m.py::test_ok[a - b]', 'pass'], ['tests/test_m.py::T::test_add', 'fail'], ['ERROR tests/test_n.py', 'fail'],
-    ])
+    assert.deepEqual(
+      [...parseOutcomes('pytest', output, 1)],
+      [
+        ['tests/test_m.py::test_ok[a - b]', 'pass'],
+        ['tests/test_m.py::T::test_add', 'fail'],
+        ['ERROR tests/test_n.py', 'fail'],
+      ],
+    )
     const [failure] = parseFailures('pytest', output)
     assert.equal(failure!.actual, '-1')
     assert.equal(failure!.expected, '3')
@@ -242,20 +324,36 @@ describe('edits', () => {
       const patched = applyPatch(text, { start, end, text: put })
       const { oldText, newText } = editOf(text, { start, end, text: put })
       assert.equal(text.split(oldText).length, 2)
-      assert.equal(text.replace(oldText, () => newText), patched)
+      assert.equal(
+        text.replace(oldText, () => newText),
+        patched,
+      )
       assert.equal(patched.split(newText).length, 2)
-      assert.equal(patched.replace(newText, () => oldText), text)
+      assert.equal(
+        patched.replace(newText, () => oldText),
+        text,
+      )
     })
   }
 })
 
 describe('files', () => {
   for (const [path, source, isTest] of [
-    ['src/a.js', true, false], ['lib/deep/a.ts', true, false], ['a.py', true, false],
-    ['test/a.js', false, true], ['src/a.test.ts', false, true], ['tests/helper.py', false, true],
-    ['test_a.py', false, true], ['pkg/a_test.py', false, true], ['conftest.py', false, true],
-    ['node_modules/x/a.js', false, false], ['dist/a.js', false, false], ['a.d.ts', false, false],
-    ['vite.config.ts', false, false], ['setup.py', false, false], ['README.md', false, false],
+    ['src/a.js', true, false],
+    ['lib/deep/a.ts', true, false],
+    ['a.py', true, false],
+    ['test/a.js', false, true],
+    ['src/a.test.ts', false, true],
+    ['tests/helper.py', false, true],
+    ['test_a.py', false, true],
+    ['pkg/a_test.py', false, true],
+    ['conftest.py', false, true],
+    ['node_modules/x/a.js', false, false],
+    ['dist/a.js', false, false],
+    ['a.d.ts', false, false],
+    ['vite.config.ts', false, false],
+    ['setup.py', false, false],
+    ['README.md', false, false],
   ] as const) {
     test(`${path} is ${source ? '' : 'not '}to be repaired`, () => {
       assert.equal(isSourcePath(path), source)
@@ -264,8 +362,17 @@ describe('files', () => {
   }
 
   test('imports lead to files of the workspace', () => {
-    const paths = new Set(['src/a.ts', 'src/b/index.js', 'pkg/mod.py', 'pkg/__init__.py', 'other.py'])
-    const script = parseSource('test/x.js', "import { a } from '../src/a.js'\nconst b = require('../src/b')\nimport 'node:fs'")!
+    const paths = new Set([
+      'src/a.ts',
+      'src/b/index.js',
+      'pkg/mod.py',
+      'pkg/__init__.py',
+      'other.py',
+    ])
+    const script = parseSource(
+      'test/x.js',
+      "import { a } from '../src/a.js'\nconst b = require('../src/b')\nimport 'node:fs'",
+    )!
     assert.deepEqual(importsOf(script, paths), ['src/a.ts', 'src/b/index.js'])
     const python = parseSource('tests/test_x.py', 'from pkg import mod\nimport other as o\n')!
     assert.deepEqual(importsOf(python, paths), ['pkg/__init__.py', 'pkg/mod.py', 'other.py'])

@@ -14,7 +14,10 @@ test('the demo project is repaired, and only its sources change', async () => {
   assert.equal(result.achieved, true, result.lastText)
   const changed = await runCommand(`diff -rq '${project}' '${copy.path}'`, copy.path)
   assert.deepEqual(
-    changed.output.trim().split('\n').map((line) => /src\/\w+\.js/.exec(line)?.[0] ?? line),
+    changed.output
+      .trim()
+      .split('\n')
+      .map((line) => /src\/\w+\.js/.exec(line)?.[0] ?? line),
     ['src/catalogue.js', 'src/fees.js', 'src/loans.js', 'src/statement.js'],
   )
 })
@@ -24,14 +27,19 @@ test('what no small patch can repair is given up, honestly and with the files as
   const result = await repair(fixture, fixture.bugs[0]!)
   assert.equal(result.achieved, false)
   assert.equal(result.gaveUp, true)
-  assert.match(result.lastText, /^No candidate left: \d+ patches were tried, and 1 of 2 tests still fail/)
+  assert.match(
+    result.lastText,
+    /^No candidate left: \d+ patches were tried, and 1 of 2 tests still fail/,
+  )
   assert.equal(result.after, result.broken)
 })
 
 test('the same conversation gives the same turns, in a new process as well as in an old one', async () => {
   const fixture = fixtures.find(({ project }) => project === 'text')!
   const seen: { request: ModelRequest; turn: ModelTurn }[] = []
-  await repair(fixture, fixture.bugs[3]!, { onTurn: (request, turn) => void seen.push({ request, turn }) })
+  await repair(fixture, fixture.bugs[3]!, {
+    onTurn: (request, turn) => void seen.push({ request, turn }),
+  })
   assert.ok(seen.length > 4)
   const old = repairModel()
   for (const { request, turn } of seen) {
@@ -49,14 +57,23 @@ test('a run goes on in a new instance from where the old one stood', async () =>
   const bug = fixture.bugs[1]!
   await using copy = await scratchCopy(join(FIXTURES, fixture.project))
   const file = join(copy.path, bug.file)
-  await writeFile(file, (await readFile(file, 'utf8')).replace(bug.find, () => bug.replace))
+  await writeFile(
+    file,
+    (await readFile(file, 'utf8')).replace(bug.find, () => bug.replace),
+  )
   const first = repairModel()
   let turns = 0
   const result = await drive({
     cwd: copy.path,
     check: fixture.check,
-    model: { ...first, name: first.name, isLanguageModel: false, contextWindow: null, prices: first.prices,
-      complete: (request) => (turns++ < 4 ? first : repairModel()).complete(request) },
+    model: {
+      ...first,
+      name: first.name,
+      isLanguageModel: false,
+      contextWindow: null,
+      prices: first.prices,
+      complete: (request) => (turns++ < 4 ? first : repairModel()).complete(request),
+    },
   })
   assert.equal(result.achieved, true, result.lastText)
 })
@@ -79,7 +96,9 @@ test('when somebody else changes the sources meanwhile, the search looks anew an
 }
 `
   const result = await drive({
-    model: repairModel(), cwd: copy.path, check: fixture.check,
+    model: repairModel(),
+    cwd: copy.path,
+    check: fixture.check,
     // A person writes the algorithm, with one wrong sign in it, while the search is at work.
     beforeCall: async ({ tool }) => {
       if (tool === 'edit_file' && ++edits === 9) await writeFile(file, repaired)
@@ -91,13 +110,21 @@ test('when somebody else changes the sources meanwhile, the search looks anew an
 
 test('without a check command or without its tools it gives up at once', async () => {
   const request = (check: string | null, tools: readonly string[]): ModelRequest => ({
-    system: '', messages: [{ role: 'user', text: 'goal' }], signal: new AbortController().signal,
+    system: '',
+    messages: [{ role: 'user', text: 'goal' }],
+    signal: new AbortController().signal,
     tools: tools.map((name) => ({ name, description: '', parameters: { type: 'object' } })),
     run: { run_id: 'r', iteration: 1, turn: 0, goal: 'goal', check, cwd: '/' },
   })
   for (const [given, told] of [
-    [request(null, ['bash', 'read_file', 'edit_file', 'list_files']), /^No candidate left: this goal has no check command/],
-    [request('node --test', ['bash']), /^No candidate left: the tools read_file, edit_file, list_files are not offered/],
+    [
+      request(null, ['bash', 'read_file', 'edit_file', 'list_files']),
+      /^No candidate left: this goal has no check command/,
+    ],
+    [
+      request('node --test', ['bash']),
+      /^No candidate left: the tools read_file, edit_file, list_files are not offered/,
+    ],
   ] as const) {
     const turn = await repairModel().complete(given)
     assert.match(turn.message.text, told)
@@ -109,8 +136,14 @@ test('without a check command or without its tools it gives up at once', async (
 test('a turn that is aborted before it starts ends with the reason of its signal', async () => {
   const reason = new Error('enough')
   const signal = AbortSignal.abort(reason)
-  await assert.rejects(repairModel().complete({
-    system: '', messages: [], tools: [], signal,
-    run: { run_id: 'r', iteration: 1, turn: 0, goal: 'goal', check: 'node --test', cwd: '/' },
-  }), reason)
+  await assert.rejects(
+    repairModel().complete({
+      system: '',
+      messages: [],
+      tools: [],
+      signal,
+      run: { run_id: 'r', iteration: 1, turn: 0, goal: 'goal', check: 'node --test', cwd: '/' },
+    }),
+    reason,
+  )
 })

@@ -14,7 +14,10 @@ export interface Candidate extends Patch {
 /** At most so many candidates are kept for one state of the sources. */
 const MAX_CANDIDATES = 4_000
 
-/** Every patch that the operators propose, the likeliest first; the order depends on the input alone. */
+/**
+ * Every patch that the operators propose, the likeliest first; the order depends on the input
+ * alone.
+ */
 export function rankCandidates(
   sources: readonly SourceFile[],
   clues: Clues,
@@ -24,7 +27,14 @@ export function rankCandidates(
   for (const file of sources) {
     for (let at = 0; at < file.tokens.length; at++) {
       const place = suspicion.score(file, at)
-      const propose = (start: number, end: number, text: string, operator: OperatorName, weight: number, token: number): void => {
+      const propose = (
+        start: number,
+        end: number,
+        text: string,
+        operator: OperatorName,
+        weight: number,
+        token: number,
+      ): void => {
         if (file.text.slice(start, end) === text || weight <= 0) return
         const patch: Patch = { path: file.path, start, end, text, operator, weight, token }
         const id = `${file.path}\0${start}\0${end}\0${text}`
@@ -38,7 +48,8 @@ export function rankCandidates(
         clues,
         replace: (first, last, text, operator, weight) => {
           const [from, to] = [file.tokens[first], file.tokens[last]]
-          if (from !== undefined && to !== undefined) propose(from.start, to.end, text, operator, weight, first)
+          if (from !== undefined && to !== undefined)
+            propose(from.start, to.end, text, operator, weight, first)
         },
         splice: propose,
       }
@@ -52,7 +63,14 @@ export function rankCandidates(
     if (known === undefined || known.score < candidate.score) results.set(candidate.key, candidate)
   }
   return [...results.values()]
-    .sort((a, b) => b.score - a.score || compare(a.path, b.path) || a.start - b.start || a.end - b.end || compare(a.text, b.text))
+    .sort(
+      (a, b) =>
+        b.score - a.score ||
+        compare(a.path, b.path) ||
+        a.start - b.start ||
+        a.end - b.end ||
+        compare(a.text, b.text),
+    )
     .slice(0, MAX_CANDIDATES)
 }
 

@@ -5,7 +5,10 @@ export interface CheckPlan {
   readonly kind: ReportKind
   /** Runs every test. */
   readonly whole: TestCommand
-  /** Runs the tests of one file, the quickest way first; empty when the check cannot be narrowed down. */
+  /**
+   * Runs the tests of one file, the quickest way first; empty when the check cannot be narrowed
+   * down.
+   */
   readonly file: (path: string) => readonly TestCommand[]
 }
 
@@ -16,9 +19,20 @@ export interface TestCommand {
 }
 
 const VALUE_FLAGS: ReadonlySet<string> = new Set([
-  '--import', '--require', '-r', '--loader', '--experimental-loader', '--conditions', '-C', '--env-file',
-  '--test-name-pattern', '--test-reporter', '--test-reporter-destination', '--test-concurrency',
-  '--test-timeout', '--test-shard',
+  '--import',
+  '--require',
+  '-r',
+  '--loader',
+  '--experimental-loader',
+  '--conditions',
+  '-C',
+  '--env-file',
+  '--test-name-pattern',
+  '--test-reporter',
+  '--test-reporter-destination',
+  '--test-concurrency',
+  '--test-timeout',
+  '--test-shard',
 ])
 
 /**
@@ -49,7 +63,10 @@ export function timed(command: string): string {
 export function parseTimes(output: string): number | null {
   const found = /(\d+)m([\d.]+)s (\d+)m([\d.]+)s\s*$/.exec(output)
   if (found === null) return null
-  const [user, system] = [Number(found[1]) * 60 + Number(found[2]), Number(found[3]) * 60 + Number(found[4])]
+  const [user, system] = [
+    Number(found[1]) * 60 + Number(found[2]),
+    Number(found[3]) * 60 + Number(found[4]),
+  ]
   return user + system
 }
 
@@ -84,10 +101,7 @@ export function shellWords(line: string): string[] | null {
 /**
  * Understands a check command. `scripts` are those of package.json, for `npm test`.
  */
-export function planCheck(
-  check: string,
-  scripts: Readonly<Record<string, string>>,
-): CheckPlan {
+export function planCheck(check: string, scripts: Readonly<Record<string, string>>): CheckPlan {
   const words = shellWords(check.trim().replace(/\s+2>&1$/, ''))
   const script = words === null ? null : npmScript(words)
   if (script !== null && Object.hasOwn(scripts, script)) {
@@ -139,13 +153,17 @@ function planNodeTest(env: readonly string[], words: readonly string[]): CheckPl
       continue
     }
     const value = VALUE_FLAGS.has(word) ? rest[++at] : undefined
-    const dropped = /^--test-reporter|^--experimental-test-coverage|^--watch|^--test-only/.test(word)
+    const dropped = /^--test-reporter|^--experimental-test-coverage|^--watch|^--test-only/.test(
+      word,
+    )
     if (word === '--test' || dropped) continue
     flags.push(quote(word), ...(value === undefined ? [] : [quote(value)]))
   }
   const start = words[0] === 'npx' ? 'npx ' : ''
   const run = (args: readonly string[]): string =>
-    [...env, `${start}${quote(program)}`, ...flags, '--test-reporter=tap', ...args.map(quote)].join(' ')
+    [...env, `${start}${quote(program)}`, ...flags, '--test-reporter=tap', ...args.map(quote)].join(
+      ' ',
+    )
   // The heap is bounded like the processor time: an endless loop often fills an array.
   const bound = `export NODE_OPTIONS="$NODE_OPTIONS --max-old-space-size=768"; `
   const line = (args: readonly string[]): string => `${bound}${run(args)} 2>&1`
@@ -154,8 +172,11 @@ function planNodeTest(env: readonly string[], words: readonly string[]): CheckPl
     kind: 'tap',
     whole: { outcomes: line(['--test', ...files]) + filter, details: line(['--test', ...files]) },
     // A test file that is run by itself reports as well, and saves the process of a runner.
-    file: (path) => (name === 'node' ? [[path], ['--test', path]] : [['--test', path]])
-      .map((args) => ({ outcomes: line(args) + filter, details: line(args) })),
+    file: (path) =>
+      (name === 'node' ? [[path], ['--test', path]] : [['--test', path]]).map((args) => ({
+        outcomes: line(args) + filter,
+        details: line(args),
+      })),
   }
 }
 
@@ -173,10 +194,22 @@ function planPython(env: readonly string[], words: readonly string[]): CheckPlan
 }
 
 function planPytest(line: (args: readonly string[]) => string, rest: readonly string[]): CheckPlan {
-  const flags = rest.filter((word) => word.startsWith('-') && !/^-(x|q+|v+|s|rA)$|^--(exitfirst|maxfail|tb|quiet|verbose|cov)/.test(word))
+  const flags = rest.filter(
+    (word) =>
+      word.startsWith('-') &&
+      !/^-(x|q+|v+|s|rA)$|^--(exitfirst|maxfail|tb|quiet|verbose|cov)/.test(word),
+  )
   const files = rest.filter((word) => !word.startsWith('-'))
   const run = (targets: readonly string[], trace: string): string =>
-    line([...flags.map(quote), '-q', '-rA', `--tb=${trace}`, '-p', 'no:cacheprovider', ...targets.map(quote)])
+    line([
+      ...flags.map(quote),
+      '-q',
+      '-rA',
+      `--tb=${trace}`,
+      '-p',
+      'no:cacheprovider',
+      ...targets.map(quote),
+    ])
   const filter = ` | grep -E '^(PASSED|FAILED|ERROR|XFAIL|XPASS|SKIPPED) |^[0-9]+ (passed|failed|error|skipped)'`
   return {
     kind: 'pytest',
@@ -185,8 +218,13 @@ function planPytest(line: (args: readonly string[]) => string, rest: readonly st
   }
 }
 
-function planUnittest(line: (args: readonly string[]) => string, rest: readonly string[]): CheckPlan {
-  const flags = rest.filter((word) => !/^-(v|q|f|b|vv)$|^--(verbose|quiet|failfast|buffer)$/.test(word))
+function planUnittest(
+  line: (args: readonly string[]) => string,
+  rest: readonly string[],
+): CheckPlan {
+  const flags = rest.filter(
+    (word) => !/^-(v|q|f|b|vv)$|^--(verbose|quiet|failfast|buffer)$/.test(word),
+  )
   const discovers = flags.length === 0 || flags[0] === 'discover'
   const filter = ` | grep -E '^ *[A-Za-z_0-9]+ \\([A-Za-z_0-9.]+\\)| \\.\\.\\. [a-zA-Z]|^(FAIL|ERROR): |^Ran '`
   const whole = line([...flags.map(quote), '-v', '-b'])

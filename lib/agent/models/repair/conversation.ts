@@ -69,7 +69,10 @@ export class Session {
     this.#fed = []
   }
 
-  /** Feeds one turn's outcome: from the first message not yet fed to before the next assistant message. */
+  /**
+   * Feeds one turn's outcome: from the first message not yet fed to before the next assistant
+   * message.
+   */
   #feed(messages: readonly Message[]): void {
     const from = this.#fed.length
     let to = from + 1
@@ -78,9 +81,11 @@ export class Session {
     const results = new Map<string, ToolMessage>()
     const planned = this.#message()
     const [recorded] = said
-    // Another version of this program may have planned otherwise: then its results mean nothing here.
+    // Another version of this program may have planned otherwise: then its results mean nothing
+    // here.
     const isOurs = recorded?.role === 'assistant' && isSamePlan(recorded.calls, planned.calls)
-    for (const message of said) if (message.role === 'tool' && isOurs) results.set(message.call_id, message)
+    for (const message of said)
+      if (message.role === 'tool' && isOurs) results.set(message.call_id, message)
     const calls = planned.calls.map(({ call_id }) => {
       const result = results.get(call_id)
       return { output: result?.output ?? '', exitCode: result?.exit_code ?? -1 }
@@ -94,10 +99,14 @@ export class Session {
   #message(): AssistantMessage {
     const { text, calls, givesUp } = this.#turn!
     const named = calls.map(({ tool, args }, index): ToolCall => ({
-      call_id: `repair-${this.#turns + 1}-${index + 1}`, tool, args,
+      call_id: `repair-${this.#turns + 1}-${index + 1}`,
+      tool,
+      args,
     }))
     return {
-      role: 'assistant', text, calls: named,
+      role: 'assistant',
+      text,
+      calls: named,
       parts: { format: 'repair', value: { turn: this.#turns + 1, gives_up: givesUp === true } },
     }
   }
@@ -105,19 +114,35 @@ export class Session {
 
 /** Do these messages begin with what was fed? The same objects are equal at once. */
 function continues(fed: readonly Message[], messages: readonly Message[]): boolean {
-  return fed.length <= messages.length && fed.every((message, index) => isSame(message, messages[index]!))
+  return (
+    fed.length <= messages.length &&
+    fed.every((message, index) => isSame(message, messages[index]!))
+  )
 }
 
 function isSame(a: Message, b: Message): boolean {
   if (a === b) return true
-  if (a.role === 'tool') return b.role === 'tool' && a.call_id === b.call_id && a.exit_code === b.exit_code && a.output === b.output
+  if (a.role === 'tool')
+    return (
+      b.role === 'tool' &&
+      a.call_id === b.call_id &&
+      a.exit_code === b.exit_code &&
+      a.output === b.output
+    )
   if (a.role === 'user') return b.role === 'user' && a.text === b.text
   return b.role === 'assistant' && a.text === b.text && a.calls.length === b.calls.length
 }
 
 function isSamePlan(a: readonly ToolCall[], b: readonly ToolCall[]): boolean {
-  return a.length === b.length && a.every(({ call_id, tool, args }, index) => {
-    const other = b[index]!
-    return call_id === other.call_id && tool === other.tool && (args === other.args || JSON.stringify(args) === JSON.stringify(other.args))
-  })
+  return (
+    a.length === b.length &&
+    a.every(({ call_id, tool, args }, index) => {
+      const other = b[index]!
+      return (
+        call_id === other.call_id &&
+        tool === other.tool &&
+        (args === other.args || JSON.stringify(args) === JSON.stringify(other.args))
+      )
+    })
+  )
 }

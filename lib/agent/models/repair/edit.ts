@@ -5,7 +5,10 @@ export interface Edit {
 }
 
 /** Replaces the text from `start` to `end`. */
-export function applyPatch(text: string, patch: { readonly start: number; readonly end: number; readonly text: string }): string {
+export function applyPatch(
+  text: string,
+  patch: { readonly start: number; readonly end: number; readonly text: string },
+): string {
   return text.slice(0, patch.start) + patch.text + text.slice(patch.end)
 }
 
@@ -16,7 +19,7 @@ function occursOnce(text: string, part: string): boolean {
 }
 
 /**
- * A patch as whole lines, with as many lines around them as it takes to make them unique both before
+ * A patch as whole lines, with as many lines around them as make them unique both before
  * the change and after it, so that it can be made and taken back by text alone.
  */
 export function editOf(

@@ -2,18 +2,29 @@ import type { SourceFile } from './source.js'
 import type { Token } from './token.js'
 
 const VALUE_WORDS: ReadonlySet<string> = new Set([
-  'this', 'super', 'true', 'false', 'null', 'undefined', 'True', 'False', 'None',
+  'this',
+  'super',
+  'true',
+  'false',
+  'null',
+  'undefined',
+  'True',
+  'False',
+  'None',
 ])
 
 /** Can an expression end with this token? Tells a binary minus from a sign. */
 export function endsOperand(token: Token | undefined): boolean {
   if (token === undefined) return false
-  if (token.kind === 'punctuator') return token.text === ')' || token.text === ']' || token.text === '}'
+  if (token.kind === 'punctuator')
+    return token.text === ')' || token.text === ']' || token.text === '}'
   if (token.kind === 'keyword') return VALUE_WORDS.has(token.text)
   return token.kind !== 'template' || token.text.endsWith('`')
 }
 
-/** The first token of the member or call chain that ends at `last`, for example `a` of `a.b(c)[d]`. */
+/**
+ * The first token of the member or call chain that ends at `last`, for example `a` of `a.b(c)[d]`.
+ */
 export function operandStart(tokens: readonly Token[], last: number): number {
   let at = last
   for (;;) {
@@ -21,7 +32,8 @@ export function operandStart(tokens: readonly Token[], last: number): number {
     if (token.kind === 'punctuator' && token.match >= 0 && token.match < at) {
       at = token.match
       const before = tokens[at - 1]
-      const applied = before !== undefined && !tokens[at]!.first && token.text !== '}' && endsOperand(before)
+      const applied =
+        before !== undefined && !tokens[at]!.first && token.text !== '}' && endsOperand(before)
       if (applied) {
         at--
         continue
@@ -39,7 +51,11 @@ export function operandStart(tokens: readonly Token[], last: number): number {
 /** The last token of the chain that starts at `first`, signs and `await` before it included. */
 export function operandEnd(tokens: readonly Token[], first: number): number {
   let at = first
-  while (at + 1 < tokens.length && ['-', '+', '!', '~', 'not', 'new', 'await', 'typeof'].includes(tokens[at]!.text)) at++
+  while (
+    at + 1 < tokens.length &&
+    ['-', '+', '!', '~', 'not', 'new', 'await', 'typeof'].includes(tokens[at]!.text)
+  )
+    at++
   const token = tokens[at]!
   if (token.match > at) at = token.match
   else if (token.kind === 'template' && token.text.endsWith('${')) at = templateEnd(tokens, at)
@@ -49,7 +65,8 @@ export function operandEnd(tokens: readonly Token[], first: number): number {
     if ((next.text === '.' || next.text === '?.') && tokens[at + 2] !== undefined) {
       at += 2
       if (tokens[at]!.match > at) at = tokens[at]!.match
-    } else if ((next.text === '(' || next.text === '[') && !next.first && next.match > at) at = next.match
+    } else if ((next.text === '(' || next.text === '[') && !next.first && next.match > at)
+      at = next.match
     else return at
   }
 }
@@ -66,7 +83,10 @@ function templateEnd(tokens: readonly Token[], from: number): number {
   return tokens.length - 1
 }
 
-/** The parts between commas in the bracket at `open`, as first and last token; empty parts are left out. */
+/**
+ * The parts between commas in the bracket at `open`, as first and last token; empty parts are left
+ * out.
+ */
 export function partsOf(tokens: readonly Token[], open: number): { first: number; last: number }[] {
   const close = tokens[open]!.match
   const parts: { first: number; last: number }[] = []
@@ -89,10 +109,18 @@ export function textOf(file: SourceFile, first: number, last: number): string {
 /** Is this parenthesis the argument list of a call (and not a declaration or a grouping)? */
 export function isCall(file: SourceFile, open: number): boolean {
   const before = file.tokens[open - 1]
-  if (before === undefined || file.tokens[open]!.text !== '(' || file.tokens[open]!.match < 0) return false
-  if (before.kind !== 'name' && before.text !== ')' && before.text !== ']' && before.text !== 'super') return false
+  if (before === undefined || file.tokens[open]!.text !== '(' || file.tokens[open]!.match < 0)
+    return false
+  if (
+    before.kind !== 'name' &&
+    before.text !== ')' &&
+    before.text !== ']' &&
+    before.text !== 'super'
+  )
+    return false
   const twoBefore = file.tokens[open - 2]?.text
   if (twoBefore === 'function' || twoBefore === 'def' || twoBefore === 'class') return false
-  return !file.regions.some(({ kind, first, name }) =>
-    kind === 'function' && (first === open - 1 && name === before.text))
+  return !file.regions.some(
+    ({ kind, first, name }) => kind === 'function' && first === open - 1 && name === before.text,
+  )
 }

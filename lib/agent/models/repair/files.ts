@@ -4,7 +4,8 @@ import { stringBody } from './token.js'
 /** Folders and files that hold no source of the project's own. */
 const FOREIGN =
   /(^|\/)(node_modules|\.git|dist|build|out|coverage|vendor|third_party|\.venv|venv|__pycache__|site-packages|\.[^/]+)\/|\.d\.[mc]?ts$|\.min\.js$/
-const CONFIGURATION = /(^|\/)([\w.-]+\.config\.[mc]?[jt]s|setup\.py|noxfile\.py|tasks\.py|gulpfile\.[mc]?js|Gruntfile\.js)$/
+const CONFIGURATION =
+  /(^|\/)([\w.-]+\.config\.[mc]?[jt]s|setup\.py|noxfile\.py|tasks\.py|gulpfile\.[mc]?js|Gruntfile\.js)$/
 const TEST =
   /(^|\/)(tests?|__tests__|specs?|testing|fixtures|__mocks__)\/|[._-](test|spec)\.[mc]?[jt]sx?$|(^|\/)test[._-][^/]*\.\w+$|(^|\/)tests?\.\w+$|_test\.\w+$|(^|\/)conftest\.py$/
 
@@ -15,7 +16,12 @@ export function isTestPath(path: string): boolean {
 
 /** May this file be repaired? */
 export function isSourcePath(path: string): boolean {
-  return languageOf(path) !== null && !FOREIGN.test(path) && !CONFIGURATION.test(path) && !isTestPath(path)
+  return (
+    languageOf(path) !== null &&
+    !FOREIGN.test(path) &&
+    !CONFIGURATION.test(path) &&
+    !isTestPath(path)
+  )
 }
 
 /** May this file be read at all? */
@@ -25,7 +31,8 @@ export function isReadablePath(path: string): boolean {
 
 /** Paths of the workspace that a file imports, as far as they are among `paths`. */
 export function importsOf(file: SourceFile, paths: ReadonlySet<string>): string[] {
-  const found = file.language === 'python' ? pythonImports(file, paths) : javaScriptImports(file, paths)
+  const found =
+    file.language === 'python' ? pythonImports(file, paths) : javaScriptImports(file, paths)
   return [...new Set(found)].filter((path) => path !== file.path)
 }
 
@@ -44,7 +51,14 @@ function javaScriptImports(file: SourceFile, paths: ReadonlySet<string>): string
     const base = parts.join('/')
     const bare = base.replace(/\.[mc]?[jt]sx?$/, '')
     const extensions = ['js', 'mjs', 'cjs', 'ts', 'mts', 'cts', 'tsx', 'jsx']
-    const options = [base, ...extensions.flatMap((extension) => [`${bare}.${extension}`, `${base}.${extension}`, `${base}/index.${extension}`])]
+    const options = [
+      base,
+      ...extensions.flatMap((extension) => [
+        `${bare}.${extension}`,
+        `${base}.${extension}`,
+        `${base}/index.${extension}`,
+      ]),
+    ]
     const hit = options.find((path) => paths.has(path))
     return hit === undefined ? [] : [hit]
   })
@@ -57,12 +71,21 @@ function pythonImports(file: SourceFile, paths: ReadonlySet<string>): string[] {
     if (parts.length === 0) return
     const tail = parts.join('/')
     for (const path of paths) {
-      if (path === `${tail}.py` || path.endsWith(`/${tail}.py`) || path === `${tail}/__init__.py` || path.endsWith(`/${tail}/__init__.py`)) found.push(path)
+      if (
+        path === `${tail}.py` ||
+        path.endsWith(`/${tail}.py`) ||
+        path === `${tail}/__init__.py` ||
+        path.endsWith(`/${tail}/__init__.py`)
+      )
+        found.push(path)
     }
   }
-  for (const [, from, names] of file.text.matchAll(/^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+\(?([\w, \t\n]+)/gm)) {
+  for (const [, from, names] of file.text.matchAll(
+    /^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+\(?([\w, \t\n]+)/gm,
+  )) {
     add(from!)
-    for (const name of names!.split(/[\s,]+/)) if (/^\w+$/.test(name) && name !== 'as') add(`${from!}.${name}`)
+    for (const name of names!.split(/[\s,]+/))
+      if (/^\w+$/.test(name) && name !== 'as') add(`${from!}.${name}`)
   }
   for (const [, names] of file.text.matchAll(/^[ \t]*import[ \t]+([\w., \t]+)/gm)) {
     for (const name of names!.split(',')) add(name.trim().split(/\s+/)[0]!)
@@ -71,10 +94,16 @@ function pythonImports(file: SourceFile, paths: ReadonlySet<string>): string[] {
 }
 
 /** Files of the workspace in which failing tests stand, by what the report says about them. */
-export function failingFiles(kind: string, output: string, failing: readonly string[], paths: readonly string[]): string[] {
+export function failingFiles(
+  kind: string,
+  output: string,
+  failing: readonly string[],
+  paths: readonly string[],
+): string[] {
   const found = new Set<string>()
   const match = (printed: string): void => {
-    const path = paths.filter((candidate) => printed === candidate || printed.endsWith(`/${candidate}`))
+    const path = paths
+      .filter((candidate) => printed === candidate || printed.endsWith(`/${candidate}`))
       .sort((a, b) => b.length - a.length)[0]
     if (path !== undefined) found.add(path)
   }

@@ -48,12 +48,16 @@ class RepairModel implements Model {
   #session({ run, tools }: ModelRequest): Session {
     const key = JSON.stringify([run.run_id, run.check])
     const known = this.#sessions.get(key)
-    const session = known ?? new Session(() =>
-      new Search({ check: run.check, cwd: run.cwd, tools: tools.map(({ name }) => name) }).run())
+    const session =
+      known ??
+      new Session(() =>
+        new Search({ check: run.check, cwd: run.cwd, tools: tools.map(({ name }) => name) }).run(),
+      )
     // The last used are kept.
     this.#sessions.delete(key)
     this.#sessions.set(key, session)
-    if (this.#sessions.size > MAX_SESSIONS) this.#sessions.delete(this.#sessions.keys().next().value!)
+    if (this.#sessions.size > MAX_SESSIONS)
+      this.#sessions.delete(this.#sessions.keys().next().value!)
     return session
   }
 }

@@ -3,8 +3,10 @@ import type { Token } from './token.js'
 
 const CLOSING: ReadonlySet<string> = new Set([')', ']', '}'])
 const STATEMENT_WORDS: ReadonlySet<string> = new Set(
-  ('const let var function class return if for while do switch throw try import export break ' +
-    'continue async').split(' '),
+  (
+    'const let var function class return if for while do switch throw try import export break ' +
+    'continue async'
+  ).split(' '),
 )
 
 /** True when a line break before `next` ends the statement of `previous` (automatic semicolons). */
@@ -14,11 +16,25 @@ function lineEnds(previous: Token | undefined, next: Token): boolean {
     ['name', 'number', 'string', 'regex'].includes(previous.kind) ||
     (previous.kind === 'template' && previous.text.endsWith('`')) ||
     (previous.kind === 'keyword' &&
-      ['this', 'true', 'false', 'null', 'undefined', 'return', 'break', 'continue', 'super'].includes(previous.text)) ||
-    CLOSING.has(previous.text) || previous.text === '++' || previous.text === '--'
+      [
+        'this',
+        'true',
+        'false',
+        'null',
+        'undefined',
+        'return',
+        'break',
+        'continue',
+        'super',
+      ].includes(previous.text)) ||
+    CLOSING.has(previous.text) ||
+    previous.text === '++' ||
+    previous.text === '--'
   if (!ended) return false
   if (next.kind === 'keyword') return !['in', 'instanceof'].includes(next.text)
-  return next.kind !== 'punctuator' && next.kind !== 'template' ? true : ['{', '++', '--', '!', '}'].includes(next.text)
+  return next.kind !== 'punctuator' && next.kind !== 'template'
+    ? true
+    : ['{', '++', '--', '!', '}'].includes(next.text)
 }
 
 /** The last token of the expression that starts at `from`. */
@@ -48,7 +64,8 @@ function skipType(tokens: readonly Token[], colon: number): number {
       if (tokens[at + 1]?.text === '{') return at
     } else if (token.text === '=>') return at
     else if (token.text === '{' || token.text === '[' || token.text === '(') {
-      if (token.text === '{' && angle === 0 && ![':', '|', '&', '=>', '<', ','].includes(previous)) return at
+      if (token.text === '{' && angle === 0 && ![':', '|', '&', '=>', '<', ','].includes(previous))
+        return at
       if (token.match < 0) return at
       at = token.match
     } else if ([';', '=', ')', ']', '}'].includes(token.text)) return at
@@ -72,8 +89,9 @@ function parameterNames(tokens: readonly Token[], open: number): { name: string;
     } else if (text === ':' && tokens[at - 1]!.kind === 'name' && !insideBrace(tokens, at, open)) {
       at = skipType(tokens, at) - 1
     } else if (text === ':' && tokens[at - 1]!.text === '}') at = skipType(tokens, at) - 1
-    else if (kind === 'name' && next !== ':' ) found.push({ name: text, token: at })
-    else if (kind === 'name' && !insideBrace(tokens, at, open)) found.push({ name: text, token: at })
+    else if (kind === 'name' && next !== ':') found.push({ name: text, token: at })
+    else if (kind === 'name' && !insideBrace(tokens, at, open))
+      found.push({ name: text, token: at })
   }
   return found
 }
@@ -95,17 +113,26 @@ export function outlineJavaScript(tokens: readonly Token[]): Outline {
   const blocks = new Set<number>()
 
   const addFunction = (name: string, first: number, params: number, body: number): void => {
-    const names = params < 0 ? [] : tokens[params]!.text === '('
-      ? parameterNames(tokens, params)
-      : [{ name: tokens[params]!.text, token: params }]
+    const names =
+      params < 0
+        ? []
+        : tokens[params]!.text === '('
+          ? parameterNames(tokens, params)
+          : [{ name: tokens[params]!.text, token: params }]
     const braces = tokens[body]!.text === '{' && tokens[body]!.match > body
     if (braces) blocks.add(body)
     const last = braces ? tokens[body]!.match : expressionEnd(tokens, body)
     const isAsync = [first, first - 1, first - 2].some((i) => tokens[i]?.text === 'async')
     regions.push({
-      name, owner: '', kind: 'function', first, last,
-      bodyFirst: braces ? body + 1 : body, bodyLast: braces ? last - 1 : last,
-      params: names.map((param) => param.name), isAsync,
+      name,
+      owner: '',
+      kind: 'function',
+      first,
+      last,
+      bodyFirst: braces ? body + 1 : body,
+      bodyLast: braces ? last - 1 : last,
+      params: names.map((param) => param.name),
+      isAsync,
     })
     for (const param of names) parameters.push({ ...param, regionFirst: first })
   }
@@ -133,13 +160,22 @@ export function outlineJavaScript(tokens: readonly Token[]): Outline {
       const { params, first } = arrowParameters(tokens, at)
       if (first < 0 || at + 1 >= tokens.length) continue
       addFunction(nameBefore(tokens, first), first, params, at + 1)
-    } else if (token.kind === 'name' && tokens[at + 1]?.text === '(' && tokens[at - 1]?.text !== 'function' &&
-      tokens[at - 1]?.text !== '*' && tokens[at - 1]?.text !== '.') {
+    } else if (
+      token.kind === 'name' &&
+      tokens[at + 1]?.text === '(' &&
+      tokens[at - 1]?.text !== 'function' &&
+      tokens[at - 1]?.text !== '*' &&
+      tokens[at - 1]?.text !== '.'
+    ) {
       const body = bodyAfter(tokens, at + 1)
       if (body >= 0) addFunction(token.text, at, at + 1, body)
     } else if (token.kind === 'keyword' && ['const', 'let', 'var'].includes(token.text)) {
       declared(tokens, at, named)
-    } else if (token.text === 'catch' && tokens[at + 1]?.text === '(' && tokens[at + 2]?.kind === 'name') {
+    } else if (
+      token.text === 'catch' &&
+      tokens[at + 1]?.text === '(' &&
+      tokens[at + 2]?.kind === 'name'
+    ) {
       named.push({ name: tokens[at + 2]!.text, token: at + 2, kind: 'variable' })
     } else if (token.text === 'import' && token.kind === 'keyword') {
       imported(tokens, at, named)
@@ -148,7 +184,9 @@ export function outlineJavaScript(tokens: readonly Token[]): Outline {
   valueRegions(tokens, regions)
   regions.sort((a, b) => a.first - b.first || b.last - a.last)
   const owned = regions.map((region) => {
-    const owner = classes.filter(({ first, last }) => first < region.first && region.last < last).at(-1)
+    const owner = classes
+      .filter(({ first, last }) => first < region.first && region.last < last)
+      .at(-1)
     return owner === undefined ? region : { ...region, owner: owner.name }
   })
   return {
@@ -172,10 +210,19 @@ function placeDeclarations(
   }
   return [
     ...parameters.map(({ name, token, regionFirst }): Declaration => ({
-      name, token, kind: 'parameter',
-      region: regions.findIndex((region) => region.kind === 'function' && region.first === regionFirst),
+      name,
+      token,
+      kind: 'parameter',
+      region: regions.findIndex(
+        (region) => region.kind === 'function' && region.first === regionFirst,
+      ),
     })),
-    ...named.map(({ name, token, kind }): Declaration => ({ name, token, kind, region: around(token, false) })),
+    ...named.map(({ name, token, kind }): Declaration => ({
+      name,
+      token,
+      kind,
+      region: around(token, false),
+    })),
   ].sort((a, b) => a.token - b.token)
 }
 
@@ -188,15 +235,22 @@ function bodyAfter(tokens: readonly Token[], open: number): number {
   return tokens[at]?.text === '{' && tokens[at]!.match > at ? at : -1
 }
 
-function arrowParameters(tokens: readonly Token[], arrow: number): { params: number; first: number } {
+function arrowParameters(
+  tokens: readonly Token[],
+  arrow: number,
+): { params: number; first: number } {
   const before = tokens[arrow - 1]
   if (before === undefined) return { params: -1, first: -1 }
   if (before.text === ')' && before.match >= 0) {
     // `(a): (b) => c => …` is not told apart: the nearest list counts.
     return { params: before.match, first: before.match }
   }
-  if (before.kind === 'name' && tokens[arrow - 2]?.text !== ':' && tokens[arrow - 2]?.text !== '.' &&
-    tokens[arrow - 2]?.text !== '|') {
+  if (
+    before.kind === 'name' &&
+    tokens[arrow - 2]?.text !== ':' &&
+    tokens[arrow - 2]?.text !== '.' &&
+    tokens[arrow - 2]?.text !== '|'
+  ) {
     return { params: arrow - 1, first: arrow - 1 }
   }
   for (let at = arrow - 1; at > Math.max(0, arrow - 40); at--) {
@@ -278,8 +332,15 @@ function valueRegions(tokens: readonly Token[], regions: Region[]): void {
     if (body >= tokens.length || taken.has(body) || taken.has(body + 1)) return
     const last = expressionEnd(tokens, body)
     regions.push({
-      name: name.text, owner: '', kind: 'value', first: at - 1, last, bodyFirst: body, bodyLast: last,
-      params: [], isAsync: false,
+      name: name.text,
+      owner: '',
+      kind: 'value',
+      first: at - 1,
+      last,
+      bodyFirst: body,
+      bodyLast: last,
+      params: [],
+      isAsync: false,
     })
   })
 }
@@ -292,20 +353,36 @@ function statementStarts(tokens: readonly Token[], functionBodies: ReadonlySet<n
   tokens.forEach((token, at) => {
     const previous = tokens[at - 1]
     const inBlock = open.at(-1) ?? true
-    if (token.text === '(' && previous?.kind === 'keyword' && ['if', 'for', 'while', 'with'].includes(previous.text)) {
+    if (
+      token.text === '(' &&
+      previous?.kind === 'keyword' &&
+      ['if', 'for', 'while', 'with'].includes(previous.text)
+    ) {
       headerEnd = token.match
     }
-    const begins = previous === undefined || previous.text === ';' || at - 1 === headerEnd ||
-      (previous.text === '{' && inBlock) || previous.text === 'else' || previous.text === 'do' ||
-      previous.text === '}' && previous.match >= 0 && token.first ||
-      (previous.text === ':' && token.first) || lineEnds(previous, token) || STATEMENT_WORDS.has(token.text) && token.first
-    if (begins && inBlock && token.text !== '}' && token.text !== ')' && token.text !== '{') starts.push(at)
+    const begins =
+      previous === undefined ||
+      previous.text === ';' ||
+      at - 1 === headerEnd ||
+      (previous.text === '{' && inBlock) ||
+      previous.text === 'else' ||
+      previous.text === 'do' ||
+      (previous.text === '}' && previous.match >= 0 && token.first) ||
+      (previous.text === ':' && token.first) ||
+      lineEnds(previous, token) ||
+      (STATEMENT_WORDS.has(token.text) && token.first)
+    if (begins && inBlock && token.text !== '}' && token.text !== ')' && token.text !== '{')
+      starts.push(at)
     if (token.kind !== 'punctuator' || token.match < 0) return
     if (token.match < at) open.pop()
     else if (token.text !== '{') open.push(false)
     else {
       const before = previous?.text ?? ';'
-      open.push(functionBodies.has(at) || [')', ';', '{', '}', 'else', 'try', 'finally', 'do', ':'].includes(before) && before !== ':')
+      open.push(
+        functionBodies.has(at) ||
+          ([')', ';', '{', '}', 'else', 'try', 'finally', 'do', ':'].includes(before) &&
+            before !== ':'),
+      )
     }
   })
   return starts

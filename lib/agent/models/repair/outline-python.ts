@@ -19,8 +19,15 @@ export function outlinePython(tokens: readonly Token[]): Outline {
       const last = blockEnd(tokens, at)
       const names = parameterNames(tokens, open, close)
       regions.push({
-        name: next.text, owner: '', kind: 'function', first: at, last, bodyFirst: colon + 1, bodyLast: last,
-        params: names.map(({ name }) => name), isAsync: tokens[at - 1]?.text === 'async',
+        name: next.text,
+        owner: '',
+        kind: 'function',
+        first: at,
+        last,
+        bodyFirst: colon + 1,
+        bodyLast: last,
+        params: names.map(({ name }) => name),
+        isAsync: tokens[at - 1]?.text === 'async',
       })
       for (const param of names) parameters.push({ ...param, regionFirst: at })
       named.push({ name: next.text, token: at + 1, kind: 'function' })
@@ -34,17 +41,31 @@ export function outlinePython(tokens: readonly Token[]): Outline {
       }
     } else if (token.kind === 'name' && assigned(tokens, at)) {
       named.push({ name: token.text, token: at, kind: 'variable' })
-      if (!token.first || next?.text !== '=' || (token.indent > 0 && !inClassBody(classes, regions, at))) return
+      if (
+        !token.first ||
+        next?.text !== '=' ||
+        (token.indent > 0 && !inClassBody(classes, regions, at))
+      )
+        return
       const last = statementEnd(tokens, at)
       regions.push({
-        name: token.text, owner: '', kind: 'value', first: at, last, bodyFirst: at + 2, bodyLast: last,
-        params: [], isAsync: false,
+        name: token.text,
+        owner: '',
+        kind: 'value',
+        first: at,
+        last,
+        bodyFirst: at + 2,
+        bodyLast: last,
+        params: [],
+        isAsync: false,
       })
     }
   })
   regions.sort((a, b) => a.first - b.first || b.last - a.last)
   const owned = regions.map((region) => {
-    const owner = classes.filter(({ first, last }) => first < region.first && region.last <= last).at(-1)
+    const owner = classes
+      .filter(({ first, last }) => first < region.first && region.last <= last)
+      .at(-1)
     return owner === undefined ? region : { ...region, owner: owner.name }
   })
   const around = (token: number): number => {
@@ -56,10 +77,17 @@ export function outlinePython(tokens: readonly Token[]): Outline {
   }
   const declarations = [
     ...parameters.map(({ name, token, regionFirst }): Declaration => ({
-      name, token, kind: 'parameter',
+      name,
+      token,
+      kind: 'parameter',
       region: owned.findIndex(({ kind, first }) => kind === 'function' && first === regionFirst),
     })),
-    ...named.map(({ name, token, kind }): Declaration => ({ name, token, kind, region: around(token) })),
+    ...named.map(({ name, token, kind }): Declaration => ({
+      name,
+      token,
+      kind,
+      region: around(token),
+    })),
   ].sort((a, b) => a.token - b.token)
   return {
     regions: owned,
@@ -88,11 +116,16 @@ function inClassBody(
   regions: readonly Region[],
   at: number,
 ): boolean {
-  if (regions.some(({ kind, first, last }) => kind === 'function' && first <= at && at <= last)) return false
+  if (regions.some(({ kind, first, last }) => kind === 'function' && first <= at && at <= last))
+    return false
   return classes.some(({ first, last }) => first <= at && at <= last)
 }
 
-function parameterNames(tokens: readonly Token[], open: number, close: number): { name: string; token: number }[] {
+function parameterNames(
+  tokens: readonly Token[],
+  open: number,
+  close: number,
+): { name: string; token: number }[] {
   const found: { name: string; token: number }[] = []
   let fresh = true
   for (let at = open + 1; at < close; at++) {

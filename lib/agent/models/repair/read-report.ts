@@ -1,4 +1,11 @@
-import { comparedIn, type Failure, type Outcomes, parseFrames, type ReportKind, WHOLE_CHECK } from './report.js'
+import {
+  comparedIn,
+  type Failure,
+  type Outcomes,
+  parseFrames,
+  type ReportKind,
+  WHOLE_CHECK,
+} from './report.js'
 import { parsePytest, parsePytestFailures } from './report-pytest.js'
 import { parseTap, parseTapFailures } from './report-tap.js'
 import { parseUnittest, parseUnittestFailures } from './report-unittest.js'
@@ -8,7 +15,7 @@ export function parseOutcomes(kind: ReportKind, output: string, exitCode: number
   if (kind === 'tap') return parseTap(output)
   if (kind === 'unittest') return parseUnittest(output)
   if (kind === 'pytest') return parsePytest(output)
-  return new Map([[WHOLE_CHECK, exitCode === 0 ? 'pass' as const : 'fail' as const]])
+  return new Map([[WHOLE_CHECK, exitCode === 0 ? ('pass' as const) : ('fail' as const)]])
 }
 
 /** Reads why tests failed. */
@@ -21,6 +28,7 @@ export function parseFailures(kind: ReportKind, output: string): Failure[] {
     if (found.length > 0) return found
   }
   const frames = parseFrames(output)
-  const message = output.split('\n').find((line) => /\b\w*(Error|Exception|Failed|FAIL)\b/.test(line)) ?? ''
+  const message =
+    output.split('\n').find((line) => /\b\w*(Error|Exception|Failed|FAIL)\b/.test(line)) ?? ''
   return [{ name: WHOLE_CHECK, message: message.trim(), frames, ...comparedIn(output) }]
 }

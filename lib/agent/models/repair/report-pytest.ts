@@ -12,7 +12,8 @@ export function parsePytest(output: string): Outcomes {
     const name = rest!.split(/ - (?!.*\])/)[0]!.trim()
     if (status === 'PASSED' || status === 'XFAIL') addOutcome(outcomes, name, 'pass')
     else if (status === 'SKIPPED') addOutcome(outcomes, name.replace(/: .*$/, ''), 'skip')
-    else if (status === 'ERROR' && !name.includes('::')) addOutcome(outcomes, `ERROR ${name}`, 'fail')
+    else if (status === 'ERROR' && !name.includes('::'))
+      addOutcome(outcomes, `ERROR ${name}`, 'fail')
     else if (outcomes.get(name) !== undefined) outcomes.set(name, 'fail')
     else outcomes.set(name, 'fail')
   }
@@ -30,17 +31,22 @@ export function parsePytestFailures(output: string): Failure[] {
     const title = name.startsWith('ERROR ')
       ? `ERROR collecting ${name.slice(6)}`
       : name.split('::').slice(1).join('.')
-    const section = sections.find((text) => text.startsWith(`${title} `)) ??
-      sections.find((text) => text.includes(`${title} _`)) ?? ''
+    const section =
+      sections.find((text) => text.startsWith(`${title} `)) ??
+      sections.find((text) => text.includes(`${title} _`)) ??
+      ''
     const body = section.split(/^={3,} /m)[0]!
     const message = [...body.matchAll(/^E {1,3}(.*)$/gm)].map(([, text]) => text).join('\n')
     const frames = parseFrames(body)
     const where = / where (.{1,200}?) = /.exec(message)?.[1]
     const compared = comparedIn(message)
     return {
-      name, message, ...compared,
+      name,
+      message,
+      ...compared,
       ...(where !== undefined && compared.actual !== undefined ? { actual: compared.actual } : {}),
-      frames: [...frames].reverse(), at: frames.find(({ file }) => /test/.test(file)),
+      frames: [...frames].reverse(),
+      at: frames.find(({ file }) => /test/.test(file)),
     }
   })
 }

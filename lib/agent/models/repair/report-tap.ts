@@ -1,4 +1,11 @@
-import { addOutcome, comparedIn, type Failure, type Frame, type Outcomes, parseFrames } from './report.js'
+import {
+  addOutcome,
+  comparedIn,
+  type Failure,
+  type Frame,
+  type Outcomes,
+  parseFrames,
+} from './report.js'
 
 const POINT = /^( *)(not ok|ok) \d+(?: - (.*?))?(?: # (SKIP|TODO)\b.*)?$/
 
@@ -43,7 +50,10 @@ export function parseTap(output: string): Outcomes {
   return outcomes
 }
 
-/** The failing tests of such a report with their diagnostics; suites that merely hold them are left out. */
+/**
+ * The failing tests of such a report with their diagnostics; suites that merely hold them are left
+ * out.
+ */
 export function parseTapFailures(output: string): Failure[] {
   const lines = output.split('\n')
   const seen = new Map<string, 'pass' | 'fail' | 'skip'>()
@@ -55,9 +65,12 @@ export function parseTapFailures(output: string): Failure[] {
     if (details.get('failureType') === 'subtestsFailed') continue
     const stack = details.get('stack') ?? ''
     const message = [details.get('error') ?? '', details.get('name') ?? ''].join('\n').trim()
-    const crash = stack === '' && message.startsWith('test failed')
-      ? lines.slice(Math.max(0, point.line - 60), point.line).filter((line) => line.startsWith('# '))
-      : []
+    const crash =
+      stack === '' && message.startsWith('test failed')
+        ? lines
+            .slice(Math.max(0, point.line - 60), point.line)
+            .filter((line) => line.startsWith('# '))
+        : []
     const compared = comparedIn(message)
     failures.push({
       name,
@@ -98,7 +111,11 @@ function diagnostics(lines: readonly string[], from: number): Map<string, string
 }
 
 function unquote(value: string): string {
-  if (/^'.*'$/.test(value)) return value.slice(1, -1).replace(/''/g, "'").replace(/\\(['\\])/g, '$1')
+  if (/^'.*'$/.test(value))
+    return value
+      .slice(1, -1)
+      .replace(/''/g, "'")
+      .replace(/\\(['\\])/g, '$1')
   if (/^".*"$/.test(value)) return value.slice(1, -1).replace(/\\(["\\])/g, '$1')
   return value
 }

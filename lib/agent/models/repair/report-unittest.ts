@@ -50,11 +50,16 @@ export function parseUnittestFailures(output: string): Failure[] {
     if (seen.has(name)) continue
     addOutcome(seen, name, 'fail')
     const frames = parseFrames(body)
-    const message = body.slice(Math.max(0, body.search(/^\w[\w.]*(?:Error|Exception|Exit|Warning|Interrupt)?\b.*$/m)))
-      .replace(/^Traceback[\s\S]*?^(?=\S)(?!Traceback)/m, '').trim()
+    const message = body
+      .slice(Math.max(0, body.search(/^\w[\w.]*(?:Error|Exception|Exit|Warning|Interrupt)?\b.*$/m)))
+      .replace(/^Traceback[\s\S]*?^(?=\S)(?!Traceback)/m, '')
+      .trim()
     failures.push({
-      name, message, ...comparedIn(message.split('\n')[0] ?? ''),
-      frames: [...frames].reverse(), at: frames.find(({ file }) => /test/.test(file)),
+      name,
+      message,
+      ...comparedIn(message.split('\n')[0] ?? ''),
+      frames: [...frames].reverse(),
+      at: frames.find(({ file }) => /test/.test(file)),
     })
   }
   return failures

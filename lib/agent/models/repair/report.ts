@@ -40,7 +40,8 @@ export function parseFrames(text: string): Frame[] {
 
 /** What a message says was compared: `1 !== 2`, `1 != 2`, `assert 1 == 2`, `expected 1, got 2`. */
 export function comparedIn(message: string): { expected?: string; actual?: string } {
-  const unequal = /^\s*(?:E\s+)?(?:\w*Error: )?(?:assert )?(.{1,200}?) (?:!==?|==) (.{1,200})$/m.exec(message)
+  const unequal =
+    /^\s*(?:E\s+)?(?:\w*Error: )?(?:assert )?(.{1,200}?) (?:!==?|==) (.{1,200})$/m.exec(message)
   if (unequal !== null) return { actual: unequal[1]!.trim(), expected: unequal[2]!.trim() }
   const told = /expected:? (.{1,120}?)(?:,| but)? (?:got|received|was):? (.{1,120})/i.exec(message)
   return told === null ? {} : { expected: told[1]!.trim(), actual: told[2]!.trim() }
@@ -65,7 +66,9 @@ export function passCount(outcomes: Outcomes): number {
   return passed
 }
 
-/** A test that stands for a whole file that could not be loaded; its name goes when the file loads. */
+/**
+ * A test that stands for a whole file that could not be loaded; its name goes when the file loads.
+ */
 export function isFileFailure(name: string): boolean {
   return /^\S*[\\/]\S*\.\w+$/.test(name) || name.includes('_FailedTest') || /^ERROR /.test(name)
 }

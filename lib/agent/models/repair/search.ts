@@ -1,13 +1,23 @@
+import { bash, edit, read } from './calls.js'
 import { type Candidate, rankCandidates } from './candidates.js'
-import { afterChange, type CheckPlan, exitCodeOnly, limited, parseTimes, planCheck, timed } from './check.js'
+import {
+  afterChange,
+  type CheckPlan,
+  exitCodeOnly,
+  limited,
+  parseTimes,
+  planCheck,
+  timed,
+} from './check.js'
 import { readClues } from './clues.js'
 import type { CallResult, Plan, PlannedCall, PlannedTurn, Reply } from './conversation.js'
 import { applyPatch, editOf } from './edit.js'
 import { failingFiles, importsOf, isReadablePath, isSourcePath, isTestPath } from './files.js'
+import { BATCHES, type Pursuit, takeRivals, type Winner } from './pursuit.js'
 import { parseFailures, parseOutcomes } from './read-report.js'
 import { isProgress, type Outcomes, passCount } from './report.js'
-import { languageOf, namedRegionAt, parseSource, type SourceFile } from './source.js'
-import { rankPlaces, type Suspicion } from './suspicion.js'
+import { languageOf, parseSource, type SourceFile } from './source.js'
+import { rankPlaces } from './suspicion.js'
 
 /** The frozen facts of the run that the search depends on. */
 export interface SearchFacts {
@@ -24,36 +34,14 @@ const MAX_FILES = 120
 const MAX_FILE_CHARS = 60_000
 /** Patches tried at most in one run. */
 const MAX_TRIALS = 4_000
-/** Patches of the first turns after something changed: the best ones often come first. */
-const BATCHES: readonly number[] = [3, 5, 7]
 /** Seconds of processor time for each process of a test run, as long as it is not known better. */
 const WHOLE_CPU_SECONDS = 120
+/** The same for tests that are endless as they stand. */
+const ENDLESS_CPU_SECONDS = 5
 /** Patches that one test file gets before another has its turn. */
 const SHARE = 100
-/** Patches of the same function, and of others, that compete with one that helped only some tests. */
-const MAX_NEAR_RIVALS = 84
-const MAX_FAR_RIVALS = 14
 const FILE_TIMEOUT_MS = 20_000
 const WHOLE_TIMEOUT_MS = 300_000
-
-/** The search for patches that make the tests of one file pass, at one state of the sources. */
-interface Pursuit {
-  /** Runs the tests of the file. */
-  readonly command: string
-  readonly timeout: number
-  readonly baseline: Outcomes
-  readonly suspicion: Suspicion
-  candidates: readonly Candidate[]
-  /** How many of them were tried. */
-  at: number
-  round: number
-}
-
-/** A patch that made `gained` more tests pass. */
-interface Winner {
-  readonly candidate: Candidate
-  readonly gained: number
-}
 
 /**
  * Generate and validate: reads the failing tests, ranks small patches, tries them one by one, keeps
@@ -89,7 +77,8 @@ export class Search {
 
   *run(): Plan {
     const problem = this.#unsuitable()
-    while (problem !== null) yield { text: `No candidate left: ${problem}`, calls: [], givesUp: true }
+    while (problem !== null)
+      yield { text: `No candidate left: ${problem}`, calls: [], givesUp: true }
     yield* this.#open()
     for (;;) {
       const failing = this.#failing()
@@ -104,9 +93,14 @@ export class Search {
   }
 
   #unsuitable(): string | null {
-    if (this.#facts.check === null) return 'this goal has no check command, and a repair is judged by nothing else.'
-    const lacking = ['bash', 'read_file', 'edit_file', 'list_files'].filter((tool) => !this.#facts.tools.includes(tool))
-    return lacking.length === 0 ? null : `the tools ${lacking.join(', ')} are not offered, and repair needs them.`
+    if (this.#facts.check === null)
+      return 'this goal has no check command, and a repair is judged by nothing else.'
+    const lacking = ['bash', 'read_file', 'edit_file', 'list_files'].filter(
+      (tool) => !this.#facts.tools.includes(tool),
+    )
+    return lacking.length === 0
+      ? null
+      : `the tools ${lacking.join(', ')} are not offered, and repair needs them.`
   }
 
   #failing(): string[] {
@@ -114,7 +108,10 @@ export class Search {
   }
 
   /** Asks for tools, and notes whether somebody said something meanwhile. */
-  *#ask(text: string, calls: readonly PlannedCall[]): Generator<PlannedTurn, readonly CallResult[], Reply> {
+  *#ask(
+    text: string,
+    calls: readonly PlannedCall[],
+  ): Generator<PlannedTurn, readonly CallResult[], Reply> {
     const reply = yield { text, calls }
     if (reply.notes.length > 0) this.#interrupted = true
     return reply.results
@@ -126,7 +123,9 @@ export class Search {
     const listing: PlannedCall[] = [{ tool: 'list_files', args: { recursive: true } }]
     if (usesScripts) listing.push({ tool: 'read_file', args: { path: 'package.json' } })
     const [list, manifest] = yield* this.#ask('Looking at the files of the project.', listing)
-    this.#paths = list!.output.split('\n').map((path) => path.trim().replace(/^\.\//, ''))
+    this.#paths = list!.output
+      .split('\n')
+      .map((path) => path.trim().replace(/^\.\//, ''))
       .filter((path) => path !== '' && !path.endsWith('/') && isReadablePath(path))
     this.#plan = planCheck(this.#facts.check!, scriptsOf(manifest?.output ?? ''))
     yield* this.#measure('Running the check to see which tests fail.')
@@ -137,7 +136,9 @@ export class Search {
   }
 
   *#measure(text: string): Generator<PlannedTurn, void, Reply> {
-    const [result] = yield* this.#ask(text, [bash(limited(this.#plan!.whole.outcomes, WHOLE_CPU_SECONDS), WHOLE_TIMEOUT_MS)])
+    const [result] = yield* this.#ask(text, [
+      bash(limited(this.#plan!.whole.outcomes, WHOLE_CPU_SECONDS), WHOLE_TIMEOUT_MS),
+    ])
     this.#outcomes = parseOutcomes(this.#plan!.kind, result!.output, result!.exitCode)
     this.#wholeOutput = result!.output
   }
@@ -145,7 +146,10 @@ export class Search {
   /** The next test file to work on; null for the whole check; undefined when all are exhausted. */
   #nextFocus(failing: readonly string[]): string | null | undefined {
     const plan = this.#plan!
-    const known = plan.file('').length === 0 ? [] : failingFiles(plan.kind, this.#wholeOutput, failing, this.#paths)
+    const known =
+      plan.file('').length === 0
+        ? []
+        : failingFiles(plan.kind, this.#wholeOutput, failing, this.#paths)
     const open = (known.length === 0 ? [''] : known).filter((path) => !this.#exhausted.has(path))
     // Each gets its share before one of them gets more: a hard bug must not keep easy ones waiting.
     const share = (path: string): number => Math.floor((this.#pursuits.get(path)?.at ?? 0) / SHARE)
@@ -153,28 +157,51 @@ export class Search {
     return next === undefined ? undefined : next || null
   }
 
-  /** Reads what one test file needs and ranks the patches for it; null when it cannot be worked on. */
+  /**
+   * Reads what one test file needs and ranks the patches for it; null when it cannot be worked on.
+   */
   *#begin(focus: string | null): Generator<PlannedTurn, Pursuit | null, Reply> {
     const plan = this.#plan!
     const timeout = focus === null ? WHOLE_TIMEOUT_MS : FILE_TIMEOUT_MS
     const first = focus === null ? this.#paths.filter(isTestPath).slice(0, 20) : [focus]
     for (const command of focus === null ? [plan.whole] : plan.file(focus)) {
-      const details = yield* this.#load(first, bash(timed(limited(command.details, WHOLE_CPU_SECONDS)), timeout))
+      const details = yield* this.#load(
+        first,
+        bash(timed(limited(command.details, WHOLE_CPU_SECONDS)), timeout),
+      )
       const baseline = parseOutcomes(plan.kind, details.output, details.exitCode)
       if (![...baseline.values()].includes('fail')) continue
       const failures = parseFailures(plan.kind, details.output)
       const reachable = focus === null ? [] : this.#withImports(focus)
       const isReachable = reachable.some(isSourcePath)
-      const sources = this.#files((path) => isSourcePath(path) && (!isReachable || reachable.includes(path)))
-      const tests = this.#files((path) => isTestPath(path) && (reachable.includes(path) || first.includes(path)))
+      const sources = this.#files(
+        (path) => isSourcePath(path) && (!isReachable || reachable.includes(path)),
+      )
+      const tests = this.#files(
+        (path) => isTestPath(path) && (reachable.includes(path) || first.includes(path)),
+      )
       const suspicion = rankPlaces(sources, tests, failures, baseline)
       const candidates = rankCandidates(sources, readClues(failures, sources, tests), suspicion)
-        .map((candidate) => this.#triedBefore.has(candidate.key) ? { ...candidate, score: candidate.score / 3 } : candidate)
+        .map((candidate) =>
+          this.#triedBefore.has(candidate.key)
+            ? { ...candidate, score: candidate.score / 3 }
+            : candidate,
+        )
         .sort((a, b) => b.score - a.score)
       this.#interrupted = false
       // An endless loop should not cost more than a few runs of these tests do.
-      const cpuSeconds = Math.min(WHOLE_CPU_SECONDS, Math.ceil(0.6 + 4 * (parseTimes(details.output) ?? 2)))
-      return { command: limited(command.outcomes, cpuSeconds), timeout, baseline, suspicion, candidates, at: 0, round: 0 }
+      const wasEndless = details.exitCode === 124 || details.exitCode > 128
+      const usual = Math.ceil(0.6 + 4 * (parseTimes(details.output) ?? 2))
+      const cpuSeconds = wasEndless ? ENDLESS_CPU_SECONDS : Math.min(WHOLE_CPU_SECONDS, usual)
+      return {
+        command: limited(command.outcomes, cpuSeconds),
+        timeout,
+        baseline,
+        suspicion,
+        candidates,
+        at: 0,
+        round: 0,
+      }
     }
     return null
   }
@@ -211,7 +238,8 @@ export class Search {
   }
 
   /**
-   * Tries patches in one turn: makes each, runs the tests, takes it back. Gives those that help, the
+   * Tries patches in one turn: makes each, runs the tests, takes it back. Gives those that help,
+   * the
    * most helpful first; null when something else has changed meanwhile, after looking anew.
    */
   *#try(
@@ -235,8 +263,10 @@ export class Search {
     const some = failing.slice(0, 3).join('; ') + (failing.length > 3 ? '; …' : '')
     const results = yield* this.#ask(
       `${failing.length} of ${this.#outcomes.size} tests fail (${some}). ` +
-      `Trying ${batch.length} ${batch.length === 1 ? 'patch' : 'patches'}, each taken back again:\n` +
-      batch.map((candidate) => `- ${this.#describe(candidate)}`).join('\n'), calls)
+        `Trying ${batch.length} ${batch.length === 1 ? 'patch' : 'patches'}, each taken back again:\n` +
+        batch.map((candidate) => `- ${this.#describe(candidate)}`).join('\n'),
+      calls,
+    )
     this.#trials += batch.length
     for (const { key } of batch) this.#triedBefore.add(key)
     const kind = this.#plan!.kind
@@ -248,10 +278,15 @@ export class Search {
     }
     const winners: Winner[] = []
     batch.forEach((candidate, index) => {
-      const [made, ran, undone] = results.slice(skipped + 3 * index) as [CallResult, CallResult, CallResult]
+      const [made, ran, undone] = results.slice(skipped + 3 * index) as [
+        CallResult,
+        CallResult,
+        CallResult,
+      ]
       if (made.exitCode !== 0 || undone.exitCode !== 0) disturbed = true
       const after = parseOutcomes(kind, ran.output, ran.exitCode)
-      if (isProgress(baseline, after)) winners.push({ candidate, gained: passCount(after) - passCount(baseline) })
+      if (isProgress(baseline, after))
+        winners.push({ candidate, gained: passCount(after) - passCount(baseline) })
     })
     if (!disturbed) return winners.sort((a, b) => b.gained - a.gained)
     yield* this.#resync()
@@ -264,10 +299,16 @@ export class Search {
     const text = this.#texts.get(path)!
     const { oldText, newText } = editOf(text, candidate)
     const what = this.#describe(candidate)
-    const [made, whole] = yield* this.#ask(`More tests pass with ${what}. Making it again and running the whole check.`, [
-      edit(path, oldText, newText),
-      bash(afterChange(path, limited(this.#plan!.whole.outcomes, WHOLE_CPU_SECONDS)), WHOLE_TIMEOUT_MS),
-    ])
+    const [made, whole] = yield* this.#ask(
+      `More tests pass with ${what}. Making it again and running the whole check.`,
+      [
+        edit(path, oldText, newText),
+        bash(
+          afterChange(path, limited(this.#plan!.whole.outcomes, WHOLE_CPU_SECONDS)),
+          WHOLE_TIMEOUT_MS,
+        ),
+      ],
+    )
     const after = parseOutcomes(this.#plan!.kind, whole!.output, whole!.exitCode)
     if (made!.exitCode === 0 && isProgress(this.#outcomes, after)) {
       this.#remember(path, applyPatch(text, candidate))
@@ -278,7 +319,10 @@ export class Search {
       this.#kept.push(what)
       return true
     }
-    const [undone] = yield* this.#ask('The whole check is not better for it: taking the patch back.', [edit(path, newText, oldText)])
+    const [undone] = yield* this.#ask(
+      'The whole check is not better for it: taking the patch back.',
+      [edit(path, newText, oldText)],
+    )
     if (made!.exitCode === 0 && undone!.exitCode === 0) return false
     yield* this.#resync()
     return true
@@ -286,25 +330,40 @@ export class Search {
 
   /** All tests pass as far as this program sees: lets the engine check. */
   *#claim(): Generator<PlannedTurn, void, Reply> {
-    const kept = this.#kept.length === 0 ? '' : ` Kept:\n${this.#kept.map((what) => `- ${what}`).join('\n')}`
-    yield { text: `All ${this.#outcomes.size} tests pass now. They pass; whether the code is right beyond them, no check can tell.${kept}`, calls: [] }
-    // Still here: the goal is not met although the tests pass, so go by the command's exit code alone.
+    const kept =
+      this.#kept.length === 0 ? '' : ` Kept:\n${this.#kept.map((what) => `- ${what}`).join('\n')}`
+    yield {
+      text: `All ${this.#outcomes.size} tests pass now. They pass; whether the code is right beyond them, no check can tell.${kept}`,
+      calls: [],
+    }
+    // Still here: the goal is not met although the tests pass, so go by the command's exit code
+    // alone.
     const before = this.#plan!.kind
     yield* this.#resync()
     if (this.#failing().length > 0) return
     if (before !== 'any') {
       this.#plan = exitCodeOnly(this.#facts.check!)
-      yield* this.#measure('The goal is not met although every test passes; going by the exit code of the check.')
+      yield* this.#measure(
+        'The goal is not met although every test passes; going by the exit code of the check.',
+      )
       if (this.#failing().length > 0) return
     }
-    yield { text: `No candidate left: the check passes as run here, so there is no failure to work on.${kept}`, calls: [], givesUp: true }
+    yield {
+      text: `No candidate left: the check passes as run here, so there is no failure to work on.${kept}`,
+      calls: [],
+      givesUp: true,
+    }
     yield* this.#resync()
   }
 
   *#giveUp(failing: readonly string[]): Generator<PlannedTurn, void, Reply> {
-    const kept = this.#kept.length === 0 ? 'No patch helped.' : `Kept, because they help:\n${this.#kept.map((what) => `- ${what}`).join('\n')}`
+    const kept =
+      this.#kept.length === 0
+        ? 'No patch helped.'
+        : `Kept, because they help:\n${this.#kept.map((what) => `- ${what}`).join('\n')}`
     yield {
-      text: `No candidate left: ${this.#trials} patches were tried, and ${failing.length} of ${this.#outcomes.size} tests still fail ` +
+      text:
+        `No candidate left: ${this.#trials} patches were tried, and ${failing.length} of ${this.#outcomes.size} tests still fail ` +
         `(${failing.slice(0, 5).join('; ')}${failing.length > 5 ? '; …' : ''}). ${kept}`,
       calls: [],
       givesUp: true,
@@ -312,7 +371,9 @@ export class Search {
     yield* this.#resync()
   }
 
-  /** Reads again what is on disk, and runs the check: the state is not what it was thought to be. */
+  /**
+   * Reads again what is on disk, and runs the check: the state is not what it was thought to be.
+   */
   *#resync(): Generator<PlannedTurn, void, Reply> {
     const paths = [...this.#texts.keys()].filter(isSourcePath)
     const before = JSON.stringify([...this.#outcomes])
@@ -333,16 +394,23 @@ export class Search {
     this.#interrupted = false
   }
 
-  /** Reads files and what they import; runs `extra` in the first of its turns and gives its result. */
+  /**
+   * Reads files and what they import; runs `extra` in the first of its turns and gives its result.
+   */
   *#load(first: readonly string[], extra: PlannedCall): Generator<PlannedTurn, CallResult, Reply> {
     let extraResult: CallResult | undefined
     const sources = this.#paths.filter(isSourcePath)
     let wanted = sources.length <= MAX_CALLS - 2 ? [...first, ...sources] : [...first]
     for (;;) {
-      const missing = [...new Set(wanted)].filter((path) => !this.#texts.has(path)).slice(0, MAX_CALLS - 1)
+      const missing = [...new Set(wanted)]
+        .filter((path) => !this.#texts.has(path))
+        .slice(0, MAX_CALLS - 1)
       if ((missing.length === 0 && extraResult !== undefined) || this.#texts.size > MAX_FILES) break
       const calls = [...(extraResult === undefined ? [extra] : []), ...missing.map(read)]
-      const results = yield* this.#ask(`Reading ${missing.length} files${extraResult === undefined ? ' and the failures' : ''}.`, calls)
+      const results = yield* this.#ask(
+        `Reading ${missing.length} files${extraResult === undefined ? ' and the failures' : ''}.`,
+        calls,
+      )
       if (extraResult === undefined) extraResult = results[0]!
       missing.forEach((path, index) => {
         const { output, exitCode } = results[calls.length - missing.length + index]!
@@ -373,8 +441,10 @@ export class Search {
   }
 
   #files(wanted: (path: string) => boolean): SourceFile[] {
-    return [...this.#parsed].filter(([path, { text }]) => wanted(path) && text !== '')
-      .sort(([a], [b]) => (a < b ? -1 : 1)).map(([, file]) => file)
+    return [...this.#parsed]
+      .filter(([path, { text }]) => wanted(path) && text !== '')
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, file]) => file)
   }
 
   #describe({ path, line, start, end, text, operator }: Candidate): string {
@@ -384,35 +454,14 @@ export class Search {
     }
     const before = short(this.#texts.get(path)!.slice(start, end))
     const after = short(text)
-    const what = before === '' ? `add \`${after}\`` : after === '' ? `remove \`${before}\`` : `\`${before}\` → \`${after}\``
+    const what =
+      before === ''
+        ? `add \`${after}\``
+        : after === ''
+          ? `remove \`${before}\``
+          : `\`${before}\` → \`${after}\``
     return `${path}:${line} (${operator}) ${what}`
   }
-}
-
-/** Takes the patches that compete with `candidate` out of a pursuit, in batches. */
-function takeRivals(pursuit: Pursuit, candidate: Candidate, file: SourceFile): (readonly Candidate[])[] {
-  const region = namedRegionAt(file.regions, candidate.token)
-  const ahead = pursuit.candidates.slice(pursuit.at)
-  const isNear = ({ path, token }: Candidate): boolean =>
-    path === candidate.path && namedRegionAt(file.regions, token) === region
-  const near = ahead.filter(isNear).slice(0, MAX_NEAR_RIVALS)
-  const taken = new Set([...near, ...ahead.filter((rival) => !isNear(rival)).slice(0, MAX_FAR_RIVALS)])
-  pursuit.candidates = [...pursuit.candidates.slice(0, pursuit.at), ...ahead.filter((rival) => !taken.has(rival))]
-  const rivals = [...taken]
-  const size = BATCHES.at(-1)!
-  return Array.from({ length: Math.ceil(rivals.length / size) }, (_, i) => rivals.slice(i * size, (i + 1) * size))
-}
-
-function bash(command: string, timeout: number): PlannedCall {
-  return { tool: 'bash', args: { command, timeout_ms: timeout } }
-}
-
-function edit(path: string, oldText: string, newText: string): PlannedCall {
-  return { tool: 'edit_file', args: { path, old_text: oldText, new_text: newText } }
-}
-
-function read(path: string): PlannedCall {
-  return { tool: 'read_file', args: { path } }
 }
 
 function isSameOutcome(a: Outcomes, b: Outcomes): boolean {
@@ -422,9 +471,12 @@ function isSameOutcome(a: Outcomes, b: Outcomes): boolean {
 function scriptsOf(manifest: string): Record<string, string> {
   try {
     const { scripts } = JSON.parse(manifest) as { scripts?: Record<string, unknown> }
-    return Object.fromEntries(Object.entries(scripts ?? {}).flatMap(([name, script]) => (typeof script === 'string' ? [[name, script]] : [])))
+    return Object.fromEntries(
+      Object.entries(scripts ?? {}).flatMap(([name, script]) =>
+        typeof script === 'string' ? [[name, script]] : [],
+      ),
+    )
   } catch {
     return {}
   }
 }
-

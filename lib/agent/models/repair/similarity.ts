@@ -1,4 +1,6 @@
-/** Number of single-character insertions, deletions, changes and swaps between two short strings. */
+/**
+ * Number of single-character insertions, deletions, changes and swaps between two short strings.
+ */
 export function editDistance(a: string, b: string): number {
   if (a === b) return 0
   if (Math.abs(a.length - b.length) > 6) return Math.max(a.length, b.length)
@@ -19,13 +21,20 @@ export function editDistance(a: string, b: string): number {
   return last[b.length]!
 }
 
-/** How alike two identifiers are, 0 to 1: by spelling, by shared words, by a shared beginning or end. */
+/**
+ * How alike two identifiers are, 0 to 1: by spelling, by shared words, by a shared beginning or
+ * end.
+ */
 export function similarity(a: string, b: string): number {
   const longest = Math.max(a.length, b.length)
   const spelling = 1 - editDistance(a.slice(0, 40), b.slice(0, 40)) / Math.min(longest, 40)
-  const words = (name: string): Set<string> => new Set(
-    name.split(/_|(?<=[a-z0-9])(?=[A-Z])/).map((word) => word.toLowerCase()).filter((word) => word !== ''),
-  )
+  const words = (name: string): Set<string> =>
+    new Set(
+      name
+        .split(/_|(?<=[a-z0-9])(?=[A-Z])/)
+        .map((word) => word.toLowerCase())
+        .filter((word) => word !== ''),
+    )
   const [left, right] = [words(a), words(b)]
   const shared = [...left].filter((word) => right.has(word)).length
   return Math.max(0, Math.min(1, Math.max(spelling, shared / Math.max(left.size, right.size))))

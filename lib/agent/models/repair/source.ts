@@ -47,11 +47,19 @@ export interface SourceFile extends Outline {
   readonly tokens: readonly Token[]
 }
 
-const LANGUAGES: ReadonlyMap<string, Language> = new Map(Object.entries<Language>({
-  js: 'javascript', mjs: 'javascript', cjs: 'javascript', jsx: 'javascript',
-  ts: 'typescript', mts: 'typescript', cts: 'typescript', tsx: 'typescript',
-  py: 'python',
-}))
+const LANGUAGES: ReadonlyMap<string, Language> = new Map(
+  Object.entries<Language>({
+    js: 'javascript',
+    mjs: 'javascript',
+    cjs: 'javascript',
+    jsx: 'javascript',
+    ts: 'typescript',
+    mts: 'typescript',
+    cts: 'typescript',
+    tsx: 'typescript',
+    py: 'python',
+  }),
+)
 
 /** The language of a file by its name, or null. */
 export function languageOf(path: string): Language | null {
@@ -121,7 +129,9 @@ export function nameFacts(file: SourceFile): NameFacts {
   const facts: NameFacts = {
     declaredAt: new Set(file.declarations.map(({ token }) => token)),
     called,
-    functions: new Set(file.regions.filter(({ kind }) => kind === 'function').map(({ name }) => name)),
+    functions: new Set(
+      file.regions.filter(({ kind }) => kind === 'function').map(({ name }) => name),
+    ),
     fields,
     statements: new Set(file.statements),
   }
@@ -135,5 +145,8 @@ export function isKeyString(file: SourceFile, at: number): boolean {
   const next = file.tokens[at + 1]?.text
   if (before?.text === '[' && next === ']') return true
   if (next === ':' && (before?.text === '{' || before?.text === ',')) return true
-  return before?.text === '(' && ['get', 'pop', 'setdefault', 'has', 'getattr'].includes(file.tokens[at - 2]?.text ?? '')
+  return (
+    before?.text === '(' &&
+    ['get', 'pop', 'setdefault', 'has', 'getattr'].includes(file.tokens[at - 2]?.text ?? '')
+  )
 }

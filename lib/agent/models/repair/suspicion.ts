@@ -36,7 +36,8 @@ export function rankPlaces(
   const byName = new Map<string, { file: SourceFile; region: Region }[]>()
   for (const file of sources) {
     for (const region of file.regions) {
-      for (const name of namesOf(region)) byName.set(name, [...(byName.get(name) ?? []), { file, region }])
+      for (const name of namesOf(region))
+        byName.set(name, [...(byName.get(name) ?? []), { file, region }])
     }
   }
   const failing: Map<Region, number>[] = []
@@ -46,14 +47,16 @@ export function rankPlaces(
     const known = failed || [...outcomes.keys()].some((name) => name.endsWith(testCase.title))
     const reached = reach(testCase.names, byName)
     if (failed) failing.push(reached)
-    else if (known) for (const [region, weight] of reached) passing.set(region, (passing.get(region) ?? 0) + weight)
+    else if (known)
+      for (const [region, weight] of reached)
+        passing.set(region, (passing.get(region) ?? 0) + weight)
   }
   const scores = new Map<Region, number>()
   for (const reached of failing) {
     for (const [region, weight] of reached) {
       // What many failing tests have in common is the likelier cause of all of them.
       const share = failing.filter((other) => other.has(region)).length / failing.length
-      const score = weight * (0.5 + 0.7 * share) / (1 + 0.2 * (passing.get(region) ?? 0))
+      const score = (weight * (0.5 + 0.7 * share)) / (1 + 0.2 * (passing.get(region) ?? 0))
       scores.set(region, Math.max(scores.get(region) ?? 0, score))
     }
   }
@@ -98,12 +101,19 @@ function namesOf(region: Region): string[] {
 
 /** Is the path printed in a trace that of this file of the workspace? */
 export function isSameFile(printed: string, path: string): boolean {
-  const clean = printed.replace(/^file:\/\//, '').replace(/\\/g, '/').replace(/^\.\//, '')
+  const clean = printed
+    .replace(/^file:\/\//, '')
+    .replace(/\\/g, '/')
+    .replace(/^\.\//, '')
   return clean === path || clean.endsWith(`/${path}`)
 }
 
 function isOf(testCase: TestCase, { name, at }: Failure): boolean {
-  if (name.split(' > ').at(-1) === testCase.title || name.split(/::|\./).at(-1)?.replace(/\[.*/, '') === testCase.title) return true
+  if (
+    name.split(' > ').at(-1) === testCase.title ||
+    name.split(/::|\./).at(-1)?.replace(/\[.*/, '') === testCase.title
+  )
+    return true
   return at !== undefined && testCase.firstLine <= at.line && at.line <= testCase.lastLine
 }
 
@@ -137,13 +147,16 @@ function namesIn(file: SourceFile, first: number, last: number): Set<string> {
     if (token.kind === 'name') names.add(token.text)
     // What a Python f-string uses is a name like any other.
     if (token.kind === 'string' && /^[rb]?f/i.test(token.text)) {
-      for (const found of token.text.matchAll(/\{[^{}]*\}/g)) for (const [name] of found[0].matchAll(/[A-Za-z_]\w*/g)) names.add(name)
+      for (const found of token.text.matchAll(/\{[^{}]*\}/g))
+        for (const [name] of found[0].matchAll(/[A-Za-z_]\w*/g)) names.add(name)
     }
   }
   return names
 }
 
-/** The tests of a test file, with the names that each of them uses, helpers of the file included. */
+/**
+ * The tests of a test file, with the names that each of them uses, helpers of the file included.
+ */
 function testCases(file: SourceFile): TestCase[] {
   const python = file.language === 'python'
   const ranges: { title: string; first: number; last: number }[] = []
@@ -152,7 +165,8 @@ function testCases(file: SourceFile): TestCase[] {
     for (const { name, first, last, kind } of file.regions) {
       if (kind !== 'function') continue
       if (name.startsWith('test')) ranges.push({ title: name, first, last })
-      else if (/^set_?up/i.test(name)) for (const used of namesIn(file, first, last)) shared.add(used)
+      else if (/^set_?up/i.test(name))
+        for (const used of namesIn(file, first, last)) shared.add(used)
     }
   } else {
     file.tokens.forEach((token, at) => {
@@ -173,7 +187,12 @@ function testCases(file: SourceFile): TestCase[] {
     // Strings count too: tables of method names, names of exports.
     for (let round = 0; round < 3; round++) {
       for (const region of file.regions) {
-        if (region.name === '' || !names.has(region.name) || (region.first >= first && region.last <= last)) continue
+        if (
+          region.name === '' ||
+          !names.has(region.name) ||
+          (region.first >= first && region.last <= last)
+        )
+          continue
         for (const used of namesIn(file, region.first, region.last)) names.add(used)
       }
     }

@@ -1,8 +1,12 @@
 /** The source languages that can be repaired. */
 export type Language = 'javascript' | 'typescript' | 'python'
 
-/** What a token is. A template literal gives its text parts; the code in `${}` is tokens of its own. */
-export type TokenKind = 'name' | 'keyword' | 'number' | 'string' | 'template' | 'regex' | 'punctuator'
+/**
+ * What a token is. A template literal gives its text parts; the code in `${}` is tokens of its
+ * own.
+ */
+export type TokenKind =
+  'name' | 'keyword' | 'number' | 'string' | 'template' | 'regex' | 'punctuator'
 
 /** One token of a source file; comments and white space are none. */
 export interface Token {
@@ -21,7 +25,9 @@ export interface Token {
   match: number
 }
 
-const CLOSERS: ReadonlyMap<string, string> = new Map(Object.entries<string>({ ')': '(', ']': '[', '}': '{' }))
+const CLOSERS: ReadonlyMap<string, string> = new Map(
+  Object.entries<string>({ ')': '(', ']': '[', '}': '{' }),
+)
 
 /** Fills in {@link Token.match}. A closer without its opener is left alone. */
 export function matchBrackets(tokens: readonly Token[]): void {

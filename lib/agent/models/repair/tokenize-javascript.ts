@@ -1,19 +1,50 @@
 import { matchBrackets, type Token, type TokenKind } from './token.js'
 
 const KEYWORDS: ReadonlySet<string> = new Set(
-  ('await break case catch class const continue debugger default delete do else export extends ' +
+  (
+    'await break case catch class const continue debugger default delete do else export extends ' +
     'finally for function if import in instanceof let new return static super switch this throw ' +
-    'try typeof var void while with yield async of true false null undefined')
-    .split(' '),
+    'try typeof var void while with yield async of true false null undefined'
+  ).split(' '),
 )
 
 /** Words that end an expression, so that a slash after them divides. */
 const VALUES: ReadonlySet<string> = new Set(['this', 'super', 'true', 'false', 'null', 'undefined'])
 
 const PUNCTUATORS: readonly string[] = [
-  '>>>=', '...', '===', '!==', '**=', '<<=', '>>=', '>>>', '&&=', '||=', '??=',
-  '=>', '==', '!=', '<=', '>=', '&&', '||', '??', '?.', '++', '--', '+=', '-=', '*=', '/=', '%=',
-  '&=', '|=', '^=', '<<', '>>', '**',
+  '>>>=',
+  '...',
+  '===',
+  '!==',
+  '**=',
+  '<<=',
+  '>>=',
+  '>>>',
+  '&&=',
+  '||=',
+  '??=',
+  '=>',
+  '==',
+  '!=',
+  '<=',
+  '>=',
+  '&&',
+  '||',
+  '??',
+  '?.',
+  '++',
+  '--',
+  '+=',
+  '-=',
+  '*=',
+  '/=',
+  '%=',
+  '&=',
+  '|=',
+  '^=',
+  '<<',
+  '>>',
+  '**',
 ]
 
 const NAME = /[#A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*/y

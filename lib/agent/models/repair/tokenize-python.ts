@@ -1,14 +1,38 @@
 import { matchBrackets, type Token, type TokenKind } from './token.js'
 
 const KEYWORDS: ReadonlySet<string> = new Set(
-  ('False None True and as assert async await break class continue def del elif else except ' +
+  (
+    'False None True and as assert async await break class continue def del elif else except ' +
     'finally for from global if import in is lambda nonlocal not or pass raise return try while ' +
-    'with yield').split(' '),
+    'with yield'
+  ).split(' '),
 )
 
 const PUNCTUATORS: readonly string[] = [
-  '**=', '//=', '>>=', '<<=', '...', '->', ':=', '==', '!=', '<=', '>=', '**', '//', '<<', '>>',
-  '+=', '-=', '*=', '/=', '%=', '&=', '|=', '^=', '@=',
+  '**=',
+  '//=',
+  '>>=',
+  '<<=',
+  '...',
+  '->',
+  ':=',
+  '==',
+  '!=',
+  '<=',
+  '>=',
+  '**',
+  '//',
+  '<<',
+  '>>',
+  '+=',
+  '-=',
+  '*=',
+  '/=',
+  '%=',
+  '&=',
+  '|=',
+  '^=',
+  '@=',
 ]
 
 const NAME = /[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*/y

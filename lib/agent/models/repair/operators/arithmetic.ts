@@ -1,19 +1,41 @@
 import { endsOperand, isCall, operandEnd, operandStart, partsOf, textOf } from '../expression.js'
 import type { Operator } from './patch.js'
 
-const SWAPS: ReadonlyMap<string, readonly (readonly [string, number])[]> = new Map(Object.entries<readonly (readonly [string, number])[]>({
-  '+': [['-', 0.95], ['*', 0.35]],
-  '-': [['+', 0.95], ['/', 0.2]],
-  '*': [['/', 0.7], ['+', 0.5], ['**', 0.2]],
-  '/': [['*', 0.7], ['%', 0.4], ['-', 0.2]],
-  '%': [['/', 0.7], ['*', 0.3]],
-  '**': [['*', 0.7]],
-  '//': [['/', 0.7], ['%', 0.6]],
-  '&': [['|', 0.7]],
-  '|': [['&', 0.7]],
-  '<<': [['>>', 0.7]],
-  '>>': [['<<', 0.7]],
-}))
+const SWAPS: ReadonlyMap<string, readonly (readonly [string, number])[]> = new Map(
+  Object.entries<readonly (readonly [string, number])[]>({
+    '+': [
+      ['-', 0.95],
+      ['*', 0.35],
+    ],
+    '-': [
+      ['+', 0.95],
+      ['/', 0.2],
+    ],
+    '*': [
+      ['/', 0.7],
+      ['+', 0.5],
+      ['**', 0.2],
+    ],
+    '/': [
+      ['*', 0.7],
+      ['%', 0.4],
+      ['-', 0.2],
+    ],
+    '%': [
+      ['/', 0.7],
+      ['*', 0.3],
+    ],
+    '**': [['*', 0.7]],
+    '//': [
+      ['/', 0.7],
+      ['%', 0.6],
+    ],
+    '&': [['|', 0.7]],
+    '|': [['&', 0.7]],
+    '<<': [['>>', 0.7]],
+    '>>': [['<<', 0.7]],
+  }),
+)
 
 /** One arithmetic or bitwise operator in place of another. */
 export const arithmetic: Operator = (context, at) => {
@@ -36,28 +58,53 @@ export const arithmetic: Operator = (context, at) => {
   }
 }
 
-const ASSIGNMENTS: ReadonlyMap<string, readonly (readonly [string, number])[]> = new Map(Object.entries<readonly (readonly [string, number])[]>({
-  '+=': [['-=', 0.9], ['=', 0.6], ['*=', 0.3]],
-  '-=': [['+=', 0.9], ['=', 0.4]],
-  '*=': [['/=', 0.6], ['+=', 0.5], ['=', 0.4]],
-  '/=': [['*=', 0.6], ['-=', 0.3]],
-  '++': [['--', 0.8]],
-  '--': [['++', 0.8]],
-  '&&=': [['||=', 0.6]],
-  '||=': [['&&=', 0.6], ['??=', 0.6]],
-  '??=': [['=', 0.4], ['||=', 0.3]],
-}))
+const ASSIGNMENTS: ReadonlyMap<string, readonly (readonly [string, number])[]> = new Map(
+  Object.entries<readonly (readonly [string, number])[]>({
+    '+=': [
+      ['-=', 0.9],
+      ['=', 0.6],
+      ['*=', 0.3],
+    ],
+    '-=': [
+      ['+=', 0.9],
+      ['=', 0.4],
+    ],
+    '*=': [
+      ['/=', 0.6],
+      ['+=', 0.5],
+      ['=', 0.4],
+    ],
+    '/=': [
+      ['*=', 0.6],
+      ['-=', 0.3],
+    ],
+    '++': [['--', 0.8]],
+    '--': [['++', 0.8]],
+    '&&=': [['||=', 0.6]],
+    '||=': [
+      ['&&=', 0.6],
+      ['??=', 0.6],
+    ],
+    '??=': [
+      ['=', 0.4],
+      ['||=', 0.3],
+    ],
+  }),
+)
 
 /** One assignment operator in place of another. */
 export const assignment: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
   const token = tokens[at]!
-  for (const [other, weight] of ASSIGNMENTS.get(token.text) ?? []) context.replace(at, at, other, 'assignment', weight)
+  for (const [other, weight] of ASSIGNMENTS.get(token.text) ?? [])
+    context.replace(at, at, other, 'assignment', weight)
   if (token.text !== '=' || token.kind !== 'punctuator' || !endsOperand(tokens[at - 1])) return
   const first = operandStart(tokens, at - 1)
   // Only a variable that exists already can be added to.
-  const declares = ['const', 'let', 'var', ',', '(', '{', ':'].includes(tokens[first - 1]?.text ?? '')
+  const declares = ['const', 'let', 'var', ',', '(', '{', ':'].includes(
+    tokens[first - 1]?.text ?? '',
+  )
   if (declares || (file.language === 'python' && !tokens[first]!.first)) return
   context.replace(at, at, '+=', 'assignment', 0.4)
   context.replace(at, at, '-=', 'assignment', 0.15)
@@ -74,8 +121,12 @@ export const number: Operator = (context, at) => {
     const text = Number(other.toFixed(10)).toString()
     const before = file.tokens[at - 1]
     const glued = text.startsWith('-') && before?.text === '-' && before.end === token.start
-    const idle = text === '0' && (before?.text === '+' || before?.text === '-') && endsOperand(file.tokens[at - 2])
-    if (text !== token.text && !glued && !idle && !text.includes('e')) context.replace(at, at, text, 'number', weight)
+    const idle =
+      text === '0' &&
+      (before?.text === '+' || before?.text === '-') &&
+      endsOperand(file.tokens[at - 2])
+    if (text !== token.text && !glued && !idle && !text.includes('e'))
+      context.replace(at, at, text, 'number', weight)
   }
   const isInteger = Number.isInteger(value)
   if (isInteger) {
@@ -88,25 +139,36 @@ export const number: Operator = (context, at) => {
     if (value === 1) put(3, 0.08)
   }
   if (value !== 0 && (value >= 10 || !isInteger)) {
-    for (const factor of [10, 0.1, 100, 0.01, 2, 0.5, 1000, 0.001]) put(value * factor, factor === 10 || factor === 0.1 ? 0.4 : 0.2)
+    for (const factor of [10, 0.1, 100, 0.01, 2, 0.5, 1000, 0.001])
+      put(value * factor, factor === 10 || factor === 0.1 ? 0.4 : 0.2)
   }
   const common = value >= 5 ? [7, 12, 24, 28, 30, 31, 60, 100, 180, 360, 365, 1000, 1024, 3600] : []
   for (const other of common) if (other !== value) put(other, 0.12)
   for (const expected of clues.numbers) put(Number(expected), 0.12)
 }
 
-/** One more or one less at a bound, an index, an argument or a returned value; or such a part taken away. */
+/**
+ * One more or one less at a bound, an index, an argument or a returned value; or such a part taken
+ * away.
+ */
 export const offset: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
   const token = tokens[at]!
-  const binary = (token.text === '+' || token.text === '-') && endsOperand(tokens[at - 1]) && tokens[at + 1] !== undefined
+  const binary =
+    (token.text === '+' || token.text === '-') &&
+    endsOperand(tokens[at - 1]) &&
+    tokens[at + 1] !== undefined
   if (binary) {
     const last = operandEnd(tokens, at + 1)
     const isOne = tokens[at + 1]!.kind === 'number' && last === at + 1
     context.splice(tokens[at - 1]!.end, tokens[last]!.end, '', 'offset', isOne ? 0.75 : 0.3, at)
   }
-  if (['*', '/', '%', '//'].includes(token.text) && token.kind === 'punctuator' && endsOperand(tokens[at - 1])) {
+  if (
+    ['*', '/', '%', '//'].includes(token.text) &&
+    token.kind === 'punctuator' &&
+    endsOperand(tokens[at - 1])
+  ) {
     within(operandStart(tokens, at - 1), at - 1)
     if (tokens[at + 1] !== undefined) within(at + 1, operandEnd(tokens, at + 1))
   }
@@ -117,21 +179,24 @@ export const offset: Operator = (context, at) => {
   }
   if (token.text === '(' && isCall(file, at)) {
     for (const { first, last } of partsOf(tokens, at)) {
-      const plain = ['name', 'number'].includes(tokens[first]!.kind) && operandEnd(tokens, first) === last
+      const plain =
+        ['name', 'number'].includes(tokens[first]!.kind) && operandEnd(tokens, first) === last
       if (plain) around(first, sliceLike.has(tokens[at - 1]!.text) ? 0.55 : 0.25)
     }
   }
   if (token.text === 'return' && tokens[at + 1] !== undefined && !tokens[at + 1]!.first) {
     const last = operandEnd(tokens, at + 1)
     const after = tokens[last + 1]
-    if (after === undefined || after.first || after.text === ';' || after.text === '}') around(at + 1, 0.25)
+    if (after === undefined || after.first || after.text === ';' || after.text === '}')
+      around(at + 1, 0.25)
   }
 
   /** One more or less for a factor, which needs parentheses. */
   function within(first: number, last: number): void {
     const { kind, text } = tokens[first]!
     if (kind !== 'name' && text !== 'this') return
-    for (const sign of ['-', '+']) context.replace(first, last, `(${textOf(file, first, last)} ${sign} 1)`, 'offset', 0.4)
+    for (const sign of ['-', '+'])
+      context.replace(first, last, `(${textOf(file, first, last)} ${sign} 1)`, 'offset', 0.4)
   }
 
   function around(first: number, weight: number): void {
@@ -146,7 +211,17 @@ export const offset: Operator = (context, at) => {
   }
 }
 
-const sliceLike: ReadonlySet<string> = new Set(['slice', 'substring', 'substr', 'splice', 'range', 'at', 'charAt', 'fill', 'randint'])
+const sliceLike: ReadonlySet<string> = new Set([
+  'slice',
+  'substring',
+  'substr',
+  'splice',
+  'range',
+  'at',
+  'charAt',
+  'fill',
+  'randint',
+])
 
 /** The two operands of an operator in the other order. */
 export const operands: Operator = (context, at) => {
@@ -155,7 +230,13 @@ export const operands: Operator = (context, at) => {
   const token = tokens[at]!
   const python = file.language === 'python'
   const ordered = ['-', '/', '%', '**', '//', '+', 'in', '??'].includes(token.text)
-  if (token.kind === 'string' || !ordered || !endsOperand(tokens[at - 1]) || tokens[at + 1] === undefined) return
+  if (
+    token.kind === 'string' ||
+    !ordered ||
+    !endsOperand(tokens[at - 1]) ||
+    tokens[at + 1] === undefined
+  )
+    return
   if (token.text === 'in' && !python) return
   const first = operandStart(tokens, at - 1)
   const last = operandEnd(tokens, at + 1)

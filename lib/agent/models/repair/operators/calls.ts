@@ -39,11 +39,21 @@ export const swappedBranches: Operator = (context, at) => {
     if (tokens[from]!.text !== 'if' || from === 0 || tokens[from]!.first) return
     const first = operandStart(tokens, from - 1)
     let last = at + 1
-    while (last + 1 < tokens.length && !tokens[last + 1]!.first && ![')', ']', '}', ','].includes(tokens[last + 1]!.text)) {
+    while (
+      last + 1 < tokens.length &&
+      !tokens[last + 1]!.first &&
+      ![')', ']', '}', ','].includes(tokens[last + 1]!.text)
+    ) {
       last = tokens[last + 1]!.match > last ? tokens[last + 1]!.match : last + 1
     }
     const middle = file.text.slice(tokens[from]!.start, tokens[at]!.end)
-    context.replace(first, last, `${textOf(file, at + 1, last)} ${middle} ${textOf(file, first, from - 1)}`, 'operands', 0.5)
+    context.replace(
+      first,
+      last,
+      `${textOf(file, at + 1, last)} ${middle} ${textOf(file, first, from - 1)}`,
+      'operands',
+      0.5,
+    )
     return
   }
   if (token.text !== '?' || token.kind !== 'punctuator') return
@@ -60,18 +70,53 @@ export const swappedBranches: Operator = (context, at) => {
     if (text === '?' && kind === 'punctuator') depth++
     if (text === ':' && colon < 0 && depth === 0) colon = i
     else if (text === ':' && depth > 0) depth--
-    else if ([',', ';', ')', ']', '}'].includes(text) || (kind === 'template' && text.startsWith('}'))) break
+    else if (
+      [',', ';', ')', ']', '}'].includes(text) ||
+      (kind === 'template' && text.startsWith('}'))
+    )
+      break
     else if (colon > 0 && i > colon + 1 && first && !['?', ':', '.', '?.'].includes(text)) break
     last = i
   }
   if (colon < 0 || last <= colon || colon === at + 1) return
   const between = file.text.slice(tokens[colon - 1]!.end, tokens[colon + 1]!.start)
-  context.replace(at + 1, last, textOf(file, colon + 1, last) + between + textOf(file, at + 1, colon - 1), 'operands', 0.5)
+  context.replace(
+    at + 1,
+    last,
+    textOf(file, colon + 1, last) + between + textOf(file, at + 1, colon - 1),
+    'operands',
+    0.5,
+  )
 }
 
 const CHAIN: Readonly<Record<'javascript' | 'python', readonly string[]>> = {
-  javascript: ['trim', 'toLowerCase', 'toUpperCase', 'reverse', 'sort', 'flat', 'slice', 'toString', 'toFixed', 'join', 'filter', 'map', 'concat'],
-  python: ['strip', 'lower', 'upper', 'copy', 'items', 'keys', 'values', 'sort', 'reverse', 'split'],
+  javascript: [
+    'trim',
+    'toLowerCase',
+    'toUpperCase',
+    'reverse',
+    'sort',
+    'flat',
+    'slice',
+    'toString',
+    'toFixed',
+    'join',
+    'filter',
+    'map',
+    'concat',
+  ],
+  python: [
+    'strip',
+    'lower',
+    'upper',
+    'copy',
+    'items',
+    'keys',
+    'values',
+    'sort',
+    'reverse',
+    'split',
+  ],
 }
 
 /** A method call at the end of a chain, taken away or put there. */
@@ -81,25 +126,57 @@ export const chainedCall: Operator = (context, at) => {
   const token = tokens[at]!
   const python = file.language === 'python'
   const names = CHAIN[python ? 'python' : 'javascript']
-  if (token.kind === 'name' && tokens[at - 1]?.text === '.' && tokens[at + 1]?.text === '(' && tokens[at + 1]!.match > 0) {
+  if (
+    token.kind === 'name' &&
+    tokens[at - 1]?.text === '.' &&
+    tokens[at + 1]?.text === '(' &&
+    tokens[at + 1]!.match > 0
+  ) {
     const close = tokens[at + 1]!.match
-    context.splice(tokens[at - 1]!.start, tokens[close]!.end, '', 'call', names.includes(token.text) ? 0.35 : 0.15, at)
+    context.splice(
+      tokens[at - 1]!.start,
+      tokens[close]!.end,
+      '',
+      'call',
+      names.includes(token.text) ? 0.35 : 0.15,
+      at,
+    )
   }
   // A comparator that sorts numbers by value instead of by their text.
-  if (!python && token.text === 'sort' && tokens[at + 1]?.text === '(' && tokens[at + 2]?.text === ')') {
+  if (
+    !python &&
+    token.text === 'sort' &&
+    tokens[at + 1]?.text === '(' &&
+    tokens[at + 2]?.text === ')'
+  ) {
     context.replace(at + 1, at + 2, '((a, b) => a - b)', 'call', 0.9)
     context.replace(at + 1, at + 2, '((a, b) => b - a)', 'call', 0.5)
   }
   // Sorting and reversing change the array itself: work on a copy.
-  if (!python && ['sort', 'reverse', 'splice', 'fill'].includes(token.text) && tokens[at - 1]?.text === '.' && tokens[at + 1]?.text === '(') {
+  if (
+    !python &&
+    ['sort', 'reverse', 'splice', 'fill'].includes(token.text) &&
+    tokens[at - 1]?.text === '.' &&
+    tokens[at + 1]?.text === '('
+  ) {
     const first = operandStart(tokens, at - 2)
     context.replace(first, at - 2, `[...${textOf(file, first, at - 2)}]`, 'call', 0.6)
   }
-  if (python && token.text === 'sorted' && tokens[at + 1]?.text === '(' && tokens[at + 1]!.match > 0) {
+  if (
+    python &&
+    token.text === 'sorted' &&
+    tokens[at + 1]?.text === '(' &&
+    tokens[at + 1]!.match > 0
+  ) {
     const close = tokens[at + 1]!.match
     context.splice(tokens[close]!.start, tokens[close]!.start, ', reverse=True', 'call', 0.4, at)
   }
-  if (python && token.text === 'sort' && tokens[at + 1]?.text === '(' && tokens[at + 2]?.text === ')') {
+  if (
+    python &&
+    token.text === 'sort' &&
+    tokens[at + 1]?.text === '(' &&
+    tokens[at + 2]?.text === ')'
+  ) {
     context.replace(at + 1, at + 2, '(reverse=True)', 'call', 0.4)
   }
   // A returned or assigned list that should be a copy.
@@ -114,7 +191,8 @@ export const chainedCall: Operator = (context, at) => {
       const value = textOf(file, first, last)
       context.replace(first, last, python ? `list(${value})` : `[...${value}]`, 'call', 0.2)
       context.replace(first, last, python ? `dict(${value})` : `{ ...${value} }`, 'call', 0.12)
-      for (const name of names.slice(0, 4)) context.replace(first, last, `${value}.${name}()`, 'call', 0.12)
+      for (const name of names.slice(0, 4))
+        context.replace(first, last, `${value}.${name}()`, 'call', 0.12)
     }
   }
 }
@@ -127,7 +205,10 @@ export const missingCall: Operator = (context, at) => {
   if (token.kind !== 'name' && token.text !== ')') return
   const next = tokens[at + 1]
   if (token.text === ')' && (token.match < 0 || !isCall(file, token.match))) return
-  const ends = next === undefined || next.first || [')', ',', ';', '===', '!==', '==', '!=', ']', '}', ':'].includes(next.text) ||
+  const ends =
+    next === undefined ||
+    next.first ||
+    [')', ',', ';', '===', '!==', '==', '!=', ']', '}', ':'].includes(next.text) ||
     (next.text === '.' && token.text === ')')
   if (!ends || file.declarations.some((declaration) => declaration.token === at)) return
   const python = file.language === 'python'
@@ -155,5 +236,13 @@ export const missingAwait: Operator = (context, at) => {
   const chained = tokens[match + 1]?.text === '.'
   const start = tokens[first]!.start
   if (!chained) context.splice(start, start, 'await ', 'await', 0.6, at)
-  else context.splice(start, tokens[match]!.end, `(await ${file.text.slice(start, tokens[match]!.end)})`, 'await', 0.3, at)
+  else
+    context.splice(
+      start,
+      tokens[match]!.end,
+      `(await ${file.text.slice(start, tokens[match]!.end)})`,
+      'await',
+      0.3,
+      at,
+    )
 }

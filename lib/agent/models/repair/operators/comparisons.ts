@@ -1,12 +1,23 @@
 import { endsOperand, operandEnd, textOf } from '../expression.js'
 import type { Operator, OperatorContext } from './patch.js'
 
-const BOUNDARY: ReadonlyMap<string, string> = new Map(Object.entries<string>({ '<': '<=', '<=': '<', '>': '>=', '>=': '>' }))
-const MIRROR: ReadonlyMap<string, string> = new Map(Object.entries<string>({ '<': '>', '<=': '>=', '>': '<', '>=': '<=' }))
-const OPPOSITE: ReadonlyMap<string, string> = new Map(Object.entries<string>({ '<': '>=', '<=': '>', '>': '<=', '>=': '<' }))
-const EQUAL: ReadonlyMap<string, readonly string[]> = new Map(Object.entries<readonly string[]>({
-  '===': ['!=='], '!==': ['==='], '==': ['!=', '==='], '!=': ['==', '!=='],
-}))
+const BOUNDARY: ReadonlyMap<string, string> = new Map(
+  Object.entries<string>({ '<': '<=', '<=': '<', '>': '>=', '>=': '>' }),
+)
+const MIRROR: ReadonlyMap<string, string> = new Map(
+  Object.entries<string>({ '<': '>', '<=': '>=', '>': '<', '>=': '<=' }),
+)
+const OPPOSITE: ReadonlyMap<string, string> = new Map(
+  Object.entries<string>({ '<': '>=', '<=': '>', '>': '<=', '>=': '<' }),
+)
+const EQUAL: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries<readonly string[]>({
+    '===': ['!=='],
+    '!==': ['==='],
+    '==': ['!=', '==='],
+    '!=': ['==', '!=='],
+  }),
+)
 
 /** `<` that opens type arguments, which only TypeScript has. */
 function isTypeBracket({ file }: OperatorContext, at: number): boolean {
@@ -37,7 +48,11 @@ export const equality: Operator = (context, at) => {
   if (token.kind === 'punctuator' && EQUAL.get(token.text) !== undefined) {
     for (const sign of ['>=', '<=', '>', '<']) context.replace(at, at, sign, 'equality', 0.22)
   }
-  if (BOUNDARY.get(token.text) !== undefined && token.kind === 'punctuator' && !isTypeBracket(context, at)) {
+  if (
+    BOUNDARY.get(token.text) !== undefined &&
+    token.kind === 'punctuator' &&
+    !isTypeBracket(context, at)
+  ) {
     context.replace(at, at, python ? '==' : '===', 'equality', 0.2)
     context.replace(at, at, python ? '!=' : '!==', 'equality', 0.15)
   }
@@ -73,20 +88,29 @@ function lineWord(file: OperatorContext['file'], at: number): string {
   return file.tokens[i]!.text
 }
 
-const LOGIC: ReadonlyMap<string, readonly (readonly [string, number])[]> = new Map(Object.entries<readonly (readonly [string, number])[]>({
-  '&&': [['||', 0.9]],
-  '||': [['&&', 0.9], ['??', 0.45]],
-  '??': [['||', 0.4], ['&&', 0.2]],
-  and: [['or', 0.9]],
-  or: [['and', 0.9]],
-}))
+const LOGIC: ReadonlyMap<string, readonly (readonly [string, number])[]> = new Map(
+  Object.entries<readonly (readonly [string, number])[]>({
+    '&&': [['||', 0.9]],
+    '||': [
+      ['&&', 0.9],
+      ['??', 0.45],
+    ],
+    '??': [
+      ['||', 0.4],
+      ['&&', 0.2],
+    ],
+    and: [['or', 0.9]],
+    or: [['and', 0.9]],
+  }),
+)
 
 /** `&&` to `||`, `and` to `or`, and one side of either alone. */
 export const logic: Operator = (context, at) => {
   const { file } = context
   const token = file.tokens[at]!
   if (token.kind === 'string' || token.kind === 'name') return
-  for (const [other, weight] of LOGIC.get(token.text) ?? []) context.replace(at, at, other, 'logic', weight)
+  for (const [other, weight] of LOGIC.get(token.text) ?? [])
+    context.replace(at, at, other, 'logic', weight)
 }
 
 /** Adds or takes away the negation of a condition or of an operand of one. */
@@ -96,7 +120,11 @@ export const negation: Operator = (context, at) => {
   const token = tokens[at]!
   const python = file.language === 'python'
   const not = python ? 'not ' : '!'
-  if (python ? token.text === 'not' && tokens[at + 1]?.text !== 'in' && tokens[at - 1]?.text !== 'is' : token.text === '!') {
+  if (
+    python
+      ? token.text === 'not' && tokens[at + 1]?.text !== 'in' && tokens[at - 1]?.text !== 'is'
+      : token.text === '!'
+  ) {
     const next = tokens[at + 1]
     if (next !== undefined) context.splice(token.start, next.start, '', 'negation', 0.8, at)
     return
@@ -126,17 +154,46 @@ export const negation: Operator = (context, at) => {
   if (!starts || next === undefined || (next.kind !== 'name' && next.text !== 'this')) return
   const last = operandEnd(tokens, at + 1)
   const after = tokens[last + 1]
-  const alone = after === undefined || after.first ||
+  const alone =
+    after === undefined ||
+    after.first ||
     ['&&', '||', 'and', 'or', ')', ';', '?', '}', ',', 'if'].includes(after.text)
   if (alone && endsOperand(tokens[last])) {
-    context.splice(next.start, next.start, not, 'negation', token.text === 'return' ? 0.4 : 0.5, at + 1)
+    context.splice(
+      next.start,
+      next.start,
+      not,
+      'negation',
+      token.text === 'return' ? 0.4 : 0.5,
+      at + 1,
+    )
   }
 }
 
 /** A single comparison, whose opposites are patches of their own. */
 function isOneComparison({ file }: OperatorContext, first: number, last: number): boolean {
-  const signs = file.tokens.slice(first, last + 1).filter(({ text, kind }) =>
-    kind !== 'string' && ['<', '<=', '>', '>=', '==', '!=', '===', '!==', 'and', 'or', '&&', '||', 'in', 'is'].includes(text))
+  const signs = file.tokens
+    .slice(first, last + 1)
+    .filter(
+      ({ text, kind }) =>
+        kind !== 'string' &&
+        [
+          '<',
+          '<=',
+          '>',
+          '>=',
+          '==',
+          '!=',
+          '===',
+          '!==',
+          'and',
+          'or',
+          '&&',
+          '||',
+          'in',
+          'is',
+        ].includes(text),
+    )
   return signs.length === 1 && !['and', 'or', '&&', '||'].includes(signs[0]!.text)
 }
 
@@ -144,7 +201,8 @@ function isOneComparison({ file }: OperatorContext, first: number, last: number)
 function conditionEnd({ file }: OperatorContext, first: number): number {
   for (let at = first; at < file.tokens.length; at++) {
     const { text, match, first: fresh } = file.tokens[at]!
-    if ((fresh && at > first) || text === ':' || text === 'else' || text === ')' || text === ']') return at - 1
+    if ((fresh && at > first) || text === ':' || text === 'else' || text === ')' || text === ']')
+      return at - 1
     if (match > at) at = match
   }
   return -1

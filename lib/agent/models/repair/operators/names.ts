@@ -4,25 +4,76 @@ import type { Operator } from './patch.js'
 
 /** Names that are easily taken for each other, whatever the program. */
 const PAIRS: readonly (readonly string[])[] = [
-  ['min', 'max'], ['floor', 'ceil', 'round', 'trunc'], ['push', 'unshift', 'concat'], ['pop', 'shift'],
-  ['slice', 'splice'], ['substring', 'substr', 'slice'], ['startsWith', 'endsWith', 'includes'],
-  ['toLowerCase', 'toUpperCase'], ['indexOf', 'lastIndexOf'], ['some', 'every'], ['map', 'flatMap', 'forEach', 'filter'],
-  ['find', 'filter', 'findIndex', 'findLast'], ['keys', 'values', 'entries', 'items'], ['padStart', 'padEnd'],
-  ['trim', 'trimStart', 'trimEnd'], ['add', 'delete', 'has'], ['set', 'get'], ['reduce', 'reduceRight'],
-  ['replace', 'replaceAll'], ['all', 'allSettled', 'race', 'any'], ['isNaN', 'isFinite', 'isInteger'],
-  ['length', 'size'], ['test', 'exec', 'match'], ['first', 'last'], ['left', 'right'], ['start', 'end'],
-  ['before', 'after'], ['next', 'previous', 'prev'], ['width', 'height'], ['row', 'column', 'col'], ['x', 'y'], ['key', 'value'],
-  ['parseInt', 'parseFloat', 'Number'], ['getDate', 'getDay'], ['getMonth', 'getUTCMonth'], ['getFullYear', 'getYear'],
-  ['getHours', 'getUTCHours'], ['resolve', 'reject'], ['apply', 'call', 'bind'], ['any', 'all'],
-  ['append', 'extend', 'add', 'insert'], ['lower', 'upper', 'title', 'capitalize'], ['startswith', 'endswith'],
-  ['strip', 'lstrip', 'rstrip'], ['split', 'rsplit', 'splitlines'], ['find', 'rfind', 'index'],
-  ['union', 'intersection', 'difference', 'symmetric_difference'], ['issubset', 'issuperset'], ['remove', 'discard'],
-  ['popleft', 'pop'], ['appendleft', 'append'], ['ljust', 'rjust', 'center'], ['sorted', 'reversed', 'list'],
-  ['update', 'setdefault'], ['heappush', 'heappop'], ['isdigit', 'isalpha', 'isalnum', 'isupper', 'islower'],
-  ['int', 'float', 'str', 'round'], ['sum', 'len', 'max', 'min'], ['bisect_left', 'bisect_right', 'bisect'],
-  ['isupper', 'islower'], ['list', 'tuple', 'set', 'dict'], ['abs', 'sqrt', 'sign'], ['sin', 'cos', 'tan'],
-  ['ceil', 'floor'], ['log', 'log2', 'log10', 'exp'], ['permutations', 'combinations'], ['Map', 'Set'],
-  ['zip', 'enumerate'], ['most_common', 'elements'], ['mean', 'median', 'mode'],
+  ['min', 'max'],
+  ['floor', 'ceil', 'round', 'trunc'],
+  ['push', 'unshift', 'concat'],
+  ['pop', 'shift'],
+  ['slice', 'splice'],
+  ['substring', 'substr', 'slice'],
+  ['startsWith', 'endsWith', 'includes'],
+  ['toLowerCase', 'toUpperCase'],
+  ['indexOf', 'lastIndexOf'],
+  ['some', 'every'],
+  ['map', 'flatMap', 'forEach', 'filter'],
+  ['find', 'filter', 'findIndex', 'findLast'],
+  ['keys', 'values', 'entries', 'items'],
+  ['padStart', 'padEnd'],
+  ['trim', 'trimStart', 'trimEnd'],
+  ['add', 'delete', 'has'],
+  ['set', 'get'],
+  ['reduce', 'reduceRight'],
+  ['replace', 'replaceAll'],
+  ['all', 'allSettled', 'race', 'any'],
+  ['isNaN', 'isFinite', 'isInteger'],
+  ['length', 'size'],
+  ['test', 'exec', 'match'],
+  ['first', 'last'],
+  ['left', 'right'],
+  ['start', 'end'],
+  ['before', 'after'],
+  ['next', 'previous', 'prev'],
+  ['width', 'height'],
+  ['row', 'column', 'col'],
+  ['x', 'y'],
+  ['key', 'value'],
+  ['parseInt', 'parseFloat', 'Number'],
+  ['getDate', 'getDay'],
+  ['getMonth', 'getUTCMonth'],
+  ['getFullYear', 'getYear'],
+  ['getHours', 'getUTCHours'],
+  ['resolve', 'reject'],
+  ['apply', 'call', 'bind'],
+  ['any', 'all'],
+  ['append', 'extend', 'add', 'insert'],
+  ['lower', 'upper', 'title', 'capitalize'],
+  ['startswith', 'endswith'],
+  ['strip', 'lstrip', 'rstrip'],
+  ['split', 'rsplit', 'splitlines'],
+  ['find', 'rfind', 'index'],
+  ['union', 'intersection', 'difference', 'symmetric_difference'],
+  ['issubset', 'issuperset'],
+  ['remove', 'discard'],
+  ['popleft', 'pop'],
+  ['appendleft', 'append'],
+  ['ljust', 'rjust', 'center'],
+  ['sorted', 'reversed', 'list'],
+  ['update', 'setdefault'],
+  ['heappush', 'heappop'],
+  ['isdigit', 'isalpha', 'isalnum', 'isupper', 'islower'],
+  ['int', 'float', 'str', 'round'],
+  ['sum', 'len', 'max', 'min'],
+  ['bisect_left', 'bisect_right', 'bisect'],
+  ['isupper', 'islower'],
+  ['list', 'tuple', 'set', 'dict'],
+  ['abs', 'sqrt', 'sign'],
+  ['sin', 'cos', 'tan'],
+  ['ceil', 'floor'],
+  ['log', 'log2', 'log10', 'exp'],
+  ['permutations', 'combinations'],
+  ['Map', 'Set'],
+  ['zip', 'enumerate'],
+  ['most_common', 'elements'],
+  ['mean', 'median', 'mode'],
 ]
 
 const PARTNERS: ReadonlyMap<string, ReadonlySet<string>> = (() => {
@@ -39,12 +90,29 @@ const PARTNERS: ReadonlyMap<string, ReadonlySet<string>> = (() => {
 
 /** A method that strings, lists and the like have themselves. */
 function isBuiltIn(name: string): boolean {
-  return [String, Array, Map, Set, Promise, Date, Number, RegExp].some((type) => name in type.prototype || name in type)
+  return [String, Array, Map, Set, Promise, Date, Number, RegExp].some(
+    (type) => name in type.prototype || name in type,
+  )
 }
 
 const TYPE_WORDS: ReadonlySet<string> = new Set([
-  'number', 'string', 'boolean', 'unknown', 'never', 'any', 'object', 'readonly', 'keyof', 'of', 'from', 'as', 'get', 'set', 'type',
-  'print', 'console',
+  'number',
+  'string',
+  'boolean',
+  'unknown',
+  'never',
+  'any',
+  'object',
+  'readonly',
+  'keyof',
+  'of',
+  'from',
+  'as',
+  'get',
+  'set',
+  'type',
+  'print',
+  'console',
 ])
 
 /** A property or method name: one that is easily taken for it, or a similar one used elsewhere. */
@@ -61,18 +129,34 @@ export const property: Operator = (context, at) => {
     const isMath = tokens[at - 2]?.text === 'Math'
     for (const other of partners) {
       if (isMath && file.language !== 'python' && !(other in Math)) continue
-      const isUsual = isMath || isFunction || clues.properties.has(other) || (file.language !== 'python' && isBuiltIn(other))
-      context.replace(at, at, other, 'property', (isUsual ? 0.9 : clues.missing.has(token.text) ? 1.2 : 0.3) / Math.sqrt(partners.size))
+      const isUsual =
+        isMath ||
+        isFunction ||
+        clues.properties.has(other) ||
+        (file.language !== 'python' && isBuiltIn(other))
+      context.replace(
+        at,
+        at,
+        other,
+        'property',
+        (isUsual ? 0.9 : clues.missing.has(token.text) ? 1.2 : 0.3) / Math.sqrt(partners.size),
+      )
     }
   }
-  const isKey = tokens[at + 1]?.text === ':' && ['{', ','].includes(before ?? '') && file.language !== 'python'
+  const isKey =
+    tokens[at + 1]?.text === ':' && ['{', ','].includes(before ?? '') && file.language !== 'python'
   if (!isMember && !isKey) return
   const called = tokens[at + 1]?.text === '('
   for (const [other, count] of clues.properties) {
     if (other === token.text || partners?.has(other) === true) continue
     const likeness = similarity(token.text, other)
     const isMissing = clues.missing.has(token.text)
-    const weight = (isKey ? 0.2 : 0.3) * (0.25 + likeness) * (count > 1 ? 1.1 : 1) * (isMissing ? 2.5 : 1) * (called ? 0.8 : 1)
+    const weight =
+      (isKey ? 0.2 : 0.3) *
+      (0.25 + likeness) *
+      (count > 1 ? 1.1 : 1) *
+      (isMissing ? 2.5 : 1) *
+      (called ? 0.8 : 1)
     context.replace(at, at, other, 'property', weight)
   }
 }
@@ -85,7 +169,14 @@ export const identifier: Operator = (context, at) => {
   if (token.kind !== 'name' || TYPE_WORDS.has(token.text)) return
   const before = tokens[at - 1]?.text
   const next = tokens[at + 1]?.text
-  if (before === '.' || before === '?.' || before === 'def' || before === 'class' || before === 'function') return
+  if (
+    before === '.' ||
+    before === '?.' ||
+    before === 'def' ||
+    before === 'class' ||
+    before === 'function'
+  )
+    return
   if (isDeclaredAt(file, at) || isKeyOrType(file, at)) return
   const called = next === '('
   const isMissing = clues.missing.has(token.text)
@@ -100,7 +191,8 @@ export const identifier: Operator = (context, at) => {
     const self = file.language === 'python' ? 'self.' : 'this.'
     context.replace(at, at, self + token.text, 'identifier', 1.5)
     for (const other of clues.properties.keys()) {
-      if (similarity(token.text, other) > 0.6 && called) context.replace(at, at, other, 'identifier', 0.5)
+      if (similarity(token.text, other) > 0.6 && called)
+        context.replace(at, at, other, 'identifier', 0.5)
     }
   }
 }
@@ -118,14 +210,23 @@ export const receiver: Operator = (context, at) => {
     }
     return
   }
-  if (token.kind !== 'name' || tokens[at - 1]?.text === '.' || isDeclaredAt(file, at) || isKeyOrType(file, at)) return
-  if (nameFacts(file).fields.has(token.text)) context.replace(at, at, `${self}.${token.text}`, 'identifier', 0.45)
+  if (
+    token.kind !== 'name' ||
+    tokens[at - 1]?.text === '.' ||
+    isDeclaredAt(file, at) ||
+    isKeyOrType(file, at)
+  )
+    return
+  if (nameFacts(file).fields.has(token.text))
+    context.replace(at, at, `${self}.${token.text}`, 'identifier', 0.45)
 }
 
 /** Is this token the place where the name is declared? */
 export function isDeclaredAt(file: SourceFile, at: number): boolean {
-  return nameFacts(file).declaredAt.has(at) &&
+  return (
+    nameFacts(file).declaredAt.has(at) &&
     !(file.language === 'python' && file.tokens[at + 1]?.text === '=' && file.tokens[at]!.first)
+  )
 }
 
 /** A property key of an object literal, a keyword argument's name, or part of a type. */
@@ -137,7 +238,11 @@ function isKeyOrType(file: SourceFile, at: number): boolean {
   if (file.language === 'python') return next === '=' && !token.first
   if (next === ':' && (before === '{' || before === ',')) return true
   if (file.regions.some(({ first, name }) => first === at && name === token.text)) return true
-  return file.language === 'typescript' && /^[A-Z]/.test(token.text) && [':', '<', '|', '&', 'as', 'extends', 'implements'].includes(before)
+  return (
+    file.language === 'typescript' &&
+    /^[A-Z]/.test(token.text) &&
+    [':', '<', '|', '&', 'as', 'extends', 'implements'].includes(before)
+  )
 }
 
 interface VisibleName {
@@ -161,9 +266,14 @@ export function visibleNames(file: SourceFile, at: number): VisibleName[] {
   })
   for (const { name, region, kind } of file.declarations) {
     if (!inside.has(region)) continue
-    const isFunction = kind === 'function' || kind === 'class' || called.has(name) || functions.has(name)
+    const isFunction =
+      kind === 'function' || kind === 'class' || called.has(name) || functions.has(name)
     const before = found.get(name)
-    found.set(name, { name, near: region === nearest || region >= 0 || before?.near === true, isFunction })
+    found.set(name, {
+      name,
+      near: region === nearest || region >= 0 || before?.near === true,
+      isFunction,
+    })
   }
   return [...found.values()]
 }

@@ -2,9 +2,31 @@ import type { SourceFile } from '../source.js'
 
 /** The families of patches; cues of a failure make some of them more likely. */
 export type OperatorName =
-  | 'comparison' | 'equality' | 'logic' | 'negation' | 'arithmetic' | 'assignment' | 'number' | 'offset'
-  | 'operands' | 'identifier' | 'property' | 'arguments' | 'call' | 'await' | 'return' | 'statement'
-  | 'keyword' | 'string' | 'boolean' | 'null' | 'default' | 'guard' | 'indent' | 'pattern' | 'literal'
+  | 'comparison'
+  | 'equality'
+  | 'logic'
+  | 'negation'
+  | 'arithmetic'
+  | 'assignment'
+  | 'number'
+  | 'offset'
+  | 'operands'
+  | 'identifier'
+  | 'property'
+  | 'arguments'
+  | 'call'
+  | 'await'
+  | 'return'
+  | 'statement'
+  | 'keyword'
+  | 'string'
+  | 'boolean'
+  | 'null'
+  | 'default'
+  | 'guard'
+  | 'indent'
+  | 'pattern'
+  | 'literal'
 
 /** One small change to one file: the text from `start` to `end` becomes `text`. */
 export interface Patch {
@@ -44,7 +66,14 @@ export interface OperatorContext {
   /** Proposes to put `text` in place of the tokens from `first` to `last` (inclusive). */
   replace(first: number, last: number, text: string, operator: OperatorName, weight: number): void
   /** Proposes to put `text` in place of a range of the file; `token` says where that is. */
-  splice(start: number, end: number, text: string, operator: OperatorName, weight: number, token: number): void
+  splice(
+    start: number,
+    end: number,
+    text: string,
+    operator: OperatorName,
+    weight: number,
+    token: number,
+  ): void
 }
 
 /** Proposes patches that begin at one token. It must not know about any particular program. */

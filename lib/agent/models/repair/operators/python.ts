@@ -8,16 +8,38 @@ export const indentation: Operator = (context, at) => {
   const { tokens } = file
   const token = tokens[at]!
   if (!token.first || token.indent === 0 || file.language !== 'python') return
-  if (['def', 'class', '@', 'else', 'elif', 'except', 'finally', 'if', 'for', 'while', 'with', 'try'].includes(token.text)) return
+  if (
+    [
+      'def',
+      'class',
+      '@',
+      'else',
+      'elif',
+      'except',
+      'finally',
+      'if',
+      'for',
+      'while',
+      'with',
+      'try',
+    ].includes(token.text)
+  )
+    return
   const last = statementEnd(tokens, at)
   if (tokens[last]!.line !== token.line) return
   const lineStart = token.start - token.indent
   const previous = tokens[at - 1]
   const next = tokens[last + 1]
   const step = stepOf(file.text)
-  const weight = token.text === 'return' ? 0.6 : token.text === 'yield' || token.text === 'raise' ? 0.4 : 0.25
+  const weight =
+    token.text === 'return' ? 0.6 : token.text === 'yield' || token.text === 'raise' ? 0.4 : 0.25
   const outer = token.indent - step
-  if (previous !== undefined && outer > 0 && previous.text !== ':' && (next === undefined || next.indent < token.indent)) {
+  if (
+    previous !== undefined &&
+    outer > 0 &&
+    previous.text !== ':' &&
+    (next === undefined || next.indent < token.indent)
+  ) {
     context.splice(lineStart, token.start, ' '.repeat(outer), 'indent', weight, at)
   }
   if (previous !== undefined && indentBefore(tokens, at) > token.indent) {
@@ -30,12 +52,18 @@ function stepOf(text: string): number {
 }
 
 /** Indentation of the statement before the one at `at`. */
-function indentBefore(tokens: readonly { readonly first: boolean; readonly indent: number }[], at: number): number {
+function indentBefore(
+  tokens: readonly { readonly first: boolean; readonly indent: number }[],
+  at: number,
+): number {
   for (let i = at - 1; i >= 0; i--) if (tokens[i]!.first) return tokens[i]!.indent
   return 0
 }
 
-/** Bounds of slices and ranges that are missing, too many, or off by one; the first or the last element. */
+/**
+ * Bounds of slices and ranges that are missing, too many, or off by one; the first or the last
+ * element.
+ */
 export const slices: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -89,10 +117,17 @@ export const sharedDefault: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
   const token = tokens[at]!
-  if (file.language !== 'python' || token.text !== '=' || !['[', '{'].includes(tokens[at + 1]?.text ?? '')) return
+  if (
+    file.language !== 'python' ||
+    token.text !== '=' ||
+    !['[', '{'].includes(tokens[at + 1]?.text ?? '')
+  )
+    return
   const open = at + 1
   if (tokens[open]!.match !== open + 1 || tokens[at - 1]?.kind !== 'name') return
-  const region = file.regions.find(({ kind, first, bodyFirst }) => kind === 'function' && first < at && at < bodyFirst)
+  const region = file.regions.find(
+    ({ kind, first, bodyFirst }) => kind === 'function' && first < at && at < bodyFirst,
+  )
   if (region === undefined) return
   const body = tokens[region.bodyFirst]
   if (body === undefined || !body.first) return
@@ -109,11 +144,19 @@ export const lostResult: Operator = (context, at) => {
   const { tokens } = file
   const token = tokens[at]!
   if (file.language !== 'python') return
-  if (token.text === 'print' && token.first && tokens[at + 1]?.text === '(' && tokens[at + 1]!.match > at + 2) {
+  if (
+    token.text === 'print' &&
+    token.first &&
+    tokens[at + 1]?.text === '(' &&
+    tokens[at + 1]!.match > at + 2
+  ) {
     const close = tokens[at + 1]!.match
     context.replace(at, close, `return ${textOf(file, at + 2, close - 1)}`, 'return', 0.3)
   }
-  const inPlace = ['sort', 'reverse'].includes(token.text) && tokens[at - 1]?.text === '.' && tokens[at + 1]?.text === '('
+  const inPlace =
+    ['sort', 'reverse'].includes(token.text) &&
+    tokens[at - 1]?.text === '.' &&
+    tokens[at + 1]?.text === '('
   if (!inPlace) return
   let first = at - 2
   while (first > 0 && tokens[first - 1]!.text === '.') first -= 2

@@ -16,7 +16,19 @@ function isStatement(context: OperatorContext, at: number): boolean {
 /** Does an expression (and not a declaration, branch or label) start here? */
 function isExpression({ file }: OperatorContext, at: number): boolean {
   const token = file.tokens[at]!
-  if (token.kind === 'keyword') return ['this', 'await', 'new', 'null', 'true', 'false', 'not', 'None', 'True', 'False'].includes(token.text)
+  if (token.kind === 'keyword')
+    return [
+      'this',
+      'await',
+      'new',
+      'null',
+      'true',
+      'false',
+      'not',
+      'None',
+      'True',
+      'False',
+    ].includes(token.text)
   return token.kind !== 'punctuator' || ['(', '[', '!', '-'].includes(token.text)
 }
 
@@ -28,15 +40,32 @@ export const missingReturn: Operator = (context, at) => {
   const region = regionAt(file.regions, at)
   if (region < 0 || tokens[at]!.text.startsWith('"""')) return
   const last = endOf(context, at)
-  const assigns = tokens.slice(at, last + 1).some(({ text, match }, i) =>
-    match < 0 && ['=', '+=', '-=', '*=', '/=', '++', '--', '??=', '||='].includes(text) && isTopLevel(context, at, at + i))
+  const assigns = tokens
+    .slice(at, last + 1)
+    .some(
+      ({ text, match }, i) =>
+        match < 0 &&
+        ['=', '+=', '-=', '*=', '/=', '++', '--', '??=', '||='].includes(text) &&
+        isTopLevel(context, at, at + i),
+    )
   const after = tokens[last + 1]
-  const ends = after === undefined || last >= file.regions[region]!.bodyLast || after.text === '}' ||
-    (after.text === ';' && tokens[last + 2]?.text === '}') || (file.language === 'python' && after.indent < tokens[at]!.indent)
+  const ends =
+    after === undefined ||
+    last >= file.regions[region]!.bodyLast ||
+    after.text === '}' ||
+    (after.text === ';' && tokens[last + 2]?.text === '}') ||
+    (file.language === 'python' && after.indent < tokens[at]!.indent)
   const start = tokens[at]!.start
   if (!assigns) context.splice(start, start, 'return ', 'return', ends ? 0.6 : 0.25, at)
   else if (ends && tokens[at]!.kind === 'name') {
-    context.splice(tokens[last]!.end, tokens[last]!.end, `${lineBreak(context, at)}return ${textOf(file, at, operandEnd(tokens, at))}`, 'return', 0.3, at)
+    context.splice(
+      tokens[last]!.end,
+      tokens[last]!.end,
+      `${lineBreak(context, at)}return ${textOf(file, at, operandEnd(tokens, at))}`,
+      'return',
+      0.3,
+      at,
+    )
   }
 }
 
@@ -45,22 +74,48 @@ export const missingResult: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
   for (const region of file.regions) {
-    if (region.kind !== 'function' || region.bodyLast !== at || region.bodyFirst >= region.bodyLast) continue
+    if (region.kind !== 'function' || region.bodyLast !== at || region.bodyFirst >= region.bodyLast)
+      continue
     const body = tokens.slice(region.bodyFirst, region.bodyLast + 1)
-    const lastStatement = file.statements.findLast((start) => start >= region.bodyFirst && start <= at)
-    if (lastStatement === undefined || tokens[lastStatement]!.text === 'return' || tokens[lastStatement]!.text === 'throw') continue
-    if (body.length < 4 || tokens[region.last]!.text !== '}' && file.language !== 'python') continue
+    const lastStatement = file.statements.findLast(
+      (start) => start >= region.bodyFirst && start <= at,
+    )
+    if (
+      lastStatement === undefined ||
+      tokens[lastStatement]!.text === 'return' ||
+      tokens[lastStatement]!.text === 'throw'
+    )
+      continue
+    if (body.length < 4 || (tokens[region.last]!.text !== '}' && file.language !== 'python'))
+      continue
     const index = file.regions.indexOf(region)
-    const names = file.declarations.filter((declaration) => declaration.region === index && declaration.name !== 'self')
-    const anchor = file.tokens[file.statements.find((start) => start >= region.bodyFirst) ?? region.bodyFirst]!
+    const names = file.declarations.filter(
+      (declaration) => declaration.region === index && declaration.name !== 'self',
+    )
+    const anchor =
+      file.tokens[file.statements.find((start) => start >= region.bodyFirst) ?? region.bodyFirst]!
     const indent = anchor.first ? ' '.repeat(anchor.indent) : ' '
     const end = tokens[at]!.end
     for (const { name, kind } of names) {
-      context.splice(end, end, `${anchor.first ? '\n' : ';'}${indent}return ${name}`, 'return', kind === 'variable' ? 0.5 : 0.25, at)
+      context.splice(
+        end,
+        end,
+        `${anchor.first ? '\n' : ';'}${indent}return ${name}`,
+        'return',
+        kind === 'variable' ? 0.5 : 0.25,
+        at,
+      )
     }
     if (region.owner !== '') {
       const self = file.language === 'python' ? 'self' : 'this'
-      context.splice(end, end, `${anchor.first ? '\n' : ';'}${indent}return ${self}`, 'return', 0.3, at)
+      context.splice(
+        end,
+        end,
+        `${anchor.first ? '\n' : ';'}${indent}return ${self}`,
+        'return',
+        0.3,
+        at,
+      )
     }
   }
 }
@@ -93,16 +148,29 @@ export const removedStatement: Operator = (context, at) => {
     const last = endOf(context, at)
     const isOnlyName = last === at && !jump
     if (isOnlyName || regionAt(file.regions, at) < 0) return
-    if (!python || !jump) context.replace(at, last, python ? 'pass' : '', 'statement', jump ? 0.15 : 0.2)
+    if (!python || !jump)
+      context.replace(at, last, python ? 'pass' : '', 'statement', jump ? 0.15 : 0.2)
   }
 }
 
 const KEYWORD_SWAPS: ReadonlyMap<string, readonly (readonly [string, number])[]> = new Map([
-  ['break', [['continue', 0.6], ['return', 0.1]]],
+  [
+    'break',
+    [
+      ['continue', 0.6],
+      ['return', 0.1],
+    ],
+  ],
   ['continue', [['break', 0.6]]],
   ['while', [['if', 0.25]]],
   ['elif', [['if', 0.4]]],
-  ['yield', [['return', 0.2], ['yield from', 0.2]]],
+  [
+    'yield',
+    [
+      ['return', 0.2],
+      ['yield from', 0.2],
+    ],
+  ],
 ])
 
 /** One jump in place of another, `of` in place of `in`, `if` in place of `while`. */
@@ -112,13 +180,18 @@ export const otherKeyword: Operator = (context, at) => {
   const token = tokens[at]!
   const isWord = token.kind === 'keyword' || token.text === 'of'
   if (!isWord) return
-  for (const [other, weight] of (token.kind === 'keyword' ? KEYWORD_SWAPS.get(token.text) : undefined) ?? []) context.replace(at, at, other, 'keyword', weight)
+  for (const [other, weight] of (token.kind === 'keyword'
+    ? KEYWORD_SWAPS.get(token.text)
+    : undefined) ?? [])
+    context.replace(at, at, other, 'keyword', weight)
   if (file.language === 'python') {
-    if (token.text === 'if' && token.first && followsIf(context, at)) context.replace(at, at, 'elif', 'keyword', 0.4)
+    if (token.text === 'if' && token.first && followsIf(context, at))
+      context.replace(at, at, 'elif', 'keyword', 0.4)
     return
   }
   if (token.text === 'if' && token.first) context.replace(at, at, 'while', 'keyword', 0.15)
-  if (token.text === 'else' && tokens[at + 1]?.text === 'if') context.splice(token.start, tokens[at + 1]!.start, '', 'keyword', 0.2, at)
+  if (token.text === 'else' && tokens[at + 1]?.text === 'if')
+    context.splice(token.start, tokens[at + 1]!.start, '', 'keyword', 0.2, at)
   if ((token.text === 'of' || token.text === 'in') && inLoopHeader(context, at)) {
     context.replace(at, at, token.text === 'of' ? 'in' : 'of', 'keyword', 0.8)
   }
@@ -129,7 +202,12 @@ export const otherKeyword: Operator = (context, at) => {
       context.splice(before.end, before.end, '; break', 'keyword', 0.5, at - 1)
     }
   }
-  if (token.text === 'default' && tokens[at + 1]?.text === ':' && token.first && ![':', '{'].includes(tokens[at - 1]?.text ?? '')) {
+  if (
+    token.text === 'default' &&
+    tokens[at + 1]?.text === ':' &&
+    token.first &&
+    ![':', '{'].includes(tokens[at - 1]?.text ?? '')
+  ) {
     context.splice(tokens[at - 1]!.end, tokens[at - 1]!.end, '; break', 'keyword', 0.5, at - 1)
   }
 }
@@ -165,7 +243,28 @@ export const narrowedCondition: Operator = (context, at) => {
       first = match
       continue
     }
-    if (['(', '{', '[', ',', ';', '=', '=>', '?', 'return', 'if', 'elif', 'while', ':', '||', 'or', '&&', 'and'].includes(text)) break
+    if (
+      [
+        '(',
+        '{',
+        '[',
+        ',',
+        ';',
+        '=',
+        '=>',
+        '?',
+        'return',
+        'if',
+        'elif',
+        'while',
+        ':',
+        '||',
+        'or',
+        '&&',
+        'and',
+      ].includes(text)
+    )
+      break
     if (fresh && file.language === 'python') break
   }
   first++
@@ -186,26 +285,52 @@ export const narrowedCondition: Operator = (context, at) => {
   context.splice(tokens[first]!.start, tokens[at + 1]!.start, '', 'logic', 0.3, at)
 }
 
-/** A value that may be missing: `?.` before a member, `?? 0` after an element, a default for a parameter. */
+/**
+ * A value that may be missing: `?.` before a member, `?? 0` after an element, a default for a
+ * parameter.
+ */
 export const guarded: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
   const token = tokens[at]!
   if (file.language === 'python') {
-    if (token.text === '[' && token.match > at && ['name', 'punctuator'].includes(tokens[at - 1]?.kind ?? '') && !token.first &&
-      /[\w)\]]/.test(file.text[token.start - 1] ?? '') && !tokens.slice(at, token.match).some(({ text }) => text === ':') &&
-      !['=', '+=', '-='].includes(tokens[token.match + 1]?.text ?? '')) {
+    if (
+      token.text === '[' &&
+      token.match > at &&
+      ['name', 'punctuator'].includes(tokens[at - 1]?.kind ?? '') &&
+      !token.first &&
+      /[\w)\]]/.test(file.text[token.start - 1] ?? '') &&
+      !tokens.slice(at, token.match).some(({ text }) => text === ':') &&
+      !['=', '+=', '-='].includes(tokens[token.match + 1]?.text ?? '')
+    ) {
       const key = textOf(file, at + 1, token.match - 1)
-      for (const fallback of ['', ', 0', ', []']) context.replace(at, token.match, `.get(${key}${fallback})`, 'guard', fallback === '' ? 0.3 : 0.25)
+      for (const fallback of ['', ', 0', ', []'])
+        context.replace(
+          at,
+          token.match,
+          `.get(${key}${fallback})`,
+          'guard',
+          fallback === '' ? 0.3 : 0.25,
+        )
     }
-    if (token.text === '.' && tokens[at + 1]?.text === 'get' && tokens[at + 2]?.text === '(' && partsOf(tokens, at + 2).length === 1) {
+    if (
+      token.text === '.' &&
+      tokens[at + 1]?.text === 'get' &&
+      tokens[at + 2]?.text === '(' &&
+      partsOf(tokens, at + 2).length === 1
+    ) {
       const close = tokens[at + 2]!.match
-      for (const fallback of [', 0', ', []', ", ''"]) context.splice(tokens[close]!.start, tokens[close]!.start, fallback, 'guard', 0.3, at)
+      for (const fallback of [', 0', ', []', ", ''"])
+        context.splice(tokens[close]!.start, tokens[close]!.start, fallback, 'guard', 0.3, at)
     }
     return
   }
-  if (token.text === '.' && token.kind === 'punctuator') context.replace(at, at, '?.', 'guard', 0.15)
-  const isElement = token.text === ']' && token.match > 0 && /[\w)\]]/.test(file.text[tokens[token.match]!.start - 1] ?? '')
+  if (token.text === '.' && token.kind === 'punctuator')
+    context.replace(at, at, '?.', 'guard', 0.15)
+  const isElement =
+    token.text === ']' &&
+    token.match > 0 &&
+    /[\w)\]]/.test(file.text[tokens[token.match]!.start - 1] ?? '')
   const isGet = token.text === ')' && token.match > 1 && tokens[token.match - 1]!.text === 'get'
   const isField = token.kind === 'name' && tokens[at - 1]?.text === '.'
   if (isElement || isGet || isField) {
@@ -214,11 +339,27 @@ export const guarded: Operator = (context, at) => {
     let first = at
     first = operandStartOf(context, at)
     const value = textOf(file, first, at)
-    for (const fallback of ['0', '[]', "''"]) context.replace(first, at, `(${value} ?? ${fallback})`, 'guard', fallback === '0' ? 0.2 : 0.12)
+    for (const fallback of ['0', '[]', "''"])
+      context.replace(
+        first,
+        at,
+        `(${value} ?? ${fallback})`,
+        'guard',
+        fallback === '0' ? 0.2 : 0.12,
+      )
   }
-  const region = file.regions.find(({ kind, first }) => kind === 'function' && first <= at && first + 40 > at)
-  if (token.kind === 'name' && region !== undefined && ['(', ','].includes(tokens[at - 1]?.text ?? '') && [')', ','].includes(tokens[at + 1]?.text ?? '') &&
-    file.declarations.some((declaration) => declaration.kind === 'parameter' && declaration.token === at)) {
+  const region = file.regions.find(
+    ({ kind, first }) => kind === 'function' && first <= at && first + 40 > at,
+  )
+  if (
+    token.kind === 'name' &&
+    region !== undefined &&
+    ['(', ','].includes(tokens[at - 1]?.text ?? '') &&
+    [')', ','].includes(tokens[at + 1]?.text ?? '') &&
+    file.declarations.some(
+      (declaration) => declaration.kind === 'parameter' && declaration.token === at,
+    )
+  ) {
     for (const fallback of ['0', '{}', '[]', "''", '1', 'true', 'false']) {
       context.splice(token.end, token.end, ` = ${fallback}`, 'default', 0.15, at)
     }
@@ -246,12 +387,24 @@ export const constructed: Operator = (context, at) => {
   const token = tokens[at]!
   if (token.text !== '(' || !isCall(file, at)) return
   const name = tokens[at - 1]!
-  if (file.language !== 'python' && /^[A-Z]/.test(name.text) && tokens[at - 2]?.text !== 'new' && tokens[at - 2]?.text !== '.') {
+  if (
+    file.language !== 'python' &&
+    /^[A-Z]/.test(name.text) &&
+    tokens[at - 2]?.text !== 'new' &&
+    tokens[at - 2]?.text !== '.'
+  ) {
     context.splice(name.start, name.start, 'new ', 'call', 0.4, at - 1)
   }
   const parts = partsOf(tokens, at)
   const lastPart = parts.at(-1)
   if (parts.length > 1 && lastPart !== undefined) {
-    context.splice(tokens[parts.at(-2)!.last]!.end, tokens[lastPart.last]!.end, '', 'arguments', 0.2, at)
+    context.splice(
+      tokens[parts.at(-2)!.last]!.end,
+      tokens[lastPart.last]!.end,
+      '',
+      'arguments',
+      0.2,
+      at,
+    )
   }
 }
