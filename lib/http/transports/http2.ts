@@ -13,7 +13,7 @@ import { Headers } from '../headers.js'
 import type { Request } from '../request.js'
 import type { TransportResponse } from './base.js'
 import { IncomingBody, type BodySource } from './incoming-body.js'
-import { PhaseTimer } from './phase-timer.js'
+import { TimerStock, type PhaseTimer } from './phase-timer.js'
 
 /** Fields of one connection, which HTTP/2 has no place for (RFC 9113, section 8.2.2). */
 const CONNECTION_FIELDS = new Set([
@@ -58,6 +58,8 @@ export class Http2Connection {
   readonly #idleMs: number | null
   readonly #info: Readonly<Record<string, unknown>>
   readonly #streams = new Set<Http2Exchange>()
+  readonly #timers = new TimerStock()
+  #referenced = true
   #idleTimer: NodeJS.Timeout | null = null
   #closed = false
 
@@ -98,7 +100,7 @@ export class Http2Connection {
       let exchange: Http2Exchange
       try {
         const stream = this.#session.request(encodeHead(request, target), { endStream: request.body === null })
-        exchange = new Http2Exchange(stream, request, timeouts, this.#info, resolve, reject)
+        exchange = new Http2Exchange(stream, request, timeouts, this.#info, this.#timers, resolve, reject)
       } catch (cause) {
         this.#retire()
         reject(refused(`the HTTP/2 connection takes no more requests: ${(cause as Error).message}`, cause))
@@ -127,7 +129,8 @@ export class Http2Connection {
   #retire(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#stopIdling()
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer)
+    this.#timers.clear()
     if (!this.#session.closed && !this.#session.destroyed) this.#session.close()
     this.#owner.onClose(this)
   }
@@ -136,6 +139,7 @@ export class Http2Connection {
     this.idleSince = performance.now()
     if (this.#closed || this.#session.destroyed) return
     this.#session.unref()
+    this.#referenced = false
     if (this.#idleMs === null) return
     this.#idleTimer = setTimeout(() => this.#retire(), Math.min(this.#idleMs, MAX_TIMER_MS)).unref()
   }
@@ -143,7 +147,9 @@ export class Http2Connection {
   #stopIdling(): void {
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer)
     this.#idleTimer = null
-    if (!this.#session.destroyed) this.#session.ref()
+    if (this.#referenced || this.#session.destroyed) return
+    this.#referenced = true
+    this.#session.ref()
   }
 }
 
@@ -156,8 +162,9 @@ class Http2Exchange implements BodySource {
   readonly #info: Readonly<Record<string, unknown>>
   readonly #resolve: (response: TransportResponse) => void
   readonly #reject: (error: unknown) => void
+  readonly #timers: TimerStock
   readonly #readTimer: PhaseTimer
-  readonly #writeTimer: PhaseTimer
+  #writeTimer: PhaseTimer | null = null
   readonly #trailers = new Headers()
   #body: IncomingBody | null = null
   #sent = false
@@ -169,6 +176,7 @@ class Http2Exchange implements BodySource {
     request: Request,
     timeouts: Timeouts,
     info: Readonly<Record<string, unknown>>,
+    timers: TimerStock,
     resolve: (response: TransportResponse) => void,
     reject: (error: unknown) => void,
   ) {
@@ -178,11 +186,9 @@ class Http2Exchange implements BodySource {
     this.#info = info
     this.#resolve = resolve
     this.#reject = reject
-    this.#readTimer = new PhaseTimer((ms) => {
+    this.#timers = timers
+    this.#readTimer = timers.take((ms) => {
       this.fail(new ReadTimeoutError(`no octet of the response arrived for ${ms} ms`, ms))
-    })
-    this.#writeTimer = new PhaseTimer((ms) => {
-      this.fail(new WriteTimeoutError(`the server took nothing of the request for ${ms} ms`, ms))
     })
     stream.on('response', (headers, _flags, raw?: unknown) => this.#onResponse(headers, raw))
     stream.on('headers', (headers, _flags, raw?: unknown) => {
@@ -211,7 +217,7 @@ class Http2Exchange implements BodySource {
   }
 
   waiting(): void {
-    this.#readTimer.start(this.#timeouts.read)
+    if (!this.#over) this.#readTimer.start(this.#timeouts.read)
   }
 
   pause(): void {
@@ -237,6 +243,8 @@ class Http2Exchange implements BodySource {
     this.#body = body
     // Not before: Node tells of the head a tick later, and content must not overtake it.
     this.#stream.on('data', (chunk: Buffer) => {
+      // Its timer may serve another stream by now.
+      if (this.#over) return
       this.#readTimer.stop()
       body.push(chunk)
     })
@@ -310,6 +318,9 @@ class Http2Exchange implements BodySource {
   }
 
   async #drain(): Promise<void> {
+    this.#writeTimer ??= this.#timers.take((ms) => {
+      this.fail(new WriteTimeoutError(`the server took nothing of the request for ${ms} ms`, ms))
+    })
     this.#writeTimer.start(this.#timeouts.write)
     await new Promise<void>((resolve) => {
       const go = (): void => {
@@ -320,19 +331,20 @@ class Http2Exchange implements BodySource {
       this.#stream.once('drain', go)
       this.#stream.once('close', go)
     })
-    this.#writeTimer.stop()
+    this.#writeTimer?.stop()
   }
 
   #sentAll(): void {
-    this.#writeTimer.stop()
+    this.#writeTimer?.stop()
     this.#sent = true
     if (this.#body === null && !this.#over) this.#readTimer.start(this.#timeouts.read)
   }
 
   #settle(): void {
     this.#over = true
-    this.#readTimer.clear()
-    this.#writeTimer.clear()
+    this.#timers.giveBack(this.#readTimer)
+    if (this.#writeTimer !== null) this.#timers.giveBack(this.#writeTimer)
+    this.#writeTimer = null
     this.#request.signal?.removeEventListener('abort', this.#onAbort)
     this.#abandonUpload()
     this.onEnd()

@@ -5,7 +5,7 @@ import { MAX_TIMER_MS } from '../config.js'
  * only marks it; the timer itself is reused, which is far cheaper than a new one for each wait.
  */
 export class PhaseTimer {
-  readonly #fire: (ms: number) => void
+  #fire: (ms: number) => void
   #timer: NodeJS.Timeout | null = null
   #ms = 0
   #running = false
@@ -16,6 +16,12 @@ export class PhaseTimer {
   constructor(fire: (ms: number) => void, keepsAlive = false) {
     this.#fire = fire
     this.#keepsAlive = keepsAlive
+  }
+
+  /** Gives a stopped timer to another wait. */
+  reuse(fire: (ms: number) => void): this {
+    this.#fire = fire
+    return this
   }
 
   /** Starts anew; `null` means no limit. */
@@ -51,5 +57,25 @@ export class PhaseTimer {
     if (!this.#running) return
     this.#running = false
     this.#fire(this.#ms)
+  }
+}
+
+/** Timers that were stopped and wait for another use: a new one for each stream is costly. */
+export class TimerStock {
+  readonly #free: PhaseTimer[] = []
+
+  take(fire: (ms: number) => void): PhaseTimer {
+    return this.#free.pop()?.reuse(fire) ?? new PhaseTimer(fire)
+  }
+
+  giveBack(timer: PhaseTimer): void {
+    timer.stop()
+    timer.reuse(() => {})
+    if (this.#free.length < 128) this.#free.push(timer)
+    else timer.clear()
+  }
+
+  clear(): void {
+    for (const timer of this.#free.splice(0)) timer.clear()
   }
 }
