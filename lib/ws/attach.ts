@@ -31,8 +31,11 @@ export interface AttachOptions {
 
 /** The part of a response that answering a plain request needs: HTTP/1.1 and HTTP/2 have it. */
 export interface PlainResponse {
+  /** The status to send. */
   statusCode: number
+  /** Sets one header field. */
   setHeader(name: string, value: string): unknown
+  /** Sends the content and ends the response. */
   end(body: Uint8Array): unknown
 }
 

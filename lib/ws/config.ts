@@ -101,18 +101,27 @@ export interface WebSocketServerConfig {
   readonly deflate: Deflate | null
 }
 
-type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined }
-
 /** What a caller writes: any subset of {@link WebSocketServerConfig}. */
-export type WebSocketServerSettings = Optional<
-  Omit<WebSocketServerConfig, 'keepAlive' | 'backpressure' | 'deflate'>
-> & {
+export type WebSocketServerSettings = {
+  readonly [K in Exclude<keyof WebSocketServerConfig, 'keepAlive' | 'backpressure' | 'deflate'>]?:
+    | WebSocketServerConfig[K]
+    | undefined
+} & {
   /** `null` sends no pings and never gives a peer up. */
-  readonly keepAlive?: Optional<KeepAlive> | null | undefined
+  readonly keepAlive?:
+    | { readonly [K in keyof KeepAlive]?: KeepAlive[K] | undefined }
+    | null
+    | undefined
   /** How much is held for a slow reader, and what happens beyond. */
-  readonly backpressure?: Optional<Backpressure> | undefined
+  readonly backpressure?:
+    | { readonly [K in keyof Backpressure]?: Backpressure[K] | undefined }
+    | undefined
   /** `true` or an object agrees to permessage-deflate when a client offers it. @defaultValue false */
-  readonly deflate?: Optional<Deflate> | boolean | null | undefined
+  readonly deflate?:
+    | { readonly [K in keyof Deflate]?: Deflate[K] | undefined }
+    | boolean
+    | null
+    | undefined
 }
 
 /** The settings of a server that is told nothing. */
@@ -169,6 +178,8 @@ export function resolveConfig(settings: WebSocketServerSettings): WebSocketServe
     origins: checkOrigins(config.origins),
   }
 }
+
+type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined }
 
 /** `defaults` with the fields of `given` that it knows and that are not undefined. */
 function merge<T extends object>(defaults: T, given: Optional<T>): T {

@@ -151,6 +151,7 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
     return this.#onMessage
   }
 
+  /** `null` makes messages wait again. */
   set onMessage(handler: ((message: WebSocketMessage) => unknown) | null) {
     this.#onMessage = handler
     if (handler === null || this.#inbox === null) return
@@ -271,6 +272,7 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
     return iterator
   }
 
+  /** As {@link messages}. */
   [Symbol.asyncIterator](): AsyncIterableIterator<WebSocketMessage, undefined> {
     return this.messages()
   }
