@@ -153,6 +153,7 @@ export function readClues(
     if (isNumber(expected) && numbers.size < 6) numbers.add(Number(expected).toString())
   }
   const properties = new Map<string, number>()
+  const methods = new Map<string, number>()
   const keys = new Map<string, number>()
   const testStrings = new Set<string>()
   for (const file of [...sources, ...tests]) {
@@ -160,7 +161,8 @@ export function readClues(
       const before = file.tokens[at - 1]?.text
       const isKey = file.tokens[at + 1]?.text === ':' && (before === '{' || before === ',')
       if (token.kind === 'name' && (before === '.' || before === '?.' || isKey)) {
-        properties.set(token.text, (properties.get(token.text) ?? 0) + 1)
+        const counts = file.tokens[at + 1]?.text === '(' ? methods : properties
+        counts.set(token.text, (counts.get(token.text) ?? 0) + 1)
       }
       const key =
         token.kind === 'string' && isKeyString(file, at) ? stringBody(token.text)?.body : undefined
@@ -183,6 +185,7 @@ export function readClues(
     missing,
     testStrings,
     properties: common(properties),
+    methods: common(methods),
     keys: common(keys),
   }
 }

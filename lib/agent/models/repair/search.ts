@@ -31,7 +31,7 @@ const MAX_CALLS = 22
 /** Files that are read at most. */
 const MAX_FILES = 120
 /** `read_file` gives so much; a longer file is not repaired. */
-const MAX_FILE_CHARS = 60_000
+const MAX_FILE_BYTES = 60_000
 /** Patches tried at most in one run. */
 const MAX_TRIALS = 4_000
 /** Seconds of processor time for each process of a test run, as long as it is not known better. */
@@ -414,7 +414,10 @@ export class Search {
       if (extraResult === undefined) extraResult = results[0]!
       missing.forEach((path, index) => {
         const { output, exitCode } = results[calls.length - missing.length + index]!
-        this.#remember(path, exitCode === 0 && output.length < MAX_FILE_CHARS ? output : '')
+        this.#remember(
+          path,
+          exitCode === 0 && Buffer.byteLength(output) < MAX_FILE_BYTES ? output : '',
+        )
       })
       wanted = first.flatMap((path) => this.#withImports(path))
       const foreign = sources.length > 0 && !wanted.some(isSourcePath)

@@ -1,3 +1,4 @@
+import { operandStart, textOf } from '../expression.js'
 import { similarity } from '../similarity.js'
 import { nameFacts, type SourceFile } from '../source.js'
 import type { Operator } from './patch.js'
@@ -133,6 +134,7 @@ export const property: Operator = (context, at) => {
         isMath ||
         isFunction ||
         clues.properties.has(other) ||
+        clues.methods.has(other) ||
         (file.language !== 'python' && isBuiltIn(other))
       context.replace(
         at,
@@ -147,7 +149,8 @@ export const property: Operator = (context, at) => {
     tokens[at + 1]?.text === ':' && ['{', ','].includes(before ?? '') && file.language !== 'python'
   if (!isMember && !isKey) return
   const called = tokens[at + 1]?.text === '('
-  for (const [other, count] of clues.properties) {
+  const twice = isMember && !called && isRepeatedOperand(file, at) ? 3 : 1
+  for (const [other, count] of called ? clues.methods : clues.properties) {
     if (other === token.text || partners?.has(other) === true) continue
     const likeness = similarity(token.text, other)
     const isMissing = clues.missing.has(token.text)
@@ -156,9 +159,25 @@ export const property: Operator = (context, at) => {
       (0.25 + likeness) *
       (count > 1 ? 1.1 : 1) *
       (isMissing ? 2.5 : 1) *
-      (called ? 0.8 : 1)
+      (called ? 0.8 : 1) *
+      twice
     context.replace(at, at, other, 'property', weight)
   }
+}
+
+/** Does the chain that ends at `at` stand on both sides of an operator, as in `a.b * a.b`? */
+function isRepeatedOperand(file: SourceFile, at: number): boolean {
+  const { tokens } = file
+  const first = operandStart(tokens, at)
+  const text = textOf(file, first, at)
+  const isOperator = (index: number): boolean =>
+    ['*', '/', '+', '-', '%', '===', '!==', '==', '!=', '<', '>', '<=', '>='].includes(
+      tokens[index]?.text ?? '',
+    )
+  const length = at - first + 1
+  const same = (from: number): boolean =>
+    from >= 0 && from + length <= tokens.length && textOf(file, from, from + length - 1) === text
+  return (isOperator(at + 1) && same(at + 2)) || (isOperator(first - 1) && same(first - 1 - length))
 }
 
 /** A variable: another one that is visible at the same place. */
@@ -190,7 +209,7 @@ export const identifier: Operator = (context, at) => {
   if (isMissing) {
     const self = file.language === 'python' ? 'self.' : 'this.'
     context.replace(at, at, self + token.text, 'identifier', 1.5)
-    for (const other of clues.properties.keys()) {
+    for (const other of clues.methods.keys()) {
       if (similarity(token.text, other) > 0.6 && called)
         context.replace(at, at, other, 'identifier', 0.5)
     }

@@ -53,8 +53,10 @@ export interface Clues {
   readonly missing: ReadonlySet<string>
   /** String literals of the failing tests, without quotes. */
   readonly testStrings: ReadonlySet<string>
-  /** How often each property name is used in the project and its failing tests. */
+  /** How often each name is used for a property that is not called, in the project and its tests. */
   readonly properties: ReadonlyMap<string, number>
+  /** The same for methods. */
+  readonly methods: ReadonlyMap<string, number>
   /** How often each string is used as a key there. */
   readonly keys: ReadonlyMap<string, number>
 }
