@@ -187,6 +187,7 @@ export class AsyncClient implements AsyncDisposable {
     await Promise.all(this.#transports.close())
   }
 
+  /** Closes the client. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }

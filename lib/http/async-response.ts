@@ -85,6 +85,7 @@ export class AsyncResponse extends BaseResponse implements AsyncDisposable {
     if ('close' in this.stream) await this.stream.close?.()
   }
 
+  /** Closes the response. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }

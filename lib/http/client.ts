@@ -192,6 +192,7 @@ export class Client implements Disposable {
     this.#transports.close()
   }
 
+  /** Closes the client. */
   [Symbol.dispose](): void {
     return this.close()
   }

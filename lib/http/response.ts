@@ -164,10 +164,12 @@ export abstract class BaseResponse {
     return this.#downloaded
   }
 
+  /** 1xx. */
   get isInformational(): boolean {
     return status.isInformational(this.statusCode)
   }
 
+  /** 2xx. */
   get isSuccess(): boolean {
     return status.isSuccess(this.statusCode)
   }
@@ -177,14 +179,17 @@ export abstract class BaseResponse {
     return status.isRedirect(this.statusCode)
   }
 
+  /** 4xx. */
   get isClientError(): boolean {
     return status.isClientError(this.statusCode)
   }
 
+  /** 5xx. */
   get isServerError(): boolean {
     return status.isServerError(this.statusCode)
   }
 
+  /** 4xx or 5xx. */
   get isError(): boolean {
     return this.statusCode >= 400 && this.statusCode <= 599
   }
@@ -233,6 +238,7 @@ export abstract class BaseResponse {
     return this.#encoding
   }
 
+  /** @throws {@link ClientStateError} once `text` was read; TypeError for an unknown label. */
   set encoding(label: string) {
     if (this.#text !== null) {
       throw new ClientStateError('encoding cannot be set after text was read')

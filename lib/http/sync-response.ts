@@ -92,6 +92,7 @@ export class Response extends BaseResponse implements Disposable {
     this.stream.close?.()
   }
 
+  /** Closes the response. */
   [Symbol.dispose](): void {
     this.close()
   }

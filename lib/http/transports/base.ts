@@ -3,11 +3,13 @@ import type { Request } from '../request.js'
 
 /** The raw octets of a response, as they came; `close()` gives the connection up. */
 export interface SyncByteStream extends Iterable<Uint8Array> {
+  /** Gives up what was not read. */
   close?(): void
 }
 
 /** As {@link SyncByteStream}, awaited. */
 export interface AsyncByteStream extends AsyncIterable<Uint8Array> {
+  /** Gives up what was not read. */
   close?(): Promise<void> | void
 }
 

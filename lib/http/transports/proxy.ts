@@ -66,10 +66,12 @@ export class Proxy {
     return this.protocol === 'https:'
   }
 
+  /** The URL without credentials. */
   toString(): string {
     return redactUrl(this.#url)
   }
 
+  /** The URL without credentials. */
   toJSON(): string {
     return this.toString()
   }
