@@ -10,7 +10,7 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { AsyncClient, Client, type AsyncClientOptions, type ClientOptions } from 'runwright/http'
 
-// Real servers from Debian's packages: nginx, nghttp2-server, tinyproxy, squid, microsocks.
+// Real servers from Debian's packages: nginx, nghttp2-server, tinyproxy, microsocks.
 
 const certs = fileURLToPath(new URL('../../fixtures/http/certs/', import.meta.url))
 const verify = join(certs, 'ca.pem')
