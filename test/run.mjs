@@ -7,6 +7,7 @@
  */
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -35,7 +36,7 @@ if (files.length === 0) {
 }
 const child = spawn(
   process.execPath,
-  ['--conditions=runwright-source', '--import', 'tsx', '--test', '--test-timeout=180000', '--test-reporter=spec', ...flags, ...files],
+  ['--conditions=runwright-source', '--import', 'tsx', '--test', `--test-concurrency=${availableParallelism()}`, '--test-timeout=180000', '--test-reporter=spec', ...flags, ...files],
   { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, FORCE_COLOR: '0' } },
 )
 let ran = 0
