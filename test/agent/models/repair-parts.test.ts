@@ -185,7 +185,7 @@ describe('reports', () => {
     # Subtest: adds
     not ok 1 - adds
       ---
-      location: '/work/test/a.test.js:6:51'
+      location: '/project/test/a.test.js:6:51'
       failureType: 'testCodeFailure'
       error: |-
         Expected values to be strictly equal:
@@ -195,8 +195,8 @@ describe('reports', () => {
       expected: 3
       actual: 1
       stack: |-
-        add (file:///work/src/a.js:2:43)
-        TestContext.<anonymous> (file:///work/test/a.test.js:6:71)
+        add (file:///project/src/a.js:2:43)
+        TestContext.<anonymous> (file:///project/test/a.test.js:6:71)
       ...
     # Subtest: waits
     ok 2 - waits # SKIP
@@ -222,8 +222,8 @@ ok 2 - other
     assert.deepEqual(rest, [])
     assert.equal(failure!.expected, '3')
     assert.equal(failure!.actual, '1')
-    assert.deepEqual(failure!.frames[0], { file: '/work/src/a.js', line: 2 })
-    assert.deepEqual(failure!.at, { file: '/work/test/a.test.js', line: 6 })
+    assert.deepEqual(failure!.frames[0], { file: '/project/src/a.js', line: 2 })
+    assert.deepEqual(failure!.at, { file: '/project/test/a.test.js', line: 6 })
     assert.deepEqual(failingFiles('tap', tap, [], ['test/a.test.js', 'src/a.js']), [
       'test/a.test.js',
     ])
@@ -241,9 +241,9 @@ ERROR: test_boom (tests.test_m.T.test_boom)
 Docs here
 ----------------------------------------------------------------------
 Traceback (most recent call last):
-  File "/work/tests/test_m.py", line 8, in test_boom
+  File "/project/tests/test_m.py", line 8, in test_boom
     boom({})
-  File "/work/m.py", line 4, in boom
+  File "/project/m.py", line 4, in boom
     return x['foo'].bar
 KeyError: 'foo'
 
@@ -251,7 +251,7 @@ KeyError: 'foo'
 FAIL: test_add (tests.test_m.T.test_add)
 ----------------------------------------------------------------------
 Traceback (most recent call last):
-  File "/work/tests/test_m.py", line 5, in test_add
+  File "/project/tests/test_m.py", line 5, in test_add
     self.assertEqual(add(1,2), 3)
 AssertionError: -1 != 3
 
@@ -268,7 +268,7 @@ Ran 4 tests in 0.001s
       ],
     )
     const [boom, add] = parseFailures('unittest', output)
-    assert.deepEqual(boom!.frames[0], { file: '/work/m.py', line: 4 })
+    assert.deepEqual(boom!.frames[0], { file: '/project/m.py', line: 4 })
     assert.equal(add!.actual, '-1')
     assert.equal(add!.expected, '3')
     assert.deepEqual(
@@ -287,6 +287,7 @@ E    +  where -1 = add(1, 2)
 === short test summary info ===
 PASSED tests/test_m.py::test_ok[a - b]
 FAILED tests/test_m.py::T::test_add - assert -1 == 3
+FAILED tests/test_m.py::test_list[x] - assert [1] == [2]
 ERROR tests/test_n.py - ImportError: no
 `
     assert.deepEqual(
@@ -294,6 +295,7 @@ ERROR tests/test_n.py - ImportError: no
       [
         ['tests/test_m.py::test_ok[a - b]', 'pass'],
         ['tests/test_m.py::T::test_add', 'fail'],
+      ['tests/test_m.py::test_list[x]', 'fail'],
         ['ERROR tests/test_n.py', 'fail'],
       ],
     )
@@ -306,8 +308,8 @@ ERROR tests/test_n.py - ImportError: no
   test('a check without a report is one test that passes with exit code 0', () => {
     assert.deepEqual([...parseOutcomes('any', 'whatever', 0).values()], ['pass'])
     assert.deepEqual([...parseOutcomes('any', 'whatever', 3).values()], ['fail'])
-    const [failure] = parseFailures('any', 'file:///work/src/a.js:3:5\nAssertionError: no')
-    assert.deepEqual(failure!.frames, [{ file: '/work/src/a.js', line: 3 }])
+    const [failure] = parseFailures('any', 'file:///project/src/a.js:3:5\nAssertionError: no')
+    assert.deepEqual(failure!.frames, [{ file: '/project/src/a.js', line: 3 }])
   })
 })
 
