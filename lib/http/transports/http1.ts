@@ -2,7 +2,6 @@ import type { Socket } from 'node:net'
 import { isAsyncChunks, type Body } from '../body.js'
 import type { Timeouts } from '../config.js'
 import {
-  LocalProtocolError,
   ReadError,
   ReadTimeoutError,
   RemoteProtocolError,
@@ -12,12 +11,12 @@ import {
 import { Headers } from '../headers.js'
 import type { Request } from '../request.js'
 import type { TransportResponse } from './base.js'
+import { Exchange } from './http1-exchange.js'
+import { asksToClose, checkFraming, encodeHead, lengthMismatch, type WireOptions } from './http1-head.js'
 import { ResponseParser, type ParserEvents, type ResponseHead } from './http1-parser.js'
 import { IncomingBody, type BodySource } from './incoming-body.js'
 import { PhaseTimer } from './phase-timer.js'
 
-/** How long `Expect: 100-continue` waits for the server before the body is sent anyway. */
-const CONTINUE_WAIT_MS = 1_000
 /** Bodies up to this size go out with the head, in one piece. */
 const ONE_PIECE = 64 * 1024
 /** Larger ones go out in slices, so that the write limit sees progress. */
@@ -29,14 +28,6 @@ export interface ConnectionOwner {
   onIdle(connection: Http1Connection): void
   /** The connection is gone; called once. */
   onClose(connection: Http1Connection): void
-}
-
-/** What is put on the wire besides the request's own headers. */
-export interface WireOptions {
-  /** Request target: path and query, or an absolute URL for a proxy. */
-  readonly target: string
-  /** Fields for the proxy alone. */
-  readonly proxyHeaders?: Headers | undefined
 }
 
 /**
@@ -397,134 +388,12 @@ export class Http1Connection implements ParserEvents, BodySource {
   }
 }
 
-/** What is going on for one request. */
-class Exchange {
-  readonly request: Request
-  readonly timeouts: Timeouts
-  readonly resolve: (response: TransportResponse) => void
-  readonly #reject: (error: unknown) => void
-  head: ResponseHead | null = null
-  body: IncomingBody | null = null
-  trailers: Headers | undefined
-  /** The request is on its way in full. */
-  sent = false
-  /** The response has arrived in full. */
-  complete = false
-  uploadStopped = false
-  upload: Iterator<Uint8Array> | AsyncIterator<Uint8Array> | null = null
-  onAbort: (() => void) | null = null
-  #goAhead: (() => void) | null = null
-
-  constructor(
-    request: Request,
-    timeouts: Timeouts,
-    resolve: (response: TransportResponse) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.request = request
-    this.timeouts = timeouts
-    this.resolve = resolve
-    this.#reject = reject
-  }
-
-  fail(error: unknown): void {
-    this.stopUpload()
-    this.abandonUpload()
-    if (this.body === null) this.#reject(error)
-    else this.body.fail(error)
-  }
-
-  informed(head: ResponseHead): void {
-    if (head.statusCode === 100) this.goAhead()
-    this.request.extensions.onInformation?.(head.statusCode, head.headers)
-  }
-
-  goAhead(): void {
-    this.#goAhead?.()
-  }
-
-  stopUpload(): void {
-    if (this.sent) return
-    this.uploadStopped = true
-    this.goAhead()
-  }
-
-  /** Lets the source of the body clean up; it may be in the middle of a wait of its own. */
-  abandonUpload(): void {
-    const { upload } = this
-    this.upload = null
-    this.uploadStopped = true
-    if (upload?.return === undefined) return
-    void Promise.resolve(upload.return()).catch(() => {})
-  }
-
-  untilGoAhead(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, CONTINUE_WAIT_MS).unref()
-      this.#goAhead = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-  }
-
-  leave(): void {
-    if (this.onAbort !== null) this.request.signal?.removeEventListener('abort', this.onAbort)
-    this.onAbort = null
-    this.goAhead()
-  }
-}
-
 function* slices(bytes: Uint8Array): Generator<Uint8Array, void, undefined> {
   for (let at = 0; at < bytes.length; at += SLICE) yield bytes.subarray(at, at + SLICE)
 }
 
-function lengthMismatch(sent: number, expected: number): LocalProtocolError {
-  return new LocalProtocolError(
-    sent > expected
-      ? `the request body is longer than its Content-Length of ${expected}`
-      : `the request body has ${sent} octets, but its Content-Length says ${expected}`,
-  )
-}
-
 function expectsContinue(exchange: Exchange): boolean {
   return exchange.request.headers.get('expect')?.toLowerCase() === '100-continue'
-}
-
-function asksToClose(request: Request): boolean {
-  const value = request.headers.get('connection')
-  return value !== null && value.toLowerCase().split(',').some((option) => option.trim() === 'close')
-}
-
-/** Refuses framing that the server could read in two ways (RFC 9112, section 6). */
-function checkFraming(request: Request): void {
-  const lengths = request.headers.getList('content-length')
-  const coding = request.headers.get('transfer-encoding')
-  if (coding !== null) {
-    if (lengths.length > 0) {
-      throw new LocalProtocolError('a request must not have both Transfer-Encoding and Content-Length')
-    }
-    if (coding.toLowerCase() !== 'chunked') {
-      throw new LocalProtocolError('the only Transfer-Encoding that a request may have is chunked')
-    }
-  }
-  if (lengths.length === 0) return
-  if (lengths.length > 1 || !/^[0-9]{1,15}$/.test(lengths[0]!)) {
-    throw new LocalProtocolError('Content-Length must be one whole number')
-  }
-  const known = request.body === null ? 0 : request.body.length
-  if (known !== null && known !== Number(lengths[0])) throw lengthMismatch(known, Number(lengths[0]))
-}
-
-function encodeHead(request: Request, wire: WireOptions): string {
-  const { target } = wire
-  if (/[\0-\x20\x7f]/.test(target)) {
-    throw new LocalProtocolError('the request target contains a blank or a control character')
-  }
-  const { headers } = request
-  const host = headers.has('host') ? '' : `Host: ${request.url.host}\r\n`
-  const forProxy = wire.proxyHeaders === undefined ? '' : wire.proxyHeaders.toLines()
-  return `${request.method} ${target} HTTP/1.1\r\n${host}${forProxy}${headers.toLines()}\r\n`
 }
 
 function keepAliveTimeout(headers: Headers): number | null {
