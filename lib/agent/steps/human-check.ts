@@ -61,7 +61,7 @@ function summaryOf(state: RunState, gate: NewGate): string {
     files.length === 0 ? 'No file changed by file tools.' : `Files changed: ${files.join(', ')}${more}`,
     toolsOf(state),
     `Used so far: ${total_tokens} tokens${cost}.`,
-    gate.kind === 'iteration' ? 'Approved, the next iteration begins.' : '',
+    gate.kind === 'iteration' ? 'If you approve, the next iteration begins.' : '',
   ]
   return lines.filter((line) => line !== '').join('\n').slice(0, SUMMARY_CHARACTERS)
 }
@@ -74,7 +74,7 @@ function toolsOf({ iterationTools }: RunState): string {
     counts.set(tool, { calls: count.calls + 1, failed: count.failed + (exitCode === 0 ? 0 : 1) })
   }
   const parts = [...counts].map(([tool, { calls, failed }]) => {
-    return `${tool} ${calls} times${failed === 0 ? '' : ` (${failed} not with exit code 0)`}`
+    return `${tool} ${calls === 1 ? 'once' : `${calls} times`}${failed === 0 ? '' : ` (${failed} not with exit code 0)`}`
   })
   return parts.length === 0 ? '' : `Tools of this iteration: ${parts.join(', ')}`
 }
