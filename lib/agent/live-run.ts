@@ -74,6 +74,7 @@ export class LiveRun {
   /** Drives the run until it ends or is suspended; never rejects. */
   async drive(): Promise<void> {
     try {
+      if (this.#options.takenOver) await this.#options.executor.killMarked(this.#log.runId)
       await this.#driveSteps()
     } catch (error) {
       await this.#fail(error).catch((second: unknown) => {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -204,6 +206,19 @@ test('a restart in good order does not count as a crash', async (t) => {
       assert.equal((await engine.get(runId)).status, 'achieved')
     }
   }
+})
+
+test('what the process that died left running is ended, also when the run only has to be ended', async (t) => {
+  const moment = await diedDuring(t, 'b1')
+  const last = moment.records.at(-1) as RunRecord
+  const { run_id, iteration, ts, seq } = last
+  const asked: RunRecord = { v: 1, run_id, iteration, ts, seq: seq + 1, kind: 'abort_requested', payload: { by: null } }
+  const stray = spawn('sleep', ['600'], { env: { PATH: process.env['PATH'] ?? '', RUNWRIGHT_RUN: run_id } })
+  t.after(() => stray.kill('SIGKILL'))
+  const ended = once(stray, 'exit')
+  const { engine, runId } = await reopen(t, { ...moment, records: [...moment.records, asked] })
+  await follow(engine, runId)
+  await ended
 })
 
 test('an abort that was asked for before the crash holds after it', async (t) => {

@@ -9,15 +9,14 @@ import { gateRecords } from './human-check.js'
 const MAX_RECOVERIES = 3
 
 /**
- * Takes up a run whose process died while it ran: ends what it left running, and settles the calls
- * that were started and have no result. Reads run again; idempotent calls are verified and run again
+ * Takes up a run whose process died while it ran, once what it left running has been ended: settles
+ * the calls that were started and have no result. Reads run again; idempotent calls are verified and run again
  * only when they did not happen; unsafe ones never run twice: their outcome is unknown, and a gate
  * opens when the run has gates.
  */
 export async function recoverRun(context: RunContext): Promise<void> {
-  const { log, executor } = context
+  const { log } = context
   const { head, calls, frozen } = log.state
-  await executor.killMarked(log.runId)
   const attempt = head.recoveries + 1
   const started = calls.filter(({ status }) => status === 'started')
   const { iteration } = head.details
