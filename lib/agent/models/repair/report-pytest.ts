@@ -2,6 +2,11 @@ import { addOutcome, comparedIn, type Failure, type Outcomes, parseFrames } from
 
 const LINE = /^(PASSED|FAILED|ERROR|XFAIL|XPASS|SKIPPED) (.*)$/
 
+/** The test at the start of a summary line: parameters in brackets may hold anything. */
+function testName(rest: string): string {
+  return /^[^\s[]+(?:\[.*?\](?= - |$))?/.exec(rest)?.[0] ?? rest.trim()
+}
+
 /** Outcomes of `pytest -rA`: the lines of its short summary. */
 export function parsePytest(output: string): Outcomes {
   const outcomes = new Map<string, 'pass' | 'fail' | 'skip'>()
@@ -9,9 +14,9 @@ export function parsePytest(output: string): Outcomes {
     const found = LINE.exec(line)
     if (found === null) continue
     const [, status, rest] = found
-    const name = rest!.split(/ - (?!.*\])/)[0]!.trim()
+    const name = testName(rest!)
     if (status === 'PASSED' || status === 'XFAIL') addOutcome(outcomes, name, 'pass')
-    else if (status === 'SKIPPED') addOutcome(outcomes, name.replace(/: .*$/, ''), 'skip')
+    else if (status === 'SKIPPED') addOutcome(outcomes, rest!.replace(/: .*$/, ''), 'skip')
     else if (status === 'ERROR' && !name.includes('::'))
       addOutcome(outcomes, `ERROR ${name}`, 'fail')
     else if (outcomes.get(name) !== undefined) outcomes.set(name, 'fail')
@@ -23,7 +28,7 @@ export function parsePytest(output: string): Outcomes {
 /** Failures of `pytest --tb=short -rA`, named as in the summary. */
 export function parsePytestFailures(output: string): Failure[] {
   const names = [...output.matchAll(/^(FAILED|ERROR) (.*)$/gm)].map(([, status, rest]) => {
-    const name = rest!.split(/ - (?!.*\])/)[0]!.trim()
+    const name = testName(rest!)
     return status === 'ERROR' && !name.includes('::') ? `ERROR ${name}` : name
   })
   const sections = output.split(/^_{3,} (?=\S)/m).slice(1)
