@@ -68,6 +68,7 @@ export function runCommand(
     // The test runner that runs this must not take the reports of the one that is run here.
     delete env['NODE_TEST_CONTEXT']
     delete env['NODE_OPTIONS']
+    delete env['FORCE_COLOR']
     delete env['NODE_V8_COVERAGE']
     const child = spawn('/bin/sh', ['-c', command], {
       cwd,

@@ -138,7 +138,7 @@ describe('check commands', () => {
     [
       'python3 -m pytest -x tests',
       'pytest',
-      'python3 -m pytest -q -rA --tb=short -p no:cacheprovider tests',
+      'python3 -m pytest -q -rA --color=no --tb=short -p no:cacheprovider tests',
       'no:cacheprovider a/b.test.js',
     ],
     ['pytest', 'pytest', 'pytest -q -rA', 'a/b.test.js'],
@@ -303,6 +303,11 @@ ERROR tests/test_n.py - ImportError: no
     assert.equal(failure!.actual, '-1')
     assert.equal(failure!.expected, '3')
     assert.deepEqual(failure!.at, { file: 'tests/test_m.py', line: 5 })
+  })
+
+  test('colours are no part of a report', () => {
+    const output = '\u001b[32mPASSED\u001b[0m tests/test_m.py::\u001b[1mtest_ok\u001b[0m\n'
+    assert.deepEqual([...parseOutcomes('pytest', output, 0).keys()], ['tests/test_m.py::test_ok'])
   })
 
   test('a check without a report is one test that passes with exit code 0', () => {

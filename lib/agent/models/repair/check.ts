@@ -205,6 +205,7 @@ function planPytest(line: (args: readonly string[]) => string, rest: readonly st
       ...flags.map(quote),
       '-q',
       '-rA',
+      '--color=no',
       `--tb=${trace}`,
       '-p',
       'no:cacheprovider',

@@ -10,16 +10,23 @@ import { parsePytest, parsePytestFailures } from './report-pytest.js'
 import { parseTap, parseTapFailures } from './report-tap.js'
 import { parseUnittest, parseUnittestFailures } from './report-unittest.js'
 
+/** Escape sequences that colour text, which runners print when they are told to. */
+function withoutColors(text: string): string {
+  return text.includes('\u001b') ? text.replace(/\u001b\[[\d;]*m/g, '') : text
+}
+
 /** Reads which tests passed. Empty when there is no report in `output`. */
 export function parseOutcomes(kind: ReportKind, output: string, exitCode: number): Outcomes {
-  if (kind === 'tap') return parseTap(output)
-  if (kind === 'unittest') return parseUnittest(output)
-  if (kind === 'pytest') return parsePytest(output)
+  const text = withoutColors(output)
+  if (kind === 'tap') return parseTap(text)
+  if (kind === 'unittest') return parseUnittest(text)
+  if (kind === 'pytest') return parsePytest(text)
   return new Map([[WHOLE_CHECK, exitCode === 0 ? ('pass' as const) : ('fail' as const)]])
 }
 
 /** Reads why tests failed. */
-export function parseFailures(kind: ReportKind, output: string): Failure[] {
+export function parseFailures(kind: ReportKind, printed: string): Failure[] {
+  const output = withoutColors(printed)
   if (kind === 'tap') return parseTapFailures(output)
   if (kind === 'unittest') return parseUnittestFailures(output)
   if (kind === 'pytest') return parsePytestFailures(output)
