@@ -1,7 +1,7 @@
 /**
  * Compares our WebSocket server with its peers:
  *
- *   npm ci --prefix test/peers
+ *   npm install --no-save --prefix test/peers
  *   node --conditions=runwright-source --import tsx test/bench/ws/run.ts [echo|broadcast|large|memory|stalled]…
  *
  * One process serves, another is the load; each measure takes TURNS (default 9) turns of TURN_MS
