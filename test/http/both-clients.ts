@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import {
   AsyncClient,
@@ -26,17 +27,24 @@ export interface World {
   make(options?: AnyClientOptions): AnyClient
   /** Where the server of `app-worker.mjs` listens. */
   readonly origin: string
+  /** Where it listens with TLS, for HTTP/1.1 and HTTP/2. */
+  readonly secureOrigin: string
 }
+
+/** What clients trust to call `secureOrigin`. */
+export const testCa: string = fileURLToPath(new URL('../fixtures/http/certs/ca.pem', import.meta.url))
 
 let app: Worker
 let origin = ''
+let secureOrigin = ''
 
 /** Starts the server for this file's behaviours, on a thread of its own. */
 export function useApp(): void {
   before(async () => {
     app = new Worker(new URL('../fixtures/http/app-worker.mjs', import.meta.url), { execArgv: [] })
-    const [{ port }] = (await once(app, 'message')) as [{ port: number }]
+    const [{ port, securePort }] = (await once(app, 'message')) as [{ port: number; securePort: number }]
     origin = `http://127.0.0.1:${port}`
+    secureOrigin = `https://127.0.0.1:${securePort}`
   })
   after(async () => {
     app.postMessage('close')
@@ -61,7 +69,8 @@ export function behaviour(
         return client
       }
       try {
-        await show({ client: make(options.baseUrl === undefined ? { baseUrl: origin } : {}), make, origin })
+        const client = make(options.baseUrl === undefined ? { baseUrl: origin } : {})
+        await show({ client, make, origin, secureOrigin })
       } finally {
         for (const client of made) await client.close()
       }

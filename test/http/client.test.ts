@@ -1,22 +1,28 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { AsyncResponse, Client, ClientStateError, HandlerTransport, MockTransport, Response, TimeoutError, WorkerError } from 'runwright/http'
-import { sharedHost } from '../../lib/http/transports/blocking-host.js'
+import { AsyncResponse, Client, ClientStateError, HandlerTransport, MockTransport, Response, TimeoutError, TotalTimeoutError, WorkerError } from 'runwright/http'
+import { PATIENCE, sharedHost } from '../../lib/http/transports/blocking-host.js'
 import { serve } from '../helpers/serve.js'
+import { failure, testCa } from './both-clients.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 let app: Worker
 let origin = ''
+let secureOrigin = ''
 
 before(async () => {
   app = new Worker(new URL('../fixtures/http/app-worker.mjs', import.meta.url), { execArgv: [] })
-  const [{ port }] = (await once(app, 'message')) as [{ port: number }]
+  const [{ port, securePort }] = (await once(app, 'message')) as [{ port: number; securePort: number }]
   origin = `http://127.0.0.1:${port}`
+  secureOrigin = `https://127.0.0.1:${securePort}`
 })
 after(() => app.terminate())
 
@@ -48,6 +54,38 @@ test('a worker that dies is noticed, and the next call gets a new one', () => {
   sharedHost().terminate()
   assert.throws(() => response.read(), WorkerError)
   assert.equal(client.get('/bytes?n=3').text, 'aaa')
+})
+
+test('a worker that hangs is noticed and replaced, however short the time limits of the calls', async (t) => {
+  if (process.platform !== 'linux') return t.skip('mkfifo')
+  const folder = mkdtempSync(join(tmpdir(), 'runwright-client-'))
+  const pipe = join(folder, 'keys')
+  execFileSync('mkfifo', [pipe])
+  const patience = { ...PATIENCE }
+  Object.assign(PATIENCE, { sleepMs: 10, stuckMs: 150 })
+  // A key log that is a pipe without a reader stops the worker in the middle of a system call.
+  process.env['SSLKEYLOGFILE'] = pipe
+  try {
+    using hanging = new Client({ baseUrl: secureOrigin, verify: testCa, timeout: { total: 40 } })
+    const stuck = sharedHost()
+    const errors: Error[] = []
+    while (!(errors.at(-1) instanceof WorkerError)) {
+      assert.ok(errors.length < 100, 'the worker was never found to hang')
+      errors.push(await failure(() => hanging.get('/bytes?n=1')))
+    }
+    assert.match(errors.at(-1)!.message, /hangs; it was replaced/)
+    assert.ok(errors.slice(0, -1).every((error) => error instanceof TotalTimeoutError), String(errors))
+    assert.equal(stuck.alive, false)
+    Object.assign(PATIENCE, patience)
+    using client = new Client({ baseUrl: origin })
+    assert.equal(client.get('/bytes?n=3').text, 'aaa')
+    assert.notEqual(sharedHost(), stuck)
+  } finally {
+    Object.assign(PATIENCE, patience)
+    delete process.env['SSLKEYLOGFILE']
+    closeSync(openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK))
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('two streams may be read in turns, and calls made in between', () => {

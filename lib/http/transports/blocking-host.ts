@@ -3,12 +3,15 @@ import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from '
 import { WorkerError } from '../errors.js'
 import { CONTROL, WORKER, type FromWorker, type ToWorker } from './blocking-protocol.js'
 
-/** How long a new worker may take to start. */
-const START_MS = 30_000
-/** How long one sleep lasts before the worker is asked whether it lives. */
-const SLEEP_MS = 1_000
-/** How long a worker may leave pings unanswered. */
-const STUCK_MS = 10_000
+/** How patient the caller is with its worker, in ms; tests are less so. */
+export const PATIENCE: { startMs: number; sleepMs: number; stuckMs: number } = {
+  /** How long a new worker may take to start. */
+  startMs: 30_000,
+  /** How long one sleep lasts before the worker is asked whether it lives. */
+  sleepMs: 1_000,
+  /** How long a worker may leave that question unanswered. */
+  stuckMs: 10_000,
+}
 /** Longest spin before a sleep; an answer from loopback often comes within it. */
 const SPIN_MS = 0.1
 
@@ -19,6 +22,7 @@ const SPIN_MS = 0.1
  * 1. The caller sleeps on a counter that it has read before it looked for messages, so that no
  *    wake-up is lost.
  * 2. Messages carry the id of their exchange; those of exchanges that are over are dropped.
+ * 3. A ping stays open over calls, so that short time limits do not hide a worker that hangs.
  */
 export class BlockingHost {
   readonly #worker: Worker
@@ -28,6 +32,9 @@ export class BlockingHost {
   #lastId = 0
   #spinMs = availableParallelism() > 1 ? SPIN_MS : 0
   #state: 'alive' | 'dead' = 'alive'
+  /** `performance.now()` of the ping that was not answered yet. */
+  #pingedAt: number | null = null
+  #pingBeat = 0
 
   constructor() {
     const { port1, port2 } = new MessageChannel()
@@ -71,8 +78,6 @@ export class BlockingHost {
    */
   receive(id: number, until: number | null): FromWorker | null {
     const inbox = this.#inbox.get(id)!
-    let quietSince: number | null = null
-    let heartbeat = Atomics.load(this.#control, CONTROL.heartbeat)
     for (;;) {
       const seen = Atomics.load(this.#control, CONTROL.posted)
       this.#sort()
@@ -80,20 +85,15 @@ export class BlockingHost {
       if (message !== undefined) return message
       if (!this.alive) throw deadError()
       const now = performance.now()
-      if (until !== null && now >= until) return null
-      if (this.#spin(seen)) continue
-      const left = until === null ? SLEEP_MS : Math.min(SLEEP_MS, until - now)
-      const woken = Atomics.wait(this.#control, CONTROL.posted, seen, left)
-      if (woken !== 'timed-out') continue
-      const beat = Atomics.load(this.#control, CONTROL.heartbeat)
-      if (beat !== heartbeat || quietSince === null) {
-        heartbeat = beat
-        quietSince = performance.now()
-      } else if (performance.now() - quietSince > STUCK_MS) {
-        this.terminate()
-        throw new WorkerError('the worker thread behind Client hangs; it was replaced, try again')
+      this.#checkPing(now)
+      if (until !== null && now >= until) {
+        this.#ping(now)
+        return null
       }
-      this.post({ t: 'ping' })
+      if (this.#spin(seen)) continue
+      const left = until === null ? PATIENCE.sleepMs : Math.min(PATIENCE.sleepMs, until - now)
+      const woken = Atomics.wait(this.#control, CONTROL.posted, seen, left)
+      if (woken === 'timed-out') this.#ping(performance.now())
     }
   }
 
@@ -101,6 +101,23 @@ export class BlockingHost {
   terminate(): void {
     this.#die()
     void this.#worker.terminate()
+  }
+
+  /** Asks the worker whether it lives, unless it was asked and has not answered. */
+  #ping(now: number): void {
+    if (this.#pingedAt !== null) return
+    this.#pingedAt = now
+    this.#pingBeat = Atomics.load(this.#control, CONTROL.heartbeat)
+    this.post({ t: 'ping' })
+  }
+
+  #checkPing(now: number): void {
+    if (this.#pingedAt === null) return
+    if (Atomics.load(this.#control, CONTROL.heartbeat) !== this.#pingBeat) this.#pingedAt = null
+    else if (now - this.#pingedAt > PATIENCE.stuckMs) {
+      this.terminate()
+      throw new WorkerError('the worker thread behind Client hangs; it was replaced, try again')
+    }
   }
 
   /** Looks at the counter for a moment before sleeping; how long depends on how often it helped. */
@@ -131,11 +148,11 @@ export class BlockingHost {
   }
 
   #awaitStart(): void {
-    const end = performance.now() + START_MS
+    const end = performance.now() + PATIENCE.startMs
     while (Atomics.load(this.#control, CONTROL.state) === WORKER.starting) {
       if (performance.now() > end) {
         this.terminate()
-        throw new WorkerError(`the worker thread behind Client did not start within ${START_MS} ms`)
+        throw new WorkerError(`the worker thread behind Client did not start within ${PATIENCE.startMs} ms`)
       }
       Atomics.wait(this.#control, CONTROL.state, WORKER.starting, 50)
     }
