@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { MemoryStore } from 'runwright/agent'
+import { testRunStore } from 'runwright/agent/testing'
+import { handleOn } from './shared-memory.js'
+
+const shelf = new WeakMap<object, MemoryStore>()
+const closed: object[] = []
+
+testRunStore(
+  'a store that several processes share',
+  async () => {
+    const memory = new MemoryStore()
+    await memory.open()
+    const handle = handleOn(memory)
+    shelf.set(handle, memory)
+    return handle
+  },
+  {
+    connect: (store) => Promise.resolve(handleOn(shelf.get(store) as MemoryStore)),
+    teardown: (store) => void closed.push(store),
+  },
+)
+
+testRunStore('a store that is not there', () => Promise.reject(new Error('opened')), {
+  skip: 'nothing listens',
+})
+
+test('teardown is called once after each test', () => {
+  assert.ok(closed.length > 40)
+  assert.equal(new Set(closed).size, closed.length)
+})
+
+test('a store that breaks the contract in one way fails the tests of just that', () => {
+  const file = fileURLToPath(new URL('broken-stores.ts', import.meta.url))
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env
+  const { stdout, status } = spawnSync(
+    process.execPath,
+    ['--conditions=runwright-source', '--import', 'tsx', '--test-reporter=tap', file],
+    { encoding: 'utf8', env, cwd: fileURLToPath(new URL('../../..', import.meta.url)) },
+  )
+  assert.equal(status, 1)
+  const failed = new Map<string, string[]>()
+  let names: string[] = []
+  for (const line of stdout.split('\n')) {
+    const [, indent = '', title = ''] = /^( *)not ok \d+ - (.*)$/.exec(line) ?? []
+    if (title === '') continue
+    if (indent !== '') names.push(title)
+    else {
+      failed.set(title.replace(' keeps the contract of RunStore', ''), names)
+      names = []
+    }
+  }
+  const expected: readonly (readonly [string, RegExp])[] = [
+    ['accepts gaps', /gap|repetition|start over/],
+    ['keeps half of a refused append', /gap within the call/],
+    ['ignores the limit of a read', /at most 3 of 10/],
+    ['finds keys of other owners', /owner and key/],
+    ['forgets conditions of a list', /of one status/],
+    ['deletes nothing', /deleted run is gone/],
+    ['works on when it is closed', /closed store rejects/],
+    ['loses everything in a restart', /there again after a restart/],
+    ['shares nothing', /another sees at once/],
+  ]
+  assert.deepEqual([...failed.keys()], expected.map(([name]) => name))
+  for (const [name, title] of expected) {
+    assert.ok(failed.get(name)?.some((one) => title.test(one)), `${name}: ${failed.get(name)?.join('; ')}`)
+  }
+})
