@@ -26,7 +26,7 @@ import { Scheduler } from './scheduler.js'
 import { foldState, type RunState } from './state.js'
 import { endingRecords } from './steps/finish.js'
 import type { RunQuery } from './store.js'
-import type { RunSubscription } from './subscription.js'
+import type { RunSubscription, StreamItem } from './subscription.js'
 import { openWorkspace } from './workspace.js'
 
 /** On whose behalf the engine is called. Omitted: by the host itself, which may see every run. */
@@ -247,20 +247,31 @@ export class RunEngine {
 
   /**
    * Follows a run: everything after `after` (0 from the start, -1 only what is to come), then live,
-   * gap-free and in order, ending after `run_end`.
+   * gap-free and in order, ending after `run_end`. With `deltas`, what the model writes is told as
+   * well while it writes it, by the process that drives the run; see {@link EncodedDelta}.
    *
    * @throws {@link UnknownRunError}; {@link CursorError} when `after` is beyond the log.
    */
+  subscribe(
+    runId: string,
+    options: { readonly after?: number | undefined; readonly deltas: boolean },
+    caller?: Caller,
+  ): Promise<RunSubscription<StreamItem>>
+  subscribe(
+    runId: string,
+    options?: { readonly after?: number | undefined },
+    caller?: Caller,
+  ): Promise<RunSubscription>
   async subscribe(
     runId: string,
-    options: { readonly after?: number | undefined } = {},
+    options: { readonly after?: number | undefined; readonly deltas?: boolean | undefined } = {},
     caller?: Caller,
-  ): Promise<RunSubscription> {
+  ): Promise<RunSubscription<StreamItem>> {
     await this.#head(runId, caller)
     const feed = this.#live.get(runId)?.log.feed ?? (await this.#endedFeed(runId, caller))
     const after = options.after ?? 0
     if (after > feed.lastSeq) throw new CursorError(after, feed.lastSeq)
-    return feed.subscribe(after < 0 ? feed.lastSeq : after)
+    return feed.subscribe(after < 0 ? feed.lastSeq : after, options.deltas ?? false)
   }
 
   /** The models that this host offers. */

@@ -56,7 +56,14 @@ export { foldHead, isTerminal, summarize } from './run-details.js'
 export type { FinalState, Gate, RunDetails, RunFailure, RunHead, RunSummary } from './run-details.js'
 export { transition } from './transitions.js'
 export type { Trigger } from './transitions.js'
-export type { EncodedEvent, RunSubscription, SubscriptionEnd } from './subscription.js'
+export type {
+  DeltaPayload,
+  EncodedDelta,
+  EncodedEvent,
+  RunSubscription,
+  StreamItem,
+  SubscriptionEnd,
+} from './subscription.js'
 export type { RunPage, RunQuery, RunStore } from './store.js'
 export { FileStore } from './stores/file.js'
 export type { FileStoreOptions, QuarantinedRun } from './stores/file.js'

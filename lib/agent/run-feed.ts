@@ -9,9 +9,16 @@
  *
  * @module
  */
+import { DeltaQueue } from './deltas.js'
 import type { AgentEvent, RunRecord } from './events.js'
 import type { RunStore } from './store.js'
-import type { EncodedEvent, RunSubscription, SubscriptionEnd } from './subscription.js'
+import type {
+  EncodedDelta,
+  EncodedEvent,
+  RunSubscription,
+  StreamItem,
+  SubscriptionEnd,
+} from './subscription.js'
 
 /** Bounds of what is handed out at once: events, and characters unless one event has more. */
 const BATCH = 256
@@ -44,6 +51,7 @@ export class RunFeed {
   #waiting = new Set<() => void>()
   /** True once somebody has subscribed: until then nothing is encoded. */
   #watched = false
+  readonly #deltaReaders = new Set<DeltaQueue>()
 
   constructor(runId: string, store: RunStore, lastSeq: number) {
     this.runId = runId
@@ -76,10 +84,29 @@ export class RunFeed {
     this.#wake()
   }
 
-  /** A reader that has everything up to `after`. */
-  subscribe(after: number): RunSubscription {
+  /** A reader that has everything up to `after`, and is told what the model writes, if it wants. */
+  subscribe(after: number, deltas: boolean): RunSubscription<StreamItem>
+  subscribe(after: number): RunSubscription
+  subscribe(after: number, deltas = false): RunSubscription<StreamItem> {
     this.#watched = true
-    return new FeedSubscription(this, after)
+    return new FeedSubscription(this, after, deltas ? new DeltaQueue() : null)
+  }
+
+  /** True while somebody wants to be told what the model writes. */
+  get wantsDeltas(): boolean {
+    return this.#deltaReaders.size > 0
+  }
+
+  /** Tells what the model writes to those that want to know, after the events shown so far. */
+  publishDelta(delta: EncodedDelta): void {
+    for (const queue of this.#deltaReaders) queue.push(this.#lastSeq, delta)
+    this.#wake()
+  }
+
+  /** Adds to a reader's queue from now on. The result ends that. */
+  listen(queue: DeltaQueue): () => void {
+    this.#deltaReaders.add(queue)
+    return () => this.#deltaReaders.delete(queue)
   }
 
   /** Events after `after` that are durable now, at most 256 and about 1 MiB of them. */
@@ -129,18 +156,22 @@ function bounded(events: readonly EncodedEvent[]): readonly EncodedEvent[] {
 }
 
 /** One reader of a feed. */
-class FeedSubscription implements RunSubscription {
+class FeedSubscription implements RunSubscription<StreamItem> {
   readonly runId: string
   readonly #feed: RunFeed
+  readonly #deltas: DeltaQueue | null
+  readonly #forgetDeltas: () => void
   #position: number
   #end: SubscriptionEnd | undefined
   #closed = false
   #wakeUp: (() => void) | undefined
 
-  constructor(feed: RunFeed, after: number) {
+  constructor(feed: RunFeed, after: number, deltas: DeltaQueue | null) {
     this.runId = feed.runId
     this.#feed = feed
     this.#position = after
+    this.#deltas = deltas
+    this.#forgetDeltas = deltas === null ? () => undefined : feed.listen(deltas)
   }
 
   get position(): number {
@@ -151,9 +182,11 @@ class FeedSubscription implements RunSubscription {
     return this.#end
   }
 
-  async next(): Promise<readonly EncodedEvent[] | null> {
+  async next(): Promise<readonly StreamItem[] | null> {
     for (;;) {
       if (this.#closed) return this.#finish('closed')
+      const deltas = this.#deltas?.take(this.#position) ?? []
+      if (deltas.length > 0) return deltas
       if (this.#position < this.#feed.lastSeq && this.#feed.end !== 'deleted') {
         const events = await this.#take()
         if (events === null) return this.#finish('shutdown')
@@ -172,10 +205,11 @@ class FeedSubscription implements RunSubscription {
 
   close(): void {
     this.#closed = true
+    this.#forgetDeltas()
     this.#wakeUp?.()
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<readonly EncodedEvent[], void> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly StreamItem[], void> {
     try {
       for (let events = await this.next(); events !== null; events = await this.next()) yield events
     } finally {
@@ -186,7 +220,10 @@ class FeedSubscription implements RunSubscription {
   /** The next events; null when the engine has closed the store that holds them. */
   async #take(): Promise<readonly EncodedEvent[] | null> {
     try {
-      return await this.#feed.take(this.#position)
+      const events = await this.#feed.take(this.#position)
+      // Not beyond the place at which deltas wait: they belong between two events.
+      const limit = this.#deltas?.nextAfter ?? Infinity
+      return limit === Infinity ? events : events.filter(({ seq }) => seq <= limit)
     } catch (error) {
       if (this.#feed.end === 'shutdown') return null
       throw error
@@ -205,6 +242,7 @@ class FeedSubscription implements RunSubscription {
 
   #finish(end: SubscriptionEnd): null {
     this.#end ??= end
+    this.#forgetDeltas()
     return null
   }
 }

@@ -1,6 +1,7 @@
 import { raceAbort, sleep } from '../../internal/abort.js'
 import type { RecordDraft } from '../events.js'
 import { estimateTokens, fitContext } from '../context.js'
+import { DeltaWriter } from '../deltas.js'
 import { ModelError } from '../errors.js'
 import type { Message, Model, ModelTurn, ToolCall, ToolSpec } from '../model.js'
 import { costOf } from '../pricing.js'
@@ -43,6 +44,7 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
   const fitted = fitMessages(model, messages, system, tools)
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
+    const deltas = new DeltaWriter(log.feed, clock, { iteration, turn: turns + 1, attempt })
     try {
       // A model that ignores the signal is left to itself: an abort waits for nobody.
       const call = model.complete({
@@ -50,6 +52,7 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
         messages: fitted,
         tools,
         signal,
+        onDelta: deltas.write,
         run: {
           run_id: log.runId,
           iteration,
@@ -66,7 +69,10 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
       if (delay === null) throw error
       const message = `model call failed, attempt ${attempt}: ${(error as Error).message}; trying again`
       void log.append([{ kind: 'log', iteration, payload: { level: 'warn', message } }])
+      deltas.close()
       await sleep(clock, delay, signal)
+    } finally {
+      deltas.close()
     }
   }
 }
