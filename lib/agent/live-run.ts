@@ -10,9 +10,10 @@
  * @module
  */
 import { sleep } from '../internal/abort.js'
+import { nextTurn } from '../internal/next-turn.js'
 import { StoreError } from './errors.js'
 import type { RecordDraft } from './events.js'
-import { ABORTED, nextStep, type Outcome, type Step } from './next-step.js'
+import { ABORTED, nextStep, type Outcome, type Step, type StepLimits } from './next-step.js'
 import { isTerminal } from './run-details.js'
 import { failureOf } from './run-failure.js'
 import type { RunContext } from './run-context.js'
@@ -46,6 +47,9 @@ class Suspended extends Error {
   override name = 'Suspended'
 }
 
+/** Steps after which a run whose steps wait for nothing lets others have the thread. */
+const STEPS_PER_TURN = 32
+
 /** One run that has not ended. */
 export class LiveRun {
   readonly #options: LiveRunOptions
@@ -55,10 +59,14 @@ export class LiveRun {
   #suspending = false
   #takenOver: boolean
   #wake: (() => void) | undefined
+  #context: RunContext | undefined
+  readonly #limits: StepLimits
 
   constructor(log: RunLog, options: LiveRunOptions) {
     this.#log = log
     this.#options = options
+    const needsApproval = (call: CallState): boolean => this.#needsApproval(call)
+    this.#limits = { maxTurnsPerIteration: options.maxTurnsPerIteration, needsApproval }
     const { status } = log.state.head.details
     this.#takenOver = options.takenOver && status === 'running' && !log.state.suspended
   }
@@ -115,7 +123,8 @@ export class LiveRun {
   }
 
   async #driveSteps(): Promise<void> {
-    for (;;) {
+    for (let steps = 1; ; steps++) {
+      if (steps % STEPS_PER_TURN === 0) await nextTurn()
       if (this.#suspending) return this.#suspendNow()
       const step = this.#nextStep()
       if (step.kind === 'ended') return
@@ -129,9 +138,7 @@ export class LiveRun {
   }
 
   #nextStep(): Step {
-    const { maxTurnsPerIteration, clock } = this.#options
-    const needsApproval = (call: CallState): boolean => this.#needsApproval(call)
-    return nextStep(this.state, { maxTurnsPerIteration, needsApproval }, clock.now())
+    return nextStep(this.state, this.#limits, this.#options.clock.now())
   }
 
   #needsApproval({ call }: CallState): boolean {
@@ -151,7 +158,7 @@ export class LiveRun {
       await scheduler.enter(runId, this.state.frozen.request.cwd, signal)
       if (this.#nextStep().kind !== step.kind) return
     }
-    const context = await this.#context()
+    const context = this.#contextFor(signal) ?? (await this.#makeContext(signal))
     if (this.#takenOver) {
       this.#takenOver = false
       return recoverRun(context)
@@ -165,10 +172,16 @@ export class LiveRun {
     }
   }
 
-  async #context(): Promise<RunContext> {
+  /** What the last steps worked with, when it still holds. */
+  #contextFor(signal: AbortSignal): RunContext | undefined {
+    return this.#context?.signal === signal ? this.#context : undefined
+  }
+
+  async #makeContext(signal: AbortSignal): Promise<RunContext> {
     const { openWorkspace } = this.#options
     this.#workspace ??= await openWorkspace(this.state.frozen.request.cwd)
-    return { ...this.#options, workspace: this.#workspace, log: this.#log, signal: this.#stop.signal }
+    this.#context = { ...this.#options, workspace: this.#workspace, log: this.#log, signal }
+    return this.#context
   }
 
   /** Waits for an answer, an abort or the gate's deadline, without holding a slot. */

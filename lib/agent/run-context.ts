@@ -27,7 +27,7 @@ export interface RunContext {
 export function toolContext(
   context: RunContext,
   callId: string,
-  signal: AbortSignal,
+  stop: { readonly signal: AbortSignal },
   onStart: (pgid: number) => Promise<void>,
 ): ToolContext {
   const { workspace, executor, log } = context
@@ -35,7 +35,9 @@ export function toolContext(
     runId: log.runId,
     callId,
     workspace,
-    signal,
+    get signal() {
+      return stop.signal
+    },
     run: (command, options) =>
       executor.run(command, {
         cwd: workspace.root,
@@ -45,7 +47,7 @@ export function toolContext(
         mark: log.runId,
         writable: [],
         ...options,
-        signal,
+        signal: stop.signal,
         onStart,
       }),
   }

@@ -2,6 +2,10 @@
  * Writes one run's log. Appending gives records their place and time and folds them at once, so
  * that what follows is decided on the newest state; readers see them when they have become durable.
  *
+ * 1. What is only noted goes to the store together with the next append, or at the end of this turn
+ *    of the event loop: quick steps cost one write, and slow ones are seen while they last.
+ * 2. Once an append has failed nothing more is written: the folded state is ahead of the log.
+ *
  * @module
  */
 import type { Clock } from '../internal/clock.js'
@@ -17,7 +21,12 @@ export class RunLog {
   readonly #store: RunStore
   readonly #clock: Clock
   #state: RunState
-  /** Settles when everything appended so far is durable and shown; rejects when it could not be. */
+  /** Folded, and not given to the store yet. */
+  #noted: RunRecord[] = []
+  /** True while the end of this turn is waited for, to write what was noted. */
+  #armed = false
+  #failed = false
+  /** Settles when everything given to the store is durable and shown; rejects when it could not be. */
   #tail: Promise<void> = Promise.resolve()
 
   /** `state` is the fold of the records that the log has already. */
@@ -45,24 +54,58 @@ export class RunLog {
     drafts: readonly RecordDraft[],
     more?: (state: RunState) => readonly RecordDraft[],
   ): Promise<void> {
-    const records = drafts.map((draft) => this.#fold(draft))
-    if (more !== undefined) for (const draft of more(this.#state)) records.push(this.#fold(draft))
-    const stored = this.#store.append(this.runId, records)
-    this.#tail = Promise.all([stored, this.#tail]).then(() => this.feed.publish(records))
+    this.#fold(drafts)
+    if (more !== undefined) this.#fold(more(this.#state))
+    return this.#write()
+  }
+
+  /** Appends a record that nobody waits for; it is on its way at the end of this turn at the latest. */
+  note(draft: RecordDraft): void {
+    this.#fold([draft])
+    if (this.#armed) return
+    this.#armed = true
+    setImmediate(() => {
+      this.#armed = false
+      void this.flush()
+    })
+  }
+
+  /** Resolves once everything appended or noted so far is durable. */
+  flush(): Promise<void> {
+    return this.#noted.length === 0 ? this.#tail : this.#write()
+  }
+
+  #fold(drafts: readonly RecordDraft[]): void {
+    for (const draft of drafts) {
+      const { details, last_ts } = this.#state.head
+      const record = stamp(draft, this.runId, details.last_seq + 1, last_ts, this.#clock)
+      this.#state = foldState(this.#state, record)
+      this.#noted.push(record)
+    }
+  }
+
+  #write(): Promise<void> {
+    if (this.#failed) return this.#tail
+    const records = this.#noted
+    this.#noted = []
+    this.#tail = this.#show(records, this.#store.append(this.runId, records), this.#tail)
     this.#tail.catch(() => undefined) // told to whoever awaits this append or flush()
     return this.#tail
   }
 
-  /** Resolves once everything appended so far is durable. */
-  flush(): Promise<void> {
-    return this.#tail
-  }
-
-  #fold(draft: RecordDraft): RunRecord {
-    const { details, last_ts } = this.#state.head
-    const record = stamp(draft, this.runId, details.last_seq + 1, last_ts, this.#clock)
-    this.#state = foldState(this.#state, record)
-    return record
+  async #show(
+    records: readonly RunRecord[],
+    stored: Promise<void>,
+    before: Promise<void>,
+  ): Promise<void> {
+    try {
+      await stored
+      await before
+    } catch (error) {
+      this.#failed = true
+      throw error
+    }
+    this.feed.publish(records)
   }
 }
 
@@ -77,6 +120,6 @@ export function stamp(
   const { kind, iteration, payload } = draft
   const ts = Math.max(notBefore, clock.now() / 1000)
   const fields = { v: RECORD_VERSION, seq, run_id: runId, kind, iteration, ts, payload }
-  const hidden = 'private' in draft ? { private: draft.private } : undefined
-  return { ...fields, ...hidden } as RunRecord
+  if ('private' in draft) Object.assign(fields, { private: draft.private })
+  return fields as RunRecord
 }

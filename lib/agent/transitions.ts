@@ -36,6 +36,11 @@ const TABLE: Readonly<Record<RunStatus, Readonly<Partial<Record<Trigger, RunStat
   aborted: {},
 }
 
+/** Statuses that nothing follows. */
+const ENDED: ReadonlySet<string> = new Set(
+  Object.entries(TABLE).flatMap(([status, next]) => (Object.keys(next).length === 0 ? [status] : [])),
+)
+
 /** The status after `trigger`, or null when nothing of the kind may happen in `status`. */
 export function transition(status: RunStatus, trigger: Trigger): RunStatus | null {
   return TABLE[status][trigger] ?? null
@@ -73,7 +78,6 @@ const END_TRIGGERS: Readonly<Partial<Record<RunStatus, Trigger>>> = {
 export function statusAfter(status: RunStatus, record: RunRecord): RunStatus {
   const trigger = triggerOf(record)
   const next = trigger === null ? status : transition(status, trigger)
-  const ended = Object.keys(TABLE[status]).length === 0
-  if (next === null || ended) throw new IllegalTransitionError(status, record.kind)
+  if (next === null || ENDED.has(status)) throw new IllegalTransitionError(status, record.kind)
   return next
 }

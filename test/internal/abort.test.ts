@@ -2,13 +2,27 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { ManualClock } from 'runwright/agent/testing'
-import { raceAbort, sleep } from '../../lib/internal/abort.js'
+import { onAbort, raceAbort, sleep } from '../../lib/internal/abort.js'
 
-test('work that settles first settles the race and leaves no listener', async () => {
+test('work that settles first settles the race, and any number of races share one listener', async () => {
   const { signal } = new AbortController()
-  assert.equal(await raceAbort(Promise.resolve(1), signal), 1)
-  await assert.rejects(raceAbort(Promise.reject(new Error('no')), signal), /no/)
-  assert.equal(getEventListeners(signal, 'abort').length, 0)
+  for (let i = 0; i < 10; i++) {
+    assert.equal(await raceAbort(Promise.resolve(1), signal), 1)
+    await assert.rejects(raceAbort(Promise.reject(new Error('no')), signal), /no/)
+  }
+  assert.equal(getEventListeners(signal, 'abort').length, 1)
+})
+
+test('whoever listens is called once, and not after the wish was taken back', () => {
+  const stop = new AbortController()
+  const called: string[] = []
+  onAbort(stop.signal, () => called.push('first'))
+  const forget = onAbort(stop.signal, () => called.push('second'))
+  onAbort(stop.signal, () => called.push('third'))
+  forget()
+  stop.abort()
+  stop.signal.dispatchEvent(new Event('abort'))
+  assert.deepEqual(called, ['first', 'third'])
 })
 
 test('an abort rejects with its reason, and late failure of the work is no unhandled rejection', async () => {

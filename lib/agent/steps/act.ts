@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { JsonObject } from '../../internal/json.js'
-import { raceAbort } from '../../internal/abort.js'
+import { onAbort } from '../../internal/abort.js'
+import type { Timer } from '../../internal/clock.js'
 import { checkArguments } from '../define-tool.js'
 import type { RecordDraft } from '../events.js'
 import { headAndTail } from '../output.js'
@@ -29,12 +30,13 @@ export async function runTools(context: RunContext, calls: readonly CallState[])
     const count = Math.min(reads < 0 ? rest.length : Math.max(reads, 1), PARALLEL_READS)
     const outputs = await Promise.all(rest.slice(0, count).map((call) => runCall(context, call)))
     const { iteration } = context.log.state.head.details
-    void context.log.append(
-      outputs.map((output, index) => resultRecord(iteration, rest[index] as CallState, output)),
-    )
+    for (const [index, output] of outputs.entries()) {
+      context.log.note(resultRecord(iteration, rest[index] as CallState, output))
+    }
+    // A read whose result is lost runs again; nothing else may.
+    if (reads === 0) await context.log.flush()
     rest = rest.slice(count)
   }
-  await context.log.flush()
 }
 
 function isRead(context: RunContext, { call }: CallState): boolean {
@@ -70,39 +72,89 @@ async function outcomeOf(context: RunContext, state: CallState): Promise<ToolOut
 }
 
 async function execute(context: RunContext, tool: Tool, state: CallState): Promise<ToolOutput> {
-  const { log, toolTimeoutMs, clock } = context
+  const { log } = context
   const { call, args } = state
-  const stop = new AbortController()
-  const abandon = new AbortController()
-  const end = (reason: unknown): void => {
-    stop.abort(reason)
-    // A command is given the time in which its executor ends it; then nobody waits any longer.
-    const grace = tool.startsProcess === true ? COMMAND_END_MS : 0
-    timers.push(clock.setTimeout(() => abandon.abort(reason), grace))
+  const stop = new ToolStop(context, tool)
+  const started = async (pgid?: number, plan?: JsonObject): Promise<void> => {
+    if (state.status === 'started') return
+    const record = startRecord(context, tool, state, pgid, plan)
+    // Nothing is lost when a read runs and its start is not in the log: it may run again.
+    if (tool.effect === 'read') log.note(record)
+    else await log.append([record])
   }
-  const timers = [clock.setTimeout(() => end(new ToolTimeout(toolTimeoutMs)), toolTimeoutMs)]
-  const onAbort = (): void => end(context.signal.reason)
-  context.signal.addEventListener('abort', onAbort, { once: true })
-  const started = (pgid?: number, plan?: JsonObject): Promise<void> =>
-    state.status === 'started' ? Promise.resolve() : log.append([startRecord(context, tool, state, pgid, plan)])
-  const working = toolContext(context, call.call_id, stop.signal, started)
+  const working = toolContext(context, call.call_id, stop, started)
   try {
     context.signal.throwIfAborted()
-    if (tool.startsProcess !== true) {
-      const durable = started(undefined, await tool.plan?.(args, working))
-      // Nothing is lost when a read runs and its start is not in the log: it may run again.
-      if (tool.effect !== 'read') await durable
-    }
-    const output = await raceAbort(tool.execute(args, working), abandon.signal)
-    return stop.signal.reason instanceof ToolTimeout ? { ...output, exitCode: 124 } : output
+    if (tool.startsProcess !== true) await started(undefined, await tool.plan?.(args, working))
+    const output = await stop.race(tool.execute(args, working))
+    return stop.timedOut ? { ...output, exitCode: 124 } : output
   } catch (error) {
     if (error instanceof ToolTimeout) return { output: error.message, exitCode: 124 }
     context.signal.throwIfAborted()
     await log.flush() // a log that cannot be written is no failure of the tool
     return { output: `${tool.name} failed: ${errorText(error)}`, exitCode: 1 }
   } finally {
-    for (const timer of timers) timer.cancel()
-    context.signal.removeEventListener('abort', onAbort)
+    stop.end()
+  }
+}
+
+/** Stops one tool: when the run is stopped, or when its time is up. */
+class ToolStop {
+  readonly #context: RunContext
+  readonly #graceMs: number
+  readonly #forget: () => void
+  #timer: Timer
+  /** Made for tools that look at their signal; most are done before anybody could stop them. */
+  #controller: AbortController | undefined
+  #stopped: { readonly reason: unknown } | undefined
+  #abandoned = false
+  #abandon: ((reason: unknown) => void) | undefined
+
+  constructor(context: RunContext, tool: Tool) {
+    const { clock, signal, toolTimeoutMs } = context
+    this.#context = context
+    // A command is given the time in which its executor ends it; then nobody waits any longer.
+    this.#graceMs = tool.startsProcess === true ? COMMAND_END_MS : 0
+    this.#timer = clock.setTimeout(() => this.#stop(new ToolTimeout(toolTimeoutMs)), toolTimeoutMs)
+    this.#forget = onAbort(signal, () => this.#stop(signal.reason))
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#stopped !== undefined) this.#controller.abort(this.#stopped.reason)
+    }
+    return this.#controller.signal
+  }
+
+  get timedOut(): boolean {
+    return this.#stopped?.reason instanceof ToolTimeout
+  }
+
+  /** Settles as the tool does, or rejects once it was stopped and its grace is over. */
+  race<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      work.then(resolve, reject)
+      if (this.#abandoned) reject(this.#stopped?.reason)
+      else this.#abandon = reject
+    })
+  }
+
+  /** The tool has ended. */
+  end(): void {
+    this.#timer.cancel()
+    this.#forget()
+  }
+
+  #stop(reason: unknown): void {
+    if (this.#stopped !== undefined) return
+    this.#stopped = { reason }
+    this.#controller?.abort(reason)
+    this.#timer.cancel()
+    this.#timer = this.#context.clock.setTimeout(() => {
+      this.#abandoned = true
+      this.#abandon?.(reason)
+    }, this.#graceMs)
   }
 }
 

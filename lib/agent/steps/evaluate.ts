@@ -29,7 +29,7 @@ export async function checkBaseline(context: RunContext): Promise<void> {
 export async function evaluate(context: RunContext, iteration: number): Promise<void> {
   const { log, clock } = context
   if (log.state.node !== 'evaluate') {
-    void log.append([{ kind: 'step_start', iteration, payload: { node: 'evaluate' } }])
+    log.note({ kind: 'step_start', iteration, payload: { node: 'evaluate' } })
   }
   const { lastCheck } = log.state
   const draft =

@@ -21,7 +21,7 @@ const MISTAKE_CHARACTERS = 4_000
  */
 export async function takeTurn(context: RunContext, iteration: number, begins: boolean): Promise<void> {
   const { log, model } = context
-  if (begins) void log.append([{ kind: 'step_start', iteration, payload: { node: 'plan' } }])
+  if (begins) log.note({ kind: 'step_start', iteration, payload: { node: 'plan' } })
   try {
     const turn = await callModel(context, iteration)
     await log.append(turnRecords(log.state, iteration, turn))
@@ -68,7 +68,7 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
       const delay = error instanceof ModelError ? retryDelay(attempt, error, context.random) : null
       if (delay === null) throw error
       const message = `model call failed, attempt ${attempt}: ${(error as Error).message}; trying again`
-      void log.append([{ kind: 'log', iteration, payload: { level: 'warn', message } }])
+      log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
       deltas.close()
       await sleep(clock, delay, signal)
     } finally {

@@ -49,7 +49,7 @@ async function settle(context: RunContext, state: CallState): Promise<RecordDraf
   const tool = context.tools.get(call.tool)
   if (tool?.effect === 'read') return null
   if (tool?.effect === 'idempotent' && plan !== null && tool.verify !== undefined) {
-    const working = toolContext(context, call.call_id, context.signal, () => Promise.resolve())
+    const working = toolContext(context, call.call_id, context, () => Promise.resolve())
     const happened = await tool.verify(args, plan, working)
     if (happened === 'undone') return null
     if (happened === 'done') {

@@ -11,6 +11,7 @@
  * @module
  */
 import { closeSync, openSync, rmSync } from 'node:fs'
+import { nextTurn } from '../../internal/next-turn.js'
 import { StoreError } from '../errors.js'
 import type { OpenFiles } from './data-file.js'
 import type { Disk } from './disk.js'
@@ -260,10 +261,6 @@ function concat(group: readonly Line[]): Buffer {
   const [first] = group
   if (group.length === 1 && first !== undefined) return first.data
   return Buffer.concat(group.map(({ data }) => data))
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }
 
 /** What went wrong with the disk, for people, and what to do. */
