@@ -1,29 +1,21 @@
 import * as zlib from 'node:zlib'
-import { pipeline } from 'node:stream'
+import { pipeline, type Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import { DecodingError, HttpError, ResponseTooLargeError } from './errors.js'
 import type { Headers } from './headers.js'
+import { hasZstd, ZstdDecoder, zstdDecode, zstdDecodeSync } from './zstd.js'
 
 /** Content codings of one response at most; more is an attack, not a server. */
 const MAX_CODINGS = 5
 /** Compressed content up to this size is decoded in one call on the calling thread. */
 const INLINE_OCTETS = 1024 * 1024
 
-type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
-type OneShot = (input: Uint8Array, options: { maxOutputLength?: number }) => Uint8Array
+/** A content coding that this Node can undo. */
+export type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
 type OneShotLater = (input: Uint8Array, options: { maxOutputLength?: number }) => Promise<Uint8Array>
 
-/** The zstd functions of `node:zlib`, which Node has from 22.15 on. */
-interface ZstdFunctions {
-  zstdDecompressSync?: OneShot
-  zstdDecompress?: Parameters<typeof promisify>[0]
-  createZstdDecompress?: () => zlib.Gunzip
-}
-const zstd: ZstdFunctions = zlib as unknown as ZstdFunctions
-
 /** What this Node decodes, for Accept-Encoding; zstd is offered only where it can be decoded. */
-export const ACCEPT_ENCODING: string =
-  zstd.zstdDecompressSync === undefined ? 'gzip, deflate, br' : 'gzip, deflate, br, zstd'
+export const ACCEPT_ENCODING: string = hasZstd ? 'gzip, deflate, br, zstd' : 'gzip, deflate, br'
 
 /**
  * The codings to undo, outermost first. Decoding stops at the first that is not known: its octets
@@ -54,13 +46,13 @@ export function codingsOf(headers: Headers): readonly Coding[] {
 function knownCoding(name: string): Coding | null {
   if (name === 'gzip' || name === 'x-gzip') return 'gzip'
   if (name === 'deflate' || name === 'br') return name
-  return name === 'zstd' && zstd.zstdDecompressSync !== undefined ? 'zstd' : null
+  return name === 'zstd' && hasZstd ? 'zstd' : null
 }
 
 /** Whether "deflate" content has the zlib wrapper that RFC 9110 asks for, or is raw (RFC 1951). */
-function hasZlibHeader(input: Uint8Array): boolean {
-  const first = input[0] ?? 0
-  return (first & 0x0f) === 8 && ((first << 8) | (input[1] ?? 0)) % 31 === 0
+function hasZlibHeader(head: Uint8Array): boolean {
+  const first = head[0] ?? 0
+  return (first & 0x0f) === 8 && (head.length < 2 || ((first << 8) | head[1]!) % 31 === 0)
 }
 
 const later = {
@@ -74,7 +66,7 @@ function decodeNow(coding: Coding, input: Uint8Array, maxOutputLength: number): 
   const options = { maxOutputLength }
   if (coding === 'gzip') return zlib.gunzipSync(input, options)
   if (coding === 'br') return zlib.brotliDecompressSync(input, options)
-  if (coding === 'zstd') return zstd.zstdDecompressSync!(input, options)
+  if (coding === 'zstd') return zstdDecodeSync(input, maxOutputLength)
   return hasZlibHeader(input) ? zlib.inflateSync(input, options) : zlib.inflateRawSync(input, options)
 }
 
@@ -82,13 +74,18 @@ function decodeLater(coding: Coding, input: Uint8Array, maxOutputLength: number)
   const options = { maxOutputLength }
   if (coding === 'gzip') return later.gunzip(input, options)
   if (coding === 'br') return later.br(input, options)
-  if (coding === 'zstd') return (promisify(zstd.zstdDecompress!) as OneShotLater)(input, options)
+  if (coding === 'zstd') return zstdDecode(input, maxOutputLength)
   return hasZlibHeader(input) ? later.inflate(input, options) : later.inflateRaw(input, options)
 }
 
-/** Node's limit on `maxOutputLength` is the size of the largest buffer. */
+/** What Node takes for `maxOutputLength`: from one up to the size of the largest buffer. */
 function outputLimit(maxBytes: number | null): number {
-  return Math.min(maxBytes ?? 0x1_0000_0000, 0x1_0000_0000)
+  return Math.max(1, Math.min(maxBytes ?? 0x1_0000_0000, 0x1_0000_0000))
+}
+
+function checkedSize(content: Uint8Array, maxBytes: number | null): Uint8Array {
+  if (maxBytes !== null && content.byteLength > maxBytes) throw new ResponseTooLargeError(maxBytes)
+  return content
 }
 
 /** Undoes `codings` on whole content. @throws {@link DecodingError} when it is damaged or too large. */
@@ -101,7 +98,7 @@ export function decodeContentSync(
   for (const coding of codings) {
     if (content.byteLength === 0) return content
     try {
-      content = decodeNow(coding, content, outputLimit(maxBytes))
+      content = checkedSize(decodeNow(coding, content, outputLimit(maxBytes)), maxBytes)
     } catch (cause) {
       throw decodingError(cause, coding, maxBytes)
     }
@@ -119,10 +116,11 @@ export async function decodeContent(
   for (const coding of codings) {
     if (content.byteLength === 0) return content
     try {
-      content =
+      const decoded =
         content.byteLength <= INLINE_OCTETS
           ? decodeNow(coding, content, outputLimit(maxBytes))
           : await decodeLater(coding, content, outputLimit(maxBytes))
+      content = checkedSize(decoded, maxBytes)
     } catch (cause) {
       throw decodingError(cause, coding, maxBytes)
     }
@@ -157,7 +155,7 @@ async function* decodeOne(
   try {
     const head = await firstOctets(iterator, 2)
     if (head.byteLength === 0) return
-    const inflate = createInflate(coding, head)
+    const inflate = createDecoder(coding, head)
     const rest: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => iterator }
     pipeline(prefixed(head, rest), inflate, () => {})
     try {
@@ -188,9 +186,10 @@ async function* prefixed(
   yield* rest
 }
 
-function createInflate(coding: Coding, head: Uint8Array): zlib.Gunzip {
+/** A stream that undoes one coding. @param head - The first octets, which tell the two kinds of deflate apart. */
+export function createDecoder(coding: Coding, head: Uint8Array): Transform {
   if (coding === 'gzip') return zlib.createGunzip()
-  if (coding === 'br') return zlib.createBrotliDecompress() as unknown as zlib.Gunzip
-  if (coding === 'zstd') return zstd.createZstdDecompress!()
-  return (hasZlibHeader(head) ? zlib.createInflate() : zlib.createInflateRaw()) as unknown as zlib.Gunzip
+  if (coding === 'br') return zlib.createBrotliDecompress()
+  if (coding === 'zstd') return new ZstdDecoder()
+  return hasZlibHeader(head) ? zlib.createInflate() : zlib.createInflateRaw()
 }

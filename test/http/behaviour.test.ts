@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import {
-  DecodingError,
   HttpStatusError,
   InvalidBodyError,
   LocalProtocolError,
@@ -11,7 +10,6 @@ import {
   Request,
   Response,
   ResponseNotReadError,
-  ResponseTooLargeError,
   StreamClosedError,
   StreamConsumedError,
   TooManyRedirectsError,
@@ -241,39 +239,6 @@ behaviour('a stream that was sent cannot be replayed after a 307; a factory can'
   const again = await client.post('/redirect', { ...options, content: () => ['a', 'b'].values() })
   assert.equal(again.json<Echo>().body, 'ab')
 })
-
-for (const coding of ['gzip', 'deflate', 'deflate-raw', 'br', 'gzip,br']) {
-  behaviour(`${coding} content is decoded, read whole or streamed`, async ({ client }) => {
-    const params = { coding, text: 'hällo ', times: 50_000 }
-    const whole = await client.get('/encoded', { params })
-    assert.equal(whole.text.length, 300_000)
-    assert.ok(whole.numBytesDownloaded < 10_000)
-    const streamed = await client.stream('GET', '/encoded', { params })
-    assert.equal((await collect(streamed.iterText())).join(''), whole.text)
-  })
-  behaviour(`${coding} content that is cut short is a DecodingError`, async ({ client }) => {
-    const params = { coding, text: 'hello', times: 1000, cut: 1 }
-    const error = await failure(() => client.get('/encoded', { params }))
-    assert.ok(error instanceof DecodingError, String(error))
-    const streamed = await client.stream('GET', '/encoded', { params })
-    const late = await failure(() => collect(streamed.iterBytes()))
-    assert.ok(late instanceof DecodingError, String(late))
-    assert.equal((await client.get('/echo')).statusCode, 200)
-  })
-}
-
-behaviour(
-  'content larger than maxResponseBytes is refused, packed or not',
-  async ({ client }) => {
-    for (const path of ['/bytes?n=1001', '/encoded?coding=gzip&text=a&times=1001']) {
-      const error = await failure(() => client.get(path))
-      assert.ok(error instanceof ResponseTooLargeError)
-      assert.equal(error.maxBytes, 1000)
-    }
-    assert.equal((await client.get('/bytes?n=1000')).content.length, 1000)
-  },
-  { maxResponseBytes: 1000 },
-)
 
 behaviour('stream() leaves the content to be read once', async ({ client }) => {
   const response = await client.stream('GET', '/chunks?n=3')

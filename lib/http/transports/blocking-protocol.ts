@@ -1,4 +1,5 @@
 import type { Timeouts } from '../config.js'
+import type { Coding } from '../decoders.js'
 import * as errors from '../errors.js'
 import type { HttpTransportOptions } from './http.js'
 
@@ -41,7 +42,7 @@ export type ToWorker =
   | { readonly t: 'chunk'; readonly id: number; readonly chunk: Uint8Array | null }
   | { readonly t: 'more'; readonly id: number }
   | { readonly t: 'close'; readonly id: number }
-  | { readonly t: 'inflate'; readonly id: number; readonly coding: string; readonly chunk: Uint8Array | null }
+  | { readonly t: 'inflate'; readonly id: number; readonly coding: Coding; readonly chunk: Uint8Array | null }
   | { readonly t: 'ping' }
 
 /** From the worker to the caller. */

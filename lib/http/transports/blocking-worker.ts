@@ -4,11 +4,11 @@
  *
  * @module
  */
+import type { Transform } from 'node:stream'
 import { workerData, type MessagePort } from 'node:worker_threads'
-import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, type Gunzip } from 'node:zlib'
-import * as zlib from 'node:zlib'
 import type { Body } from '../body.js'
 import { bytesBody } from '../body.js'
+import { createDecoder, type Coding } from '../decoders.js'
 import { DecodingError } from '../errors.js'
 import { Headers } from '../headers.js'
 import { Request } from '../request.js'
@@ -166,15 +166,15 @@ class Job {
 /** Undoes one content coding for the caller, a batch at a time, so that a bomb stays small. */
 class Inflater {
   readonly #id: number
-  readonly #coding: string
-  #zlib: Gunzip | null = null
+  readonly #coding: Coding
+  #zlib: Transform | null = null
   #written = true
   #ended = false
   #finishing = false
   #wake: (() => void) | null = null
   #error: Error | null = null
 
-  constructor(id: number, coding: string) {
+  constructor(id: number, coding: Coding) {
     this.#id = id
     this.#coding = coding
   }
@@ -203,7 +203,7 @@ class Inflater {
     this.#zlib?.destroy()
   }
 
-  async #collect(stream: Gunzip): Promise<void> {
+  async #collect(stream: Transform): Promise<void> {
     const chunks: Uint8Array<ArrayBuffer>[] = []
     let length = 0
     while (this.#error === null) {
@@ -226,7 +226,7 @@ class Inflater {
     post({ t: 'inflated', id: this.#id, chunks, more }, chunks.map((chunk) => chunk.buffer))
   }
 
-  #create(head: Uint8Array): Gunzip {
+  #create(head: Uint8Array): Transform {
     const stream = createDecoder(this.#coding, head)
     stream.on('readable', () => this.#wake?.())
     stream.on('end', () => {
@@ -239,17 +239,6 @@ class Inflater {
     })
     return stream
   }
-}
-
-function createDecoder(coding: string, head: Uint8Array): Gunzip {
-  if (coding === 'gzip') return createGunzip()
-  if (coding === 'br') return createBrotliDecompress() as unknown as Gunzip
-  if (coding === 'zstd') {
-    return (zlib as unknown as { createZstdDecompress(): Gunzip }).createZstdDecompress()
-  }
-  const first = head[0] ?? 0
-  const wrapped = (first & 0x0f) === 8 && (head.length < 2 || ((first << 8) | head[1]!) % 31 === 0)
-  return (wrapped ? createInflate() : createInflateRaw()) as unknown as Gunzip
 }
 
 function handle(message: ToWorker): void {

@@ -1,6 +1,7 @@
 import { isAsyncChunks } from '../body.js'
 import { DEFAULT_TIMEOUTS } from '../config.js'
 import { totalTimeout } from '../deadline.js'
+import type { Coding } from '../decoders.js'
 import { ClientStateError, StreamClosedError, WorkerError } from '../errors.js'
 import { Headers } from '../headers.js'
 import type { Request } from '../request.js'
@@ -232,7 +233,7 @@ const NOTHING = new Uint8Array(0)
 /** Undoes one content coding chunk by chunk on the worker, which can wait where this thread cannot. */
 export function* inflateSync(
   source: Iterable<Uint8Array>,
-  coding: string,
+  coding: Coding,
 ): Generator<Uint8Array, void, undefined> {
   const host = sharedHost()
   const id = host.begin()
@@ -248,7 +249,7 @@ export function* inflateSync(
 function* inflated(
   host: BlockingHost,
   id: number,
-  coding: string,
+  coding: Coding,
   chunk: Uint8Array<ArrayBuffer> | null,
 ): Generator<Uint8Array, void, undefined> {
   let input = chunk
