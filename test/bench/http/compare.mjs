@@ -1,51 +1,71 @@
 /**
- * Compares clients side by side in one run: `node test/bench/http/compare.mjs [part of a scenario]…`.
+ * Compares HTTP clients side by side in one run:
+ *
+ *     npm install --no-save --prefix test/peers
+ *     node test/bench/http/compare.mjs [part of a scenario's name]… [--json FILE]
  *
  * Each contender has a process of its own; they take turns, so that a busy machine is busy for all.
- * The server is pinned to one core and each client to another (not for the blocking clients, which
- * need both). Figures are medians of the turns, ratios are to the first contender of the scenario.
+ * For the asynchronous clients the server is pinned to one core and the client to another; blocking
+ * clients use both and are not pinned. What is measured of ours is the built package. TURNS (default
+ * 7) is how many turns count, after one to warm up, TURN_MS (default 500) how long one lasts, and
+ * CONTENDERS a list of parts of names, for those who want to see less.
+ *
+ * Figures are medians of the turns with their range; a ratio is one of medians, to the first
+ * contender of the scenario. `scenarios.mjs` says what is run and which bars we hold ourselves to.
+ *
+ * `--json FILE` writes what the tables say, in the format that the benchmarks here share:
+ *
+ *     {
+ *       name: 'http',
+ *       versions: { node: 'v20.20.2', undici: '7.30.2', … },
+ *       machine: { cpu: 'AMD EPYC', cores: 2, memoryGB: 24, platform: 'linux x64', pinned: true },
+ *       rows: [{
+ *         scenario: 'GET, one at a time',
+ *         contender: 'runwright AsyncClient',
+ *         median: 88.1, min: 84, max: 91.5,   // in `unit`, of one request unless the scenario says else
+ *         unit: 'us',                         // us, ms or MB; less is better
+ *         ratio: 0.62,                        // to the first contender, null for itself
+ *         cpu: 51.2,                          // us of client CPU for one request, null where not measured
+ *         bar: '<= 1.15x',                    // what ours must hold, null on other rows
+ *         met: true,                          // whether it does, null without a bar
+ *       }, …]
+ *     }
  */
 import { fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { scenarios } from './scenarios.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 const root = here('../../..')
-const words = process.argv.slice(2)
+const { values: flags, positionals: words } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } })
 const TURNS = Number(process.env.TURNS ?? 7)
 const TURN_MS = Number(process.env.TURN_MS ?? 500)
+const wanted = process.env.CONTENDERS?.split(',') ?? ['']
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0
-
-const ASYNC = ['node:http', 'runwright AsyncClient', 'undici.request', 'global fetch', 'got', 'axios', 'ky']
-const scenarios = {
-  sequential: ASYNC,
-  '64 in flight': ASYNC,
-  'POST 1 MB': ASYNC,
-  'gzip JSON': ASYNC,
-  '100 MB stream': ASYNC,
-  HTTPS: ASYNC,
-  'HTTP/2': ['node:http', 'runwright AsyncClient', 'undici.request'],
-  'HTTP/2, 64 in flight': ['node:http', 'runwright AsyncClient', 'undici.request'],
-  blocking: ['worker + node:http', 'runwright Client', 'sync-fetch'],
-}
+const SERVER_CORE = 1
+const CLIENT_CORE = 0
 
 // What is measured is what is shipped: the built package.
 const built = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
 process.on('exit', () => rmSync(built, { recursive: true, force: true }))
-spawnSync(process.execPath, [here('../../../node_modules/typescript/bin/tsc'), '-p', join(root, 'lib'), '--outDir', built])
+const tsc = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'lib'), '--outDir', built])
+if (tsc.status !== 0) throw new Error(`the package does not build:\n${tsc.stdout}`)
 writeFileSync(join(built, 'package.json'), '{"type":"module"}')
+const env = { ...process.env, RUNWRIGHT_HTTP: pathToFileURL(join(built, 'http/index.js')).href, NODE_TLS_REJECT_UNAUTHORIZED: '0' }
 
 function start(file, args, core) {
-  const pin = canPin && core !== null
-  const flags = ['--no-warnings']
+  const execArgv = ['--no-warnings']
+  const pinned = core !== null && canPin
   return fork(file, args, {
     cwd: root,
-    env: { ...process.env, RUNWRIGHT_HTTP: pathToFileURL(join(built, 'http/index.js')).href },
-    execPath: pin ? 'taskset' : process.execPath,
-    execArgv: pin ? ['-c', String(core), process.execPath, ...flags] : flags,
+    env,
+    execPath: pinned ? 'taskset' : process.execPath,
+    execArgv: pinned ? ['-c', String(core), process.execPath, ...execArgv] : execArgv,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
 }
@@ -56,51 +76,128 @@ async function ask(child, message) {
   return (await answer)[0]
 }
 
-const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
+async function startContender(name, ports, core) {
+  const child = start(here('contender.mjs'), [name, JSON.stringify(ports)], core)
+  await once(child, 'message')
+  return child
+}
 
-async function compare(scenario, names) {
-  const core = scenario === 'blocking' ? [null, null] : [1, 0]
-  const server = start(here('server.mjs'), [], core[0])
+/** Milliseconds from the start of a process to the point that it tells of. */
+async function timeFresh(name, what, ports) {
+  const startedAt = performance.timeOrigin + performance.now()
+  const child = start(here('fresh.mjs'), [name, what, JSON.stringify(ports)], null)
+  const [told] = await once(child, 'message')
+  if (child.connected) child.disconnect()
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  return told.error === undefined ? { ms: told.at - startedAt } : told
+}
+
+/** Runs the turns of one scenario: name of contender to its results. */
+async function run(scenario, names) {
+  const pinned = scenario.pinned === true
+  const server = start(here('server.mjs'), [], pinned ? SERVER_CORE : null)
   const [ports] = await once(server, 'message')
+  const core = pinned ? CLIENT_CORE : null
   const children = new Map()
-  for (const name of names) {
-    const child = start(here('contender.mjs'), [name, JSON.stringify(ports)], core[1])
-    await once(child, 'message')
-    children.set(name, child)
+  if (scenario.fresh === undefined && scenario.freshProcess !== true) {
+    for (const name of names) children.set(name, await startContender(name, ports, core))
   }
-  const turns = new Map(names.map((name) => [name, []]))
+  const results = new Map(names.map((name) => [name, []]))
   for (let turn = -1; turn < TURNS; turn++) {
-    for (const [name, child] of children) {
-      const result = await ask(child, { scenario, ms: TURN_MS })
-      if (turn >= 0 && result !== null) turns.get(name).push(result)
+    for (const name of names) {
+      let result
+      if (scenario.fresh !== undefined) result = await timeFresh(name, scenario.fresh, ports)
+      else {
+        const child = children.get(name) ?? (await startContender(name, ports, core))
+        result = await ask(child, { task: scenario.task, flights: scenario.flights ?? 1, ms: TURN_MS, once: scenario.freshProcess === true })
+        if (!children.has(name)) child.disconnect()
+      }
+      if (turn >= 0) results.get(name).push(result)
     }
   }
   for (const child of children.values()) child.disconnect()
   server.disconnect()
-  report(scenario, turns)
+  return results
 }
 
-function report(scenario, turns) {
-  console.log(`\n${scenario}${canPin && scenario !== 'blocking' ? ' (pinned)' : ''}`)
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
+
+/** The rows of one table: what `measure` says of each contender's turns. */
+function rowsOf(title, measure, results) {
+  const rows = []
   let floor = null
-  for (const [name, results] of turns) {
-    const good = results.filter((result) => result.error === undefined)
-    if (good.length === 0) {
-      if (results.length > 0) console.log(`  ${name.padEnd(24)} ${results[0].error}`)
+  for (const [contender, turns] of results) {
+    const failed = turns.find((turn) => turn.error !== undefined)
+    if (failed !== undefined) {
+      console.error(`${title}: ${contender} failed: ${failed.error}`)
       continue
     }
-    const us = median(good.map((result) => result.us))
-    const cpu = median(good.map((result) => result.cpu))
-    const rss = Math.max(...good.map((result) => result.rss))
-    floor ??= { us, cpu }
-    const spread = `${Math.min(...good.map((r) => r.us)).toFixed(0)}..${Math.max(...good.map((r) => r.us)).toFixed(0)}`
-    console.log(
-      `  ${name.padEnd(24)} ${us.toFixed(1).padStart(9)} us ${(us / floor.us).toFixed(2).padStart(6)}x  ` +
-        `cpu ${cpu.toFixed(1).padStart(8)} us ${(cpu / floor.cpu).toFixed(2).padStart(5)}x  rss +${rss.toFixed(0)} MB  (${spread})`,
-    )
+    const figures = turns.map(measure.figure)
+    const value = median(figures)
+    const cpu = turns[0].cpu === undefined ? null : median(turns.map((turn) => turn.cpu))
+    const ratio = floor === null ? null : value / floor
+    floor ??= value
+    rows.push({ scenario: title, contender, median: value, min: Math.min(...figures), max: Math.max(...figures), unit: measure.unit, ratio, cpu, bar: null, met: null })
+  }
+  for (const { of, text, holds } of measure.bars ?? []) {
+    const ours = rows.find((row) => row.contender === of)
+    if (ours === undefined || ours === rows[0]) continue
+    ours.bar = text
+    ours.met = holds(ours, (name) => rows.find((row) => row.contender === name)?.median ?? Infinity, rows[0].median)
+  }
+  return rows
+}
+
+function print(title, rows) {
+  console.log(`\n${title}`)
+  for (const row of rows) {
+    const digits = row.median < 100 ? 1 : 0
+    const cells = [
+      `  ${row.contender.padEnd(26)} ${row.median.toFixed(digits).padStart(8)} ${row.unit.padEnd(2)}`,
+      (row.ratio === null ? '' : `${row.ratio.toFixed(2)}x`).padStart(8),
+      `(${row.min.toFixed(digits)}..${row.max.toFixed(digits)})`.padEnd(18),
+      (row.cpu === null ? '' : `cpu ${row.cpu.toFixed(1)} us`).padEnd(16),
+      row.bar === null ? '' : `${row.bar}: ${row.met ? 'met' : 'MISSED'}`,
+    ]
+    console.log(cells.join(' ').trimEnd())
   }
 }
 
-for (const [scenario, names] of Object.entries(scenarios)) {
-  if (words.length === 0 || words.some((word) => scenario.includes(word))) await compare(scenario, names)
+function versionsOfPeers() {
+  const versions = { node: process.version }
+  for (const name of ['undici', 'got', 'axios', 'ky', 'sync-fetch', 'synckit']) {
+    try {
+      versions[name] = JSON.parse(readFileSync(join(root, 'test/peers/node_modules', name, 'package.json'), 'utf8')).version
+    } catch {
+      versions[name] = 'not installed'
+    }
+  }
+  return versions
+}
+
+const rows = []
+for (const scenario of scenarios) {
+  const measures = scenario.measures.filter(({ title }) => words.length === 0 || words.some((word) => title.includes(word)))
+  if (measures.length === 0) continue
+  const [floor, ...others] = scenario.contenders
+  const names = [floor, ...others.filter((name) => wanted.some((part) => name.includes(part)))]
+  const results = await run(scenario, names)
+  for (const measure of measures) {
+    const table = rowsOf(measure.title, measure, results)
+    print(`${measure.title}${scenario.pinned === true && canPin ? ' (pinned)' : ''}`, table)
+    rows.push(...table)
+  }
+}
+const missed = rows.filter((row) => row.met === false)
+console.log(`\n${rows.filter((row) => row.met === true).length} bars met, ${missed.length} missed`)
+for (const row of missed) console.log(`  missed: ${row.scenario}, ${row.contender}: ${row.bar}`)
+if (flags.json !== undefined) {
+  const machine = {
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: availableParallelism(),
+    memoryGB: Math.round(totalmem() / 2 ** 30),
+    platform: `${process.platform} ${process.arch}`,
+    pinned: canPin,
+  }
+  writeFileSync(flags.json, JSON.stringify({ name: 'http', versions: versionsOfPeers(), machine, rows }, null, 2) + '\n')
 }

@@ -1,17 +1,18 @@
 // The server of the comparison: prebuilt octets for the small answer, so that it costs little.
 import { createServer } from 'node:http'
-import { createSecureServer as createHttp2 } from 'node:http2'
-import { createServer as createHttps } from 'node:https'
 import { readFileSync } from 'node:fs'
 import { createServer as createNet } from 'node:net'
+import { createServer as createTls } from 'node:tls'
 import { gzipSync } from 'node:zlib'
+import { createBareHttp2 } from './http2-server.mjs'
 
 const certs = new URL('../../fixtures/http/certs/', import.meta.url)
 const tls = { cert: readFileSync(new URL('server.pem', certs)), key: readFileSync(new URL('server-key.pem', certs)) }
 const json = JSON.stringify({ items: Array.from({ length: 20 }, (_, i) => ({ id: i, name: `item ${i}`, ok: true })) })
-const large = gzipSync(JSON.stringify(Array.from({ length: 12_000 }, (_, i) => ({ id: i, name: `item ${i}`, value: i * 1.37, text: 'some words here' }))))
-const piece = Buffer.alloc(256 * 1024, 'x')
 const small = Buffer.from(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`)
+const items = Array.from({ length: 12_000 }, (_, i) => ({ id: i, name: `item ${i}`, value: i * 1.37, text: 'some words here' }))
+const large = gzipSync(JSON.stringify(items))
+const piece = Buffer.alloc(256 * 1024, 'x')
 
 function answer(request, response) {
   if (request.url === '/gzip') {
@@ -36,7 +37,8 @@ function answer(request, response) {
   })
 }
 
-const bare = createNet((socket) => {
+/** Answers every head with the same octets. */
+function answerBare(socket) {
   socket.setNoDelay(true)
   socket.on('error', () => {})
   let tail = ''
@@ -47,13 +49,13 @@ const bare = createNet((socket) => {
       socket.write(small)
     }
   })
-})
+}
+
 const listen = (server) => new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)))
-const [bareHttp, http, https, http2] = [
-  await listen(bare),
-  await listen(createServer(answer)),
-  await listen(createHttps(tls, answer)),
-  await listen(createHttp2(tls, answer)),
-]
-process.send({ bareHttp, http, https, http2 })
+process.send({
+  bareHttp: await listen(createNet(answerBare)),
+  bareHttps: await listen(createTls(tls, answerBare)),
+  bareHttp2: await listen(createBareHttp2(tls, Buffer.from(json))),
+  http: await listen(createServer(answer)),
+})
 process.on('disconnect', () => process.exit())

@@ -1,0 +1,81 @@
+// What is compared, and the bars that ours must hold against the first contender of each.
+
+const PEERS = ['undici.request', 'global fetch', 'got', 'axios', 'ky']
+const ASYNC = ['node:http', 'runwright AsyncClient', ...PEERS]
+const SECURE = ['node:https', 'runwright AsyncClient', ...PEERS]
+const HTTP2 = ['node:http2', 'runwright AsyncClient', 'undici.request']
+
+const atMost = (most, of = 'runwright AsyncClient') => ({
+  of,
+  text: `<= ${most.toFixed(2)}x`,
+  holds: (row) => row.ratio <= most,
+})
+const aheadOfUndici = (most) => ({
+  of: 'runwright AsyncClient',
+  text: `<= ${most.toFixed(2)}x and ahead of undici`,
+  holds: (row, other) => row.ratio <= most && row.median < other('undici.request'),
+})
+const within = (ms, of) => ({
+  of,
+  text: `<= bare + ${ms} ms`,
+  holds: (row, _other, floor) => row.median <= floor + ms,
+})
+
+const timed = (title, ...bars) => [{ title, unit: 'us', figure: (turn) => turn.us, bars }]
+
+export const scenarios = [
+  { task: 'get', pinned: true, contenders: ASYNC, measures: timed('GET, one at a time', atMost(1.15)) },
+  { task: 'get', flights: 64, pinned: true, contenders: ASYNC, measures: timed('GET, 64 in flight', atMost(1.2)) },
+  { task: 'post', pinned: true, contenders: ASYNC, measures: timed('POST 1 MB', atMost(1.1)) },
+  { task: 'gzip', pinned: true, contenders: ASYNC, measures: timed("gzip'd JSON of 1 MB", atMost(1.1)) },
+  {
+    task: 'down',
+    pinned: true,
+    contenders: ASYNC.filter((name) => name !== 'ky'),
+    measures: [
+      { title: '100 MB down', unit: 'ms', figure: (turn) => turn.us / 1000 },
+      { title: '100 MB down, CPU', unit: 'ms', figure: (turn) => turn.cpu / 1000, bars: [atMost(1.2)] },
+    ],
+  },
+  {
+    // Each turn in a process of its own, which has not grown yet.
+    task: 'down',
+    freshProcess: true,
+    pinned: true,
+    contenders: ASYNC.filter((name) => name !== 'ky'),
+    measures: [{ title: '100 MB down, growth of RSS', unit: 'MB', figure: (turn) => turn.grown, bars: [atMost(1.2)] }],
+  },
+  { task: 'https', pinned: true, contenders: SECURE, measures: timed('HTTPS, one at a time', atMost(1.15)) },
+  { task: 'https', flights: 64, pinned: true, contenders: SECURE, measures: timed('HTTPS, 64 in flight', atMost(1.2)) },
+  { task: 'http2', pinned: true, contenders: HTTP2, measures: timed('HTTP/2, one at a time', aheadOfUndici(1.15)) },
+  { task: 'http2', flights: 64, pinned: true, contenders: HTTP2, measures: timed('HTTP/2, 64 in flight', aheadOfUndici(1.15)) },
+  {
+    task: 'blocking',
+    contenders: ['worker + node:http', 'runwright Client', 'runwright Client, no spin', 'synckit + undici', 'sync-fetch'],
+    measures: timed('blocking GET', atMost(0.7, 'runwright Client'), atMost(1.1, 'runwright Client, no spin')),
+  },
+  {
+    fresh: 'first answer',
+    contenders: ['bare node', 'node:http', 'runwright AsyncClient', 'runwright Client', ...PEERS, 'synckit + undici', 'sync-fetch'],
+    measures: [
+      {
+        title: 'first answer in a fresh process',
+        unit: 'ms',
+        figure: (turn) => turn.ms,
+        bars: [within(60, 'runwright AsyncClient'), within(60, 'runwright Client')],
+      },
+    ],
+  },
+  {
+    fresh: 'import',
+    contenders: ['bare node', 'node:http', 'runwright AsyncClient', 'undici.request', 'got', 'axios', 'ky'],
+    measures: [
+      {
+        title: 'import in a fresh process',
+        unit: 'ms',
+        figure: (turn) => turn.ms,
+        bars: [within(30, 'runwright AsyncClient')],
+      },
+    ],
+  },
+]
