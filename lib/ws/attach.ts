@@ -101,7 +101,8 @@ class Switchboard {
   add(claimant: Claimant): () => void {
     const events: EventEmitter = this.#server
     if (this.#claimants.length === 0) {
-      events.on('upgrade', this.#onUpgrade)
+      // Before listeners that are there already: one of those may refuse every path but its own.
+      events.prependListener('upgrade', this.#onUpgrade)
       if (!isHttp2(this.#server)) events.on('request', this.#onRequest)
     }
     if (claimant.http2 && isHttp2(this.#server) && !this.#servesHttp2) {
@@ -138,8 +139,12 @@ class Switchboard {
   readonly #onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const opening = asksForWebSocket(request)
     const claimant = opening ? this.#claimants.find((one) => one.wants(request)) : undefined
-    if (claimant !== undefined) return claimant.target.upgrade(request, socket, head)
-    if (this.#count('upgrade') > 1) return
+    const others = this.#count('upgrade') > 1
+    if (claimant !== undefined) {
+      if (!others) return claimant.target.upgrade(request, socket, head)
+      return takeAlone(socket, () => claimant.target.upgrade(request, socket, head))
+    }
+    if (others) return
     if (opening) {
       socket.on('error', () => {})
       refuseUpgrade(socket, { status: 404 }, request.method, LINGER_MS)
@@ -196,6 +201,33 @@ class Switchboard {
 
 function isHttp2(server: AttachableServer): server is Http2Server | Http2SecureServer {
   return 'updateSettings' in server
+}
+
+/** By what another listener could answer on a socket, or end it. */
+const ANSWERING = ['write', 'end', 'destroy', 'destroySoon', 'resetAndDestroy'] as const
+
+/**
+ * Takes a socket, and keeps the listeners that come after from answering on it: some refuse every
+ * path but their own at once, as `ws` does with its options `server` and `path`. Until the event is
+ * over what they do to the socket has no effect. It is lifted before anything that `take` has left
+ * for later runs.
+ */
+function takeAlone(socket: Duplex, take: () => void): void {
+  let shielded: [string, PropertyDescriptor | undefined][] = []
+  const lift = (): void => {
+    for (const [name, own] of shielded) {
+      if (own === undefined) Reflect.deleteProperty(socket, name)
+      else Object.defineProperty(socket, name, own)
+    }
+    shielded = []
+  }
+  process.nextTick(lift)
+  queueMicrotask(lift)
+  take()
+  for (const name of ANSWERING) {
+    shielded.push([name, Object.getOwnPropertyDescriptor(socket, name)])
+    Object.defineProperty(socket, name, { configurable: true, writable: true, value: () => socket })
+  }
 }
 
 /**

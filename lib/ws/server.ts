@@ -141,15 +141,15 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
    * faulty or refused handshake is answered here.
    *
    * @returns the connection, or `null` when it was refused or the client went away. Never rejects
-   * because of the client.
-   * @throws TypeError when the socket was taken before.
+   * because of the client. A socket that was taken before stays with who has it: `onError` is told,
+   * and the answer is `null`.
    */
   async upgrade(
     request: UpgradeRequest,
     socket: Duplex,
     head: Uint8Array = EMPTY,
   ): Promise<WebSocketConnection<Context> | null> {
-    claim(socket)
+    if (!this.#claim(socket)) return null
     tune(socket)
     return await this.#handshake(checkHandshake(request, this.config.maxHeaders), {
       request,
@@ -170,7 +170,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     request: UpgradeRequest,
     stream: ServerHttp2Stream,
   ): Promise<WebSocketConnection<Context> | null> {
-    claim(stream)
+    if (!this.#claim(stream)) return null
     return await this.#handshake(checkExtendedConnect(request, this.config.maxHeaders), {
       request,
       socket: stream,
@@ -252,6 +252,16 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
 
   #checkIdle(): void {
     if (this.#connections.size === 0 && this.#handshakes === 0) this.#whenIdle?.()
+  }
+
+  /** False when another has the socket: two handlers of one 'upgrade' event would answer twice. */
+  #claim(socket: Duplex): boolean {
+    if (claimed.has(socket)) {
+      this.#report(new TypeError('this socket was already upgraded: route it once'))
+      return false
+    }
+    claimed.add(socket)
+    return true
   }
 
   #report(error: unknown): void {
@@ -387,12 +397,6 @@ function checkRefusal(refusal: Refusal): Refusal {
   const { status } = refusal
   if (Number.isInteger(status) && status >= 300 && status <= 599) return refusal
   throw new TypeError(`authorize must refuse with a status from 300 to 599, got ${String(status)}`)
-}
-
-/** Two handlers of one 'upgrade' event would answer twice. */
-function claim(socket: Duplex): void {
-  if (claimed.has(socket)) throw new TypeError('this socket was already upgraded: route it once')
-  claimed.add(socket)
 }
 
 /** Small frames must not wait for each other, and the HTTP server's idle limit is over. */

@@ -94,6 +94,35 @@ describe('side by side', () => {
     assert.equal((await peer.head()).status, 204)
   })
 
+  for (const order of ['before', 'after']) {
+    test(`a foreign listener from ${order} that refuses every path but its own does not reach ours`, async () => {
+      const server = createServer()
+      const refuse = (): void => {
+        server.on('upgrade', (_request, socket) => {
+          socket.once('finish', socket.destroy)
+          socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
+          socket.destroy()
+        })
+      }
+      if (order === 'before') refuse()
+      await using w = await world({ ...echo, authorize: () => ({ context: undefined }) }, { path: '/ours' }, server)
+      if (order === 'after') refuse()
+      const ours = await w.dial()
+      ours.write(opening({}, { path: '/ours' }))
+      assert.equal((await ours.head()).status, 101)
+      ours.write(text('still here'))
+      assert.equal(await ours.line(), 'text:still here')
+      const theirs = await w.dial()
+      theirs.write(opening({}, { path: '/theirs' }))
+      assert.equal((await theirs.head()).status, 400)
+      // A refusal of ours is written and ends the connection as ever.
+      const wrong = await w.dial()
+      wrong.write(opening({ 'Sec-WebSocket-Version': '7' }, { path: '/ours' }))
+      assert.equal((await wrong.head()).status, 426)
+      await wrong.body()
+    })
+  }
+
   test('detaching takes every listener off, and may be called twice', async () => {
     const server = createServer()
     const [one, two] = [new WebSocketServer(), new WebSocketServer()]
