@@ -5,8 +5,8 @@ import { certificatesFromEnvironment, certificatesIn, keyLogFile } from './envir
 
 /** Options of TLS that are plain data, so that they can cross to the thread of `Client`. */
 export interface VerifyOptions {
-  /** Certificates to trust in place of the built-in ones, in PEM. */
-  readonly ca?: string | readonly string[] | undefined
+  /** Certificates to trust in place of the built-in ones: PEM, as text or octets. */
+  readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined
   /** Whether a certificate that cannot be verified ends the connection. @defaultValue true */
   readonly rejectUnauthorized?: boolean | undefined
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined
@@ -74,10 +74,17 @@ function certificatesOf(verify: Verify, trustEnv: boolean): readonly string[] | 
     })
   }
   if (typeof verify === 'object' && verify.ca !== undefined) {
-    return typeof verify.ca === 'string' ? [verify.ca] : [...verify.ca]
+    const { ca } = verify
+    return typeof ca === 'string' || ca instanceof Uint8Array ? [pemText(ca)] : ca.map(pemText)
   }
   if (verify === false || !trustEnv) return null
   return readOption('SSL_CERT_FILE or SSL_CERT_DIR', '', () => certificatesFromEnvironment())
+}
+
+function pemText(pem: string | Uint8Array): string {
+  const text = typeof pem === 'string' ? pem : Buffer.from(pem).toString('latin1')
+  if (text.includes('-----BEGIN')) return text
+  throw new TypeError('verify.ca must be certificates in PEM; give the path of a file as verify itself')
 }
 
 function resolveCertificate(

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { AsyncClient, Client, RequestError, type AsyncClientOptions, type RequestOptions } from 'runwright/http'
-import { failure } from './both-clients.js'
+import { failure, type AnyClientOptions } from './both-clients.js'
 
 type Step = Readonly<Record<string, unknown>>
 
@@ -34,7 +34,9 @@ interface Fault {
   readonly name: string
   readonly script: readonly Step[]
   readonly options?: RequestOptions & { readonly method?: string; readonly stream?: boolean }
-  readonly client?: AsyncClientOptions
+  readonly client?: (origin: string) => AnyClientOptions
+  /** What is called; the server's own origin when left out. */
+  readonly url?: (origin: string) => string
   /** The class, and its code; null when the call succeeds. */
   readonly error: string | null
   readonly code?: string
@@ -47,6 +49,14 @@ const REMOTE = { error: 'RemoteProtocolError', code: 'ERR_HTTP_REMOTE_PROTOCOL' 
 const LOCAL = { error: 'LocalProtocolError', code: 'ERR_HTTP_LOCAL_PROTOCOL' }
 const READ = { error: 'ReadError', code: 'ERR_HTTP_READ' }
 const READ_TIMEOUT = { error: 'ReadTimeoutError', code: 'ERR_HTTP_READ_TIMEOUT' }
+const CONNECT = { error: 'ConnectError', code: 'ERR_HTTP_CONNECT' }
+const CONNECT_TIMEOUT = { error: 'ConnectTimeoutError', code: 'ERR_HTTP_CONNECT_TIMEOUT' }
+const PROXY = { error: 'ProxyError', code: 'ERR_HTTP_PROXY' }
+const secure = (origin: string): string => origin.replace('http:', 'https:')
+const hello: Step = { take: '\x16\x03\x01' }
+const byProxy = (scheme: string) => (origin: string): AnyClientOptions => ({ proxy: origin.replace('http:', scheme) })
+const elsewhere = (): string => 'http://elsewhere.invalid/'
+const tunnelled = (): string => 'https://elsewhere.invalid/'
 const big = Buffer.alloc(30_000_000, 'x')
 
 const faults: Fault[] = [
@@ -95,6 +105,24 @@ const faults: Fault[] = [
   { name: 'a coding and no content', script: answering('HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n', hold), error: null },
   { name: 'a redirect to nothing', script: answering('HTTP/1.1 302 Found\r\nLocation: http://\r\nContent-Length: 0\r\n\r\n', hold), options: { followRedirects: true }, ...REMOTE },
   { name: 'a redirect to another scheme', script: answering('HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n', hold), options: { followRedirects: true }, ...REMOTE },
+  { name: 'a refused connection', script: ok, url: () => 'http://127.0.0.1:1/', ...CONNECT, message: /127\.0\.0\.1:1.*ECONNREFUSED/ },
+  { name: 'a name that does not exist', script: ok, url: elsewhere, ...CONNECT, message: /elsewhere\.invalid/ },
+  { name: 'TLS that is never answered', script: [hello, hold], url: secure, options: { timeout: { connect: 60 } }, ...CONNECT_TIMEOUT, message: /within 60 ms/ },
+  { name: 'TLS to a server that speaks HTTP', script: [hello, { write: 'HTTP/1.1 400 Bad Request\r\n\r\n' }, hold], url: secure, ...CONNECT },
+  { name: 'FIN in the TLS handshake', script: [hello, { end: true }], url: secure, ...CONNECT },
+  { name: 'RST in the TLS handshake', script: [hello, { reset: true }], url: secure, ...CONNECT },
+  { name: 'a proxy that never answers CONNECT', script: [asked, hold], client: byProxy('http:'), url: tunnelled, options: { timeout: { connect: 60 } }, ...CONNECT_TIMEOUT },
+  { name: 'a proxy that refuses CONNECT', script: answering('HTTP/1.1 403 No\r\n\r\n', hold), client: byProxy('http:'), url: tunnelled, ...PROXY, message: /403 No/ },
+  { name: 'a proxy that wants a password', script: answering('HTTP/1.1 407 Who?\r\n\r\n', hold), client: byProxy('http:'), url: tunnelled, ...PROXY, message: /user name and password/ },
+  { name: 'a proxy that ends in CONNECT', script: [asked, { end: true }], client: byProxy('http:'), url: tunnelled, ...PROXY },
+  { name: 'a proxy that resets in CONNECT', script: [asked, { reset: true }], client: byProxy('http:'), url: tunnelled, ...PROXY },
+  { name: 'an endless answer to CONNECT', script: [asked, { repeat: ['A: ' + 'b'.repeat(1000) + '\r\n', 200] }, hold], client: byProxy('http:'), url: tunnelled, ...PROXY },
+  { name: 'a proxy that is not there', script: ok, client: () => ({ proxy: 'http://127.0.0.1:1' }), url: elsewhere, ...CONNECT },
+  { name: '407 to a request in absolute form', script: answering('HTTP/1.1 407 Who?\r\nContent-Length: 0\r\n\r\n', hold), client: byProxy('http:'), url: elsewhere, error: null },
+  { name: 'a SOCKS proxy that is none', script: [{ take: '\x05' }, { write: 'HTTP/1.1 400\r\n' }, hold], client: byProxy('socks5h:'), url: elsewhere, ...PROXY },
+  { name: 'a SOCKS proxy that wants a password', script: [{ take: '\x05' }, { write: '\x05\xff' }, hold], client: byProxy('socks5h:'), url: elsewhere, ...PROXY, message: /user name/ },
+  { name: 'a SOCKS proxy that cannot reach the host', script: [{ take: '\x05\x01\x00' }, { write: '\x05\x00' }, { take: '\x05\x01\x00' }, { write: '\x05\x04\x00\x01\0\0\0\0\0\0' }, hold], client: byProxy('socks5h:'), url: elsewhere, ...PROXY, message: /host unreachable/ },
+  { name: 'a SOCKS proxy that never answers', script: [{ take: '\x05' }, hold], client: byProxy('socks5h:'), url: elsewhere, options: { timeout: { connect: 60 } }, ...CONNECT_TIMEOUT },
   { name: 'CRLF in a header', script: ok, options: { headers: { 'X-A': 'b\r\nC: d' } }, ...LOCAL },
   { name: 'NUL in a header', script: ok, options: { headers: { 'X-A': 'b\0' } }, ...LOCAL },
   { name: 'CRLF in a header name', script: ok, options: { headers: { 'X-A\r\nB': 'b' } }, ...LOCAL },
@@ -108,23 +136,25 @@ for (const kind of ['AsyncClient', 'Client'] as const) {
   for (const fault of faults) {
     test(`${kind}: ${fault.name} ${fault.error === null ? 'is no fault' : `is ${fault.error}`}, and the next call works`, async () => {
       const origin = await play([fault.script, ok])
-      const client = kind === 'Client' ? new Client({ timeout: 5_000 }) : new AsyncClient({ timeout: 5_000 })
+      const settings: AnyClientOptions = { timeout: 5_000, ...fault.client?.(origin) }
+      const client = kind === 'Client' ? new Client(settings) : new AsyncClient(settings as AsyncClientOptions)
       try {
         const { method = 'GET', ...options } = fault.options ?? {}
+        const url = fault.url?.(origin) ?? origin
         if (fault.error === null) {
-          const response = await client.request(method, origin, options)
+          const response = await client.request(method, url, options)
           assert.ok(response.statusCode >= 200)
         } else {
-          const error = await failure(() => client.request(method, origin, options))
+          const error = await failure(() => client.request(method, url, options))
           const asEnd = fault.merged === true && error.code === REMOTE.code
           const expected = asEnd ? REMOTE : fault
           assert.equal(`${error.constructor.name} ${error.code}`, `${expected.error} ${expected.code}`, String(error))
           if (fault.message !== undefined) assert.match(error.message, fault.message)
           if (error instanceof RequestError && method === 'GET' && fault.code !== LOCAL.code) {
-            assert.equal(error.request?.url.origin, origin)
+            assert.equal(error.request?.url.origin, new URL(url).origin)
           }
         }
-        if (fault.script !== ok) assert.equal((await client.get(await play([ok]))).text, 'fine')
+        if (fault.script !== ok && fault.client === undefined) assert.equal((await client.get(await play([ok]))).text, 'fine')
       } finally {
         await client.close()
       }

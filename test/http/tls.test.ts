@@ -1,50 +1,33 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:https'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import type { TLSSocket } from 'node:tls'
 import { fileURLToPath } from 'node:url'
-import { AsyncClient, ConnectError, type AsyncClientOptions } from 'runwright/http'
-import { listen, type Served } from '../helpers/serve.js'
+import { AsyncClient, Client, ConnectError } from 'runwright/http'
+import { behaviour, failure, testCa as ca, useApp, type AnyClientOptions } from './both-clients.js'
 
 const certs = fileURLToPath(new URL('../fixtures/http/certs/', import.meta.url))
-const ca = join(certs, 'ca.pem')
 const folder = mkdtempSync(join(tmpdir(), 'runwright-tls-'))
 after(() => rmSync(folder, { recursive: true }))
 
-function tlsServer(): Promise<Served> {
-  const server = createServer(
-    {
-      cert: readFileSync(join(certs, 'server.pem')),
-      key: readFileSync(join(certs, 'server-key.pem')),
-      ca: readFileSync(ca),
-      requestCert: true,
-      rejectUnauthorized: false,
-    },
-    (request, response) => {
-      const socket = request.socket as TLSSocket
-      const peer = socket.getPeerCertificate()
-      response.end(`${socket.authorized ? peer.subject.CN : 'nobody'} at ${(socket as { servername?: string }).servername}`)
-    },
-  )
-  return listen(server as never, 'https')
-}
+useApp()
 
 for (const { name, options, works } of [
   { name: 'no certificate that is trusted', options: {}, works: false },
   { name: 'verify: false', options: { verify: false }, works: true },
   { name: 'verify: the path of a file', options: { verify: ca }, works: true },
   { name: 'verify: the path of a folder', options: { verify: certs }, works: true },
-  { name: 'verify: options', options: { verify: { ca: readFileSync(ca, 'utf8') } }, works: true },
+  { name: 'verify: PEM as text', options: { verify: { ca: readFileSync(ca, 'utf8') } }, works: true },
+  { name: 'verify: PEM as octets', options: { verify: { ca: [readFileSync(ca)] } }, works: true },
+  { name: 'verify: rejectUnauthorized false', options: { verify: { rejectUnauthorized: false } }, works: true },
+  { name: 'verify: one version of TLS', options: { verify: { ca: readFileSync(ca), minVersion: 'TLSv1.3' } }, works: true },
   { name: 'verify: another certificate', options: { verify: join(certs, 'client.pem') }, works: false },
-] satisfies { name: string; options: AsyncClientOptions; works: boolean }[]) {
-  test(`with ${name}, a private server is ${works ? 'reached' : 'refused'}`, async () => {
-    await using server = await tlsServer()
-    await using client = new AsyncClient(options)
-    if (works) assert.match((await client.get(server.origin)).text, /^nobody/)
-    else await assert.rejects(client.get(server.origin), ConnectError)
+] satisfies { name: string; options: AnyClientOptions; works: boolean }[]) {
+  behaviour(`with ${name}, a private server is ${works ? 'reached' : 'refused'}`, async ({ make, secureOrigin }) => {
+    const client = make({ ...options, baseUrl: secureOrigin })
+    if (works) assert.match((await client.get('/peer')).text, /^nobody/)
+    else assert.ok((await failure(() => client.get('/peer'))) instanceof ConnectError)
   })
 }
 
@@ -62,39 +45,58 @@ for (const { name, cert } of [
     },
   },
 ]) {
-  test(`a client certificate is shown: ${name}`, async () => {
-    await using server = await tlsServer()
-    await using client = new AsyncClient({ verify: ca, cert })
-    assert.match((await client.get(server.origin)).text, /^client\.test/)
+  behaviour(`a client certificate is shown: ${name}`, async ({ make, secureOrigin }) => {
+    const client = make({ verify: ca, cert, baseUrl: secureOrigin })
+    assert.match((await client.get('/peer')).text, /^client\.test/)
   })
 }
 
-test('sniHostname is the name that TLS sends and checks', async () => {
-  await using server = await tlsServer()
-  await using client = new AsyncClient({ verify: ca })
+behaviour('sniHostname is the name that TLS sends and checks', async ({ make, secureOrigin }) => {
+  const client = make({ verify: ca, baseUrl: secureOrigin })
   const extensions = { sniHostname: 'server.test' }
-  assert.equal((await client.get(server.origin, { extensions })).text, 'nobody at server.test')
-  const wrong = { sniHostname: 'other.test' }
-  await assert.rejects(client.get(server.origin, { extensions: wrong }), /other\.test/)
+  assert.equal((await client.get('/peer', { extensions })).text, 'nobody at server.test')
+  const wrong = await failure(() => client.get('/peer', { extensions: { sniHostname: 'other.test' } }))
+  assert.ok(wrong instanceof ConnectError)
+  assert.match(wrong.message, /other\.test/)
 })
 
-test('the environment names certificates and the key log, unless it is not trusted', async () => {
-  const log = join(folder, 'keys.log')
-  process.env['SSL_CERT_FILE'] = ca
-  process.env['SSLKEYLOGFILE'] = log
+/** Runs `show` with these variables set. */
+async function withEnvironment(variables: Record<string, string>, show: () => Promise<void>): Promise<void> {
+  Object.assign(process.env, variables)
   try {
-    await using server = await tlsServer()
-    await using client = new AsyncClient()
-    assert.match((await client.get(server.origin)).text, /^nobody/)
-    assert.match(readFileSync(log, 'utf8'), /^(SERVER|CLIENT)_/)
-    await using apart = new AsyncClient({ trustEnv: false })
-    await assert.rejects(apart.get(server.origin), ConnectError)
+    await show()
   } finally {
-    delete process.env['SSL_CERT_FILE']
-    delete process.env['SSLKEYLOGFILE']
+    for (const name of Object.keys(variables)) delete process.env[name]
   }
+}
+
+behaviour('SSL_CERT_FILE, SSL_CERT_DIR and SSLKEYLOGFILE count, unless the environment is not trusted', async ({ make, secureOrigin }) => {
+  const trusted = mkdtempSync(join(folder, 'trusted-'))
+  copyFileSync(ca, join(trusted, '9d66eef0.0'))
+  mkdirSync(join(trusted, 'below'))
+  const log = join(trusted, 'keys.log')
+  for (const variables of [{ SSL_CERT_FILE: ca }, { SSL_CERT_DIR: trusted }]) {
+    await withEnvironment({ ...variables, SSLKEYLOGFILE: log }, async () => {
+      assert.match((await make({ baseUrl: secureOrigin }).get('/peer')).text, /^nobody/)
+      assert.match(readFileSync(log, 'utf8'), /^(SERVER|CLIENT)_/)
+      rmSync(log)
+      const apart = make({ trustEnv: false, baseUrl: secureOrigin })
+      assert.ok((await failure(() => apart.get('/peer'))) instanceof ConnectError)
+      assert.throws(() => readFileSync(log), { code: 'ENOENT' })
+      const told = make({ verify: join(certs, 'client.pem'), baseUrl: secureOrigin })
+      assert.ok((await failure(() => told.get('/peer'))) instanceof ConnectError)
+    })
+  }
+  await withEnvironment({ SSL_CERT_FILE: '/nowhere/ca.pem' }, async () => {
+    const error = await failure(() => make({ baseUrl: secureOrigin }))
+    assert.match(error.message, /SSL_CERT_FILE.*\/nowhere\/ca\.pem/)
+  })
 })
 
 test('a file that is not there is named at construction', () => {
-  assert.throws(() => new AsyncClient({ verify: '/nowhere/ca.pem' }), /verify: .*\/nowhere\/ca\.pem/)
+  for (const make of [AsyncClient, Client]) {
+    assert.throws(() => new make({ verify: '/nowhere/ca.pem' }), /verify: .*\/nowhere\/ca\.pem/)
+    const cert = { cert: ca, key: '/nowhere/key.pem' }
+    assert.throws(() => new make({ cert }), /cert\.key: .*\/nowhere\/key\.pem/)
+  }
 })
