@@ -7,14 +7,11 @@
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, readdirSync, realpathSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { MemoryStore, diffText, type AgentEvent, type RunDetails } from 'runwright/agent'
-import { AsyncClient, SseParser } from 'runwright/http'
-import { createRunService } from 'runwright/server'
+import { MemoryStore, diffText, type AgentEvent } from 'runwright/agent'
+import { createRunService, RunServiceClient } from 'runwright/server'
 
 const source = fileURLToPath(new URL('./demo-project', import.meta.url))
 const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-demo-')))
@@ -22,45 +19,29 @@ cpSync(source, scratch, { recursive: true })
 console.log(`project  ${scratch}\n`)
 
 const service = await createRunService({ engine: { store: new MemoryStore(), roots: [scratch] } })
-const server = createServer(service.handler)
-service.attach(server)
-await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
 let achieved = false
 try {
-  await using client = new AsyncClient({ baseUrl, trustEnv: false, timeout: { read: null } })
+  await using runs = RunServiceClient.inProcess(service)
   const request = { goal: 'node-test', cwd: scratch, model_name: 'builtin:repair' }
-  const created = (await client.post('/api/runs', { json: request })).raiseForStatus().json<RunDetails>()
-  console.log(`run      ${created.run_id}, goal ${created.goal}, model ${created.model_name} (no language model)`)
-  await watch(client, created.run_id)
-  const details = (await client.get(`/api/runs/${created.run_id}`)).raiseForStatus().json<RunDetails>()
+  const { run_id, goal, model_name } = await runs.create(request)
+  console.log(`run      ${run_id}, goal ${goal}, model ${model_name} (no language model)`)
+  for await (const event of runs.events(run_id)) {
+    const line = progress(event)
+    if (line !== null) console.log(line)
+  }
+  const details = await runs.get(run_id)
   achieved = details.status === 'achieved'
   console.log(`\n${details.status} after ${details.iteration} iterations: ${details.final_state.goal_reason}\n`)
 } finally {
   await service.close({ graceMs: 0 })
-  server.closeAllConnections()
-  server.close()
 }
 console.log(changes(source, scratch) || 'nothing was changed')
 const check = spawnSync(process.execPath, ['--test'], { cwd: scratch, encoding: 'utf8' })
 console.log(`node --test in ${scratch}: exit code ${check.status}`)
 process.exitCode = achieved && check.status === 0 ? 0 : 1
 
-/** Prints the run's events as they come, until its end. */
-async function watch(client: AsyncClient, runId: string): Promise<void> {
-  const headers = { accept: 'text/event-stream' }
-  await using response = await client.stream('GET', `/api/runs/${runId}/events`, { headers })
-  response.raiseForStatus()
-  const parser = new SseParser()
-  for await (const chunk of response.iterBytes()) {
-    for (const { data } of parser.feed(chunk)) {
-      const line = progress(JSON.parse(data) as AgentEvent)
-      if (line !== null) console.log(line)
-    }
-  }
-}
-
+/** What an event means, for people; null when it is not worth a line. */
 function progress(event: AgentEvent): string | null {
   switch (event.kind) {
     case 'step_start':

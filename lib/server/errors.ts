@@ -4,7 +4,8 @@
  * tells nothing about the inside.
  *
  * ```
- * ProblemError   an answer other than success: status, code, detail, headers, field errors
+ * ProblemError      an answer other than success: status, code, detail, headers, field errors
+ * RunServiceError   the same, as the client of a service meets it
  * ```
  *
  * @module
@@ -97,6 +98,41 @@ export class ProblemError extends Error {
     this.code = code
     this.headers = options.headers ?? {}
     this.errors = options.errors ?? []
+  }
+}
+
+/** What a {@link RunServiceError} carries beside status, code and detail. */
+interface RunServiceErrorFacts {
+  readonly errors?: readonly FieldError[]
+  readonly retryAfterMs?: number | null
+}
+
+/** Thrown by `RunServiceClient` when the service answers something else than success. */
+export class RunServiceError extends Error {
+  override name = 'RunServiceError'
+  /** The status of the answer. */
+  readonly status: number
+  /**
+   * The `code` of its problem details; a host may have codes of its own. `unexpected_answer` when it
+   * has none, because something else than the service answered.
+   */
+  readonly code: string
+  /** Each field that is wrong. */
+  readonly errors: readonly FieldError[]
+  /** When the service asks to be called again, in ms from now; null when it does not say. */
+  readonly retryAfterMs: number | null
+
+  constructor(
+    status: number,
+    code: ProblemCode | 'unexpected_answer' | (string & {}),
+    detail: string,
+    { errors = [], retryAfterMs = null }: RunServiceErrorFacts = {},
+  ) {
+    super(detail)
+    this.status = status
+    this.code = code
+    this.errors = errors
+    this.retryAfterMs = retryAfterMs
   }
 }
 

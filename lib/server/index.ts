@@ -6,8 +6,17 @@
  */
 export { bearerKeys, bearerToken } from './auth.js'
 export type { Authorize, AuthorizableRequest, BearerKey, Principal } from './auth.js'
+export { RunServiceClient } from './client.js'
+export type {
+  CallSignal,
+  RunFilter,
+  RunList,
+  RunServiceClientOptions,
+  ServiceHealth,
+} from './client.js'
+export type { FollowOptions } from './client-events.js'
 export type { FailedCall, RunServiceOptions, ServiceEngine, StreamSettings } from './config.js'
-export { ProblemError } from './errors.js'
+export { ProblemError, RunServiceError } from './errors.js'
 export type { FieldError, Problem, ProblemCode, ProblemOptions } from './errors.js'
 export type { HttpRequest, HttpResponse } from './http.js'
 export { createRunService } from './service.js'

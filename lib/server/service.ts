@@ -55,6 +55,8 @@ export interface RunService extends AsyncDisposable {
   readonly attach: (server: AttachableServer) => void
   /** The engine behind the service. */
   readonly engine: ServiceEngine
+  /** Where the service is mounted, as `createRunService()` was told. */
+  readonly basePath: string
   /**
    * Drains: takes no more runs, gives those that are live `graceMs` to end, leaves the rest to be
    * taken up again, then ends all streams (WebSockets with 1001). An engine that the host opened
@@ -98,6 +100,7 @@ export async function createRunService(options: RunServiceOptions): Promise<RunS
 
 class Service implements RunService {
   readonly engine: ServiceEngine
+  readonly basePath: string
   readonly #config: ServiceConfig
   readonly #ownsEngine: boolean
   readonly #router: Router
@@ -108,6 +111,7 @@ class Service implements RunService {
 
   constructor(engine: ServiceEngine, config: ServiceConfig, ownsEngine: boolean) {
     this.engine = engine
+    this.basePath = config.basePath
     this.#config = config
     this.#ownsEngine = ownsEngine
     this.#sse = new SseStreams(config.streams.commentMs, (error) =>
