@@ -105,6 +105,7 @@ export type {
   ModelTurn,
   StopReason,
   ToolCall,
+  ToolChoice,
   ToolMessage,
   ToolSpec,
   Usage,

@@ -55,6 +55,12 @@ export interface ToolSpec {
   readonly parameters: JsonSchema
 }
 
+/**
+ * Whether tools are to be called: as the model likes, not at all, any of them, or the one named.
+ * Servers that know no such demand ignore it, so that an answer is always looked at.
+ */
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
+
 /** Token counts of one model call. */
 export interface Usage {
   /** Includes `cached_tokens`. */
@@ -81,6 +87,8 @@ export interface ModelRequest {
   readonly system: string
   readonly messages: readonly Message[]
   readonly tools: readonly ToolSpec[]
+  /** @defaultValue 'auto' */
+  readonly toolChoice?: ToolChoice | undefined
   /** Ends the call; the promise then rejects with the signal's reason. */
   readonly signal: AbortSignal
   /** Called with each piece of visible text while it streams; adapters that cannot stream don't. */

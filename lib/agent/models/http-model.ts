@@ -21,7 +21,13 @@ import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../model.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { parseJson } from './json-reader.js'
 import { knownContextWindow } from './known-models.js'
-import { protocolError, providerError, redactSecrets, type WireContext } from './provider-errors.js'
+import {
+  protocolError,
+  providerError,
+  redactSecrets,
+  withUsage,
+  type WireContext,
+} from './provider-errors.js'
 
 /** Options of every model that is reached over HTTP. */
 export interface HttpModelOptions extends Omit<WireOptions, 'stream'> {
@@ -194,17 +200,22 @@ export class HttpModel implements Model, AsyncDisposable {
       for (const event of parser.feed(data)) if (!decoder.done) tell(request, decoder.push(event))
     }
     let octets = 0
-    while (!decoder.done) {
-      const { value, done } = await chunks.next()
-      if (done === true) break
-      octets += value.length
-      if (octets > MAX_ANSWER_BYTES) throw new ResponseTooLargeError(MAX_ANSWER_BYTES)
-      push(value)
+    try {
+      while (!decoder.done) {
+        const { value, done } = await chunks.next()
+        if (done === true) break
+        octets += value.length
+        if (octets > MAX_ANSWER_BYTES) throw new ResponseTooLargeError(MAX_ANSWER_BYTES)
+        push(value)
+      }
+      // The last event counts also when the server leaves out the blank line behind it.
+      if (decoder.done) await drain(chunks)
+      else push('\n\n')
+      return decoder.finish()
+    } catch (error) {
+      const failure = error instanceof HttpError ? this.#transportError(error) : error
+      throw failure instanceof ModelError ? withUsage(failure, decoder.usage) : failure
     }
-    // The last event counts also when the server leaves out the blank line behind it.
-    if (decoder.done) await drain(chunks)
-    else push('\n\n')
-    return decoder.finish()
   }
 
   async #refusal(response: AsyncResponse): Promise<ModelError> {

@@ -3,7 +3,7 @@ import type { RecordDraft } from '../events.js'
 import { estimateTokens, fitContext } from '../context.js'
 import { DeltaWriter } from '../deltas.js'
 import { ModelError } from '../errors.js'
-import type { Message, Model, ModelTurn, ToolCall, ToolSpec } from '../model.js'
+import type { Message, Model, ModelTurn, ToolCall, ToolSpec, Usage } from '../model.js'
 import { costOf } from '../pricing.js'
 import { systemPrompt } from '../prompts.js'
 import { retryDelay } from '../retry.js'
@@ -64,12 +64,14 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
       })
       return await raceAbort(call, signal)
     } catch (error) {
+      deltas.close()
+      const used = error instanceof ModelError ? error.usage : undefined
+      if (used !== undefined) log.note(usageRecord(log.state, iteration, used))
       signal.throwIfAborted()
       const delay = error instanceof ModelError ? retryDelay(attempt, error, context.random) : null
       if (delay === null) throw error
       const message = `model call failed, attempt ${attempt}: ${(error as Error).message}; trying again`
       log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
-      deltas.close()
       await sleep(clock, delay, signal)
     } finally {
       deltas.close()
@@ -97,16 +99,14 @@ function fitMessages(
   })
 }
 
+function usageRecord({ frozen }: RunState, iteration: number, usage: Usage): RecordDraft {
+  const cost_usd = costOf(usage, frozen.prices)
+  return { kind: 'llm_usage', iteration, payload: { ...usage, cost_usd, purpose: 'worker' } }
+}
+
 function turnRecords(state: RunState, iteration: number, turn: ModelTurn): RecordDraft[] {
   const message = withFreshCallIds(turn.message, state.callIds)
-  const { usage } = turn
-  const records: RecordDraft[] = [
-    {
-      kind: 'llm_usage',
-      iteration,
-      payload: { ...usage, cost_usd: costOf(usage, state.frozen.prices), purpose: 'worker' },
-    },
-  ]
+  const records: RecordDraft[] = [usageRecord(state, iteration, turn.usage)]
   if (turn.reasoning !== '') {
     records.push({ kind: 'reasoning', iteration, payload: { text: turn.reasoning } })
   }
