@@ -16,7 +16,7 @@ import type { RecordDraft } from './events.js'
 import { ABORTED, nextStep, type Outcome, type Step, type StepLimits } from './next-step.js'
 import { isTerminal } from './run-details.js'
 import { failureOf } from './run-failure.js'
-import type { RunContext } from './run-context.js'
+import { promptOf, type RunContext } from './run-context.js'
 import { RunLog } from './run-log.js'
 import { remainingMs } from './budgets.js'
 import type { Scheduler } from './scheduler.js'
@@ -32,7 +32,7 @@ import type { RunStore } from './store.js'
 import type { Workspace } from './workspace.js'
 
 /** What a live run needs of its engine. */
-export interface LiveRunOptions extends Omit<RunContext, 'log' | 'signal' | 'workspace'> {
+export interface LiveRunOptions extends Omit<RunContext, 'log' | 'prompt' | 'signal' | 'workspace'> {
   readonly store: RunStore
   readonly scheduler: Scheduler
   readonly maxTurnsPerIteration: number
@@ -54,7 +54,6 @@ const STEPS_PER_TURN = 32
 export class LiveRun {
   readonly #options: LiveRunOptions
   #log: RunLog
-  #workspace: Workspace | undefined
   #stop = new AbortController()
   #suspending = false
   #takenOver: boolean
@@ -178,9 +177,11 @@ export class LiveRun {
   }
 
   async #makeContext(signal: AbortSignal): Promise<RunContext> {
-    const { openWorkspace } = this.#options
-    this.#workspace ??= await openWorkspace(this.state.frozen.request.cwd)
-    this.#context = { ...this.#options, workspace: this.#workspace, log: this.#log, signal }
+    const { openWorkspace, tools } = this.#options
+    const { cwd } = this.state.frozen.request
+    const workspace = this.#context?.workspace ?? (await openWorkspace(cwd))
+    const prompt = this.#context?.prompt ?? promptOf(cwd, tools)
+    this.#context = { ...this.#options, prompt, workspace, log: this.#log, signal }
     return this.#context
   }
 

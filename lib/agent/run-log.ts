@@ -119,7 +119,10 @@ export function stamp(
 ): RunRecord {
   const { kind, iteration, payload } = draft
   const ts = Math.max(notBefore, clock.now() / 1000)
-  const fields = { v: RECORD_VERSION, seq, run_id: runId, kind, iteration, ts, payload }
-  if ('private' in draft) Object.assign(fields, { private: draft.private })
-  return fields as RunRecord
+  const v = RECORD_VERSION
+  const record =
+    'private' in draft
+      ? { v, seq, run_id: runId, kind, iteration, ts, payload, private: draft.private }
+      : { v, seq, run_id: runId, kind, iteration, ts, payload }
+  return record as RunRecord
 }

@@ -1,13 +1,12 @@
 import { raceAbort, sleep } from '../../internal/abort.js'
 import type { RecordDraft } from '../events.js'
-import { estimateTokens, fitContext } from '../context.js'
+import { estimateConversation, fitContext } from '../context.js'
 import { DeltaWriter } from '../deltas.js'
 import { ModelError } from '../errors.js'
-import type { Message, Model, ModelTurn, ToolCall, ToolSpec, Usage } from '../model.js'
+import type { Message, Model, ModelTurn, ToolCall, Usage } from '../model.js'
 import { costOf } from '../pricing.js'
-import { systemPrompt } from '../prompts.js'
 import { retryDelay } from '../retry.js'
-import type { RunContext } from '../run-context.js'
+import type { Prompt, RunContext } from '../run-context.js'
 import type { RunState } from '../state.js'
 
 /** Characters of a provider's answer that are told to the model when it was at fault. */
@@ -35,13 +34,8 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
   const { log, model, signal, clock } = context
   const { frozen, messages, turns } = log.state
   const { request, goal } = frozen
-  const tools = [...context.tools.values()].map(({ name, description, parameters }) => ({
-    name,
-    description,
-    parameters,
-  }))
-  const system = systemPrompt(request.cwd)
-  const fitted = fitMessages(model, messages, system, tools)
+  const { system, tools } = context.prompt
+  const fitted = fitMessages(model, messages, context.prompt)
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
     const deltas = new DeltaWriter(log.feed, clock, { iteration, turn: turns + 1, attempt })
@@ -85,12 +79,11 @@ const ANSWER_SHARE = 0.2
 function fitMessages(
   model: Model,
   messages: readonly Message[],
-  system: string,
-  tools: readonly ToolSpec[],
+  prompt: Prompt,
 ): readonly Message[] {
   if (model.contextWindow === null) return messages
-  const always = estimateTokens({ role: 'user', text: system + JSON.stringify(tools) })
-  const budget = Math.floor(model.contextWindow * (1 - ANSWER_SHARE)) - always
+  const budget = Math.floor(model.contextWindow * (1 - ANSWER_SHARE)) - prompt.tokens
+  if (estimateConversation(messages) <= budget) return messages
   const fitted = fitContext(messages, budget)
   if (fitted.fits) return fitted.messages
   const need = `the conversation needs ${fitted.neededTokens} tokens at least, and ${budget} are left for it`
@@ -133,6 +126,9 @@ function withFreshCallIds(
   message: ModelTurn['message'],
   used: ReadonlySet<string>,
 ): ModelTurn['message'] {
+  const [first, second] = message.calls
+  if (first === undefined) return message
+  if (second === undefined && first.call_id !== '' && !used.has(first.call_id)) return message
   const seen = new Set<string>()
   let changed = false
   const calls = message.calls.map((call): ToolCall => {
