@@ -16,6 +16,7 @@ import type { RecordDraft } from './events.js'
 import { ABORTED, nextStep, type Outcome, type Step, type StepLimits } from './next-step.js'
 import { isTerminal } from './run-details.js'
 import { failureOf } from './run-failure.js'
+import type { Redactor } from './redact.js'
 import { promptOf, type RunContext } from './run-context.js'
 import { RunLog } from './run-log.js'
 import { remainingMs } from './budgets.js'
@@ -35,6 +36,7 @@ import type { Workspace } from './workspace.js'
 export interface LiveRunOptions extends Omit<RunContext, 'log' | 'prompt' | 'signal' | 'workspace'> {
   readonly store: RunStore
   readonly scheduler: Scheduler
+  readonly redactor: Redactor
   readonly maxTurnsPerIteration: number
   /** Opened when the run begins to work: the folder may be gone by then. */
   readonly openWorkspace: (cwd: string) => Promise<Workspace>
@@ -80,6 +82,8 @@ export class LiveRun {
 
   /** Drives the run until it ends or is suspended; never rejects. */
   async drive(): Promise<void> {
+    const { trace } = this.#options
+    trace.beginRun(this.state)
     try {
       if (this.#options.takenOver) await this.#options.executor.killMarked(this.#log.runId)
       await this.#driveSteps()
@@ -90,6 +94,7 @@ export class LiveRun {
     } finally {
       if (this.state.mayHaveStrays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
       this.#options.scheduler.leave(this.#log.runId)
+      trace.endRun(this.state)
     }
   }
 
@@ -187,7 +192,7 @@ export class LiveRun {
 
   /** Waits for an answer, an abort or the gate's deadline, without holding a slot. */
   async #waitForHuman(): Promise<void> {
-    const { scheduler, clock } = this.#options
+    const { scheduler, clock, trace } = this.#options
     scheduler.pause(this.#log.runId)
     const { gate } = this.state.head.details
     if (gate === null) return
@@ -196,6 +201,7 @@ export class LiveRun {
       const reason = `nobody answered gate ${gate.gate_id} until ${gate.deadline}`
       return finishRun(this.#log, { status: 'aborted', endReason: 'gate_timeout', reason })
     }
+    const span = trace.beginGate(gate.gate_id, gate.kind)
     let timer: { cancel(): void } | undefined
     await new Promise<void>((resolve) => {
       this.#wake = resolve
@@ -204,6 +210,8 @@ export class LiveRun {
     })
     this.#wake = undefined
     timer?.cancel()
+    const { lastDecision } = this.state.head
+    trace.endGate(span, lastDecision?.gate_id === gate.gate_id ? lastDecision.decision : null)
     this.#stop = this.#suspending ? this.#stop : new AbortController()
     await this.#log.flush()
   }
@@ -237,12 +245,12 @@ export class LiveRun {
    * shuts down; the next start takes the run up again.
    */
   async #endFromStore(outcome: Outcome, failure: Failure): Promise<void> {
-    const { store, clock } = this.#options
+    const { store, clock, redactor } = this.#options
     for (let delay = 100; !this.#suspending; delay = Math.min(delay * 2, 5_000)) {
       try {
         const state = await loadState(store, this.#log.runId)
         if (state === null || isTerminal(state.head.details.status)) return
-        this.#log = new RunLog(store, clock, this.#log.feed, state)
+        this.#log = new RunLog(store, clock, redactor, this.#log.feed, state)
         const end = state.abortRequested ? ABORTED : outcome
         return await finishRun(this.#log, end, failure)
       } catch (error) {

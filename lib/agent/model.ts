@@ -6,6 +6,7 @@
  */
 import type { JsonObject } from '../internal/json.js'
 import type { JsonSchema } from './schema.js'
+import type { TraceContext } from './trace-context.js'
 
 /** A tool call as the model asked for it. */
 export interface ToolCall {
@@ -93,6 +94,8 @@ export interface ModelRequest {
   readonly signal: AbortSignal
   /** Called with each piece of visible text while it streams; adapters that cannot stream don't. */
   readonly onDelta?: (text: string) => void
+  /** The trace that the call belongs to: sent along by models that are reached over HTTP. */
+  readonly trace?: TraceContext | undefined
   /** The frozen facts of the run, for models that are programs and for adapters' metadata. */
   readonly run: {
     readonly run_id: string

@@ -4,6 +4,7 @@ import type { Executor } from './executor.js'
 import type { Model, ToolSpec } from './model.js'
 import { systemPrompt } from './prompts.js'
 import type { RunLog } from './run-log.js'
+import type { RunTrace } from './run-trace.js'
 import type { Tool, ToolContext } from './tool.js'
 import type { Workspace } from './workspace.js'
 
@@ -36,6 +37,7 @@ export interface RunContext {
   readonly workspace: Workspace
   readonly executor: Executor
   readonly clock: Clock
+  readonly trace: RunTrace
   /** A number from 0 to 1, for the jitter of retries. */
   readonly random: () => number
   /** Ends whatever the run is doing. */

@@ -9,6 +9,7 @@
  *
  * @module
  */
+import { channel } from 'node:diagnostics_channel'
 import { DeltaQueue } from './deltas.js'
 import type { AgentEvent, RunRecord } from './events.js'
 import type { RunStore } from './store.js'
@@ -28,6 +29,9 @@ const STORE_PAGE = 64
 /** Bounds of what is kept encoded per run. */
 const KEPT_EVENTS = 1024
 const KEPT_CHARACTERS = 1 << 20
+
+/** Messages are {@link AgentEvent}s, durable, of every run of this process, in the order of each run. */
+const events = channel('runwright.event')
 
 /** The event that subscribers get of a record: without its version and its private part. */
 export function publicEvent(record: RunRecord): AgentEvent {
@@ -77,6 +81,7 @@ export class RunFeed {
     for (const record of records) {
       this.#lastSeq = record.seq
       if (this.#watched) this.#keep(encodeEvent(record))
+      if (events.hasSubscribers) events.publish(publicEvent(record))
     }
     this.#wake()
   }

@@ -18,6 +18,7 @@ import {
 } from '../../http/index.js'
 import { ModelError } from '../errors.js'
 import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../model.js'
+import type { TraceContext } from '../trace-context.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { parseJson } from './json-reader.js'
 import { knownContextWindow } from './known-models.js'
@@ -130,7 +131,7 @@ export class HttpModel implements Model, AsyncDisposable {
       stream: this.#options.stream !== false,
     })
     try {
-      const response = await this.#send(wire, signal)
+      const response = await this.#send(wire, request)
       try {
         return await this.#read(response, request)
       } finally {
@@ -152,7 +153,7 @@ export class HttpModel implements Model, AsyncDisposable {
     return this.close()
   }
 
-  #send(wire: WireRequest, signal: AbortSignal): Promise<AsyncResponse> {
+  #send(wire: WireRequest, { signal, trace }: ModelRequest): Promise<AsyncResponse> {
     const url = new URL(this.#baseUrl)
     url.pathname = url.pathname.replace(/\/+$/, '') + wire.path
     for (const [name, value] of Object.entries(wire.params)) url.searchParams.set(name, value)
@@ -162,6 +163,7 @@ export class HttpModel implements Model, AsyncDisposable {
       headers: {
         'content-type': 'application/json',
         accept: streamed ? 'text/event-stream, application/json' : 'application/json',
+        ...(trace !== undefined && traceHeaders(trace)),
         ...wire.headers,
         ...this.#headers,
       },
@@ -275,6 +277,10 @@ export function encodeJson(value: unknown): string {
   return json.includes('\\ud')
     ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\ufffd')
     : json
+}
+
+function traceHeaders({ traceparent, tracestate }: TraceContext): Record<string, string> {
+  return tracestate === null ? { traceparent } : { traceparent, tracestate }
 }
 
 function keyHeaders(

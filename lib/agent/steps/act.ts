@@ -79,9 +79,10 @@ function refusalOf(
 }
 
 async function execute(context: RunContext, tool: Tool, state: CallState): Promise<ToolOutput> {
-  const { clock, log, signal, toolTimeoutMs } = context
+  const { clock, log, signal, toolTimeoutMs, trace } = context
   const { call, args, feedback } = state
   // A command is given the time in which its executor ends it; then nobody waits any longer.
+  const span = trace.beginTool(log.state.head.details.iteration, tool, call.call_id)
   const stop = new ToolStop(signal, clock, toolTimeoutMs, tool.startsProcess === true ? COMMAND_END_MS : 0)
   const onStart = async (pgid: number): Promise<void> => begin(context, tool, state, pgid)
   const working = toolContext(context, call.call_id, stop, onStart)
@@ -93,11 +94,16 @@ async function execute(context: RunContext, tool: Tool, state: CallState): Promi
       if (durable !== undefined) await durable
     }
     const result = await stop.race(tool.execute(args, working))
+    trace.endTool(span, stop.timedOut ? 124 : result.exitCode, tool.startsProcess === true)
     if (feedback === '' && !stop.timedOut) return result
     const output = feedback === '' ? result.output : withRemark(result.output, feedback)
     return { ...result, output, exitCode: stop.timedOut ? 124 : result.exitCode }
   } catch (error) {
-    if (error instanceof ToolTimeout) return { output: error.message, exitCode: 124 }
+    if (error instanceof ToolTimeout) {
+      trace.endTool(span, 124, true)
+      return { output: error.message, exitCode: 124 }
+    }
+    trace.fail(span, error)
     signal.throwIfAborted()
     await log.flush() // a log that cannot be written is no failure of the tool
     return { output: `${tool.name} failed: ${errorText(error)}`, exitCode: 1 }

@@ -31,7 +31,7 @@ export async function takeTurn(context: RunContext, iteration: number, begins: b
 }
 
 async function callModel(context: RunContext, iteration: number): Promise<ModelTurn> {
-  const { log, model, signal, clock } = context
+  const { log, model, signal, clock, trace } = context
   const { frozen, messages, turns } = log.state
   const { request, goal } = frozen
   const { system, tools } = context.prompt
@@ -39,6 +39,7 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
     const deltas = new DeltaWriter(log.feed, clock, { iteration, turn: turns + 1, attempt })
+    const span = trace.beginChat(iteration, model.name, attempt)
     try {
       // A model that ignores the signal is left to itself: an abort waits for nobody.
       const call = model.complete({
@@ -47,6 +48,7 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
         tools,
         signal,
         onDelta: deltas.write,
+        trace: trace.outgoing(span),
         run: {
           run_id: log.runId,
           iteration,
@@ -56,8 +58,11 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
           cwd: request.cwd,
         },
       })
-      return await raceAbort(call, signal)
+      const turn = await raceAbort(call, signal)
+      trace.endChat(span, turn)
+      return turn
     } catch (error) {
+      trace.fail(span, error)
       deltas.close()
       const used = error instanceof ModelError ? error.usage : undefined
       if (used !== undefined) log.note(usageRecord(log.state, iteration, used))
