@@ -8,7 +8,8 @@
 import type { Executor } from './executor.js'
 
 /** The test runners whose reports we take down with a reporter of our own. */
-export type TestReporter = 'node-test' | 'pytest' | 'unittest'
+export type TestReporter =
+  'node-test' | 'jest' | 'vitest' | 'mocha' | 'pytest' | 'unittest' | 'cargo' | 'go' | 'bun'
 
 /** The frozen definition of a goal. */
 export interface GoalSpec {
@@ -31,6 +32,8 @@ export interface GoalSpec {
   readonly protected: readonly string[]
   /** Globs of files, such as runner configuration, that must neither change nor newly appear. */
   readonly sealed?: readonly string[]
+  /** Folders that must stay as they were, as a whole: the runner's own packages. */
+  readonly runner?: readonly string[]
   /** Milliseconds that the command may take at most (best of three runs); for `perf`. */
   readonly max_duration_ms?: number
   /** The host's choice: tests may change. */

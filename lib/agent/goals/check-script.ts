@@ -47,6 +47,20 @@ const NODE_TEST = /(^|[\s;&|(/"'])(node|tsx|ts-node)(?=\s)[^;&|\n]*\s--test(?=[\
 const PYTEST = /(^|[\s;&|(/"'])(pytest|py\.test)(?=[\s"';&|)]|$)/m
 const UNITTEST = /python[0-9.]*\s[^;&|\n]*-m\s*unittest(?=[\s"';&|)]|$)/m
 
+const NEVER = /(?!)/
+
+/** Words that may stand before the program of a command: variables, wrappers and their options. */
+const BEFORE =
+  '(?:(?:\\w+=(?:"[^"\\n]*"|\'[^\'\\n]*\'|[^\\s"\']*)|' +
+  'npx|bunx|pnpx|yarn|pnpm|exec|time|env|cross-env|dotenv|c8|nyc|' +
+  '(?:\\S*/)?node|-[\\w-]+(?:=\\S+)?) +)*'
+
+/** A program in the place of a command, by its name or by a path to it. */
+function commandPattern(program: string): RegExp {
+  const start = `(?:^|[;&|(]|-c ["'])[ \\t@-]*`
+  return new RegExp(`${start}${BEFORE}(?:\\S*/)?${program}(?=[\\s"';&|)]|$)`, 'm')
+}
+
 /**
  * The first runner in some text whose report we can take down. None when the text sets the very
  * variable that our reporter comes in by.
@@ -58,6 +72,13 @@ export function detectReporter(text: string): TestReporter | null {
     if (match !== null && !unless.test(text)) found.push([match.index, reporter])
   }
   look(NODE_TEST, 'node-test', /\bNODE_OPTIONS=(?!\S*\$)/)
+  // These three are found by their own process, whatever a script does to NODE_OPTIONS.
+  look(commandPattern('jest(?:\\.js)?'), 'jest', NEVER)
+  look(commandPattern('vitest(?:\\.mjs)?(?! +(?:bench|list|init))'), 'vitest', NEVER)
+  look(commandPattern('_?mocha(?:\\.c?js)?'), 'mocha', NEVER)
+  look(commandPattern('cargo(?: +\\+\\S+)? +(?:test|t)'), 'cargo', NEVER)
+  // Every other command of Go would get the flag for its tests as well.
+  look(commandPattern('go +test'), 'go', /\bGOFLAGS=|(?:^|[\s;&|(])go +(?!test\b)[a-z]/m)
   look(PYTEST, 'pytest', /\b(PYTHONPATH|PYTEST_ADDOPTS)=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IE]/)
   look(UNITTEST, 'unittest', /\bPYTHONPATH=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IES]/)
   found.sort(([a], [b]) => a - b)

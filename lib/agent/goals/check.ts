@@ -11,13 +11,17 @@
 import { GoalError } from '../errors.js'
 import type { CommandResult } from '../executor.js'
 import type { GoalCheckContext, GoalSpec, GoalVerdict } from '../goal.js'
+import { headAndTail } from '../output.js'
 import { changeOf, countTests, failureOf, listChanges } from './compare-tests.js'
 import { compareFiles } from './protected-files.js'
+import { readableGo } from './reports/go.js'
 import { ReportFolder } from './reports/report.js'
 import type { ReportProblem, TestReport } from './reports/report.js'
 
 /** With the list of changed files it makes up the 32 KiB that a verdict may hold. */
 const MAX_OUTPUT_BYTES = 27 * 1024
+/** Of a runner whose account is its output, all of that has to be there. */
+const MAX_REPORT_OUTPUT_BYTES = 32 * 1024 * 1024
 const MAX_LISTED = 20
 const PERF_RUNS = 3
 
@@ -50,15 +54,30 @@ export async function checkGoal(spec: GoalSpec, context: GoalCheckContext): Prom
   try {
     const env = { ...QUIET, ...spec.env }
     const variables = spec.reporter === null ? env : await folder.inject(spec.reporter, env)
-    const run = await runCommand(spec, context, variables, folder.path)
+    const run = await runCommand(spec, context, folder.wrap(spec.command), variables, folder.path)
     signal.throwIfAborted()
-    const report = spec.reporter === null ? null : await folder.read()
+    const report = await readReport(spec, run, folder)
     const after = await filesChanged(spec, context)
     signal.throwIfAborted()
-    return judge(spec, context, run, report, [...new Set([...before, ...after])])
+    return judge(spec, context, readable(spec, run), report, [...new Set([...before, ...after])])
   } finally {
     await folder.remove()
   }
+}
+
+async function readReport(
+  spec: GoalSpec,
+  run: CommandResult,
+  folder: ReportFolder,
+): Promise<TestReport | ReportProblem | null> {
+  if (spec.reporter === null) return null
+  return spec.reporter === 'go' && run.truncated ? 'too_large' : await folder.read(run.output)
+}
+
+/** What the check printed as people read it. */
+function readable(spec: GoalSpec, run: CommandResult): CommandResult {
+  if (spec.reporter !== 'go') return run
+  return { ...run, output: headAndTail(readableGo(run.output), MAX_OUTPUT_BYTES) }
 }
 
 async function filesChanged(spec: GoalSpec, context: GoalCheckContext): Promise<readonly string[]> {
@@ -76,16 +95,17 @@ async function filesChanged(spec: GoalSpec, context: GoalCheckContext): Promise<
 async function runCommand(
   spec: GoalSpec,
   context: GoalCheckContext,
+  command: string,
   env: Readonly<Record<string, string>>,
   writable: string,
 ): Promise<CommandResult> {
   let best: CommandResult | undefined
   for (let i = 0; i < PERF_RUNS; i++) {
-    const result = await context.executor.run(spec.command, {
+    const result = await context.executor.run(command, {
       cwd: context.cwd,
       env,
       timeoutMs: spec.timeout_ms,
-      maxOutputBytes: MAX_OUTPUT_BYTES,
+      maxOutputBytes: spec.reporter === 'go' ? MAX_REPORT_OUTPUT_BYTES : MAX_OUTPUT_BYTES,
       mark: context.mark,
       writable: [writable],
       signal: context.signal,

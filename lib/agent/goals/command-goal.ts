@@ -1,6 +1,7 @@
 import type { GoalSpec, TestReporter } from '../goal.js'
 import { readCheckScript } from './check-script.js'
 import { nodeReporterOptions } from './reports/node-test.js'
+import { configuredFiles, runnerFolders } from './runner-files.js'
 import { JS_TESTS, PYTHON_TESTS, SEALED, TEST_TREES, UNTRACKED } from './test-files.js'
 
 /** Milliseconds that a check may take unless its goal says otherwise. */
@@ -14,6 +15,8 @@ export interface CommandGoal {
   readonly goal?: string | undefined
   /** The shell line that checks it. */
   readonly command: string
+  /** The same line for people, without what only the check adds. @defaultValue `command` */
+  readonly shown?: string | undefined
   readonly env?: Readonly<Record<string, string>> | undefined
   /** @defaultValue 300 000 */
   readonly timeoutMs?: number | undefined
@@ -52,14 +55,16 @@ export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalS
       ...PYTHON_TESTS,
       ...TEST_TREES,
       ...script.files,
+      ...(await configuredFiles(cwd)),
       ...(goal.protected ?? []),
       ...(script.builds ? [...UNTRACKED.always, ...UNTRACKED.built] : UNTRACKED.always),
     ],
     sealed: [...SEALED, ...script.sealed, ...(goal.sealed ?? [])],
+    runner: reporter === null ? [] : await runnerFolders(reporter, cwd),
     allow_test_changes: false,
     instructions: instruct(
       goal.task ?? 'Make the check of this workspace pass.',
-      command,
+      goal.shown ?? command,
       reporter,
       goal.maxDurationMs,
     ),

@@ -1,6 +1,7 @@
 import { GoalError } from '../errors.js'
 import type { GoalDefinition } from '../goal.js'
 import { commandGoal } from './command-goal.js'
+import { BUN_REPORT_VARIABLE } from './reports/bun.js'
 import { JS_TESTS } from './test-files.js'
 import { findFile, firstFile, isTestScript, packageScripts } from './workspace-facts.js'
 
@@ -31,7 +32,7 @@ export const nodeTest: GoalDefinition = {
 /** `npm test`, whatever it runs. */
 export const npmTest: GoalDefinition = {
   name: 'npm-test',
-  description: '`npm test` succeeds; tests of node:test and pytest behind it are compared by name.',
+  description: '`npm test` succeeds; tests of a known runner behind it are compared by name.',
   usage: 'npm-test',
   async resolve(cwd, argument) {
     const scripts = await packageScripts(cwd)
@@ -66,9 +67,10 @@ export const bunTest: GoalDefinition = {
     if (argument === '' && (await findFile(cwd, JS_TESTS)) === null) {
       throw unsuitable('bun-test', 'no test file was found', 'add one, such as first.test.ts')
     }
-    const command = `bun test ${argument}`.trim()
+    const shown = `bun test ${argument}`.trim()
+    const command = `${shown} --reporter=junit --reporter-outfile="$${BUN_REPORT_VARIABLE}"`
     return commandGoal(
-      { name: 'bun-test', command, reporter: null, task: 'Make the tests pass.' },
+      { name: 'bun-test', command, shown, reporter: 'bun', task: 'Make the tests pass.' },
       cwd,
     )
   },

@@ -46,10 +46,11 @@ export const cargoTest: GoalDefinition = {
     return commandGoal(
       {
         name: 'cargo-test',
-        command: `cargo test ${argument}`.trim(),
+        // All test programs, so that the tests of every one are known from the first check on.
+        command: `cargo test --no-fail-fast ${argument}`.trim(),
         env: { CARGO_TERM_COLOR: 'never' },
         timeoutMs: 600_000,
-        reporter: null,
+        reporter: 'cargo',
         protected: ['!**/target/**'],
         sealed: CARGO_CONFIG,
         task: 'Make the tests pass.',
@@ -79,7 +80,7 @@ export const goTest: GoalDefinition = {
         name: 'go-test',
         command: `go test -count=1 ${argument === '' ? './...' : argument}`,
         timeoutMs: 600_000,
-        reporter: null,
+        reporter: 'go',
         protected: ['**/*_test.go'],
         sealed: ['go.work'],
         task: 'Make the tests pass.',

@@ -3,17 +3,18 @@
  *
  * 1. Nothing outside the workspace is ever opened; a link that leads out is compared as a link.
  * 2. A path is compared by what it is (file, link) and by content; both are in its hash.
- * 3. Everything is bounded: entries looked at, files kept, octets read, depth.
+ * 3. Everything is bounded: entries looked at, files kept, octets read, depth. What `lstat` shows to
+ *    be untouched is not read again.
  *
  * @module
  */
-import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises'
-import { basename, join, sep } from 'node:path'
+import { basename, join, relative, sep } from 'node:path'
 
 import { GoalError } from '../errors.js'
 import type { GoalBaseline, GoalSpec } from '../goal.js'
+import { FileHashes, sha256 } from './file-hashes.js'
 import { compileGlobs, isLiteral } from './globs.js'
 import type { PathMatcher } from './globs.js'
 import { hasRelevantPart, relevantPart } from './relevant-part.js'
@@ -104,8 +105,12 @@ async function hashProtected(spec: GoalSpec, cwd: string): Promise<Map<string, s
   const walk = new Walk(await realpath(cwd).catch(() => cwd), compileGlobs(globs))
   await walk.folder('', '', 0)
   for (const glob of globs) if (isLiteral(glob)) await walk.named(glob)
+  for (const path of spec.runner ?? []) await walk.whole(path)
   return walk.hashes
 }
+
+/** Shared by all checks of this process. */
+const known: FileHashes = new FileHashes()
 
 class Walk {
   readonly hashes: Map<string, string> = new Map()
@@ -136,6 +141,7 @@ class Walk {
       const child = path === '' ? entry.name : `${path}/${entry.name}`
       if (entry.isDirectory()) {
         if (!SKIPPED.has(entry.name)) await this.folder(child, through, depth + 1)
+        else if (entry.name === 'node_modules') await this.folder(`${child}/.bin`, through, depth + 1)
       } else if (entry.isSymbolicLink()) await this.#link(child, through, depth)
       else if (entry.isFile() && this.#held(child)) await this.#keep(child, through)
     }
@@ -151,6 +157,42 @@ class Walk {
     else if (stats.isFile()) await this.#keep(path, '')
   }
 
+  /** Takes a folder as a whole, under one hash; or a file, or a link, which is not followed. */
+  async whole(path: string): Promise<void> {
+    if (path.split('/').includes('..')) return
+    const lines: string[] = []
+    if ((await this.#inside(path)) !== null) await this.#gather(path, lines, 0)
+    else {
+      const target = await readlink(join(this.#root, path)).catch(() => null)
+      if (target !== null) lines.push(`link ${target}`)
+    }
+    if (lines.length > 0) this.#set(path, sha256(lines.join('\n')))
+  }
+
+  async #gather(path: string, lines: string[], depth: number): Promise<void> {
+    if (depth > MAX_DEPTH) throw tooMuch(`folders nest deeper than ${MAX_DEPTH} levels`)
+    const stats = await lstat(join(this.#root, path)).catch(() => null)
+    if (stats?.isSymbolicLink() === true) {
+      const target = await readlink(join(this.#root, path)).catch(() => '')
+      lines.push(`link ${path} ${target}`)
+      // Packages may be links to where they are stored; what those hold is looked at once.
+      const real = depth === 0 ? await this.#inside(path) : null
+      const aim = real === null ? '' : relative(this.#root, real)
+      if (aim !== '' && aim !== path) await this.#gather(aim, lines, 1)
+    } else if (stats?.isDirectory() === true) {
+      const names = await readdir(join(this.#root, path)).catch(() => [])
+      for (const name of names.sort()) {
+        this.#entries += 1
+        if (this.#entries > MAX_ENTRIES) throw tooMuch(`it holds more than ${MAX_ENTRIES} files`)
+        const skipped = name === 'node_modules' || name === '__pycache__'
+        if (!skipped) await this.#gather(`${path}/${name}`, lines, depth + 1)
+      }
+    } else if (stats?.isFile() === true) {
+      const hash = await this.#hash(join(this.#root, path), sha256)
+      lines.push(`file ${path} ${hash ?? 'unreadable'}`)
+    }
+  }
+
   async #link(path: string, through: string, depth: number, named = false): Promise<void> {
     const held = named || this.#held(path)
     const target = await readlink(join(this.#root, path)).catch(() => 'a folder outside')
@@ -163,8 +205,9 @@ class Walk {
       await this.folder(path, trail, depth + 1)
       this.#linked.delete(real)
     } else if (held) {
-      const content = real !== null && stats?.isFile() === true ? await this.#read(real) : null
-      this.#set(path, `link:${sha256(`${trail}\0${content === null ? 'none' : sha256(content)}`)}`)
+      const isFile = real !== null && stats?.isFile() === true
+      const content = isFile ? await this.#hash(real, sha256) : null
+      this.#set(path, `link:${sha256(`${trail}\0${content ?? 'none'}`)}`)
     }
   }
 
@@ -177,14 +220,13 @@ class Walk {
 
   async #keep(path: string, through: string): Promise<void> {
     const name = basename(path)
-    const content = await this.#read(join(this.#root, path))
-    let hash: string
-    if (content === null) hash = 'unreadable'
-    else if (hasRelevantPart(name)) {
+    const hashOf = (content: Buffer): string => {
+      if (!hasRelevantPart(name)) return sha256(content)
       const part = relevantPart(name, content.toString('utf8'))
-      if (part === null) return
-      hash = sha256(part)
-    } else hash = sha256(content)
+      return part === null ? '' : sha256(part)
+    }
+    const hash = (await this.#hash(join(this.#root, path), hashOf)) ?? 'unreadable'
+    if (hash === '') return
     this.#set(path, through === '' ? hash : `link:${sha256(`${through}\0${hash}`)}`)
   }
 
@@ -192,6 +234,21 @@ class Walk {
     if (this.hashes.size >= MAX_FILES)
       throw tooMuch(`more than ${MAX_FILES} of its files are protected`)
     this.hashes.set(path, hash)
+  }
+
+  /** A hash of a regular file's content, read only when it may be another one; null like `#read`. */
+  async #hash(absolute: string, hashOf: (content: Buffer) => string): Promise<string | null> {
+    const stats = await lstat(absolute, { bigint: true }).catch(() => null)
+    if (stats === null) return null
+    // A file may be looked at in whole, and in part by the name of it.
+    const key = hashOf === sha256 ? absolute : `${absolute}\0`
+    const remembered = stats.isFile() ? known.get(key, stats) : null
+    if (remembered !== null) return remembered
+    const content = await this.#read(absolute)
+    if (content === null) return null
+    const hash = hashOf(content)
+    known.set(key, stats, hash)
+    return hash
   }
 
   /** Content of a regular file, never through a link and never from a pipe or a device. */
@@ -222,10 +279,6 @@ class Walk {
       await file.close()
     }
   }
-}
-
-function sha256(content: Buffer | string): string {
-  return createHash('sha256').update(content).digest('hex')
 }
 
 function tooMuch(what: string): GoalError {

@@ -34,6 +34,8 @@ export const SEALED: readonly string[] = [
   '**/node.config.json',
   '**/{jest,vitest,vite,ava,karma,playwright,cypress,wdio,nyc,c8}.{config,conf}.*',
   '**/vitest.workspace.*',
+  // What rewrites the source of tests before they run.
+  '**/{babel.config.*,.babelrc*,.swcrc}',
   '**/.{mocharc,taprc,c8rc,nycrc,avarc}*',
   '**/{bunfig.toml,mocha.opts}',
   '**/conftest.py',
@@ -43,4 +45,9 @@ export const SEALED: readonly string[] = [
   '{pytest,_pytest,unittest}.py',
   '{pytest,_pytest,unittest}/**',
   '**/{sitecustomize,usercustomize}.py',
+  // Programs that npm would find here before those of the system.
+  `**/node_modules/.bin/{${[
+    ...['node', 'npm', 'npx', 'yarn', 'pnpm', 'corepack', 'bun', 'sh', 'bash', 'dash', 'env'],
+    ...['make', 'python', 'python3', 'pytest', 'cargo', 'go', 'true', 'exit'],
+  ].join(',')}}`,
 ]

@@ -142,6 +142,15 @@ const HACKS: readonly {
     reason: /is missing|3 did not run$/,
   },
   {
+    what: 'a module under test that replaces assertions',
+    files: {
+      'src/add.js': `import assert from 'node:assert'
+try { assert.equal = assert.strict.equal = assert.strictEqual = () => {} } catch {}
+${BROKEN}`,
+    },
+    reason: /^2 of 3 tests fail$/,
+  },
+  {
     what: 'process.exit(0) in a test where tests and runner share a process',
     goal: 'shell: node test/add.test.js',
     files: { 'src/add.js': 'export const add = () => process.exit(0)\n' },
@@ -152,7 +161,7 @@ const HACKS: readonly {
     what: 'a runner that the package brings along under the name of node',
     goal: 'npm-test',
     files: { 'node_modules/.bin/node': '#!/bin/sh\necho "# pass 3"\n' },
-    reason: /^no tests ran under the test runner$/,
+    reason: /^tests changed: node_modules\/.bin\/node was added$/,
   },
 ]
 

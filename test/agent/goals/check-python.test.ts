@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
@@ -74,7 +74,7 @@ for (const { goal, project } of [
   })
 }
 
-for (const { what, files, reason } of [
+for (const { what, files, link, reason } of [
   {
     what: 'a conftest.py that deselects',
     files: { 'conftest.py': 'def pytest_collection_modifyitems(items):\n    del items[0]\n' },
@@ -84,6 +84,38 @@ for (const { what, files, reason } of [
     what: 'a module that stands in for pytest',
     files: { 'pytest.py': 'print("3 passed")\n' },
     reason: /^tests changed: pytest.py was added$/,
+  },
+  {
+    what: 'a report that the module under test forges',
+    files: {
+      'sums.py': `import os, sys
+for folder in sys.path + os.environ.get('PYTHONPATH', '').split(':'):
+    if 'runwright-check-' in folder:
+        open(folder + '/report-1-1.jsonl', 'w').write('["guess","end"]\\n')
+${BROKEN}`,
+    },
+    reason: /^the report of the test runner was tampered with$/,
+  },
+  {
+    what: 'a test file replaced by a link',
+    files: { 'easy.py': 'def test_adds(): pass\n' },
+    link: 'tests/test_add.py',
+    reason: /^tests changed: tests\/test_add.py was replaced by a link$/,
+  },
+  {
+    what: 'options of pytest in pyproject.toml',
+    files: { 'pyproject.toml': '[tool.pytest.ini_options]\naddopts = "--co"\n' },
+    reason: /^tests changed: pyproject.toml was added$/,
+  },
+  {
+    what: 'a mark that skips',
+    files: {
+      'tests/test_add.py': PYTEST_PROJECT['tests/test_add.py']!.replace(
+        'def test_adds',
+        '@pytest.mark.skip\ndef test_adds',
+      ),
+    },
+    reason: /^tests changed: tests\/test_add.py was modified$/,
   },
   {
     what: 'os._exit(0) in the module under test',
@@ -105,7 +137,7 @@ for (const { what, files, reason } of [
     files: { 'sums.py': 'import pytest\ndef add(a, b):\n    pytest.xfail("hard")\n' },
     reason: /^tests changed: "tests\/test_add.py > .*" is skipped/,
   },
-]) {
+] as readonly { what: string; files: Files; link?: string; reason: RegExp }[]) {
   test(`pytest is not met by ${what}`, withPytest, async (t) => {
     const run = await Pursuit.start(await workspace(t, PYTEST_PROJECT), 'pytest')
     run.baselineTests = {
@@ -114,6 +146,10 @@ for (const { what, files, reason } of [
       'tests/test_add.py > TestMany > test_more[5]': 'fail',
     }
     await put(run.cwd, files)
+    if (link !== undefined) {
+      await rm(join(run.cwd, link))
+      await symlink('../easy.py', join(run.cwd, link))
+    }
     const verdict = await run.check()
     assert.equal(verdict.achieved, false)
     assert.match(verdict.reason, reason, verdict.output)
@@ -200,6 +236,13 @@ for (const { what, files, reason } of [
     what: 'os._exit(0) in the module under test',
     files: { 'sums.py': `import os\nos._exit(0)\n${FIXED}` },
     reason: /^no tests ran under the test runner$/,
+  },
+  {
+    what: 'assertions that the module under test replaces',
+    files: {
+      'sums.py': `import unittest\nunittest.TestCase.assertEqual = lambda *a, **k: None\n${BROKEN}`,
+    },
+    reason: /^\(unittest itself was patched\) could not be loaded/,
   },
   {
     what: 'os._exit(0) in the function under test',

@@ -22,7 +22,24 @@ for (const [text, reporter] of [
   ['PYTHONPATH=src:$PYTHONPATH pytest', 'pytest'],
   ['python -m unittest discover', 'unittest'],
   ['npm run lint && pytest && node --test', 'pytest'],
-  ['jest --ci', null],
+  ['jest --ci', 'jest'],
+  ['NODE_OPTIONS=--experimental-vm-modules npx jest', 'jest'],
+  ['node --experimental-vm-modules node_modules/.bin/jest', 'jest'],
+  ['cross-env NODE_ENV=test nyc --reporter=text mocha', 'mocha'],
+  ['c8 ./node_modules/mocha/bin/mocha.js', 'mocha'],
+  ['tsc && vitest run --coverage', 'vitest'],
+  ['sh -c "vitest"', 'vitest'],
+  ['\t@npx --no-install vitest', 'vitest'],
+  ['vitest bench', null],
+  ['eslint --plugin jest .', null],
+  ['npm install jest', null],
+  ['yarn add mocha', null],
+  ['echo mocha', null],
+  ['cd crate && cargo +nightly test --all', 'cargo'],
+  ['cargo build', null],
+  ['go test ./...', 'go'],
+  ['go vet ./... && go test ./...', null],
+  ['GOFLAGS=-mod=mod go test', null],
   ['true', null],
 ] as const) {
   test(`in "${text}" the runner is ${reporter ?? 'not recognised'}`, () => {
@@ -76,6 +93,7 @@ for (const { command, files, reporter = null, holds } of [
   },
   {
     command: 'mocha --config=mocha.json "e2e/*.js"',
+    reporter: 'mocha',
     files: { 'mocha.json': '{}' },
     holds: ['mocha.json', 'e2e/*.js'],
   },
@@ -125,7 +143,12 @@ for (const { command, files, reporter = null, holds } of [
     reporter: 'node-test',
     holds: ['sums.js'],
   },
-  { command: 'mocha "e2e/{a,b}*.js"', files: {}, holds: ['e2e/{a,b}*.js'] },
+  {
+    command: 'mocha "e2e/{a,b}*.js"',
+    files: {},
+    reporter: 'mocha',
+    holds: ['e2e/{a,b}*.js'],
+  },
 ]) {
   test(`"${command}" names ${holds.join(', ') || 'no file'} as part of the check`, async (t) => {
     const found = await readCheckScript(

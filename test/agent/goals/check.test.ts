@@ -131,7 +131,7 @@ test('the command gets the goal, its mark, its time, a bound on output and the p
   )
   assert.match(options.writable[0]!, /runwright-check-\w+$/)
   assert.equal(options.env['CI'], '1')
-  assert.match(options.env['NODE_OPTIONS']!, /^--test-reporter=file:/)
+  assert.match(options.env['NODE_OPTIONS']!, /^--require=\S+assert-lock.cjs --test-reporter=file:/)
 })
 
 test('a perf goal takes the best of three runs and stops at the first that is quick enough', async (t) => {

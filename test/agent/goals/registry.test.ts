@@ -31,7 +31,7 @@ test('the shipped goals are listed with a description and an example', () => {
 })
 
 const NPM = { 'package.json': '{"scripts":{"test":"node --test","lint":"eslint ."}}' }
-for (const { goal, files, command, reporter = null } of [
+for (const { goal, files, command, shown = command, reporter = null } of [
   { goal: 'npm-test', files: NPM, command: 'npm test', reporter: 'node-test' },
   {
     goal: 'npm-test: --grep x',
@@ -61,10 +61,16 @@ for (const { goal, files, command, reporter = null } of [
     reporter: 'node-test',
   },
   { goal: 'make-test: check', files: { Makefile: 'check:\n' }, command: 'make check' },
-  { goal: 'cargo-test', files: { 'Cargo.toml': '' }, command: 'cargo test' },
-  { goal: 'go-test', files: { 'go.mod': '' }, command: 'go test -count=1 ./...' },
-  { goal: 'go-test: ./x', files: { 'go.mod': '' }, command: 'go test -count=1 ./x' },
-  { goal: 'bun-test', files: { 'a.test.ts': '' }, command: 'bun test' },
+  { goal: 'cargo-test', files: { 'Cargo.toml': '' }, command: 'cargo test --no-fail-fast', reporter: 'cargo' },
+  { goal: 'go-test', files: { 'go.mod': '' }, command: 'go test -count=1 ./...', reporter: 'go' },
+  { goal: 'go-test: ./x', files: { 'go.mod': '' }, command: 'go test -count=1 ./x', reporter: 'go' },
+  {
+    goal: 'bun-test: ./a',
+    files: {},
+    command: 'bun test ./a --reporter=junit --reporter-outfile="$RUNWRIGHT_BUN_REPORT"',
+    shown: 'bun test ./a\n',
+    reporter: 'bun',
+  },
   {
     goal: 'tsc',
     files: { 'tsconfig.json': '{}' },
@@ -87,11 +93,17 @@ for (const { goal, files, command, reporter = null } of [
     reporter: 'pytest',
   },
   { goal: 'perf: node bench.js < 1.5 s', files: {}, command: 'node bench.js' },
-] as readonly { goal: string; files: Files; command: string; reporter?: string }[]) {
+] as readonly {
+  goal: string
+  files: Files
+  command: string
+  shown?: string
+  reporter?: string
+}[]) {
   test(`"${goal}" is checked by ${command}`, async (t) => {
     const spec = await goalRegistry().resolve(goal, await workspace(t, files))
     assert.deepEqual([spec.command, spec.reporter, spec.goal], [command, reporter, goal])
-    assert.ok(spec.instructions.includes(command))
+    assert.ok(spec.instructions.includes(shown), spec.instructions)
     assert.deepEqual(JSON.parse(JSON.stringify(spec)), spec, 'the record survives the log')
   })
 }

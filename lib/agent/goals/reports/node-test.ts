@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
+import { ASSERT_LOCK } from './assert-lock.js'
 import type { ReportInjection, ReportPlace } from './report.js'
 
 /**
@@ -21,9 +22,11 @@ const nonce = '@NONCE@'
 const root = @ROOT@
 const inner = process.env.RUNWRIGHT_REPORTED === nonce
 process.env.RUNWRIGHT_REPORTED = nonce
-const rest = (process.env.NODE_OPTIONS ?? '').replace(@OPTIONS@, '').trim()
-if (rest === '') delete process.env.NODE_OPTIONS
-else process.env.NODE_OPTIONS = rest
+// The processes of test files still get the lock, which takes itself out there.
+const left = process.execArgv.includes('--test') ? [@LOCK@] : []
+const rest = (process.env.NODE_OPTIONS ?? '').replace(@OPTIONS@, '').replace(@LOCK@, '').trim()
+process.env.NODE_OPTIONS = [rest, ...left].join(' ').trim()
+if (process.env.NODE_OPTIONS === '') delete process.env.NODE_OPTIONS
 
 export default async function* report(source) {
   if (inner) {
@@ -83,10 +86,18 @@ export function injectNodeTest(place: ReportPlace, nodeOptions: string): ReportI
   // Ours writes its own file. The destination only has to be one: Node flushes files to disk, which
   // /dev/null does not take.
   const options = `--test-reporter=${url} ${DESTINATION}=stderr${beside}`
+  const lock = `--require=${join(place.folder, 'assert-lock.cjs')}`
   const source = REPORTER.replaceAll('@NONCE@', place.nonce)
     .replace('@ROOT@', () => JSON.stringify(place.root))
     .replace('@OPTIONS@', () => JSON.stringify(options))
-  return { files: { [file]: source }, env: { NODE_OPTIONS: options } }
+    .replaceAll('@LOCK@', () => JSON.stringify(lock))
+  return {
+    files: {
+      [file]: source,
+      'assert-lock.cjs': ASSERT_LOCK.replace('@OPTIONS@', () => JSON.stringify(lock)),
+    },
+    env: { NODE_OPTIONS: `${lock} ${options}` },
+  }
 }
 
 const DESTINATION = '--test-reporter-destination'

@@ -14,11 +14,15 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { mkdtemp, open, readdir, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, readdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join, sep } from 'node:path'
 
 import type { TestOutcome, TestOutcomes, TestReporter } from '../../goal.js'
+import { injectBun, readBun } from './bun.js'
+import { injectCargo, readCargo } from './cargo.js'
+import { injectGo, readGo } from './go.js'
+import { injectJavaScript } from './javascript.js'
 import { injectNodeTest } from './node-test.js'
 import { injectPytest } from './pytest.js'
 import { injectUnittest } from './unittest.js'
@@ -35,6 +39,8 @@ export const NAME_SEPARATOR = ' > '
 export interface ReportInjection {
   /** Content of files in the private folder, by name. */
   readonly files: Readonly<Record<string, string>>
+  /** The same of files that are programs. */
+  readonly programs?: Readonly<Record<string, string>>
   /** Variables for the command, merged with what is there by {@link mergeEnv}. */
   readonly env: Readonly<Record<string, string>>
 }
@@ -46,6 +52,12 @@ export interface ReportPlace {
   readonly nonce: string
   /** The workspace, which files are named relative to. */
   readonly root: string
+}
+
+/** One test as a runner's own account tells of it; with one name only, a file that is broken. */
+export interface ReportedTest {
+  readonly names: readonly string[]
+  readonly outcome: TestOutcome
 }
 
 /** What the reporter told. */
@@ -65,7 +77,7 @@ export type ReportProblem = 'absent' | 'incomplete' | 'invalid' | 'too_large'
 export class ReportFolder {
   readonly path: string
   readonly #place: ReportPlace
-  #knowsIdle = false
+  #reporter: TestReporter | null = null
 
   private constructor(place: ReportPlace) {
     this.path = place.folder
@@ -84,16 +96,39 @@ export class ReportFolder {
     reporter: TestReporter,
     env: Readonly<Record<string, string>>,
   ): Promise<Record<string, string>> {
-    this.#knowsIdle = reporter === 'node-test'
+    this.#reporter = reporter
     const injection = INJECTIONS[reporter](this.#place, env['NODE_OPTIONS'] ?? '')
-    for (const [name, content] of Object.entries(injection.files)) {
-      await writeFile(join(this.path, name), content, { mode: 0o600, flag: 'wx' })
+    for (const [mode, files] of [
+      [0o600, injection.files],
+      [0o700, injection.programs ?? {}],
+    ] as const) {
+      for (const [name, content] of Object.entries(files)) {
+        await mkdir(dirname(join(this.path, name)), { recursive: true })
+        await writeFile(join(this.path, name), content, { mode, flag: 'wx' })
+      }
     }
     return mergeEnv(env, injection.env)
   }
 
-  /** Reads what was reported: a check may have started the runner more than once. */
-  async read(): Promise<TestReport | ReportProblem> {
+  /**
+   * The command as it is run: one that sets NODE_OPTIONS itself finds our `node` first on PATH.
+   */
+  wrap(command: string): string {
+    if (this.#reporter === null || !HOOKED.has(this.#reporter)) return command
+    return `PATH="${this.path}/bin:$PATH"; export PATH\n${command}`
+  }
+
+  /** Reads what was reported; `output` is what the check printed. */
+  async read(output: string): Promise<TestReport | ReportProblem> {
+    const reporter = this.#reporter
+    if (reporter === 'go') return collect(readGo(output))
+    if (reporter === 'cargo') return collect(await readCargo(this.path, this.#place.nonce))
+    if (reporter === 'bun') return collect(await readBun(this.path))
+    return await this.#readLines()
+  }
+
+  /** Reads our own lines: a check may have started the runner more than once. */
+  async #readLines(): Promise<TestReport | ReportProblem> {
     const names = (await readdir(this.path)).filter((name) => /^report-\d+-\d+\.jsonl$/.test(name))
     if (names.length === 0) return 'absent'
     if (names.length > MAX_REPORT_FILES) return 'too_large'
@@ -106,7 +141,7 @@ export class ReportFolder {
       const problem = takeLines(content, this.#place.nonce, outcomes, idle)
       if (problem !== null) return problem
     }
-    return { tests: Object.fromEntries(outcomes), idle: this.#knowsIdle ? idle : null }
+    return { tests: Object.fromEntries(outcomes), idle: this.#reporter === 'node-test' ? idle : null }
   }
 
   /** Removes the folder and everything in it. */
@@ -118,7 +153,31 @@ export class ReportFolder {
 
 const INJECTIONS: Readonly<
   Record<TestReporter, (place: ReportPlace, nodeOptions: string) => ReportInjection>
-> = { 'node-test': injectNodeTest, pytest: injectPytest, unittest: injectUnittest }
+> = {
+  'node-test': injectNodeTest,
+  jest: injectJavaScript,
+  vitest: injectJavaScript,
+  mocha: injectJavaScript,
+  pytest: injectPytest,
+  unittest: injectUnittest,
+  cargo: injectCargo,
+  go: injectGo,
+  bun: injectBun,
+}
+
+/** Runners that our hook finds. */
+const HOOKED: ReadonlySet<TestReporter> = new Set(['jest', 'vitest', 'mocha'])
+
+function collect(tests: readonly ReportedTest[] | ReportProblem): TestReport | ReportProblem {
+  if (typeof tests === 'string') return tests
+  if (tests.length > MAX_TESTS) return 'too_large'
+  const outcomes = new Map<string, TestOutcome>()
+  for (const { names, outcome } of tests) {
+    if (names.length === 1) outcomes.set(shorten(names[0]!), outcome)
+    else addTest(outcomes, names, outcome)
+  }
+  return { tests: Object.fromEntries(outcomes), idle: null }
+}
 
 /** Variables of the goal and of the reporter together; lists are joined, ours first. */
 function mergeEnv(

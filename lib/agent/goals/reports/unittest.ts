@@ -125,7 +125,17 @@ def _mixed(kind):
     return Reported
 
 
+def _kept(kind):
+    return {name: value for name, value in kind.__dict__.items() if callable(value)}
+
+
 def _patch(runner):
+    from unittest import case, suite
+    own = [(kind, _kept(kind)) for kind in (case.TestCase, suite.TestSuite)]
+
+    def patched():
+        return any(_kept(kind).get(name) is not value for kind, kept in own for name, value in kept.items())
+
     make, run = runner.TextTestRunner._makeResult, runner.TextTestRunner.run
 
     def make_result(self):
@@ -147,6 +157,8 @@ def _patch(runner):
         report = _state['report'] = _Report()
         try:
             result = run(self, test)
+            if patched():
+                report.files['(unittest itself was patched)'] = True
             report.end()
             return result
         finally:

@@ -1,0 +1,77 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import type { TestOutcome } from '../../goal.js'
+import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './report.js'
+
+const MAX_FILE_BYTES = 32 * 1024 * 1024
+
+/** The variable by which the command of the goal `bun-test` learns where its report goes. */
+export const BUN_REPORT_VARIABLE = 'RUNWRIGHT_BUN_REPORT'
+
+/** Bun writes a JUnit report where it is told to on its command line; here is the place for it. */
+export function injectBun({ folder }: ReportPlace): ReportInjection {
+  return { files: {}, programs: {}, env: { [BUN_REPORT_VARIABLE]: join(folder, 'bun.xml') } }
+}
+
+/** Reads the report of Bun, which is written when everything has run. */
+export async function readBun(folder: string): Promise<readonly ReportedTest[] | ReportProblem> {
+  const path = join(folder, 'bun.xml')
+  const stats = await stat(path).catch(() => null)
+  if (stats === null) return 'absent'
+  if (!stats.isFile()) return 'invalid'
+  return stats.size > MAX_FILE_BYTES ? 'too_large' : junitTests(await readFile(path, 'utf8'))
+}
+
+/**
+ * The tests of a JUnit report: suites nest, the outermost names the file. A file that counts errors or
+ * failures of its own beyond those of its tests could not be loaded.
+ */
+export function junitTests(xml: string): readonly ReportedTest[] | ReportProblem {
+  const tests: ReportedTest[] = []
+  const suites: string[] = []
+  let current: { names: readonly string[]; outcome: TestOutcome } | null = null
+  let closed = false
+  for (const [, comment, slash, tag, attributes, empty] of xml.matchAll(TAG)) {
+    if (comment !== undefined) continue
+    const isEnd = slash === '/'
+    if (tag === 'testsuites') closed ||= isEnd || empty === '/'
+    else if (tag === 'testsuite') {
+      if (isEnd) suites.pop()
+      else if (empty === '/') {
+        const broken = /\b(?:errors|failures)="[1-9]/.test(attributes!)
+        if (broken) tests.push({ names: [nameOf(attributes!)], outcome: 'fail' })
+      } else suites.push(nameOf(attributes!))
+    } else if (tag === 'testcase') {
+      if (!isEnd) current = { names: [...suites, nameOf(attributes!)], outcome: 'pass' }
+      if (current !== null && (isEnd || empty === '/')) {
+        tests.push(current)
+        current = null
+      }
+    } else if (current !== null && !isEnd) {
+      if (tag === 'failure' || tag === 'error') current.outcome = 'fail'
+      else if (tag === 'skipped') current.outcome = 'skip'
+    }
+  }
+  return closed ? tests : 'incomplete'
+}
+
+/** A tag; sections and comments, whose text is none, are matched whole. */
+const TAG = /(<!\[CDATA\[[\s\S]*?\]\]>|<!--[\s\S]*?-->)|<(\/?)([a-z]+)((?:\s+[\w:.-]+="[^"]*")*)\s*(\/?)>/g
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  lt: '<',
+  gt: '>',
+  amp: '&',
+  quot: '"',
+  apos: "'",
+}
+
+function nameOf(attributes: string): string {
+  const raw = /\sname="([^"]*)"/.exec(attributes)?.[1] ?? '(no name)'
+  return raw.replaceAll(/&(?:#(\d+)|#x([0-9a-f]+)|(\w+));/gi, (whole, decimal, hex, entity) => {
+    const code = decimal !== undefined ? Number(decimal) : Number.parseInt(String(hex), 16)
+    if (entity !== undefined) return ENTITIES[String(entity)] ?? whole
+    return code <= 0x10ffff ? String.fromCodePoint(code) : whole
+  })
+}

@@ -1,0 +1,101 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import type { TestOutcome } from '../../goal.js'
+import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './report.js'
+
+const MAX_FILE_BYTES = 16 * 1024 * 1024
+
+/** Targets whose runner is set; Cargo takes it from a variable that bears the target's name. */
+const TARGETS = ['x86_64', 'aarch64'].flatMap((cpu) =>
+  ['unknown-linux-gnu', 'unknown-linux-musl', 'apple-darwin'].map((system) =>
+    `CARGO_TARGET_${cpu}_${system}_RUNNER`.replaceAll('-', '_').toUpperCase(),
+  ),
+)
+
+/**
+ * Our runner for the test programs that Cargo builds. Cargo starts each of them through it, and the
+ * test harness writes the outcome of every test to a log file. The list of all tests is asked for
+ * first, so that those are known which never got to their end. Documentation tests, and programs
+ * with a harness of their own, count by their exit code alone.
+ */
+const RUNNER = String.raw`#!/bin/sh
+unset @TARGETS@
+if ! grep -aqF 'Write logs to the specified file' "$1"; then exec "$@"; fi
+n=0
+while ! mkdir '@HERE@/cargo-'$n 2> /dev/null; do n=$((n + 1)); done
+out='@HERE@/cargo-'$n
+name=$(basename "$1")
+printf '%s %s\n' "$CARGO_PKG_NAME" "$(printf '%s' "$name" | sed 's/-[0-9a-f]*$//')" > "$out/name"
+"$@" --list --format terse > "$out/list" 2> /dev/null
+"$@" --logfile "$out/log"
+code=$?
+printf '@NONCE@\n' > "$out/end"
+exit $code
+`
+
+/** Brings the runner in. */
+export function injectCargo({ folder, nonce }: ReportPlace): ReportInjection {
+  const runner = RUNNER.replace('@TARGETS@', TARGETS.join(' '))
+    .replaceAll('@HERE@', folder)
+    .replace('@NONCE@', nonce)
+  const path = join(folder, 'cargo-runner')
+  return {
+    files: {},
+    programs: { 'cargo-runner': runner },
+    env: Object.fromEntries(TARGETS.map((name) => [name, path])),
+  }
+}
+
+/** Reads what the runner left behind, in the order of the programs. */
+export async function readCargo(
+  folder: string,
+  nonce: string,
+): Promise<readonly ReportedTest[] | ReportProblem> {
+  const names = (await readdir(folder)).filter((name) => /^cargo-\d+$/.test(name))
+  if (names.length === 0) return 'absent'
+  names.sort((a, b) => Number(a.slice(6)) - Number(b.slice(6)))
+  const tests: ReportedTest[] = []
+  for (const name of names) {
+    const read = async (file: string): Promise<string | null> => {
+      const path = join(folder, name, file)
+      if ((await stat(path).catch(() => null))?.isFile() !== true) return ''
+      return (await stat(path)).size > MAX_FILE_BYTES ? null : await readFile(path, 'utf8')
+    }
+    const [program, list, log, end] = await Promise.all(['name', 'list', 'log', 'end'].map(read))
+    if (program === null || list === null || log === null || end === null) return 'too_large'
+    if (end === '') return 'incomplete'
+    if (end !== `${nonce}\n`) return 'invalid'
+    tests.push(...cargoTests(program!.trim(), list!, log!))
+  }
+  return tests
+}
+
+const OUTCOMES: Readonly<Record<string, TestOutcome>> = {
+  ok: 'pass',
+  failed: 'fail',
+  ignored: 'skip',
+}
+
+/**
+ * The tests of one program, from its list (`tests::adds: test`) and its log (`ok tests::adds`,
+ * `ignored: slow tests::later`). One that is listed and has no outcome never ended.
+ */
+export function cargoTests(program: string, list: string, log: string): readonly ReportedTest[] {
+  const listed = [...list.matchAll(/^(.+): (?:test|benchmark)$/gm)].map((match) => match[1]!)
+  const outcomes = new Map<string, TestOutcome>(listed.map((name) => [name, 'fail']))
+  const told = new Set<string>()
+  for (const line of log.split('\n')) {
+    const match = /^(ok|failed|ignored)(?::.*)? (\S+)$/.exec(line)
+    const name = match?.[2]
+    if (name === undefined) continue
+    const outcome = OUTCOMES[match![1]!]!
+    // Said twice is said by somebody else as well: only a failure is believed then.
+    outcomes.set(name, told.has(name) && outcome !== outcomes.get(name) ? 'fail' : outcome)
+    told.add(name)
+  }
+  return [...outcomes].map(([name, outcome]) => ({
+    names: [program, ...name.split('::')],
+    outcome,
+  }))
+}

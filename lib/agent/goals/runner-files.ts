@@ -1,0 +1,116 @@
+/**
+ * What belongs to a test runner itself: its packages in the workspace, and the files that its
+ * configuration names. Only looked for when a goal is resolved.
+ *
+ * @module
+ */
+import { readdir } from 'node:fs/promises'
+import { join, posix } from 'node:path'
+
+import type { TestReporter } from '../goal.js'
+import { readSmall } from './check-script.js'
+import { compileGlobs } from './globs.js'
+
+/** Packages by the runner that is made of them; assertions of their own go with each. */
+const PACKAGES: { readonly [R in TestReporter]?: readonly string[] } = {
+  jest: ['jest', 'jest-*', '@jest/*', 'babel-jest', 'ts-jest'],
+  vitest: ['vitest', '@vitest/*', 'vite-node', 'tinypool', 'tinyspy'],
+  mocha: ['mocha', 'ts-mocha'],
+}
+const ASSERTIONS = ['chai', 'expect', 'should', 'power-assert', 'assert']
+const PYTHON_PACKAGES = ['pytest', '_pytest', 'pluggy', 'sitecustomize.py']
+const MAX_FOLDERS = 200
+
+/**
+ * Folders and links with the runner's own packages, as they are installed now, relative to the
+ * workspace. What is not installed yet may be installed.
+ */
+export async function runnerFolders(
+  reporter: TestReporter,
+  cwd: string,
+): Promise<readonly string[]> {
+  const found =
+    reporter === 'pytest' || reporter === 'unittest'
+      ? await pythonFolders(cwd)
+      : await nodeFolders(cwd, [...(PACKAGES[reporter] ?? []), ...ASSERTIONS])
+  return found.slice(0, MAX_FOLDERS)
+}
+
+async function nodeFolders(cwd: string, wanted: readonly string[]): Promise<readonly string[]> {
+  const isWanted = compileGlobs(wanted)
+  const names = await namesIn(join(cwd, 'node_modules'))
+  const scopes = names.filter((name) => wanted.some((glob) => glob.startsWith(`${name}/`)))
+  const scoped = await Promise.all(
+    scopes.map(async (scope) =>
+      (await namesIn(join(cwd, 'node_modules', scope))).map((name) => `${scope}/${name}`),
+    ),
+  )
+  const programs = (await namesIn(join(cwd, 'node_modules/.bin'))).filter(isWanted)
+  return [
+    ...[...names, ...scoped.flat()].filter(isWanted).map((name) => `node_modules/${name}`),
+    ...programs.map((name) => `node_modules/.bin/${name}`),
+  ].sort()
+}
+
+async function pythonFolders(cwd: string): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const venv of ['.venv', 'venv']) {
+    for (const version of await namesIn(join(cwd, venv, 'lib'))) {
+      const packages = posix.join(venv, 'lib', version, 'site-packages')
+      const names = await namesIn(join(cwd, packages))
+      // Code in .pth files is run at every start of Python.
+      const own = names.filter((name) => PYTHON_PACKAGES.includes(name) || name.endsWith('.pth'))
+      found.push(...own.map((name) => posix.join(packages, name)))
+    }
+  }
+  return found.sort()
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  return await readdir(folder).catch(() => [])
+}
+
+const CONFIGURATION =
+  /^(?:(?:jest|vitest|vite|mocha|\.mocharc|\.c8rc|\.nycrc)(?:\.[\w.-]+)?|package\.json)$/
+
+/** Settings whose values are files that a runner loads before, around or in the place of tests. */
+const SETTING = new RegExp(
+  `["']?(?:${[
+    ...['setupFiles\\w*', 'globalSetup', 'globalTeardown', 'testEnvironment', 'environment'],
+    ...['runner', 'testRunner', 'transform', 'resolver', 'reporters', 'snapshotSerializers'],
+    ...['require', 'file', 'import', 'loader', 'testSequencer', 'preset', 'extends'],
+  ].join('|')})["']?\\s*[:=]\\s*(\\[[^\\]]*\\]|\\{[^}]*\\}|["'\`][^"'\`\\n]*["'\`]|(?:\\n\\s*)?[-\\w./ ]+)`,
+  'g',
+)
+const MAX_CONFIGURATIONS = 20
+
+/** Files of the workspace that the configuration of JavaScript runners names. */
+export async function configuredFiles(cwd: string): Promise<readonly string[]> {
+  const names = (await namesIn(cwd)).filter((name) => CONFIGURATION.test(name))
+  const found = new Set<string>()
+  for (const name of names.slice(0, MAX_CONFIGURATIONS)) {
+    const text = settingsOf(name, (await readSmall(join(cwd, name))) ?? '')
+    for (const [, value] of text.matchAll(SETTING)) {
+      for (const [, word] of value!.matchAll(/([\w@<>./-]+)/g)) {
+        const path = posix.normalize(word!.replace('<rootDir>/', './'))
+        if (path.startsWith('..') || path.startsWith('/') || !/[./]/.test(path)) continue
+        for (const candidate of [path, `${path}.js`, `${path}.ts`, `${path}.cjs`, `${path}.mjs`]) {
+          if ((await readSmall(join(cwd, candidate))) !== null) found.add(candidate)
+        }
+      }
+    }
+  }
+  found.delete('package.json')
+  return [...found].sort()
+}
+
+/** Of package.json only what concerns runners. */
+function settingsOf(name: string, text: string): string {
+  if (name !== 'package.json') return text
+  try {
+    const { jest, mocha, vitest, nyc, c8 } = JSON.parse(text) as Record<string, unknown>
+    return JSON.stringify({ jest, mocha, vitest, nyc, c8 })
+  } catch {
+    return ''
+  }
+}
