@@ -11,7 +11,7 @@
  */
 import { sleep } from '../internal/abort.js'
 import { systemClock } from '../internal/clock.js'
-import type { AgentEvent, EventKind, RunDetails } from '../agent/index.js'
+import type { AgentEvent, DeltaPayload, EventFields, EventKind, RunDetails } from '../agent/index.js'
 import {
   NetworkError,
   RemoteProtocolError,
@@ -24,12 +24,23 @@ import {
 import { answerError } from './client-error.js'
 import { RunServiceError } from './errors.js'
 
+/**
+ * A piece of what a model writes just now. It is no event of the log: it has no `seq`, is not kept,
+ * and may be missing; `offset` tells whether one is.
+ */
+export interface ModelDelta extends Omit<EventFields, 'seq'> {
+  readonly kind: 'model_delta'
+  readonly payload: DeltaPayload
+}
+
 /** How to follow a run. */
 export interface FollowOptions {
   /** Only events behind this `seq`; -1 is only what is to come. @defaultValue 0 */
   readonly after?: number | undefined
   /** Only events of these kinds. @defaultValue all */
   readonly kinds?: readonly EventKind[] | undefined
+  /** Also hands out what the model writes, while it writes it. @defaultValue false */
+  readonly deltas?: boolean | undefined
   /** Ends the iteration by rejecting with its reason. */
   readonly signal?: AbortSignal | undefined
   /** Before the first attempt to open a lost stream again; doubles up to 15 s. @defaultValue 500 */
@@ -54,7 +65,7 @@ export async function* followEvents(
   path: string,
   options: FollowOptions,
   details: () => Promise<RunDetails>,
-): AsyncGenerator<AgentEvent, void> {
+): AsyncGenerator<AgentEvent | ModelDelta, void> {
   const cursor = new Cursor(options)
   // Live only begins at the log's present end: from there on a lost connection loses nothing.
   if (cursor.position < 0) cursor.position = (await details()).last_seq
@@ -118,19 +129,22 @@ async function open(
 }
 
 /** The events of one connection that are new. */
-async function* readEvents(response: AsyncResponse, cursor: Cursor): AsyncGenerator<AgentEvent, void> {
+async function* readEvents(
+  response: AsyncResponse,
+  cursor: Cursor,
+): AsyncGenerator<AgentEvent | ModelDelta, void> {
   const parser = new SseParser()
   for await (const chunk of response.iterBytes()) {
     for (const { data } of parser.feed(chunk)) {
       const event = parseEvent(data)
-      if (cursor.advance(event.seq)) yield event
+      if (event.kind === 'model_delta' || cursor.advance(event.seq)) yield event
     }
   }
 }
 
-function parseEvent(data: string): AgentEvent {
+function parseEvent(data: string): AgentEvent | ModelDelta {
   try {
-    return JSON.parse(data) as AgentEvent
+    return JSON.parse(data) as AgentEvent | ModelDelta
   } catch (cause) {
     throw new BrokenStreamError('the stream holds something that is no event', { cause })
   }
@@ -140,24 +154,26 @@ function parseEvent(data: string): AgentEvent {
 class Cursor {
   position: number
   readonly #kinds: ReadonlySet<EventKind> | null
+  readonly #deltas: boolean
 
-  constructor({ after = 0, kinds }: FollowOptions) {
+  constructor({ after = 0, kinds, deltas = false }: FollowOptions) {
     if (!Number.isSafeInteger(after) || after < -1) {
       throw new RangeError(`after must be a whole number from -1 up, got ${after}`)
     }
     this.position = after
+    this.#deltas = deltas
     this.#kinds = kinds === undefined ? null : new Set(kinds)
   }
 
-  isWanted({ kind }: AgentEvent): boolean {
-    return this.#kinds === null || this.#kinds.has(kind)
+  isWanted({ kind }: AgentEvent | ModelDelta): boolean {
+    return this.#kinds === null || kind === 'model_delta' || this.#kinds.has(kind)
   }
 
   /** What the next connection asks for: the end of the run is always wanted. */
   params(): Record<string, string> {
-    const after = String(this.position)
-    if (this.#kinds === null) return { after }
-    return { after, kinds: [...new Set([...this.#kinds, 'run_end'])].join(',') }
+    const place = { after: String(this.position), ...(this.#deltas ? { deltas: '1' } : {}) }
+    if (this.#kinds === null) return place
+    return { ...place, kinds: [...new Set([...this.#kinds, 'run_end'])].join(',') }
   }
 
   /** Moves on to an event; false when it was seen. @throws BrokenStreamError when one is missing. */

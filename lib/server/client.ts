@@ -27,7 +27,7 @@ import {
   type TimeoutOptions,
 } from '../http/index.js'
 import { answerError } from './client-error.js'
-import { followEvents, type FollowOptions } from './client-events.js'
+import { followEvents, type FollowOptions, type ModelDelta } from './client-events.js'
 import type { RunService } from './service.js'
 
 /** Options of {@link RunServiceClient}. */
@@ -206,7 +206,15 @@ export class RunServiceClient implements AsyncDisposable {
    * @throws {@link RunServiceError} for an unknown or deleted run, and when the stream could not be
    * opened `maxFailures` times in a row; the signal's reason.
    */
-  events(runId: string, options: FollowOptions = {}): AsyncGenerator<AgentEvent, void> {
+  events(
+    runId: string,
+    options: FollowOptions & { readonly deltas: true },
+  ): AsyncGenerator<AgentEvent | ModelDelta, void>
+  events(
+    runId: string,
+    options?: FollowOptions & { readonly deltas?: false | undefined },
+  ): AsyncGenerator<AgentEvent, void>
+  events(runId: string, options: FollowOptions = {}): AsyncGenerator<AgentEvent | ModelDelta, void> {
     return followEvents(this.#http, pathOf(runId, '/events'), options, () => this.get(runId, options))
   }
 
@@ -216,7 +224,7 @@ export class RunServiceClient implements AsyncDisposable {
    * @returns the run as it ended.
    * @throws as {@link RunServiceClient.events} does.
    */
-  async wait(runId: string, options: Omit<FollowOptions, 'kinds' | 'after'> = {}): Promise<RunDetails> {
+  async wait(runId: string, options: Omit<FollowOptions, 'kinds' | 'after' | 'deltas'> = {}): Promise<RunDetails> {
     const end = this.events(runId, { ...options, kinds: ['run_end'] })
     while ((await end.next()).done !== true);
     return this.get(runId, options)

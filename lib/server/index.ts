@@ -14,7 +14,7 @@ export type {
   RunServiceClientOptions,
   ServiceHealth,
 } from './client.js'
-export type { FollowOptions } from './client-events.js'
+export type { FollowOptions, ModelDelta } from './client-events.js'
 export type { FailedCall, RunServiceOptions, ServiceEngine, StreamSettings } from './config.js'
 export { ProblemError, RunServiceError } from './errors.js'
 export type { FieldError, Problem, ProblemCode, ProblemOptions } from './errors.js'

@@ -9,12 +9,12 @@
  *
  * @module
  */
-import type { EncodedEvent, EventKind, RunSubscription, SubscriptionEnd } from '../agent/index.js'
+import type { EventKind, RunSubscription, StreamItem, SubscriptionEnd } from '../agent/index.js'
 
 /** One reader's end of a stream. */
 export interface EventSink {
   /** Hands events to the transport; false when it holds enough for now. */
-  write(events: readonly EncodedEvent[]): boolean
+  write(events: readonly StreamItem[]): boolean
   /** Resolves once the transport has room again, or is gone. */
   drained(): Promise<void>
   /** Octets that the transport holds for the reader. */
@@ -26,7 +26,7 @@ export type PumpEnd = SubscriptionEnd | 'stuck'
 
 /** What {@link pump} needs to know. */
 export interface PumpOptions {
-  /** Only events of these kinds; undefined is all. */
+  /** Only events of these kinds; undefined is all. Deltas are asked for by themselves. */
   readonly kinds: ReadonlySet<EventKind> | undefined
   /** How long a reader may take nothing, in milliseconds. */
   readonly stuckMs: number
@@ -37,7 +37,7 @@ const MAX_PIECE = 65_536
 
 /** Moves events from a subscription to a reader until either ends. */
 export async function pump(
-  subscription: RunSubscription,
+  subscription: RunSubscription<StreamItem>,
   sink: EventSink,
   options: PumpOptions,
 ): Promise<PumpEnd> {
@@ -45,7 +45,7 @@ export async function pump(
   for (;;) {
     const batch = await subscription.next()
     if (batch === null) return subscription.end ?? 'closed'
-    const events = kinds === undefined ? batch : batch.filter(({ kind }) => kinds.has(kind))
+    const events = kinds === undefined ? batch : batch.filter((item) => isWanted(item, kinds))
     for (const piece of pieces(events)) {
       if (sink.write(piece)) continue
       if (await isStuck(sink, stuckMs)) {
@@ -57,8 +57,12 @@ export async function pump(
   }
 }
 
+function isWanted({ kind }: StreamItem, kinds: ReadonlySet<EventKind>): boolean {
+  return kind === 'model_delta' || kinds.has(kind)
+}
+
 /** Cuts a list of events so that each part holds at most {@link MAX_PIECE}, or a single event. */
-export function* pieces(events: readonly EncodedEvent[]): Generator<readonly EncodedEvent[]> {
+export function* pieces(events: readonly StreamItem[]): Generator<readonly StreamItem[]> {
   let start = 0
   let size = 0
   for (let i = 0; i < events.length; i++) {

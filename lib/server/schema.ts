@@ -60,7 +60,8 @@ export const RUN_STATUSES: readonly RunStatus[] = namesOf<RunStatus>({
 
 const status: JsonSchema = { type: 'string', enum: RUN_STATUSES }
 
-const END_REASONS: readonly EndReason[] = namesOf<EndReason>({
+/** Why a run ended. */
+export const END_REASONS: readonly EndReason[] = namesOf<EndReason>({
   goal_achieved: true,
   max_iterations: true,
   token_budget: true,

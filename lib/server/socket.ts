@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Caller, EncodedEvent, EventKind, RunSubscription } from '../agent/index.js'
+import type { Caller, EventKind, RunSubscription, StreamItem } from '../agent/index.js'
 import {
   prepare,
   WebSocketServer,
@@ -24,7 +24,7 @@ import { ProblemError, problemOf, toProblemError, unknownRun } from './errors.js
 import { pump, type EventSink, type PumpEnd } from './live.js'
 import { targetOf } from './mount.js'
 import { isRunId } from './router.js'
-import { readCursor, readKinds } from './routes/events.js'
+import { readStreamWish } from './routes/stream-parameters.js'
 
 /** Where the streams are, below the mount. */
 const STREAMS = '/api/ws/'
@@ -38,7 +38,7 @@ const PATIENCE = 3
 
 /** What was decided about a reader before it connected. */
 interface Reader {
-  readonly subscription: RunSubscription
+  readonly subscription: RunSubscription<StreamItem>
   readonly kinds: ReadonlySet<EventKind> | undefined
 }
 
@@ -53,9 +53,9 @@ const CLOSE_CODES: Readonly<
 }
 
 /** One encoded frame for each event, shared by all its readers. */
-const frames = new WeakMap<EncodedEvent, PreparedMessage>()
+const frames = new WeakMap<StreamItem, PreparedMessage>()
 
-function frameOf(event: EncodedEvent): PreparedMessage {
+function frameOf(event: StreamItem): PreparedMessage {
   let frame = frames.get(event)
   if (frame === undefined) {
     frame = prepare(event.json)
@@ -75,7 +75,7 @@ class SocketSink implements EventSink {
     return this.#connection.bufferedAmount
   }
 
-  write(events: readonly EncodedEvent[]): boolean {
+  write(events: readonly StreamItem[]): boolean {
     let room = true
     for (const event of events) {
       const result = this.#connection.send(frameOf(event))
@@ -176,9 +176,8 @@ export class RunSockets {
     const caller = await this.#callerOf(request)
     const runId = target.path.slice(STREAMS.length)
     if (!isRunId(runId)) throw unknownRun()
-    const query = new URLSearchParams(target.query)
-    const [after, kinds] = [readCursor(query), readKinds(query)]
-    return { subscription: await this.#engine.subscribe(runId, { after }, caller), kinds }
+    const { kinds, ...wish } = readStreamWish(new URLSearchParams(target.query))
+    return { subscription: await this.#engine.subscribe(runId, wish, caller), kinds }
   }
 
   #follow(connection: WebSocketConnection<Reader>): void {

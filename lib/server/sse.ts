@@ -5,7 +5,7 @@
  * @module
  */
 import type { ServerResponse } from 'node:http'
-import type { EncodedEvent, RunSubscription } from '../agent/index.js'
+import type { RunSubscription, StreamItem } from '../agent/index.js'
 import type { Reply } from './http.js'
 import { pump, type EventSink, type PumpOptions } from './live.js'
 
@@ -23,13 +23,14 @@ const HEADERS: Readonly<Record<string, string>> = {
 }
 
 /** Each event in the framing of an event stream, made once for all its readers. */
-const encoded = new WeakMap<EncodedEvent, string>()
+const encoded = new WeakMap<StreamItem, string>()
 
-function encode(event: EncodedEvent): string {
+function encode(event: StreamItem): string {
   let text = encoded.get(event)
   if (text === undefined) {
     // Compact JSON has no line ends, so that one data line carries it.
-    text = `id: ${event.seq}\ndata: ${event.json}\n\n`
+    const id = event.seq === null ? '' : `id: ${event.seq}\n`
+    text = `${id}data: ${event.json}\n\n`
     encoded.set(event, text)
   }
   return text
@@ -43,7 +44,7 @@ class SseSink implements EventSink {
     this.#response = response
   }
 
-  write(events: readonly EncodedEvent[]): boolean {
+  write(events: readonly StreamItem[]): boolean {
     if (this.#response.destroyed) return true
     const room = this.#response.write(events.map(encode).join(''))
     flush(this.#response)
@@ -75,7 +76,7 @@ function flush(response: ServerResponse): void {
 
 /** All event streams over HTTP of one service. One timer serves them all. */
 export class SseStreams {
-  readonly #open = new Map<ServerResponse, RunSubscription>()
+  readonly #open = new Map<ServerResponse, RunSubscription<StreamItem>>()
   readonly #commentMs: number
   readonly #onError: (error: unknown) => void
   #timer: NodeJS.Timeout | undefined
@@ -91,7 +92,7 @@ export class SseStreams {
   }
 
   /** The reply that streams a subscription, and ends it when the reader goes. */
-  reply(subscription: RunSubscription, options: PumpOptions): Reply {
+  reply(subscription: RunSubscription<StreamItem>, options: PumpOptions): Reply {
     return {
       status: 200,
       headers: HEADERS,
@@ -103,7 +104,7 @@ export class SseStreams {
 
   async #run(
     response: ServerResponse,
-    subscription: RunSubscription,
+    subscription: RunSubscription<StreamItem>,
     options: PumpOptions,
   ): Promise<void> {
     response.on('close', () => {
@@ -116,6 +117,10 @@ export class SseStreams {
     response.write(OPENING)
     try {
       const end = await pump(subscription, new SseSink(response), options)
+      // Its last id must be the log's last, or an EventSource would come back for ever.
+      if (end === 'run_end' && options.kinds?.has('run_end') === false) {
+        response.write(`id: ${subscription.position}\n\n`)
+      }
       // A reader that takes nothing would not take the end of the stream either.
       if (end === 'stuck') response.destroy()
       else response.end()
@@ -128,7 +133,7 @@ export class SseStreams {
     }
   }
 
-  #add(response: ServerResponse, subscription: RunSubscription): void {
+  #add(response: ServerResponse, subscription: RunSubscription<StreamItem>): void {
     this.#open.set(response, subscription)
     this.#timer ??= setInterval(() => this.#comment(), this.#commentMs).unref()
   }

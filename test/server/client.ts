@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { createRunService, type RunService, type RunServiceOptions } from 'runwright/server'
 import { RawPeer } from '../helpers/raw-peer.js'
 import { serve, type Served } from '../helpers/serve.js'
-import { assertDescribed, type ApiDescription } from './conformance.js'
+import { assertDescribed, assertMessageDescribed, type ApiDescription } from './conformance.js'
 import { FakeEngine } from './fake-engine.js'
 
 /** An answer, read to its end. */
@@ -112,6 +112,13 @@ export async function openService(
   }
 }
 
+/** A message of the stream; every one in the tests is checked against the description. */
+function readMessage(payload: Buffer): any {
+  const message: unknown = JSON.parse(payload.toString())
+  assertMessageDescribed(message)
+  return message
+}
+
 /** A WebSocket client of octets, which shows what really came. */
 export class SocketClient implements Disposable {
   readonly peer: RawPeer
@@ -164,7 +171,7 @@ export class SocketClient implements Disposable {
   async event(): Promise<any> {
     for (;;) {
       const { opcode, payload } = await this.frame()
-      if (opcode === 1) return JSON.parse(payload.toString())
+      if (opcode === 1) return readMessage(payload)
       if (opcode !== 9) throw new Error(`unexpected frame ${opcode}: ${payload.toString('hex')}`)
     }
   }
@@ -174,7 +181,7 @@ export class SocketClient implements Disposable {
     const events: any[] = []
     for (;;) {
       const { opcode, payload } = await this.frame()
-      if (opcode === 1) events.push(JSON.parse(payload.toString()))
+      if (opcode === 1) events.push(readMessage(payload))
       if (opcode !== 8) continue
       const code = payload.length >= 2 ? payload.readUInt16BE() : 1005
       return { events, code, reason: payload.subarray(2).toString() }

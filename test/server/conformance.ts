@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { checkSchema, type JsonSchema } from 'runwright/agent'
+import { describeStreams } from '../../lib/server/asyncapi.js'
 import type { Answer } from './client.js'
 
 interface Content {
@@ -48,6 +49,32 @@ export function resolveSchema(schema: unknown, api: ApiDescription): JsonSchema 
   return Object.fromEntries(entries) as JsonSchema
 }
 
+/** The part of an AsyncAPI document that the tests read. */
+export interface StreamDescription {
+  readonly asyncapi: string
+  readonly servers: Readonly<Record<string, { readonly pathname?: string }>>
+  readonly channels: Readonly<
+    Record<string, { readonly address: string; readonly messages: Readonly<Record<string, unknown>> }>
+  >
+  readonly components: {
+    readonly messages: Readonly<Record<string, unknown>>
+    readonly schemas: Readonly<Record<string, JsonSchema>>
+  }
+}
+
+const streams = describeStreams('') as StreamDescription
+
+/** Fails when a message of a stream is not what the description of the streams says. */
+export function assertMessageDescribed(message: unknown): void {
+  const { kind, payload } = message as { kind: string; payload: object }
+  const schema = streams.components.schemas[kind]
+  assert.ok(schema !== undefined, `${kind} is not described`)
+  assert.deepEqual(checkSchema(schema, message), [], JSON.stringify(message))
+  const known = Object.keys(schema.properties?.['payload']?.properties ?? {})
+  const unknown = Object.keys(payload).filter((name) => !known.includes(name))
+  assert.deepEqual(unknown, [], `${kind} has fields that are not described`)
+}
+
 /** Fails when an answer is not what the API description says about its path, method and status. */
 export function assertDescribed(
   api: ApiDescription,
@@ -71,6 +98,9 @@ export function assertDescribed(
     [],
     `${where}: ${answer.text}`,
   )
+  if (operation.operationId === 'readEvents' && answer.status === 200) {
+    for (const event of answer.json) assertMessageDescribed(event)
+  }
   for (const name of ['location', 'link']) {
     const told = Object.keys(described.headers ?? {}).some(
       (header) => header.toLowerCase() === name,

@@ -4,6 +4,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { RawPeer } from '../helpers/raw-peer.js'
 import { openService, type Opened } from './client.js'
+import { assertMessageDescribed } from './conformance.js'
 import { FakeEngine } from './fake-engine.js'
 
 /** A reader of an event stream, event by event. */
@@ -50,6 +51,8 @@ class StreamReader {
       if (end !== -1) {
         const block = this.#text.slice(0, end)
         this.#text = this.#text.slice(end + 2)
+        const data = block.split('\n').find((line) => line.startsWith('data: '))
+        if (data !== undefined) assertMessageDescribed(JSON.parse(data.slice('data: '.length)))
         return block
       }
       if (this.#ended) return null
@@ -103,6 +106,9 @@ for (const { query, lastEventId, gives } of [
   { query: '?after=5', lastEventId: '', gives: [6] },
   { query: '?kinds=run_end', gives: [6] },
   { query: '?kinds=run_started,run_end&after=0', gives: [1, 6] },
+  // An EventSource comes back with its last id, and only that of the log's end makes it stop.
+  { query: '?kinds=run_started', gives: [1, 6] },
+  { query: '?deltas=1', gives: upTo(6) },
 ] as { query: string; lastEventId?: string; gives: number[] }[]) {
   test(`events${query} with Last-Event-ID ${lastEventId ?? '(absent)'} gives ${gives}`, async () => {
     const engine = new FakeEngine()

@@ -4,7 +4,7 @@ import { bearerKeys } from 'runwright/server'
 import { RawPeer } from '../helpers/raw-peer.js'
 import { openReal, type Real } from './real.js'
 
-const COUNT = Number(process.env['RUNWRIGHT_FUZZ_REQUESTS'] ?? 1_000)
+const COUNT = Number(process.env['RUNWRIGHT_FUZZ_REQUESTS'] ?? 2_000)
 const SEED = Number(process.env['RUNWRIGHT_FUZZ_SEED'] ?? 1)
 const KEY = 'fuzz-key-0123456789'
 
@@ -23,7 +23,7 @@ const METHODS = 'GET GET GET POST POST POST HEAD DELETE PUT PATCH OPTIONS TRACE 
 
 const PATHS = [
   '/',
-  '/api/runs',
+  ...Array<string>(6).fill('/api/runs'),
   '/api/runs/{run}',
   '/api/runs/{run}/events',
   '/api/runs/{run}/resume',
@@ -35,6 +35,7 @@ const PATHS = [
   '/api/goals',
   '/api/health',
   '/api/openapi.json',
+  '/api/asyncapi.json',
   '/runwright/app.js',
   '/runwright/..%2f',
   '/api/runs/%ff',
@@ -60,6 +61,9 @@ const QUERIES = [
   '?after=-1',
   '?after=99999',
   '?kinds=log,,',
+  '?deltas=1',
+  '?deltas=2',
+  '?deltas=1&deltas=0',
   '?kinds=log,run_end',
   '?status=%ff',
   '?status=achieved&status=failed',

@@ -20,6 +20,7 @@ test('every route of the interface is described, and no other', async () => {
   )
   assert.deepEqual(routes.sort(), [
     'DELETE /api/runs/{run_id}',
+    'GET /api/asyncapi.json',
     'GET /api/goals',
     'GET /api/health',
     'GET /api/models',

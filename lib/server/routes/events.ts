@@ -2,10 +2,11 @@
 import type { EventKind, RunDetails } from '../../agent/index.js'
 import { invalidField, ProblemError } from '../errors.js'
 import { jsonText, type Reply } from '../http.js'
-import { readInteger, readList } from '../query.js'
+import { readInteger } from '../query.js'
 import type { Call, Route } from '../router.js'
-import { AGENT_EVENT, EVENT_KINDS } from '../schema.js'
+import { AGENT_EVENT } from '../schema.js'
 import type { RouteContext } from './context.js'
+import { readKinds, readStreamWish, STREAM_PARAMETERS } from './stream-parameters.js'
 
 const EVENT_STREAM = 'text/event-stream'
 
@@ -31,23 +32,12 @@ export function eventRoutes(context: RouteContext): readonly Route[] {
         summary: 'Read the event log, as a stream or in pages',
         description: `As ${EVENT_STREAM}: the log from \`after\` on, then live to the end.`,
         parameters: [
-          {
-            name: 'after',
-            in: 'query',
-            description: 'only events with a greater seq; -1, for streams: only what is to come',
-            schema: { type: 'integer', minimum: -1, default: 0 },
-          },
+          ...STREAM_PARAMETERS,
           {
             name: 'limit',
             in: 'query',
             description: 'events of one page; fewer come when they are large: follow Link',
             schema: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE },
-          },
-          {
-            name: 'kinds',
-            in: 'query',
-            description: 'only events of these kinds, with commas between',
-            schema: { type: 'string' },
           },
           {
             name: 'Last-Event-ID',
@@ -89,11 +79,11 @@ export function eventRoutes(context: RouteContext): readonly Route[] {
 
 async function stream({ engine, config, sse }: RouteContext, call: Call): Promise<Reply> {
   const { request, query, parameter, caller } = call
-  const kinds = readKinds(query)
-  const after = readLastEventId(request.headers['last-event-id']) ?? readCursor(query)
+  const { kinds, deltas, ...wish } = readStreamWish(query)
+  const after = readLastEventId(request.headers['last-event-id']) ?? wish.after
   const details = await engine.get(parameter, caller)
   if (isOver(details, after)) return { status: 204 }
-  const subscription = await engine.subscribe(parameter, { after }, caller)
+  const subscription = await engine.subscribe(parameter, { after, deltas }, caller)
   if (request.method === 'HEAD') {
     subscription.close()
     return {
@@ -154,16 +144,6 @@ async function readPage(
     left -= limit
   }
   return { texts, position, complete: false }
-}
-
-/** `after` of a stream: 0 or more, or -1 for live only. @throws 422 */
-export function readCursor(query: URLSearchParams): number {
-  return readInteger(query, 'after', -1, Number.MAX_SAFE_INTEGER) ?? 0
-}
-
-/** `kinds` of a stream or page; undefined is all. @throws 422 */
-export function readKinds(query: URLSearchParams): ReadonlySet<EventKind> | undefined {
-  return readList<EventKind>(query, 'kinds', EVENT_KINDS)
 }
 
 /** The last id that an EventSource has seen; it sends an empty one when it has seen none. */

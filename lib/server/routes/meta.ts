@@ -1,5 +1,6 @@
 /** What the host offers, how the service is, and how it is spoken to. @module */
 import { RESUME_SCHEMA, START_REQUEST_SCHEMA } from '../../agent/index.js'
+import { describeStreams } from '../asyncapi.js'
 import { json, jsonText } from '../http.js'
 import { describeApi } from '../openapi.js'
 import type { Call, Route } from '../router.js'
@@ -26,6 +27,7 @@ const NAMED = {
 export function metaRoutes(context: RouteContext, all: () => readonly Route[]): readonly Route[] {
   const { engine, config } = context
   let description: string | undefined
+  let streams: string | undefined
   // A store that is closed already cannot count any more.
   const counts = (): Promise<object | undefined> =>
     engine.counts().catch((error: unknown) => {
@@ -102,6 +104,22 @@ export function metaRoutes(context: RouteContext, all: () => readonly Route[]): 
       handle: () => {
         description ??= JSON.stringify(describeApi(all(), config.basePath, NAMED))
         return jsonText(200, description)
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/asyncapi.json',
+      access: 'public',
+      produces: JSON_ONLY,
+      operation: {
+        id: 'getAsyncApi',
+        summary: 'The description of the event streams',
+        answers: { 200: { description: 'AsyncAPI 3.0', schema: { type: 'object' } } },
+        problems: [],
+      },
+      handle: () => {
+        streams ??= JSON.stringify(describeStreams(config.basePath))
+        return jsonText(200, streams)
       },
     },
   ]
