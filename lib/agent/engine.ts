@@ -6,7 +6,6 @@ import {
   CwdBusyError,
   EngineClosedError,
   IdempotencyError,
-  InvalidRequestError,
   QueueFullError,
   RunStateError,
   StoreError,
@@ -20,14 +19,11 @@ import type { Model } from './model.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
 import { createdRecord, requestHash, resolveNewRun } from './new-run.js'
 import { isTerminal, summarize, type RunDetails, type RunHead, type RunSummary } from './run-details.js'
-import { Redactor, secretsOfEnvironment } from './redact.js'
 import { publicEvent, RunFeed } from './run-feed.js'
 import { RunLog, stamp } from './run-log.js'
-import { RunTrace } from './run-trace.js'
-import { readTraceContext, type TraceContext } from './trace-context.js'
-import { Tracing } from './tracing.js'
 import { parseStartRequest, requestAgain, type StartRequest } from './run-request.js'
 import { Scheduler } from './scheduler.js'
+import { SharedDriver } from './shared-driver.js'
 import { foldState, type RunState } from './state.js'
 import { endingRecords } from './steps/finish.js'
 import type { RunQuery } from './store.js'
@@ -60,18 +56,10 @@ export interface CreateOptions {
   /** The same key and request within 24 hours give the first run again. */
   readonly idempotencyKey?: string | undefined
   readonly parentRunId?: string | undefined
-  /**
-   * The trace that the request belongs to, from its headers `traceparent` and `tracestate`. One that
-   * is not well-formed is ignored. The run's model calls carry it on, as does every span.
-   */
-  readonly trace?: TraceContext | undefined
 }
 
 /** Seconds for which an idempotency key is remembered. */
 const KEY_SECONDS = 24 * 3600
-/** Told when a request holds a secret. */
-const SECRET_IN_REQUEST =
-  'holds a key or password, which would be logged: let commands read it from a file or from their environment'
 /** Runs of one list without a limit of its own. */
 const LIST_LIMIT = 10_000
 const NOBODY: RunOwner = { id: null, tenant: null }
@@ -94,12 +82,12 @@ export class RunEngine {
   readonly #models: ModelRegistry
   readonly #goals: GoalRegistry
   readonly #scheduler: Scheduler
-  readonly #redactor: Redactor
-  readonly #tracing: Tracing
   readonly #live = new Map<string, LiveRun>()
   readonly #drives = new Set<Promise<void>>()
   /** Creations in progress by owner and key: a second one with the same key waits for the first. */
   readonly #creating = new Map<string, Promise<unknown>>()
+  /** Set when the store is shared with other processes. */
+  readonly #sharing: SharedDriver | undefined
   #closing: Promise<void> | undefined
 
   private constructor(config: EngineConfig) {
@@ -110,13 +98,25 @@ export class RunEngine {
       scripts: config.scripts,
     })
     this.#goals = goalRegistry(config.goals)
-    this.#redactor = new Redactor([...config.secrets, ...secretsOfEnvironment(process.env)])
-    this.#tracing = new Tracing(config.tracer, config.clock, this.#redactor)
-    this.#scheduler = new Scheduler(config.maxConcurrentRuns, config.cwdPolicy !== 'allow')
+    const { store, clock, maxConcurrentRuns } = config
+    const { shared } = store
+    // Folders are kept apart by the store when other processes have runs in them as well.
+    this.#scheduler = new Scheduler(maxConcurrentRuns, config.cwdPolicy !== 'allow' && !shared)
+    this.#sharing =
+      shared &&
+      new SharedDriver({
+        store,
+        shared,
+        clock,
+        slots: maxConcurrentRuns,
+        prepare: (state, feed, abandoned) => this.#prepare(state, this.#modelOf(state), abandoned, feed),
+        drive: (run) => this.#drive(run),
+      })
   }
 
   /**
-   * Opens the store, takes up the runs that had not ended when it was last closed, and starts.
+   * Opens the store, takes up the runs that had not ended when it was last closed, and starts; in a
+   * store that processes share, claims runs from now on.
    *
    * @throws TypeError for a bad option; {@link StoreError} when the store cannot be opened.
    */
@@ -124,7 +124,8 @@ export class RunEngine {
     const engine = new RunEngine(resolveEngineConfig(options))
     engine.#models.resolve(undefined) // a wrong default is told now, not to the first client
     await engine.#config.store.open()
-    await engine.#takeUp()
+    if (engine.#sharing === undefined) await engine.#takeUp()
+    else engine.#sharing.start()
     return engine
   }
 
@@ -175,25 +176,28 @@ export class RunEngine {
    */
   async resume(runId: string, answer: ResumeAnswer, caller?: Caller): Promise<ResumeResult> {
     const stored = await this.#head(runId, caller)
-    const live = this.#live.get(runId)
-    if (this.#redactor.findsIn(answer.edits)) {
-      throw new InvalidRequestError([{ pointer: '/edits', detail: SECRET_IN_REQUEST }])
+    const by = caller?.owner.id ?? null
+    const { decision } = answer
+    if (this.#sharing !== undefined) {
+      const { status, gateId } = await this.#sharing.answer(runId, answer, this.#config.tools, by)
+      return { run_id: runId, status, decision, gate_id: gateId }
     }
+    const live = this.#live.get(runId)
     const head = live?.state.head ?? stored
     const gate = gateFor(head, answer, this.#config.tools)
     if (gate !== null) {
       // A run that this engine does not drive cannot hear the answer.
       if (live === undefined) throw new EngineClosedError()
-      const response = responseRecord(gate, answer, caller?.owner.id ?? null)
+      const response = responseRecord(gate, answer, by)
       await live.answer([response], (state) =>
-        answer.decision === 'abort' ? endingRecords(state, ABORTED_BY_HUMAN) : [],
+        decision === 'abort' ? endingRecords(state, ABORTED_BY_HUMAN) : [],
       )
     } else {
       await live?.log.flush()
     }
     const { status } = (live?.state.head ?? stored).details
     const gateId = gate?.gate_id ?? answer.gate_id ?? head.lastDecision?.gate_id ?? ''
-    return { run_id: runId, status, decision: answer.decision, gate_id: gateId }
+    return { run_id: runId, status, decision, gate_id: gateId }
   }
 
   /**
@@ -215,8 +219,11 @@ export class RunEngine {
     if (isTerminal(status)) {
       throw new RunStateError('ended', `run ${runId} has ended before: it is ${status}`)
     }
-    if (live === undefined) throw new EngineClosedError()
-    await live.abort(caller?.owner.id ?? null)
+    const by = caller?.owner.id ?? null
+    const { shared } = this.#config.store
+    if (shared !== undefined) await shared.requestAbort(runId, by)
+    else if (live === undefined) throw new EngineClosedError()
+    else await live.abort(by)
     return { details: await this.get(runId, caller), already: false }
   }
 
@@ -225,12 +232,12 @@ export class RunEngine {
    *
    * @throws as {@link RunEngine.get} and {@link RunEngine.create} do.
    */
-  async retry(runId: string, caller?: Caller, trace?: TraceContext): Promise<RunDetails> {
+  async retry(runId: string, caller?: Caller): Promise<RunDetails> {
     await this.#head(runId, caller)
     const [first] = await this.#config.store.read(runId, 0, 1)
     if (first?.kind !== 'run_created' || first.private === undefined) throw new UnknownRunError(runId)
     const request = requestAgain(first.private.request)
-    const { details } = await this.create(request, { caller, parentRunId: runId, trace })
+    const { details } = await this.create(request, { caller, parentRunId: runId })
     return details
   }
 
@@ -287,11 +294,16 @@ export class RunEngine {
     options: { readonly after?: number | undefined; readonly deltas?: boolean | undefined } = {},
     caller?: Caller,
   ): Promise<RunSubscription<StreamItem>> {
-    await this.#head(runId, caller)
+    const { details } = await this.#head(runId, caller)
+    const { after = 0, deltas = false } = options
+    if (this.#sharing !== undefined && !isTerminal(details.status)) {
+      if (after > details.last_seq) throw new CursorError(after, details.last_seq)
+      const { feed, release } = await this.#sharing.follow(runId, details.last_seq)
+      return feed.subscribe(after < 0 ? details.last_seq : after, deltas, release)
+    }
     const feed = this.#live.get(runId)?.log.feed ?? (await this.#endedFeed(runId, caller))
-    const after = options.after ?? 0
     if (after > feed.lastSeq) throw new CursorError(after, feed.lastSeq)
-    return feed.subscribe(after < 0 ? feed.lastSeq : after, options.deltas ?? false)
+    return feed.subscribe(after < 0 ? feed.lastSeq : after, deltas)
   }
 
   /** The models that this host offers. */
@@ -324,6 +336,7 @@ export class RunEngine {
   }
 
   async #close(graceMs: number): Promise<void> {
+    await this.#sharing?.stop()
     const idle = [...this.#live.values()].filter(({ state }) => state.head.details.status !== 'running')
     for (const run of idle) run.suspend()
     if (graceMs > 0 && this.#drives.size > 0) {
@@ -336,6 +349,7 @@ export class RunEngine {
     }
     for (const run of this.#live.values()) run.suspend()
     await Promise.all(this.#drives)
+    await this.#sharing?.close()
     await this.#config.store.close()
   }
 
@@ -380,19 +394,20 @@ export class RunEngine {
     options: CreateOptions,
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
     const { clock, store, tools } = this.#config
-    const secret = Object.entries(request).find(([, value]) => this.#redactor.findsIn(value))
-    if (secret !== undefined) {
-      throw new InvalidRequestError([{ pointer: `/${secret[0]}`, detail: SECRET_IN_REQUEST }])
-    }
     const newRun = await resolveNewRun(request, this.#config, this.#models, this.#goals)
-    // Nothing waits between these checks and the run's place in the queue.
     this.#assertOpen()
-    this.#assertRoom(newRun.request.cwd)
     const runId = uuidV7(clock.now())
-    const trace = readTraceContext(options.trace ?? {})
-    const more = { tools: [...tools.keys()], owner, idempotency, ...(trace !== null && { trace }) }
+    const more = { tools: [...tools.keys()], owner, idempotency }
     const draft = createdRecord(newRun, options.parentRunId ?? null, more)
     const created = stamp(draft, runId, 1, 0, clock)
+    if (this.#sharing !== undefined) {
+      const { maxQueuedRuns: maxQueued, cwdPolicy } = this.#config
+      const keysSince = clock.now() / 1000 - KEY_SECONDS
+      const admitted = await this.#sharing.admit({ created, maxQueued, cwdPolicy, keysSince })
+      return { details: copyOf(admitted.head.details), created: admitted.created }
+    }
+    // Nothing waits between this check and the run's place in the queue.
+    this.#assertRoom(newRun.request.cwd)
     const run = this.#prepare(foldState(null, created), newRun.model, false)
     this.#live.set(runId, run)
     try {
@@ -403,7 +418,7 @@ export class RunEngine {
     }
     run.log.feed.publish([created])
     const details = copyOf(run.state.head.details)
-    this.#drive(run)
+    void this.#drive(run)
     return { details, created: true }
   }
 
@@ -417,30 +432,31 @@ export class RunEngine {
     if (waiting >= maxQueuedRuns) throw new QueueFullError(maxQueuedRuns)
   }
 
-  #prepare(state: RunState, model: Model, takenOver: boolean): LiveRun {
+  #prepare(state: RunState, model: Model, takenOver: boolean, sharedFeed?: RunFeed): LiveRun {
     const { store, clock, roots } = this.#config
     const { run_id, last_seq } = state.head.details
-    const feed = new RunFeed(run_id, store, takenOver ? last_seq : 0)
-    return new LiveRun(new RunLog(store, clock, this.#redactor, feed, state), {
+    const feed = sharedFeed ?? new RunFeed(run_id, store, takenOver ? last_seq : 0)
+    return new LiveRun(new RunLog(store, clock, feed, state), {
       ...this.#config,
-      redactor: this.#redactor,
-      trace: new RunTrace(this.#tracing, run_id, state.frozen.trace ?? null),
       model,
       scheduler: this.#scheduler,
       openWorkspace: (cwd) => openWorkspace(cwd, { roots, closed: store.closedFolders ?? [] }),
       takenOver,
+      parksAtGates: sharedFeed !== undefined,
     })
   }
 
-  #drive(run: LiveRun): void {
+  #drive(run: LiveRun): Promise<void> {
     const { runId } = run.log
     this.#live.set(runId, run)
     const drive = run.drive().finally(() => {
       this.#drives.delete(drive)
       this.#live.delete(runId)
-      run.log.feed.finish(isTerminal(run.state.head.details.status) ? 'run_end' : 'shutdown')
+      if (isTerminal(run.state.head.details.status)) run.log.feed.finish('run_end')
+      else if (this.#sharing === undefined) run.log.feed.finish('shutdown')
     })
     this.#drives.add(drive)
+    return drive
   }
 
   /** Takes up every run that has not ended, oldest first. */
@@ -463,7 +479,7 @@ export class RunEngine {
       if (details.status !== 'pending') this.#scheduler.hold(details.run_id, cwd)
       runs.push(run)
     }
-    for (const run of runs) this.#drive(run)
+    for (const run of runs) void this.#drive(run)
   }
 
   /** The model of a run that is taken up; one that is gone fails when it is called. */

@@ -16,14 +16,14 @@
  * ├─ IllegalTransitionError ERR_AGENT_ILLEGAL_TRANSITION a record does not fit the status of its run
  * ├─ WorkspaceError        ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE
  * ├─ StoreError            ERR_AGENT_STORE, ERR_AGENT_STORE_LOCKED, ERR_AGENT_STORE_CORRUPT,
- * │                        ERR_AGENT_STORE_VERSION, ERR_AGENT_SEQ_CONFLICT
+ * │                        ERR_AGENT_STORE_VERSION, ERR_AGENT_SEQ_CONFLICT,
+ * │                        ERR_AGENT_STORE_UNAVAILABLE, ERR_AGENT_CLAIM_LOST
  * └─ ModelError            ERR_AGENT_MODEL, ERR_AGENT_MODEL_AUTH, ERR_AGENT_MODEL_RATE_LIMIT,
  *                          ERR_AGENT_MODEL_QUOTA, ERR_AGENT_MODEL_CONTEXT, ERR_AGENT_MODEL_PROTOCOL
  * ```
  *
  * @module
  */
-import type { Usage } from './model.js'
 import type { SchemaViolation } from './schema.js'
 
 /** Stable codes of everything that `runwright/agent` throws. */
@@ -53,6 +53,8 @@ export type StoreErrorCode =
   | 'ERR_AGENT_STORE_CORRUPT'
   | 'ERR_AGENT_STORE_VERSION'
   | 'ERR_AGENT_SEQ_CONFLICT'
+  | 'ERR_AGENT_STORE_UNAVAILABLE'
+  | 'ERR_AGENT_CLAIM_LOST'
 
 /** Codes of {@link ModelError}. */
 export type ModelErrorCode =
@@ -217,8 +219,6 @@ export interface ModelErrorOptions extends ErrorOptions {
   readonly retryAfterMs?: number | undefined
   /** True when the model, not the request, was at fault: its text is fed back to it. */
   readonly modelMistake?: boolean | undefined
-  /** What the failed call used all the same, as far as the provider said: it is paid for. */
-  readonly usage?: Usage | undefined
 }
 
 /** Thrown when a model call gave no usable answer. Never contains a key. */
@@ -229,7 +229,6 @@ export class ModelError extends AgentError {
   readonly retryable: boolean
   readonly retryAfterMs: number | undefined
   readonly modelMistake: boolean
-  readonly usage: Usage | undefined
 
   constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
@@ -238,6 +237,5 @@ export class ModelError extends AgentError {
     this.retryable = options.retryable
     this.retryAfterMs = options.retryAfterMs
     this.modelMistake = options.modelMistake ?? false
-    this.usage = options.usage
   }
 }

@@ -56,8 +56,6 @@ export { foldHead, isTerminal, summarize } from './run-details.js'
 export type { FinalState, Gate, RunDetails, RunFailure, RunHead, RunSummary } from './run-details.js'
 export { transition } from './transitions.js'
 export type { Trigger } from './transitions.js'
-export type { AttributeValue, Span, SpanAttributes, SpanEvent, Tracer } from './tracing.js'
-export type { TraceContext } from './trace-context.js'
 export type {
   DeltaPayload,
   EncodedDelta,
@@ -71,6 +69,18 @@ export { FileStore } from './stores/file.js'
 export type { FileStoreOptions, QuarantinedRun } from './stores/file.js'
 export { MemoryStore } from './stores/memory.js'
 export type { MemoryStoreOptions } from './stores/memory.js'
+export { PostgresStore } from './stores/postgres.js'
+export type { PostgresStoreOptions } from './stores/postgres.js'
+export type { PgClient, PgNotification, PgPool, PgQuery, PgResult } from './stores/postgres/pool.js'
+export type {
+  AbortWish,
+  Admission,
+  Admitted,
+  Claim,
+  LogEnd,
+  SharedRuns,
+  SharedRunsListener,
+} from './shared-runs.js'
 export type { Retention } from './stores/run-index.js'
 export { providersFromEnvironment } from './models/environment.js'
 export { createHttpProvider } from './models/http-provider.js'
@@ -107,7 +117,6 @@ export type {
   ModelTurn,
   StopReason,
   ToolCall,
-  ToolChoice,
   ToolMessage,
   ToolSpec,
   Usage,

@@ -16,8 +16,7 @@ import type { RecordDraft } from './events.js'
 import { ABORTED, nextStep, type Outcome, type Step, type StepLimits } from './next-step.js'
 import { isTerminal } from './run-details.js'
 import { failureOf } from './run-failure.js'
-import type { Redactor } from './redact.js'
-import { promptOf, type RunContext } from './run-context.js'
+import type { RunContext } from './run-context.js'
 import { RunLog } from './run-log.js'
 import { remainingMs } from './budgets.js'
 import type { Scheduler } from './scheduler.js'
@@ -33,15 +32,16 @@ import type { RunStore } from './store.js'
 import type { Workspace } from './workspace.js'
 
 /** What a live run needs of its engine. */
-export interface LiveRunOptions extends Omit<RunContext, 'log' | 'prompt' | 'signal' | 'workspace'> {
+export interface LiveRunOptions extends Omit<RunContext, 'log' | 'signal' | 'workspace'> {
   readonly store: RunStore
   readonly scheduler: Scheduler
-  readonly redactor: Redactor
   readonly maxTurnsPerIteration: number
   /** Opened when the run begins to work: the folder may be gone by then. */
   readonly openWorkspace: (cwd: string) => Promise<Workspace>
   /** True when a process that is gone drove the run before. */
   readonly takenOver: boolean
+  /** True when nobody holds a run that waits for a human: whoever takes it up next goes on with it. */
+  readonly parksAtGates: boolean
 }
 
 /** The reason with which a run is stopped to go on later, when the service shuts down. */
@@ -56,9 +56,12 @@ const STEPS_PER_TURN = 32
 export class LiveRun {
   readonly #options: LiveRunOptions
   #log: RunLog
+  #workspace: Workspace | undefined
   #stop = new AbortController()
   #suspending = false
   #takenOver: boolean
+  /** True once the run is somebody else's business: it waits at a gate, or was taken away. */
+  #left = false
   #wake: (() => void) | undefined
   #context: RunContext | undefined
   readonly #limits: StepLimits
@@ -82,8 +85,6 @@ export class LiveRun {
 
   /** Drives the run until it ends or is suspended; never rejects. */
   async drive(): Promise<void> {
-    const { trace } = this.#options
-    trace.beginRun(this.state)
     try {
       if (this.#options.takenOver) await this.#options.executor.killMarked(this.#log.runId)
       await this.#driveSteps()
@@ -92,9 +93,10 @@ export class LiveRun {
         process.emitWarning(`run ${this.#log.runId} could not be ended: ${String(second)}`)
       })
     } finally {
-      if (this.state.mayHaveStrays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
+      // Whoever has the run now may have commands of its own under the same mark.
+      const strays = this.state.mayHaveStrays && !this.#left
+      if (strays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
       this.#options.scheduler.leave(this.#log.runId)
-      trace.endRun(this.state)
     }
   }
 
@@ -121,6 +123,12 @@ export class LiveRun {
     this.#interrupt(new Suspended('the service shuts down'))
   }
 
+  /** Stops working and writes nothing more: the run belongs to another process. */
+  lose(): void {
+    this.#left = true
+    this.#interrupt(new Suspended('another process works on the run'))
+  }
+
   #interrupt(reason: Error): void {
     this.#stop.abort(reason)
     this.#wake?.()
@@ -129,6 +137,7 @@ export class LiveRun {
   async #driveSteps(): Promise<void> {
     for (let steps = 1; ; steps++) {
       if (steps % STEPS_PER_TURN === 0) await nextTurn()
+      if (this.#left) return
       if (this.#suspending) return this.#suspendNow()
       const step = this.#nextStep()
       if (step.kind === 'ended') return
@@ -136,7 +145,8 @@ export class LiveRun {
         await this.#perform(step)
       } catch (error) {
         if (!this.#stop.signal.aborted || error instanceof StoreError) throw error
-        if (!this.#suspending) this.#stop = new AbortController() // the next step tells why
+        const over = this.#suspending || this.#left
+        if (!over) this.#stop = new AbortController() // the next step tells why
       }
     }
   }
@@ -182,17 +192,15 @@ export class LiveRun {
   }
 
   async #makeContext(signal: AbortSignal): Promise<RunContext> {
-    const { openWorkspace, tools } = this.#options
-    const { cwd } = this.state.frozen.request
-    const workspace = this.#context?.workspace ?? (await openWorkspace(cwd))
-    const prompt = this.#context?.prompt ?? promptOf(cwd, tools)
-    this.#context = { ...this.#options, prompt, workspace, log: this.#log, signal }
+    const { openWorkspace } = this.#options
+    this.#workspace ??= await openWorkspace(this.state.frozen.request.cwd)
+    this.#context = { ...this.#options, workspace: this.#workspace, log: this.#log, signal }
     return this.#context
   }
 
   /** Waits for an answer, an abort or the gate's deadline, without holding a slot. */
   async #waitForHuman(): Promise<void> {
-    const { scheduler, clock, trace } = this.#options
+    const { scheduler, clock } = this.#options
     scheduler.pause(this.#log.runId)
     const { gate } = this.state.head.details
     if (gate === null) return
@@ -201,7 +209,10 @@ export class LiveRun {
       const reason = `nobody answered gate ${gate.gate_id} until ${gate.deadline}`
       return finishRun(this.#log, { status: 'aborted', endReason: 'gate_timeout', reason })
     }
-    const span = trace.beginGate(gate.gate_id, gate.kind)
+    if (this.#options.parksAtGates) {
+      this.#left = true
+      return
+    }
     let timer: { cancel(): void } | undefined
     await new Promise<void>((resolve) => {
       this.#wake = resolve
@@ -210,8 +221,6 @@ export class LiveRun {
     })
     this.#wake = undefined
     timer?.cancel()
-    const { lastDecision } = this.state.head
-    trace.endGate(span, lastDecision?.gate_id === gate.gate_id ? lastDecision.decision : null)
     this.#stop = this.#suspending ? this.#stop : new AbortController()
     await this.#log.flush()
   }
@@ -228,6 +237,7 @@ export class LiveRun {
   }
 
   async #fail(error: unknown): Promise<void> {
+    if (this.#left || isClaimLost(error)) return void (this.#left = true)
     const { outcome, failure } = failureOf(error, this.state.frozen.request.cwd)
     if (error instanceof StoreError) return this.#endFromStore(outcome, failure)
     if (isTerminal(this.state.head.details.status)) throw error
@@ -245,21 +255,27 @@ export class LiveRun {
    * shuts down; the next start takes the run up again.
    */
   async #endFromStore(outcome: Outcome, failure: Failure): Promise<void> {
-    const { store, clock, redactor } = this.#options
+    const { store, clock } = this.#options
     for (let delay = 100; !this.#suspending; delay = Math.min(delay * 2, 5_000)) {
       try {
         const state = await loadState(store, this.#log.runId)
         if (state === null || isTerminal(state.head.details.status)) return
-        this.#log = new RunLog(store, clock, redactor, this.#log.feed, state)
+        this.#log = new RunLog(store, clock, this.#log.feed, state)
         const end = state.abortRequested ? ABORTED : outcome
         return await finishRun(this.#log, end, failure)
       } catch (error) {
         if (!(error instanceof StoreError)) throw error
+        if (isClaimLost(error)) return void (this.#left = true)
         await sleep(clock, delay, this.#stop.signal).catch(() => undefined)
         if (!this.#suspending) this.#stop = new AbortController()
       }
     }
   }
+}
+
+/** Does another process work on the run? */
+function isClaimLost(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'ERR_AGENT_CLAIM_LOST'
 }
 
 /** Performs one step that works; each stands in a file of its own. */

@@ -67,8 +67,8 @@ function resolveModel({ model_name, max_cost_usd }: StartRequest, models: ModelR
 export function createdRecord(
   { request, goal, model }: NewRun,
   parentRunId: string | null,
-  more: Pick<PrivatePayloads['run_created'], 'tools' | 'owner' | 'idempotency' | 'trace'>,
-): RecordDraft {
+  more: Pick<PrivatePayloads['run_created'], 'tools' | 'owner' | 'idempotency'>,
+): Extract<RecordDraft, { kind: 'run_created' }> {
   const { cwd, model_name, max_iterations, hitl_enabled } = request
   return {
     kind: 'run_created',

@@ -9,7 +9,6 @@
  *
  * @module
  */
-import { channel } from 'node:diagnostics_channel'
 import { DeltaQueue } from './deltas.js'
 import type { AgentEvent, RunRecord } from './events.js'
 import type { RunStore } from './store.js'
@@ -30,9 +29,6 @@ const STORE_PAGE = 64
 const KEPT_EVENTS = 1024
 const KEPT_CHARACTERS = 1 << 20
 
-/** Messages are {@link AgentEvent}s, durable, of every run of this process, in the order of each run. */
-const events = channel('runwright.event')
-
 /** The event that subscribers get of a record: without its version and its private part. */
 export function publicEvent(record: RunRecord): AgentEvent {
   const { kind, run_id, iteration, ts, payload, seq } = record
@@ -41,10 +37,7 @@ export function publicEvent(record: RunRecord): AgentEvent {
 
 /** Encodes a record for its readers. */
 export function encodeEvent(record: RunRecord): EncodedEvent {
-  const { kind, run_id, iteration, ts, payload, seq } = record
-  // Twice as fast as to encode a publicEvent(): only ids and payloads can hold what must be escaped.
-  const head = `{"kind":"${kind}","run_id":${JSON.stringify(run_id)},"iteration":${iteration},"ts":${ts}`
-  return { seq, kind, json: `${head},"payload":${JSON.stringify(payload)},"seq":${seq}}` }
+  return { seq: record.seq, kind: record.kind, json: JSON.stringify(publicEvent(record)) }
 }
 
 /** The live end of one run's log. */
@@ -76,12 +69,16 @@ export class RunFeed {
     return this.#end
   }
 
-  /** Shows durable records to the readers; they follow those shown before. */
+  /**
+   * Shows durable records to the readers. What was shown before is left out; what lies between is
+   * read from the store by those that need it.
+   */
   publish(records: readonly RunRecord[]): void {
     for (const record of records) {
+      if (record.seq <= this.#lastSeq) continue
+      if (record.seq > this.#lastSeq + 1) this.#drop()
       this.#lastSeq = record.seq
       if (this.#watched) this.#keep(encodeEvent(record))
-      if (events.hasSubscribers) events.publish(publicEvent(record))
     }
     this.#wake()
   }
@@ -92,12 +89,19 @@ export class RunFeed {
     this.#wake()
   }
 
-  /** A reader that has everything up to `after`, and is told what the model writes, if it wants. */
-  subscribe(after: number, deltas: boolean): RunSubscription<StreamItem>
+  /**
+   * A reader that has everything up to `after`, and is told what the model writes, if it wants.
+   * `left` is called when it has come to its end or was closed.
+   */
+  subscribe(after: number, deltas: boolean, left?: () => void): RunSubscription<StreamItem>
   subscribe(after: number): RunSubscription
-  subscribe(after: number, deltas = false): RunSubscription<StreamItem> {
+  subscribe(
+    after: number,
+    deltas = false,
+    left: () => void = () => undefined,
+  ): RunSubscription<StreamItem> {
     this.#watched = true
-    return new FeedSubscription(this, after, deltas ? new DeltaQueue() : null)
+    return new FeedSubscription(this, after, deltas ? new DeltaQueue() : null, left)
   }
 
   /** True while somebody wants to be told what the model writes. */
@@ -135,6 +139,11 @@ export class RunFeed {
     return () => this.#waiting.delete(wake)
   }
 
+  #drop(): void {
+    this.#kept = []
+    this.#keptCharacters = 0
+  }
+
   #keep(event: EncodedEvent): void {
     this.#kept.push(event)
     this.#keptCharacters += event.json.length
@@ -169,16 +178,18 @@ class FeedSubscription implements RunSubscription<StreamItem> {
   readonly #feed: RunFeed
   readonly #deltas: DeltaQueue | null
   readonly #forgetDeltas: () => void
+  readonly #left: () => void
   #position: number
   #end: SubscriptionEnd | undefined
   #closed = false
   #wakeUp: (() => void) | undefined
 
-  constructor(feed: RunFeed, after: number, deltas: DeltaQueue | null) {
+  constructor(feed: RunFeed, after: number, deltas: DeltaQueue | null, left: () => void) {
     this.runId = feed.runId
     this.#feed = feed
     this.#position = after
     this.#deltas = deltas
+    this.#left = left
     this.#forgetDeltas = deltas === null ? () => undefined : feed.listen(deltas)
   }
 
@@ -214,6 +225,7 @@ class FeedSubscription implements RunSubscription<StreamItem> {
   close(): void {
     this.#closed = true
     this.#forgetDeltas()
+    this.#left()
     this.#wakeUp?.()
   }
 
@@ -250,6 +262,7 @@ class FeedSubscription implements RunSubscription<StreamItem> {
 
   #finish(end: SubscriptionEnd): null {
     this.#end ??= end
+    this.#left()
     this.#forgetDeltas()
     return null
   }

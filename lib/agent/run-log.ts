@@ -1,7 +1,6 @@
 /**
  * Writes one run's log. Appending gives records their place and time and folds them at once, so
  * that what follows is decided on the newest state; readers see them when they have become durable.
- * Secrets are taken out before anything else happens.
  *
  * 1. What is only noted goes to the store together with the next append, or at the end of this turn
  *    of the event loop: quick steps cost one write, and slow ones are seen while they last.
@@ -11,7 +10,6 @@
  */
 import type { Clock } from '../internal/clock.js'
 import { RECORD_VERSION, type RecordDraft, type RunRecord } from './events.js'
-import type { Redactor } from './redact.js'
 import { foldState, type RunState } from './state.js'
 import type { RunFeed } from './run-feed.js'
 import type { RunStore } from './store.js'
@@ -22,7 +20,6 @@ export class RunLog {
   readonly feed: RunFeed
   readonly #store: RunStore
   readonly #clock: Clock
-  readonly #redactor: Redactor
   #state: RunState
   /** Folded, and not given to the store yet. */
   #noted: RunRecord[] = []
@@ -33,12 +30,11 @@ export class RunLog {
   #tail: Promise<void> = Promise.resolve()
 
   /** `state` is the fold of the records that the log has already. */
-  constructor(store: RunStore, clock: Clock, redactor: Redactor, feed: RunFeed, state: RunState) {
+  constructor(store: RunStore, clock: Clock, feed: RunFeed, state: RunState) {
     this.runId = feed.runId
     this.feed = feed
     this.#store = store
     this.#clock = clock
-    this.#redactor = redactor
     this.#state = state
   }
 
@@ -82,8 +78,7 @@ export class RunLog {
   #fold(drafts: readonly RecordDraft[]): void {
     for (const draft of drafts) {
       const { details, last_ts } = this.#state.head
-      const clean = this.#redactor.draft(draft)
-      const record = stamp(clean, this.runId, details.last_seq + 1, last_ts, this.#clock)
+      const record = stamp(draft, this.runId, details.last_seq + 1, last_ts, this.#clock)
       this.#state = foldState(this.#state, record)
       this.#noted.push(record)
     }
@@ -115,19 +110,16 @@ export class RunLog {
 }
 
 /** A record from a draft; its time is never earlier than `notBefore` (float seconds). */
-export function stamp(
-  draft: RecordDraft,
+export function stamp<D extends RecordDraft>(
+  draft: D,
   runId: string,
   seq: number,
   notBefore: number,
   clock: Clock,
-): RunRecord {
+): Extract<RunRecord, { kind: D['kind'] }> {
   const { kind, iteration, payload } = draft
   const ts = Math.max(notBefore, clock.now() / 1000)
-  const v = RECORD_VERSION
-  const record =
-    'private' in draft
-      ? { v, seq, run_id: runId, kind, iteration, ts, payload, private: draft.private }
-      : { v, seq, run_id: runId, kind, iteration, ts, payload }
-  return record as RunRecord
+  const fields = { v: RECORD_VERSION, seq, run_id: runId, kind, iteration, ts, payload }
+  if ('private' in draft) Object.assign(fields, { private: draft.private })
+  return fields as Extract<RunRecord, { kind: D['kind'] }>
 }

@@ -12,6 +12,7 @@
  */
 import type { RunOwner, RunRecord, RunStatus } from './events.js'
 import type { RunHead } from './run-details.js'
+import type { SharedRuns } from './shared-runs.js'
 
 /** Which runs to list. All conditions must hold. */
 export interface RunQuery {
@@ -43,6 +44,8 @@ export interface RunPage {
 export interface RunStore {
   /** Folders that hold the store's data: closed to every tool, also inside a root. */
   readonly closedFolders?: readonly string[]
+  /** Set by stores that several processes share. */
+  readonly shared?: SharedRuns | undefined
   /**
    * Makes the store ready; called once, before anything else.
    *

@@ -52,7 +52,6 @@ export function buildGeminiTurn(
     throw mistakeError(
       answer.finishMessage || `the tool call could not be made (${finishReason})`,
       context,
-      readGeminiUsage(answer.usage),
     )
   }
   const textOfParts = (thought: boolean): string =>

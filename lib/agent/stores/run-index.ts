@@ -171,7 +171,7 @@ export class RunIndex<R extends IndexedRun> {
     }
     let before = createdBefore === undefined ? null : beginningOf(Math.ceil(toMs(createdBefore)))
     if (cursor !== undefined) {
-      const last = parseCursor(cursor)
+      const last = decodeCursor(cursor)
       if (before === null || compareRuns(last, before) < 0) before = last
     }
     const after =
@@ -218,7 +218,7 @@ export class RunIndex<R extends IndexedRun> {
 }
 
 /** Milliseconds of float seconds, without what the multiplication adds behind the microseconds. */
-function toMs(seconds: number): number {
+export function toMs(seconds: number): number {
   return Math.round(seconds * 1e6) / 1e3
 }
 
@@ -242,11 +242,13 @@ function beginningOf(createdMs: number): Dated {
   return { createdMs, runId: '' }
 }
 
-function encodeCursor({ createdMs, runId }: IndexedRun): string {
+/** The cursor of a page whose last run is this one. */
+export function encodeCursor({ createdMs, runId }: Dated): string {
   return Buffer.from(JSON.stringify([createdMs, runId])).toString('base64url')
 }
 
-function parseCursor(cursor: string): Dated {
+/** The last run of the page that a cursor was given with. @throws {@link InvalidRequestError} */
+export function decodeCursor(cursor: string): Dated {
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     if (Array.isArray(value) && value.length === 2) {

@@ -1,0 +1,64 @@
+import { foldHead, type RunHead } from '../../run-details.js'
+import { keyOf, type Admission, type Admitted } from '../../shared-runs.js'
+import { beginQuery, type Place } from './appender.js'
+import type { Database, Transaction } from './database.js'
+import { keyQuery } from './run-queries.js'
+import { headOf } from './run-rows.js'
+
+/** What {@link admit} works with. */
+export interface AdmissionContext {
+  readonly database: Database
+  /** Quoted name of the schema. */
+  readonly schema: string
+  readonly patienceMs: number
+  /** Where the run may work, and the folder that it shares with others. */
+  readonly placeOf: (head: RunHead) => Place
+}
+
+/**
+ * Begins a run if its terms allow it. Admissions wait for one another, so that two of them never
+ * take the last place in the queue, the same folder or the same key; one whose answer was lost may
+ * be sent again, since it finds the run that it began.
+ */
+export async function admit(context: AdmissionContext, admission: Admission): Promise<Admitted> {
+  const { database, schema, patienceMs, placeOf } = context
+  const head = foldHead(null, admission.created)
+  const { folder, labels } = placeOf(head)
+  const json = [JSON.stringify(admission.created)]
+  const place = { folder: admission.cwdPolicy === 'allow' ? null : folder, labels }
+  return await database.transaction(patienceMs, async (transaction) => {
+    const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 2)`
+    await transaction.rows({ name: 'runwright_admit_lock', text: lock, values: [schema] })
+    const refusal = await refuse(transaction, schema, admission, place)
+    if (refusal !== null) return refusal
+    await transaction.rows(beginQuery(schema, head, place, json))
+    return { outcome: 'admitted' }
+  })
+}
+
+async function refuse(
+  { rows }: Transaction,
+  schema: string,
+  admission: Admission,
+  { folder }: Place,
+): Promise<Admitted | null> {
+  const { created, cwdPolicy, maxQueued, keysSince } = admission
+  const key = keyOf(admission)
+  if (key !== null) {
+    const [row] = await rows(keyQuery(schema, key.owner, key.key, keysSince))
+    if (row !== undefined) {
+      const head = headOf(row)
+      return head.details.run_id === created.run_id ? { outcome: 'admitted' } : { outcome: 'repeated', head }
+    }
+  }
+  if (cwdPolicy === 'reject') {
+    const text = `SELECT run_id FROM ${schema}.runs
+      WHERE folder = $1 AND ended_ms IS NULL AND run_id <> $2 LIMIT 1`
+    const [row] = await rows({ name: 'runwright_busy', text, values: [folder, created.run_id] })
+    if (row !== undefined) return { outcome: 'cwd_busy', runId: row['run_id'] as string }
+  }
+  const text = `SELECT count(*)::integer AS waiting FROM ${schema}.runs
+    WHERE status = 'pending' AND claimed_by IS NULL AND run_id <> $1`
+  const [row] = await rows({ name: 'runwright_waiting', text, values: [created.run_id] })
+  return (row?.['waiting'] as number) >= maxQueued ? { outcome: 'queue_full' } : null
+}

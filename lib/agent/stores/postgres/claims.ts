@@ -1,0 +1,263 @@
+/**
+ * Which process works on which run. A process has a lease, kept by a heartbeat; a run is claimed
+ * for a process under a number, its fence, that grows with each claim. Whatever a process writes of
+ * a run names the fence it was given, so that one that was taken for dead cannot write any more.
+ *
+ * @module
+ */
+import type { Claim, SharedRunsListener } from '../../shared-runs.js'
+import type { Changes } from './changes.js'
+import type { Database, Transaction } from './database.js'
+import type { PgQuery, PgRow } from './pool.js'
+
+/** Runs that are taken at once only to be ended. */
+const ENDINGS = 64
+
+/** Options of {@link Claims}. */
+export interface ClaimsOptions {
+  readonly database: Database
+  /** Quoted name of the schema. */
+  readonly schema: string
+  readonly workerId: string
+  readonly leaseMs: number
+  readonly labels: readonly string[]
+  /** Runs that all processes together work on; null for no bound but their own. */
+  readonly maxRunning: number | null
+  readonly patienceMs: number
+}
+
+/** The claims of this process. */
+export class Claims {
+  readonly #options: ClaimsOptions
+  /** Fence by run. */
+  readonly #held = new Map<string, bigint>()
+  /** Runs whose holder was told of the wish for their end. */
+  readonly #told = new Set<string>()
+  #listener: SharedRunsListener | undefined
+  /** True after a claim whose outcome was lost: this process may hold runs that it does not know of. */
+  #inDoubt = false
+  #beating: Promise<void> | undefined
+
+  constructor(options: ClaimsOptions) {
+    this.#options = options
+  }
+
+  /** The fence under which this process holds the run; undefined when it does not. */
+  fence(runId: string): bigint | undefined {
+    return this.#held.get(runId)
+  }
+
+  /** Tells `listener` of wishes and losses. */
+  listen(listener: SharedRunsListener): void {
+    this.#listener = listener
+  }
+
+  /** Takes the lease, and keeps it from now on. @throws {@link StoreError} */
+  async start(): Promise<void> {
+    await this.#beat(this.#options.patienceMs)
+    this.#beating = this.#keepBeating()
+  }
+
+  /** Gives the lease up; the database is closing. */
+  async close(): Promise<void> {
+    await this.#beating
+  }
+
+  /** Ends the lease at once, so that nobody waits for it to run out. */
+  async resign(): Promise<void> {
+    const { database, schema, workerId } = this.#options
+    const text = `DELETE FROM ${schema}.workers WHERE worker_id = $1`
+    await database.rows({ text, values: [workerId] }, 0).catch(() => [])
+  }
+
+  /** As `SharedRuns.claim`. */
+  async claim(slots: number): Promise<readonly Claim[]> {
+    const { database } = this.#options
+    if (this.#inDoubt) await this.#dropUnknown()
+    const waiting = await database.rows(this.#candidates(1), 0)
+    if (waiting.length === 0) return []
+    try {
+      const rows = await database.transaction(0, (transaction) => this.#claimWithin(transaction, slots))
+      return rows.map((row) => this.#take(row))
+    } catch (error) {
+      this.#inDoubt = true
+      throw error
+    }
+  }
+
+  /** The run belongs to nobody any more, by an append that has cleared the claim. */
+  forget(runId: string): void {
+    this.#held.delete(runId)
+    this.#told.delete(runId)
+  }
+
+  /** The run was found to belong to another process. */
+  lose(runId: string): void {
+    if (!this.#held.has(runId)) return
+    this.forget(runId)
+    this.#listener?.lost(runId)
+  }
+
+  /** As `SharedRuns.release`; resolves with true when there was a claim to give back. */
+  async release(runId: string): Promise<boolean> {
+    const { database, schema, workerId, patienceMs } = this.#options
+    const fence = this.#held.get(runId)
+    if (fence === undefined) return false
+    this.forget(runId)
+    const text = `UPDATE ${schema}.runs SET claimed_by = NULL WHERE run_id = $1 AND claimed_by = $2 AND fence = $3`
+    await database.rows({ text, values: [runId, workerId, String(fence)] }, patienceMs)
+    return true
+  }
+
+  /** Notes that a run shall end; resolves with false when it has ended or was told so before. */
+  async requestAbort(runId: string, by: string | null): Promise<boolean> {
+    const { database, schema, patienceMs } = this.#options
+    const text = `UPDATE ${schema}.runs SET abort_wanted = true, abort_by = $2
+      WHERE run_id = $1 AND ended_ms IS NULL AND NOT abort_wanted RETURNING run_id`
+    const rows = await database.rows({ text, values: [runId, by] }, patienceMs)
+    if (rows.length > 0 && this.#held.has(runId)) this.#tellAbort(runId, by)
+    return rows.length > 0
+  }
+
+  /** Looks whether an end is wanted of runs that this process holds, and whether it still holds them. */
+  async lookAt(runIds: readonly string[]): Promise<void> {
+    if (runIds.some((runId) => this.#held.has(runId))) await this.#beat(0).catch(() => undefined)
+  }
+
+  async #dropUnknown(): Promise<void> {
+    const { database, schema, workerId } = this.#options
+    const text = `UPDATE ${schema}.runs SET claimed_by = NULL WHERE claimed_by = $1 AND NOT run_id = ANY($2)`
+    await database.rows({ text, values: [workerId, [...this.#held.keys()]] }, 0)
+    this.#inDoubt = false
+  }
+
+  #tellAbort(runId: string, by: string | null): void {
+    if (this.#told.has(runId)) return
+    this.#told.add(runId)
+    this.#listener?.abortRequested(runId, { by })
+  }
+
+  async #keepBeating(): Promise<void> {
+    const { database, leaseMs } = this.#options
+    while (!database.closing.aborted) {
+      await database.pause(leaseMs / 3)
+      if (database.closing.aborted) return
+      await this.#beat(0).catch(() => undefined)
+    }
+  }
+
+  async #beat(patienceMs: number): Promise<void> {
+    const { database, schema, workerId, leaseMs } = this.#options
+    const before = new Map(this.#held)
+    const text = `WITH beat AS (
+        INSERT INTO ${schema}.workers (worker_id, expires_at)
+        VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond')
+        ON CONFLICT (worker_id) DO UPDATE SET expires_at = excluded.expires_at
+      )
+      SELECT run_id, fence::text AS fence, abort_wanted, abort_by FROM ${schema}.runs WHERE run_id = ANY($3)`
+    const query: PgQuery = {
+      name: 'runwright_beat',
+      text,
+      values: [workerId, leaseMs, [...before.keys()]],
+    }
+    const rows = await database.rows(query, patienceMs)
+    const found = new Map(rows.map((row) => [row['run_id'] as string, row]))
+    for (const [runId, fence] of before) {
+      if (this.#held.get(runId) !== fence) continue // given back meanwhile
+      const row = found.get(runId)
+      if (row === undefined || BigInt(row['fence'] as string) !== fence) this.lose(runId)
+      else if (row['abort_wanted'] === true) this.#tellAbort(runId, row['abort_by'] as string | null)
+    }
+  }
+
+  async #claimWithin({ rows }: Transaction, slots: number): Promise<readonly PgRow[]> {
+    const { schema, workerId, maxRunning } = this.#options
+    const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 1)`
+    await rows({ name: 'runwright_claim_lock', text: lock, values: [schema] })
+    let free = slots
+    if (maxRunning !== null) {
+      const [row] = await rows(this.#working())
+      free = Math.min(free, Math.max(0, maxRunning - (row?.['working'] as number)))
+    }
+    const candidates = await rows(this.#candidates(free + ENDINGS))
+    const endings = candidates.filter((row) => row['ends'] === true).slice(0, ENDINGS)
+    const others = candidates.filter((row) => row['ends'] === false).slice(0, free)
+    const runIds = [...endings, ...others].map((row) => row['run_id'])
+    if (runIds.length === 0) return []
+    // The rows are looked at again as they are now; one that somebody writes to is left for next time.
+    const text = `UPDATE ${schema}.runs r
+      SET claimed_by = $1, fence = r.fence + 1,
+        holds_folder = r.folder IS NOT NULL AND (r.holds_folder OR NOT c.ends)
+      FROM (
+        SELECT run_id, claimed_by AS before, ${ENDS} AS ends FROM ${schema}.runs
+        WHERE run_id = ANY($2) AND ended_ms IS NULL AND ${this.#unclaimed()}
+        ORDER BY queue_number FOR UPDATE SKIP LOCKED
+      ) c
+      WHERE r.run_id = c.run_id
+      RETURNING r.run_id, r.fence::text AS fence, c.before, r.abort_wanted, r.abort_by, r.queue_number`
+    const claimed = await rows({ name: 'runwright_claim', text, values: [workerId, runIds] })
+    const order = new Map(runIds.map((runId, place) => [runId, place]))
+    return [...claimed].sort((a, b) => (order.get(a['run_id']) ?? 0) - (order.get(b['run_id']) ?? 0))
+  }
+
+  #take(row: PgRow): Claim {
+    const runId = row['run_id'] as string
+    this.#held.set(runId, BigInt(row['fence'] as string))
+    this.#told.delete(runId)
+    const wanted = row['abort_wanted'] === true
+    if (wanted) this.#told.add(runId)
+    const abort = wanted ? { by: row['abort_by'] as string | null } : null
+    return { runId, abandoned: row['before'] !== null, abort }
+  }
+
+  /** Runs that may be claimed now, in order; `ends` marks those that only have to be ended. */
+  #candidates(limit: number): PgQuery {
+    const { schema, labels } = this.#options
+    const columns = `run_id, queue_number, folder, holds_folder, ${ENDS} AS ends`
+    const open = `ended_ms IS NULL AND labels <@ $1 AND ${this.#unclaimed()}`
+    const text = `WITH open AS (
+        SELECT ${columns} FROM ${schema}.runs
+        WHERE (status IN ('pending', 'running') OR abort_wanted) AND ${open}
+        UNION ALL
+        SELECT ${columns} FROM ${schema}.runs
+        WHERE status = 'awaiting_human' AND NOT abort_wanted AND gate_deadline_ms <= ${NOW_MS} AND ${open}
+      ), free AS (
+        SELECT *, row_number() OVER (
+          PARTITION BY CASE WHEN ends OR holds_folder OR folder IS NULL THEN 'run ' || run_id
+                            ELSE 'folder ' || folder END
+          ORDER BY queue_number
+        ) AS place
+        FROM open o
+        WHERE ends OR holds_folder OR folder IS NULL OR NOT EXISTS (
+          SELECT 1 FROM ${schema}.runs h WHERE h.folder = o.folder AND h.holds_folder
+        )
+      )
+      SELECT run_id, ends FROM free WHERE place = 1
+      ORDER BY ends DESC, holds_folder DESC, queue_number LIMIT $2`
+    return { name: 'runwright_candidates', text, values: [[...labels], limit] }
+  }
+
+  #working(): PgQuery {
+    const { schema } = this.#options
+    const text = `SELECT count(*)::integer AS working FROM ${schema}.runs
+      WHERE claimed_by IS NOT NULL AND NOT ${ENDS} AND NOT ${this.#unclaimed()}`
+    return { name: 'runwright_working', text }
+  }
+
+  /** Condition: no process that lives holds the run. */
+  #unclaimed(): string {
+    return `(claimed_by IS NULL OR claimed_by NOT IN (
+      SELECT worker_id FROM ${this.#options.schema}.workers WHERE expires_at > clock_timestamp()
+    ))`
+  }
+}
+
+/** The database's own clock, in epoch milliseconds: processes need not agree on the time. */
+const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)'
+/** Condition: nothing is left to do for the run but to end it. */
+const ENDS = `(abort_wanted OR status = 'awaiting_human')`
+
+/** Tells the other processes that a run may be claimed, when a claim was given back. */
+export async function releaseAndTell(claims: Claims, changes: Changes, runId: string): Promise<void> {
+  if (await claims.release(runId)) changes.claimable()
+}

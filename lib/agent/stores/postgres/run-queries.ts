@@ -1,0 +1,106 @@
+/**
+ * Reads: logs, heads, lists and counts. All of them may run on any connection, at any time.
+ *
+ * @module
+ */
+import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
+import type { RunHead } from '../../run-details.js'
+import type { RunPage, RunQuery } from '../../store.js'
+import { decodeCursor, encodeCursor, toMs } from '../run-index.js'
+import type { Database } from './database.js'
+import type { PgQuery } from './pool.js'
+import { goalHash, HEAD_COLUMNS, headOf } from './run-rows.js'
+
+/** Milliseconds that a read of the log waits for a database that restarts or fails over. */
+const LOG_PATIENCE_MS = 60_000
+
+/** The reads of a store in one schema. */
+export class RunQueries {
+  readonly #database: Database
+  readonly #schema: string
+  readonly #patienceMs: number
+
+  constructor(database: Database, schema: string, patienceMs: number) {
+    this.#database = database
+    this.#schema = schema
+    this.#patienceMs = patienceMs
+  }
+
+  async read(runId: string, after: number, limit: number): Promise<readonly RunRecord[]> {
+    const text = `SELECT record FROM ${this.#schema}.events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`
+    const query: PgQuery = { name: 'runwright_read', text, values: [runId, after, limit] }
+    const rows = await this.#database.rows(query, LOG_PATIENCE_MS)
+    return rows.map((row) => JSON.parse(row['record'] as string) as RunRecord)
+  }
+
+  async head(runId: string): Promise<RunHead | null> {
+    const text = `SELECT ${HEAD_COLUMNS} FROM ${this.#schema}.runs WHERE run_id = $1`
+    const [row] = await this.#rows({ name: 'runwright_head', text, values: [runId] })
+    return row === undefined ? null : headOf(row)
+  }
+
+  async list(query: RunQuery): Promise<RunPage> {
+    const { limit } = query
+    if (!Number.isInteger(limit) || limit < 1) {
+      throw new RangeError(`limit must be an integer of 1 or more, got ${String(limit)}`)
+    }
+    const values: unknown[] = []
+    const value = (one: unknown): string => `$${values.push(one)}`
+    const where = conditions(query, value)
+    const text = `SELECT ${HEAD_COLUMNS}, created_ms FROM ${this.#schema}.runs
+      ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}
+      ORDER BY created_ms DESC, run_id DESC LIMIT ${value(limit + 1)}`
+    const rows = await this.#rows({ text, values })
+    const page = rows.slice(0, limit)
+    const last = page.at(-1)
+    const next =
+      rows.length > limit && last !== undefined
+        ? encodeCursor({ createdMs: last['created_ms'] as number, runId: last['run_id'] as string })
+        : null
+    return { heads: page.map(headOf), next }
+  }
+
+  async counts(): Promise<Readonly<Record<RunStatus, number>>> {
+    const text = `SELECT status, count(*)::integer AS runs FROM ${this.#schema}.runs GROUP BY status`
+    const counts = { pending: 0, running: 0, awaiting_human: 0, achieved: 0, failed: 0, aborted: 0 }
+    for (const row of await this.#rows({ name: 'runwright_counts', text })) {
+      counts[row['status'] as RunStatus] = row['runs'] as number
+    }
+    return counts
+  }
+
+  async findByKey(owner: RunOwner, key: string, since: number): Promise<RunHead | null> {
+    const [row] = await this.#rows(keyQuery(this.#schema, owner, key, since))
+    return row === undefined ? null : headOf(row)
+  }
+
+  #rows(query: PgQuery): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    return this.#database.rows(query, this.#patienceMs)
+  }
+}
+
+/** Finds the newest run that was created with a key at or after `since` (float seconds). */
+export function keyQuery(schema: string, { id, tenant }: RunOwner, key: string, since: number): PgQuery {
+  const text = `SELECT ${HEAD_COLUMNS} FROM ${schema}.runs
+    WHERE idempotency_key = $1 AND owner_id IS NOT DISTINCT FROM $2 AND tenant IS NOT DISTINCT FROM $3
+      AND created_ms >= $4
+    ORDER BY created_ms DESC, run_id DESC LIMIT 1`
+  return { name: 'runwright_key', text, values: [key, id, tenant, Math.floor(toMs(since))] }
+}
+
+function conditions(query: RunQuery, value: (one: unknown) => string): string[] {
+  const { tenant, status, goal, modelName, createdAfter, createdBefore, cursor } = query
+  const where: string[] = []
+  if (tenant === null) where.push('tenant IS NULL')
+  else if (tenant !== undefined) where.push(`tenant = ${value(tenant)}`)
+  if (status !== undefined && status.length > 0) where.push(`status = ANY(${value([...status])})`)
+  if (goal !== undefined) where.push(`goal_hash = ${value(goalHash(goal))}`)
+  if (modelName !== undefined) where.push(`model_name = ${value(modelName)}`)
+  if (createdAfter !== undefined) where.push(`created_ms >= ${value(Math.floor(toMs(createdAfter)) + 1)}`)
+  if (createdBefore !== undefined) where.push(`created_ms < ${value(Math.ceil(toMs(createdBefore)))}`)
+  if (cursor !== undefined) {
+    const last = decodeCursor(cursor)
+    where.push(`(created_ms, run_id) < (${value(last.createdMs)}, ${value(last.runId)})`)
+  }
+  return where
+}

@@ -1,0 +1,307 @@
+/** Engines that share one database, as processes on several machines would. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test, type TestContext } from 'node:test'
+import type pg from 'pg'
+import {
+  PostgresStore,
+  RunEngine,
+  type AgentEvent,
+  type EngineOptions,
+  type PostgresStoreOptions,
+} from 'runwright/agent'
+import { follow, scratch, testProvider } from '../../helpers/engine.js'
+import { assertInvariants } from '../../helpers/invariants.js'
+import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+
+let postgres: Postgres
+let pool: pg.Pool
+let schemas = 0
+
+describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
+  before(async () => {
+    postgres = await startPostgres({ fsync: 'off' })
+    pool = postgres.pool({ max: 30 })
+  })
+  after(async () => {
+    await pool.end()
+    await postgres.remove()
+  })
+
+  test('a run is driven once, and followed alike in every process', async (t) => {
+    const { engines, cwd } = await cluster(t, 3)
+    const lists = await Promise.all(
+      Array.from({ length: 6 }, async (_, i) => {
+        const folder = join(cwd, String(i))
+        mkdirSync(folder)
+        const { details } = await engines[i % 3]!.create({ goal: 'shell: false', cwd: folder, max_iterations: 3 })
+        return await Promise.all(engines.map((engine) => follow(engine, details.run_id)))
+      }),
+    )
+    for (const [first, ...others] of lists) {
+      assertInvariants(first!)
+      for (const other of others) assert.deepEqual(other, first)
+      assert.equal(first!.filter(({ kind }) => kind === 'run_started').length, 1)
+      assert.equal(first!.at(-1)?.kind, 'run_end')
+    }
+  })
+
+  test('late, reconnecting and finished readers see each event once', async (t) => {
+    let open: () => void = () => undefined
+    const gate = new Promise<void>((resolve) => (open = resolve))
+    const { engines } = await cluster(t, 2, { answer: async (n) => (n === 2 ? gate : undefined) })
+    const { details } = await engines[0]!.create({ goal: 'shell: false', max_iterations: 4 })
+    const early: AgentEvent[] = []
+    for (const engine of engines) {
+      const seen = await follow(engine, details.run_id, ({ kind, iteration }) => kind === 'iteration_complete' && iteration === 2)
+      early.push(...(engine === engines[0] ? seen : []))
+    }
+    const rest = engines.map(async (engine) => {
+      const events: AgentEvent[] = []
+      const after = early.at(-1)!.seq
+      for await (const batch of await engine.subscribe(details.run_id, { after })) {
+        for (const { json } of batch) events.push(JSON.parse(json) as AgentEvent)
+      }
+      return events
+    })
+    open()
+    for (const events of await Promise.all(rest)) assertInvariants([...early, ...events])
+    for (const engine of engines) assertInvariants(await follow(engine, details.run_id))
+  })
+
+  test('a gate is answered wherever the answer is given, and the first of two counts', async (t) => {
+    const { engines } = await cluster(t, 2)
+    const [one, two] = engines as [RunEngine, RunEngine]
+    const { details } = await one.create({ goal: 'shell: false', max_iterations: 3, hitl_enabled: true })
+    for (let round = 1; round <= 2; round++) {
+      await follow(two, details.run_id, ({ kind, iteration }) => kind === 'human_check_required' && iteration === round)
+      const gate_id = await gateId(one, details.run_id)
+      const answer = { decision: 'approve', gate_id } as const
+      // The same answer twice is one answer, and no error.
+      const answers = await Promise.all([one.resume(details.run_id, answer), two.resume(details.run_id, answer)])
+      assert.deepEqual(answers.map((told) => told.gate_id), [gate_id, gate_id])
+    }
+    const events = await follow(two, details.run_id)
+    assertInvariants(events)
+    assert.equal(events.filter(({ kind }) => kind === 'human_check_response').length, 2)
+    assert.equal(events.filter(({ kind }) => kind === 'run_recovered').length, 0)
+  })
+
+  test('of an approval here and an abort there one wins and the other is told', async (t) => {
+    const { engines } = await cluster(t, 2)
+    const [one, two] = engines as [RunEngine, RunEngine]
+    for (let round = 0; round < 5; round++) {
+      const { details } = await one.create({ goal: 'shell: false', max_iterations: 2, hitl_enabled: true })
+      await follow(two, details.run_id, ({ kind }) => kind === 'human_check_required')
+      const gate_id = await gateId(one, details.run_id)
+      const answers = await Promise.allSettled([
+        one.resume(details.run_id, { decision: 'approve', gate_id }),
+        two.resume(details.run_id, { decision: 'abort', gate_id }),
+      ])
+      assert.deepEqual(answers.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+      const refused = answers.find((answer) => answer.status === 'rejected')
+      assert.equal((refused?.reason as { code: string }).code, 'ERR_AGENT_RUN_STATE')
+      const events = await follow(one, details.run_id)
+      assertInvariants(events)
+      const responses = events.filter(({ kind }) => kind === 'human_check_response')
+      assert.equal(responses.length, 1)
+    }
+  })
+
+  test('a run is aborted from another process while it works, waits, or stands at a gate', async (t) => {
+    const never = new Promise<void>(() => undefined)
+    const { engines, cwd } = await cluster(t, 2, {
+      answer: (_, signal) => Promise.race([never, once(signal, 'abort').then(() => Promise.reject(signal.reason as Error))]),
+      engine: { maxConcurrentRuns: 1 },
+      store: { maxRunning: 1 },
+    })
+    const [one, two] = engines as [RunEngine, RunEngine]
+    const other = join(cwd, 'other')
+    mkdirSync(other)
+    const working = (await one.create({ goal: 'shell: false' })).details.run_id
+    await follow(two, working, ({ kind }) => kind === 'step_start')
+    const waiting = (await one.create({ goal: 'shell: false', cwd: other })).details.run_id
+    for (const engine of engines) {
+      const runId = engine === one ? waiting : working
+      assert.equal((await engine.abort(runId)).already, false)
+      const events = await follow(engine, runId)
+      assertInvariants(events)
+      assert.equal((await one.get(runId)).end_reason, 'cancelled')
+      assert.equal((await engine.abort(runId)).already, true)
+    }
+  })
+
+  test('a gate that nobody answers is timed out by whichever process is there', async (t) => {
+    const { engines } = await cluster(t, 2, { engine: { gateTimeoutMs: 50 } })
+    const { details } = await engines[0]!.create({ goal: 'shell: false', hitl_enabled: true })
+    const events = await follow(engines[1]!, details.run_id)
+    assertInvariants(events)
+    assert.equal((await engines[0]!.get(details.run_id)).end_reason, 'gate_timeout')
+    assert.equal(events.filter(({ kind }) => kind === 'human_check_response').length, 0)
+  })
+
+  test('one run per folder, in the order of their creation, whoever drives them', async (t) => {
+    let working = 0
+    let most = 0
+    const order: string[] = []
+    const { engines } = await cluster(t, 3, {
+      answer: async () => {
+        working += 1
+        most = Math.max(most, working)
+        await new Promise((resolve) => setImmediate(resolve))
+        working -= 1
+      },
+    })
+    const runs: string[] = []
+    for (let i = 0; i < 9; i++) {
+      runs.push((await engines[i % 3]!.create({ goal: 'shell: false', max_iterations: 1 })).details.run_id)
+    }
+    const started = await Promise.all(
+      runs.map(async (runId, i) => (await follow(engines[i % 3]!, runId)).find(({ kind }) => kind === 'run_started')),
+    )
+    order.push(...started.toSorted((a, b) => a!.ts - b!.ts).map((event) => event!.run_id))
+    assert.deepEqual(order, runs)
+    assert.equal(most, 1)
+  })
+
+  test('the bound on all runs holds across processes', async (t) => {
+    let working = 0
+    let most = 0
+    const { engines, cwd } = await cluster(t, 3, {
+      store: { maxRunning: 2 },
+      answer: async () => {
+        working += 1
+        most = Math.max(most, working)
+        for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
+        working -= 1
+      },
+    })
+    const runs = await Promise.all(
+      Array.from({ length: 9 }, async (_, i) => {
+        const folder = join(cwd, String(i))
+        mkdirSync(folder)
+        return (await engines[i % 3]!.create({ goal: 'shell: false', cwd: folder, max_iterations: 2 })).details.run_id
+      }),
+    )
+    for (const runId of runs) assertInvariants(await follow(engines[0]!, runId))
+    assert.equal(most, 2)
+  })
+
+  test('a full queue, a busy folder and a used key are seen across processes', async (t) => {
+    const never = new Promise<void>(() => undefined)
+    const answer = (_: number, signal: AbortSignal): Promise<void> =>
+      Promise.race([never, once(signal, 'abort').then(() => Promise.reject(signal.reason as Error))])
+    const { engines, cwd } = await cluster(t, 2, {
+      answer,
+      engine: { maxQueuedRuns: 1, cwdPolicy: 'reject' },
+      store: { maxRunning: 1 },
+    })
+    const [one, two] = engines as [RunEngine, RunEngine]
+    const folders = ['a', 'b', 'c'].map((name) => join(cwd, name))
+    for (const folder of folders) mkdirSync(folder)
+    const request = { goal: 'shell: false', cwd: folders[0]! }
+    const key = { idempotencyKey: 'k' }
+    const both = await Promise.all([one.create(request, key), two.create(request, key)])
+    assert.equal(both[0].details.run_id, both[1].details.run_id)
+    assert.deepEqual(both.map(({ created }) => created).sort(), [false, true])
+    const runId = both[0].details.run_id
+    await assert.rejects(two.create({ ...request, max_iterations: 7 }, key), { code: 'ERR_AGENT_IDEMPOTENCY' })
+    await assert.rejects(two.create(request), { code: 'ERR_AGENT_CWD_BUSY' })
+    await follow(two, runId, ({ kind }) => kind === 'run_started')
+    await two.create({ ...request, cwd: folders[1]! })
+    await assert.rejects(one.create({ ...request, cwd: folders[2]! }), { code: 'ERR_AGENT_QUEUE_FULL' })
+  })
+
+  test('a run goes only to a process that has its labels', async (t) => {
+    const drivers: string[] = []
+    const place = (name: string) => ({
+      engine: { providers: [testProvider(() => (drivers.push(name), {}))] },
+      store: { labels: [name], labelsFor: () => ['b'] },
+    })
+    const { engines } = await cluster(t, ['a', 'b', 'c'].map(place))
+    for (const engine of engines) {
+      const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 })
+      assertInvariants(await follow(engine, details.run_id))
+    }
+    assert.deepEqual(drivers, ['b', 'b', 'b'])
+  })
+
+  test('a process that closes hands its runs over, which is no recovery', async (t) => {
+    let asked = 0
+    const { engines } = await cluster(t, 1, {
+      answer: async (n, signal) => {
+        asked += 1
+        if (n === 1) await once(signal, 'abort').then(() => Promise.reject(signal.reason as Error))
+      },
+    })
+    const { details } = await engines[0]!.create({ goal: 'shell: false', max_iterations: 3 })
+    await follow(engines[0]!, details.run_id, ({ kind, iteration }) => kind === 'step_start' && iteration === 2)
+    const { engines: others } = await cluster(t, 1, {}, schemas)
+    const followed = follow(others[0]!, details.run_id)
+    await engines[0]!.close()
+    const events = await followed
+    assertInvariants(events)
+    assert.equal(events.filter(({ kind }) => kind === 'run_suspended').length, 1)
+    assert.equal(events.filter(({ kind }) => kind === 'run_recovered').length, 0)
+    assert.ok(asked > 0)
+  })
+
+  test('without notifications the poll finds everything', async (t) => {
+    const { engines } = await cluster(t, 2, { store: { listen: false, pollMs: 20 } })
+    const [one, two] = engines as [RunEngine, RunEngine]
+    const { details } = await one.create({ goal: 'shell: false', max_iterations: 3, hitl_enabled: true })
+    await follow(two, details.run_id, ({ kind }) => kind === 'human_check_required')
+    await two.resume(details.run_id, { decision: 'abort' })
+    assertInvariants(await follow(one, details.run_id))
+  })
+
+  test('a run that is deleted ends its streams in every process', async (t) => {
+    const { engines } = await cluster(t, 2)
+    const [one, two] = engines as [RunEngine, RunEngine]
+    const { details } = await one.create({ goal: 'shell: false', max_iterations: 1 })
+    assertInvariants(await follow(two, details.run_id))
+    await two.delete(details.run_id)
+    await assert.rejects(one.get(details.run_id), { code: 'ERR_AGENT_UNKNOWN_RUN' })
+    assert.deepEqual((await one.list()).runs, [])
+  })
+})
+
+interface Place {
+  readonly engine?: Partial<EngineOptions>
+  readonly store?: Partial<PostgresStoreOptions>
+  /** Called with the number of the model call in its process. */
+  readonly answer?: (n: number, signal: AbortSignal) => Promise<void> | void | undefined
+}
+
+async function cluster(
+  t: TestContext,
+  places: number | readonly Place[],
+  all: Place = {},
+  schema = (schemas += 1),
+): Promise<{ readonly engines: readonly RunEngine[]; readonly cwd: string }> {
+  const cwd = scratch(t)
+  const list = typeof places === 'number' ? Array.from({ length: places }, () => all) : places
+  const engines: RunEngine[] = []
+  for (const place of list) {
+    const provider = testProvider(async ({ signal }, n) => {
+      await place.answer?.(n, signal)
+      return { tokens: [3, 2] }
+    })
+    const engine = await RunEngine.open({
+      store: new PostgresStore({ pool, schema: `t${schema}`, ...place.store }),
+      roots: [cwd, '/tmp'],
+      providers: [provider],
+      defaultModel: 'test:m',
+      ...place.engine,
+    })
+    engines.push(engine)
+    t.after(() => engine.close())
+  }
+  return { engines, cwd }
+}
+
+async function gateId(engine: RunEngine, runId: string): Promise<string> {
+  return (await engine.get(runId)).gate?.gate_id ?? ''
+}
