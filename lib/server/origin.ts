@@ -5,8 +5,8 @@
  *
  * 1. Writes and upgrades with an Origin: it must be the service's own, or an allowed one.
  * 2. Without `authorize`: the peer is a loopback address, the Host is a loopback name (which a
- *    rebound DNS name is not), and no header shows that a proxy stands between, since behind a
- *    proxy every peer looks local.
+ *    rebound DNS name is not), and neither a header nor HTTP/1.0 shows that a proxy stands between,
+ *    since behind a proxy every peer looks local.
  *
  * @module
  */
@@ -17,6 +17,8 @@ import { ProblemError } from './errors.js'
 export interface RequestFacts {
   readonly method?: string | undefined
   readonly url?: string | undefined
+  /** `1.0`, `1.1` or `2.0`; absent where nobody knows. */
+  readonly httpVersion?: string | undefined
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly socket: { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean }
 }
@@ -55,6 +57,14 @@ function checkLocal(request: RequestFacts): void {
       403,
       'forbidden_proxy',
       `the header ${proxied} shows a proxy, behind which every caller looks local; ${REMEDY}`,
+    )
+  }
+  // No browser or client of today speaks it, but nginx does to what stands behind it.
+  if (request.httpVersion === '1.0') {
+    throw new ProblemError(
+      403,
+      'forbidden_proxy',
+      `HTTP/1.0 is how a proxy calls, behind which every caller looks local; ${REMEDY}`,
     )
   }
   if (!isLoopbackHost(hostOf(request))) {

@@ -88,6 +88,13 @@ for (const name of [
   })
 }
 
+test('without authorize HTTP/1.0 is refused, with it it passes', () => {
+  const request = { headers: { host: 'localhost' }, httpVersion: '1.0' }
+  assert.equal(codeOf(request, {}), 'forbidden_proxy')
+  assert.equal(codeOf(request, { authorize }), 'passes')
+  assert.equal(codeOf({ ...request, httpVersion: '1.1' }, {}), 'passes')
+})
+
 const host = 'agents.example:8443'
 for (const { origin, headers = { host }, options = {}, encrypted = false, passes } of [
   { origin: 'https://agents.example:8443', passes: true },

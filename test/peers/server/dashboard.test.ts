@@ -7,48 +7,22 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
-import {
-  chromium,
-  type BrowserContext,
-  type BrowserContextOptions,
-  type Page,
-} from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { MemoryStore } from 'runwright/agent'
 import { bearerKeys, createRunService, type RunServiceOptions } from 'runwright/server'
 import { testProvider, type Said } from '../../helpers/engine.js'
+import { EXECUTABLE, openChromium } from './chromium.js'
 
 /** Where screenshots are kept, for people to look at; nowhere unless asked for. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
-const EXECUTABLE = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 const HOSTILE = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
 
-const profile = mkdtempSync(join(tmpdir(), 'runwright-chromium-'))
 let desktop: BrowserContext
+let closeDesktop = async (): Promise<void> => {}
 before(async () => {
-  desktop = await launch(profile)
+  desktop = await openChromium({ after: (hook) => (closeDesktop = hook) })
 })
-after(async () => {
-  await desktop?.close()
-  rmSync(profile, { recursive: true, force: true })
-})
-
-function launch(folder: string, options: BrowserContextOptions = {}): Promise<BrowserContext> {
-  return chromium.launchPersistentContext(folder, {
-    executablePath: EXECUTABLE,
-    args: [
-      '--headless',
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-    viewport: { width: 1440, height: 900 },
-    ...options,
-  })
-}
+after(() => closeDesktop())
 
 /** What the model does in its n-th call: one file in each iteration, then the check. */
 function work(n: number): Said {
@@ -333,14 +307,9 @@ test('mounted under a prefix the page finds its files, the interface and the str
 for (const width of [360, 1440]) {
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`at ${width} px in ${colorScheme} nothing is cut off and text can be read`, async (t) => {
-      const folder = mkdtempSync(join(tmpdir(), 'runwright-chromium-'))
-      const context = await launch(folder, {
+      const context = await openChromium(t, {
         viewport: { width, height: width === 360 ? 740 : 900 },
         colorScheme,
-      })
-      t.after(async () => {
-        await context.close()
-        rmSync(folder, { recursive: true, force: true })
       })
       const page = await openPage(t, `${await openService(t)}/`, context)
       await startRun(page, `shell: test -e ${'never'.repeat(40)}`, async () =>
