@@ -4,7 +4,8 @@
  * Host and Origin, or leave Origin out of a write or an upgrade.
  *
  * 1. Writes and upgrades with an Origin: it must be the service's own, or an allowed one.
- * 2. Without `authorize`: the peer is a loopback address, the Host is a loopback name (which a
+ * 2. Reads that the browser marks as begun by a page of another site: only by an allowed one.
+ * 3. Without `authorize`: the peer is a loopback address, the Host is a loopback name (which a
  *    rebound DNS name is not), and neither a header nor HTTP/1.0 shows that a proxy stands between,
  *    since behind a proxy every peer looks local.
  *
@@ -41,6 +42,7 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 export function checkCaller(request: RequestFacts, config: ServiceConfig, upgrade: boolean): void {
   if (config.authorize === null) checkLocal(request)
   if (upgrade || !SAFE_METHODS.has(request.method ?? 'GET')) checkOrigin(request, config)
+  else checkSite(request, config)
 }
 
 function checkLocal(request: RequestFacts): void {
@@ -81,11 +83,28 @@ function checkOrigin(request: RequestFacts, config: ServiceConfig): void {
   if (origin === undefined) return
   if (typeof origin === 'string' && isOwnOrigin(origin, request, config)) return
   if (typeof origin === 'string' && config.allowedOrigins.has(origin)) return
-  throw new ProblemError(
+  throw forbiddenOrigin()
+}
+
+function forbiddenOrigin(): ProblemError {
+  return new ProblemError(
     403,
     'forbidden_origin',
     'pages of this origin may not call; see publicOrigin and allowedOrigins of createRunService()',
   )
+}
+
+/**
+ * Reads that a page of another site has begun: the browser says so (W3C Fetch Metadata) and would
+ * keep the answer from the page anyway, but not from a fault of its own. Following a link is fine.
+ */
+function checkSite({ headers }: RequestFacts, config: ServiceConfig): void {
+  const site = headers['sec-fetch-site']
+  if (site !== 'cross-site' && site !== 'same-site') return
+  if (headers['sec-fetch-mode'] === 'navigate') return
+  const origin = headers['origin']
+  if (typeof origin === 'string' && config.allowedOrigins.has(origin)) return
+  throw forbiddenOrigin()
 }
 
 /** True when `origin` is what a page of this very service has. */

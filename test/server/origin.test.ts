@@ -248,3 +248,27 @@ test('an upgrade from a foreign page, a rebound name or through a proxy is refus
   using own = await opened.socket(path, { Origin: opened.served.origin })
   assert.equal(own.status, 101)
 })
+
+for (const { site, mode = 'cors', origin, passes } of [
+  { site: 'same-origin', passes: true },
+  { site: 'none', mode: 'navigate', passes: true },
+  { site: 'cross-site', passes: false },
+  { site: 'same-site', passes: false },
+  { site: 'cross-site', mode: 'no-cors', passes: false },
+  { site: 'cross-site', mode: 'navigate', passes: true },
+  { site: 'cross-site', origin: 'https://app.example', passes: true },
+  { site: 'cross-site', origin: 'https://evil.example', passes: false },
+]) {
+  const by = origin === undefined ? '' : ` by ${origin}`
+  test(`a read that is ${site} in mode ${mode}${by} ${passes ? 'passes' : 'is refused'}`, () => {
+    const headers = {
+      host,
+      'sec-fetch-site': site,
+      'sec-fetch-mode': mode,
+      ...(origin === undefined ? {} : { origin }),
+    }
+    const options = { authorize, allowedOrigins: ['https://app.example'] }
+    assert.equal(codeOf({ headers }, options), passes ? 'passes' : 'forbidden_origin')
+    assert.equal(codeOf({ headers: { host } }, options), 'passes')
+  })
+}
