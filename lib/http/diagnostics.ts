@@ -22,11 +22,12 @@ export interface ErrorEvent {
   readonly durationMs: number
 }
 
-/** What the channel `runwright.http.retry` tells before the wait for another try. */
+/** What the channel `runwright.http.retry` and the hook `retry` tell before the wait for another try. */
 export interface RetryEvent {
   readonly request: Request
   /** Tries so far. */
   readonly tries: number
+  /** How long is waited now. */
   readonly delayMs: number
   /** What the last try ended with. */
   readonly error: unknown

@@ -8,9 +8,9 @@ import { Cookies, type CookiesInit } from './cookies.js'
 import { Headers } from './headers.js'
 import type { EventHooks } from './hooks.js'
 import type { NetrcAuth } from './netrc.js'
-import { errorChannel, requestChannel, responseChannel, retryChannel } from './diagnostics.js'
+import { errorChannel, requestChannel, responseChannel } from './diagnostics.js'
 import { redirectRequest } from './redirects.js'
-import { delayAfterError, delayAfterResponse, type RetryPolicy } from './retry.js'
+import { resolveRetry, withRetries, type RetryOptions, type RetryPolicy } from './retry.js'
 import { Request, type RequestInit } from './request.js'
 import type { BaseResponse, DefaultEncoding, ResponseSettings } from './response.js'
 import type { AsyncTransport, Transport, TransportResponse } from './transports/base.js'
@@ -25,6 +25,8 @@ export interface RequestOptions extends RequestInit {
   /** Time limits in ms, over those of the client; `null` for none. */
   readonly timeout?: TimeoutOptions | undefined
   readonly followRedirects?: boolean | undefined
+  /** Further tries for this call; `null` for none. */
+  readonly retry?: RetryOptions | null | undefined
 }
 
 /** The part of {@link RequestOptions} that goes with a request already built. */
@@ -33,6 +35,8 @@ export interface SendOptions {
   readonly followRedirects?: boolean | undefined
   /** Time limits in ms, over those with which the request was built. */
   readonly timeout?: TimeoutOptions | undefined
+  /** Further tries for this call; `null` for none. */
+  readonly retry?: RetryOptions | null | undefined
   /** Leave the content to be read by the caller, who must close the response. */
   readonly stream?: boolean | undefined
 }
@@ -139,6 +143,7 @@ class Call {
   readonly driver: Driver
   readonly auth: Auth | null
   readonly follow: boolean
+  readonly retry: RetryPolicy | null
   /** Headers that redirects do not take to another origin, besides the usual ones. */
   readonly offOrigin: readonly string[]
   readonly timeouts: Timeouts
@@ -153,6 +158,8 @@ class Call {
     this.auth = chooseAuth(driver.settings, request, options)
     this.offOrigin = [...driver.settings.sensitiveHeaders]
     this.follow = options.followRedirects ?? driver.settings.followRedirects
+    const { retry } = options
+    this.retry = retry === undefined ? driver.settings.retry : retry === null ? null : resolveRetry(retry)
     this.timeouts = resolveTimeouts(options.timeout, request.timeouts ?? driver.settings.timeouts)
     const { total } = this.timeouts
     const startedAt = performance.now()
@@ -267,6 +274,10 @@ function* redirected(call: Call, first: Request): Flow<AnyResponse> {
       if (history.length >= maxRedirects) {
         throw new TooManyRedirectsError(`more than ${maxRedirects} redirects (maxRedirects)`)
       }
+      if (!(yield* mayFollow(call, next, response))) {
+        response.nextRequest = next
+        return response
+      }
       yield* discard(response)
       history.push(response)
       if (next.callCookies !== null) setCookies(call.driver.settings, next, sameOrigin(next.url, first.url))
@@ -276,6 +287,14 @@ function* redirected(call: Call, first: Request): Flow<AnyResponse> {
       throw error instanceof RequestError ? error.for(request) : error
     }
   }
+}
+
+/** Whether the hooks let a redirect be followed. */
+function* mayFollow(call: Call, next: Request, response: AnyResponse): Flow<boolean> {
+  for (const hook of call.driver.settings.eventHooks.redirect) {
+    if ((yield* settle(hook(next, response as never))) === false) return false
+  }
+  return true
 }
 
 /** Frees the connection of a response that nobody will read, by reading it when it is small. */
@@ -303,31 +322,20 @@ function* hooked(call: Call, request: Request): Flow<AnyResponse> {
   }
 }
 
-/** One exchange, tried again as the client's policy says. */
+/** One exchange, tried again as the policy of the call says. */
 function* retried(call: Call, request: Request): Flow<AnyResponse> {
-  const policy = call.driver.settings.retry
-  if (policy === null) return yield* single(call, request)
-  for (let tries = 1; ; tries++) {
-    let response: AnyResponse | null = null
-    let error: unknown
-    let delayMs: number | null
-    try {
-      response = yield* single(call, request)
-      delayMs = delayAfterResponse(policy, request, tries, response)
-    } catch (caught) {
-      error = caught
-      delayMs = delayAfterError(policy, request, tries, caught)
-    }
-    if (delayMs === null || !call.hasTimeFor(delayMs)) {
-      if (response === null) throw error
-      return response
-    }
-    if (response !== null) yield* discard(response)
-    if (retryChannel.hasSubscribers) {
-      retryChannel.publish({ request, tries, delayMs, error, statusCode: response?.statusCode ?? null })
-    }
-    yield* settle(call.driver.sleep(delayMs, call.signal))
-  }
+  if (call.retry === null) return yield* single(call, request)
+  const { eventHooks } = call.driver.settings
+  return yield* withRetries<AnyResponse>(call.retry, request, {
+    attempt: () => single(call, request),
+    discard,
+    *allows(event) {
+      if (!call.hasTimeFor(event.delayMs)) return false
+      for (const hook of eventHooks.retry) if ((yield* settle(hook(event))) === false) return false
+      return true
+    },
+    sleep: (ms) => settle(call.driver.sleep(ms, call.signal)),
+  })
 }
 
 /** One exchange with a transport. */

@@ -1,5 +1,7 @@
 import { ConnectError, ConnectTimeoutError, NetworkError, RemoteProtocolError, TimeoutError, TotalTimeoutError } from './errors.js'
 import { checkCount } from './config.js'
+import { retryChannel, type RetryEvent } from './diagnostics.js'
+import type { Flow } from './flow.js'
 import type { Headers } from './headers.js'
 import type { Request } from './request.js'
 
@@ -85,6 +87,52 @@ export function delayAfterError(
     error instanceof NetworkError || error instanceof TimeoutError || error instanceof RemoteProtocolError
   if (!unsent && !(lost && policy.methods.includes(request.method))) return null
   return backoff(policy, tries)
+}
+
+/** What a retried exchange needs of those who make it. */
+export interface Retrying<R> {
+  /** One try. */
+  attempt(): Flow<R>
+  /** Frees an answer that is not wanted. */
+  discard(answer: R): Flow<void>
+  /** Whether there is to be another try, and time for it. */
+  allows(event: RetryEvent): Flow<boolean>
+  sleep(ms: number): Flow<void>
+}
+
+/** Tries `request` as often as `policy` says, and gives the last answer back, or throws its error. */
+export function* withRetries<R extends { readonly statusCode: number; readonly headers: Headers }>(
+  policy: RetryPolicy,
+  request: Request,
+  { attempt, discard, allows, sleep }: Retrying<R>,
+): Flow<R> {
+  for (let tries = 1; ; tries++) {
+    let answer: R | null = null
+    let error: unknown
+    let delayMs: number | null
+    try {
+      answer = yield* attempt()
+      delayMs = delayAfterResponse(policy, request, tries, answer)
+    } catch (caught) {
+      error = caught
+      delayMs = delayAfterError(policy, request, tries, caught)
+    }
+    const event = { request, tries, delayMs: delayMs ?? 0, error, statusCode: answer?.statusCode ?? null }
+    let again = false
+    try {
+      again = delayMs !== null && (yield* allows(event))
+    } catch (caught) {
+      if (answer !== null) yield* discard(answer)
+      throw caught
+    }
+    if (!again) {
+      if (answer === null) throw error
+      return answer
+    }
+    if (answer !== null) yield* discard(answer)
+    if (retryChannel.hasSubscribers) retryChannel.publish(event)
+    yield* sleep(event.delayMs)
+  }
 }
 
 /** Full jitter: anything up to a bound that doubles with each try. */

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import {
+  AsyncClient,
   getSync,
   MockTransport,
   post,
@@ -11,6 +12,7 @@ import {
   Request,
   RequestError,
   Response,
+  RetryTransport,
   stream,
   TotalTimeoutError,
   type AsyncClientOptions,
@@ -76,6 +78,98 @@ test('delays double under jitter and stay within their bound', () => {
   assert.equal(delayAfterError(policy, post, 1, new ConnectError('x')), 100)
   const answer = { statusCode: 429, headers: new Headers({ 'Retry-After': '61' }) }
   assert.equal(delayAfterResponse(policy, request, 1, answer), null)
+})
+
+behaviour('one call may ask for retries, or for none', async ({ client, make, origin }) => {
+  const params = (): Record<string, string> => ({ key: randomUUID(), fail: '1' })
+  assert.equal((await client.get('/flaky', { params: params(), retry: { ...quick } })).text, '2 ')
+  const retrying = make({ baseUrl: origin, retry: { ...quick } })
+  assert.equal((await retrying.get('/flaky', { params: params(), retry: null })).statusCode, 503)
+  const built = retrying.buildRequest('GET', '/flaky', { params: params() })
+  assert.equal((await retrying.send(built, { retry: 0 })).statusCode, 503)
+})
+
+behaviour('the retry hook is told of each further try, and may end them', async ({ make, origin }) => {
+  const seen: unknown[] = []
+  const client = make({
+    baseUrl: origin,
+    retry: { retries: 5, ...quick },
+    eventHooks: {
+      retry: [
+        ({ request, tries, delayMs, statusCode, error }) => {
+          seen.push([request.url.pathname, tries, delayMs, statusCode, error])
+          return tries < 2
+        },
+      ],
+    },
+  })
+  const response = await client.get('/flaky', { params: { key: randomUUID(), fail: 9 } })
+  assert.equal(response.statusCode, 503)
+  assert.deepEqual(seen, [
+    ['/flaky', 1, 0.5, 503, undefined],
+    ['/flaky', 2, 1, 503, undefined],
+  ])
+})
+
+behaviour('RetryTransport tries again around any transport', async ({ make, origin }) => {
+  const answers = [new ReadError('lost'), 503, 200]
+  const inner = new MockTransport(() => {
+    const next = answers.shift()!
+    if (next instanceof Error) throw next
+    return new Response(next as number, { text: 'done' })
+  })
+  const transport = new RetryTransport(inner, quick)
+  const client = make({ transport, baseUrl: origin })
+  assert.equal((await client.get('/')).text, 'done')
+  assert.equal(inner.requests.length, 3)
+  answers.push(503)
+  assert.equal((await client.post('/')).statusCode, 503)
+})
+
+test('RetryTransport keeps to the deadline and the signal of the call, and closes what it wraps', async () => {
+  let closed = 0
+  const inner = {
+    handleRequest: () => new Response(503, { headers: { 'Retry-After': '30' } }),
+    close: () => void closed++,
+  }
+  const transport = new RetryTransport(inner, { retries: 9 })
+  const client = new AsyncClient({ transport, baseUrl: 'http://a.test' })
+  assert.equal((await client.get('/', { timeout: { total: 2_000 } })).statusCode, 503)
+  const controller = new AbortController()
+  const call = client.get('/', { signal: controller.signal })
+  const reason = new Error('enough')
+  controller.abort(reason)
+  await assert.rejects(call, (error) => error === reason)
+  await client.close()
+  assert.equal(closed, 0)
+  await transport.close()
+  assert.equal(closed, 1)
+})
+
+behaviour('a redirect hook may change the next request, refuse it, or end the call', async ({ make, origin }) => {
+  const veto = new Error('not there')
+  const client = make({
+    baseUrl: origin,
+    followRedirects: true,
+    eventHooks: {
+      redirect: [
+        (next, response) => {
+          assert.equal(response.statusCode, 302)
+          if (next.url.pathname === '/refused') return false
+          if (next.url.hostname === 'internal.test') throw veto
+          next.headers.set('X-Hop', String(response.history.length + 1))
+          return undefined
+        },
+      ],
+    },
+  })
+  const followed = await client.get('/redirect?to=/echo')
+  assert.equal(followed.json<{ headers: Record<string, string> }>().headers['x-hop'], '1')
+  const refused = await client.get('/redirect?to=/refused')
+  assert.deepEqual([refused.statusCode, refused.nextRequest?.url.pathname], [302, '/refused'])
+  assert.equal(refused.text, 'redirecting')
+  assert.equal(await failure(() => client.get('/redirect?to=http://internal.test/')), veto)
+  assert.equal((await client.get('/echo')).statusCode, 200)
 })
 
 behaviour('sse() opens the stream again where it broke off, and ends at 204', async ({ client }) => {

@@ -1,0 +1,58 @@
+import { drive, driveSync, settle, type Flow } from '../flow.js'
+import type { Request } from '../request.js'
+import { resolveRetry, withRetries, type RetryOptions, type RetryPolicy } from '../retry.js'
+import { sleep, sleepSync } from '../sleep.js'
+import type { AsyncTransport, SyncByteStream, Transport, TransportResponse } from './base.js'
+
+/**
+ * A transport around another that sends failed requests again. The clients' own `retry` does the
+ * same for whichever transport a call takes; this one is for a single mount, and for transports used
+ * without a client. It stops where the call's total limit would pass, and at the call's signal.
+ *
+ * @example
+ * ```ts
+ * const flaky = new RetryTransport(new HttpTransport(), { retries: 5 })
+ * const client = new AsyncClient({ mounts: { 'all://flaky.example': flaky } })
+ * ```
+ */
+export class RetryTransport<T extends AsyncTransport | Transport> implements AsyncTransport, Transport {
+  readonly #inner: T
+  readonly #policy: RetryPolicy
+
+  /**
+   * @param transport - Makes each try; closed with this one.
+   * @param options - A number of retries, or a policy; two retries unless given.
+   */
+  constructor(transport: T, options: RetryOptions = {}) {
+    this.#inner = transport
+    this.#policy = resolveRetry(options)
+  }
+
+  handleRequest(request: Request): TransportResponse<SyncByteStream> & Promise<TransportResponse> {
+    const flow = this.#flow(request)
+    const answer: unknown = request.blocking ? driveSync(flow) : drive(flow)
+    // The types of both seams at once: `blocking` says which of them asks.
+    return answer as TransportResponse<SyncByteStream> & Promise<TransportResponse>
+  }
+
+  close(): Promise<void> & void {
+    return this.#inner.close?.() as Promise<void> & void
+  }
+
+  #flow(request: Request): Flow<TransportResponse> {
+    const inner = this.#inner
+    return withRetries<TransportResponse>(this.#policy, request, {
+      *attempt() {
+        request.signal?.throwIfAborted()
+        return yield* settle<TransportResponse>(inner.handleRequest(request))
+      },
+      *discard(answer) {
+        yield* settle(answer.stream.close?.())
+      },
+      *allows({ delayMs }) {
+        return request.deadlineAt === null || performance.now() + delayMs < request.deadlineAt
+      },
+      sleep: (ms) => settle(request.blocking ? sleepSync(ms) : sleep(ms, request.signal)),
+    })
+  }
+}
