@@ -11,8 +11,10 @@ import type { GoalDefinition } from './goal.js'
 import type { Model } from './model.js'
 import { DEFAULT_MODEL } from './models/registry.js'
 import type { RunStore } from './store.js'
+import { SHORTEST_SECRET } from './redact.js'
 import type { Tool } from './tool.js'
 import { builtinTools } from './tools/index.js'
+import type { Tracer } from './tracing.js'
 
 /** A family of models that the engine resolves names with: `provider:model`. */
 export interface ModelProvider {
@@ -61,6 +63,14 @@ export interface EngineOptions {
   readonly allowTestChanges?: boolean | undefined
   /** Folder whose files `scripted:<file>` may name; without it there are no scripted models. */
   readonly scripts?: string | undefined
+  /**
+   * Texts that must never be logged, shown or told to a model, at least 6 characters each: keys of
+   * your own that no variable with a telling name holds. Values of variables such as `…_API_KEY`,
+   * `…_TOKEN` or `…_PASSWORD` and texts of the shape of a well-known key are kept out anyway.
+   */
+  readonly secrets?: readonly string[] | undefined
+  /** Told of what runs do, as spans with the names of OpenTelemetry. */
+  readonly tracer?: Tracer | undefined
   /** Time, for tests. @defaultValue the system's clock */
   readonly clock?: Clock | undefined
   /** Numbers from 0 to 1 for the jitter of retries, for tests. @defaultValue Math.random */
@@ -84,6 +94,8 @@ export interface EngineConfig {
   readonly toolTimeoutMs: number
   readonly allowTestChanges: boolean
   readonly scripts: string | undefined
+  readonly secrets: readonly string[]
+  readonly tracer: Tracer | null
   readonly clock: Clock
   readonly random: () => number
 }
@@ -132,6 +144,8 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     toolTimeoutMs: count('toolTimeoutMs', options.toolTimeoutMs),
     allowTestChanges: options.allowTestChanges ?? false,
     scripts: options.scripts,
+    secrets: checkedSecrets(options.secrets ?? []),
+    tracer: options.tracer ?? null,
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
   }
@@ -146,6 +160,12 @@ function realRoots(roots: readonly string[]): string[] {
       throw new TypeError(`roots: there is no folder ${root}`, { cause })
     }
   })
+}
+
+function checkedSecrets(secrets: readonly string[]): string[] {
+  const short = secrets.findIndex((secret) => typeof secret !== 'string' || secret.length < SHORTEST_SECRET)
+  if (short < 0) return [...secrets]
+  throw new TypeError(`secrets[${short}] must be a text of ${SHORTEST_SECRET} characters or more`)
 }
 
 function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {

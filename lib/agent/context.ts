@@ -178,6 +178,21 @@ export function estimateTokens(message: Message): number {
   return tokens
 }
 
+const totals = new WeakMap<readonly Message[], { count: number; tokens: number }>()
+
+/**
+ * Tokens of a conversation that only grows: what was counted before is remembered by the list, so
+ * that a long conversation costs no more than its newest messages.
+ */
+export function estimateConversation(messages: readonly Message[]): number {
+  let total = totals.get(messages)
+  if (total === undefined) totals.set(messages, (total = { count: 0, tokens: 0 }))
+  for (; total.count < messages.length; total.count++) {
+    total.tokens += estimateTokens(messages[total.count] as Message)
+  }
+  return total.tokens
+}
+
 function lengthOf(message: Message): number {
   if (message.role === 'user') return message.text.length
   if (message.role === 'tool') return message.output.length

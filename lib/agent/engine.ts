@@ -6,6 +6,7 @@ import {
   CwdBusyError,
   EngineClosedError,
   IdempotencyError,
+  InvalidRequestError,
   QueueFullError,
   RunStateError,
   StoreError,
@@ -19,8 +20,12 @@ import type { Model } from './model.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
 import { createdRecord, requestHash, resolveNewRun } from './new-run.js'
 import { isTerminal, summarize, type RunDetails, type RunHead, type RunSummary } from './run-details.js'
+import { Redactor, secretsOfEnvironment } from './redact.js'
 import { publicEvent, RunFeed } from './run-feed.js'
 import { RunLog, stamp } from './run-log.js'
+import { RunTrace } from './run-trace.js'
+import { readTraceContext, type TraceContext } from './trace-context.js'
+import { Tracing } from './tracing.js'
 import { parseStartRequest, requestAgain, type StartRequest } from './run-request.js'
 import { Scheduler } from './scheduler.js'
 import { SharedDriver } from './shared-driver.js'
@@ -56,10 +61,18 @@ export interface CreateOptions {
   /** The same key and request within 24 hours give the first run again. */
   readonly idempotencyKey?: string | undefined
   readonly parentRunId?: string | undefined
+  /**
+   * The trace that the request belongs to, from its headers `traceparent` and `tracestate`. One that
+   * is not well-formed is ignored. The run's model calls carry it on, as does every span.
+   */
+  readonly trace?: TraceContext | undefined
 }
 
 /** Seconds for which an idempotency key is remembered. */
 const KEY_SECONDS = 24 * 3600
+/** Told when a request holds a secret. */
+const SECRET_IN_REQUEST =
+  'holds a key or password, which would be logged: let commands read it from a file or from their environment'
 /** Runs of one list without a limit of its own. */
 const LIST_LIMIT = 10_000
 const NOBODY: RunOwner = { id: null, tenant: null }
@@ -82,6 +95,8 @@ export class RunEngine {
   readonly #models: ModelRegistry
   readonly #goals: GoalRegistry
   readonly #scheduler: Scheduler
+  readonly #redactor: Redactor
+  readonly #tracing: Tracing
   readonly #live = new Map<string, LiveRun>()
   readonly #drives = new Set<Promise<void>>()
   /** Creations in progress by owner and key: a second one with the same key waits for the first. */
@@ -98,6 +113,8 @@ export class RunEngine {
       scripts: config.scripts,
     })
     this.#goals = goalRegistry(config.goals)
+    this.#redactor = new Redactor([...config.secrets, ...secretsOfEnvironment(process.env)])
+    this.#tracing = new Tracing(config.tracer, config.clock, this.#redactor)
     const { store, clock, maxConcurrentRuns } = config
     const { shared } = store
     // Folders are kept apart by the store when other processes have runs in them as well.
@@ -108,6 +125,7 @@ export class RunEngine {
         store,
         shared,
         clock,
+        redactor: this.#redactor,
         slots: maxConcurrentRuns,
         prepare: (state, feed, abandoned) => this.#prepare(state, this.#modelOf(state), abandoned, feed),
         drive: (run) => this.#drive(run),
@@ -176,6 +194,9 @@ export class RunEngine {
    */
   async resume(runId: string, answer: ResumeAnswer, caller?: Caller): Promise<ResumeResult> {
     const stored = await this.#head(runId, caller)
+    if (this.#redactor.findsIn(answer.edits)) {
+      throw new InvalidRequestError([{ pointer: '/edits', detail: SECRET_IN_REQUEST }])
+    }
     const by = caller?.owner.id ?? null
     const { decision } = answer
     if (this.#sharing !== undefined) {
@@ -232,12 +253,12 @@ export class RunEngine {
    *
    * @throws as {@link RunEngine.get} and {@link RunEngine.create} do.
    */
-  async retry(runId: string, caller?: Caller): Promise<RunDetails> {
+  async retry(runId: string, caller?: Caller, trace?: TraceContext): Promise<RunDetails> {
     await this.#head(runId, caller)
     const [first] = await this.#config.store.read(runId, 0, 1)
     if (first?.kind !== 'run_created' || first.private === undefined) throw new UnknownRunError(runId)
     const request = requestAgain(first.private.request)
-    const { details } = await this.create(request, { caller, parentRunId: runId })
+    const { details } = await this.create(request, { caller, parentRunId: runId, trace })
     return details
   }
 
@@ -394,10 +415,15 @@ export class RunEngine {
     options: CreateOptions,
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
     const { clock, store, tools } = this.#config
+    const secret = Object.entries(request).find(([, value]) => this.#redactor.findsIn(value))
+    if (secret !== undefined) {
+      throw new InvalidRequestError([{ pointer: `/${secret[0]}`, detail: SECRET_IN_REQUEST }])
+    }
     const newRun = await resolveNewRun(request, this.#config, this.#models, this.#goals)
     this.#assertOpen()
     const runId = uuidV7(clock.now())
-    const more = { tools: [...tools.keys()], owner, idempotency }
+    const trace = readTraceContext(options.trace ?? {})
+    const more = { tools: [...tools.keys()], owner, idempotency, ...(trace !== null && { trace }) }
     const draft = createdRecord(newRun, options.parentRunId ?? null, more)
     const created = stamp(draft, runId, 1, 0, clock)
     if (this.#sharing !== undefined) {
@@ -436,8 +462,10 @@ export class RunEngine {
     const { store, clock, roots } = this.#config
     const { run_id, last_seq } = state.head.details
     const feed = sharedFeed ?? new RunFeed(run_id, store, takenOver ? last_seq : 0)
-    return new LiveRun(new RunLog(store, clock, feed, state), {
+    return new LiveRun(new RunLog(store, clock, this.#redactor, feed, state), {
       ...this.#config,
+      redactor: this.#redactor,
+      trace: new RunTrace(this.#tracing, run_id, state.frozen.trace ?? null),
       model,
       scheduler: this.#scheduler,
       openWorkspace: (cwd) => openWorkspace(cwd, { roots, closed: store.closedFolders ?? [] }),

@@ -24,6 +24,7 @@
  *
  * @module
  */
+import type { Usage } from './model.js'
 import type { SchemaViolation } from './schema.js'
 
 /** Stable codes of everything that `runwright/agent` throws. */
@@ -219,6 +220,8 @@ export interface ModelErrorOptions extends ErrorOptions {
   readonly retryAfterMs?: number | undefined
   /** True when the model, not the request, was at fault: its text is fed back to it. */
   readonly modelMistake?: boolean | undefined
+  /** What the failed call used all the same, as far as the provider said: it is paid for. */
+  readonly usage?: Usage | undefined
 }
 
 /** Thrown when a model call gave no usable answer. Never contains a key. */
@@ -229,6 +232,7 @@ export class ModelError extends AgentError {
   readonly retryable: boolean
   readonly retryAfterMs: number | undefined
   readonly modelMistake: boolean
+  readonly usage: Usage | undefined
 
   constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
@@ -237,5 +241,6 @@ export class ModelError extends AgentError {
     this.retryable = options.retryable
     this.retryAfterMs = options.retryAfterMs
     this.modelMistake = options.modelMistake ?? false
+    this.usage = options.usage
   }
 }

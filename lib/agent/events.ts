@@ -14,6 +14,7 @@ import type { JsonObject } from '../internal/json.js'
 import type { GoalBaseline, GoalSpec, TestCounts, TestOutcomes } from './goal.js'
 import type { AssistantMessage, ModelPrices } from './model.js'
 import type { RunRequest } from './run-request.js'
+import type { TraceContext } from './trace-context.js'
 import type { FileChange } from './workspace.js'
 
 /** Where a run stands; the last three absorb. */
@@ -164,6 +165,8 @@ export interface PrivatePayloads {
     /** Who started the run: `id` for idempotency and decided_by, `tenant` for who may see it. */
     readonly owner: RunOwner
     readonly idempotency: { readonly key: string; readonly body_hash: string } | null
+    /** The trace that the request belongs to; absent when it named none. */
+    readonly trace?: TraceContext
   }
   readonly run_started: { readonly baseline: GoalBaseline }
   readonly model_turn: {

@@ -56,6 +56,8 @@ export { foldHead, isTerminal, summarize } from './run-details.js'
 export type { FinalState, Gate, RunDetails, RunFailure, RunHead, RunSummary } from './run-details.js'
 export { transition } from './transitions.js'
 export type { Trigger } from './transitions.js'
+export type { AttributeValue, Span, SpanAttributes, SpanEvent, Tracer } from './tracing.js'
+export type { TraceContext } from './trace-context.js'
 export type {
   DeltaPayload,
   EncodedDelta,
@@ -117,6 +119,7 @@ export type {
   ModelTurn,
   StopReason,
   ToolCall,
+  ToolChoice,
   ToolMessage,
   ToolSpec,
   Usage,

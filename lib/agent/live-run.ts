@@ -16,7 +16,8 @@ import type { RecordDraft } from './events.js'
 import { ABORTED, nextStep, type Outcome, type Step, type StepLimits } from './next-step.js'
 import { isTerminal } from './run-details.js'
 import { failureOf } from './run-failure.js'
-import type { RunContext } from './run-context.js'
+import type { Redactor } from './redact.js'
+import { promptOf, type RunContext } from './run-context.js'
 import { RunLog } from './run-log.js'
 import { remainingMs } from './budgets.js'
 import type { Scheduler } from './scheduler.js'
@@ -32,9 +33,10 @@ import type { RunStore } from './store.js'
 import type { Workspace } from './workspace.js'
 
 /** What a live run needs of its engine. */
-export interface LiveRunOptions extends Omit<RunContext, 'log' | 'signal' | 'workspace'> {
+export interface LiveRunOptions extends Omit<RunContext, 'log' | 'prompt' | 'signal' | 'workspace'> {
   readonly store: RunStore
   readonly scheduler: Scheduler
+  readonly redactor: Redactor
   readonly maxTurnsPerIteration: number
   /** Opened when the run begins to work: the folder may be gone by then. */
   readonly openWorkspace: (cwd: string) => Promise<Workspace>
@@ -56,7 +58,6 @@ const STEPS_PER_TURN = 32
 export class LiveRun {
   readonly #options: LiveRunOptions
   #log: RunLog
-  #workspace: Workspace | undefined
   #stop = new AbortController()
   #suspending = false
   #takenOver: boolean
@@ -85,6 +86,8 @@ export class LiveRun {
 
   /** Drives the run until it ends or is suspended; never rejects. */
   async drive(): Promise<void> {
+    const { trace } = this.#options
+    trace.beginRun(this.state)
     try {
       if (this.#options.takenOver) await this.#options.executor.killMarked(this.#log.runId)
       await this.#driveSteps()
@@ -97,6 +100,7 @@ export class LiveRun {
       const strays = this.state.mayHaveStrays && !this.#left
       if (strays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
       this.#options.scheduler.leave(this.#log.runId)
+      trace.endRun(this.state)
     }
   }
 
@@ -192,15 +196,17 @@ export class LiveRun {
   }
 
   async #makeContext(signal: AbortSignal): Promise<RunContext> {
-    const { openWorkspace } = this.#options
-    this.#workspace ??= await openWorkspace(this.state.frozen.request.cwd)
-    this.#context = { ...this.#options, workspace: this.#workspace, log: this.#log, signal }
+    const { openWorkspace, tools } = this.#options
+    const { cwd } = this.state.frozen.request
+    const workspace = this.#context?.workspace ?? (await openWorkspace(cwd))
+    const prompt = this.#context?.prompt ?? promptOf(cwd, tools)
+    this.#context = { ...this.#options, prompt, workspace, log: this.#log, signal }
     return this.#context
   }
 
   /** Waits for an answer, an abort or the gate's deadline, without holding a slot. */
   async #waitForHuman(): Promise<void> {
-    const { scheduler, clock } = this.#options
+    const { scheduler, clock, trace } = this.#options
     scheduler.pause(this.#log.runId)
     const { gate } = this.state.head.details
     if (gate === null) return
@@ -213,6 +219,7 @@ export class LiveRun {
       this.#left = true
       return
     }
+    const span = trace.beginGate(gate.gate_id, gate.kind)
     let timer: { cancel(): void } | undefined
     await new Promise<void>((resolve) => {
       this.#wake = resolve
@@ -221,6 +228,8 @@ export class LiveRun {
     })
     this.#wake = undefined
     timer?.cancel()
+    const { lastDecision } = this.state.head
+    trace.endGate(span, lastDecision?.gate_id === gate.gate_id ? lastDecision.decision : null)
     this.#stop = this.#suspending ? this.#stop : new AbortController()
     await this.#log.flush()
   }
@@ -255,12 +264,12 @@ export class LiveRun {
    * shuts down; the next start takes the run up again.
    */
   async #endFromStore(outcome: Outcome, failure: Failure): Promise<void> {
-    const { store, clock } = this.#options
+    const { store, clock, redactor } = this.#options
     for (let delay = 100; !this.#suspending; delay = Math.min(delay * 2, 5_000)) {
       try {
         const state = await loadState(store, this.#log.runId)
         if (state === null || isTerminal(state.head.details.status)) return
-        this.#log = new RunLog(store, clock, this.#log.feed, state)
+        this.#log = new RunLog(store, clock, redactor, this.#log.feed, state)
         const end = state.abortRequested ? ABORTED : outcome
         return await finishRun(this.#log, end, failure)
       } catch (error) {

@@ -6,6 +6,7 @@
  */
 import type { JsonObject } from '../internal/json.js'
 import type { JsonSchema } from './schema.js'
+import type { TraceContext } from './trace-context.js'
 
 /** A tool call as the model asked for it. */
 export interface ToolCall {
@@ -55,6 +56,12 @@ export interface ToolSpec {
   readonly parameters: JsonSchema
 }
 
+/**
+ * Whether tools are to be called: as the model likes, not at all, any of them, or the one named.
+ * Servers that know no such demand ignore it, so that an answer is always looked at.
+ */
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
+
 /** Token counts of one model call. */
 export interface Usage {
   /** Includes `cached_tokens`. */
@@ -81,10 +88,14 @@ export interface ModelRequest {
   readonly system: string
   readonly messages: readonly Message[]
   readonly tools: readonly ToolSpec[]
+  /** @defaultValue 'auto' */
+  readonly toolChoice?: ToolChoice | undefined
   /** Ends the call; the promise then rejects with the signal's reason. */
   readonly signal: AbortSignal
   /** Called with each piece of visible text while it streams; adapters that cannot stream don't. */
   readonly onDelta?: (text: string) => void
+  /** The trace that the call belongs to: sent along by models that are reached over HTTP. */
+  readonly trace?: TraceContext | undefined
   /** The frozen facts of the run, for models that are programs and for adapters' metadata. */
   readonly run: {
     readonly run_id: string

@@ -67,7 +67,7 @@ function resolveModel({ model_name, max_cost_usd }: StartRequest, models: ModelR
 export function createdRecord(
   { request, goal, model }: NewRun,
   parentRunId: string | null,
-  more: Pick<PrivatePayloads['run_created'], 'tools' | 'owner' | 'idempotency'>,
+  more: Pick<PrivatePayloads['run_created'], 'tools' | 'owner' | 'idempotency' | 'trace'>,
 ): Extract<RecordDraft, { kind: 'run_created' }> {
   const { cwd, model_name, max_iterations, hitl_enabled } = request
   return {

@@ -1,18 +1,43 @@
 import type { Clock } from '../internal/clock.js'
+import { estimateTokens } from './context.js'
 import type { Executor } from './executor.js'
-import type { Model } from './model.js'
+import type { Model, ToolSpec } from './model.js'
+import { systemPrompt } from './prompts.js'
 import type { RunLog } from './run-log.js'
+import type { RunTrace } from './run-trace.js'
 import type { Tool, ToolContext } from './tool.js'
 import type { Workspace } from './workspace.js'
+
+/** What is sent with every model call of a run, whatever else was left out. */
+export interface Prompt {
+  readonly system: string
+  readonly tools: readonly ToolSpec[]
+  /** About how many tokens it takes. */
+  readonly tokens: number
+}
+
+/** The prompt of a run that works in `cwd`. */
+export function promptOf(cwd: string, offered: ReadonlyMap<string, Tool>): Prompt {
+  const system = systemPrompt(cwd)
+  const tools = [...offered.values()].map(({ name, description, parameters }) => ({
+    name,
+    description,
+    parameters,
+  }))
+  const tokens = estimateTokens({ role: 'user', text: system + JSON.stringify(tools) })
+  return { system, tools, tokens }
+}
 
 /** What the steps of one run work with. */
 export interface RunContext {
   readonly log: RunLog
   readonly model: Model
   readonly tools: ReadonlyMap<string, Tool>
+  readonly prompt: Prompt
   readonly workspace: Workspace
   readonly executor: Executor
   readonly clock: Clock
+  readonly trace: RunTrace
   /** A number from 0 to 1, for the jitter of retries. */
   readonly random: () => number
   /** Ends whatever the run is doing. */

@@ -1,6 +1,7 @@
 /**
  * Writes one run's log. Appending gives records their place and time and folds them at once, so
  * that what follows is decided on the newest state; readers see them when they have become durable.
+ * Secrets are taken out before anything else happens.
  *
  * 1. What is only noted goes to the store together with the next append, or at the end of this turn
  *    of the event loop: quick steps cost one write, and slow ones are seen while they last.
@@ -10,6 +11,7 @@
  */
 import type { Clock } from '../internal/clock.js'
 import { RECORD_VERSION, type RecordDraft, type RunRecord } from './events.js'
+import type { Redactor } from './redact.js'
 import { foldState, type RunState } from './state.js'
 import type { RunFeed } from './run-feed.js'
 import type { RunStore } from './store.js'
@@ -20,6 +22,7 @@ export class RunLog {
   readonly feed: RunFeed
   readonly #store: RunStore
   readonly #clock: Clock
+  readonly #redactor: Redactor
   #state: RunState
   /** Folded, and not given to the store yet. */
   #noted: RunRecord[] = []
@@ -30,11 +33,12 @@ export class RunLog {
   #tail: Promise<void> = Promise.resolve()
 
   /** `state` is the fold of the records that the log has already. */
-  constructor(store: RunStore, clock: Clock, feed: RunFeed, state: RunState) {
+  constructor(store: RunStore, clock: Clock, redactor: Redactor, feed: RunFeed, state: RunState) {
     this.runId = feed.runId
     this.feed = feed
     this.#store = store
     this.#clock = clock
+    this.#redactor = redactor
     this.#state = state
   }
 
@@ -78,7 +82,8 @@ export class RunLog {
   #fold(drafts: readonly RecordDraft[]): void {
     for (const draft of drafts) {
       const { details, last_ts } = this.#state.head
-      const record = stamp(draft, this.runId, details.last_seq + 1, last_ts, this.#clock)
+      const clean = this.#redactor.draft(draft)
+      const record = stamp(clean, this.runId, details.last_seq + 1, last_ts, this.#clock)
       this.#state = foldState(this.#state, record)
       this.#noted.push(record)
     }
@@ -119,7 +124,10 @@ export function stamp<D extends RecordDraft>(
 ): Extract<RunRecord, { kind: D['kind'] }> {
   const { kind, iteration, payload } = draft
   const ts = Math.max(notBefore, clock.now() / 1000)
-  const fields = { v: RECORD_VERSION, seq, run_id: runId, kind, iteration, ts, payload }
-  if ('private' in draft) Object.assign(fields, { private: draft.private })
-  return fields as Extract<RunRecord, { kind: D['kind'] }>
+  const v = RECORD_VERSION
+  const record =
+    'private' in draft
+      ? { v, seq, run_id: runId, kind, iteration, ts, payload, private: draft.private }
+      : { v, seq, run_id: runId, kind, iteration, ts, payload }
+  return record as Extract<RunRecord, { kind: D['kind'] }>
 }

@@ -18,6 +18,7 @@ import {
 import type { RunStatus } from './events.js'
 import { ABORTED_BY_HUMAN, gateFor, responseRecord, type ResumeAnswer } from './gate-answer.js'
 import { loadState, type LiveRun } from './live-run.js'
+import type { Redactor } from './redact.js'
 import { foldHead, isTerminal, type RunHead } from './run-details.js'
 import { RunFeed } from './run-feed.js'
 import { RunLog } from './run-log.js'
@@ -37,6 +38,7 @@ export interface SharedDriverOptions {
   readonly store: RunStore
   readonly shared: SharedRuns
   readonly clock: Clock
+  readonly redactor: Redactor
   /** Runs that this process works on at a time. */
   readonly slots: number
   /** Makes a run that shall be driven here; `abandoned` when a process that vanished drove it before. */
@@ -114,7 +116,7 @@ export class SharedDriver {
     tools: ReadonlyMap<string, Tool>,
     by: string | null,
   ): Promise<{ readonly status: RunStatus; readonly gateId: string }> {
-    const { store, clock } = this.#options
+    const { store, clock, redactor } = this.#options
     for (let races = 0; ; races++) {
       const state = await loadState(store, runId)
       if (state === null) throw new UnknownRunError(runId)
@@ -123,7 +125,8 @@ export class SharedDriver {
       if (gate === null) {
         return { status: head.details.status, gateId: answer.gate_id ?? head.lastDecision?.gate_id ?? '' }
       }
-      const log = new RunLog(store, clock, new RunFeed(runId, store, head.details.last_seq), state)
+      const feed = new RunFeed(runId, store, head.details.last_seq)
+      const log = new RunLog(store, clock, redactor, feed, state)
       try {
         await log.append([responseRecord(gate, answer, by)], (next) =>
           answer.decision === 'abort' ? endingRecords(next, ABORTED_BY_HUMAN) : [],

@@ -64,6 +64,9 @@ export const DEFAULT_MAX_RESPONSE_BYTES: number = 256 * 1024 * 1024
 /** Octets of a response's head, and of its trailers, at most. */
 export const DEFAULT_MAX_HEADER_BYTES: number = 64 * 1024
 
+/** How long an HTTP/2 connection may be silent before it is sent a ping, in ms. */
+export const DEFAULT_PING_INTERVAL = 15_000
+
 /** Requests of one authentication flow at most. */
 export const MAX_AUTH_LEGS = 10
 

@@ -1,25 +1,23 @@
 import type { Clock } from './clock.js'
 
 /** Who listens to a signal. An event listener that comes and goes costs more than a whole step. */
-const listeners = new WeakMap<AbortSignal, Set<() => void>>()
+const listeners = new WeakMap<AbortSignal, Set<(reason: unknown) => void>>()
 
 /**
- * Calls back once when the signal fires, unless the function that is returned was called before. A
- * signal gets one event listener, which stays, however many listen to it this way.
+ * Those who are called once, with its reason, when the signal fires: add a function to be one of
+ * them, delete it when the work is done. A signal gets one event listener, which stays, however many
+ * listen to it this way.
  */
-export function onAbort(signal: AbortSignal, callback: () => void): () => void {
-  let waiting = listeners.get(signal)
-  if (waiting === undefined) {
-    const all = new Set<() => void>()
-    waiting = all
-    listeners.set(signal, all)
-    signal.addEventListener('abort', () => {
-      for (const call of all) call()
-      all.clear()
-    })
-  }
-  waiting.add(callback)
-  return () => waiting.delete(callback)
+export function abortListeners(signal: AbortSignal): Set<(reason: unknown) => void> {
+  const known = listeners.get(signal)
+  if (known !== undefined) return known
+  const waiting = new Set<(reason: unknown) => void>()
+  listeners.set(signal, waiting)
+  signal.addEventListener('abort', () => {
+    for (const call of waiting) call(signal.reason)
+    waiting.clear()
+  })
+  return waiting
 }
 
 /**
@@ -32,14 +30,14 @@ export function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
     return Promise.reject(signal.reason as Error)
   }
   return new Promise<T>((resolve, reject) => {
-    const forget = onAbort(signal, () => reject(signal.reason as Error))
+    const waiting = abortListeners(signal).add(reject)
     work.then(
       (value) => {
-        forget()
+        waiting.delete(reject)
         resolve(value)
       },
       (error: Error) => {
-        forget()
+        waiting.delete(reject)
         reject(error)
       },
     )

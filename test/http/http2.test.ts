@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { constants, createSecureServer, createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import { fileURLToPath } from 'node:url'
+import { connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { AsyncClient, ReadTimeoutError, RemoteProtocolError } from 'runwright/http'
+import { AsyncClient, HttpTransport, ReadError, ReadTimeoutError, RemoteProtocolError } from 'runwright/http'
+import { behaviour, collect, failure, testCa, useApp } from './both-clients.js'
+import { abortAtRandom, answerInStages } from './random-aborts.js'
 import { listen, type Served } from '../helpers/serve.js'
+
+useApp()
 
 const cert = (name: string): Buffer => readFileSync(fileURLToPath(new URL(`../fixtures/http/certs/${name}.pem`, import.meta.url)))
 const verify = { ca: cert('ca').toString() }
@@ -167,4 +174,153 @@ test('an aborted stream leaves the others alone', async () => {
   await assert.rejects(never, (error) => error === reason)
   assert.equal((await client.get(`${server.origin}/a`)).text, first.text)
   assert.equal(server.accepted, 1)
+})
+
+behaviour('everything works over HTTP/2 as well', async ({ make, secureOrigin }) => {
+  const client = make({ http2: true, verify: testCa, baseUrl: secureOrigin, followRedirects: true })
+  interface Echo {
+    readonly method: string
+    readonly headers: Record<string, string>
+    readonly body: string
+  }
+  const posted = await client.post('/echo', { json: { a: 1 }, params: { q: 1 } })
+  assert.equal(posted.httpVersion, 'HTTP/2')
+  assert.equal(posted.json<Echo>().body, '{"a":1}')
+  const sent = await client.put('/echo', { content: ['ab', '', 'c'].values() })
+  assert.equal(sent.json<Echo>().body, 'abc')
+  const redirected = await client.post('/redirect', { params: { code: 307, to: '/echo' }, content: 'again' })
+  assert.deepEqual([redirected.history.length, redirected.json<Echo>().body], [1, 'again'])
+  const zipped = await client.get('/encoded', { params: { coding: 'gzip', text: 'ab', times: 1000 } })
+  assert.equal(zipped.text.length, 2000)
+  const streamed = await client.stream('GET', '/chunks?n=3')
+  assert.deepEqual(await collect(streamed.iterLines()), ['line 0', 'line 1', 'line 2'])
+  assert.equal(streamed.trailers.get('x-count'), '3')
+  await client.get('/cookies', { params: { set: 'k=v' } })
+  assert.equal((await client.get('/cookies')).text, 'k=v')
+  assert.equal((await client.head('/bytes?n=5')).text, '')
+  const late = await failure(() => client.get('/never', { timeout: { read: 40 } }))
+  assert.ok(late instanceof ReadTimeoutError)
+  const left = await client.stream('GET', '/bytes?n=10000000')
+  await left.close()
+  assert.equal((await client.get('/bytes?n=3000000')).content.length, 3_000_000)
+})
+
+test('1000 random aborts over HTTP/2 leave the connection, and no listener, behind', async () => {
+  const plain = createServer()
+  plain.on('request', (request, response) => {
+    // What is never read of an upload would use up the window of the whole connection.
+    request.resume()
+    answerInStages(request, response as unknown as ServerResponse)
+  })
+  plain.on('sessionError', () => {})
+  await using server = await listen(plain as never)
+  const transport = new HttpTransport({ http1: false, http2: true })
+  await using client = new AsyncClient({ transport, baseUrl: server.origin })
+  const signals = await abortAtRandom(client, 1000)
+  assert.equal((await client.get('/?stage=2')).content.length, 200_000)
+  assert.equal(signals.reduce((sum, signal) => sum + getEventListeners(signal, 'abort').length, 0), 0)
+  assert.deepEqual({ ...transport.stats, idle: 0 }, { open: 1, idle: 0, waiting: 0 })
+  assert.equal(server.accepted, 1)
+  await transport.close()
+  assert.equal(transport.stats.open, 0)
+})
+
+/** Passes octets on to `port` until it is told to keep them back, without closing anything. */
+async function freezer(port: number): Promise<Served & { freeze(): void; readonly closed: Promise<void> }> {
+  let latest: Socket | undefined
+  let onClosed = (): void => {}
+  const closed = new Promise<void>((resolve) => (onClosed = resolve))
+  let frozen = false
+  const server = createTcpServer((socket) => {
+    const target = connect(port, '127.0.0.1')
+    for (const [from, to] of [[socket, target], [target, socket]] as const) {
+      from.on('error', () => to.destroy())
+      from.on('close', () => to.destroy())
+    }
+    if (latest === undefined) {
+      latest = socket
+      socket.on('close', onClosed)
+      socket.on('data', (chunk) => void (frozen || target.write(chunk)))
+      target.on('data', (chunk) => void (frozen || socket.write(chunk)))
+    } else socket.pipe(target).pipe(socket)
+  })
+  const served = await listen(server as never)
+  return Object.assign(served, { freeze: () => void (frozen = true), closed })
+}
+
+test('a connection that goes silent is found out by a ping: safe requests go to a new one, others fail', async () => {
+  const plain = createServer()
+  plain.on('stream', (stream, headers) => answer(stream, String(headers[':path'])))
+  await using server = await listen(plain as never)
+  for (const method of ['GET', 'POST']) {
+    await using between = await freezer(server.port)
+    const transport = new HttpTransport({ http1: false, http2: true, pingInterval: 40 })
+    await using client = new AsyncClient({ transport, baseUrl: between.origin, timeout: null })
+    assert.equal((await client.get('/first')).text, '/first')
+    between.freeze()
+    const call = client.request(method, '/second')
+    if (method === 'GET') assert.equal((await call).text, '/second')
+    else await assert.rejects(call, (error) => error instanceof ReadError && /ping/.test(error.message))
+    await between.closed
+    await transport.close()
+  }
+})
+
+test('an idle connection that died is closed before it is needed; one that lives is kept', async () => {
+  const plain = createServer()
+  let pings = 0
+  plain.on('session', (session) => session.on('ping', () => pings++))
+  plain.on('stream', (stream) => answer(stream, 'ok'))
+  await using server = await listen(plain as never)
+  await using between = await freezer(server.port)
+  const transport = new HttpTransport({ http1: false, http2: true, pingInterval: 20, limits: { keepaliveExpiry: null } })
+  await using client = new AsyncClient({ transport, baseUrl: between.origin })
+  await client.get('/')
+  while (pings < 3) await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(transport.stats.open, 1)
+  between.freeze()
+  await between.closed
+  assert.equal(transport.stats.open, 0)
+  assert.equal((await client.get('/')).text, 'ok')
+  await transport.close()
+})
+
+test('streams that GOAWAY leaves out are sent again elsewhere, whatever their method', async () => {
+  const plain = createServer()
+  let sessions = 0
+  plain.on('session', () => sessions++)
+  const held: ServerHttp2Stream[] = []
+  plain.on('stream', (stream) => {
+    stream.on('error', () => {})
+    if (sessions > 1) return answer(stream, `session ${sessions}`)
+    held.push(stream)
+    if (held.length < 3) return
+    // The first stream counts, the others were not looked at.
+    const [first] = held as [ServerHttp2Stream]
+    ;(stream.session as ServerHttp2Session).goaway(constants.NGHTTP2_NO_ERROR, first.id)
+    answer(first, 'session 1')
+  })
+  await using server = await listen(plain as never)
+  await using client = new AsyncClient({ http1: false, http2: true, baseUrl: server.origin })
+  const responses = await Promise.all([1, 2, 3].map(() => client.post('/', { content: 'x' })))
+  assert.deepEqual(responses.map((response) => response.text).sort(), ['session 1', 'session 2', 'session 2'])
+  assert.equal(server.accepted, 2)
+})
+
+test('a head larger than the limit is refused', async () => {
+  await using server = await secureServer((stream) => answer(stream, '', { 'x-long': 'b'.repeat(70_000) }))
+  await using client = new AsyncClient({ http2: true, verify, timeout: 5_000 })
+  await assert.rejects(client.get(server.origin), RemoteProtocolError)
+})
+
+test('informational responses are told, and skipped', async () => {
+  await using server = await secureServer((stream) => {
+    stream.additionalHeaders({ ':status': 103, link: '</a>; rel=preload' })
+    answer(stream, 'ok')
+  })
+  await using client = new AsyncClient({ http2: true, verify })
+  const seen: unknown[] = []
+  const onInformation = (code: number, headers: { get(name: string): string | null }): void => void seen.push(code, headers.get('link'))
+  assert.equal((await client.get(server.origin, { extensions: { onInformation } })).text, 'ok')
+  assert.deepEqual(seen, [103, '</a>; rel=preload'])
 })

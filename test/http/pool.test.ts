@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { AsyncClient, CloseError, HttpTransport, PoolTimeoutError } from 'runwright/http'
+import { AsyncClient, CloseError, HttpTransport, PoolTimeoutError, ReadTimeoutError } from 'runwright/http'
+import { abortAtRandom, answerInStages } from './random-aborts.js'
 import { serve } from '../helpers/serve.js'
 
 test('no more connections are opened than limits say; the rest wait in order', async () => {
@@ -118,40 +119,39 @@ test('a local address can be chosen', async () => {
 })
 
 test('1000 random aborts leak no connection, waiter or listener, and the next call works', async () => {
-  await using server = await serve((request, response) => {
-    const stage = Number(new URL(request.url!, 'http://a').searchParams.get('stage'))
-    request.on('error', () => {})
-    if (stage === 0) return
-    response.writeHead(200, { 'Content-Length': 200_000 })
-    response.write('x'.repeat(1000))
-    if (stage === 2) response.end('x'.repeat(199_000))
-  })
+  await using server = await serve(answerInStages)
   const transport = new HttpTransport({ limits: { maxConnections: 8 } })
   await using client = new AsyncClient({ transport, baseUrl: server.origin })
-  const listeners: AbortSignal[] = []
-  let seed = 42
-  const random = (): number => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31
-  const one = async (i: number): Promise<void> => {
-    const controller = new AbortController()
-    listeners.push(controller.signal)
-    const options = { signal: controller.signal, params: { stage: i % 3 } }
-    const content = i % 5 === 0 ? { content: [Buffer.alloc(300_000)].values() } : {}
-    const call = client.stream(i % 5 === 0 ? 'POST' : 'GET', '/', { ...options, ...content }).then(async (response) => {
-      for await (const chunk of response.iterBytes()) if (chunk.length > 0 && random() < 0.3) break
-    })
-    for (let ticks = Math.floor(random() * 20); ticks > 0; ticks--) {
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    controller.abort()
-    await call.catch(() => {})
-  }
-  for (let batch = 0; batch < 20; batch++) {
-    await Promise.all([...Array(50).keys()].map((i) => one(batch * 50 + i)))
-  }
+  const signals = await abortAtRandom(client, 1000)
   assert.equal((await client.get('/?stage=2')).content.length, 200_000)
-  assert.equal(listeners.reduce((sum, signal) => sum + getEventListeners(signal, 'abort').length, 0), 0)
+  assert.equal(signals.reduce((sum, signal) => sum + getEventListeners(signal, 'abort').length, 0), 0)
   assert.equal(transport.stats.waiting, 0)
   assert.equal(transport.stats.open, transport.stats.idle)
   await transport.close()
   assert.deepEqual(transport.stats, { open: 0, idle: 0, waiting: 0 })
+})
+
+test('a silent server is not asked twice: a read limit that passes on a kept connection is final', async () => {
+  let asked = 0
+  await using server = await serve((request, response) => {
+    if (request.url === '/never') asked++
+    else response.end('ok')
+  })
+  await using client = new AsyncClient({ baseUrl: server.origin })
+  await client.get('/')
+  await assert.rejects(client.get('/never', { timeout: { read: 30 } }), ReadTimeoutError)
+  assert.equal(asked, 1)
+})
+
+test('an abort in the same turn as the call is heard, and the connection stays', async () => {
+  await using server = await serve((request, response) => void (request.url === '/ok' && response.end('ok')))
+  await using client = new AsyncClient({ baseUrl: server.origin, timeout: null })
+  await client.get('/ok')
+  const controller = new AbortController()
+  const reason = new Error('at once')
+  const call = client.get('/never', { signal: controller.signal })
+  controller.abort(reason)
+  await assert.rejects(call, (error) => error === reason)
+  assert.equal((await client.get('/ok')).text, 'ok')
+  assert.equal(server.accepted, 1)
 })

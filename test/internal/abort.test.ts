@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { ManualClock } from 'runwright/agent/testing'
-import { onAbort, raceAbort, sleep } from '../../lib/internal/abort.js'
+import { abortListeners, raceAbort, sleep } from '../../lib/internal/abort.js'
 
 test('work that settles first settles the race, and any number of races share one listener', async () => {
   const { signal } = new AbortController()
@@ -13,16 +13,18 @@ test('work that settles first settles the race, and any number of races share on
   assert.equal(getEventListeners(signal, 'abort').length, 1)
 })
 
-test('whoever listens is called once, and not after the wish was taken back', () => {
+test('those who listen are called once with the reason, unless they were taken out before', () => {
   const stop = new AbortController()
-  const called: string[] = []
-  onAbort(stop.signal, () => called.push('first'))
-  const forget = onAbort(stop.signal, () => called.push('second'))
-  onAbort(stop.signal, () => called.push('third'))
-  forget()
-  stop.abort()
+  const called: unknown[] = []
+  const second = (): unknown => called.push('second')
+  abortListeners(stop.signal)
+    .add((reason) => called.push('first', reason))
+    .add(second)
+    .add((reason) => called.push('third', reason))
+    .delete(second)
+  stop.abort('why')
   stop.signal.dispatchEvent(new Event('abort'))
-  assert.deepEqual(called, ['first', 'third'])
+  assert.deepEqual(called, ['first', 'why', 'third', 'why'])
 })
 
 test('an abort rejects with its reason, and late failure of the work is no unhandled rejection', async () => {

@@ -435,3 +435,33 @@ test('what this host offers: models and goals, for forms', async (t) => {
   const goals: { name: string; usage: string }[] = (await real.call('GET', '/api/goals')).json
   assert.ok(goals.some(({ name }) => name === 'node-test'))
 })
+
+test('the trace of a request reaches the model of its run, and of a run that repeats it', async (t) => {
+  const traces: unknown[] = []
+  const real = await openReal(t, {
+    answer: ({ trace }) => {
+      traces.push(trace)
+      return { stop: 'refusal' }
+    },
+  })
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+  const headers = { traceparent, tracestate: 'congo=t61' }
+  const { json } = await real.call('POST', '/api/runs', { body: { goal: 'shell: false' }, headers })
+  await watch(real, json.run_id)
+  const again = await real.call('POST', `/api/runs/${json.run_id}/retry`, {
+    headers: { traceparent: traceparent.replace(/01$/, '00'), 'content-type': 'application/json' },
+  })
+  assert.equal(again.status, 201)
+  await watch(real, again.json.run_id)
+  const bad = await real.call('POST', '/api/runs', {
+    body: { goal: 'shell: false' },
+    headers: { ...headers, traceparent: 'who knows' },
+  })
+  assert.equal(bad.status, 201)
+  await watch(real, bad.json.run_id)
+  assert.deepEqual(traces, [
+    headers,
+    { traceparent: traceparent.replace(/01$/, '00'), tracestate: null },
+    undefined,
+  ])
+})

@@ -5,7 +5,7 @@
  * @module
  */
 import type { JsonObject } from '../../internal/json.js'
-import type { ModelPrices, ModelRequest, ModelTurn } from '../model.js'
+import type { ModelPrices, ModelRequest, ModelTurn, Usage } from '../model.js'
 import type { WireContext } from './provider-errors.js'
 
 /** One request, ready for the wire but for the key. */
@@ -27,6 +27,8 @@ export interface StreamDecoder {
   push(event: { readonly event: string; readonly data: string }): string
   /** True once nothing more is needed. */
   readonly done: boolean
+  /** Tokens that the answer is said to have used so far. */
+  readonly usage: Usage
   /** The turn. @throws `ModelError` when the stream ended before its answer did. */
   finish(): ModelTurn
 }

@@ -5,7 +5,7 @@
  */
 import type { JsonObject } from '../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason, Usage } from '../model.js'
-import { countOf, textOf } from './json-reader.js'
+import { countOf, objectOf, textOf } from './json-reader.js'
 import { buildTurn } from './turn.js'
 
 /** The name under which this format's own parts are kept. */
@@ -55,14 +55,19 @@ export function buildAnthropicTurn(answer: AnthropicAnswer, request: ModelReques
   )
 }
 
-/** Token counts. `input_tokens` leaves out what was read from the cache and written to it. */
+/**
+ * Token counts. `input_tokens` leaves out what was read from the cache and written to it; thinking
+ * is part of the output, and told apart by newer models only.
+ */
 export function readAnthropicUsage(usage: JsonObject): Usage {
   const cached = countOf(usage['cache_read_input_tokens'])
   const written = countOf(usage['cache_creation_input_tokens'])
+  const output = countOf(usage['output_tokens'])
+  const thinking = countOf(objectOf(usage['output_tokens_details'])['thinking_tokens'])
   return {
     input_tokens: countOf(usage['input_tokens']) + cached + written,
-    output_tokens: countOf(usage['output_tokens']),
+    output_tokens: output,
     cached_tokens: cached,
-    reasoning_tokens: 0,
+    reasoning_tokens: Math.min(thinking, output),
   }
 }

@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from '../../internal/json.js'
-import type { ModelRequest, ModelTurn } from '../model.js'
+import type { ModelRequest, ModelTurn, Usage } from '../model.js'
 import type { StreamDecoder } from './adapter.js'
-import { buildAnthropicTurn } from './anthropic-answer.js'
+import { buildAnthropicTurn, readAnthropicUsage } from './anthropic-answer.js'
 import { countOf, isObject, objectOf, parseJson, textOf } from './json-reader.js'
-import { embeddedError, protocolError, type WireContext } from './provider-errors.js'
+import { embeddedError, protocolError, readPiece, type WireContext } from './provider-errors.js'
 
 /** A content block that is being put together. */
 interface OpenBlock {
@@ -24,7 +24,7 @@ export class AnthropicStream implements StreamDecoder {
   readonly #request: ModelRequest
   readonly #context: WireContext
   readonly #blocks = new Map<number, OpenBlock>()
-  readonly #usage: Record<string, number> = {}
+  readonly #usage: Record<string, JsonValue> = {}
   #stopReason = ''
   done = false
 
@@ -34,9 +34,8 @@ export class AnthropicStream implements StreamDecoder {
   }
 
   push({ event, data }: { readonly event: string; readonly data: string }): string {
-    const value = parseJson(data)
-    if (!isObject(value))
-      throw protocolError('a piece of the stream is not JSON', true, this.#context)
+    const value = readPiece(data, this.#context)
+    if (value === null) return ''
     const type = textOf(value['type']) || event
     switch (type) {
       case 'message_start':
@@ -61,6 +60,10 @@ export class AnthropicStream implements StreamDecoder {
     }
   }
 
+  get usage(): Usage {
+    return readAnthropicUsage(this.#usage)
+  }
+
   finish(): ModelTurn {
     if (!this.done && this.#stopReason === '') {
       throw protocolError('the stream ended in the middle of the answer', true, this.#context)
@@ -83,10 +86,9 @@ export class AnthropicStream implements StreamDecoder {
   }
 
   #delta(index: number, delta: JsonObject): string {
-    const open = this.#blocks.get(index)
-    if (open === undefined)
-      throw protocolError(`a piece belongs to no block (${index})`, true, this.#context)
     const type = textOf(delta['type'])
+    const open = this.#blocks.get(index) ?? this.#unannounced(index, type)
+    if (open === undefined) return ''
     if (type === 'input_json_delta') open.input += textOf(delta['partial_json'])
     const field = GROWING_FIELDS[type]
     if (field === undefined) return ''
@@ -95,10 +97,23 @@ export class AnthropicStream implements StreamDecoder {
     return type === 'text_delta' ? piece : ''
   }
 
+  /** A block whose start a server left out; its first piece tells what it is, but not which call. */
+  #unannounced(index: number, type: string): OpenBlock | undefined {
+    if (type === 'input_json_delta')
+      throw protocolError(`arguments came for no tool call (block ${index})`, true, this.#context)
+    const field = GROWING_FIELDS[type]
+    if (field === undefined) return undefined
+    const kind = field === 'signature' ? 'thinking' : field
+    this.#start(index, { type: kind, [kind]: '' })
+    return this.#blocks.get(index)
+  }
+
   /** Counts come twice, the later ones cumulative: the larger of both holds. */
   #count(usage: JsonObject): void {
     for (const [name, value] of Object.entries(usage)) {
-      if (typeof value === 'number') this.#usage[name] = Math.max(this.#usage[name] ?? 0, value)
+      if (typeof value === 'number')
+        this.#usage[name] = Math.max(countOf(this.#usage[name]), countOf(value))
+      else if (isObject(value)) this.#usage[name] = value
     }
   }
 }

@@ -9,6 +9,7 @@ import type {
   ModelPrices,
   ModelRequest,
   ModelTurn,
+  ToolChoice,
   ToolMessage,
 } from '../model.js'
 import { knownPrices } from '../pricing.js'
@@ -66,7 +67,10 @@ export function encodeAnthropicRequest(
   const names = new ToolNames(request)
   const caching = options.promptCaching !== false
   const { temperature } = options
-  const thinking = encodeThinking(options)
+  const toolChoice = encodeToolChoice(request.toolChoice, names)
+  // A tool cannot be demanded of a model that thinks first.
+  const demanded = toolChoice['type'] === 'any' || toolChoice['type'] === 'tool'
+  const thinking = demanded ? null : encodeThinking(options)
   const budget = countOf(thinking?.['budget_tokens'])
   const answer = options.maxOutputTokens ?? knownOutputLimit(options.model)
   const tools = request.tools.map(({ name, description, parameters }) => ({
@@ -79,7 +83,7 @@ export function encodeAnthropicRequest(
     max_tokens: budget === 0 ? answer : Math.max(answer, budget + 1024),
     ...(request.system !== '' && { system: encodeSystem(request.system, caching) }),
     messages: encodeMessages(request, names, caching),
-    ...(tools.length > 0 && { tools, tool_choice: { type: 'auto' } }),
+    ...(tools.length > 0 && { tools, tool_choice: toolChoice }),
     ...(thinking !== null && { thinking }),
     ...encodeEffort(options),
     // Thinking and sampling exclude each other.
@@ -90,6 +94,11 @@ export function encodeAnthropicRequest(
     ...options.extraBody,
   }
   return { path: '/v1/messages', params: {}, headers: { 'anthropic-version': '2023-06-01' }, body }
+}
+
+function encodeToolChoice(choice: ToolChoice = 'auto', names: ToolNames): JsonObject {
+  if (typeof choice !== 'string') return { type: 'tool', name: names.toWire(choice.tool) }
+  return { type: choice === 'required' ? 'any' : choice }
 }
 
 function encodeThinking({

@@ -52,6 +52,7 @@ export function buildGeminiTurn(
     throw mistakeError(
       answer.finishMessage || `the tool call could not be made (${finishReason})`,
       context,
+      readGeminiUsage(answer.usage),
     )
   }
   const textOfParts = (thought: boolean): string =>

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../internal/json.js'
-import type { ModelRequest, ModelTurn } from '../model.js'
+import type { ModelRequest, ModelTurn, Usage } from '../model.js'
 import type { StreamDecoder } from './adapter.js'
-import { buildGeminiTurn } from './gemini-answer.js'
-import { isObject, listOf, objectOf, parseJson, textOf } from './json-reader.js'
-import { embeddedError, protocolError, type WireContext } from './provider-errors.js'
+import { buildGeminiTurn, readGeminiUsage } from './gemini-answer.js'
+import { isObject, listOf, objectOf, textOf } from './json-reader.js'
+import { embeddedError, protocolError, readPiece, type WireContext } from './provider-errors.js'
 
 /**
  * Puts a streamed Gemini answer together: each piece is a response of its own with further parts.
@@ -26,12 +26,11 @@ export class GeminiStream implements StreamDecoder {
   }
 
   push({ data }: { readonly data: string }): string {
-    const chunk = parseJson(data)
-    if (!isObject(chunk))
-      throw protocolError('a piece of the stream is not JSON', true, this.#context)
-    if (isObject(chunk['error'])) throw embeddedError(chunk, this.#context)
+    const chunk = readPiece(data, this.#context)
+    if (chunk === null) return ''
     // Counts are repeated in each piece; the last ones hold.
     if (isObject(chunk['usageMetadata'])) this.#usage = chunk['usageMetadata']
+    if (isObject(chunk['error'])) throw embeddedError(chunk, this.#context)
     this.#blockReason ||= textOf(objectOf(chunk['promptFeedback'])['blockReason'])
     const candidate = listOf(chunk['candidates'])[0]
     if (!isObject(candidate)) return ''
@@ -44,6 +43,10 @@ export class GeminiStream implements StreamDecoder {
       if (part['thought'] !== true) visible += textOf(part['text'])
     }
     return visible
+  }
+
+  get usage(): Usage {
+    return readGeminiUsage(this.#usage)
   }
 
   finish(): ModelTurn {

@@ -4,7 +4,14 @@
  * @module
  */
 import type { JsonObject, JsonValue } from '../../internal/json.js'
-import type { AssistantMessage, ModelRequest, ModelTurn, ToolMessage, ToolSpec } from '../model.js'
+import type {
+  AssistantMessage,
+  ModelRequest,
+  ModelTurn,
+  ToolChoice,
+  ToolMessage,
+  ToolSpec,
+} from '../model.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { exchanges, resultText } from './conversation.js'
@@ -48,7 +55,7 @@ export function encodeGeminiRequest(request: ModelRequest, options: GeminiOption
     contents: encodeContents(request, names, options.model),
     ...(request.tools.length > 0 && {
       tools: [{ functionDeclarations: request.tools.map((tool) => encodeTool(tool, names)) }],
-      toolConfig: { functionCallingConfig: { mode: 'AUTO' } },
+      toolConfig: { functionCallingConfig: encodeToolChoice(request.toolChoice, names) },
     }),
     ...(Object.keys(config).length > 0 && { generationConfig: config }),
     ...options.extraBody,
@@ -57,6 +64,12 @@ export function encodeGeminiRequest(request: ModelRequest, options: GeminiOption
   const method = options.stream ? 'streamGenerateContent' : 'generateContent'
   const params: Record<string, string> = options.stream ? { alt: 'sse' } : {}
   return { path: `/v1beta/${model}:${method}`, params, headers: {}, body }
+}
+
+function encodeToolChoice(choice: ToolChoice = 'auto', names: ToolNames): JsonObject {
+  if (typeof choice !== 'string')
+    return { mode: 'ANY', allowedFunctionNames: [names.toWire(choice.tool)] }
+  return { mode: choice === 'required' ? 'ANY' : choice.toUpperCase() }
 }
 
 function generationConfig(options: GeminiOptions): JsonObject {
@@ -147,7 +160,13 @@ export function decodeGeminiResponse(
   request: ModelRequest,
   context: WireContext,
 ): ModelTurn {
-  const answer = objectOf(Array.isArray(body) ? body[0] : body)
+  // Without `alt=sse` a stream is a list of its pieces.
+  if (Array.isArray(body)) {
+    const stream = new GeminiStream(request, context)
+    for (const piece of body) stream.push({ data: JSON.stringify(piece) })
+    return stream.finish()
+  }
+  const answer = objectOf(body)
   if (isObject(answer['error'])) throw embeddedError(answer, context)
   const candidate = objectOf(listOf(answer['candidates'])[0])
   return buildGeminiTurn(

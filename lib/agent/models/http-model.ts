@@ -18,10 +18,17 @@ import {
 } from '../../http/index.js'
 import { ModelError } from '../errors.js'
 import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../model.js'
+import type { TraceContext } from '../trace-context.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { parseJson } from './json-reader.js'
 import { knownContextWindow } from './known-models.js'
-import { protocolError, providerError, redactSecrets, type WireContext } from './provider-errors.js'
+import {
+  protocolError,
+  providerError,
+  redactSecrets,
+  withUsage,
+  type WireContext,
+} from './provider-errors.js'
 
 /** Options of every model that is reached over HTTP. */
 export interface HttpModelOptions extends Omit<WireOptions, 'stream'> {
@@ -124,7 +131,7 @@ export class HttpModel implements Model, AsyncDisposable {
       stream: this.#options.stream !== false,
     })
     try {
-      const response = await this.#send(wire, signal)
+      const response = await this.#send(wire, request)
       try {
         return await this.#read(response, request)
       } finally {
@@ -146,7 +153,7 @@ export class HttpModel implements Model, AsyncDisposable {
     return this.close()
   }
 
-  #send(wire: WireRequest, signal: AbortSignal): Promise<AsyncResponse> {
+  #send(wire: WireRequest, { signal, trace }: ModelRequest): Promise<AsyncResponse> {
     const url = new URL(this.#baseUrl)
     url.pathname = url.pathname.replace(/\/+$/, '') + wire.path
     for (const [name, value] of Object.entries(wire.params)) url.searchParams.set(name, value)
@@ -156,6 +163,7 @@ export class HttpModel implements Model, AsyncDisposable {
       headers: {
         'content-type': 'application/json',
         accept: streamed ? 'text/event-stream, application/json' : 'application/json',
+        ...(trace !== undefined && traceHeaders(trace)),
         ...wire.headers,
         ...this.#headers,
       },
@@ -194,17 +202,22 @@ export class HttpModel implements Model, AsyncDisposable {
       for (const event of parser.feed(data)) if (!decoder.done) tell(request, decoder.push(event))
     }
     let octets = 0
-    while (!decoder.done) {
-      const { value, done } = await chunks.next()
-      if (done === true) break
-      octets += value.length
-      if (octets > MAX_ANSWER_BYTES) throw new ResponseTooLargeError(MAX_ANSWER_BYTES)
-      push(value)
+    try {
+      while (!decoder.done) {
+        const { value, done } = await chunks.next()
+        if (done === true) break
+        octets += value.length
+        if (octets > MAX_ANSWER_BYTES) throw new ResponseTooLargeError(MAX_ANSWER_BYTES)
+        push(value)
+      }
+      // The last event counts also when the server leaves out the blank line behind it.
+      if (decoder.done) await drain(chunks)
+      else push('\n\n')
+      return decoder.finish()
+    } catch (error) {
+      const failure = error instanceof HttpError ? this.#transportError(error) : error
+      throw failure instanceof ModelError ? withUsage(failure, decoder.usage) : failure
     }
-    // The last event counts also when the server leaves out the blank line behind it.
-    if (decoder.done) await drain(chunks)
-    else push('\n\n')
-    return decoder.finish()
   }
 
   async #refusal(response: AsyncResponse): Promise<ModelError> {
@@ -264,6 +277,10 @@ export function encodeJson(value: unknown): string {
   return json.includes('\\ud')
     ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\ufffd')
     : json
+}
+
+function traceHeaders({ traceparent, tracestate }: TraceContext): Record<string, string> {
+  return tracestate === null ? { traceparent } : { traceparent, tracestate }
 }
 
 function keyHeaders(

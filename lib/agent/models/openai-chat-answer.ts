@@ -5,7 +5,7 @@
  */
 import type { JsonObject, JsonValue } from '../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason, Usage } from '../model.js'
-import { countOf, listOf, objectOf, textOf } from './json-reader.js'
+import { countOf, isObject, listOf, objectOf, textOf } from './json-reader.js'
 import { embeddedError, type WireContext } from './provider-errors.js'
 import { buildTurn, type RawCall } from './turn.js'
 
@@ -24,6 +24,7 @@ export function buildChatTurn(
     throw embeddedError(
       { error: { message: `it stopped with ${finishReason}`, type: 'server_error' } },
       context,
+      readChatUsage(usage),
     )
   }
   const content = readContent(message['content'])
@@ -33,7 +34,7 @@ export function buildChatTurn(
       text: content.text === '' ? refusal : content.text,
       reasoning:
         content.reasoning || textOf(message['reasoning_content']) || textOf(message['reasoning']),
-      calls: listOf(message['tool_calls']).map(readCall),
+      calls: callsOf(message).map(readCall),
       usage: readChatUsage(usage),
       stop: refusal !== '' ? 'refusal' : (STOP_REASONS[finishReason] ?? 'other'),
       parts: { format: OPENAI_CHAT_FORMAT, value: message },
@@ -51,6 +52,13 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   max_tokens: 'length',
   model_length: 'length',
   content_filter: 'refusal',
+}
+
+/** The calls of a message; before there were several, there was one without an id. */
+function callsOf(message: JsonObject): readonly JsonValue[] {
+  const only = message['function_call']
+  if (message['tool_calls'] !== undefined || !isObject(only)) return listOf(message['tool_calls'])
+  return [{ function: only }]
 }
 
 function readCall(value: JsonValue): RawCall {

@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from '../../internal/json.js'
-import type { ModelRequest, ModelTurn } from '../model.js'
+import type { ModelRequest, ModelTurn, Usage } from '../model.js'
 import type { StreamDecoder } from './adapter.js'
-import { isObject, listOf, objectOf, parseJson, textOf } from './json-reader.js'
-import { buildChatTurn, readContent } from './openai-chat-answer.js'
-import { embeddedError, protocolError, type WireContext } from './provider-errors.js'
+import { countOf, isObject, listOf, objectOf, parseJson, textOf } from './json-reader.js'
+import { buildChatTurn, readChatUsage, readContent } from './openai-chat-answer.js'
+import { embeddedError, protocolError, readPiece, type WireContext } from './provider-errors.js'
 
 /** A tool call that is being put together. */
 interface OpenCall {
@@ -39,23 +39,24 @@ export class OpenAiChatStream implements StreamDecoder {
   }
 
   push({ event, data }: { readonly event: string; readonly data: string }): string {
-    if (data.trim() === '[DONE]') {
-      this.done = true
-      return ''
-    }
-    const chunk = parseJson(data)
-    if (!isObject(chunk))
-      throw protocolError('a piece of the stream is not JSON', true, this.#context)
-    if (event === 'error' || isError(chunk['error'])) throw embeddedError(chunk, this.#context)
+    if (data.trim() === '[DONE]') this.done = true
+    const chunk = readPiece(data, this.#context)
+    if (chunk === null) return ''
     const groq = objectOf(chunk['x_groq'])
-    if (isError(groq['error'])) throw embeddedError(groq, this.#context)
     const usage = chunk['usage'] ?? groq['usage']
     if (isObject(usage)) this.#usage = usage
-    const choice = listOf(chunk['choices'])[0]
+    if (event === 'error' || isError(chunk['error'])) throw embeddedError(chunk, this.#context)
+    if (isError(groq['error'])) throw embeddedError(groq, this.#context)
+    // Other answers to the same question, where a host asks for several, are not for us.
+    const choice = listOf(chunk['choices']).find((one) => countOf(objectOf(one)['index']) === 0)
     if (!isObject(choice)) return ''
     if (isError(choice['error'])) throw embeddedError(choice, this.#context)
     if (textOf(choice['finish_reason']) !== '') this.#finishReason = textOf(choice['finish_reason'])
     return this.#delta(objectOf(choice['delta'] ?? choice['message']))
+  }
+
+  get usage(): Usage {
+    return readChatUsage(this.#usage)
   }
 
   finish(): ModelTurn {
@@ -72,7 +73,7 @@ export class OpenAiChatStream implements StreamDecoder {
 
   #delta(delta: JsonObject): string {
     for (const [key, value] of Object.entries(delta)) {
-      if (key === 'role' || key === 'tool_calls' || value === null || value === '') continue
+      if (key === 'role' || key === 'tool_calls' || key === 'function_call' || value === null || value === '') continue
       this.#message[key] =
         key === 'reasoning_details'
           ? joinDetails(this.#message[key], value)
@@ -80,6 +81,9 @@ export class OpenAiChatStream implements StreamDecoder {
       this.#anything = true
     }
     for (const call of listOf(delta['tool_calls'])) this.#callDelta(objectOf(call))
+    // The form before there were several calls: one, without an id.
+    const only = delta['function_call']
+    if (isObject(only)) this.#callDelta({ index: 0, function: only })
     return readContent(delta['content']).text
   }
 
@@ -120,11 +124,12 @@ function isError(value: JsonValue | undefined): boolean {
 /** Text grows, lists of parts grow (text may follow them as plain text), the rest is replaced. */
 function join(before: JsonValue | undefined, value: JsonValue): JsonValue {
   if (typeof before === 'string' && typeof value === 'string') return before + value
-  if (!Array.isArray(before)) return value
-  return [
-    ...listOf(before),
-    ...(typeof value === 'string' ? [{ type: 'text', text: value }] : listOf(value)),
-  ]
+  if (!Array.isArray(before) && !Array.isArray(value)) return value
+  return [...partsOf(before), ...partsOf(value)]
+}
+
+function partsOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return typeof value === 'string' ? [{ type: 'text', text: value }] : listOf(value)
 }
 
 /** Pieces of one reasoning block, told by their `index`, become one block again. */

@@ -4,7 +4,13 @@
  * @module
  */
 import type { JsonObject, JsonValue } from '../../internal/json.js'
-import type { AssistantMessage, ModelRequest, ModelTurn, ToolSpec } from '../model.js'
+import type {
+  AssistantMessage,
+  ModelRequest,
+  ModelTurn,
+  ToolChoice,
+  ToolSpec,
+} from '../model.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { exchanges, resultText } from './conversation.js'
@@ -22,13 +28,15 @@ export interface OpenAiChatOptions extends WireOptions {
   readonly streamUsage?: boolean | undefined
   /** Mark tools whose schemas fit as `strict`. @defaultValue false */
   readonly strictTools?: boolean | undefined
+  /** Demand a certain tool by its name; a few servers know only that some tool is demanded. @defaultValue true */
+  readonly namedToolChoice?: boolean | undefined
   /** The field that bounds the answer. @defaultValue the second for reasoning models */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined
 }
 
 /** The adapter for one server. */
 export function openAiChatAdapter(
-  quirks: Pick<OpenAiChatOptions, 'streamUsage' | 'strictTools' | 'maxTokensField'> = {},
+  quirks: Omit<OpenAiChatOptions, keyof WireOptions> = {},
 ): ModelAdapter {
   return {
     provider: 'openai',
@@ -55,7 +63,7 @@ export function encodeOpenAiChatRequest(
     messages: encodeMessages(request, names),
     ...(request.tools.length > 0 && {
       tools: encodeTools(request.tools, names, options.strictTools),
-      tool_choice: 'auto',
+      tool_choice: encodeToolChoice(request.toolChoice, names, options.namedToolChoice),
     }),
     ...(maxOutputTokens !== undefined && { [limitField]: maxOutputTokens }),
     ...(temperature !== undefined && !reasons && { temperature }),
@@ -65,6 +73,16 @@ export function encodeOpenAiChatRequest(
     ...options.extraBody,
   }
   return { path: '/chat/completions', params: {}, headers: {}, body }
+}
+
+function encodeToolChoice(
+  choice: ToolChoice = 'auto',
+  names: ToolNames,
+  named = true,
+): JsonValue {
+  if (typeof choice === 'string') return choice
+  if (!named) return 'required'
+  return { type: 'function', function: { name: names.toWire(choice.tool) } }
 }
 
 function encodeTools(
@@ -140,14 +158,18 @@ function isPresent(value: JsonValue | undefined): boolean {
 
 function encodeCalls(message: AssistantMessage, own: JsonObject, names: ToolNames): JsonObject[] {
   const wire = listOf(own['tool_calls'])
+  const used = new Set<string>()
   return message.calls.map((call, i) => {
-    const { id, index: _, function: raw, ...rest } = objectOf(wire[i])
+    const { id: given, index: _, function: raw, ...rest } = objectOf(wire[i])
+    // Some servers give every call of a turn the same id: their results could not be told apart.
+    const id = textOf(given) === '' || used.has(textOf(given)) ? call.call_id : textOf(given)
+    used.add(id)
     const text = textOf(objectOf(raw)['arguments'])
     // What could not be read goes back as an empty object: some servers parse it and would fail.
     const usable = call.error === undefined && text.trimStart().startsWith('{')
     return {
       ...rest,
-      id: textOf(id) || call.call_id,
+      id,
       type: 'function',
       function: {
         name: names.toWire(call.tool),

@@ -24,7 +24,7 @@ export function buildResponsesTurn(
       message: `the response was ${status}`,
       type: 'server_error',
     }
-    throw embeddedError({ error }, context)
+    throw embeddedError({ error }, context, readResponsesUsage(objectOf(response['usage'])))
   }
   if (!Array.isArray(response['output'])) {
     throw protocolError(
@@ -39,7 +39,7 @@ export function buildResponsesTurn(
     .flatMap(({ content }) => listOf(content).map(objectOf))
   const refusal = contents.map((part) => textOf(part['refusal'])).join('')
   const text = contents
-    .map((part) => (part['type'] === 'output_text' ? textOf(part['text']) : ''))
+    .map((part) => textOf(part['text']))
     .join('')
   const calls = items
     .filter(({ type }) => type === 'function_call')

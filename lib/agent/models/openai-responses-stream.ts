@@ -1,9 +1,9 @@
-import type { JsonObject } from '../../internal/json.js'
-import type { ModelRequest, ModelTurn } from '../model.js'
+import type { JsonObject, JsonValue } from '../../internal/json.js'
+import type { ModelRequest, ModelTurn, Usage } from '../model.js'
 import type { StreamDecoder } from './adapter.js'
-import { countOf, isObject, listOf, objectOf, parseJson, textOf } from './json-reader.js'
-import { buildResponsesTurn } from './openai-responses-answer.js'
-import { embeddedError, protocolError, type WireContext } from './provider-errors.js'
+import { isObject, listOf, objectOf, textOf } from './json-reader.js'
+import { buildResponsesTurn, readResponsesUsage } from './openai-responses-answer.js'
+import { embeddedError, protocolError, readPiece, type WireContext } from './provider-errors.js'
 
 /**
  * Reads a streamed Responses answer. The event that ends it holds the whole response; the items
@@ -25,17 +25,15 @@ export class OpenAiResponsesStream implements StreamDecoder {
   }
 
   push({ event, data }: { readonly event: string; readonly data: string }): string {
-    if (data.trim() === '[DONE]') return ''
-    const value = parseJson(data)
-    if (!isObject(value))
-      throw protocolError('a piece of the stream is not JSON', true, this.#context)
+    const value = readPiece(data, this.#context)
+    if (value === null) return ''
     const type = textOf(value['type']) || event
     switch (type) {
       case 'response.output_text.delta':
       case 'response.refusal.delta':
         return textOf(value['delta'])
       case 'response.output_item.done':
-        this.#items.set(countOf(value['output_index']), objectOf(value['item']))
+        this.#items.set(this.#placeOf(value['output_index']), objectOf(value['item']))
         return ''
       case 'response.completed':
       case 'response.incomplete':
@@ -46,7 +44,8 @@ export class OpenAiResponsesStream implements StreamDecoder {
         const failed = objectOf(value['response'])
         const error = failed['error'] ??
           value['error'] ?? { message: 'the response failed', type: 'server_error' }
-        throw embeddedError({ error }, this.#context)
+        const usage = readResponsesUsage(objectOf(failed['usage']))
+        throw embeddedError({ error }, this.#context, usage)
       }
       case 'error':
         throw embeddedError(value, this.#context)
@@ -56,6 +55,10 @@ export class OpenAiResponsesStream implements StreamDecoder {
     }
   }
 
+  get usage(): Usage {
+    return readResponsesUsage(objectOf(this.#final?.['usage']))
+  }
+
   finish(): ModelTurn {
     if (this.#final === null) {
       throw protocolError('the stream ended in the middle of the answer', true, this.#context)
@@ -63,5 +66,10 @@ export class OpenAiResponsesStream implements StreamDecoder {
     const items = [...this.#items].sort(([a], [b]) => a - b).map(([, item]) => item)
     const output = listOf(this.#final['output']).length > 0 ? this.#final['output']! : items
     return buildResponsesTurn({ ...this.#final, output }, this.#request, this.#context)
+  }
+
+  /** Items without a place come one after the other. */
+  #placeOf(index: JsonValue | undefined): number {
+    return typeof index === 'number' ? index : this.#items.size
   }
 }

@@ -4,7 +4,14 @@
  * @module
  */
 import type { JsonObject, JsonValue } from '../../internal/json.js'
-import type { AssistantMessage, ModelRequest, ModelTurn, ToolMessage, ToolSpec } from '../model.js'
+import type {
+  AssistantMessage,
+  ModelRequest,
+  ModelTurn,
+  ToolChoice,
+  ToolMessage,
+  ToolSpec,
+} from '../model.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { exchanges, resultText } from './conversation.js'
@@ -51,7 +58,7 @@ export function encodeOpenAiResponsesRequest(
     input: encodeInput(request, names),
     ...(request.tools.length > 0 && {
       tools: encodeTools(request.tools, names, options.strictTools !== false),
-      tool_choice: 'auto',
+      tool_choice: encodeToolChoice(request.toolChoice, names),
     }),
     ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
     ...(temperature !== undefined && !reasons && { temperature }),
@@ -63,6 +70,10 @@ export function encodeOpenAiResponsesRequest(
     ...options.extraBody,
   }
   return { path: '/responses', params: {}, headers: {}, body }
+}
+
+function encodeToolChoice(choice: ToolChoice = 'auto', names: ToolNames): JsonValue {
+  return typeof choice === 'string' ? choice : { type: 'function', name: names.toWire(choice.tool) }
 }
 
 /** `strict` is always said: left out, the server takes it as true and rewrites the schema. */

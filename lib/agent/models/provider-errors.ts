@@ -3,7 +3,9 @@
  *
  * @module
  */
+import type { JsonObject } from '../../internal/json.js'
 import { ModelError, type ModelErrorCode } from '../errors.js'
+import type { Usage } from '../model.js'
 import { isObject, listOf, objectOf, parseJson, textOf } from './json-reader.js'
 import { durationOf, type HeaderLookup, retryAfterFromHeaders } from './rate-limit-headers.js'
 
@@ -28,9 +30,31 @@ export interface ProviderFailure {
 
 const NO_HEADERS: HeaderLookup = () => null
 
-/** The error for something that came inside a 200 answer. */
-export function embeddedError(body: unknown, context: WireContext): ModelError {
-  return providerError({ status: null, header: NO_HEADERS, body, now: 0 }, context)
+/** The error for something that came inside a 200 answer, and what the answer used, if it says. */
+export function embeddedError(body: unknown, context: WireContext, usage?: Usage): ModelError {
+  const error = providerError({ status: null, header: NO_HEADERS, body, now: 0 }, context)
+  return usage === undefined ? error : withUsage(error, usage)
+}
+
+/** The same error, with the tokens that its call used; unchanged when none are known. */
+export function withUsage(error: ModelError, usage: Usage): ModelError {
+  if (usage.input_tokens + usage.output_tokens === 0 || error.usage !== undefined) return error
+  const { code, message, statusCode, retryable, retryAfterMs, modelMistake, cause } = error
+  const facts = { statusCode, retryable, retryAfterMs, modelMistake, usage }
+  return new ModelError(code, message, cause === undefined ? facts : { ...facts, cause })
+}
+
+/**
+ * One piece of a stream; null for those that only keep the connection alive, and for `[DONE]`.
+ *
+ * @throws `ModelError` when it is no JSON object.
+ */
+export function readPiece(data: string, context: WireContext): JsonObject | null {
+  const text = data.trim()
+  if (text === '' || text === '[DONE]') return null
+  const value = parseJson(text)
+  if (isObject(value)) return value
+  throw protocolError('a piece of the stream is not JSON', true, context)
 }
 
 /** The error for an answer that cannot be understood. */
@@ -44,9 +68,9 @@ export function protocolError(
 }
 
 /** The error for an answer that the model spoiled: what it did is told to it. */
-export function mistakeError(problem: string, context: WireContext): ModelError {
+export function mistakeError(problem: string, context: WireContext, usage: Usage): ModelError {
   const message = redactSecrets(`${context.model}: ${clip(problem)}`, context.secrets)
-  return new ModelError('ERR_AGENT_MODEL', message, { retryable: false, modelMistake: true })
+  return new ModelError('ERR_AGENT_MODEL', message, { retryable: false, modelMistake: true, usage })
 }
 
 /** The error for a refusal, in whatever shape it came. */

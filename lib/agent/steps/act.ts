@@ -1,12 +1,11 @@
 import { hash } from 'node:crypto'
 import type { JsonObject } from '../../internal/json.js'
-import { onAbort } from '../../internal/abort.js'
-import type { Timer } from '../../internal/clock.js'
 import { checkArguments } from '../define-tool.js'
 import type { RecordDraft } from '../events.js'
 import { headAndTail } from '../output.js'
 import { toolContext, type RunContext } from '../run-context.js'
 import type { CallState } from '../state.js'
+import { ToolStop, ToolTimeout } from '../tool-stop.js'
 import type { Tool, ToolOutput } from '../tool.js'
 
 /** Reads that run at the same time. */
@@ -28,11 +27,15 @@ export async function runTools(context: RunContext, calls: readonly CallState[])
   while (rest.length > 0) {
     const reads = rest.findIndex((call) => !isRead(context, call))
     const count = Math.min(reads < 0 ? rest.length : Math.max(reads, 1), PARALLEL_READS)
-    const outputs = await Promise.all(rest.slice(0, count).map((call) => runCall(context, call)))
+    const batch = rest.slice(0, count)
+    const outputs =
+      count === 1
+        ? [await runCall(context, batch[0] as CallState)]
+        : await Promise.all(batch.map((call) => runCall(context, call)))
     const { iteration } = context.log.state.head.details
-    for (const [index, output] of outputs.entries()) {
-      context.log.note(resultRecord(iteration, rest[index] as CallState, output))
-    }
+    batch.forEach((call, index) => {
+      context.log.note(resultRecord(iteration, call, outputs[index] as TimedOutput))
+    })
     // A read whose result is lost runs again; nothing else may.
     if (reads === 0) await context.log.flush()
     rest = rest.slice(count)
@@ -43,54 +46,65 @@ function isRead(context: RunContext, { call }: CallState): boolean {
   return context.tools.get(call.tool)?.effect === 'read'
 }
 
-interface TimedOutput extends ToolOutput {
+interface TimedOutput {
+  readonly result: ToolOutput
   readonly durationMs: number
 }
 
 async function runCall(context: RunContext, state: CallState): Promise<TimedOutput> {
   const began = context.clock.now()
-  const output = await outcomeOf(context, state)
-  return { ...output, durationMs: Math.max(0, Math.round(context.clock.now() - began)) }
+  const tool = context.tools.get(state.call.tool)
+  const refusal = refusalOf(context, tool, state)
+  const result = refusal ?? (await execute(context, tool as Tool, state))
+  return { result, durationMs: Math.max(0, Math.round(context.clock.now() - began)) }
 }
 
-async function outcomeOf(context: RunContext, state: CallState): Promise<ToolOutput> {
-  const { call, args } = state
-  if (state.status === 'rejected') {
-    const why = state.feedback === '' ? '' : `: ${state.feedback}`
+/** The result of a call that is not run; null for one that may be. */
+function refusalOf(
+  context: RunContext,
+  tool: Tool | undefined,
+  { call, args, status, feedback }: CallState,
+): ToolOutput | null {
+  if (status === 'rejected') {
+    const why = feedback === '' ? '' : `: ${feedback}`
     return { output: `A human refused this call${why}`, exitCode: 126 }
   }
   if (call.error !== undefined) return { output: call.error, exitCode: 1 }
-  const tool = context.tools.get(call.tool)
   if (tool === undefined) {
     const known = [...context.tools.keys()].join(', ')
     return { output: `There is no tool ${call.tool}. Tools: ${known}`, exitCode: 127 }
   }
   const problem = checkArguments(tool, args)
-  if (problem !== null) return { output: problem, exitCode: 1 }
-  const output = await execute(context, tool, state)
-  return state.feedback === '' ? output : { ...output, output: withRemark(output.output, state.feedback) }
+  return problem === null ? null : { output: problem, exitCode: 1 }
 }
 
 async function execute(context: RunContext, tool: Tool, state: CallState): Promise<ToolOutput> {
-  const { log } = context
-  const { call, args } = state
-  const stop = new ToolStop(context, tool)
-  const started = async (pgid?: number, plan?: JsonObject): Promise<void> => {
-    if (state.status === 'started') return
-    const record = startRecord(context, tool, state, pgid, plan)
-    // Nothing is lost when a read runs and its start is not in the log: it may run again.
-    if (tool.effect === 'read') log.note(record)
-    else await log.append([record])
-  }
-  const working = toolContext(context, call.call_id, stop, started)
+  const { clock, log, signal, toolTimeoutMs, trace } = context
+  const { call, args, feedback } = state
+  // A command is given the time in which its executor ends it; then nobody waits any longer.
+  const span = trace.beginTool(log.state.head.details.iteration, tool, call.call_id)
+  const stop = new ToolStop(signal, clock, toolTimeoutMs, tool.startsProcess === true ? COMMAND_END_MS : 0)
+  const onStart = async (pgid: number): Promise<void> => begin(context, tool, state, pgid)
+  const working = toolContext(context, call.call_id, stop, onStart)
   try {
-    context.signal.throwIfAborted()
-    if (tool.startsProcess !== true) await started(undefined, await tool.plan?.(args, working))
-    const output = await stop.race(tool.execute(args, working))
-    return stop.timedOut ? { ...output, exitCode: 124 } : output
+    signal.throwIfAborted()
+    if (tool.startsProcess !== true) {
+      const plan = tool.plan === undefined ? undefined : await tool.plan(args, working)
+      const durable = begin(context, tool, state, undefined, plan)
+      if (durable !== undefined) await durable
+    }
+    const result = await stop.race(tool.execute(args, working))
+    trace.endTool(span, stop.timedOut ? 124 : result.exitCode, tool.startsProcess === true)
+    if (feedback === '' && !stop.timedOut) return result
+    const output = feedback === '' ? result.output : withRemark(result.output, feedback)
+    return { ...result, output, exitCode: stop.timedOut ? 124 : result.exitCode }
   } catch (error) {
-    if (error instanceof ToolTimeout) return { output: error.message, exitCode: 124 }
-    context.signal.throwIfAborted()
+    if (error instanceof ToolTimeout) {
+      trace.endTool(span, 124, true)
+      return { output: error.message, exitCode: 124 }
+    }
+    trace.fail(span, error)
+    signal.throwIfAborted()
     await log.flush() // a log that cannot be written is no failure of the tool
     return { output: `${tool.name} failed: ${errorText(error)}`, exitCode: 1 }
   } finally {
@@ -98,72 +112,20 @@ async function execute(context: RunContext, tool: Tool, state: CallState): Promi
   }
 }
 
-/** Stops one tool: when the run is stopped, or when its time is up. */
-class ToolStop {
-  readonly #context: RunContext
-  readonly #graceMs: number
-  readonly #forget: () => void
-  #timer: Timer
-  /** Made for tools that look at their signal; most are done before anybody could stop them. */
-  #controller: AbortController | undefined
-  #stopped: { readonly reason: unknown } | undefined
-  #abandoned = false
-  #abandon: ((reason: unknown) => void) | undefined
-
-  constructor(context: RunContext, tool: Tool) {
-    const { clock, signal, toolTimeoutMs } = context
-    this.#context = context
-    // A command is given the time in which its executor ends it; then nobody waits any longer.
-    this.#graceMs = tool.startsProcess === true ? COMMAND_END_MS : 0
-    this.#timer = clock.setTimeout(() => this.#stop(new ToolTimeout(toolTimeoutMs)), toolTimeoutMs)
-    this.#forget = onAbort(signal, () => this.#stop(signal.reason))
-  }
-
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController()
-      if (this.#stopped !== undefined) this.#controller.abort(this.#stopped.reason)
-    }
-    return this.#controller.signal
-  }
-
-  get timedOut(): boolean {
-    return this.#stopped?.reason instanceof ToolTimeout
-  }
-
-  /** Settles as the tool does, or rejects once it was stopped and its grace is over. */
-  race<T>(work: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      work.then(resolve, reject)
-      if (this.#abandoned) reject(this.#stopped?.reason)
-      else this.#abandon = reject
-    })
-  }
-
-  /** The tool has ended. */
-  end(): void {
-    this.#timer.cancel()
-    this.#forget()
-  }
-
-  #stop(reason: unknown): void {
-    if (this.#stopped !== undefined) return
-    this.#stopped = { reason }
-    this.#controller?.abort(reason)
-    this.#timer.cancel()
-    this.#timer = this.#context.clock.setTimeout(() => {
-      this.#abandoned = true
-      this.#abandon?.(reason)
-    }, this.#graceMs)
-  }
-}
-
-/** The reason with which a tool is stopped that takes too long. */
-class ToolTimeout extends Error {
-  override name = 'ToolTimeout'
-  constructor(ms: number) {
-    super(`the tool did not end within ${ms / 1000} s and was stopped`)
-  }
+/** Records that a call begins; resolves once that is durable, where it must be. */
+function begin(
+  context: RunContext,
+  tool: Tool,
+  state: CallState,
+  pgid?: number,
+  plan?: JsonObject,
+): Promise<void> | undefined {
+  if (state.status === 'started') return undefined
+  const record = startRecord(context, tool, state, pgid, plan)
+  if (tool.effect !== 'read') return context.log.append([record])
+  // Nothing is lost when a read runs and its start is not in the log: it may run again.
+  context.log.note(record)
+  return undefined
 }
 
 function startRecord(
@@ -186,8 +148,9 @@ function startRecord(
   }
 }
 
-function resultRecord(iteration: number, { call }: CallState, result: TimedOutput): RecordDraft {
-  const { changes, durationMs, exitCode, output } = result
+function resultRecord(iteration: number, { call }: CallState, timed: TimedOutput): RecordDraft {
+  const { result, durationMs } = timed
+  const { changes, exitCode, output } = result
   return {
     kind: 'tool_result',
     iteration,

@@ -55,12 +55,13 @@ function ending(state: RunState, nowMs: number): RecordDraft[] {
 }
 
 async function check(context: RunContext): Promise<GoalVerdict> {
-  const { log, executor, workspace, signal } = context
-  const { frozen, baseline, baselineTests } = log.state
+  const { log, executor, workspace, signal, trace } = context
+  const { frozen, baseline, baselineTests, head } = log.state
+  const span = trace.beginCheck(head.details.iteration, frozen.goal.name)
   try {
     // A process that was left behind could change a file for the check and change it back.
     if (log.state.mayHaveStrays) await executor.killMarked(log.runId)
-    return await checkGoal(frozen.goal, {
+    const verdict = await checkGoal(frozen.goal, {
       executor,
       cwd: workspace.root,
       mark: log.runId,
@@ -68,7 +69,10 @@ async function check(context: RunContext): Promise<GoalVerdict> {
       baselineTests,
       baseline: baseline ?? { files: {} },
     })
+    trace.endCheck(span, frozen.goal.name, verdict)
+    return verdict
   } catch (error) {
+    trace.fail(span, error)
     signal.throwIfAborted()
     const message = error instanceof Error ? error.message : String(error)
     throw new GoalCheckError(`the goal could not be checked: ${message}`, { cause: error })

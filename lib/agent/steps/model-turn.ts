@@ -1,13 +1,12 @@
 import { raceAbort, sleep } from '../../internal/abort.js'
 import type { RecordDraft } from '../events.js'
-import { estimateTokens, fitContext } from '../context.js'
+import { estimateConversation, fitContext } from '../context.js'
 import { DeltaWriter } from '../deltas.js'
 import { ModelError } from '../errors.js'
-import type { Message, Model, ModelTurn, ToolCall, ToolSpec } from '../model.js'
+import type { Message, Model, ModelTurn, ToolCall, Usage } from '../model.js'
 import { costOf } from '../pricing.js'
-import { systemPrompt } from '../prompts.js'
 import { retryDelay } from '../retry.js'
-import type { RunContext } from '../run-context.js'
+import type { Prompt, RunContext } from '../run-context.js'
 import type { RunState } from '../state.js'
 
 /** Characters of a provider's answer that are told to the model when it was at fault. */
@@ -32,19 +31,15 @@ export async function takeTurn(context: RunContext, iteration: number, begins: b
 }
 
 async function callModel(context: RunContext, iteration: number): Promise<ModelTurn> {
-  const { log, model, signal, clock } = context
+  const { log, model, signal, clock, trace } = context
   const { frozen, messages, turns } = log.state
   const { request, goal } = frozen
-  const tools = [...context.tools.values()].map(({ name, description, parameters }) => ({
-    name,
-    description,
-    parameters,
-  }))
-  const system = systemPrompt(request.cwd)
-  const fitted = fitMessages(model, messages, system, tools)
+  const { system, tools } = context.prompt
+  const fitted = fitMessages(model, messages, context.prompt)
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
     const deltas = new DeltaWriter(log.feed, clock, { iteration, turn: turns + 1, attempt })
+    const span = trace.beginChat(iteration, model.name, attempt)
     try {
       // A model that ignores the signal is left to itself: an abort waits for nobody.
       const call = model.complete({
@@ -53,6 +48,7 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
         tools,
         signal,
         onDelta: deltas.write,
+        trace: trace.outgoing(span),
         run: {
           run_id: log.runId,
           iteration,
@@ -62,14 +58,19 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
           cwd: request.cwd,
         },
       })
-      return await raceAbort(call, signal)
+      const turn = await raceAbort(call, signal)
+      trace.endChat(span, turn)
+      return turn
     } catch (error) {
+      trace.fail(span, error)
+      deltas.close()
+      const used = error instanceof ModelError ? error.usage : undefined
+      if (used !== undefined) log.note(usageRecord(log.state, iteration, used))
       signal.throwIfAborted()
       const delay = error instanceof ModelError ? retryDelay(attempt, error, context.random) : null
       if (delay === null) throw error
       const message = `model call failed, attempt ${attempt}: ${(error as Error).message}; trying again`
       log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
-      deltas.close()
       await sleep(clock, delay, signal)
     } finally {
       deltas.close()
@@ -83,12 +84,11 @@ const ANSWER_SHARE = 0.2
 function fitMessages(
   model: Model,
   messages: readonly Message[],
-  system: string,
-  tools: readonly ToolSpec[],
+  prompt: Prompt,
 ): readonly Message[] {
   if (model.contextWindow === null) return messages
-  const always = estimateTokens({ role: 'user', text: system + JSON.stringify(tools) })
-  const budget = Math.floor(model.contextWindow * (1 - ANSWER_SHARE)) - always
+  const budget = Math.floor(model.contextWindow * (1 - ANSWER_SHARE)) - prompt.tokens
+  if (estimateConversation(messages) <= budget) return messages
   const fitted = fitContext(messages, budget)
   if (fitted.fits) return fitted.messages
   const need = `the conversation needs ${fitted.neededTokens} tokens at least, and ${budget} are left for it`
@@ -97,16 +97,14 @@ function fitMessages(
   })
 }
 
+function usageRecord({ frozen }: RunState, iteration: number, usage: Usage): RecordDraft {
+  const cost_usd = costOf(usage, frozen.prices)
+  return { kind: 'llm_usage', iteration, payload: { ...usage, cost_usd, purpose: 'worker' } }
+}
+
 function turnRecords(state: RunState, iteration: number, turn: ModelTurn): RecordDraft[] {
   const message = withFreshCallIds(turn.message, state.callIds)
-  const { usage } = turn
-  const records: RecordDraft[] = [
-    {
-      kind: 'llm_usage',
-      iteration,
-      payload: { ...usage, cost_usd: costOf(usage, state.frozen.prices), purpose: 'worker' },
-    },
-  ]
+  const records: RecordDraft[] = [usageRecord(state, iteration, turn.usage)]
   if (turn.reasoning !== '') {
     records.push({ kind: 'reasoning', iteration, payload: { text: turn.reasoning } })
   }
@@ -133,6 +131,9 @@ function withFreshCallIds(
   message: ModelTurn['message'],
   used: ReadonlySet<string>,
 ): ModelTurn['message'] {
+  const [first, second] = message.calls
+  if (first === undefined) return message
+  if (second === undefined && first.call_id !== '' && !used.has(first.call_id)) return message
   const seen = new Set<string>()
   let changed = false
   const calls = message.calls.map((call): ToolCall => {

@@ -3,12 +3,13 @@ import type { TLSSocket } from 'node:tls'
 import {
   checkCount,
   DEFAULT_MAX_HEADER_BYTES,
+  DEFAULT_PING_INTERVAL,
   DEFAULT_TIMEOUTS,
   resolveLimits,
   type LimitOptions,
   type Limits,
 } from '../config.js'
-import { RequestError, UnsupportedProtocolError } from '../errors.js'
+import { ReadError, RemoteProtocolError, RequestError, UnsupportedProtocolError, WriteError } from '../errors.js'
 import type { Request } from '../request.js'
 import { resolveTls, TlsContext, type ClientCertificate, type TlsSettings, type Verify } from '../tls.js'
 import type { AsyncTransport, TransportResponse } from './base.js'
@@ -38,6 +39,11 @@ export interface HttpTransportOptions {
   readonly socketPath?: string | null | undefined
   /** Address of this machine to connect from. */
   readonly localAddress?: string | null | undefined
+  /**
+   * How long an HTTP/2 connection may be silent, in ms, before it is sent a ping; after as long again
+   * without an octet it is given up. `null` sends none. @defaultValue 15000
+   */
+  readonly pingInterval?: number | null | undefined
   /** Octets of a response's head at most. @defaultValue 65536 */
   readonly maxHeaderBytes?: number | undefined
   /** Resolved elsewhere. @internal */
@@ -63,6 +69,7 @@ export class HttpTransport implements AsyncTransport {
   readonly #limits: Limits
   readonly #options: HttpTransportOptions
   readonly #maxHeaderBytes: number
+  readonly #pingMs: number | null
   readonly #tls: TlsContext
   readonly #proxy: Proxy | null
   readonly #alpn: readonly string[]
@@ -88,6 +95,8 @@ export class HttpTransport implements AsyncTransport {
     this.#proxy = options.proxy === undefined || options.proxy === null ? null : new Proxy(options.proxy)
     const { maxHeaderBytes = DEFAULT_MAX_HEADER_BYTES } = options
     this.#maxHeaderBytes = checkCount('maxHeaderBytes', maxHeaderBytes, 256)
+    const { pingInterval = DEFAULT_PING_INTERVAL } = options
+    this.#pingMs = checkCount('pingInterval', pingInterval, 1)
   }
 
   /** Open, idle and awaited connections. */
@@ -111,8 +120,8 @@ export class HttpTransport implements AsyncTransport {
         const replayable = request.body?.replayable !== false && !isAborted(signal)
         if (!replayable || !(error instanceof RequestError)) throw error
         if (error instanceof RefusedStreamError && refusals++ < MAX_REFUSALS) continue
-        const stale = reused && connection instanceof Http1Connection && !connection.answered
-        if (!stale || fresh || !SAFE_METHODS.has(request.method)) throw error
+        const stale = reused && (connection instanceof Http1Connection ? !connection.answered : connection.lost)
+        if (!stale || fresh || !isCutOff(error) || !SAFE_METHODS.has(request.method)) throw error
         fresh = true
       }
     }
@@ -194,6 +203,7 @@ export class HttpTransport implements AsyncTransport {
       return new Http2Connection(socket, url.origin, this.#owner, {
         idleMs: this.#limits.keepaliveExpiry,
         maxHeaderBytes: this.#maxHeaderBytes,
+        pingMs: this.#pingMs,
       })
     }
     if (this.#plainOrigins.size < 1000) this.#plainOrigins.add(key)
@@ -225,6 +235,11 @@ export class HttpTransport implements AsyncTransport {
       return openTls(socket, tls, addressText({ ...address, host, port }), track)
     })
   }
+}
+
+/** Whether the connection itself failed, rather than a limit of time. */
+function isCutOff(error: RequestError): boolean {
+  return error instanceof ReadError || error instanceof WriteError || error instanceof RemoteProtocolError
 }
 
 function isAborted(signal: AbortSignal | null): boolean {

@@ -98,6 +98,8 @@ export class Http1Connection implements ParserEvents, BodySource {
       const exchange = new Exchange(request, timeouts, resolve, reject)
       let head: string
       try {
+        // It may have aborted while the connection was on its way to us.
+        request.signal?.throwIfAborted()
         checkFraming(request)
         head = encodeHead(request, wire)
       } catch (error) {

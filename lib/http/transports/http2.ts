@@ -44,6 +44,15 @@ export interface Http2Owner {
   onClose(connection: Http2Connection): void
 }
 
+/** What an {@link Http2Connection} is told. */
+export interface Http2Options {
+  /** How long it is kept without a stream; null for ever. */
+  readonly idleMs: number | null
+  readonly maxHeaderBytes: number
+  /** How long it may be silent before it is asked whether it lives; null for ever. */
+  readonly pingMs: number | null
+}
+
 /** An error of a stream that the server has not looked at, so that it may be sent again. */
 export class RefusedStreamError extends RemoteProtocolError {}
 
@@ -56,16 +65,25 @@ export class Http2Connection {
   readonly #session: ClientHttp2Session
   readonly #owner: Http2Owner
   readonly #idleMs: number | null
+  readonly #pingMs: number | null
+  readonly #socket: Socket
   readonly #info: Readonly<Record<string, unknown>>
   readonly #streams = new Set<Http2Exchange>()
   readonly #timers = new TimerStock()
   #referenced = true
   #idleTimer: NodeJS.Timeout | null = null
+  #pingTimer: NodeJS.Timeout | null = null
+  #pinged = false
+  #octetsHeard = 0
   #closed = false
+  #lost = false
 
-  constructor(socket: Socket, origin: string, owner: Http2Owner, options: { idleMs: number | null; maxHeaderBytes: number }) {
+  constructor(socket: Socket, origin: string, owner: Http2Owner, options: Http2Options) {
     this.#owner = owner
+    this.#socket = socket
     this.#idleMs = options.idleMs
+    this.#pingMs = options.pingMs
+    for (const event of ['end', 'error', 'close']) socket.on(event, () => this.#onLost())
     const { remoteAddress, remotePort, localAddress, localPort } = socket
     this.#info = { remoteAddress, remotePort, localAddress, localPort }
     this.#session = connect(origin, {
@@ -80,9 +98,19 @@ export class Http2Connection {
     // Without a listener an error of the session would end the process.
     this.#session.on('error', () => this.#retire())
     this.#session.on('goaway', () => this.#retire())
-    this.#session.on('close', () => this.#retire())
+    this.#session.on('close', () => {
+      this.#retire()
+      if (this.#pingTimer !== null) clearTimeout(this.#pingTimer)
+    })
     this.#session.on('connect', () => this.#session.setLocalWindowSize(SESSION_WINDOW))
-    socket.on('end', () => this.#retire())
+    if (this.#pingMs !== null) {
+      this.#pingTimer = setTimeout(() => this.#checkHealth(), Math.min(this.#pingMs, MAX_TIMER_MS)).unref()
+    }
+  }
+
+  /** Whether it was cut off or found dead, so that a safe request without an answer may be sent again. */
+  get lost(): boolean {
+    return this.#lost
   }
 
   /** Whether it takes one more stream now. */
@@ -94,6 +122,11 @@ export class Http2Connection {
 
   /** Sends `request` and resolves with the head of its answer. */
   request(request: Request, timeouts: Timeouts, target: string): Promise<TransportResponse> {
+    if (request.signal?.aborted === true) {
+      if (this.#streams.size === 0) this.#idle()
+      this.#owner.onRoom(this)
+      return Promise.reject(request.signal.reason as Error)
+    }
     this.exchanges++
     this.#stopIdling()
     return new Promise((resolve, reject) => {
@@ -123,6 +156,32 @@ export class Http2Connection {
     }
     this.#retire()
     this.#session.destroy()
+  }
+
+  #onLost(): void {
+    this.#lost = true
+    if (this.#session !== undefined) this.#retire()
+  }
+
+  /**
+   * Asks a connection that was silent for `pingMs` whether it lives, and gives it up when it is
+   * silent as long again: neither an idle one nor a stream without a read limit would notice.
+   */
+  #checkHealth(): void {
+    if (this.#session.destroyed) return
+    const heard = this.#socket.bytesRead
+    if (heard !== this.#octetsHeard) {
+      this.#octetsHeard = heard
+      this.#pinged = false
+    } else if (this.#pinged) {
+      this.#lost = true
+      this.destroy(new ReadError(`the server did not answer a ping within ${this.#pingMs} ms`))
+      return
+    } else {
+      this.#pinged = true
+      this.#session.ping(() => {})
+    }
+    this.#pingTimer?.refresh()
   }
 
   /** No new streams; those that are open go on to their end. */

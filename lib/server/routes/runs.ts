@@ -1,5 +1,10 @@
 /** Runs: start, list, look at, stop, start again, remove. @module */
-import { START_REQUEST_SCHEMA, type RunDetails, type RunStatus } from '../../agent/index.js'
+import {
+  START_REQUEST_SCHEMA,
+  type RunDetails,
+  type RunStatus,
+  type TraceContext,
+} from '../../agent/index.js'
 import { readJson } from '../body.js'
 import { draining, invalidField } from '../errors.js'
 import { json, jsonText, type Reply } from '../http.js'
@@ -60,6 +65,13 @@ const IDEMPOTENCY_KEY: Parameter = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 }
 
+const TRACEPARENT: Parameter = {
+  name: 'traceparent',
+  in: 'header',
+  description: 'the W3C trace that the run then belongs to; ignored when not well-formed',
+  schema: { type: 'string' },
+}
+
 /** The routes of runs. */
 export function runRoutes(context: RouteContext): readonly Route[] {
   const runs = new RunRoutes(context)
@@ -72,7 +84,7 @@ export function runRoutes(context: RouteContext): readonly Route[] {
       operation: {
         id: 'createRun',
         summary: 'Start a run',
-        parameters: [IDEMPOTENCY_KEY],
+        parameters: [IDEMPOTENCY_KEY, TRACEPARENT],
         body: { schema: START_REQUEST_SCHEMA },
         answers: {
           200: {
@@ -168,6 +180,7 @@ export function runRoutes(context: RouteContext): readonly Route[] {
       operation: {
         id: 'retryRun',
         summary: 'Start the same request again, as a new run',
+        parameters: [TRACEPARENT],
         body: { schema: NO_FIELDS, optional: true },
         answers: {
           201: {
@@ -198,7 +211,11 @@ class RunRoutes {
     const body = await readJson(request, config.maxBodyBytes)
     // What it holds is for the engine to judge; an absent body is judged as an empty one.
     const start = (body ?? {}) as Parameters<typeof engine.create>[0]
-    const { details, created } = await engine.create(start, { caller, idempotencyKey })
+    const { details, created } = await engine.create(start, {
+      caller,
+      idempotencyKey,
+      trace: traceOf(request),
+    })
     return json(created ? 201 : 200, details, this.#location(details))
   }
 
@@ -245,7 +262,7 @@ class RunRoutes {
   async retry(call: Call): Promise<Reply> {
     this.#checkOpen()
     await this.#readNothing(call)
-    const details = await this.#context.engine.retry(call.parameter, call.caller)
+    const details = await this.#context.engine.retry(call.parameter, call.caller, traceOf(call.request))
     return json(201, details, this.#location(details))
   }
 
@@ -282,6 +299,13 @@ class EncodedDetails {
   forget(runId: string): void {
     this.#kept.delete(runId)
   }
+}
+
+/** The trace that a request belongs to; the engine ignores what is not well-formed. */
+function traceOf({ headers }: Call['request']): TraceContext | undefined {
+  const { traceparent, tracestate } = headers
+  if (typeof traceparent !== 'string') return undefined
+  return { traceparent, tracestate: tracestate?.toString() ?? null }
 }
 
 function readIdempotencyKey(header: string | readonly string[] | undefined): string | undefined {

@@ -474,8 +474,36 @@ test('the provider’s own tools keep their arguments and are no calls of ours',
   assert.match(JSON.stringify(turn.message.parts), /"name":"web_search","input":\{"query":"x"\}/)
 })
 
-test('a piece for a block that never began is an error', () => {
-  assert.throws(() => decodeStream([json(4, '{}')]), /belongs to no block/)
+test('text and thinking whose block was never announced are read; arguments without a call are not', () => {
+  const turn = decodeStream([
+    { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'Hm.' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: 's' } },
+    { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'Hello' } },
+    { type: 'content_block_delta', index: 2, delta: { type: 'something_delta', new: 1 } },
+    ...stop('end_turn'),
+  ])
+  assert.equal(turn.message.text, 'Hello')
+  assert.equal(turn.reasoning, 'Hm.')
+  assert.throws(() => decodeStream([json(4, '{}')]), /for no tool call/)
+})
+
+test('tokens that a newer model spent on thinking are told apart, streamed or whole', () => {
+  const usage = { input_tokens: 10, output_tokens: 145, output_tokens_details: { thinking_tokens: 47 } }
+  const whole = decodeAnthropicResponse(
+    { content: [{ type: 'text', text: 'x' }], stop_reason: 'end_turn', usage },
+    modelRequest(),
+    context,
+  )
+  const streamed = decodeStream([
+    { type: 'message_start', message: { usage: { input_tokens: 10, output_tokens: 2 } } },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
+    { type: 'message_stop' },
+  ])
+  for (const turn of [whole, streamed]) {
+    assert.deepEqual(turn.usage, {
+      input_tokens: 10, output_tokens: 145, cached_tokens: 0, reasoning_tokens: 47,
+    })
+  }
 })
 
 test('an error as a whole 200 answer, and an answer of another kind, are thrown', () => {

@@ -1,0 +1,73 @@
+/**
+ * W3C Trace Context (Level 1): which trace a run belongs to, as it comes in a request's headers and
+ * goes out with the requests of models.
+ *
+ * @module
+ */
+import { randomFillSync } from 'node:crypto'
+
+/** A place in a trace, as headers carry it. */
+export interface TraceContext {
+  /** `00-<trace id>-<parent id>-<flags>` in lower case (section 3.2). */
+  readonly traceparent: string
+  /** What other vendors added (section 3.3), passed on as it came; null when nothing came. */
+  readonly tracestate: string | null
+}
+
+/** The parts of a `traceparent`. */
+export interface TraceParent {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string
+  /** 16 hexadecimal digits. */
+  readonly spanId: string
+  /** Was the trace recorded by whoever called? */
+  readonly sampled: boolean
+}
+
+/** Version 00, or a later one whose first four fields are the same (section 4.3). */
+const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+/** Octets of a `tracestate` that are passed on (section 3.3.1.5). */
+const TRACESTATE_BYTES = 512
+
+/** Reads `traceparent`; null when it is not well-formed and therefore ignored (section 4.2). */
+export function parseTraceparent(text: unknown): TraceParent | null {
+  const match = typeof text === 'string' ? TRACEPARENT.exec(text.trim()) : null
+  const [, version = '', traceId = '', spanId = '', flags = '', more] = match ?? []
+  if (match === null || (version === '00' && more !== undefined)) return null
+  return { traceId, spanId, sampled: (parseInt(flags, 16) & 1) === 1 }
+}
+
+/** Writes `traceparent` in version 00. */
+export function formatTraceparent({ traceId, spanId, sampled }: TraceParent): string {
+  return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`
+}
+
+/**
+ * The trace context of a request's headers; null without a well-formed `traceparent`. A bad
+ * `tracestate` is left out by itself (section 3.3.1.1).
+ */
+export function readTraceContext(headers: {
+  readonly traceparent?: unknown
+  readonly tracestate?: unknown
+}): TraceContext | null {
+  const parent = parseTraceparent(headers.traceparent)
+  if (parent === null) return null
+  const state = Array.isArray(headers.tracestate) ? headers.tracestate.join(',') : headers.tracestate
+  const good =
+    typeof state === 'string' && /^[\x20-\x7e\t]+$/.test(state) && state.length <= TRACESTATE_BYTES
+  return { traceparent: formatTraceparent(parent), tracestate: good ? state.trim() : null }
+}
+
+const pool = Buffer.alloc(1024)
+let used = pool.length
+
+/** A new span id: 16 hexadecimal digits, not all of them 0. */
+export function newSpanId(): string {
+  if (used + 8 > pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  const id = pool.toString('hex', used, used + 8)
+  used += 8
+  return id === '0000000000000000' ? newSpanId() : id
+}
