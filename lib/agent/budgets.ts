@@ -21,10 +21,19 @@ export function exhausted(
     const cost = final_state.estimated_cost_usd.toFixed(4)
     return { endReason: 'cost_budget', reason: `${cost} of ${request.max_cost_usd} US dollars were spent` }
   }
+  if (remainingCalls(state) <= 0) {
+    return { endReason: 'tool_call_budget', reason: `${request.max_tool_calls} tool calls were made` }
+  }
   if (remainingMs(state, nowMs) <= 0) {
     return { endReason: 'time_budget', reason: `the run worked for ${request.max_seconds} s` }
   }
   return null
+}
+
+/** Tool calls that may still begin; Infinity without a bound. */
+export function remainingCalls({ frozen, head }: RunState): number {
+  const { max_tool_calls } = frozen.request
+  return max_tool_calls === null ? Infinity : max_tool_calls - head.details.usage.tool_calls
 }
 
 /** Milliseconds of work that the time budget still allows; Infinity without one. */

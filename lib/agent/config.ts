@@ -55,6 +55,11 @@ export interface EngineOptions {
   readonly cwdPolicy?: 'queue' | 'reject' | 'allow' | undefined
   /** Model turns of one iteration. @defaultValue 8 */
   readonly maxTurnsPerIteration?: number | undefined
+  /**
+   * End a run as `stuck` when its model repeats what it has done, cannot be understood, or asks for
+   * nothing: see "Why a run ended" in `docs/errors.md`. @defaultValue true
+   */
+  readonly detectStuck?: boolean | undefined
   /** Milliseconds until an unanswered gate aborts its run; null waits for ever. @defaultValue null */
   readonly gateTimeoutMs?: number | null | undefined
   /** Milliseconds after which any tool call is stopped. @defaultValue 660 000 */
@@ -90,6 +95,7 @@ export interface EngineConfig {
   readonly maxQueuedRuns: number
   readonly cwdPolicy: 'queue' | 'reject' | 'allow'
   readonly maxTurnsPerIteration: number
+  readonly detectStuck: boolean
   readonly gateTimeoutMs: number | null
   readonly toolTimeoutMs: number
   readonly allowTestChanges: boolean
@@ -140,6 +146,7 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     maxQueuedRuns: count('maxQueuedRuns', options.maxQueuedRuns),
     cwdPolicy,
     maxTurnsPerIteration: count('maxTurnsPerIteration', options.maxTurnsPerIteration),
+    detectStuck: options.detectStuck ?? true,
     gateTimeoutMs: gateTimeoutMs === null ? null : positive('gateTimeoutMs', gateTimeoutMs),
     toolTimeoutMs: count('toolTimeoutMs', options.toolTimeoutMs),
     allowTestChanges: options.allowTestChanges ?? false,

@@ -502,6 +502,7 @@ export class RunEngine {
     for (const { details } of heads.reverse()) {
       const state = await loadState(store, details.run_id).catch(reportUnreadable(details.run_id))
       if (state === null) continue
+      state.downSince = state.head.last_ts * 1000
       const run = this.#prepare(state, this.#modelOf(state), true)
       const { cwd } = state.frozen.request
       if (details.status !== 'pending') this.#scheduler.hold(details.run_id, cwd)

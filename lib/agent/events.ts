@@ -27,6 +27,7 @@ export type EndReason =
   | 'token_budget'
   | 'cost_budget'
   | 'time_budget'
+  | 'tool_call_budget'
   | 'stuck'
   | 'context_exhausted'
   | 'provider_error'

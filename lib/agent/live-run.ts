@@ -33,7 +33,7 @@ import type { RunStore } from './store.js'
 import type { Workspace } from './workspace.js'
 
 /** What a live run needs of its engine. */
-export interface LiveRunOptions extends Omit<RunContext, 'log' | 'prompt' | 'signal' | 'workspace'> {
+export interface LiveRunOptions extends Omit<RunContext, 'fit' | 'log' | 'prompt' | 'signal' | 'workspace'> {
   readonly store: RunStore
   readonly scheduler: Scheduler
   readonly redactor: Redactor
@@ -71,7 +71,8 @@ export class LiveRun {
     this.#log = log
     this.#options = options
     const needsApproval = (call: CallState): boolean => this.#needsApproval(call)
-    this.#limits = { maxTurnsPerIteration: options.maxTurnsPerIteration, needsApproval }
+    const { maxTurnsPerIteration, detectStuck } = options
+    this.#limits = { maxTurnsPerIteration, detectStuck, needsApproval }
     const { status } = log.state.head.details
     this.#takenOver = options.takenOver && status === 'running' && !log.state.suspended
   }
@@ -200,7 +201,8 @@ export class LiveRun {
     const { cwd } = this.state.frozen.request
     const workspace = this.#context?.workspace ?? (await openWorkspace(cwd))
     const prompt = this.#context?.prompt ?? promptOf(cwd, tools)
-    this.#context = { ...this.#options, prompt, workspace, log: this.#log, signal }
+    const fit = this.#context?.fit ?? { tokens: Infinity }
+    this.#context = { ...this.#options, prompt, fit, workspace, log: this.#log, signal }
     return this.#context
   }
 

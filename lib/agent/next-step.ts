@@ -4,9 +4,10 @@
  *
  * @module
  */
-import { exhausted } from './budgets.js'
+import { exhausted, remainingCalls } from './budgets.js'
 import type { EndReason, RunStatus } from './events.js'
 import type { CallState, RunState } from './state.js'
+import { stuckReason } from './stuck.js'
 
 /** How a run ends. */
 export interface Outcome {
@@ -31,6 +32,8 @@ export type Step =
 /** What the engine's configuration adds to the state. */
 export interface StepLimits {
   readonly maxTurnsPerIteration: number
+  /** End runs that go round in circles? */
+  readonly detectStuck: boolean
   /** Must a human approve this call before it runs? */
   needsApproval(call: CallState): boolean
 }
@@ -60,7 +63,8 @@ function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
   if (spent?.endReason === 'time_budget') return finish({ status: 'failed', ...spent })
   if (state.lastCheck === null) return { kind: 'baseline' }
   if (open.length > 0) {
-    const gated = open.filter((call) => call.status === 'asked' && limits.needsApproval(call))
+    // Calls beyond the budget are refused, and nobody has to be asked.
+    const gated = remainingCalls(state) <= 0 ? [] : open.filter((call) => call.status === 'asked' && limits.needsApproval(call))
     return gated.length > 0 ? { kind: 'ask', calls: gated } : { kind: 'tools', calls: open }
   }
   switch (state.node) {
@@ -68,15 +72,16 @@ function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
     case 'act': {
       const another = state.turns === 0 || state.wantsTurn
       if (!another || state.turns >= limits.maxTurnsPerIteration) return { kind: 'evaluate', iteration }
-      if (spent === null) return { kind: 'turn', iteration, begins: false }
-      // What was paid for is checked before the run ends for lack of budget.
-      return state.turns > 0 ? { kind: 'evaluate', iteration } : finish({ status: 'failed', ...spent })
+      const end = spent ?? stuck(state, limits.detectStuck)
+      if (end === null) return { kind: 'turn', iteration, begins: false }
+      // What was paid for is checked before the run ends.
+      return state.turns > 0 ? { kind: 'evaluate', iteration } : finish({ status: 'failed', ...end })
     }
     case 'evaluate':
       return { kind: 'evaluate', iteration }
     case 'human_check':
     case null: {
-      const outcome = outcomeAtBoundary(state, nowMs)
+      const outcome = outcomeAtBoundary(state, limits, nowMs)
       return outcome === null ? { kind: 'turn', iteration: iteration + 1, begins: true } : finish(outcome)
     }
   }
@@ -86,7 +91,11 @@ function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
  * How the run ends at the boundary of an iteration, or null when another one follows. Between two
  * iterations `state.node` is null; the check of the last one is `state.lastCheck`.
  */
-export function outcomeAtBoundary(state: RunState, nowMs: number): Outcome | null {
+export function outcomeAtBoundary(
+  state: RunState,
+  { detectStuck }: Pick<StepLimits, 'detectStuck'>,
+  nowMs: number,
+): Outcome | null {
   const { iteration, max_iterations } = state.head.details
   const check = state.lastCheck?.payload
   if (check?.achieved === true) {
@@ -94,15 +103,26 @@ export function outcomeAtBoundary(state: RunState, nowMs: number): Outcome | nul
   }
   const reason = check?.reason ?? ''
   if (state.gaveUp) return { status: 'failed', endReason: 'stuck', reason: `the model gave up: ${reason}` }
-  if (state.idleIterations >= MAX_IDLE_ITERATIONS) {
-    const idle = `the model asked for no tool in ${MAX_IDLE_ITERATIONS} iterations: ${reason}`
-    return { status: 'failed', endReason: 'stuck', reason: idle }
-  }
+  const round = stuck(state, detectStuck)
+  if (round !== null) return { status: 'failed', endReason: 'stuck', reason: `${round.reason}: ${reason}` }
   if (iteration >= max_iterations) {
     return { status: 'failed', endReason: 'max_iterations', reason: `after ${iteration} iterations: ${reason}` }
   }
   const spent = exhausted(state, nowMs)
   return spent === null ? null : { status: 'failed', ...spent }
+}
+
+/** Why a run gets nowhere; null while it may go on. */
+function stuck(
+  { idleIterations, progress }: RunState,
+  detect: boolean,
+): { readonly endReason: 'stuck'; readonly reason: string } | null {
+  if (!detect) return null
+  const idle = idleIterations >= MAX_IDLE_ITERATIONS
+  const reason = idle
+    ? `the model asked for no tool in ${MAX_IDLE_ITERATIONS} iterations`
+    : stuckReason(progress)
+  return reason === null ? null : { endReason: 'stuck', reason }
 }
 
 /** The outcome of a run that somebody asked to stop. */

@@ -59,6 +59,10 @@ export function gateFeedback(feedback: string): UserMessage {
   return { role: 'user', text: `A human reviewed your work and says:\n\n${feedback}` }
 }
 
+/** Added to the result of a call when the model goes round in circles. */
+export const REPETITION =
+  '[This call gave the same result before, and so did the ones before it. Repeating them once more ends the run: do something else.]'
+
 /** A tool's output as the model gets it. */
 export function toolOutputForModel(output: string): string {
   return headAndTail(output, MODEL_OUTPUT_BYTES)

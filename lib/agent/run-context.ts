@@ -34,6 +34,8 @@ export interface RunContext {
   readonly model: Model
   readonly tools: ReadonlyMap<string, Tool>
   readonly prompt: Prompt
+  /** Tokens of conversation that the model is known to take; learned when it refuses more. */
+  readonly fit: { tokens: number }
   readonly workspace: Workspace
   readonly executor: Executor
   readonly clock: Clock
@@ -46,6 +48,8 @@ export interface RunContext {
   readonly toolTimeoutMs: number
   /** Milliseconds until a gate that opens now lapses; null waits for ever. */
   readonly gateTimeoutMs: number | null
+  /** End the run when it goes round in circles? */
+  readonly detectStuck: boolean
 }
 
 /** What one tool call gets to work with. */

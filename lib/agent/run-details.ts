@@ -60,7 +60,7 @@ export interface RunDetails {
   last_seq: number
   readonly parent_run_id: string | null
   readonly metadata: { readonly [name: string]: string }
-  usage: Usage & { readonly model_calls: number }
+  usage: Usage & { readonly model_calls: number; readonly tool_calls: number }
   /** False when a price is not known: `estimated_cost_usd` then counts that model as 0. */
   cost_known: boolean
   readonly check: string | null
@@ -68,6 +68,7 @@ export interface RunDetails {
   readonly max_total_tokens: number | null
   readonly max_cost_usd: number | null
   readonly max_seconds: number | null
+  readonly max_tool_calls: number | null
 }
 
 /** An element of the list of runs. */
@@ -131,12 +132,16 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
         cached_tokens: usage.cached_tokens + payload.cached_tokens,
         reasoning_tokens: usage.reasoning_tokens + payload.reasoning_tokens,
         model_calls: usage.model_calls + 1,
+        tool_calls: usage.tool_calls,
       }
       details.final_state.total_tokens += payload.input_tokens + payload.output_tokens
       details.final_state.estimated_cost_usd += payload.cost_usd ?? 0
       if (payload.cost_usd === null) details.cost_known = false
       break
     }
+    case 'tool_started':
+      details.usage = { ...details.usage, tool_calls: details.usage.tool_calls + 1 }
+      break
     case 'goal_check':
       details.final_state.goal_achieved = record.payload.achieved
       details.final_state.goal_reason = record.payload.reason
@@ -214,6 +219,7 @@ function createHead(record: Extract<RunRecord, { kind: 'run_created' }>): RunHea
         cached_tokens: 0,
         reasoning_tokens: 0,
         model_calls: 0,
+        tool_calls: 0,
       },
       cost_known: frozen?.prices !== null,
       check: request?.check ?? null,
@@ -221,6 +227,7 @@ function createHead(record: Extract<RunRecord, { kind: 'run_created' }>): RunHea
       max_total_tokens: request?.max_total_tokens ?? null,
       max_cost_usd: request?.max_cost_usd ?? null,
       max_seconds: request?.max_seconds ?? null,
+      max_tool_calls: request?.max_tool_calls ?? null,
     },
     owner: frozen?.owner ?? { id: null, tenant: null },
     idempotency: frozen?.idempotency ?? null,

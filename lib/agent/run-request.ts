@@ -24,6 +24,7 @@ export interface RunRequest {
   readonly max_total_tokens: number | null
   readonly max_cost_usd: number | null
   readonly max_seconds: number | null
+  readonly max_tool_calls: number | null
   readonly metadata: { readonly [name: string]: string }
 }
 
@@ -74,6 +75,7 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       maximum: 2_592_000,
       description: 'Time budget in seconds of work; waiting for humans does not count.',
     },
+    max_tool_calls: { type: 'integer', minimum: 1, description: 'Bound on tool calls that run.' },
     metadata: {
       type: 'object',
       maxProperties: 32,
@@ -159,6 +161,7 @@ export function completeRequest(request: StartRequest, cwd: string, modelName: s
     max_total_tokens: request.max_total_tokens ?? null,
     max_cost_usd: request.max_cost_usd ?? null,
     max_seconds: request.max_seconds ?? null,
+    max_tool_calls: request.max_tool_calls ?? null,
     metadata: { ...request.metadata },
   }
 }

@@ -15,7 +15,8 @@ import type {
 } from './events.js'
 import type { GoalBaseline, TestOutcomes } from './goal.js'
 import type { Message, ToolCall } from './model.js'
-import { checkFeedback, firstMessage, gateFeedback, toolOutputForModel } from './prompts.js'
+import { checkFeedback, firstMessage, gateFeedback, REPETITION, toolOutputForModel } from './prompts.js'
+import { newProgress, noteCheck, noteResult, noteTurn, startAnew, type Progress } from './stuck.js'
 import { foldHead, type Gate, type RunHead } from './run-details.js'
 
 /** One tool call of the last turn, and how far it has come. */
@@ -63,6 +64,8 @@ export interface RunState {
   wantsTurn: boolean
   /** The model said that it has nothing left to try. */
   gaveUp: boolean
+  /** Does the run get anywhere? */
+  readonly progress: Progress
   /** Iterations in a row in which the model asked for no tool. */
   idleIterations: number
   lastCheck: LastCheck | null
@@ -80,6 +83,11 @@ export interface RunState {
   /** Milliseconds spent waiting for humans, and since when the open gate waits (epoch ms). */
   waitedMs: number
   waitingSince: number | null
+  /**
+   * Since when no process drove the run (epoch ms): set by who takes it up, and settled by the first
+   * record after that. Null while it is driven.
+   */
+  downSince: number | null
 }
 
 /**
@@ -90,7 +98,12 @@ export interface RunState {
 export function foldState(state: RunState | null, record: RunRecord): RunState {
   if (state === null) return createState(record)
   const { gate } = state.head.details
+  const before = state.head.last_ts
   foldHead(state.head, record)
+  // The time during which no process drove the run is not the run's.
+  const wasDown = state.suspended || record.kind === 'run_recovered'
+  if (wasDown && state.waitingSince === null) state.waitedMs += (record.ts - before) * 1000
+  state.downSince = null
   state.suspended = false
   switch (record.kind) {
     case 'run_started':
@@ -161,6 +174,7 @@ function createState(record: RunRecord): RunState {
     calls: [],
     wantsTurn: false,
     gaveUp: false,
+    progress: newProgress(),
     idleIterations: 0,
     lastCheck: null,
     mayHaveStrays: false,
@@ -171,6 +185,7 @@ function createState(record: RunRecord): RunState {
     suspended: false,
     waitedMs: 0,
     waitingSince: null,
+    downSince: null,
   }
 }
 
@@ -190,6 +205,7 @@ function foldTurn(state: RunState, record: RecordOf<'model_turn'>): void {
   const message = record.private?.message ?? { role: 'assistant', text: record.payload.text, calls: [] }
   const feedback = record.private?.feedback
   state.turns += 1
+  noteTurn(state.progress, message.calls, feedback !== undefined)
   state.messages.push(message)
   if (feedback !== undefined) state.messages.push({ role: 'user', text: feedback })
   state.wantsTurn = message.calls.length > 0 || feedback !== undefined
@@ -209,17 +225,22 @@ function callOf(state: RunState, callId: string): CallState {
 }
 
 function foldResult(state: RunState, payload: EventPayloads['tool_result']): void {
-  callOf(state, payload.call_id).status = 'done'
+  const call = callOf(state, payload.call_id)
+  call.status = 'done'
   state.iterationTools.push({ tool: payload.tool, exitCode: payload.exit_code })
   for (const { path, before_sha256 = '', after_sha256 = '' } of payload.changes ?? []) {
     const first = state.changedFiles.get(path)?.first
     state.changedFiles.set(path, { first: first === undefined ? before_sha256 : first, now: after_sha256 })
   }
+  const shown = toolOutputForModel(payload.output)
+  const isLast = state.calls.every(({ status }) => status === 'done')
+  const result = { output: shown, exitCode: payload.exit_code }
+  const repeats = noteResult(state.progress, { tool: payload.tool, args: call.args }, result, isLast)
   state.messages.push({
     role: 'tool',
     call_id: payload.call_id,
     tool: payload.tool,
-    output: toolOutputForModel(payload.output),
+    output: repeats ? `${shown}\n\n${REPETITION}` : shown,
     exit_code: payload.exit_code,
   })
 }
@@ -230,6 +251,7 @@ function foldCheck(state: RunState, record: RecordOf<'goal_check'>): void {
   const first = state.messages.length === 0
   state.baselineTests ??= record.private?.tests ?? null
   state.lastCheck = { payload, output, stale: false }
+  if (!payload.cached) noteCheck(state.progress, payload.reason)
   if (!payload.cached) state.mayHaveStrays = false
   if (first) state.messages.push(firstMessage(state.frozen, payload, output))
   else if (!payload.achieved) state.messages.push(checkFeedback(record.iteration, payload, output))
@@ -243,6 +265,8 @@ function foldResponse(
   const { decision, feedback, edits } = record.payload
   state.waitedMs += record.ts * 1000 - (state.waitingSince ?? record.ts * 1000)
   state.waitingSince = null
+  startAnew(state.progress)
+  state.idleIterations = 0
   if (state.lastCheck !== null) state.lastCheck.stale = true
   for (const { call_id } of gate?.calls ?? []) {
     answerCall(callOf(state, call_id), decision, feedback, edits?.[call_id])
@@ -264,10 +288,11 @@ function answerCall(
   call.feedback = edit?.feedback ?? feedback ?? ''
 }
 
-/** Where the run's clock stands for its time budget: milliseconds of work, waits for humans left out. */
+/** Where the run's clock stands for its time budget: milliseconds of work, without waits for humans and downtime. */
 export function workedMs(state: RunState, nowMs: number): number {
   const { started_at } = state.head.details
   if (started_at === null) return 0
-  const waiting = state.waitingSince === null ? 0 : nowMs - state.waitingSince
+  const since = state.waitingSince ?? state.downSince
+  const waiting = since === null ? 0 : nowMs - since
   return nowMs - Date.parse(started_at) - state.waitedMs - waiting
 }

@@ -67,6 +67,7 @@ export const END_REASONS: readonly EndReason[] = namesOf<EndReason>({
   token_budget: true,
   cost_budget: true,
   time_budget: true,
+  tool_call_budget: true,
   stuck: true,
   context_exhausted: true,
   provider_error: true,
@@ -140,6 +141,7 @@ const usage: JsonSchema = record({
   cached_tokens: count,
   reasoning_tokens: count,
   model_calls: count,
+  tool_calls: { ...count, description: 'calls that ran' },
 })
 
 /** A run in full. */
@@ -169,6 +171,7 @@ export const RUN_DETAILS: JsonSchema = record({
   max_total_tokens: orNull(count),
   max_cost_usd: orNull(amount),
   max_seconds: orNull(amount),
+  max_tool_calls: orNull(count),
 })
 
 /** An element of the list of runs. */

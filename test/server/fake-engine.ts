@@ -75,6 +75,7 @@ export class FakeEngine implements ServiceEngine {
         cached_tokens: 0,
         reasoning_tokens: 0,
         model_calls: 0,
+        tool_calls: 0,
       },
       cost_known: true,
       check: null,
@@ -82,6 +83,7 @@ export class FakeEngine implements ServiceEngine {
       max_total_tokens: null,
       max_cost_usd: null,
       max_seconds: null,
+      max_tool_calls: null,
     }
     this.runs.set(runId, {
       details,

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { JsonObject } from '../../internal/json.js'
+import { remainingCalls } from '../budgets.js'
 import { checkArguments } from '../define-tool.js'
 import type { RecordDraft } from '../events.js'
 import { headAndTail } from '../output.js'
@@ -25,8 +26,10 @@ const COMMAND_END_MS = 5_000
 export async function runTools(context: RunContext, calls: readonly CallState[]): Promise<void> {
   let rest = calls
   while (rest.length > 0) {
+    const allowed = remainingCalls(context.log.state)
+    if (allowed <= 0) return refuseRest(context, rest)
     const reads = rest.findIndex((call) => !isRead(context, call))
-    const count = Math.min(reads < 0 ? rest.length : Math.max(reads, 1), PARALLEL_READS)
+    const count = Math.min(reads < 0 ? rest.length : Math.max(reads, 1), PARALLEL_READS, allowed)
     const batch = rest.slice(0, count)
     const outputs =
       count === 1
@@ -40,6 +43,13 @@ export async function runTools(context: RunContext, calls: readonly CallState[])
     if (reads === 0) await context.log.flush()
     rest = rest.slice(count)
   }
+}
+
+/** Calls beyond the budget are answered, since the model hears of each, and are not run. */
+function refuseRest({ log }: RunContext, calls: readonly CallState[]): void {
+  const { head, frozen } = log.state
+  const output = `Not run: the run's ${frozen.request.max_tool_calls} tool calls are used up.`
+  for (const call of calls) log.note(closingRecord(head.details.iteration, call, 126, output))
 }
 
 function isRead(context: RunContext, { call }: CallState): boolean {

@@ -15,9 +15,9 @@ import { gateRecords } from './human-check.js'
  * @throws {@link GoalCheckError}, or the signal's reason.
  */
 export async function checkBaseline(context: RunContext): Promise<void> {
-  const { log, clock } = context
+  const { log } = context
   const verdict = await check(context)
-  await log.append([checkRecord(0, verdict)], (state) => ending(state, clock.now()))
+  await log.append([checkRecord(0, verdict)], (state) => ending(context, state))
 }
 
 /**
@@ -27,7 +27,7 @@ export async function checkBaseline(context: RunContext): Promise<void> {
  * @throws {@link GoalCheckError}, or the signal's reason.
  */
 export async function evaluate(context: RunContext, iteration: number): Promise<void> {
-  const { log, clock } = context
+  const { log } = context
   if (log.state.node !== 'evaluate') {
     log.note({ kind: 'step_start', iteration, payload: { node: 'evaluate' } })
   }
@@ -40,17 +40,17 @@ export async function evaluate(context: RunContext, iteration: number): Promise<
   await log.append(
     [draft, { kind: 'iteration_complete', iteration, payload: { iteration, tokens } }],
     (state) => {
-      const end = ending(state, clock.now())
+      const end = ending(context, state)
       if (end.length > 0 || !state.frozen.request.hitl_enabled) return end
       return gateRecords(state, { kind: 'iteration', calls: [] }, context)
     },
   )
 }
 
-function ending(state: RunState, nowMs: number): RecordDraft[] {
+function ending(context: RunContext, state: RunState): RecordDraft[] {
   const achieved = state.lastCheck?.payload.achieved === true
   if (state.head.details.iteration === 0 && !achieved) return []
-  const outcome = outcomeAtBoundary(state, nowMs)
+  const outcome = outcomeAtBoundary(state, context, context.clock.now())
   return outcome === null ? [] : [endRecord(state, outcome)]
 }
 

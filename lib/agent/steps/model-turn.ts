@@ -1,12 +1,13 @@
 import { raceAbort, sleep } from '../../internal/abort.js'
 import type { RecordDraft } from '../events.js'
+import { exhausted } from '../budgets.js'
 import { estimateConversation, fitContext } from '../context.js'
 import { DeltaWriter } from '../deltas.js'
 import { ModelError } from '../errors.js'
-import type { Message, Model, ModelTurn, ToolCall, Usage } from '../model.js'
+import type { Message, ModelTurn, ToolCall, Usage } from '../model.js'
 import { costOf } from '../pricing.js'
 import { retryDelay } from '../retry.js'
-import type { Prompt, RunContext } from '../run-context.js'
+import type { RunContext } from '../run-context.js'
 import type { RunState } from '../state.js'
 
 /** Characters of a provider's answer that are told to the model when it was at fault. */
@@ -23,6 +24,7 @@ export async function takeTurn(context: RunContext, iteration: number, begins: b
   if (begins) log.note({ kind: 'step_start', iteration, payload: { node: 'plan' } })
   try {
     const turn = await callModel(context, iteration)
+    if (turn === null) return // the next step tells which budget is spent
     await log.append(turnRecords(log.state, iteration, turn))
   } catch (error) {
     if (!(error instanceof ModelError && error.modelMistake)) throw error
@@ -30,12 +32,14 @@ export async function takeTurn(context: RunContext, iteration: number, begins: b
   }
 }
 
-async function callModel(context: RunContext, iteration: number): Promise<ModelTurn> {
+/** The model's turn; null when failed attempts have used up a budget. */
+async function callModel(context: RunContext, iteration: number): Promise<ModelTurn | null> {
   const { log, model, signal, clock, trace } = context
   const { frozen, messages, turns } = log.state
   const { request, goal } = frozen
   const { system, tools } = context.prompt
-  const fitted = fitMessages(model, messages, context.prompt)
+  let fitted = fitMessages(context, messages)
+  let refits = 0
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
     const deltas = new DeltaWriter(log.feed, clock, { iteration, turn: turns + 1, attempt })
@@ -67,6 +71,15 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
       const used = error instanceof ModelError ? error.usage : undefined
       if (used !== undefined) log.note(usageRecord(log.state, iteration, used))
       signal.throwIfAborted()
+      if (used !== undefined && exhausted(log.state, clock.now()) !== null) return null
+      if (isContextProblem(error) && refits < MAX_REFITS) {
+        refits += 1
+        context.fit.tokens = Math.floor(estimateConversation(fitted) * REFIT_SHARE)
+        fitted = fitMessages(context, messages)
+        const message = `the model did not take the whole conversation: ${error.message}; sending less`
+        log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
+        continue
+      }
       const delay = error instanceof ModelError ? retryDelay(attempt, error, context.random) : null
       if (delay === null) throw error
       const message = `model call failed, attempt ${attempt}: ${(error as Error).message}; trying again`
@@ -81,13 +94,22 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
 /** Part of the context window that is kept free for the model's answer. */
 const ANSWER_SHARE = 0.2
 
+/** How often in a row less is sent to a model that refused what was fitted. */
+const MAX_REFITS = 2
+/** The part of what a model refused that is sent next. */
+const REFIT_SHARE = 0.6
+
+function isContextProblem(error: unknown): error is ModelError {
+  return error instanceof ModelError && error.code === 'ERR_AGENT_MODEL_CONTEXT'
+}
+
 function fitMessages(
-  model: Model,
+  { model, fit, prompt }: RunContext,
   messages: readonly Message[],
-  prompt: Prompt,
 ): readonly Message[] {
-  if (model.contextWindow === null) return messages
-  const budget = Math.floor(model.contextWindow * (1 - ANSWER_SHARE)) - prompt.tokens
+  const window = (model.contextWindow ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
+  const budget = Math.floor(Math.min(window, fit.tokens))
+  if (budget === Infinity) return messages
   if (estimateConversation(messages) <= budget) return messages
   const fitted = fitContext(messages, budget)
   if (fitted.fits) return fitted.messages

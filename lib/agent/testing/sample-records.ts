@@ -100,6 +100,7 @@ function createdRecord(
     max_total_tokens: null,
     max_cost_usd: null,
     max_seconds: null,
+    max_tool_calls: null,
     metadata: {},
   }
   return {

@@ -54,11 +54,13 @@ export interface RunDetails extends RunSummary {
   readonly max_total_tokens: number | null
   readonly max_cost_usd: number | null
   readonly max_seconds: number | null
+  readonly max_tool_calls: number | null
   readonly usage: {
     readonly input_tokens: number
     readonly output_tokens: number
     readonly cached_tokens: number
     readonly model_calls: number
+    readonly tool_calls: number
   }
 }
 

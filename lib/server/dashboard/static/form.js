@@ -146,6 +146,11 @@ export function startForm() {
             'Most seconds',
             h('input', { name: 'max_seconds', type: 'number', min: '1' }),
           ),
+          field(
+            'max_tool_calls',
+            'Most tool calls',
+            h('input', { name: 'max_tool_calls', type: 'number', min: '1' }),
+          ),
         ),
       ),
     ),
@@ -257,7 +262,13 @@ function readForm(form) {
   }
   const other = control(form, 'other_model')
   if (!other.hidden && other.value.trim() !== '') request['model_name'] = other.value.trim()
-  for (const name of ['max_iterations', 'max_total_tokens', 'max_cost_usd', 'max_seconds']) {
+  for (const name of [
+    'max_iterations',
+    'max_total_tokens',
+    'max_cost_usd',
+    'max_seconds',
+    'max_tool_calls',
+  ]) {
     const value = control(form, name).value
     if (value !== '') request[name] = Number(value)
   }

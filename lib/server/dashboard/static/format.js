@@ -29,6 +29,7 @@ const END_REASONS = {
   token_budget: 'the token budget is spent',
   cost_budget: 'the cost budget is spent',
   time_budget: 'the time is over',
+  tool_call_budget: 'all tool calls are used up',
   stuck: 'it was going round in circles',
   context_exhausted: 'the conversation outgrew the model',
   provider_error: 'the model provider failed',
