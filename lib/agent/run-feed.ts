@@ -41,10 +41,7 @@ export function publicEvent(record: RunRecord): AgentEvent {
 
 /** Encodes a record for its readers. */
 export function encodeEvent(record: RunRecord): EncodedEvent {
-  const { kind, run_id, iteration, ts, payload, seq } = record
-  // Twice as fast as to encode a publicEvent(): only ids and payloads can hold what must be escaped.
-  const head = `{"kind":"${kind}","run_id":${JSON.stringify(run_id)},"iteration":${iteration},"ts":${ts}`
-  return { seq, kind, json: `${head},"payload":${JSON.stringify(payload)},"seq":${seq}}` }
+  return { seq: record.seq, kind: record.kind, json: JSON.stringify(publicEvent(record)) }
 }
 
 /** The live end of one run's log. */

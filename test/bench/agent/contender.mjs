@@ -1,0 +1,43 @@
+// One contender in a process of its own: measures for a while when it is told to.
+import { Run } from './task.mjs'
+
+const [file, name, options] = process.argv.slice(2)
+const make = (await import(new URL(file, import.meta.url).href))[name]
+const contender = await make(JSON.parse(options))
+
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
+
+/**
+ * Microseconds of a step and from the start of a run to its first step (medians of the runs of this
+ * turn), and of CPU time of a step (of all of them, with what threads of the engine below us do).
+ */
+async function measureSteps({ length, ms }) {
+  const steps = []
+  const starts = []
+  const cpu = process.cpuUsage()
+  const until = performance.now() + ms
+  do {
+    const task = new Run(length)
+    const started = performance.now()
+    const told = await contender.run(task, length)
+    steps.push((told ?? performance.now() - task.began) / length)
+    starts.push(task.began - started)
+    task.check()
+  } while (performance.now() < until)
+  const { user, system } = process.cpuUsage(cpu)
+  const runs = steps.length
+  return { step: median(steps) * 1000, cpu: (user + system) / (runs * length), start: median(starts) * 1000 }
+}
+
+process.on('message', async (params) => {
+  try {
+    process.send(await (contender.measure?.(params) ?? measureSteps(params)))
+  } catch (error) {
+    process.send({ error: error.stack })
+  }
+})
+process.on('disconnect', async () => {
+  await contender.close?.()
+  process.exit()
+})
+process.send('ready')
