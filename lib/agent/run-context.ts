@@ -6,7 +6,7 @@ import { systemPrompt } from './prompts.js'
 import type { RunLog } from './run-log.js'
 import type { RunTrace } from './run-trace.js'
 import type { Tool, ToolContext } from './tool.js'
-import type { Workspace } from './workspace.js'
+import type { FileChange, Workspace } from './workspace.js'
 
 /** What is sent with every model call of a run, whatever else was left out. */
 export interface Prompt {
@@ -52,12 +52,16 @@ export interface RunContext {
   readonly detectStuck: boolean
 }
 
-/** What one tool call gets to work with. */
+/**
+ * What one tool call gets to work with. With `onChanges`, it is told which files each command of the
+ * tool changed.
+ */
 export function toolContext(
   context: RunContext,
   callId: string,
   stop: { readonly signal: AbortSignal },
   onStart: (pgid: number) => Promise<void>,
+  onChanges?: (changes: readonly FileChange[]) => void,
 ): ToolContext {
   const { workspace, executor, log } = context
   return {
@@ -67,8 +71,10 @@ export function toolContext(
     get signal() {
       return stop.signal
     },
-    run: (command, options) =>
-      executor.run(command, {
+    run: async (command, options) => {
+      // What others changed meanwhile is not this command's.
+      if (onChanges !== undefined) await changesIn(workspace)
+      const result = await executor.run(command, {
         cwd: workspace.root,
         env: {},
         timeoutMs: 120_000,
@@ -78,6 +84,14 @@ export function toolContext(
         ...options,
         signal: stop.signal,
         onStart,
-      }),
+      })
+      onChanges?.(await changesIn(workspace))
+      return result
+    },
   }
+}
+
+/** A workspace that cannot be looked at is no failure of the command. */
+async function changesIn(workspace: Workspace): Promise<readonly FileChange[]> {
+  return await workspace.changes().catch(() => [])
 }

@@ -228,9 +228,9 @@ function foldResult(state: RunState, payload: EventPayloads['tool_result']): voi
   const call = callOf(state, payload.call_id)
   call.status = 'done'
   state.iterationTools.push({ tool: payload.tool, exitCode: payload.exit_code })
-  for (const { path, before_sha256 = '', after_sha256 = '' } of payload.changes ?? []) {
-    const first = state.changedFiles.get(path)?.first
-    state.changedFiles.set(path, { first: first === undefined ? before_sha256 : first, now: after_sha256 })
+  for (const { path, from, before_sha256 = '', after_sha256 = '' } of payload.changes ?? []) {
+    if (from !== undefined) foldChange(state, from, before_sha256, null)
+    foldChange(state, path, from === undefined ? before_sha256 : null, after_sha256)
   }
   const shown = toolOutputForModel(payload.output)
   const isLast = state.calls.every(({ status }) => status === 'done')
@@ -243,6 +243,11 @@ function foldResult(state: RunState, payload: EventPayloads['tool_result']): voi
     output: repeats ? `${shown}\n\n${REPETITION}` : shown,
     exit_code: payload.exit_code,
   })
+}
+
+function foldChange(state: RunState, path: string, before: string | null, now: string | null): void {
+  const first = state.changedFiles.get(path)?.first
+  state.changedFiles.set(path, { first: first === undefined ? before : first, now })
 }
 
 function foldCheck(state: RunState, record: RecordOf<'goal_check'>): void {

@@ -4,6 +4,7 @@
  * @module
  */
 import { WorkspaceError } from './errors.js'
+import { WorkspaceSnapshot } from './workspace-snapshot.js'
 import { confine, locateRoot, type Confinement } from './workspace-paths.js'
 import { listFolder } from './workspace-list.js'
 import { readConfined, replaceConfined } from './workspace-files.js'
@@ -12,14 +13,19 @@ import { readConfined, replaceConfined } from './workspace-files.js'
 export interface FileChange {
   /** Relative to the workspace, with forward slashes. */
   readonly path: string
-  readonly change: 'created' | 'modified' | 'deleted'
+  readonly change: 'created' | 'modified' | 'deleted' | 'renamed'
+  /** The path before, of a file that was renamed. */
+  readonly from?: string
   readonly added_lines: number
   readonly removed_lines: number
   /** SHA-256 of the content before, null when there was none; absent when it was too large to read. */
   readonly before_sha256?: string | null
   /** SHA-256 of the content after, null when there is none. */
   readonly after_sha256?: string | null
-  /** Unified diff, at most 16 KiB; empty for content that is not text. */
+  /**
+   * Unified diff, at most 16 KiB, after lines such as `old mode 100644` and `rename from a`; empty for
+   * content that is not text, or too large.
+   */
   readonly diff: string
 }
 
@@ -51,6 +57,12 @@ export interface Workspace {
     path: string,
     options?: { readonly recursive?: boolean; readonly limit?: number },
   ): Promise<readonly WorkspaceEntry[]>
+  /**
+   * Files that differ from the last call, whoever changed them; none at the first call. Looks at 20 000
+   * entries at most, without version control, dependencies and caches; reads only what differs; keeps
+   * 16 MiB of text to compare with; tells 200 changes with 128 KiB of diffs at most.
+   */
+  changes(): Promise<readonly FileChange[]>
 }
 
 /** How {@link openWorkspace} confines. */
@@ -95,10 +107,20 @@ export async function resolveUnderRoots(path: string, roots: readonly string[]):
 class ConfinedWorkspace implements Workspace {
   readonly root: string
   readonly #confinement: Confinement
+  readonly #snapshot: WorkspaceSnapshot
+  /** Looks are taken one after the other. */
+  #looking: Promise<unknown> = Promise.resolve()
 
   constructor(confinement: Confinement) {
     this.root = confinement.root
     this.#confinement = confinement
+    this.#snapshot = new WorkspaceSnapshot(confinement)
+  }
+
+  async changes(): Promise<readonly FileChange[]> {
+    const look = this.#looking.then(() => this.#snapshot.changes())
+    this.#looking = look.catch(() => undefined)
+    return await look
   }
 
   async resolve(path: string, options: { readonly forWriting?: boolean } = {}): Promise<string> {

@@ -14,6 +14,7 @@ import { basename, join, relative, sep } from 'node:path'
 
 import { GoalError } from '../errors.js'
 import type { GoalBaseline, GoalSpec } from '../goal.js'
+import { PASSED_OVER } from '../passed-over.js'
 import { FileHashes, sha256 } from './file-hashes.js'
 import { compileGlobs, isLiteral } from './globs.js'
 import type { PathMatcher } from './globs.js'
@@ -25,28 +26,6 @@ const MAX_TOTAL_BYTES = 512 * 1024 * 1024
 const MAX_DEPTH = 40
 const CHUNK_BYTES = 64 * 1024
 const MAX_SHOWN_PATH = 200
-
-/** Folders that hold nobody's tests: version control, dependencies, caches. */
-const SKIPPED = new Set([
-  '.git',
-  '.hg',
-  '.svn',
-  'node_modules',
-  '__pycache__',
-  '.venv',
-  'venv',
-  '.tox',
-  '.nox',
-  '.pytest_cache',
-  '.mypy_cache',
-  '.ruff_cache',
-  '.hypothesis',
-  '.nyc_output',
-  'coverage',
-  '.cache',
-  '.next',
-  '.turbo',
-])
 
 /**
  * Takes down the hashes of everything that the goal protects.
@@ -140,7 +119,7 @@ class Walk {
       if (this.#entries > MAX_ENTRIES) throw tooMuch(`it holds more than ${MAX_ENTRIES} files`)
       const child = path === '' ? entry.name : `${path}/${entry.name}`
       if (entry.isDirectory()) {
-        if (!SKIPPED.has(entry.name)) await this.folder(child, through, depth + 1)
+        if (!PASSED_OVER.has(entry.name)) await this.folder(child, through, depth + 1)
         else if (entry.name === 'node_modules') await this.folder(`${child}/.bin`, through, depth + 1)
       } else if (entry.isSymbolicLink()) await this.#link(child, through, depth)
       else if (entry.isFile() && this.#held(child)) await this.#keep(child, through)
@@ -200,7 +179,7 @@ class Walk {
     const real = await this.#inside(path)
     const stats = real === null ? null : await lstat(real).catch(() => null)
     if (real !== null && stats?.isDirectory() === true) {
-      if (this.#linked.has(real) || SKIPPED.has(basename(path)) || named) return
+      if (this.#linked.has(real) || PASSED_OVER.has(basename(path)) || named) return
       this.#linked.add(real)
       await this.folder(path, trail, depth + 1)
       this.#linked.delete(real)

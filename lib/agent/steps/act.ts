@@ -5,6 +5,7 @@ import { checkArguments } from '../define-tool.js'
 import type { RecordDraft } from '../events.js'
 import { headAndTail } from '../output.js'
 import { toolContext, type RunContext } from '../run-context.js'
+import type { FileChange } from '../workspace.js'
 import type { CallState } from '../state.js'
 import { ToolStop, ToolTimeout } from '../tool-stop.js'
 import type { Tool, ToolOutput } from '../tool.js'
@@ -95,7 +96,12 @@ async function execute(context: RunContext, tool: Tool, state: CallState): Promi
   const span = trace.beginTool(log.state.head.details.iteration, tool, call.call_id)
   const stop = new ToolStop(signal, clock, toolTimeoutMs, tool.startsProcess === true ? COMMAND_END_MS : 0)
   const onStart = async (pgid: number): Promise<void> => begin(context, tool, state, pgid)
-  const working = toolContext(context, call.call_id, stop, onStart)
+  let changed: readonly FileChange[] = []
+  const onChanges = (changes: readonly FileChange[]): void => {
+    changed = changed.length === 0 ? changes : [...changed, ...changes]
+  }
+  const watch = tool.effect === 'read' ? undefined : onChanges
+  const working = toolContext(context, call.call_id, stop, onStart, watch)
   try {
     signal.throwIfAborted()
     if (tool.startsProcess !== true) {
@@ -103,7 +109,8 @@ async function execute(context: RunContext, tool: Tool, state: CallState): Promi
       const durable = begin(context, tool, state, undefined, plan)
       if (durable !== undefined) await durable
     }
-    const result = await stop.race(tool.execute(args, working))
+    const own = await stop.race(tool.execute(args, working))
+    const result = changed.length === 0 ? own : { ...own, changes: [...(own.changes ?? []), ...changed] }
     trace.endTool(span, stop.timedOut ? 124 : result.exitCode, tool.startsProcess === true)
     if (feedback === '' && !stop.timedOut) return result
     const output = feedback === '' ? result.output : withRemark(result.output, feedback)

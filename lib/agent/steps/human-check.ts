@@ -58,7 +58,7 @@ function summaryOf(state: RunState, gate: NewGate): string {
     gate.note ?? '',
     gate.kind === 'tool' ? `Waiting to run: ${gate.calls.map(({ tool }) => tool).join(', ')}` : '',
     `Iteration ${details.iteration} of ${details.max_iterations}. Goal: ${goal_reason}`,
-    files.length === 0 ? 'No file changed by file tools.' : `Files changed: ${files.join(', ')}${more}`,
+    files.length === 0 ? 'No file changed.' : `Files changed: ${files.join(', ')}${more}`,
     toolsOf(state),
     `Used so far: ${total_tokens} tokens${cost}.`,
     gate.kind === 'iteration' ? 'If you approve, the next iteration begins.' : '',

@@ -66,7 +66,8 @@ export interface RunDetails extends RunSummary {
 
 export interface FileChange {
   readonly path: string
-  readonly change: 'created' | 'modified' | 'deleted'
+  readonly change: 'created' | 'modified' | 'deleted' | 'renamed'
+  readonly from?: string
   readonly added_lines: number
   readonly removed_lines: number
   readonly diff: string

@@ -7,7 +7,7 @@ import { h } from './dom.js'
 const SHOWN_LINES = 200
 
 /** @type {Record<FileChange['change'], string>} */
-const WORDS = { created: 'new', modified: 'changed', deleted: 'deleted' }
+const WORDS = { created: 'new', modified: 'changed', deleted: 'deleted', renamed: 'renamed' }
 
 /** @param {FileChange} change */
 export function changeView(change) {
@@ -18,7 +18,7 @@ export function changeView(change) {
     h(
       'summary',
       {},
-      h('span', { class: 'path' }, change.path),
+      h('span', { class: 'path' }, change.from === undefined ? change.path : `${change.from} → ${change.path}`),
       h('span', { class: 'word' }, WORDS[change.change] ?? change.change),
       h('span', { class: 'added' }, `+${change.added_lines}`),
       h('span', { class: 'removed' }, `−${change.removed_lines}`),
