@@ -6,7 +6,7 @@
 import { realpathSync } from 'node:fs'
 import { systemClock, type Clock } from '../internal/clock.js'
 import type { Executor } from './executor.js'
-import { processExecutor } from './executors/process.js'
+import { executorNamed, type ExecutorName } from './executors/named.js'
 import type { GoalDefinition } from './goal.js'
 import type { Model } from './model.js'
 import { DEFAULT_MODEL } from './models/registry.js'
@@ -45,8 +45,12 @@ export interface EngineOptions {
   readonly goals?: readonly GoalDefinition[] | undefined
   /** Tools besides the shipped ones; one of the same name replaces it. */
   readonly tools?: readonly Tool[] | undefined
-  /** How commands run. @defaultValue process groups */
-  readonly executor?: Executor | undefined
+  /**
+   * How commands of tools and checks run: `process` (process groups of this user, no confinement),
+   * `bubblewrap` (a sandbox without network, to which the store's data is closed), `auto`
+   * (bubblewrap where it works, else process), or an executor of the host's. @defaultValue 'process'
+   */
+  readonly executor?: ExecutorName | Executor | undefined
   /** Runs that work at the same time. @defaultValue 4 */
   readonly maxConcurrentRuns?: number | undefined
   /** Runs that may wait for a slot. @defaultValue 256 */
@@ -141,7 +145,7 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     providers: [...(options.providers ?? [])],
     goals: [...(options.goals ?? [])],
     tools: toolsByName([...builtinTools(), ...(options.tools ?? [])]),
-    executor: options.executor ?? processExecutor(),
+    executor: executorNamed(options.executor ?? 'process', options.store.closedFolders ?? []),
     maxConcurrentRuns: count('maxConcurrentRuns', options.maxConcurrentRuns),
     maxQueuedRuns: count('maxQueuedRuns', options.maxQueuedRuns),
     cwdPolicy,

@@ -1,3 +1,5 @@
+import { delimiter, isAbsolute } from 'node:path'
+
 /**
  * Variables of this process that commands get. Everything else stays out: keys, tokens, and
  * settings of the host's own Node (`NODE_ENV=production` would make `npm install` leave out what
@@ -23,6 +25,8 @@ const FIXED: Readonly<Record<string, string>> = {
   PAGER: 'cat',
   GIT_PAGER: 'cat',
   GIT_TERMINAL_PROMPT: '0',
+  // Compiled files beside the sources are nobody's work, and may be stale by the next edit.
+  PYTHONDONTWRITEBYTECODE: '1',
 }
 
 /** The variable by which the processes of a run are found. */
@@ -48,5 +52,12 @@ export function scrubbedEnvironment(
       entry[1] !== undefined &&
       (exact.has(entry[0]) || prefixes.some((prefix) => entry[0].startsWith(prefix))),
   )
-  return { ...Object.fromEntries(passed), ...FIXED, ...added }
+  const environment: Record<string, string> = { ...Object.fromEntries(passed), ...FIXED }
+  if (environment['PATH'] !== undefined) environment['PATH'] = absolutePath(environment['PATH'])
+  return { ...environment, ...added }
+}
+
+/** PATH without what is looked up from the working directory: files there could pass for programs. */
+function absolutePath(path: string): string {
+  return path.split(delimiter).filter(isAbsolute).join(delimiter)
 }

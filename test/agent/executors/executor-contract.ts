@@ -90,14 +90,29 @@ export function testExecutor(name: string, make: () => Executor, skip: string | 
 
   check('keys of this process do not reach the command', async (bench, t) => {
     process.env['OPENAI_API_KEY'] = 'sk-planted'
-    t.after(() => delete process.env['OPENAI_API_KEY'])
+    process.env['FORCE_COLOR'] = '1'
+    t.after(() => {
+      delete process.env['OPENAI_API_KEY']
+      delete process.env['FORCE_COLOR']
+    })
     const { output } = await bench.run('env', { env: { ADDED: 'yes' } })
     assert.ok(!output.includes('sk-planted'))
-    assert.ok(!/^(npm_|NODE_)(?!EXTRA_CA)/m.test(output), output)
+    assert.ok(!/^(npm_|NODE_|FORCE_COLOR)(?!EXTRA_CA)/m.test(output), output)
     const lines = output.split('\n')
-    for (const line of ['ADDED=yes', 'CI=true', 'TERM=dumb', `RUNWRIGHT_RUN=${bench.mark}`]) {
+    for (const line of ['ADDED=yes', 'CI=true', 'TERM=dumb', 'PYTHONDONTWRITEBYTECODE=1', `RUNWRIGHT_RUN=${bench.mark}`]) {
       assert.ok(lines.includes(line), `${line} in ${output}`)
     }
+  })
+
+  check('a program in the working directory is not found by a relative PATH', async (bench, t) => {
+    const path = process.env['PATH']
+    process.env['PATH'] = `.::node_modules/.bin:${path}`
+    t.after(() => {
+      process.env['PATH'] = path
+    })
+    const planted = 'mkdir -p node_modules/.bin; for f in uname node_modules/.bin/uname; do printf "#!/bin/sh\\necho planted\\n" > $f; chmod +x $f; done'
+    await bench.run(planted)
+    assert.notEqual((await bench.run('uname')).output, 'planted\n')
   })
 
   check('100 MB of output take little memory and leave head and tail', async (bench) => {
