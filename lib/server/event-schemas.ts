@@ -33,13 +33,15 @@ const oneOf = (...values: readonly string[]): JsonSchema => ({ type: 'string', e
 const fileChange: JsonSchema = fields<FileChange>(
   {
     path: text,
-    change: oneOf('created', 'modified', 'deleted'),
+    change: oneOf('created', 'modified', 'deleted', 'renamed'),
+    from: text,
     added_lines: count,
     removed_lines: count,
     before_sha256: orNull(text),
     after_sha256: orNull(text),
     diff: text,
   },
+  'from',
   'before_sha256',
   'after_sha256',
 )
