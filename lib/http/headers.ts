@@ -186,6 +186,11 @@ export class Headers implements Iterable<[string, string]> {
     for (let i = 0; i < this.#keys.length; i++) yield [this.#keys[i]!, this.#values[i]!]
   }
 
+  /** Calls `each` with every field in order, its name in lower case. @internal */
+  visit(each: (key: string, value: string) => void): void {
+    for (let i = 0; i < this.#keys.length; i++) each(this.#keys[i]!, this.#values[i]!)
+  }
+
   /** The fields as an object of joined values, credentials and cookies masked. */
   toJSON(): Record<string, string> {
     const seen: Record<string, string> = {}

@@ -161,7 +161,7 @@ export class HttpTransport implements AsyncTransport {
       const acquired = this.#pool.acquire(key, { timeoutMs: timeouts.pool, signal })
       const pooled = (acquired instanceof Promise ? await acquired : acquired) as Connection | null
       if (pooled !== null) {
-        if (pooled.usable && (!fresh || pooled instanceof Http2Connection)) return pooled
+        if (pooled instanceof Http2Connection || (pooled.usable && !fresh)) return pooled
         pooled.destroy()
         continue
       }
@@ -177,31 +177,30 @@ export class HttpTransport implements AsyncTransport {
 
   async #open(key: string, request: Request, timeoutMs: number | null): Promise<Connection> {
     const mayShare = this.#alpn[0] === 'h2' && key !== 'proxy' && !this.#plainOrigins.has(key)
-    const opening = this.#dial(request, timeoutMs)
+    const opening = this.#dial(request, timeoutMs).then((socket) => this.#wrap(key, request.url, socket, timeoutMs))
     if (mayShare) {
-      const done = opening.then(() => {}, () => {})
+      const known = opening.then((connection) => (connection instanceof Http2Connection ? connection.ready : undefined))
+      const done = known.catch(() => {}).then(() => this.#opening.delete(key))
       this.#opening.set(key, done)
     }
     try {
-      const socket = await opening
-      const connection = this.#wrap(key, request.url, socket)
+      const connection = await opening
       this.#pool.add(key, connection, connection instanceof Http2Connection)
       return connection
     } catch (error) {
       this.#pool.forfeit(key)
       throw error
-    } finally {
-      if (mayShare) this.#opening.delete(key)
     }
   }
 
-  #wrap(key: string, url: URL, socket: Socket): Connection {
+  #wrap(key: string, url: URL, socket: Socket, timeoutMs: number | null): Connection {
     const chosen = (socket as Partial<TLSSocket>).alpnProtocol
     const priorKnowledge = this.#alpn.length === 1 && this.#alpn[0] === 'h2'
     const clear = url.protocol === 'http:'
     if (chosen === 'h2' || (priorKnowledge && (clear || chosen === false || chosen === null))) {
-      return new Http2Connection(socket, url.origin, this.#owner, {
+      return new Http2Connection(socket, this.#owner, {
         idleMs: this.#limits.keepaliveExpiry,
+        settingsMs: timeoutMs,
         maxHeaderBytes: this.#maxHeaderBytes,
         pingMs: this.#pingMs,
       })

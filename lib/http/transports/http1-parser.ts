@@ -1,5 +1,6 @@
 import { RemoteProtocolError } from '../errors.js'
 import { Headers } from '../headers.js'
+import { readable, withoutBlanks } from './field-text.js'
 
 /** What the parser finds, in the order in which it is found. */
 export interface ParserEvents {
@@ -283,25 +284,6 @@ function parseFields(lines: readonly string[], from: number): string[] {
     flat.push(name, readable(withoutBlanks(line, colon + 1)))
   }
   return flat
-}
-
-/** `line` from `start` without blanks around it (spaces and tabs only, RFC 9112, section 5). */
-function withoutBlanks(line: string, start: number): string {
-  let from = start
-  let to = line.length
-  while (from < to && (line[from] === ' ' || line[from] === '\t')) from++
-  while (to > from && (line[to - 1] === ' ' || line[to - 1] === '\t')) to--
-  return line.slice(from, to)
-}
-
-/** A value with octets above 0x7f is UTF-8 where it can be, else latin1. */
-function readable(value: string): string {
-  if (!/[\x80-\xff]/.test(value)) return value
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(value, 'latin1'))
-  } catch {
-    return value
-  }
 }
 
 function contentLengthOf(headers: Headers): number | null {

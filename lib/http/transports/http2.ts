@@ -1,40 +1,45 @@
-import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import { isAsyncChunks, type Body } from '../body.js'
 import { MAX_TIMER_MS, type Timeouts } from '../config.js'
-import {
-  LocalProtocolError,
-  ReadError,
-  ReadTimeoutError,
-  RemoteProtocolError,
-  WriteTimeoutError,
-} from '../errors.js'
-import { Headers } from '../headers.js'
+import { LocalProtocolError, ReadError, RemoteProtocolError } from '../errors.js'
 import type { Request } from '../request.js'
 import type { TransportResponse } from './base.js'
-import { IncomingBody, type BodySource } from './incoming-body.js'
-import { TimerStock, type PhaseTimer } from './phase-timer.js'
+import { HpackEncoder, HpackError } from './hpack.js'
+import { checkFraming } from './http1-head.js'
+import {
+  CODE,
+  DEFAULT_FRAME_SIZE,
+  DEFAULT_WINDOW,
+  FLAG,
+  FRAME,
+  expectLength,
+  frame,
+  frameHead,
+  FrameParser,
+  headerFrames,
+  Http2Fault,
+  MAX_WINDOW,
+  PREFACE,
+  SETTING,
+  settingsFrame,
+  uint32,
+  windowUpdate,
+  type FrameEvents,
+} from './http2-frames.js'
+import { encodeHead } from './http2-head.js'
+import { Http2Stream, STREAM_WINDOW, type StreamLink } from './http2-stream.js'
+import { HealthCheck } from './http2-health.js'
+import { Http2Output } from './http2-output.js'
+import { SectionReader, type StreamSection } from './http2-sections.js'
+import { TimerStock } from './phase-timer.js'
 
-/** Fields of one connection, which HTTP/2 has no place for (RFC 9113, section 8.2.2). */
-const CONNECTION_FIELDS = new Set([
-  'connection',
-  'host',
-  'http2-settings',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'transfer-encoding',
-  'upgrade',
-])
-/** Octets of one stream that may be under way; small windows make large content crawl. */
-const STREAM_WINDOW = 4 * 1024 * 1024
-const SESSION_WINDOW = 16 * 1024 * 1024
-/** Larger bodies go out in slices, so that the write limit sees progress. */
-const SLICE = 128 * 1024
-/** MB that Node lets one session hold; more than the window of the session. */
-const SESSION_MEMORY = 64
-/** Streams at a time until the server has said how many it takes. */
-const STREAMS_AT_FIRST = 100
+/** Octets that all streams together may have under way. */
+const SESSION_WINDOW = 64 * 1024 * 1024
+/** Streams at a time when the server sets no limit (RFC 9113, section 6.5.2). */
+const MAX_STREAMS = 2 ** 31
+/** The octets of our pings; any eight do. */
+const PING = 'are you?'
+/** Octets of answers to a server that asks without reading them; it is left then. */
+const MAX_BACKLOG = 1024 * 1024
 
 /** Who keeps the connection and is told what becomes of it. */
 export interface Http2Owner {
@@ -44,68 +49,105 @@ export interface Http2Owner {
   onClose(connection: Http2Connection): void
 }
 
-/** What an {@link Http2Connection} is told. */
+/** What {@link Http2Connection} is made from. */
 export interface Http2Options {
-  /** How long it is kept without a stream; null for ever. */
+  /** How long it is kept without streams; `null` for ever. */
   readonly idleMs: number | null
-  readonly maxHeaderBytes: number
-  /** How long it may be silent before it is asked whether it lives; null for ever. */
+  /** How long the server may take to send its SETTINGS; `null` for ever. */
+  readonly settingsMs: number | null
+  /** How long it may be silent before it is asked whether it lives; `null` for ever. */
   readonly pingMs: number | null
+  /** Octets of a response's head at most. */
+  readonly maxHeaderBytes: number
 }
 
 /** An error of a stream that the server has not looked at, so that it may be sent again. */
 export class RefusedStreamError extends RemoteProtocolError {}
 
-/** One HTTP/2 connection, carrying many exchanges at a time (RFC 9113). */
-export class Http2Connection {
+/**
+ * One HTTP/2 connection, carrying many exchanges at a time (RFC 9113).
+ *
+ * It speaks the protocol itself rather than through `node:http2`, whose stream objects cost more
+ * than everything else in an exchange.
+ *
+ * 1. What is written within one turn of the event loop leaves in one piece.
+ * 2. A window is given back as the consumer takes octets, so a slow reader holds up its own stream
+ *    and no more than a window of memory.
+ * 3. A fault in one stream ends that stream; a fault in the framing or in HPACK, which all streams
+ *    share, ends the connection.
+ * 4. Header blocks are decoded even when nobody waits for them: those that follow refer to them.
+ */
+export class Http2Connection implements FrameEvents, StreamLink {
   readonly protocol = 'HTTP/2'
   readonly keepAliveHint = null
   idleSince: number = performance.now()
   exchanges = 0
-  readonly #session: ClientHttp2Session
+  readonly timers: TimerStock = new TimerStock()
+  readonly info: Readonly<Record<string, unknown>>
+  /** Resolves when the server has said how many streams it takes, or the connection has ended. */
+  readonly ready: Promise<void>
+  #onReady: () => void = () => {}
+  #settingsTimer: NodeJS.Timeout | null = null
+  readonly #socket: Socket
   readonly #owner: Http2Owner
   readonly #idleMs: number | null
-  readonly #pingMs: number | null
-  readonly #socket: Socket
-  readonly #info: Readonly<Record<string, unknown>>
-  readonly #streams = new Set<Http2Exchange>()
-  readonly #timers = new TimerStock()
-  #referenced = true
+  readonly #frames = new FrameParser(this)
+  readonly #encoder = new HpackEncoder()
+  readonly #sections: SectionReader
+  readonly #streams = new Map<number, Http2Stream>()
+  #nextId = 1
+  #claims = 0
+  /** What the server allows. */
+  #maxStreams = MAX_STREAMS
+  #maxFrame = DEFAULT_FRAME_SIZE
+  #streamWindow = DEFAULT_WINDOW
+  #sendWindow = DEFAULT_WINDOW
+  /** What the server may still send, and what was taken and not yet told. */
+  #receiveWindow = SESSION_WINDOW
+  #taken = 0
+  #settled = false
+  readonly #out: Http2Output
+  #blocked: (() => void)[] = []
   #idleTimer: NodeJS.Timeout | null = null
-  #pingTimer: NodeJS.Timeout | null = null
-  #pinged = false
-  #octetsHeard = 0
-  #closed = false
+  readonly #health: HealthCheck
   #lost = false
+  #state: 'open' | 'retired' | 'gone' = 'open'
 
-  constructor(socket: Socket, origin: string, owner: Http2Owner, options: Http2Options) {
-    this.#owner = owner
+  constructor(socket: Socket, owner: Http2Owner, options: Http2Options) {
     this.#socket = socket
+    this.#out = new Http2Output(socket)
+    this.#owner = owner
     this.#idleMs = options.idleMs
-    this.#pingMs = options.pingMs
-    for (const event of ['end', 'error', 'close']) socket.on(event, () => this.#onLost())
+    this.#sections = new SectionReader(options.maxHeaderBytes)
     const { remoteAddress, remotePort, localAddress, localPort } = socket
-    this.#info = { remoteAddress, remotePort, localAddress, localPort }
-    this.#session = connect(origin, {
-      createConnection: () => socket,
-      maxSessionMemory: SESSION_MEMORY,
-      settings: {
-        enablePush: false,
-        initialWindowSize: STREAM_WINDOW,
-        maxHeaderListSize: options.maxHeaderBytes,
-      },
-    })
-    // Without a listener an error of the session would end the process.
-    this.#session.on('error', () => this.#retire())
-    this.#session.on('goaway', () => this.#retire())
-    this.#session.on('close', () => {
-      this.#retire()
-      if (this.#pingTimer !== null) clearTimeout(this.#pingTimer)
-    })
-    this.#session.on('connect', () => this.#session.setLocalWindowSize(SESSION_WINDOW))
-    if (this.#pingMs !== null) {
-      this.#pingTimer = setTimeout(() => this.#checkHealth(), Math.min(this.#pingMs, MAX_TIMER_MS)).unref()
+    this.info = { remoteAddress, remotePort, localAddress, localPort }
+    this.ready = new Promise((resolve) => (this.#onReady = resolve))
+    if (options.settingsMs !== null) {
+      const late = (): void => this.#onFault(new Http2Fault(CODE.settingsTimeout, 'the server sent no SETTINGS in time'))
+      this.#settingsTimer = setTimeout(late, Math.min(options.settingsMs, MAX_TIMER_MS)).unref()
     }
+    const ping = (): void => this.#out.write(frame(FRAME.ping, 0, 0, PING))
+    this.#health = new HealthCheck(socket, options.pingMs, ping, () => {
+      this.#lost = true
+      this.destroy(new ReadError(`the server did not answer a ping within ${options.pingMs} ms`))
+    })
+    socket.setNoDelay(true)
+    socket.on('data', (chunk: Buffer) => this.#onOctets(chunk))
+    // A handshake with a proxy leaves it paused.
+    socket.resume()
+    socket.on('drain', () => this.#wake())
+    socket.on('end', () => this.#lose(null))
+    socket.on('error', (error: NodeJS.ErrnoException) => this.#lose(error))
+    socket.on('close', () => this.#lose(null))
+    this.#out.write(
+      PREFACE +
+        settingsFrame([
+          [SETTING.enablePush, 0],
+          [SETTING.initialWindowSize, STREAM_WINDOW],
+          [SETTING.maxHeaderListSize, options.maxHeaderBytes],
+        ]) +
+        windowUpdate(0, SESSION_WINDOW - DEFAULT_WINDOW),
+    )
   }
 
   /** Whether it was cut off or found dead, so that a safe request without an answer may be sent again. */
@@ -115,368 +157,359 @@ export class Http2Connection {
 
   /** Whether it takes one more stream now. */
   get usable(): boolean {
-    if (this.#closed || this.#session.closed || this.#session.destroyed) return false
-    const most = this.#session.remoteSettings?.maxConcurrentStreams ?? STREAMS_AT_FIRST
-    return this.#streams.size < Math.min(most, 2 ** 31)
+    return (
+      this.#state === 'open' &&
+      !this.#socket.destroyed &&
+      // Until the server has set its limit there is one stream, and those after it wait for `ready`.
+      this.#streams.size + this.#claims < (this.#settled ? this.#maxStreams : 1) &&
+      this.#nextId < MAX_WINDOW
+    )
   }
 
-  /** Sends `request` and resolves with the head of its answer. */
+  /** Keeps room for a stream that is about to be asked for. */
+  claim(): void {
+    this.#claims++
+  }
+
+  /** Sends `request`, for which there was a claim, and resolves with the head of its answer. */
   request(request: Request, timeouts: Timeouts, target: string): Promise<TransportResponse> {
-    if (request.signal?.aborted === true) {
-      if (this.#streams.size === 0) this.#idle()
-      this.#owner.onRoom(this)
-      return Promise.reject(request.signal.reason as Error)
-    }
-    this.exchanges++
-    this.#stopIdling()
+    this.#claims--
     return new Promise((resolve, reject) => {
-      let exchange: Http2Exchange
       try {
-        const stream = this.#session.request(encodeHead(request, target), { endStream: request.body === null })
-        exchange = new Http2Exchange(stream, request, timeouts, this.#info, this.#timers, resolve, reject)
-      } catch (cause) {
-        this.#retire()
-        reject(refused(`the HTTP/2 connection takes no more requests: ${(cause as Error).message}`, cause))
+        this.#check(request, target)
+      } catch (error) {
+        // Nothing was sent: there is as much room as before.
+        this.#afterStream()
+        reject(error as Error)
         return
       }
-      this.#streams.add(exchange)
-      exchange.onEnd = () => {
-        this.#streams.delete(exchange)
-        if (this.#streams.size === 0) this.#idle()
-        this.#owner.onRoom(this)
-      }
-      exchange.begin()
+      this.exchanges++
+      if (this.#streams.size === 0) this.#socket.ref()
+      const id = this.#nextId
+      this.#nextId += 2
+      const stream = new Http2Stream(id, request, timeouts, this.#streamWindow, this, resolve, reject)
+      this.#streams.set(id, stream)
+      this.#out.write(headerFrames(id, encodeHead(this.#encoder, request, target), request.body === null, this.#maxFrame))
+      stream.begin()
     })
+  }
+
+  #check(request: Request, target: string): void {
+    // It may have aborted while the connection was on its way to us.
+    request.signal?.throwIfAborted()
+    checkFraming(request)
+    if (/[\0-\x20\x7f]/.test(target)) {
+      throw new LocalProtocolError('the request target contains a blank or a control character')
+    }
+    if (this.#state !== 'open') throw refused('the HTTP/2 connection takes no more requests')
   }
 
   /** Ends whatever is going on with `error`, and closes. */
   destroy(error?: unknown): void {
-    for (const exchange of [...this.#streams]) {
-      exchange.fail(error ?? new RemoteProtocolError('the connection was closed before the answer was complete'))
+    this.#end(error ?? new RemoteProtocolError('the connection was closed before the answer was complete'))
+    this.#socket.destroy()
+  }
+
+  // --- from the streams
+
+  sendData(stream: Http2Stream, chunk: Uint8Array, at: number): number {
+    if (this.#state === 'gone' || this.#socket.writableNeedDrain) return 0
+    const length = Math.min(chunk.length - at, this.#maxFrame, this.#sendWindow, stream.sendWindow)
+    if (length <= 0) return 0
+    this.#sendWindow -= length
+    stream.sendWindow -= length
+    this.#out.writeContent(frameHead(length, FRAME.data, 0, stream.id), chunk.subarray(at, at + length))
+    return length
+  }
+
+  sendEnd(stream: Http2Stream): void {
+    this.#out.write(frame(FRAME.data, FLAG.endStream, stream.id, ''))
+  }
+
+  room(): Promise<void> {
+    if (this.#state === 'gone') return Promise.resolve()
+    return new Promise((resolve) => this.#blocked.push(resolve))
+  }
+
+  credit(octets: number, stream: Http2Stream | null): void {
+    this.#taken += octets
+    if (this.#taken >= SESSION_WINDOW / 2) {
+      this.#out.write(windowUpdate(0, this.#taken))
+      this.#receiveWindow += this.#taken
+      this.#taken = 0
     }
+    if (stream === null || (stream.taken += octets) < STREAM_WINDOW / 2) return
+    this.#out.write(windowUpdate(stream.id, stream.taken))
+    stream.receiveWindow += stream.taken
+    stream.taken = 0
+  }
+
+  reset(stream: Http2Stream, code: number): void {
+    if (this.#streams.has(stream.id)) this.#out.write(frame(FRAME.reset, 0, stream.id, uint32(code)))
+    this.over(stream)
+  }
+
+  over(stream: Http2Stream): void {
+    if (!this.#streams.delete(stream.id)) return
+    // Uploads that were given up wait no longer.
+    if (this.#blocked.length > 0) this.#wake()
+    this.#afterStream()
+  }
+
+  // --- from the frames
+
+  onData(id: number, chunk: Buffer, length: number, endStream: boolean): void {
+    this.#sections.expectNone()
+    this.#receiveWindow -= length
+    if (this.#receiveWindow < 0) throw new Http2Fault(CODE.flowControlError, 'the server sent more than the window takes')
+    const stream = this.#stream(id)
+    if (stream === null) return this.credit(length, null)
+    stream.receiveWindow -= length
+    if (stream.receiveWindow < 0) throw new Http2Fault(CODE.flowControlError, 'the server sent more than a window takes')
+    stream.onData(chunk, length, endStream)
+  }
+
+  onFrame(type: number, flags: number, id: number, payload: Buffer): void {
+    if (!this.#settled && type !== FRAME.settings) throw notHttp2()
+    if (type === FRAME.continuation) return this.#onSection(this.#sections.continue(flags, id, payload))
+    this.#sections.expectNone()
+    switch (type) {
+      case FRAME.headers:
+        return this.#onSection(this.#sections.begin(flags, id, payload))
+      case FRAME.reset:
+        return this.#onReset(id, payload)
+      case FRAME.settings:
+        return this.#onSettings(flags, id, payload)
+      case FRAME.pushPromise:
+        throw new Http2Fault(CODE.protocolError, 'the server pushed, which it was told not to')
+      case FRAME.ping:
+        return this.#onPing(flags, payload)
+      case FRAME.goAway:
+        return this.#onGoAway(payload)
+      case FRAME.windowUpdate:
+        return this.#onWindowUpdate(id, payload)
+    }
+  }
+
+  #onSection(whole: StreamSection | null): void {
+    if (whole !== null) this.#stream(whole.stream)?.onFields(whole.section, whole.endStream)
+  }
+
+  #onReset(id: number, payload: Buffer): void {
+    expectLength(payload, 4)
+    const stream = this.#stream(id)
+    if (stream === null) return
+    this.#streams.delete(id)
+    const code = payload.readUInt32BE(0)
+    stream.fail(
+      code === CODE.refusedStream
+        ? refused('the server refused the stream')
+        : new RemoteProtocolError(`the server reset the HTTP/2 stream (code ${code})`),
+      false,
+    )
+    this.#afterStream()
+  }
+
+  #onSettings(flags: number, id: number, payload: Buffer): void {
+    if (id !== 0) throw new Http2Fault(CODE.protocolError, 'SETTINGS belong to a stream')
+    if ((flags & FLAG.ack) !== 0) return
+    if (payload.length % 6 !== 0) throw new Http2Fault(CODE.frameSizeError, 'SETTINGS are cut short')
+    for (let at = 0; at < payload.length; at += 6) {
+      this.#onSetting(payload.readUInt16BE(at), payload.readUInt32BE(at + 2))
+    }
+    this.#settle()
+    this.#answer(frame(FRAME.settings, FLAG.ack, 0, ''))
+    this.#wake()
+    this.#owner.onRoom(this)
+  }
+
+  /** The server has told its limits, or never will. */
+  #settle(): void {
+    this.#settled = true
+    if (this.#settingsTimer !== null) clearTimeout(this.#settingsTimer)
+    this.#settingsTimer = null
+    this.#onReady()
+  }
+
+  #onSetting(id: number, value: number): void {
+    if (id === SETTING.headerTableSize) this.#encoder.limitTable(value)
+    else if (id === SETTING.maxConcurrentStreams) this.#maxStreams = value
+    else if (id === SETTING.maxFrameSize) {
+      if (value < DEFAULT_FRAME_SIZE || value > 0xffffff) {
+        throw new Http2Fault(CODE.protocolError, `${value} cannot be a largest frame`)
+      }
+      this.#maxFrame = value
+    } else if (id === SETTING.initialWindowSize) {
+      if (value > MAX_WINDOW) throw new Http2Fault(CODE.flowControlError, 'a window is too large')
+      const change = value - this.#streamWindow
+      this.#streamWindow = value
+      for (const stream of this.#streams.values()) grow(stream, change)
+    }
+  }
+
+  #onPing(flags: number, payload: Buffer): void {
+    expectLength(payload, 8)
+    if ((flags & FLAG.ack) === 0) this.#answer(frame(FRAME.ping, FLAG.ack, 0, payload.toString('latin1')))
+  }
+
+  #onGoAway(payload: Buffer): void {
+    if (payload.length < 8) throw new Http2Fault(CODE.frameSizeError, 'GOAWAY is cut short')
+    const last = payload.readUInt32BE(0) & MAX_WINDOW
+    const code = payload.readUInt32BE(4)
     this.#retire()
-    this.#session.destroy()
-  }
-
-  #onLost(): void {
-    this.#lost = true
-    if (this.#session !== undefined) this.#retire()
-  }
-
-  /**
-   * Asks a connection that was silent for `pingMs` whether it lives, and gives it up when it is
-   * silent as long again: neither an idle one nor a stream without a read limit would notice.
-   */
-  #checkHealth(): void {
-    if (this.#session.destroyed) return
-    const heard = this.#socket.bytesRead
-    if (heard !== this.#octetsHeard) {
-      this.#octetsHeard = heard
-      this.#pinged = false
-    } else if (this.#pinged) {
-      this.#lost = true
-      this.destroy(new ReadError(`the server did not answer a ping within ${this.#pingMs} ms`))
-      return
-    } else {
-      this.#pinged = true
-      this.#session.ping(() => {})
+    for (const [id, stream] of [...this.#streams]) {
+      if (id <= last) continue
+      this.#streams.delete(id)
+      stream.fail(refused(`the server went away (code ${code}) before it looked at the stream`), false)
     }
-    this.#pingTimer?.refresh()
+    this.#afterStream()
+  }
+
+  #onWindowUpdate(id: number, payload: Buffer): void {
+    expectLength(payload, 4)
+    const change = payload.readUInt32BE(0) & MAX_WINDOW
+    if (id !== 0) {
+      const stream = this.#stream(id)
+      if (stream === null) return
+      if (change === 0) return stream.fail(new RemoteProtocolError('the server widened a window by nothing'))
+      grow(stream, change)
+    } else {
+      if (change === 0) throw new Http2Fault(CODE.protocolError, 'a window is widened by nothing')
+      this.#sendWindow += change
+      if (this.#sendWindow > MAX_WINDOW) throw new Http2Fault(CODE.flowControlError, 'a window is too large')
+    }
+    this.#wake()
+  }
+
+  /** The stream of a frame; null when it is over. */
+  #stream(id: number): Http2Stream | null {
+    const stream = this.#streams.get(id)
+    if (stream !== undefined) return stream
+    if (id % 2 === 0 || id >= this.#nextId) throw new Http2Fault(CODE.protocolError, `there is no stream ${id}`)
+    return null
+  }
+
+  // --- from the socket
+
+  #onOctets(chunk: Buffer): void {
+    if (this.#state === 'gone') return
+    try {
+      this.#frames.feed(chunk)
+    } catch (error) {
+      this.#onFault(error)
+    }
+  }
+
+  /** The connection can go on no longer: the server is told why. */
+  #onFault(error: unknown): void {
+    const known = error instanceof Http2Fault ? error : null
+    const code = known?.code ?? (error instanceof HpackError ? CODE.compressionError : CODE.internalError)
+    const cause = this.#settled || code === CODE.settingsTimeout ? (error as Error) : notHttp2()
+    this.#out.write(frame(FRAME.goAway, 0, 0, uint32(0) + uint32(code)))
+    this.#out.flush()
+    this.#end(
+      known !== null || error instanceof HpackError
+        ? new RemoteProtocolError(`the HTTP/2 connection is broken: ${cause.message}`, { cause })
+        : error,
+    )
+    this.#socket.destroySoon()
+  }
+
+  /** The socket is gone. */
+  #lose(cause: NodeJS.ErrnoException | null): void {
+    if (this.#state === 'gone') return
+    this.#lost = true
+    this.#end(
+      cause === null
+        ? new RemoteProtocolError('the server closed the HTTP/2 connection before the answer was complete')
+        : new ReadError(
+            `the connection failed while the response was awaited or read (${cause.code ?? cause.message})`,
+            { cause },
+          ),
+    )
+    this.#socket.destroy()
+  }
+
+  #end(error: unknown): void {
+    if (this.#state === 'gone') return
+    this.#retire()
+    this.#gone()
+    const streams = [...this.#streams.values()]
+    this.#streams.clear()
+    for (const stream of streams) stream.fail(error, false)
+    this.#wake()
+  }
+
+  #gone(): void {
+    this.#state = 'gone'
+    this.timers.clear()
+    this.#health.stop()
   }
 
   /** No new streams; those that are open go on to their end. */
   #retire(): void {
-    if (this.#closed) return
-    this.#closed = true
+    if (this.#state !== 'open') return
+    this.#state = 'retired'
+    this.#settle()
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer)
-    this.#timers.clear()
-    if (!this.#session.closed && !this.#session.destroyed) this.#session.close()
     this.#owner.onClose(this)
+    if (this.#streams.size === 0) this.#leave()
+  }
+
+  /** Says goodbye and closes. */
+  #leave(): void {
+    if (this.#state === 'gone') return
+    this.#gone()
+    this.#out.write(frame(FRAME.goAway, 0, 0, uint32(0) + uint32(CODE.noError)))
+    this.#out.flush()
+    this.#socket.destroySoon()
+  }
+
+  /** A stream is over, or did not begin. */
+  #afterStream(): void {
+    if (this.#streams.size === 0) this.#idle()
+    if (this.#state === 'open') this.#owner.onRoom(this)
   }
 
   #idle(): void {
     this.idleSince = performance.now()
-    if (this.#closed || this.#session.destroyed) return
-    this.#session.unref()
-    this.#referenced = false
+    if (this.#state === 'retired') this.#leave()
+    if (this.#state !== 'open') return
+    this.#socket.unref()
     if (this.#idleMs === null) return
-    this.#idleTimer = setTimeout(() => this.#retire(), Math.min(this.#idleMs, MAX_TIMER_MS)).unref()
+    if (this.#idleTimer === null) {
+      this.#idleTimer = setTimeout(() => this.#onIdle(), Math.min(this.#idleMs, MAX_TIMER_MS)).unref()
+    } else this.#idleTimer.refresh()
   }
 
-  #stopIdling(): void {
-    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer)
-    this.#idleTimer = null
-    if (this.#referenced || this.#session.destroyed) return
-    this.#referenced = true
-    this.#session.ref()
-  }
-}
-
-/** One stream. */
-class Http2Exchange implements BodySource {
-  onEnd: () => void = () => {}
-  readonly #stream: ClientHttp2Stream
-  readonly #request: Request
-  readonly #timeouts: Timeouts
-  readonly #info: Readonly<Record<string, unknown>>
-  readonly #resolve: (response: TransportResponse) => void
-  readonly #reject: (error: unknown) => void
-  readonly #timers: TimerStock
-  readonly #readTimer: PhaseTimer
-  #writeTimer: PhaseTimer | null = null
-  readonly #trailers = new Headers()
-  #body: IncomingBody | null = null
-  #sent = false
-  #over = false
-  #upload: Iterator<Uint8Array> | AsyncIterator<Uint8Array> | null = null
-
-  constructor(
-    stream: ClientHttp2Stream,
-    request: Request,
-    timeouts: Timeouts,
-    info: Readonly<Record<string, unknown>>,
-    timers: TimerStock,
-    resolve: (response: TransportResponse) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.#stream = stream
-    this.#request = request
-    this.#timeouts = timeouts
-    this.#info = info
-    this.#resolve = resolve
-    this.#reject = reject
-    this.#timers = timers
-    this.#readTimer = timers.take((ms) => {
-      this.fail(new ReadTimeoutError(`no octet of the response arrived for ${ms} ms`, ms))
-    })
-    stream.on('response', (headers, _flags, raw?: unknown) => this.#onResponse(headers, raw))
-    stream.on('headers', (headers, _flags, raw?: unknown) => {
-      this.#request.extensions.onInformation?.(Number(headers[':status']), fieldsOf(headers, raw))
-    })
-    stream.on('trailers', (headers, _flags) => {
-      for (const [name, value] of fieldsOf(headers, undefined).raw) this.#trailers.append(name, value)
-    })
-    stream.on('error', (error) => this.#onError(error))
-    stream.on('close', () => this.#onClose())
+  #onIdle(): void {
+    if (this.#streams.size === 0) this.#retire()
   }
 
-  begin(): void {
-    const { signal, body } = this.#request
-    signal?.addEventListener('abort', this.#onAbort, { once: true })
-    if (body === null) this.#sentAll()
-    else void this.#send(body)
-  }
+  // --- writing
 
-  fail(error: unknown): void {
-    if (this.#over) return
-    this.#settle()
-    if (this.#body === null) this.#reject(error)
-    else this.#body.fail(error)
-    this.#stream.close(constants.NGHTTP2_CANCEL)
-  }
-
-  waiting(): void {
-    if (!this.#over) this.#readTimer.start(this.#timeouts.read)
-  }
-
-  pause(): void {
-    this.#stream.pause()
-  }
-
-  resume(): void {
-    this.#stream.resume()
-  }
-
-  abandon(): void {
-    if (this.#over) return
-    this.#settle()
-    this.#stream.close(constants.NGHTTP2_CANCEL)
-  }
-
-  readonly #onAbort = (): void => this.fail(this.#request.signal!.reason)
-
-  #onResponse(headers: IncomingFields, raw: unknown): void {
-    if (this.#over) return
-    this.#readTimer.stop()
-    const body = new IncomingBody(this)
-    this.#body = body
-    // Not before: Node tells of the head a tick later, and content must not overtake it.
-    this.#stream.on('data', (chunk: Buffer) => {
-      // Its timer may serve another stream by now.
-      if (this.#over) return
-      this.#readTimer.stop()
-      body.push(chunk)
-    })
-    this.#stream.on('end', () => this.#complete())
-    const statusCode = Number(headers[':status'])
-    if (statusCode >= 300 && !this.#sent) this.#abandonUpload()
-    this.#resolve({
-      statusCode,
-      reasonPhrase: undefined,
-      httpVersion: 'HTTP/2',
-      headers: fieldsOf(headers, raw),
-      stream: body,
-      trailers: this.#trailers,
-      extensions: { ...this.#info, streamId: this.#stream.id },
-    })
-  }
-
-  #complete(): void {
-    if (this.#over) return
-    const body = this.#body
-    this.#settle()
-    body!.end()
-    if (!this.#sent) this.#stream.close(constants.NGHTTP2_NO_ERROR)
-  }
-
-  #onError(error: NodeJS.ErrnoException): void {
-    this.fail(streamError(this.#stream.rstCode ?? 0, error))
-  }
-
-  #onClose(): void {
-    if (this.#over) return
-    const code = this.#stream.rstCode ?? 0
-    if (code === constants.NGHTTP2_NO_ERROR && this.#body !== null && this.#stream.readableEnded) this.#complete()
-    else this.fail(streamError(code, undefined))
-  }
-
-  async #send(body: Body): Promise<void> {
-    try {
-      if (body.bytes === null || body.bytes.length > SLICE) {
-        await this.#sendStream(body)
-        return
-      }
-      this.#stream.end(body.bytes)
-      this.#request.extensions.onUpload?.(body.bytes.length, body.bytes.length)
-      this.#sentAll()
-    } catch (error) {
-      this.fail(error)
+  /** Answers what the server asks for, unless it asks without end and reads nothing. */
+  #answer(text: string): void {
+    if (this.#out.backlog > MAX_BACKLOG) {
+      throw new Http2Fault(CODE.enhanceYourCalm, 'the server asks without reading the answers')
     }
+    this.#out.write(text)
   }
 
-  async #sendStream(body: Body): Promise<void> {
-    const source = body.bytes === null ? body.open() : slices(body.bytes)
-    const iterator = isAsyncChunks(source) ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
-    this.#upload = iterator
-    const declared = this.#request.headers.get('content-length')
-    const expected = declared === null ? null : Number(declared)
-    let sent = 0
-    for (;;) {
-      const next = await iterator.next()
-      if (this.#upload === null || this.#over) return
-      if (next.done === true) break
-      sent += next.value.length
-      if (expected !== null && sent > expected) throw lengthMismatch(sent, expected)
-      if (!this.#stream.write(next.value)) await this.#drain()
-      this.#request.extensions.onUpload?.(sent, body.length)
-    }
-    this.#upload = null
-    if (expected !== null && sent !== expected) throw lengthMismatch(sent, expected)
-    this.#stream.end()
-    this.#sentAll()
-  }
-
-  async #drain(): Promise<void> {
-    this.#writeTimer ??= this.#timers.take((ms) => {
-      this.fail(new WriteTimeoutError(`the server took nothing of the request for ${ms} ms`, ms))
-    })
-    this.#writeTimer.start(this.#timeouts.write)
-    await new Promise<void>((resolve) => {
-      const go = (): void => {
-        this.#stream.removeListener('drain', go)
-        this.#stream.removeListener('close', go)
-        resolve()
-      }
-      this.#stream.once('drain', go)
-      this.#stream.once('close', go)
-    })
-    this.#writeTimer?.stop()
-  }
-
-  #sentAll(): void {
-    this.#writeTimer?.stop()
-    this.#sent = true
-    if (this.#body === null && !this.#over) this.#readTimer.start(this.#timeouts.read)
-  }
-
-  #settle(): void {
-    this.#over = true
-    this.#timers.giveBack(this.#readTimer)
-    if (this.#writeTimer !== null) this.#timers.giveBack(this.#writeTimer)
-    this.#writeTimer = null
-    this.#request.signal?.removeEventListener('abort', this.#onAbort)
-    this.#abandonUpload()
-    this.onEnd()
-  }
-
-  #abandonUpload(): void {
-    const upload = this.#upload
-    this.#upload = null
-    if (upload?.return !== undefined) void Promise.resolve(upload.return()).catch(() => {})
+  #wake(): void {
+    for (const go of this.#blocked.splice(0)) go()
   }
 }
 
-function* slices(bytes: Uint8Array): Generator<Uint8Array, void, undefined> {
-  for (let at = 0; at < bytes.length; at += SLICE) yield bytes.subarray(at, at + SLICE)
+function grow(stream: Http2Stream, change: number): void {
+  stream.sendWindow += change
+  if (stream.sendWindow > MAX_WINDOW) throw new Http2Fault(CODE.flowControlError, 'a window is too large')
 }
 
-type IncomingFields = Readonly<Record<string, string | number | string[] | undefined>>
-
-function fieldsOf(headers: IncomingFields, raw: unknown): Headers {
-  const flat: string[] = []
-  if (Array.isArray(raw)) {
-    for (let i = 0; i < raw.length; i += 2) {
-      const name = String(raw[i])
-      if (!name.startsWith(':')) flat.push(name, String(raw[i + 1]))
-    }
-  } else {
-    for (const [name, value] of Object.entries(headers)) {
-      if (name.startsWith(':') || value === undefined) continue
-      for (const one of Array.isArray(value) ? value : [String(value)]) flat.push(name, one)
-    }
-  }
-  return Headers.fromWire(flat)
+function notHttp2(): Http2Fault {
+  return new Http2Fault(CODE.protocolError, 'the server does not speak HTTP/2')
 }
 
-function encodeHead(request: Request, target: string): Record<string, string | string[]> {
-  const { headers, url } = request
-  const fields: Record<string, string | string[]> = {
-    ':method': request.method,
-    ':scheme': url.protocol.slice(0, -1),
-    ':authority': headers.get('host') ?? url.host,
-    ':path': target,
-  }
-  const named = (headers.get('connection') ?? '').toLowerCase().split(',').map((name) => name.trim())
-  for (const [name, value] of headers) {
-    if (CONNECTION_FIELDS.has(name) || named.includes(name)) {
-      if (name === 'te' && value.toLowerCase() === 'trailers') fields['te'] = 'trailers'
-      continue
-    }
-    const before = fields[name]
-    fields[name] = before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value]
-  }
-  return fields
-}
-
-function streamError(code: number, cause: Error | undefined): Error {
-  const options = cause === undefined ? {} : { cause }
-  if (code === constants.NGHTTP2_REFUSED_STREAM) return refused('the server refused the stream', cause)
-  const text = (cause as NodeJS.ErrnoException | undefined)?.code
-  if (text === 'ECONNRESET' || text === 'EPIPE') {
-    return new ReadError(`the connection failed while the response was awaited or read (${text})`, options)
-  }
-  const why = cause?.message ?? `code ${code}`
-  return new RemoteProtocolError(`the server reset the HTTP/2 stream (${why})`, options)
-}
-
-function refused(message: string, cause: unknown): RefusedStreamError {
-  return new RefusedStreamError(message, { cause })
-}
-
-function lengthMismatch(sent: number, expected: number): LocalProtocolError {
-  return new LocalProtocolError(
-    sent > expected
-      ? `the request body is longer than its Content-Length of ${expected}`
-      : `the request body has ${sent} octets, but its Content-Length says ${expected}`,
-  )
+function refused(message: string): RefusedStreamError {
+  return new RefusedStreamError(message)
 }

@@ -10,6 +10,8 @@ export interface PooledConnection {
   readonly idleSince: number
   /** The server's own idle limit in ms, when it told one. */
   readonly keepAliveHint: number | null
+  /** Keeps room for the exchange for which it is handed out, where it takes several at a time. */
+  claim?(): void
   /** Ends what is going on with `error`, and closes. */
   destroy(error?: unknown): void
 }
@@ -100,6 +102,7 @@ export class ConnectionPool {
     }
     this.#owners.set(connection, key)
     if (shared) {
+      connection.claim?.()
       this.#bucket(key).shared.push(connection)
       this.#serve()
     }
@@ -174,7 +177,11 @@ export class ConnectionPool {
   #takeReady(key: string): PooledConnection | null {
     const bucket = this.#buckets.get(key)
     if (bucket === undefined) return null
-    for (const connection of bucket.shared) if (connection.usable) return connection
+    for (const connection of bucket.shared) {
+      if (!connection.usable) continue
+      connection.claim?.()
+      return connection
+    }
     for (;;) {
       const connection = bucket.idle.pop()
       if (connection === undefined) return null
