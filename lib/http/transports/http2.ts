@@ -34,10 +34,9 @@ import { TimerStock } from './phase-timer.js'
 
 /** Octets that all streams together may have under way. */
 const SESSION_WINDOW = 64 * 1024 * 1024
-/** Streams at a time when the server sets no limit (RFC 9113, section 6.5.2). */
-const MAX_STREAMS = 2 ** 31
 /** The octets of our pings; any eight do. */
 const PING = 'are you?'
+const NOT_HTTP2 = 'the server does not speak HTTP/2'
 /** Octets of answers to a server that asks without reading them; it is left then. */
 const MAX_BACKLOG = 1024 * 1024
 
@@ -82,6 +81,8 @@ export class Http2Connection implements FrameEvents, StreamLink {
   readonly keepAliveHint = null
   idleSince: number = performance.now()
   exchanges = 0
+  /** Whether it was cut off or found dead, so that a safe request without an answer may be sent again. */
+  lost = false
   readonly timers: TimerStock = new TimerStock()
   readonly info: Readonly<Record<string, unknown>>
   /** Resolves when the server has said how many streams it takes, or the connection has ended. */
@@ -97,12 +98,12 @@ export class Http2Connection implements FrameEvents, StreamLink {
   readonly #streams = new Map<number, Http2Stream>()
   #nextId = 1
   #claims = 0
-  /** What the server allows. */
-  #maxStreams = MAX_STREAMS
+  /** What the server allows; it need not limit streams. */
+  #maxStreams = Infinity
   #maxFrame = DEFAULT_FRAME_SIZE
   #streamWindow = DEFAULT_WINDOW
   #sendWindow = DEFAULT_WINDOW
-  /** What the server may still send, and what was taken and not yet told. */
+  /** What the server may still send; what was taken and not yet told. */
   #receiveWindow = SESSION_WINDOW
   #taken = 0
   #settled = false
@@ -110,7 +111,6 @@ export class Http2Connection implements FrameEvents, StreamLink {
   #blocked: (() => void)[] = []
   #idleTimer: NodeJS.Timeout | null = null
   readonly #health: HealthCheck
-  #lost = false
   #state: 'open' | 'retired' | 'gone' = 'open'
 
   constructor(socket: Socket, owner: Http2Owner, options: Http2Options) {
@@ -123,12 +123,14 @@ export class Http2Connection implements FrameEvents, StreamLink {
     this.info = { remoteAddress, remotePort, localAddress, localPort }
     this.ready = new Promise((resolve) => (this.#onReady = resolve))
     if (options.settingsMs !== null) {
-      const late = (): void => this.#onFault(new Http2Fault(CODE.settingsTimeout, 'the server sent no SETTINGS in time'))
+      const late = (): void => {
+        this.#onFault(new Http2Fault(CODE.settingsTimeout, 'the server sent no SETTINGS in time'))
+      }
       this.#settingsTimer = setTimeout(late, Math.min(options.settingsMs, MAX_TIMER_MS)).unref()
     }
     const ping = (): void => this.#out.write(frame(FRAME.ping, 0, 0, PING))
     this.#health = new HealthCheck(socket, options.pingMs, ping, () => {
-      this.#lost = true
+      this.lost = true
       this.destroy(new ReadError(`the server did not answer a ping within ${options.pingMs} ms`))
     })
     socket.setNoDelay(true)
@@ -148,11 +150,6 @@ export class Http2Connection implements FrameEvents, StreamLink {
         ]) +
         windowUpdate(0, SESSION_WINDOW - DEFAULT_WINDOW),
     )
-  }
-
-  /** Whether it was cut off or found dead, so that a safe request without an answer may be sent again. */
-  get lost(): boolean {
-    return this.#lost
   }
 
   /** Whether it takes one more stream now. */
@@ -201,7 +198,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
     if (/[\0-\x20\x7f]/.test(target)) {
       throw new LocalProtocolError('the request target contains a blank or a control character')
     }
-    if (this.#state !== 'open') throw refused('the HTTP/2 connection takes no more requests')
+    if (this.#state !== 'open') throw new RefusedStreamError('the HTTP/2 connection takes no more requests')
   }
 
   /** Ends whatever is going on with `error`, and closes. */
@@ -270,7 +267,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
   }
 
   onFrame(type: number, flags: number, id: number, payload: Buffer): void {
-    if (!this.#settled && type !== FRAME.settings) throw notHttp2()
+    if (!this.#settled && type !== FRAME.settings) throw new Http2Fault(CODE.protocolError, NOT_HTTP2)
     if (type === FRAME.continuation) return this.#onSection(this.#sections.continue(flags, id, payload))
     this.#sections.expectNone()
     switch (type) {
@@ -303,7 +300,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
     const code = payload.readUInt32BE(0)
     stream.fail(
       code === CODE.refusedStream
-        ? refused('the server refused the stream')
+        ? new RefusedStreamError('the server refused the stream')
         : new RemoteProtocolError(`the server reset the HTTP/2 stream (code ${code})`),
       false,
     )
@@ -360,7 +357,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
     for (const [id, stream] of [...this.#streams]) {
       if (id <= last) continue
       this.#streams.delete(id)
-      stream.fail(refused(`the server went away (code ${code}) before it looked at the stream`), false)
+      stream.fail(new RefusedStreamError(`the server went away (code ${code}) before it looked`), false)
     }
     this.#afterStream()
   }
@@ -404,12 +401,13 @@ export class Http2Connection implements FrameEvents, StreamLink {
   #onFault(error: unknown): void {
     const known = error instanceof Http2Fault ? error : null
     const code = known?.code ?? (error instanceof HpackError ? CODE.compressionError : CODE.internalError)
-    const cause = this.#settled || code === CODE.settingsTimeout ? (error as Error) : notHttp2()
+    const cause = error as Error
+    const what = this.#settled || code === CODE.settingsTimeout ? cause.message : NOT_HTTP2
     this.#out.write(frame(FRAME.goAway, 0, 0, uint32(0) + uint32(code)))
     this.#out.flush()
     this.#end(
       known !== null || error instanceof HpackError
-        ? new RemoteProtocolError(`the HTTP/2 connection is broken: ${cause.message}`, { cause })
+        ? new RemoteProtocolError(`the HTTP/2 connection is broken: ${what}`, { cause })
         : error,
     )
     this.#socket.destroySoon()
@@ -418,7 +416,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
   /** The socket is gone. */
   #lose(cause: NodeJS.ErrnoException | null): void {
     if (this.#state === 'gone') return
-    this.#lost = true
+    this.lost = true
     this.#end(
       cause === null
         ? new RemoteProtocolError('the server closed the HTTP/2 connection before the answer was complete')
@@ -458,7 +456,6 @@ export class Http2Connection implements FrameEvents, StreamLink {
 
   /** Says goodbye and closes. */
   #leave(): void {
-    if (this.#state === 'gone') return
     this.#gone()
     this.#out.write(frame(FRAME.goAway, 0, 0, uint32(0) + uint32(CODE.noError)))
     this.#out.flush()
@@ -478,12 +475,8 @@ export class Http2Connection implements FrameEvents, StreamLink {
     this.#socket.unref()
     if (this.#idleMs === null) return
     if (this.#idleTimer === null) {
-      this.#idleTimer = setTimeout(() => this.#onIdle(), Math.min(this.#idleMs, MAX_TIMER_MS)).unref()
+      this.#idleTimer = setTimeout(() => this.#streams.size === 0 && this.#retire(), Math.min(this.#idleMs, MAX_TIMER_MS)).unref()
     } else this.#idleTimer.refresh()
-  }
-
-  #onIdle(): void {
-    if (this.#streams.size === 0) this.#retire()
   }
 
   // --- writing
@@ -504,12 +497,4 @@ export class Http2Connection implements FrameEvents, StreamLink {
 function grow(stream: Http2Stream, change: number): void {
   stream.sendWindow += change
   if (stream.sendWindow > MAX_WINDOW) throw new Http2Fault(CODE.flowControlError, 'a window is too large')
-}
-
-function notHttp2(): Http2Fault {
-  return new Http2Fault(CODE.protocolError, 'the server does not speak HTTP/2')
-}
-
-function refused(message: string): RefusedStreamError {
-  return new RefusedStreamError(message)
 }
