@@ -10,7 +10,13 @@ import { homedir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { FileStore, isTerminal, providersFromEnvironment } from 'runwright/agent'
-import { bearerKeys, createRunService, type BearerKey, type RunService } from 'runwright/server'
+import {
+  bearerKeys,
+  createRunService,
+  drainOnSignal,
+  type BearerKey,
+  type RunService,
+} from 'runwright/server'
 
 interface Settings {
   readonly host: string
@@ -116,25 +122,6 @@ function greet(server: Server, settings: Settings, demo: string | null): void {
   }
 }
 
-function stopOnSignal(server: Server, service: RunService): void {
-  let stopping = false
-  const stop = (): void => {
-    if (stopping) process.exit(130) // a second Ctrl-C does not wait
-    stopping = true
-    console.log('stopping; runs that have not ended go on at the next start')
-    server.close()
-    service
-      .close({ graceMs: 0 })
-      .then(() => server.closeAllConnections())
-      .catch((error: unknown) => {
-        console.error(`runwright: ${messageOf(error)}`)
-        process.exitCode = 1
-      })
-  }
-  process.on('SIGINT', stop)
-  process.on('SIGTERM', stop)
-}
-
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
@@ -156,7 +143,10 @@ try {
   const server = createServer(service.handler)
   service.attach(server)
   await listen(server, given)
-  stopOnSignal(server, service)
+  drainOnSignal(service, [server], {
+    graceMs: 0,
+    onDrain: () => console.log('stopping; runs that have not ended go on at the next start'),
+  })
   greet(server, given, opened.demo)
 } catch (error) {
   console.error(`runwright: ${explain(error, settings)}`)

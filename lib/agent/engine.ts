@@ -21,6 +21,7 @@ import { createModelRegistry, type ModelInfo, type ModelRegistry } from './model
 import { createdRecord, requestHash, resolveNewRun } from './new-run.js'
 import { isTerminal, summarize, type RunDetails, type RunHead, type RunSummary } from './run-details.js'
 import { Redactor, secretsOfEnvironment } from './redact.js'
+import { Observers, type RunObserver } from './observer.js'
 import { publicEvent, RunFeed } from './run-feed.js'
 import { RunLog, stamp } from './run-log.js'
 import { RunTrace } from './run-trace.js'
@@ -97,6 +98,7 @@ export class RunEngine {
   readonly #scheduler: Scheduler
   readonly #redactor: Redactor
   readonly #tracing: Tracing
+  readonly #observers = new Observers()
   readonly #live = new Map<string, LiveRun>()
   readonly #drives = new Set<Promise<void>>()
   /** Creations in progress by owner and key: a second one with the same key waits for the first. */
@@ -126,6 +128,7 @@ export class RunEngine {
         shared,
         clock,
         redactor: this.#redactor,
+        observers: this.#observers,
         slots: maxConcurrentRuns,
         prepare: (state, feed, abandoned) => this.#prepare(state, this.#modelOf(state), abandoned, feed),
         drive: (run) => this.#drive(run),
@@ -337,6 +340,31 @@ export class RunEngine {
     return this.#goals.list()
   }
 
+  /** Runs that wait for a slot, and how many may; at the limit no more are taken. */
+  capacity(): { readonly queued: number; readonly maxQueued: number } {
+    let queued = 0
+    for (const { state } of this.#live.values()) {
+      if (state.head.details.status === 'pending') queued += 1
+    }
+    return { queued, maxQueued: this.#config.maxQueuedRuns }
+  }
+
+  /**
+   * Makes sure that events can be stored right now.
+   *
+   * @throws {@link StoreError} that says why not: the disk is full, the folder gone, the store closed.
+   */
+  async check(): Promise<void> {
+    const { store } = this.#config
+    if (store.check !== undefined) await store.check()
+    else await store.counts()
+  }
+
+  /** Tells `observer` about every append of the runs that this engine drives. The result ends that. */
+  observe(observer: RunObserver): () => void {
+    return this.#observers.add(observer)
+  }
+
   /** Number of runs by status. */
   async counts(): Promise<Readonly<Record<RunStatus, number>>> {
     return await this.#config.store.counts()
@@ -429,13 +457,18 @@ export class RunEngine {
     if (this.#sharing !== undefined) {
       const { maxQueuedRuns: maxQueued, cwdPolicy } = this.#config
       const keysSince = clock.now() / 1000 - KEY_SECONDS
+      const began = performance.now()
       const admitted = await this.#sharing.admit({ created, maxQueued, cwdPolicy, keysSince })
+      if (admitted.created) {
+        this.#observers.tell(admitted.head.details, [created], performance.now() - began)
+      }
       return { details: copyOf(admitted.head.details), created: admitted.created }
     }
     // Nothing waits between this check and the run's place in the queue.
     this.#assertRoom(newRun.request.cwd)
     const run = this.#prepare(foldState(null, created), newRun.model, false)
     this.#live.set(runId, run)
+    const began = performance.now()
     try {
       await store.append(runId, [created])
     } catch (error) {
@@ -443,28 +476,30 @@ export class RunEngine {
       throw error
     }
     run.log.feed.publish([created])
+    this.#observers.tell(run.state.head.details, [created], performance.now() - began)
     const details = copyOf(run.state.head.details)
     void this.#drive(run)
     return { details, created: true }
   }
 
   #assertRoom(cwd: string): void {
-    const { maxQueuedRuns, cwdPolicy } = this.#config
-    let waiting = 0
-    for (const { state, log } of this.#live.values()) {
-      if (state.head.details.status === 'pending') waiting += 1
-      if (cwdPolicy === 'reject' && state.frozen.request.cwd === cwd) throw new CwdBusyError(log.runId)
+    if (this.#config.cwdPolicy === 'reject') {
+      for (const { state, log } of this.#live.values()) {
+        if (state.frozen.request.cwd === cwd) throw new CwdBusyError(log.runId)
+      }
     }
-    if (waiting >= maxQueuedRuns) throw new QueueFullError(maxQueuedRuns)
+    const { queued, maxQueued } = this.capacity()
+    if (queued >= maxQueued) throw new QueueFullError(maxQueued)
   }
 
   #prepare(state: RunState, model: Model, takenOver: boolean, sharedFeed?: RunFeed): LiveRun {
     const { store, clock, roots } = this.#config
     const { run_id, last_seq } = state.head.details
     const feed = sharedFeed ?? new RunFeed(run_id, store, takenOver ? last_seq : 0)
-    return new LiveRun(new RunLog(store, clock, this.#redactor, feed, state), {
+    const logOptions = { store, clock, redactor: this.#redactor, observers: this.#observers }
+    return new LiveRun(new RunLog(logOptions, feed, state), {
       ...this.#config,
-      redactor: this.#redactor,
+      ...logOptions,
       trace: new RunTrace(this.#tracing, run_id, state.frozen.trace ?? null),
       model,
       scheduler: this.#scheduler,

@@ -66,6 +66,7 @@ export type {
   StreamItem,
   SubscriptionEnd,
 } from './subscription.js'
+export type { ObservedAppend, RunObserver } from './observer.js'
 export type { RunPage, RunQuery, RunStore } from './store.js'
 export { FileStore } from './stores/file.js'
 export type { FileStoreOptions, QuarantinedRun } from './stores/file.js'

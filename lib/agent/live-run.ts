@@ -16,9 +16,8 @@ import type { RecordDraft } from './events.js'
 import { ABORTED, nextStep, type Outcome, type Step, type StepLimits } from './next-step.js'
 import { isTerminal } from './run-details.js'
 import { failureOf } from './run-failure.js'
-import type { Redactor } from './redact.js'
 import { promptOf, type RunContext } from './run-context.js'
-import { RunLog } from './run-log.js'
+import { RunLog, type RunLogOptions } from './run-log.js'
 import { remainingMs } from './budgets.js'
 import type { Scheduler } from './scheduler.js'
 import { foldState, type CallState, type RunState } from './state.js'
@@ -33,10 +32,9 @@ import type { RunStore } from './store.js'
 import type { Workspace } from './workspace.js'
 
 /** What a live run needs of its engine. */
-export interface LiveRunOptions extends Omit<RunContext, 'fit' | 'log' | 'prompt' | 'signal' | 'workspace'> {
-  readonly store: RunStore
+export interface LiveRunOptions
+  extends RunLogOptions, Omit<RunContext, 'fit' | 'log' | 'prompt' | 'signal' | 'workspace'> {
   readonly scheduler: Scheduler
-  readonly redactor: Redactor
   readonly maxTurnsPerIteration: number
   /** Opened when the run begins to work: the folder may be gone by then. */
   readonly openWorkspace: (cwd: string) => Promise<Workspace>
@@ -266,12 +264,12 @@ export class LiveRun {
    * shuts down; the next start takes the run up again.
    */
   async #endFromStore(outcome: Outcome, failure: Failure): Promise<void> {
-    const { store, clock, redactor } = this.#options
+    const { store, clock } = this.#options
     for (let delay = 100; !this.#suspending; delay = Math.min(delay * 2, 5_000)) {
       try {
         const state = await loadState(store, this.#log.runId)
         if (state === null || isTerminal(state.head.details.status)) return
-        this.#log = new RunLog(store, clock, redactor, this.#log.feed, state)
+        this.#log = new RunLog(this.#options, this.#log.feed, state)
         const end = state.abortRequested ? ABORTED : outcome
         return await finishRun(this.#log, end, failure)
       } catch (error) {

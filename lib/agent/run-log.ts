@@ -13,8 +13,17 @@ import type { Clock } from '../internal/clock.js'
 import { RECORD_VERSION, type RecordDraft, type RunRecord } from './events.js'
 import type { Redactor } from './redact.js'
 import { foldState, type RunState } from './state.js'
+import type { Observers } from './observer.js'
 import type { RunFeed } from './run-feed.js'
 import type { RunStore } from './store.js'
+
+/** What a log needs of its engine. */
+export interface RunLogOptions {
+  readonly store: RunStore
+  readonly clock: Clock
+  readonly redactor: Redactor
+  readonly observers: Observers
+}
 
 /** The writer of one run's log; there is one at a time. */
 export class RunLog {
@@ -23,6 +32,7 @@ export class RunLog {
   readonly #store: RunStore
   readonly #clock: Clock
   readonly #redactor: Redactor
+  readonly #observers: Observers
   #state: RunState
   /** Folded, and not given to the store yet. */
   #noted: RunRecord[] = []
@@ -33,12 +43,17 @@ export class RunLog {
   #tail: Promise<void> = Promise.resolve()
 
   /** `state` is the fold of the records that the log has already. */
-  constructor(store: RunStore, clock: Clock, redactor: Redactor, feed: RunFeed, state: RunState) {
+  constructor(
+    { store, clock, redactor, observers }: RunLogOptions,
+    feed: RunFeed,
+    state: RunState,
+  ) {
     this.runId = feed.runId
     this.feed = feed
     this.#store = store
     this.#clock = clock
     this.#redactor = redactor
+    this.#observers = observers
     this.#state = state
   }
 
@@ -103,6 +118,7 @@ export class RunLog {
     stored: Promise<void>,
     before: Promise<void>,
   ): Promise<void> {
+    const began = performance.now()
     try {
       await stored
       await before
@@ -111,6 +127,7 @@ export class RunLog {
       throw error
     }
     this.feed.publish(records)
+    this.#observers.tell(this.#state.head.details, records, performance.now() - began)
   }
 }
 

@@ -6,7 +6,6 @@
  * @module
  */
 import { sleep } from '../internal/abort.js'
-import type { Clock } from '../internal/clock.js'
 import {
   CwdBusyError,
   EngineClosedError,
@@ -18,15 +17,13 @@ import {
 import type { RunStatus } from './events.js'
 import { ABORTED_BY_HUMAN, gateFor, responseRecord, type ResumeAnswer } from './gate-answer.js'
 import { loadState, type LiveRun } from './live-run.js'
-import type { Redactor } from './redact.js'
 import { foldHead, isTerminal, type RunHead } from './run-details.js'
 import { RunFeed } from './run-feed.js'
-import { RunLog } from './run-log.js'
+import { RunLog, type RunLogOptions } from './run-log.js'
 import { RunTails, type OpenTail } from './run-tails.js'
 import type { Admission, Claim, SharedRuns } from './shared-runs.js'
 import type { RunState } from './state.js'
 import { endingRecords } from './steps/finish.js'
-import type { RunStore } from './store.js'
 import type { Tool } from './tool.js'
 
 /** Times that an answer is tried again because the run has changed in between. */
@@ -34,11 +31,8 @@ const MAX_RACES = 20
 const RACE_DELAY_MS = 25
 
 /** What {@link SharedDriver} needs of its engine. */
-export interface SharedDriverOptions {
-  readonly store: RunStore
+export interface SharedDriverOptions extends RunLogOptions {
   readonly shared: SharedRuns
-  readonly clock: Clock
-  readonly redactor: Redactor
   /** Runs that this process works on at a time. */
   readonly slots: number
   /** Makes a run that shall be driven here; `abandoned` when a process that vanished drove it before. */
@@ -116,7 +110,7 @@ export class SharedDriver {
     tools: ReadonlyMap<string, Tool>,
     by: string | null,
   ): Promise<{ readonly status: RunStatus; readonly gateId: string }> {
-    const { store, clock, redactor } = this.#options
+    const { store, clock } = this.#options
     for (let races = 0; ; races++) {
       const state = await loadState(store, runId)
       if (state === null) throw new UnknownRunError(runId)
@@ -126,7 +120,7 @@ export class SharedDriver {
         return { status: head.details.status, gateId: answer.gate_id ?? head.lastDecision?.gate_id ?? '' }
       }
       const feed = new RunFeed(runId, store, head.details.last_seq)
-      const log = new RunLog(store, clock, redactor, feed, state)
+      const log = new RunLog(this.#options, feed, state)
       try {
         await log.append([responseRecord(gate, answer, by)], (next) =>
           answer.decision === 'abort' ? endingRecords(next, ABORTED_BY_HUMAN) : [],

@@ -75,6 +75,13 @@ export interface RunStore {
   findByKey(owner: RunOwner, key: string, since: number): Promise<RunHead | null>
   /** Removes a run and its log for good; unknown runs are no error. Durable on resolve. */
   delete(runId: string): Promise<void>
+  /**
+   * Makes sure that appends can succeed right now; where it is absent, a store that can be read is
+   * taken to be writable.
+   *
+   * @throws {@link StoreError} saying why not.
+   */
+  check?(): Promise<void>
   /** Waits for appends in flight and frees everything. Calling it twice is harmless. */
   close(): Promise<void>
 }

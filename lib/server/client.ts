@@ -28,6 +28,7 @@ import {
 } from '../http/index.js'
 import { answerError } from './client-error.js'
 import { followEvents, type FollowOptions, type ModelDelta } from './client-events.js'
+import type { HealthStatus } from './health.js'
 import type { RunService } from './service.js'
 
 /** Options of {@link RunServiceClient}. */
@@ -80,8 +81,9 @@ export interface RunList {
 
 /** How the service is, as far as the caller may know. */
 export interface ServiceHealth {
-  /** Whether runs are taken: `ok` when the answer was 200. */
-  readonly status: string
+  readonly status: HealthStatus
+  /** What is wrong; null when nothing is. */
+  readonly problem?: string | null
   readonly version?: string
   readonly runs?: Readonly<Record<RunStatus, number>>
 }

@@ -1,5 +1,7 @@
 import type { EngineOptions, RunEngine } from '../agent/index.js'
 import type { Authorize } from './auth.js'
+import type { LimitSettings } from './limits.js'
+import type { LogLine } from './log.js'
 import { isHttpOrigin } from './origin.js'
 
 /** What the service needs of an engine. */
@@ -17,6 +19,9 @@ export type ServiceEngine = Pick<
   | 'models'
   | 'goals'
   | 'counts'
+  | 'capacity'
+  | 'check'
+  | 'observe'
   | 'close'
 >
 
@@ -69,6 +74,13 @@ export interface RunServiceOptions {
   /** See {@link StreamSettings}. */
   readonly streams?:
     { readonly [K in keyof StreamSettings]?: StreamSettings[K] | undefined } | undefined
+  /** How much one principal may ask for; see {@link LimitSettings}. @defaultValue no limits */
+  readonly limits?:
+    { readonly [K in keyof LimitSettings]?: LimitSettings[K] | undefined } | undefined
+  /** Serve numbers for Prometheus at `basePath + /metrics`. @defaultValue false */
+  readonly metrics?: boolean | undefined
+  /** Told one line for each request, ended stream and ended run; see `jsonLines()`. */
+  readonly onLog?: ((line: LogLine) => void) | undefined
   /**
    * Told about every error that was answered with 500.
    *
@@ -86,6 +98,10 @@ export interface ServiceConfig {
   readonly dashboard: boolean
   readonly maxBodyBytes: number
   readonly streams: StreamSettings
+  /** Null when nothing is limited. */
+  readonly limits: LimitSettings | null
+  readonly metrics: boolean
+  readonly onLog: ((line: LogLine) => void) | null
   readonly onError: (error: unknown, call: FailedCall) => void
 }
 
@@ -113,7 +129,7 @@ export function isEngine(engine: EngineOptions | ServiceEngine): engine is Servi
  * @throws TypeError naming the option, what was expected and what came.
  */
 export function resolveConfig(options: RunServiceOptions): ServiceConfig {
-  const { engine, authorize, onError, publicOrigin, allowedOrigins = [] } = options
+  const { engine, authorize, onError, onLog, publicOrigin, allowedOrigins = [] } = options
   expect(
     typeof engine === 'object' && engine !== null,
     'engine',
@@ -122,6 +138,7 @@ export function resolveConfig(options: RunServiceOptions): ServiceConfig {
   )
   expect(isOptionalFunction(authorize), 'authorize', 'a function', authorize)
   expect(isOptionalFunction(onError), 'onError', 'a function', onError)
+  expect(isOptionalFunction(onLog), 'onLog', 'a function', onLog)
   expect(Array.isArray(allowedOrigins), 'allowedOrigins', 'a list of origins', allowedOrigins)
   for (const origin of allowedOrigins) {
     expect(isHttpOrigin(origin), 'allowedOrigins', 'a list like https://app.example', origin)
@@ -144,6 +161,9 @@ export function resolveConfig(options: RunServiceOptions): ServiceConfig {
       2 ** 30,
     ),
     streams: resolveStreams(options.streams ?? {}),
+    limits: options.limits === undefined ? null : resolveLimits(options.limits),
+    metrics: options.metrics ?? false,
+    onLog: onLog ?? null,
     onError: onError ?? printError,
   }
 }
@@ -154,6 +174,23 @@ function resolveStreams(given: NonNullable<RunServiceOptions['streams']>): Strea
     pingMs: checkCount('streams.pingMs', given.pingMs ?? pingMs, MAX_DELAY_MS),
     commentMs: checkCount('streams.commentMs', given.commentMs ?? commentMs, MAX_DELAY_MS),
     stuckMs: checkCount('streams.stuckMs', given.stuckMs ?? stuckMs, MAX_DELAY_MS),
+  }
+}
+
+function resolveLimits(given: NonNullable<RunServiceOptions['limits']>): LimitSettings | null {
+  const { requestsPerSecond = null, burst, concurrentRequests = null, openStreams = null } = given
+  if (requestsPerSecond !== null) {
+    const ok = Number.isFinite(requestsPerSecond) && requestsPerSecond > 0 && requestsPerSecond <= 1e6
+    expect(ok, 'limits.requestsPerSecond', 'a number above 0, up to 1000000', requestsPerSecond)
+  }
+  if (concurrentRequests !== null) checkCount('limits.concurrentRequests', concurrentRequests, 1e6)
+  if (openStreams !== null) checkCount('limits.openStreams', openStreams, 1e6)
+  const defaultBurst = Math.max(1, Math.ceil(2 * (requestsPerSecond ?? 1)))
+  return {
+    requestsPerSecond,
+    burst: checkCount('limits.burst', burst ?? defaultBurst, 1e7),
+    concurrentRequests,
+    openStreams,
   }
 }
 

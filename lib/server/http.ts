@@ -21,7 +21,7 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>
   /** Text is sent as UTF-8; absent is no content. */
   readonly body?: string | Uint8Array
-  /** Writes the content itself, over time; `body` is then absent. */
+  /** Writes the content itself, over time; `body` is then absent. Also called when the peer is gone. */
   readonly stream?: (response: ServerResponse) => void
 }
 
@@ -70,7 +70,11 @@ export function writeReply(
 ): void {
   // Both classes have the same methods; their overloads keep the union from being called.
   const out = response as ServerResponse
-  if (out.headersSent || out.writableEnded || out.destroyed) return
+  if (out.headersSent || out.writableEnded || out.destroyed) {
+    // What the stream holds must be freed, and nobody else's answer be written into.
+    if (reply.stream !== undefined) reply.stream(out.destroy())
+    return
+  }
   const headers: Record<string, string | number> = { ...COMMON_HEADERS, ...extra, ...reply.headers }
   const { body, stream } = reply
   if (body !== undefined) headers['Content-Length'] = Buffer.byteLength(body)

@@ -44,7 +44,7 @@ export interface Operation {
 
 /** Problems that any call may be answered with, and those of calls for data. */
 const COMMON_PROBLEMS = [403, 406, 500]
-const CALLER_PROBLEMS = [401, 503]
+const CALLER_PROBLEMS = [401, 429, 503]
 
 /** Writes the document. `named` are the schemas that get a name of their own. */
 export function describeApi(

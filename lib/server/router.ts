@@ -28,8 +28,14 @@ export interface Call {
   readonly mediaType: string
 }
 
+/** A {@link RouteDefinition} as the router holds it. */
+export interface Route extends RouteDefinition {
+  /** True when its path names a run. */
+  readonly isOfRun: boolean
+}
+
 /** One method of one resource. */
-export interface Route {
+export interface RouteDefinition {
   readonly method: RouteMethod
   /** Relative to the mount, with at most one `{parameter}` segment: `/api/runs/{run_id}`. */
   readonly path: string
@@ -61,9 +67,9 @@ export class Router {
   readonly routes: readonly Route[]
   readonly #root: Segment = createSegment()
 
-  constructor(routes: readonly Route[]) {
-    this.routes = routes
-    for (const route of routes) this.#add(route)
+  constructor(routes: readonly RouteDefinition[]) {
+    this.routes = routes.map((route) => ({ ...route, isOfRun: route.path.includes('{run_id}') }))
+    for (const route of this.routes) this.#add(route)
   }
 
   #add(route: Route): void {

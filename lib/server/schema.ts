@@ -223,11 +223,16 @@ export const GOAL_INFO: JsonSchema = record({ name: text, description: text, usa
 /** How the service is. */
 export const HEALTH: JsonSchema = record(
   {
-    status: { type: 'string', enum: ['ok', 'draining'] },
+    status: {
+      type: 'string',
+      enum: ['ok', 'busy', 'failing', 'draining'],
+      description: '`busy`: takes no more runs for now; `failing`: cannot store anything',
+    },
+    problem: orNull(text, 'what is wrong'),
     version: text,
     runs: { type: 'object', additionalProperties: count, description: 'number of runs by status' },
   },
-  ['version', 'runs'],
+  ['version', 'problem', 'runs'],
 )
 
 /** Problem details (RFC 9457). */

@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { RunEngine, type Caller } from '../agent/index.js'
+import { RunEngine } from '../agent/index.js'
 import type { AttachableServer, UpgradeRequest } from '../ws/index.js'
-import { chooseType } from './accept.js'
-import type { AuthorizableRequest, Principal } from './auth.js'
+import type { Principal } from './auth.js'
 import {
   isEngine,
   resolveConfig,
@@ -12,7 +11,8 @@ import {
   type ServiceEngine,
 } from './config.js'
 import { dashboardRoutes } from './dashboard/files.js'
-import { draining, ProblemError, toProblemError, unknownRun } from './errors.js'
+import { accountOf, callerFor, Dispatcher } from './dispatch.js'
+import { draining, ProblemError } from './errors.js'
 import {
   problemReply,
   writeReply,
@@ -20,15 +20,18 @@ import {
   type HttpResponse,
   type Reply,
 } from './http.js'
-import { targetOf, type Target } from './mount.js'
-import { checkCaller, corsHeaders, PREFLIGHT_HEADERS } from './origin.js'
-import { allowOf, isRunId, Router, type Match } from './router.js'
+import { Limiter } from './limits.js'
+import type { PumpEnd } from './live.js'
+import type { StreamKind } from './log.js'
+import { Monitor } from './monitor.js'
+import { checkCaller, corsHeaders } from './origin.js'
+import { Router } from './router.js'
 import type { RouteContext } from './routes/context.js'
 import { eventRoutes } from './routes/events.js'
 import { gateRoutes } from './routes/gates.js'
 import { metaRoutes } from './routes/meta.js'
 import { runRoutes } from './routes/runs.js'
-import { RunSockets } from './socket.js'
+import { RunSockets, type StreamCaller } from './socket.js'
 import { SseStreams } from './sse.js'
 
 /** Called when a request is not for the service, or when it failed before it could be answered. */
@@ -70,9 +73,6 @@ export interface RunService extends AsyncDisposable {
 /** Milliseconds that live runs get to end when the service closes. */
 const DEFAULT_GRACE_MS = 10_000
 
-/** On whose behalf calls are made when the host has no authorization. */
-const ANYBODY: Caller = { owner: { id: null, tenant: null } }
-
 /**
  * Makes the service of one engine: REST interface, event streams and dashboard behind one handler.
  *
@@ -103,7 +103,9 @@ class Service implements RunService {
   readonly basePath: string
   readonly #config: ServiceConfig
   readonly #ownsEngine: boolean
-  readonly #router: Router
+  readonly #dispatcher: Dispatcher
+  readonly #limiter: Limiter | null
+  readonly #monitor: Monitor | null
   readonly #sse: SseStreams
   readonly #sockets: RunSockets
   #state: 'open' | 'draining' | 'closed' = 'open'
@@ -117,36 +119,51 @@ class Service implements RunService {
     this.#sse = new SseStreams(config.streams.commentMs, (error) =>
       config.onError(error, { method: 'GET', path: `${config.basePath}/api/runs/{run_id}/events` }),
     )
+    this.#limiter = config.limits === null ? null : new Limiter(config.limits)
+    const watched = config.metrics || config.onLog !== null
+    this.#monitor = watched ? new Monitor(engine, config.onLog) : null
     const context: RouteContext = {
       engine,
       config,
       sse: this.#sse,
+      monitor: this.#monitor,
+      openStream: (kind, runId, principal) => this.#openStream(kind, runId, principal),
       isDraining: () => this.#state !== 'open',
     }
-    this.#sockets = new RunSockets(engine, config, (request) => this.#callerOf(request))
-    this.#router = new Router([
+    this.#sockets = new RunSockets(engine, config, {
+      callerOf: (request) => this.#callerOf(request),
+      openStream: context.openStream,
+      answered: (answered) => this.#monitor?.answered(answered),
+    })
+    const router: Router = new Router([
       ...runRoutes(context),
       ...gateRoutes(context),
       ...eventRoutes(context),
-      ...metaRoutes(context, () => this.#router.routes),
+      ...metaRoutes(context, () => router.routes),
       ...(config.dashboard ? dashboardRoutes() : []),
     ])
+    this.#dispatcher = new Dispatcher({
+      config,
+      router,
+      limiter: this.#limiter,
+      monitor: this.#monitor,
+      state: () => this.#state,
+      report: (error, request) => this.#report(error, request),
+    })
   }
 
   readonly handler = (request: HttpRequest, response: HttpResponse, next?: NextFunction): void => {
-    // A peer that is gone ends its request and response with errors, which nobody needs to hear of.
-    request.on('error', ignore)
-    response.on('error', ignore)
-    this.#answer(request)
-      .then((reply) => {
-        if (reply !== null) this.#write(request, response, reply)
-        else if (next !== undefined) next()
-        else this.#write(request, response, problemReply(notFound()))
-      })
-      .catch((error: unknown) => {
-        this.#report(error, request)
-        response.destroy()
-      })
+    if (request.httpVersionMajor >= 2) {
+      // A peer that is gone ends these with errors, which nobody needs to hear of. Those of HTTP/1.1
+      // do so only when somebody listens, or writes to them later, as streams do.
+      request.on('error', ignore)
+      response.on('error', ignore)
+    }
+    this.#dispatcher.answer(request, (reply) => {
+      if (reply !== null) this.#write(request, response, reply)
+      else if (next !== undefined) next()
+      else this.#write(request, response, problemReply(notFound()))
+    })
   }
 
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
@@ -172,99 +189,45 @@ class Service implements RunService {
       if (this.#ownsEngine) await this.engine.close({ graceMs })
     } finally {
       this.#state = 'closed'
+      this.#monitor?.close()
       this.#sse.close()
       await this.#sockets.close()
     }
   }
 
-  /** The reply to a request; null when it is for somebody else. Never rejects. */
-  async #answer(request: HttpRequest): Promise<Reply | null> {
-    try {
-      const target = targetOf(request, this.#config.basePath)
-      if (target === null) return null
-      if (target.path === '') return this.#config.dashboard ? this.#toDashboard() : null
-      const match = this.#router.match(target.path)
-      if (match === null) return null
-      checkCaller(request, this.#config, false)
-      return await this.#dispatch(request, target, match)
-    } catch (error) {
-      const known = toProblemError(error)
-      // What a closing store no longer answers is no fault.
-      const problem = known.status === 500 && this.#state !== 'open' ? draining() : known
-      if (problem.status === 500) this.#report(problem.cause ?? problem, request)
-      return problemReply(problem)
-    }
-  }
-
-  async #dispatch(request: HttpRequest, target: Target, match: Match): Promise<Reply> {
-    const method = request.method === 'HEAD' ? 'GET' : (request.method ?? '')
-    if (method === 'OPTIONS') return this.#options(request, match)
-    const route = match.byMethod.get(method)
-    if (route === undefined) {
-      const allow = allowOf(match)
-      throw new ProblemError(405, 'method_not_allowed', `this resource takes ${allow}`, {
-        headers: { Allow: allow },
-      })
-    }
-    if (this.#state === 'closed' && route.access === 'caller') throw draining()
-    const principal = route.access === 'public' ? null : await this.#authorize(request)
-    const mediaType =
-      route.produces.length === 0 ? '' : chooseType(request.headers.accept, route.produces)
-    if (route.path.includes('{run_id}') && !isRunId(match.parameter)) throw unknownRun()
-    return route.handle({
-      request,
-      method: route.method,
-      query: new URLSearchParams(target.query),
-      parameter: match.parameter,
-      principal,
-      caller: callerFor(principal),
-      mediaType,
-    })
-  }
-
-  #options(request: HttpRequest, match: Match): Reply {
-    const allow = allowOf(match)
-    const origin = request.headers.origin
-    const headers: Record<string, string> = { Allow: allow }
-    if (origin !== undefined && this.#config.allowedOrigins.has(origin)) {
-      Object.assign(headers, PREFLIGHT_HEADERS, { 'Access-Control-Allow-Methods': allow })
-    }
-    return { status: 204, headers }
-  }
-
-  #toDashboard(): Reply {
-    // Relative addresses of the page need the slash.
-    return { status: 308, headers: { Location: `${this.#config.basePath}/` } }
-  }
-
-  /** Who calls. @throws {@link ProblemError} 401 when the host does not know. */
-  async #authorize(request: AuthorizableRequest & object): Promise<Principal | null> {
-    const { authorize } = this.#config
-    if (authorize === null) return null
-    const principal = await authorize(request)
-    if (principal !== null) return principal
-    throw new ProblemError(
-      401,
-      'unauthorized',
-      'a valid key is needed: Authorization: Bearer <key>',
-      {
-        headers: { 'WWW-Authenticate': 'Bearer realm="runwright"' },
-      },
-    )
-  }
-
   /** For upgrades: all checks on who calls at once. */
-  async #callerOf(request: UpgradeRequest): Promise<Caller> {
+  async #callerOf(request: UpgradeRequest): Promise<StreamCaller> {
     checkCaller(request, this.#config, true)
     if (this.#state === 'closed') throw draining()
-    return callerFor(await this.#authorize(request))
+    const principal = await this.#dispatcher.authorize(request)
+    // An upgrade is answered at once: it counts towards the rate only.
+    this.#limiter?.admitRequest(accountOf(principal))()
+    return { principal, caller: callerFor(principal) }
+  }
+
+  #openStream(
+    kind: StreamKind,
+    runId: string,
+    principal: Principal | null,
+  ): (end: PumpEnd | 'failed') => void {
+    const release = this.#limiter?.admitStream(accountOf(principal))
+    const told = this.#monitor?.streamOpened(kind, runId)
+    return (end) => {
+      release?.()
+      told?.(end)
+    }
   }
 
   #write(request: HttpRequest, response: HttpResponse, reply: Reply): void {
     const extra: Record<string, string> = { ...corsHeaders(request, this.#config) }
     // While draining no connection is kept, so that the server can close (HTTP/2: by GOAWAY).
     if (this.#state !== 'open' && request.httpVersionMajor < 2) extra['Connection'] = 'close'
-    writeReply(request, response, reply, extra)
+    try {
+      writeReply(request, response, reply, extra)
+    } catch (error) {
+      this.#report(error, request)
+      response.destroy()
+    }
   }
 
   #report(error: unknown, request: HttpRequest): void {
@@ -275,11 +238,6 @@ class Service implements RunService {
       // A log that fails must not take the service with it.
     }
   }
-}
-
-function callerFor(principal: Principal | null): Caller {
-  if (principal === null) return ANYBODY
-  return { owner: { id: principal.id, tenant: principal.tenant ?? null } }
 }
 
 function notFound(): ProblemError {

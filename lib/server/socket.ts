@@ -18,10 +18,12 @@ import {
   type UpgradeRequest,
   type WebSocketConnection,
 } from '../ws/index.js'
-import { STREAM_PROTOCOL } from './auth.js'
+import { STREAM_PROTOCOL, type Principal } from './auth.js'
 import type { ServiceConfig, ServiceEngine } from './config.js'
 import { ProblemError, problemOf, toProblemError, unknownRun } from './errors.js'
 import { pump, type EventSink, type PumpEnd } from './live.js'
+import type { StreamKind } from './log.js'
+import type { AnsweredRequest } from './monitor.js'
 import { targetOf } from './mount.js'
 import { isRunId } from './router.js'
 import { readStreamWish } from './routes/stream-parameters.js'
@@ -36,8 +38,26 @@ const MAX_MESSAGES_PER_SECOND = 20
 /** Pings that may stay unanswered before a peer is given up. */
 const PATIENCE = 3
 
+/** Who wants to read. */
+export interface StreamCaller {
+  readonly caller: Caller
+  readonly principal: Principal | null
+}
+
+/** What the readers need of the service. */
+export interface SocketHost {
+  /** Tells who calls, or throws what to answer. */
+  callerOf(request: UpgradeRequest): Promise<StreamCaller>
+  /** Told what an upgrade was answered with. */
+  answered(request: AnsweredRequest): void
+  /** Admits a stream, or throws what to answer; the result is told how it ended. */
+  openStream(kind: StreamKind, runId: string, principal: Principal | null): (end: PumpEnd | 'failed') => void
+}
+
 /** What was decided about a reader before it connected. */
 interface Reader {
+  /** Told once how the stream ended. */
+  readonly onEnd: (end: PumpEnd | 'failed') => void
   readonly subscription: RunSubscription<StreamItem>
   readonly kinds: ReadonlySet<EventKind> | undefined
 }
@@ -94,18 +114,13 @@ class SocketSink implements EventSink {
 export class RunSockets {
   readonly #engine: ServiceEngine
   readonly #config: ServiceConfig
-  readonly #callerOf: (request: UpgradeRequest) => Promise<Caller>
+  readonly #host: SocketHost
   readonly #server: WebSocketServer<Reader>
 
-  /** `callerOf` tells who calls, or throws what to answer. */
-  constructor(
-    engine: ServiceEngine,
-    config: ServiceConfig,
-    callerOf: (request: UpgradeRequest) => Promise<Caller>,
-  ) {
+  constructor(engine: ServiceEngine, config: ServiceConfig, host: SocketHost) {
     this.#engine = engine
     this.#config = config
-    this.#callerOf = callerOf
+    this.#host = host
     const { pingMs } = config.streams
     this.#server = new WebSocketServer<Reader>({
       protocols: [STREAM_PROTOCOL],
@@ -144,13 +159,20 @@ export class RunSockets {
     request: UpgradeRequest,
     offer: HandshakeOffer,
   ): Promise<Admission<Reader> | Refusal> {
+    const began = performance.now()
+    const answered = { method: 'GET', route: `${STREAMS}{run_id}`, runId: null, principal: null, began }
     try {
       const reader = await this.#open(request)
-      if (offer.signal.aborted) reader.subscription.close()
+      this.#host.answered({ ...answered, runId: reader.subscription.runId, status: 101 })
+      if (offer.signal.aborted) {
+        reader.subscription.close()
+        reader.onEnd('closed')
+      }
       return { context: reader }
     } catch (error) {
       const problem = toProblemError(error)
       if (problem.status === 500) this.#report(problem.cause ?? problem)
+      this.#host.answered({ ...answered, status: problem.status })
       return {
         status: problem.status,
         headers: {
@@ -173,15 +195,21 @@ export class RunSockets {
         `event streams are at ${this.#config.basePath}${STREAMS}{run_id}`,
       )
     }
-    const caller = await this.#callerOf(request)
+    const { caller, principal } = await this.#host.callerOf(request)
     const runId = target.path.slice(STREAMS.length)
     if (!isRunId(runId)) throw unknownRun()
     const { kinds, ...wish } = readStreamWish(new URLSearchParams(target.query))
-    return { subscription: await this.#engine.subscribe(runId, wish, caller), kinds }
+    const subscription = await this.#engine.subscribe(runId, wish, caller)
+    try {
+      return { subscription, kinds, onEnd: this.#host.openStream('websocket', runId, principal) }
+    } catch (error) {
+      subscription.close()
+      throw error
+    }
   }
 
   #follow(connection: WebSocketConnection<Reader>): void {
-    const { subscription, kinds } = connection.context
+    const { subscription, kinds, onEnd } = connection.context
     connection.onClose = () => subscription.close()
     connection.onMessage = floodGuard(connection)
     pump(subscription, new SocketSink(connection), {
@@ -189,9 +217,11 @@ export class RunSockets {
       stuckMs: this.#config.streams.stuckMs,
     }).then(
       (end) => {
+        onEnd(end)
         if (end !== 'closed') void connection.close(...CLOSE_CODES[end])
       },
       (error: unknown) => {
+        onEnd('failed')
         void connection.close(1011, 'the log could not be read; connect again with after=')
         this.#report(error)
       },

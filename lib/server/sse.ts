@@ -7,7 +7,7 @@
 import type { ServerResponse } from 'node:http'
 import type { RunSubscription, StreamItem } from '../agent/index.js'
 import type { Reply } from './http.js'
-import { pump, type EventSink, type PumpOptions } from './live.js'
+import { pump, type EventSink, type PumpEnd, type PumpOptions } from './live.js'
 
 /** Milliseconds after which an EventSource connects again. */
 const RECONNECT_MS = 2_000
@@ -91,13 +91,20 @@ export class SseStreams {
     return this.#open.size
   }
 
-  /** The reply that streams a subscription, and ends it when the reader goes. */
-  reply(subscription: RunSubscription<StreamItem>, options: PumpOptions): Reply {
+  /** The reply that streams a subscription, and ends it when the reader goes; `onEnd` is told how. */
+  reply(
+    subscription: RunSubscription<StreamItem>,
+    options: PumpOptions,
+    onEnd: (end: PumpEnd | 'failed') => void,
+  ): Reply {
     return {
       status: 200,
       headers: HEADERS,
       stream: (response) => {
-        void this.#run(response, subscription, options).catch(this.#onError)
+        this.#run(response, subscription, options).then(onEnd, (error: unknown) => {
+          onEnd('failed')
+          this.#onError(error)
+        })
       },
     }
   }
@@ -106,13 +113,16 @@ export class SseStreams {
     response: ServerResponse,
     subscription: RunSubscription<StreamItem>,
     options: PumpOptions,
-  ): Promise<void> {
+  ): Promise<PumpEnd> {
     response.on('close', () => {
       this.#remove(response)
       subscription.close()
     })
     response.on('error', () => subscription.close())
-    if (response.destroyed) return subscription.close()
+    if (response.destroyed || response.writableEnded) {
+      subscription.close()
+      return 'closed'
+    }
     this.#add(response, subscription)
     response.write(OPENING)
     try {
@@ -124,6 +134,7 @@ export class SseStreams {
       // A reader that takes nothing would not take the end of the stream either.
       if (end === 'stuck') response.destroy()
       else response.end()
+      return end
     } catch (error) {
       response.destroy()
       throw error

@@ -150,7 +150,7 @@ test('static files, health and the description need no key; health then tells th
   assert.deepEqual((await opened.call('GET', '/api/health')).json, { status: 'ok' })
   assert.deepEqual((await opened.call('GET', '/api/health', as(BOB))).json, { status: 'ok' })
   const full = (await opened.call('GET', '/api/health', as(ALICE))).json
-  assert.deepEqual(Object.keys(full), ['status', 'version', 'runs'])
+  assert.deepEqual(Object.keys(full), ['status', 'version', 'problem', 'runs'])
 })
 
 test('authorize may answer with a problem of its own, and its failure tells nothing', async () => {

@@ -4,6 +4,7 @@ import type {
   EventKind,
   EventPayloads,
   RunDetails,
+  RunObserver,
   RunSubscription,
   RunSummary,
   SubscriptionEnd,
@@ -38,6 +39,11 @@ export class FakeEngine implements ServiceEngine {
   failure: unknown = null
   /** What the methods were called with. */
   readonly calls: unknown[][] = []
+  /** Runs that wait, of 2 that may. */
+  queued = 0
+  /** Why the store cannot be written. */
+  broken: Error | null = null
+  readonly observers: Set<RunObserver> = new Set()
   #closed = false
 
   /** Adds a run with no more than its first event. */
@@ -118,6 +124,9 @@ export class FakeEngine implements ServiceEngine {
       run.end = 'run_end'
     }
     for (const reader of run.readers) reader.wake()
+    for (const observer of this.observers) {
+      observer({ details: run.details, events: [event], durationMs: 1 })
+    }
   }
 
   /** Appends `count` log events. */
@@ -251,6 +260,17 @@ export class FakeEngine implements ServiceEngine {
     failed: 0,
     aborted: 0,
   })
+
+  readonly capacity: ServiceEngine['capacity'] = () => ({ queued: this.queued, maxQueued: 2 })
+
+  readonly check: ServiceEngine['check'] = async () => {
+    if (this.broken !== null) throw this.broken
+  }
+
+  readonly observe: ServiceEngine['observe'] = (observer) => {
+    this.observers.add(observer)
+    return () => this.observers.delete(observer)
+  }
 
   readonly close: ServiceEngine['close'] = async () => {
     this.#closed = true

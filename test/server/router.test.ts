@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { allowOf, isRunId, Router, type Route } from '../../lib/server/router.js'
+import { allowOf, isRunId, Router, type RouteDefinition } from '../../lib/server/router.js'
 
 const RUN = '01930000-0000-7000-8000-000000000001'
 
-function route(method: Route['method'], path: string): Route {
+function route(method: RouteDefinition['method'], path: string): RouteDefinition {
   return {
     method,
     path,

@@ -15,7 +15,8 @@
  *
  * @module
  */
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, mkdirSync, openSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { StoreError } from '../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../events.js'
 import type { RunHead } from '../run-details.js'
@@ -50,6 +51,10 @@ export interface QuarantinedRun {
 const VERIFY_AT_OPEN = 16 << 20
 /** Between two megabytes that are verified later. */
 const VERIFY_PAUSE_MS = 10
+
+/** File that `check()` writes, and its size. */
+const PROBE = 'probe'
+const PROBE_BYTES = 4_096
 
 /** What an open store works with. */
 interface Parts {
@@ -231,6 +236,30 @@ export class FileStore implements RunStore {
     const { catalog, reader } = this.#use()
     const { runs, next } = catalog.runs.page(query)
     return { heads: await this.#tryRead(() => reader.heads(runs)), next }
+  }
+
+  /**
+   * Writes a few octets beside the journal and waits until they are on the medium.
+   *
+   * @throws {@link StoreError} when the disk is full, broken or read-only, or the directory gone.
+   */
+  async check(): Promise<void> {
+    this.#use()
+    const { directory } = this.#options
+    const path = join(directory, PROBE)
+    try {
+      const fd = openSync(path, 'w', 0o600)
+      try {
+        await this.#disk.write(fd, Buffer.alloc(PROBE_BYTES), 0)
+        await this.#disk.sync(fd)
+      } finally {
+        closeSync(fd)
+        rmSync(path, { force: true })
+      }
+    } catch (error) {
+      const problem = `cannot write to ${directory}: ${(error as Error).message}`
+      throw new StoreError('ERR_AGENT_STORE', problem, { cause: error })
+    }
   }
 
   async counts(): Promise<Readonly<Record<RunStatus, number>>> {

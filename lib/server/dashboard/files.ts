@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { ProblemError } from '../errors.js'
 import { matchesTag } from '../etag.js'
 import type { HttpRequest, Reply } from '../http.js'
-import type { Route } from '../router.js'
+import type { RouteDefinition } from '../router.js'
 
 /** Beside this file, in the source as well as in the built package. */
 const FOLDER = fileURLToPath(new URL('./static/', import.meta.url))
@@ -66,7 +66,7 @@ async function loadFiles(): Promise<ReadonlyMap<string, StaticFile>> {
 }
 
 /** The routes of the page and its files. */
-export function dashboardRoutes(): readonly Route[] {
+export function dashboardRoutes(): readonly RouteDefinition[] {
   let files: Promise<ReadonlyMap<string, StaticFile>> | undefined
   const serve = async (request: HttpRequest, name: string): Promise<Reply> => {
     // A failed attempt is not kept: the next request tries again.

@@ -1,4 +1,8 @@
 import type { ServiceConfig, ServiceEngine } from '../config.js'
+import type { PumpEnd } from '../live.js'
+import type { StreamKind } from '../log.js'
+import type { Monitor } from '../monitor.js'
+import type { Principal } from '../auth.js'
 import type { SseStreams } from '../sse.js'
 
 /** What routes work with. */
@@ -6,6 +10,14 @@ export interface RouteContext {
   readonly engine: ServiceEngine
   readonly config: ServiceConfig
   readonly sse: SseStreams
+  /** Null when nothing is counted or logged. */
+  readonly monitor: Monitor | null
+  /**
+   * Admits a stream of a principal; the result is told how it ended.
+   *
+   * @throws `ProblemError` 429
+   */
+  openStream(kind: StreamKind, runId: string, principal: Principal | null): (end: PumpEnd | 'failed') => void
   /** True once the service takes no more runs. */
   isDraining(): boolean
 }

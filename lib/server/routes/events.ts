@@ -3,7 +3,7 @@ import type { EventKind, RunDetails } from '../../agent/index.js'
 import { invalidField, ProblemError } from '../errors.js'
 import { jsonText, type Reply } from '../http.js'
 import { readInteger } from '../query.js'
-import type { Call, Route } from '../router.js'
+import type { Call, RouteDefinition } from '../router.js'
 import { AGENT_EVENT } from '../schema.js'
 import type { RouteContext } from './context.js'
 import { readKinds, readStreamWish, STREAM_PARAMETERS } from './stream-parameters.js'
@@ -20,7 +20,7 @@ const BATCH = 64
 const MAX_PAGE_CHARACTERS = 4 * 1024 * 1024
 
 /** The routes of events. */
-export function eventRoutes(context: RouteContext): readonly Route[] {
+export function eventRoutes(context: RouteContext): readonly RouteDefinition[] {
   return [
     {
       method: 'GET',
@@ -77,7 +77,8 @@ export function eventRoutes(context: RouteContext): readonly Route[] {
   ]
 }
 
-async function stream({ engine, config, sse }: RouteContext, call: Call): Promise<Reply> {
+async function stream(context: RouteContext, call: Call): Promise<Reply> {
+  const { engine, config, sse } = context
   const { request, query, parameter, caller } = call
   const { kinds, deltas, ...wish } = readStreamWish(query)
   const after = readLastEventId(request.headers['last-event-id']) ?? wish.after
@@ -92,7 +93,13 @@ async function stream({ engine, config, sse }: RouteContext, call: Call): Promis
       stream: (response) => response.end(),
     }
   }
-  return sse.reply(subscription, { kinds, stuckMs: config.streams.stuckMs })
+  try {
+    const onEnd = context.openStream('sse', parameter, call.principal)
+    return sse.reply(subscription, { kinds, stuckMs: config.streams.stuckMs }, onEnd)
+  } catch (error) {
+    subscription.close()
+    throw error
+  }
 }
 
 async function page(context: RouteContext, call: Call): Promise<Reply> {

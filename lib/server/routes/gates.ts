@@ -2,12 +2,12 @@
 import { RESUME_SCHEMA, type ResumeAnswer } from '../../agent/index.js'
 import { readJson } from '../body.js'
 import { json } from '../http.js'
-import type { Route } from '../router.js'
+import type { RouteDefinition } from '../router.js'
 import { RESUME_RESULT, validate } from '../schema.js'
 import { JSON_ONLY, type RouteContext } from './context.js'
 
 /** The routes of gates. */
-export function gateRoutes({ engine, config }: RouteContext): readonly Route[] {
+export function gateRoutes({ engine, config }: RouteContext): readonly RouteDefinition[] {
   return [
     {
       method: 'POST',

@@ -1,9 +1,13 @@
 /** What the host offers, how the service is, and how it is spoken to. @module */
 import { RESUME_SCHEMA, START_REQUEST_SCHEMA } from '../../agent/index.js'
 import { describeStreams } from '../asyncapi.js'
+import { Health } from '../health.js'
 import { json, jsonText } from '../http.js'
+import { METRICS_TYPE } from '../metrics.js'
+import type { Monitor } from '../monitor.js'
+import { ProblemError } from '../errors.js'
 import { describeApi } from '../openapi.js'
-import type { Call, Route } from '../router.js'
+import type { Call, Route, RouteDefinition } from '../router.js'
 import * as schemas from '../schema.js'
 import { VERSION } from '../version.js'
 import { JSON_ONLY, type RouteContext } from './context.js'
@@ -24,16 +28,13 @@ const NAMED = {
 } as const
 
 /** The routes about the service itself. `all` gives every route, this one's own included. */
-export function metaRoutes(context: RouteContext, all: () => readonly Route[]): readonly Route[] {
+export function metaRoutes(context: RouteContext, all: () => readonly Route[]): readonly RouteDefinition[] {
   const { engine, config } = context
+  const health = new Health(engine, () => context.isDraining())
   let description: string | undefined
   let streams: string | undefined
-  // A store that is closed already cannot count any more.
-  const counts = (): Promise<object | undefined> =>
-    engine.counts().catch((error: unknown) => {
-      if (context.isDraining()) return undefined
-      throw error
-    })
+  // A store that is closed or broken cannot count any more; the status tells.
+  const counts = (): Promise<object | undefined> => engine.counts().catch(() => undefined)
   return [
     {
       method: 'GET',
@@ -72,22 +73,21 @@ export function metaRoutes(context: RouteContext, all: () => readonly Route[]): 
       produces: JSON_ONLY,
       operation: {
         id: 'getHealth',
-        summary: 'Whether the service takes runs',
+        summary: 'How the service is',
         description:
-          'Version and numbers of runs are told to callers who may see the runs of all tenants.',
+          'The rest but the status is told to callers who may see the runs of all tenants.',
         answers: {
-          200: { description: 'it does', schema: schemas.HEALTH },
-          503: { description: 'it is shutting down', schema: schemas.HEALTH },
+          200: { description: 'it works, though it may be too busy for another run', schema: schemas.HEALTH },
+          503: { description: 'it shuts down, or cannot store anything', schema: schemas.HEALTH },
         },
         problems: [],
       },
       handle: async (call) => {
-        const draining = context.isDraining()
-        const status = draining ? 'draining' : 'ok'
+        const { status, problem } = await health.report()
         const facts = (await mayKnowAll(context, call))
-          ? { version: VERSION, runs: await counts() }
+          ? { version: VERSION, problem, runs: await counts() }
           : {}
-        return json(draining ? 503 : 200, { status, ...facts })
+        return json(status === 'ok' || status === 'busy' ? 200 : 503, { status, ...facts })
       },
     },
     {
@@ -122,7 +122,39 @@ export function metaRoutes(context: RouteContext, all: () => readonly Route[]): 
         return jsonText(200, streams)
       },
     },
+    ...(config.metrics && context.monitor !== null ? metricsRoutes(context.monitor) : []),
   ]
+}
+
+/** The page for Prometheus: a route only when the host wants it. */
+function metricsRoutes(monitor: Monitor): readonly RouteDefinition[] {
+  return [
+    {
+      method: 'GET',
+      path: '/metrics',
+      access: 'caller',
+      produces: ['text/plain'],
+      operation: {
+        id: 'getMetrics',
+        summary: 'Numbers for Prometheus',
+        answers: {
+          200: { description: 'its text format', schema: { type: 'string' }, mediaType: METRICS_TYPE },
+        },
+        problems: [],
+      },
+      handle: async ({ principal }) => {
+        // They are numbers of all tenants.
+        if ((principal?.tenant ?? null) !== null) throw forbiddenTenant()
+        const headers = { 'Content-Type': METRICS_TYPE }
+        return { status: 200, headers, body: await monitor.page() }
+      },
+    },
+  ]
+}
+
+function forbiddenTenant(): ProblemError {
+  const detail = 'metrics are numbers of all tenants; ask with a key of none'
+  return new ProblemError(403, 'forbidden_tenant', detail)
 }
 
 /** Health is asked for by load balancers, which have no key: they learn the status and no more. */

@@ -11,7 +11,7 @@ import { json, jsonText, type Reply } from '../http.js'
 import { matchesTag } from '../etag.js'
 import type { Parameter } from '../openapi.js'
 import { readChoices, readInteger, readText, readTime } from '../query.js'
-import type { Call, Route } from '../router.js'
+import type { Call, RouteDefinition } from '../router.js'
 import { NO_FIELDS, RUN_DETAILS, RUN_STATUSES, RUN_SUMMARY, validate } from '../schema.js'
 import { VERSION } from '../version.js'
 import { JSON_ONLY, type RouteContext } from './context.js'
@@ -73,7 +73,7 @@ const TRACEPARENT: Parameter = {
 }
 
 /** The routes of runs. */
-export function runRoutes(context: RouteContext): readonly Route[] {
+export function runRoutes(context: RouteContext): readonly RouteDefinition[] {
   const runs = new RunRoutes(context)
   return [
     {

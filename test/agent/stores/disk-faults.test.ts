@@ -158,3 +158,16 @@ test('on a really full disk appends fail with what to do, and succeed when there
   assert.equal(status, 0)
   assert.match(stdout, /refused: cannot write to .*: the disk is full; free some space\n.*all there\n/s)
 })
+
+test('check() tells that the disk takes nothing more, and that it does again', async (t) => {
+  const disk = new FaultyDisk()
+  const store = await openStore(temporaryFolder(t), {}, disk)
+  t.after(() => store.close())
+  await store.check()
+  for (const on of ['write', 'sync'] as const) {
+    disk.fault = { on: [on], code: 'ENOSPC' }
+    await assert.rejects(store.check(), { code: 'ERR_AGENT_STORE', message: /cannot write to .*ENOSPC/ })
+  }
+  disk.fault = null
+  await store.check()
+})

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { drainOnSignal } from 'runwright/server'
+import { listen } from '../helpers/serve.js'
+import { createServer } from 'node:http'
+import { openService } from './client.js'
+import { FakeEngine } from './fake-engine.js'
+
+/** A signal that only the handlers of a test hear. */
+const SIGNAL = 'SIGUSR2'
+
+test('a signal ends streams with 1001, then the servers, and the handler can be taken away', async () => {
+  const engine = new FakeEngine()
+  const runId = engine.add()
+  await using opened = await openService({ engine })
+  const told: string[] = []
+  const stop = drainOnSignal(opened.service, [opened.served.server], {
+    signals: [SIGNAL],
+    graceMs: 0,
+    onDrain: (signal) => told.push(signal),
+  })
+  try {
+    using reader = await opened.socket(`/api/ws/${runId}`)
+    await reader.event()
+    const closed = once(opened.served.server, 'close')
+    process.kill(process.pid, SIGNAL)
+    assert.equal((await reader.rest()).code, 1001)
+    reader.peer.end()
+    await closed
+    assert.deepEqual(told, [SIGNAL])
+  } finally {
+    stop()
+  }
+  assert.equal(process.listenerCount(SIGNAL), 0)
+})
+
+test('an idle connection does not keep a server that drains', async () => {
+  const served = await listen(createServer())
+  const socket = connect(served.port, '127.0.0.1')
+  await Promise.all([once(socket, 'connect'), once(served.server, 'connection')])
+  const stop = drainOnSignal({ close: async () => {} }, [served.server], { signals: [SIGNAL] })
+  try {
+    const closed = once(served.server, 'close')
+    process.kill(process.pid, SIGNAL)
+    await closed
+  } finally {
+    stop()
+    socket.destroy()
+  }
+})
+
+test('what goes wrong while closing is told, and the servers close all the same', async () => {
+  const served = await listen(createServer())
+  const failure = new Error('the disk is gone')
+  const errors: unknown[] = []
+  const service = { close: () => Promise.reject(failure) }
+  const stop = drainOnSignal(service, [served.server], {
+    signals: [SIGNAL],
+    onError: (error) => errors.push(error),
+  })
+  try {
+    const closed = once(served.server, 'close')
+    process.kill(process.pid, SIGNAL)
+    await closed
+    assert.deepEqual(errors, [failure])
+  } finally {
+    stop()
+  }
+})
