@@ -6,7 +6,7 @@
  * @module
  */
 import type { LogEnd } from '../../shared-runs.js'
-import { Database } from './database.js'
+import { checkOut, type Database } from './database.js'
 import type { PgPool } from './pool.js'
 
 /** PostgreSQL takes less than 8000 octets in one notification. */
@@ -155,7 +155,7 @@ export class Changes {
   /** Listens until the connection ends; true when it listened at all. */
   async #listenOnce(pool: PgPool): Promise<boolean> {
     const { closing } = this.#options.database
-    const client = await pool.connect()
+    const client = await checkOut(pool)
     if (closing.aborted) {
       client.release()
       return false

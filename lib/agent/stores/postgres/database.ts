@@ -4,6 +4,7 @@
  * @module
  */
 import { hash } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { StoreError } from '../../errors.js'
 import type { PgClient, PgPool, PgQuery, PgRow } from './pool.js'
@@ -57,6 +58,7 @@ export class Database {
   #lastFailure: string | null = null
 
   constructor({ pool, statementTimeoutMs, prepare }: DatabaseOptions) {
+    setMaxListeners(0, this.#closing.signal) // one for each statement that is tried again
     this.#pool = pool
     this.#timeoutMs = statementTimeoutMs
     this.#prepare = prepare
@@ -104,12 +106,12 @@ export class Database {
 
   /** Waits, or less when the store is closed. */
   async pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined)
+    await delay(ms, undefined, { signal: this.#closing.signal }).catch(() => undefined)
   }
 
   /** A connection of its own; the caller releases it. */
   async connect(): Promise<PgClient> {
-    return this.#listened(await this.#timed(this.#pool.connect(), (late) => late.release()))
+    return await this.#timed(checkOut(this.#pool), (late) => late.release())
   }
 
   /** Stops all patience: what cannot be done now fails. */
@@ -195,14 +197,6 @@ export class Database {
     return { ...query, name }
   }
 
-  #listened(client: PgClient): PgClient {
-    if (!heard.has(client)) {
-      heard.add(client)
-      client.on('error', () => undefined) // the statement in flight tells
-    }
-    return client
-  }
-
   /** `work`, or a failure when it takes too long; what then still comes is handed to `late`. */
   #timed<T>(work: Promise<T>, late?: (result: T) => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -225,6 +219,26 @@ export class Database {
       )
     })
   }
+}
+
+/**
+ * A connection of the pool. It gets a listener for its errors in the very moment in which it is
+ * handed over: one that the server closes just then would otherwise end this process.
+ */
+export function checkOut(pool: PgPool): Promise<PgClient> {
+  return new Promise((resolve, reject) => {
+    pool.connect((error, client) => {
+      if (client === undefined) {
+        reject(error ?? new Error('the pool gave no connection'))
+        return
+      }
+      if (!heard.has(client)) {
+        heard.add(client)
+        client.on('error', () => undefined) // the statement in flight tells
+      }
+      resolve(client)
+    })
+  })
 }
 
 /** Is this a failure that may pass? */

@@ -38,5 +38,6 @@ export interface PgClient {
 
 /** A pool of connections, as `pg.Pool` has it. It stays the host's: the store never ends it. */
 export interface PgPool {
-  connect(): Promise<PgClient>
+  /** Calls back with a connection at once when it has one: an error may follow in the same breath. */
+  connect(callback: (error: Error | undefined, client: PgClient | undefined) => void): void
 }

@@ -1,0 +1,219 @@
+/**
+ * Four processes share the runs of one database while they are killed, stopped and cut off, and
+ * while the database is restarted under them. What happens is drawn from a seed and from how far
+ * the runs have come, never from the clock.
+ */
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { PostgresStore, RunEngine, type AgentEvent } from 'runwright/agent'
+import { transpile } from '../../agent/stores/transpile.js'
+import { scratch, testProvider } from '../../helpers/engine.js'
+import { assertInvariants } from '../../helpers/invariants.js'
+import { Random } from '../../helpers/random.js'
+import { noPostgres, startPostgres } from './postgres.js'
+import { openTcpProxy } from './tcp-proxy.js'
+import type { WorkerOptions } from './worker.js'
+
+const RUNS = Number(process.env['RUNWRIGHT_CHAOS_RUNS'] ?? 200)
+const SEED = Number(process.env['RUNWRIGHT_CHAOS_SEED'] ?? Date.now() % 1_000_000)
+const LEASE_MS = 1_500
+/** Events between two blows. */
+const PACE = 80
+
+test(`${RUNS} runs on 4 processes survive kills, pauses, cuts and restarts (seed ${SEED})`, { skip: noPostgres }, async (t) => {
+  const random = new Random(SEED)
+  const root = scratch(t)
+  const marks = join(root, 'marks')
+  writeFileSync(marks, '')
+  const postgres = await startPostgres()
+  const proxy = await openTcpProxy(postgres.port)
+  const workers = new Workers(t, {
+    port: proxy.port,
+    schema: 'chaos',
+    root,
+    marks,
+    leaseMs: LEASE_MS,
+    slots: 8,
+  })
+  t.after(async () => {
+    await workers.killAll()
+    await proxy.close()
+    await postgres.remove()
+  })
+
+  // Two processes that take requests and watch, one of them without notifications.
+  const pool = postgres.pool({ host: '127.0.0.1', port: proxy.port, max: 20 })
+  const watchers = await Promise.all(
+    [{}, { listen: false } as const].map((more) =>
+      RunEngine.open({
+        store: new PostgresStore({ pool, schema: 'chaos', leaseMs: LEASE_MS, labelsFor: () => ['worker'], patienceMs: 30_000, ...more }),
+        roots: [root],
+        defaultModel: 'test:m',
+        maxQueuedRuns: RUNS,
+        providers: [testProvider(() => ({}))],
+      }),
+    ),
+  )
+  t.after(async () => {
+    await Promise.all(watchers.map((engine) => engine.close()))
+    await pool.end()
+  })
+  await workers.start(4)
+
+  let seen = 0
+  let chaos = Promise.resolve()
+  const blows: string[] = []
+  const onEvent = (): void => {
+    seen += 1
+    if (seen % PACE === 0) chaos = chaos.then(strike)
+  }
+  const strike = async (): Promise<void> => {
+    const blow = random.pick(['kill', 'kill', 'pause', 'pause', 'cut', 'restart'] as const)
+    blows.push(blow)
+    switch (blow) {
+      case 'kill':
+        return await workers.replace(random)
+      case 'pause':
+        return workers.pauseOrGoOn(random)
+      case 'cut':
+        return proxy.cut()
+      case 'restart':
+        await postgres.stop(random.pick(['fast', 'immediate']))
+        return await postgres.start()
+    }
+  }
+
+  const folders = Array.from({ length: Math.ceil(RUNS / 2) }, (_, i) => join(root, `w${i}`))
+  for (const folder of folders) mkdirSync(folder)
+  const following = Promise.all(
+    Array.from({ length: RUNS }, async (_, i) => {
+      const cwd = folders[i % folders.length] as string
+      const engine = watchers[i % 2] as RunEngine
+      const request = { goal: 'shell: false', cwd, max_iterations: 1 + (i % 3) }
+      const { details } = await engine.create(request, { idempotencyKey: `run ${i}` })
+      return await Promise.all(
+        watchers.map((watcher) => followThrough(watcher, details.run_id, watcher === engine ? onEvent : undefined)),
+      )
+    }),
+  )
+  const logs = await Promise.race([following, workers.failure])
+  await chaos
+  workers.goOnAll()
+
+  const started = new Set<string>()
+  const ends: Record<string, number> = {}
+  let recoveries = 0
+  for (const [one, other] of logs) {
+    assertInvariants(one!)
+    assert.deepEqual(other, one, 'every subscriber sees the same log')
+    for (const event of one!) {
+      if (event.kind === 'tool_started') started.add(event.payload.call_id)
+      if (event.kind === 'run_recovered') recoveries += 1
+      if (event.kind === 'run_end') ends[event.payload.end_reason] = (ends[event.payload.end_reason] ?? 0) + 1
+    }
+  }
+  const calls = readFileSync(marks, 'utf8').split('\n').filter(Boolean)
+  assert.equal(new Set(calls).size, calls.length, 'no unsafe call ran twice')
+  for (const call of calls) assert.ok(started.has(call), `call ${call} was durable before it ran`)
+  assert.equal((await watchers[0]!.counts()).failed, RUNS)
+  t.diagnostic(`${seen} events, blows: ${blows.join(' ')}; ${recoveries} recoveries; ends: ${JSON.stringify(ends)}`)
+  const allowed = new Set(['max_iterations', 'recovery_failed'])
+  assert.deepEqual(Object.keys(ends).filter((reason) => !allowed.has(reason)), [])
+})
+
+/** Follows a run to its end; a stream that breaks is taken up again behind its last event. */
+async function followThrough(engine: RunEngine, runId: string, onEvent: (() => void) | undefined): Promise<AgentEvent[]> {
+  const events: AgentEvent[] = []
+  while (events.at(-1)?.kind !== 'run_end') {
+    const subscription = await engine.subscribe(runId, { after: events.at(-1)?.seq ?? 0 })
+    for await (const batch of subscription) {
+      for (const { json } of batch) {
+        events.push(JSON.parse(json) as AgentEvent)
+        onEvent?.()
+      }
+    }
+  }
+  return events
+}
+
+class Workers {
+  readonly #script: string
+  readonly #options: WorkerOptions
+  readonly #running: ChildProcess[] = []
+  readonly #paused = new Set<ChildProcess>()
+  readonly #fail: (error: Error) => void
+  /** Rejects when a worker ends that nobody has killed. */
+  readonly failure: Promise<never>
+
+  constructor(t: TestContext, options: WorkerOptions) {
+    const target = scratch(t)
+    symlinkSync(fileURLToPath(new URL('../node_modules', import.meta.url)), join(target, 'node_modules'))
+    this.#script = transpile(fileURLToPath(new URL('worker.ts', import.meta.url)), target)
+    this.#options = options
+    let fail: (error: Error) => void = () => undefined
+    this.failure = new Promise((_, reject) => (fail = reject))
+    this.failure.catch(() => undefined)
+    this.#fail = fail
+  }
+
+  async start(count: number): Promise<void> {
+    await Promise.all(Array.from({ length: count }, () => this.#start()))
+  }
+
+  /** Kills one and starts another in its place. */
+  async replace(random: Random): Promise<void> {
+    const child = random.pick(this.#running)
+    this.#forget(child)
+    await end(child)
+    await this.#start()
+  }
+
+  /** Stops one where it is; when two are stopped already, lets the first go on. */
+  pauseOrGoOn(random: Random): void {
+    const [first] = this.#paused
+    if (this.#paused.size >= 2 && first !== undefined) {
+      this.#paused.delete(first)
+      first.kill('SIGCONT')
+      return
+    }
+    const child = random.pick(this.#running)
+    this.#paused.add(child)
+    child.kill('SIGSTOP')
+  }
+
+  goOnAll(): void {
+    for (const child of this.#paused) child.kill('SIGCONT')
+    this.#paused.clear()
+  }
+
+  async killAll(): Promise<void> {
+    await Promise.all(this.#running.splice(0).map(end))
+  }
+
+  #forget(child: ChildProcess): void {
+    this.#running.splice(this.#running.indexOf(child), 1)
+    this.#paused.delete(child)
+  }
+
+  async #start(): Promise<void> {
+    const child = spawn(process.execPath, [this.#script, JSON.stringify(this.#options)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    this.#running.push(child)
+    child.once('exit', (code, signal) => {
+      if (this.#running.includes(child)) this.#fail(new Error(`a worker ended by itself: ${code ?? signal}`))
+    })
+    await Promise.race([once(child.stdout, 'data'), this.failure])
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit')
+  child.kill('SIGKILL')
+  await exited
+}

@@ -1,0 +1,42 @@
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+
+/** Stands between clients and a server on this machine, and can cut them off. */
+export interface TcpProxy {
+  readonly port: number
+  /** Cuts every connection that there is; new ones are let through. */
+  cut(): void
+  close(): Promise<void>
+}
+
+/** Opens a proxy on a free port to `target` on this machine. */
+export async function openTcpProxy(target: number): Promise<TcpProxy> {
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const upstream = connect(target, '127.0.0.1')
+    for (const [one, other] of [[client, upstream], [upstream, client]] as const) {
+      sockets.add(one)
+      one.setNoDelay(true)
+      one.on('error', () => undefined)
+      one.on('close', () => {
+        sockets.delete(one)
+        other.destroy()
+      })
+      one.pipe(other)
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const cut = (): void => {
+    for (const socket of sockets) socket.resetAndDestroy()
+  }
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut,
+    async close() {
+      server.close()
+      cut()
+      await once(server, 'close')
+    },
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * A process that shares runs with others: claims them from a PostgreSQL store and drives them with
+ * a model that asks for one unsafe tool in each iteration. The tool writes its call's id to a file,
+ * so that a call that ran twice is seen. Ended by a signal.
+ *
+ * Arguments: JSON of {@link WorkerOptions}. Says `ready` on standard output.
+ */
+import { appendFileSync, writeSync } from 'node:fs'
+import pg from 'pg'
+import { defineTool } from '../../../lib/agent/define-tool.js'
+import { RunEngine } from '../../../lib/agent/engine.js'
+import { NO_USAGE } from '../../../lib/agent/model.js'
+import { PostgresStore } from '../../../lib/agent/stores/postgres.js'
+
+/** What a worker is told. */
+export interface WorkerOptions {
+  readonly port: number
+  readonly schema: string
+  readonly root: string
+  /** File to which the unsafe tool appends. */
+  readonly marks: string
+  readonly leaseMs: number
+  readonly slots: number
+}
+
+const options = JSON.parse(process.argv[2] ?? '{}') as WorkerOptions
+const pool = new pg.Pool({ host: '127.0.0.1', port: options.port, user: 'runwright', database: 'postgres' })
+pool.on('error', () => undefined)
+
+const mark = defineTool({
+  name: 'mark',
+  description: 'Notes that it was called.',
+  parameters: { type: 'object', properties: {} },
+  async execute(_, { callId, signal }) {
+    appendFileSync(options.marks, `${callId}\n`)
+    for (let turns = 0; turns < 20 && !signal.aborted; turns++) {
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    return 'noted'
+  },
+})
+
+await RunEngine.open({
+  store: new PostgresStore({
+    pool,
+    schema: options.schema,
+    leaseMs: options.leaseMs,
+    labels: ['worker'],
+    statementTimeoutMs: 5_000,
+  }),
+  roots: [options.root],
+  maxConcurrentRuns: options.slots,
+  tools: [mark],
+  defaultModel: 'test:m',
+  providers: [
+    {
+      id: 'test',
+      description: 'asks for one call, then for none',
+      isLanguageModel: false,
+      suggestions: ['m'],
+      create: () => ({
+        name: 'test:m',
+        isLanguageModel: false,
+        contextWindow: null,
+        prices: { input: 1, output: 1, as_of: '2026-01-01' },
+        complete: async ({ messages }) => {
+          const last = messages.at(-1)
+          const calls = last?.role === 'tool' ? [] : [{ call_id: `c-${crypto.randomUUID()}`, tool: 'mark', args: {} }]
+          return {
+            message: { role: 'assistant', text: '', calls },
+            reasoning: '',
+            usage: { ...NO_USAGE, input_tokens: 2, output_tokens: 1 },
+            stop: calls.length > 0 ? 'tool_calls' : 'end',
+          }
+        },
+      }),
+    },
+  ],
+})
+writeSync(1, 'ready\n')
