@@ -23,6 +23,8 @@ export interface RunQuery {
   /** The exact goal. */
   readonly goal?: string | undefined
   readonly modelName?: string | undefined
+  /** Words that must all stand in the goal, the model's name or the run id, in any case. */
+  readonly search?: string | undefined
   /** Created later than this, in float seconds since the epoch. */
   readonly createdAfter?: number | undefined
   /** Created earlier than this, in float seconds since the epoch. */

@@ -62,6 +62,8 @@ export interface RunFilter {
   readonly goal?: string | undefined
   /** The exact name. */
   readonly modelName?: string | undefined
+  /** Words that all stand in the goal, the model's name or the run id, in any case. */
+  readonly search?: string | undefined
   /** Created later than this. */
   readonly createdAfter?: Date | string | undefined
   /** Created earlier than this. */
@@ -283,6 +285,7 @@ function filterParams(filter: RunFilter): [string, string][] {
   const single = {
     goal: filter.goal,
     model_name: filter.modelName,
+    search: filter.search,
     created_after: createdAfter instanceof Date ? createdAfter.toISOString() : createdAfter,
     created_before: createdBefore instanceof Date ? createdBefore.toISOString() : createdBefore,
     limit: filter.limit?.toString(),

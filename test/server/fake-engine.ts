@@ -34,6 +34,8 @@ interface FakeRun {
  * what a subscriber sees and when.
  */
 export class FakeEngine implements ServiceEngine {
+  /** Of the events that are appended. */
+  iteration = 0
   readonly runs: Map<string, FakeRun> = new Map()
   /** Thrown by the next call of any method. */
   failure: unknown = null
@@ -110,7 +112,7 @@ export class FakeEngine implements ServiceEngine {
     const event = {
       kind,
       run_id: runId,
-      iteration: 0,
+      iteration: this.iteration,
       ts: seq / 8,
       seq,
       payload,

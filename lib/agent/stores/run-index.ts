@@ -230,11 +230,23 @@ function keyName({ id, tenant }: RunOwner, key: string): string {
 function matcher(query: RunQuery): (run: IndexedRun) => boolean {
   const { tenant, goal, modelName } = query
   const statuses = query.status === undefined || query.status.length === 0 ? null : query.status
+  const words = searchWords(query)
   return (run) =>
     (tenant === undefined || run.tenant === tenant) &&
     (statuses === null || statuses.includes(run.status)) &&
     (goal === undefined || run.goal === goal) &&
-    (modelName === undefined || run.modelName === modelName)
+    (modelName === undefined || run.modelName === modelName) &&
+    (words.length === 0 || holdsAll(run, words))
+}
+
+/** What a query searches for, in lower case. */
+export function searchWords({ search = '' }: RunQuery): string[] {
+  return search.toLowerCase().split(/\s+/).filter(Boolean)
+}
+
+function holdsAll({ goal, modelName, runId }: IndexedRun, words: readonly string[]): boolean {
+  const text = `${goal} ${modelName} ${runId}`.toLowerCase()
+  return words.every((word) => text.includes(word))
 }
 
 /** Stands before every run that was created at this millisecond. */

@@ -18,6 +18,8 @@ import { JSON_ONLY, type RouteContext } from './context.js'
 
 /** Runs in a list that names no limit, and the largest limit. */
 const MAX_LISTED = 10_000
+/** Longest text to search for, in characters. */
+const MAX_SEARCH = 200
 
 /** Runs whose details are kept encoded. */
 const DETAILS_KEPT = 256
@@ -32,6 +34,12 @@ const LIST_PARAMETERS: readonly Parameter[] = [
   },
   { name: 'goal', in: 'query', description: 'the exact goal', schema: { type: 'string' } },
   { name: 'model_name', in: 'query', description: 'the exact model', schema: { type: 'string' } },
+  {
+    name: 'search',
+    in: 'query',
+    description: 'words that all stand in the goal, the model or the run id, in any case',
+    schema: { type: 'string', maxLength: MAX_SEARCH },
+  },
   {
     name: 'created_after',
     in: 'query',
@@ -227,6 +235,7 @@ class RunRoutes {
       status: readChoices<RunStatus>(query, 'status', RUN_STATUSES),
       goal: readText(query, 'goal'),
       modelName: readText(query, 'model_name'),
+      search: readSearch(query),
       createdAfter: readTime(query, 'created_after'),
       createdBefore: readTime(query, 'created_before'),
       limit,
@@ -306,6 +315,12 @@ function traceOf({ headers }: Call['request']): TraceContext | undefined {
   const { traceparent, tracestate } = headers
   if (typeof traceparent !== 'string') return undefined
   return { traceparent, tracestate: tracestate?.toString() ?? null }
+}
+
+function readSearch(query: URLSearchParams): string | undefined {
+  const search = readText(query, 'search')
+  if (search === undefined || search.length <= MAX_SEARCH) return search
+  throw invalidField('/search', `must have at most ${MAX_SEARCH} characters`, 'query')
 }
 
 function readIdempotencyKey(header: string | readonly string[] | undefined): string | undefined {

@@ -6,7 +6,7 @@
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
 import type { RunPage, RunQuery } from '../../store.js'
-import { decodeCursor, encodeCursor, toMs } from '../run-index.js'
+import { decodeCursor, encodeCursor, searchWords, toMs } from '../run-index.js'
 import type { Database } from './database.js'
 import type { PgQuery } from './pool.js'
 import { goalHash, HEAD_COLUMNS, headOf } from './run-rows.js'
@@ -96,6 +96,9 @@ function conditions(query: RunQuery, value: (one: unknown) => string): string[] 
   if (status !== undefined && status.length > 0) where.push(`status = ANY(${value([...status])})`)
   if (goal !== undefined) where.push(`goal_hash = ${value(goalHash(goal))}`)
   if (modelName !== undefined) where.push(`model_name = ${value(modelName)}`)
+  for (const word of searchWords(query)) {
+    where.push(`strpos(lower(concat_ws(' ', fixed->'details'->>'goal', model_name, run_id)), ${value(word)}) > 0`)
+  }
   if (createdAfter !== undefined) where.push(`created_ms >= ${value(Math.floor(toMs(createdAfter)) + 1)}`)
   if (createdBefore !== undefined) where.push(`created_ms < ${value(Math.ceil(toMs(createdBefore)))}`)
   if (cursor !== undefined) {

@@ -50,6 +50,32 @@ export function storeKey(key) {
  * @throws {ApiError} for an answer other than success; TypeError when there is none
  */
 export async function call(method, path, options = {}) {
+  const response = await send(method, path, options)
+  return response.status === 204 ? null : await response.json()
+}
+
+/**
+ * One page of a list, and the path of the next one; null when it is the last.
+ *
+ * @param {string} path relative to the mount
+ * @param {{ signal?: AbortSignal }} [options]
+ * @returns {Promise<{ items: any[], next: string | null }>}
+ * @throws {ApiError}
+ */
+export async function page(path, options = {}) {
+  const response = await send('GET', path, options)
+  const link = /<([^>]*)>; *rel="next"/.exec(response.headers.get('Link') ?? '')?.[1]
+  const next = link === undefined ? null : `${path.split('?', 1)[0]}?${link.split('?')[1] ?? ''}`
+  return { items: await response.json(), next }
+}
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {{ body?: unknown, headers?: Record<string, string>, signal?: AbortSignal }} options
+ * @returns {Promise<Response>} a success
+ */
+async function send(method, path, options) {
   for (;;) {
     const key = storedKey()
     /** @type {RequestInit} */
@@ -66,7 +92,7 @@ export async function call(method, path, options = {}) {
     if (options.body !== undefined) init.body = JSON.stringify(options.body)
     if (options.signal !== undefined) init.signal = options.signal
     const response = await fetch(new URL(path, base), init)
-    if (response.ok) return response.status === 204 ? null : await response.json()
+    if (response.ok) return response
     const problem = await readProblem(response)
     if (problem.status !== 401 || !(await askForKey())) throw new ApiError(problem)
   }

@@ -1,7 +1,8 @@
 /** Starts the page: the list at the side, and in the main part what the address names. */
 import { onKeyNeeded, storedKey, storeKey } from './api.js'
-import { byId, h } from './dom.js'
+import { byId } from './dom.js'
 import { startForm } from './form.js'
+import { Home } from './home.js'
 import { askForKey } from './key.js'
 import { RunList } from './list.js'
 import { runView } from './run.js'
@@ -10,7 +11,14 @@ import { runView } from './run.js'
 
 onKeyNeeded(askForKey)
 
-const list = new RunList()
+/** @type {Home | null} */
+let home = null
+/** @type {readonly import('../types.js').RunSummary[]} */
+let known = []
+const list = new RunList((runs) => {
+  known = runs
+  void home?.update(runs)
+})
 const main = byId('main')
 const forget = byId('forget')
 
@@ -18,30 +26,18 @@ const forget = byId('forget')
 let view = null
 
 /** @returns {View} */
-function welcome() {
-  return {
-    element: h(
-      'section',
-      { class: 'panel narrow welcome' },
-      h('h1', {}, 'Runs'),
-      h(
-        'p',
-        {},
-        'A run pursues a goal in a folder, step by step, until the goal is met and checked. ' +
-          'Choose one of the list, or start a new one.',
-      ),
-      h('p', {}, h('a', { class: 'button primary', href: '#/new' }, 'New run')),
-    ),
-    title: 'Runs',
-    close() {},
-  }
+function openHome() {
+  home = new Home((status) => list.show(status))
+  void home.update(known)
+  return home
 }
 
 function route() {
   const run = /^#\/runs\/([0-9a-f-]{36})$/.exec(location.hash)?.[1] ?? null
   const isForm = location.hash === '#/new'
   view?.close()
-  view = run !== null ? runView(run, () => void list.refresh()) : isForm ? startForm() : welcome()
+  home = null
+  view = run !== null ? runView(run, () => void list.refresh()) : isForm ? startForm() : openHome()
   document.title = `${view.title} · runwright`
   document.body.dataset['view'] = run !== null ? 'run' : isForm ? 'form' : 'list'
   main.replaceChildren(view.element)

@@ -1,5 +1,8 @@
-/** The list of runs at the side: filtered here, asked for again as long as somebody looks. */
-import { ApiError, call } from './api.js'
+/**
+ * The list of runs at the side. Searched, filtered and paged by the service; asked for again as long
+ * as somebody looks.
+ */
+import { ApiError, page } from './api.js'
 import { byId, fill, h, setText } from './dom.js'
 import { ago, isLive, plural, statusLabel } from './format.js'
 
@@ -10,7 +13,12 @@ import { ago, isLive, plural, statusLabel } from './format.js'
 
 const LIVE_MS = 1_500
 const IDLE_MS = 5_000
-const SHOWN = 200
+/** Runs of a page. */
+const PAGE = 50
+/** Runs that are asked for again at a time; older ones stay as they were when they were read. */
+const REFRESHED = 200
+/** Pause in typing after which the service is asked. */
+const TYPING_MS = 200
 
 /** @type {readonly (Status | '')[]} */
 const FILTERS = ['', 'running', 'awaiting_human', 'pending', 'achieved', 'failed', 'aborted']
@@ -19,40 +27,60 @@ const FILTERS = ['', 'running', 'awaiting_human', 'pending', 'achieved', 'failed
 export class RunList {
   /** @type {readonly RunSummary[]} */
   #runs = []
+  /** Where the runs behind the last one are; null when there are none. @type {string | null} */
+  #next = null
   /** @type {string | null} */
   #current = null
   /** @type {Map<string, ListItem>} */
   #items = new Map()
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
-  #busy = false
+  /** Counts what was asked for: an answer to an older question is dropped. */
+  #question = 0
+  #loaded
   #search = h('input', {
     type: 'search',
     id: 'search',
-    placeholder: 'Search goals',
-    'aria-label': 'Search runs by goal or model',
-    oninput: () => this.#draw(),
+    placeholder: 'Search all runs',
+    maxLength: 200,
+    'aria-label': 'Search all runs by goal, model or id',
+    oninput: () => this.#ask(TYPING_MS),
   })
   #filter = h(
     'select',
-    { id: 'filter', 'aria-label': 'Show runs with status', onchange: () => this.#draw() },
+    { id: 'filter', 'aria-label': 'Show runs with status', onchange: () => this.#ask(0) },
     FILTERS.map((status) =>
       h('option', { value: status }, status === '' ? 'All' : statusLabel(status)),
     ),
   )
-  #list = h('ul', { class: 'runs' })
-  #note = h('p', { class: 'hint list-note' })
+  #list = h('ul', {
+    class: 'runs',
+    onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event),
+  })
+  #more = h(
+    'button',
+    { type: 'button', class: 'quiet', hidden: true, onclick: () => void this.#loadMore() },
+    'Show older runs',
+  )
+  #note = h('p', { class: 'hint list-note', role: 'status' })
 
-  constructor() {
+  /** @param {(runs: readonly RunSummary[]) => void} loaded told about every list that came */
+  constructor(loaded) {
+    this.#loaded = loaded
     fill(
       byId('side'),
       h('div', { class: 'filters' }, this.#search, this.#filter),
       this.#list,
+      this.#more,
       this.#note,
     )
     document.addEventListener('visibilitychange', () => {
       if (!document.hidden) void this.refresh()
     })
+    // Who scrolls to the end wants more.
+    new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) void this.#loadMore()
+    }).observe(this.#more)
   }
 
   /** @param {string | null} runId */
@@ -61,35 +89,92 @@ export class RunList {
     this.#draw()
   }
 
+  /** @param {Status} status */
+  show(status) {
+    this.#filter.value = status
+    this.#search.value = ''
+    this.#ask(0)
+  }
+
+  /** Begins a new list. @param {number} inMs */
+  #ask(inMs) {
+    this.#runs = this.#runs.slice(0, PAGE)
+    this.#next = null
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.refresh(), inMs)
+  }
+
+  get #isFiltered() {
+    return this.#search.value.trim() !== '' || this.#filter.value !== ''
+  }
+
+  #path() {
+    const query = new URLSearchParams()
+    query.set('limit', String(Math.min(Math.max(this.#runs.length, PAGE), REFRESHED)))
+    if (this.#filter.value !== '') query.set('status', this.#filter.value)
+    const words = this.#search.value.trim()
+    if (words !== '') query.set('search', words)
+    return `api/runs?${query}`
+  }
+
   /** Asks for the list now, and again after a while. */
   async refresh() {
     clearTimeout(this.#timer)
-    if (this.#busy) return
-    this.#busy = true
+    const question = ++this.#question
     try {
-      this.#runs = await call('GET', `api/runs?limit=${SHOWN}`)
+      const { items, next } = await page(this.#path())
+      if (question !== this.#question) return
+      this.#take(items, next)
       setText(byId('service'), '')
-      this.#draw()
     } catch (error) {
       const shown = error instanceof ApiError ? error.message : 'The service does not answer.'
       setText(byId('service'), shown)
-    } finally {
-      this.#busy = false
     }
     if (document.hidden) return
     const live = this.#runs.some(({ status }) => isLive(status))
+    clearTimeout(this.#timer)
     this.#timer = setTimeout(() => void this.refresh(), live ? LIVE_MS : IDLE_MS)
   }
 
+  /**
+   * The newest runs, before those that were read earlier and are older.
+   *
+   * @param {RunSummary[]} items
+   * @param {string | null} next
+   */
+  #take(items, next) {
+    const last = items.at(-1)
+    const at = last === undefined ? -1 : this.#runs.findIndex(({ run_id }) => run_id === last.run_id)
+    const older = next === null || at === -1 ? [] : this.#runs.slice(at + 1)
+    if (older.length === 0) this.#next = next
+    this.#runs = [...items, ...older]
+    this.#draw()
+    if (!this.#isFiltered) this.#loaded(this.#runs)
+  }
+
+  async #loadMore() {
+    const path = this.#next
+    if (path === null || this.#more.disabled) return
+    const question = this.#question
+    this.#more.disabled = true
+    try {
+      const { items, next } = await page(path)
+      // Asked anew in between: what came belongs to another list.
+      if (this.#next !== path) return
+      const known = new Set(this.#runs.map(({ run_id }) => run_id))
+      this.#next = next
+      this.#runs = [...this.#runs, ...items.filter(({ run_id }) => !known.has(run_id))]
+      this.#draw()
+    } catch {
+      // The next refresh says what is wrong; asking again is one press away.
+      if (question === this.#question) setText(this.#note, 'Older runs could not be read.')
+    } finally {
+      this.#more.disabled = false
+    }
+  }
+
   #draw() {
-    const words = this.#search.value.trim().toLowerCase()
-    const status = this.#filter.value
-    const shown = this.#runs.filter(
-      (run) =>
-        (status === '' || run.status === status) &&
-        (words === '' || `${run.goal} ${run.model_name}`.toLowerCase().includes(words)),
-    )
-    const items = shown.map((run) => this.#item(run))
+    const items = this.#runs.map((run) => this.#item(run))
     // The elements stay the same from one answer to the next: focus and selection survive.
     if (
       items.some(({ element }, i) => this.#list.children[i] !== element) ||
@@ -101,15 +186,14 @@ export class RunList {
     }
     const known = new Set(this.#runs.map(({ run_id }) => run_id))
     for (const runId of this.#items.keys()) if (!known.has(runId)) this.#items.delete(runId)
-    setText(this.#note, this.#noteText(shown.length))
+    this.#more.hidden = this.#next === null
+    setText(this.#note, this.#noteText())
   }
 
-  /** @param {number} shown */
-  #noteText(shown) {
-    if (this.#runs.length === 0) return 'No runs yet.'
-    if (shown === 0) return 'No run matches.'
-    if (this.#runs.length >= SHOWN) return `The newest ${SHOWN} runs.`
-    return plural(shown, 'run')
+  #noteText() {
+    const count = this.#runs.length
+    if (count === 0) return this.#isFiltered ? 'No run matches.' : 'No runs yet.'
+    return this.#next === null ? plural(count, 'run') : ''
   }
 
   /** @param {RunSummary} run */
@@ -121,6 +205,17 @@ export class RunList {
     }
     item.update(run, run.run_id === this.#current)
     return item
+  }
+
+  /** Up and down go from run to run. @param {KeyboardEvent} event */
+  #onKey(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    const item = /** @type {Element} */ (event.target).closest('li')
+    if (step === undefined || item === null) return
+    const goal = step === 1 ? item.nextElementSibling : item.previousElementSibling
+    if (goal === null) return
+    event.preventDefault()
+    goal.querySelector('a')?.focus()
   }
 }
 

@@ -1,13 +1,14 @@
 /** One run: where it stands, what it used, what happened, and what a person can do about it. */
 import { ApiError, call, follow } from './api.js'
 import { announce, fill, h, setText, toast } from './dom.js'
+import { countsView } from './entries.js'
+import { ChangedFiles } from './files.js'
 import { cost, duration, endReason, isLive, number, plural, statusLabel } from './format.js'
 import { GatePanel } from './gate.js'
-import { countsView, Timeline } from './timeline.js'
+import { Timeline } from './timeline.js'
 
 /**
  * @typedef {import('../types.js').AgentEvent} AgentEvent
- * @typedef {import('../types.js').FileChange} FileChange
  * @typedef {import('../types.js').Model} Model
  * @typedef {import('../types.js').RunDetails} RunDetails
  * @typedef {import('../types.js').Status} Status
@@ -65,8 +66,8 @@ class RunView {
   #closed = false
   #lastSeq = 0
   #stop = () => {}
-  /** How often each file was changed. @type {Map<string, number>} */
-  #files = new Map()
+  #files = new ChangedFiles((path) => this.#lookFor(path))
+  #unfolded = false
   #counted = false
 
   #title = h('h1', { id: 'run-title', dir: 'auto' })
@@ -92,9 +93,21 @@ class RunView {
   #failure = h('p', { class: 'notice bad', hidden: true })
   #meters = h('div', { class: 'meters' })
   #tests = h('div', { class: 'meter-tests' })
-  #changes = h('section', { class: 'files', hidden: true, 'aria-labelledby': 'files-title' })
   #gate
-  #timeline = new Timeline()
+  #find = h('input', {
+    type: 'search',
+    id: 'find',
+    placeholder: 'Find in this run',
+    'aria-label': 'Find in this run',
+    oninput: () => this.#timeline.find(this.#find.value),
+  })
+  #fold = h(
+    'button',
+    { type: 'button', class: 'quiet small', onclick: () => this.#foldAll() },
+    'Unfold all',
+  )
+  #count = h('p', { class: 'hint', role: 'status' })
+  #timeline = new Timeline((shown) => this.#showCount(shown))
   #latest = h(
     'button',
     { type: 'button', class: 'latest', hidden: true, onclick: () => this.#scrollToEnd() },
@@ -126,16 +139,31 @@ class RunView {
       this.#failure,
       this.#gate.element,
       this.#meters,
-      this.#kind,
-      this.#facts,
-      this.#changes,
       h(
-        'section',
-        { 'aria-labelledby': 'timeline-title' },
-        h('h2', { id: 'timeline-title' }, 'Timeline'),
-        this.#timeline.element,
+        'div',
+        { class: 'run-body' },
+        h(
+          'section',
+          { class: 'about', 'aria-label': 'About this run' },
+          this.#kind,
+          this.#facts,
+          this.#files.element,
+        ),
+        h(
+          'section',
+          { class: 'story', 'aria-labelledby': 'timeline-title' },
+          h(
+            'div',
+            { class: 'story-head' },
+            h('h2', { id: 'timeline-title' }, 'Timeline'),
+            this.#count,
+            this.#fold,
+            this.#find,
+          ),
+          this.#timeline.element,
+          this.#latest,
+        ),
       ),
-      this.#latest,
     )
     window.addEventListener('scroll', this.#onScroll, { passive: true })
     void this.#open()
@@ -158,6 +186,7 @@ class RunView {
       state: (state) => {
         setText(this.#stream, STREAM_TEXT[state] ?? '')
         this.#stream.className = `stream ${state}`
+        this.#timeline.busy = state === 'connecting'
       },
     })
   }
@@ -167,6 +196,7 @@ class RunView {
     clearTimeout(this.#refreshing)
     window.removeEventListener('scroll', this.#onScroll)
     this.#stop()
+    this.#timeline.close()
   }
 
   /** @param {unknown} error */
@@ -187,11 +217,10 @@ class RunView {
   /** @param {readonly AgentEvent[]} events */
   #add(events) {
     const following = window.scrollY > 0 && isNearEnd()
-    for (const event of events) {
-      this.#timeline.add(event)
-      if (event.kind === 'tool_result') this.#collect(event.payload.changes ?? [])
+    this.#timeline.add(events)
+    this.#files.add(events)
+    for (const event of events)
       if (event.kind === 'goal_check') this.#showTests(event.payload.counts)
-    }
     if (events.some(({ kind }) => PRESSING.has(kind))) this.#refreshNow()
     else if (events.some(({ kind }) => TELLING.has(kind))) this.#refreshSoon()
     // Only a reader who is at the end is taken along.
@@ -205,27 +234,24 @@ class RunView {
     fill(this.#tests, counts !== null && countsView(counts))
   }
 
-  /** @param {readonly FileChange[]} changes */
-  #collect(changes) {
-    if (changes.length === 0) return
-    for (const { path } of changes) this.#files.set(path, (this.#files.get(path) ?? 0) + 1)
-    this.#changes.hidden = false
-    fill(
-      this.#changes,
-      h('h2', { id: 'files-title' }, `Changed files (${this.#files.size})`),
-      h(
-        'ul',
-        {},
-        [...this.#files].map(([path, edits]) =>
-          h(
-            'li',
-            {},
-            h('span', { class: 'path' }, path),
-            h('span', { class: 'word' }, plural(edits, 'change')),
-          ),
-        ),
-      ),
-    )
+  /** Shows what happened to a file. @param {string} path */
+  #lookFor(path) {
+    this.#find.value = path
+    this.#timeline.find(path)
+    this.#find.focus()
+  }
+
+  /** @param {number} shown */
+  #showCount(shown) {
+    const found = this.#find.value.trim() !== ''
+    setText(this.#count, found ? `${plural(shown, 'entry', 'entries')} found` : '')
+    this.#fold.hidden = found
+  }
+
+  #foldAll() {
+    this.#unfolded = !this.#unfolded
+    this.#timeline.foldAll(!this.#unfolded)
+    setText(this.#fold, this.#unfolded ? 'Fold all' : 'Unfold all')
   }
 
   #refreshSoon() {
@@ -389,6 +415,7 @@ class RunView {
   }
 
   #scrollToEnd() {
+    this.#timeline.showEnd()
     window.scrollTo({ top: document.documentElement.scrollHeight })
     this.#latest.hidden = true
   }

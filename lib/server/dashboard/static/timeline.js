@@ -1,387 +1,409 @@
-/** What happened in a run, iteration by iteration. */
-import { changeView } from './diff.js'
+/**
+ * What happened in a run, iteration by iteration, however much it is.
+ *
+ * 1. All events are kept as rows, in the order of the log; only rows near the window are elements of
+ *    the page. Rows stand in blocks, and a block that is far away is an empty box of its height.
+ * 2. Rows of a folded iteration, and those without the words that somebody looks for, have no
+ *    element at all.
+ * 3. It is a feed (WAI-ARIA): each entry says its place among all that could be read, and Page Up,
+ *    Page Down, Home and End go from entry to entry.
+ */
+import { entryView, isShown } from './entries.js'
 import { h, setText } from './dom.js'
-import { clock, duration, endReason, number, plural, statusLabel } from './format.js'
 
 /**
  * @typedef {import('../types.js').AgentEvent} AgentEvent
- * @typedef {import('../types.js').TestCounts} TestCounts
+ * @typedef {import('./entries.js').Progress} Progress
  */
 
-/** Characters of a tool's output shown before somebody asks for more. */
-const SHOWN_OUTPUT = 4_000
+/** Rows of a block. */
+const BLOCK = 40
+/** Height of a row that was never drawn, and the gap behind it, in pixels. */
+const GUESSED = 64
+/** How far from the window blocks are drawn. */
+const MARGIN = '1200px 0px'
 
-/**
- * @template {AgentEvent['kind']} K
- * @typedef {Extract<AgentEvent, { kind: K }>} EventOf
- */
+/** An entry, or the head of an iteration. */
+class Row {
+  /** @type {Progress} */
+  progress = {}
+  /** @type {HTMLElement | null} */
+  element = null
+  /** Which of its parts were open when it was taken off the page. @type {readonly boolean[]} */
+  #open = []
+  /** @type {string | null} */
+  #text = null
+  #stale = false
 
-/** One iteration: a line that sums it up, and its entries below, which can be folded away. */
-class Iteration {
-  #facts = h('span', { class: 'fact' })
-  #details
-  #list = h('ol', { class: 'timeline' })
-  /** What the user has chosen stays so. */
-  #chosen = false
-  element
-
-  /** @param {number} index */
-  constructor(index) {
-    const summary = h(
-      'summary',
-      { onclick: () => (this.#chosen = true) },
-      h('h3', {}, `Iteration ${index}`),
-      this.#facts,
-    )
-    this.#details = h('details', { class: 'iteration', open: true }, summary, this.#list)
-    this.element = h('li', {}, this.#details)
+  /**
+   * @param {AgentEvent | null} event null for the head of an iteration
+   * @param {Iteration | null} iteration
+   */
+  constructor(event, iteration) {
+    this.event = event
+    this.iteration = iteration
   }
 
-  /** @param {HTMLElement} entry */
-  append(entry) {
-    this.#list.append(entry)
+  /** @param {string} words lower case, or empty for all */
+  isVisible(words) {
+    if (words !== '') return this.event !== null && this.#holds(words)
+    return this.event === null || this.iteration === null || !this.iteration.folded
+  }
+
+  /** @param {string} words */
+  #holds(words) {
+    const { event, progress } = this
+    this.#text ??= JSON.stringify([event?.payload, progress.result?.payload]).toLowerCase()
+    return this.#text.includes(words)
+  }
+
+  /** @param {Progress} progress */
+  note(progress) {
+    this.progress = { ...this.progress, ...progress }
+    this.#text = null
+    this.#stale = true
+  }
+
+  /** The element of this row, made anew in its place when what it shows has changed. */
+  draw() {
+    const old = this.element
+    if (old !== null && !this.#stale) return old
+    if (old !== null) this.#keepOpen(old)
+    const element =
+      this.event === null
+        ? /** @type {Iteration} */ (this.iteration).head()
+        : entryView(this.event, this.progress)
+    const parts = element.querySelectorAll('details')
+    if (parts.length === this.#open.length)
+      parts.forEach((part, i) => (part.open = this.#open[i] === true))
+    const focused = old !== null && old.contains(document.activeElement)
+    old?.replaceWith(element)
+    this.element = element
+    this.#stale = false
+    if (focused) focusRow(element)
+    return element
+  }
+
+  /** Takes it off the page. */
+  clear() {
+    if (this.element === null) return
+    this.#keepOpen(this.element)
+    this.element.remove()
+    this.element = null
+  }
+
+  /** @param {HTMLElement} element */
+  #keepOpen(element) {
+    this.#open = [...element.querySelectorAll('details')].map(({ open }) => open)
+  }
+}
+
+/** One pass of the loop: whether its entries are folded away, and how it went. */
+class Iteration {
+  /** Where its rows are. @type {Set<Block>} */
+  blocks = new Set()
+  #folded = false
+  /** What the user has chosen stays so. */
+  chosen = false
+  outcome = ''
+  tone = ''
+  #index
+  #toggled
+  /** @type {HTMLElement | null} */
+  #fact = null
+  /** @type {HTMLElement | null} */
+  #button = null
+
+  /**
+   * @param {number} index
+   * @param {() => void} toggled
+   */
+  constructor(index, toggled) {
+    this.#index = index
+    this.#toggled = toggled
+  }
+
+  get folded() {
+    return this.#folded
+  }
+
+  set folded(folded) {
+    this.#folded = folded
+    this.#button?.setAttribute('aria-expanded', String(!folded))
+  }
+
+  head() {
+    this.#fact = h('span', { class: `fact ${this.tone}` }, this.outcome)
+    this.#button = h(
+      'button',
+      {
+        type: 'button',
+        class: 'fold',
+        'aria-expanded': !this.#folded,
+        onclick: () => {
+          this.chosen = true
+          this.folded = !this.folded
+          this.#toggled()
+        },
+      },
+      `Iteration ${this.#index}`,
+    )
+    return h('article', { class: 'iteration' }, h('h3', {}, this.#button), this.#fact)
   }
 
   /** @param {AgentEvent} event */
   note(event) {
-    if (event.kind === 'goal_check') {
-      setText(this.#facts, event.payload.achieved ? 'Goal met' : event.payload.reason)
-    }
-  }
-
-  /** Folds it, unless somebody is at it. */
-  fold() {
-    if (!this.#chosen && !this.element.contains(document.activeElement)) this.#details.open = false
+    if (event.kind !== 'goal_check') return
+    this.outcome = event.payload.achieved ? 'Goal met' : event.payload.reason
+    this.tone = event.payload.achieved ? 'good' : ''
+    if (this.#fact === null) return
+    setText(this.#fact, this.outcome)
+    this.#fact.className = `fact ${this.tone}`
   }
 }
 
-/** The list of entries. Events are added in the order of the log. */
-export class Timeline {
-  element = h('ol', { class: 'timeline', 'aria-label': 'Timeline' })
-  /** @type {Map<string, ToolEntry>} */
-  #calls = new Map()
-  #index = 0
-  /** @type {Iteration | null} */
-  #iteration = null
+/** Some rows in a row. Drawn only while it is near the window. */
+class Block {
+  element = h('div', { class: 'block' })
+  /** @type {Row[]} */
+  rows = []
+  drawn = false
+  /** Rows that could be read now. */
+  visible = 0
 
-  /** @param {AgentEvent} event */
-  add(event) {
-    if (event.iteration > this.#index) {
-      this.#iteration?.fold()
-      this.#index = event.iteration
-      this.#iteration = new Iteration(event.iteration)
-      this.element.append(this.#iteration.element)
+  /** Counts what could be read. @param {string} words */
+  count(words) {
+    const visible = this.rows.reduce((sum, row) => sum + (row.isVisible(words) ? 1 : 0), 0)
+    if (visible === this.visible) return
+    this.visible = visible
+    this.element.hidden = visible === 0
+    if (!this.drawn) this.element.style.height = `${visible * GUESSED}px`
+  }
+
+  /** Brings its elements in line with its rows; those that stay the same are not touched. */
+  draw(/** @type {string} */ words) {
+    /** @type {ChildNode | null} */
+    let at = this.element.firstChild
+    for (const row of this.rows) {
+      if (!row.isVisible(words)) {
+        if (at === row.element) at = at?.nextSibling ?? null
+        row.clear()
+        continue
+      }
+      const there = row.element !== null && row.element === at
+      const element = row.draw()
+      if (there) at = element.nextSibling
+      else this.element.insertBefore(element, at)
     }
-    this.#iteration?.note(event)
-    const entry = this.#entry(event)
-    // The end belongs to the run as a whole.
-    if (entry !== null)
-      (event.kind === 'run_end' ? this.element : (this.#iteration ?? this.element)).append(entry)
+    this.element.style.height = ''
+    this.drawn = true
+  }
+
+  /** Leaves a box of the same height. */
+  clear() {
+    if (!this.drawn || this.element.contains(document.activeElement)) return
+    const height = this.element.offsetHeight
+    for (const row of this.rows) row.clear()
+    this.element.style.height = `${height}px`
+    this.drawn = false
+  }
+}
+
+/** @param {HTMLElement} element */
+function focusRow(element) {
+  const button = element.querySelector('button.fold')
+  if (button instanceof HTMLElement) button.focus()
+  else element.focus()
+}
+
+/** The timeline of one run. Events are added in the order of the log. */
+export class Timeline {
+  element
+  /** @type {Block[]} */
+  #blocks = []
+  /** @type {Map<Element, Block>} */
+  #byElement = new Map()
+  /** Rows of tool calls. @type {Map<string, [Row, Block]>} */
+  #calls = new Map()
+  /** @type {Iteration[]} */
+  #iterations = []
+  #index = 0
+  #words = ''
+  #counted
+  #observer = new IntersectionObserver((entries) => this.#onSight(entries), { rootMargin: MARGIN })
+
+  /** @param {(shown: number) => void} [counted] told how many entries could be read */
+  constructor(counted = () => {}) {
+    this.#counted = counted
+    this.element = h('div', {
+      class: 'feed',
+      role: 'feed',
+      'aria-labelledby': 'timeline-title',
+      'aria-busy': true,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event),
+    })
+  }
+
+  close() {
+    this.#observer.disconnect()
+  }
+
+  /** Said to screen readers while much is still to come. @param {boolean} busy */
+  set busy(busy) {
+    this.element.setAttribute('aria-busy', String(busy))
+  }
+
+  /** @param {readonly AgentEvent[]} events */
+  add(events) {
+    /** Blocks with rows that were added or changed. @type {Set<Block>} */
+    const touched = new Set()
+    for (const event of events) this.#take(event, touched)
+    this.#settle(touched)
   }
 
   /**
    * @param {AgentEvent} event
-   * @returns {HTMLElement | null}
+   * @param {Set<Block>} touched
    */
-  #entry(event) {
-    switch (event.kind) {
-      case 'run_created':
-        return line(event, 'plain', 'Run created')
-      case 'run_recovered':
-        return line(
-          event,
-          'warn',
-          `Taken up again after the service had stopped (attempt ${event.payload.attempt})`,
-        )
-      case 'abort_requested':
-        return line(event, 'warn', `Abort asked for${by(event.payload.by)}`)
-      case 'step_start':
-        return null
-      case 'llm_usage':
-        return usageLine(event)
-      case 'model_turn':
-        return event.payload.text.trim() === '' ? null : said(event, 'Model', event.payload.text)
-      case 'reasoning':
-        return thought(event)
-      case 'tool_call': {
-        const entry = new ToolEntry(event)
-        this.#calls.set(event.payload.call_id, entry)
-        return entry.element
+  #take(event, touched) {
+    if (event.iteration > this.#index) {
+      this.#index = event.iteration
+      const last = this.#iterations.at(-1)
+      const reading = [...(last?.blocks ?? [])].some(({ element }) =>
+        element.contains(document.activeElement),
+      )
+      if (last !== undefined && !last.chosen && !reading) {
+        last.folded = true
+        for (const block of last.blocks) touched.add(block)
       }
-      case 'tool_started':
-        this.#calls.get(event.payload.call_id)?.started()
-        return null
-      case 'tool_result':
-        this.#calls.get(event.payload.call_id)?.finished(event)
-        return null
-      case 'goal_check':
-        return checkEntry(event)
-      case 'human_check_required':
-        return line(event, 'gate', 'Waits for a human', event.payload.summary)
-      case 'human_check_response': {
-        const { decision, decided_by, feedback } = event.payload
-        return line(event, 'gate', `Answered: ${decision}${by(decided_by)}`, feedback)
+      const next = new Iteration(event.iteration, () => this.#settle(next.blocks))
+      this.#iterations.push(next)
+      this.#push(new Row(null, next), touched)
+    }
+    const iteration = this.#iterations.at(-1) ?? null
+    iteration?.note(event)
+    if (event.kind === 'tool_started' || event.kind === 'tool_result') {
+      const [row, block] = this.#calls.get(event.payload.call_id) ?? []
+      if (row === undefined || block === undefined) return
+      row.note(event.kind === 'tool_started' ? { started: true } : { result: event })
+      touched.add(block)
+    }
+    if (!isShown(event)) return
+    // The end belongs to the run as a whole.
+    const row = new Row(event, event.kind === 'run_end' ? null : iteration)
+    const block = this.#push(row, touched)
+    if (event.kind === 'tool_call') this.#calls.set(event.payload.call_id, [row, block])
+  }
+
+  /**
+   * @param {Row} row
+   * @param {Set<Block>} touched
+   */
+  #push(row, touched) {
+    let block = this.#blocks.at(-1)
+    if (block === undefined || block.rows.length === BLOCK) {
+      block = new Block()
+      this.#blocks.push(block)
+      this.#byElement.set(block.element, block)
+      this.element.append(block.element)
+      this.#observer.observe(block.element)
+    }
+    block.rows.push(row)
+    row.iteration?.blocks.add(block)
+    touched.add(block)
+    return block
+  }
+
+  /** @param {Set<Block>} touched */
+  #settle(touched) {
+    for (const block of touched) {
+      block.count(this.#words)
+      if (block.drawn) block.draw(this.#words)
+    }
+    this.#number()
+  }
+
+  /** Tells each entry that is drawn its place among all. */
+  #number() {
+    const total = this.#blocks.reduce((sum, { visible }) => sum + visible, 0)
+    let before = 0
+    for (const block of this.#blocks) {
+      if (block.drawn) {
+        for (const [i, element] of [...block.element.children].entries()) {
+          element.setAttribute('aria-posinset', String(before + i + 1))
+          element.setAttribute('aria-setsize', String(total))
+          // One stop for the Tab key in each block; the other entries are reached from there.
+          element.setAttribute('tabindex', i === 0 ? '0' : '-1')
+        }
       }
-      case 'run_end':
-        return endEntry(event)
-      case 'error':
-        return errorEntry(event)
-      case 'log':
-        return line(event, event.payload.level === 'info' ? 'plain' : 'warn', event.payload.message)
-      default:
-        return null
+      before += block.visible
+    }
+    this.#counted(total)
+  }
+
+  /** @param {readonly IntersectionObserverEntry[]} entries */
+  #onSight(entries) {
+    for (const { target, isIntersecting } of entries) {
+      const block = this.#byElement.get(target)
+      if (block === undefined || block.drawn === isIntersecting) continue
+      if (isIntersecting) block.draw(this.#words)
+      else block.clear()
+    }
+    this.#number()
+  }
+
+  /** Shows only entries that hold these words. @param {string} words */
+  find(words) {
+    this.#words = words.trim().toLowerCase()
+    this.#settle(new Set(this.#blocks))
+  }
+
+  /** @param {boolean} folded */
+  foldAll(folded) {
+    for (const iteration of this.#iterations) {
+      iteration.chosen = true
+      iteration.folded = folded
+    }
+    this.#settle(new Set(this.#blocks))
+  }
+
+  /** Draws the end, so that it can be scrolled to. */
+  showEnd() {
+    const last = this.#blocks.at(-1)
+    if (last === undefined || last.drawn) return
+    last.draw(this.#words)
+    this.#number()
+  }
+
+  /** @param {KeyboardEvent} event */
+  #onKey(event) {
+    const here = /** @type {Element} */ (event.target).closest('article')
+    // A list of output lines is scrolled by the same keys.
+    if (here === null || /** @type {Element} */ (event.target).matches('pre')) return
+    const place = Number(here.getAttribute('aria-posinset'))
+    const total = Number(here.getAttribute('aria-setsize'))
+    /** @type {Record<string, number>} */
+    const goals = { PageUp: place - 1, PageDown: place + 1, Home: 1, End: total }
+    const goal = goals[event.key]
+    if (goal === undefined || event.ctrlKey || event.metaKey || event.altKey) return
+    event.preventDefault()
+    this.#focus(Math.min(Math.max(goal, 1), total))
+  }
+
+  /** @param {number} place */
+  #focus(place) {
+    let before = 0
+    for (const block of this.#blocks) {
+      if (place <= before + block.visible) {
+        if (!block.drawn) block.draw(this.#words)
+        this.#number()
+        const element = block.element.children[place - before - 1]
+        if (!(element instanceof HTMLElement)) return
+        element.focus({ preventScroll: true })
+        element.scrollIntoView({ block: 'center' })
+        return
+      }
+      before += block.visible
     }
   }
-}
-
-/** @param {string | null} who */
-function by(who) {
-  return who === null ? '' : ` by ${who}`
-}
-
-/**
- * @param {AgentEvent} event
- * @param {string} kind
- * @param {...(Node | false | null)} content
- */
-function entry(event, kind, ...content) {
-  const time = h(
-    'time',
-    { class: 'at', dateTime: new Date(event.ts * 1_000).toISOString() },
-    clock(event.ts),
-  )
-  return h(
-    'li',
-    { class: `entry ${kind}`, 'data-seq': event.seq },
-    time,
-    h('div', { class: 'body' }, content),
-  )
-}
-
-/**
- * @param {AgentEvent} event
- * @param {string} kind
- * @param {string} text
- * @param {string} [more]
- */
-function line(event, kind, text, more) {
-  const extra =
-    more === undefined || more === '' ? null : h('p', { class: 'prose', dir: 'auto' }, more)
-  return entry(event, kind, h('p', { class: 'what' }, text), extra)
-}
-
-/**
- * @param {AgentEvent} event
- * @param {string} who
- * @param {string} text
- */
-function said(event, who, text) {
-  return entry(
-    event,
-    'said',
-    h('p', { class: 'what' }, who),
-    h('p', { class: 'prose', dir: 'auto' }, text),
-  )
-}
-
-/** @param {EventOf<'reasoning'>} event */
-function thought(event) {
-  return entry(
-    event,
-    'thought',
-    h(
-      'details',
-      {},
-      h('summary', {}, 'Reasoning'),
-      h('p', { class: 'prose', dir: 'auto' }, event.payload.text),
-    ),
-  )
-}
-
-/** @param {EventOf<'llm_usage'>} event */
-function usageLine(event) {
-  const { input_tokens, output_tokens, cost_usd, purpose } = event.payload
-  if (input_tokens + output_tokens === 0) return null
-  const price = cost_usd === null ? '' : ` · $${cost_usd.toFixed(4)}`
-  const who = purpose === 'judge' ? 'Judge' : 'Model'
-  return line(
-    event,
-    'usage',
-    `${who}: ${number(input_tokens)} tokens in, ${number(output_tokens)} out${price}`,
-  )
-}
-
-/** @param {EventOf<'goal_check'>} event */
-function checkEntry(event) {
-  const { achieved, reason, counts, cached, duration_ms } = event.payload
-  const facts = cached ? 'as before, nothing was changed' : duration(duration_ms)
-  return entry(
-    event,
-    achieved ? 'check good' : 'check',
-    h(
-      'p',
-      { class: 'what' },
-      achieved ? 'Goal met' : 'Goal not met',
-      h('span', { class: 'fact' }, facts),
-    ),
-    h('p', { class: 'prose', dir: 'auto' }, reason),
-    counts === null ? null : countsView(counts),
-  )
-}
-
-/** @param {TestCounts} counts */
-export function countsView(counts) {
-  const { total, passed, failed, skipped } = counts
-  const text = `${passed} of ${plural(total, 'test')} pass`
-  const parts = /** @type {const} */ ([
-    ['passed', passed],
-    ['failed', failed],
-    ['skipped', skipped],
-  ])
-  const bar = h('span', { class: 'counts-bar', 'aria-hidden': 'true' })
-  for (const [kind, count] of parts) {
-    if (count === 0) continue
-    const part = h('span', { class: kind })
-    part.style.flexGrow = String(count)
-    bar.append(part)
-  }
-  const rest = [failed > 0 ? `${failed} fail` : '', skipped > 0 ? `${skipped} skipped` : ''].filter(
-    Boolean,
-  )
-  return h('p', { class: 'counts' }, bar, h('span', {}, [text, ...rest].join(' · ')))
-}
-
-/** @param {EventOf<'run_end'>} event */
-function endEntry(event) {
-  const { status, end_reason, reason, iterations, total_tokens } = event.payload
-  const facts = `${plural(iterations, 'iteration')} · ${plural(total_tokens, 'token')}`
-  return entry(
-    event,
-    `end ${status}`,
-    h(
-      'p',
-      { class: 'what' },
-      `${statusLabel(status)}: ${endReason(end_reason)}`,
-      h('span', { class: 'fact' }, facts),
-    ),
-    reason === '' ? null : h('p', { class: 'prose', dir: 'auto' }, reason),
-  )
-}
-
-/** @param {EventOf<'error'>} event */
-function errorEntry(event) {
-  const { message, traceback } = event.payload
-  return entry(
-    event,
-    'bad',
-    h('p', { class: 'what' }, 'Error'),
-    h('p', { class: 'prose', dir: 'auto' }, message),
-    traceback === ''
-      ? null
-      : h(
-          'details',
-          {},
-          h('summary', {}, 'Where it happened'),
-          h('pre', { class: 'output', tabIndex: 0 }, traceback),
-        ),
-  )
-}
-
-/** A tool call, and later its result. */
-class ToolEntry {
-  element
-  #state = h('span', { class: 'state' }, 'asked for')
-  #body = h('div', { class: 'tool-result' })
-
-  /** @param {EventOf<'tool_call'>} event */
-  constructor(event) {
-    const { tool, args } = event.payload
-    const summary = argumentsLine(args)
-    this.element = entry(
-      event,
-      'tool',
-      h(
-        'p',
-        { class: 'what' },
-        h('span', { class: 'tool-name' }, tool),
-        h('code', { class: 'args' }, summary),
-        this.#state,
-      ),
-      this.#body,
-    )
-  }
-
-  started() {
-    setText(this.#state, 'running…')
-  }
-
-  /** @param {EventOf<'tool_result'>} event */
-  finished(event) {
-    const { output, exit_code, duration_ms, changes = [] } = event.payload
-    setText(this.#state, `${exitWord(exit_code)} · ${duration(duration_ms)}`)
-    this.#state.className = exit_code === 0 ? 'state good' : 'state bad'
-    this.#body.append(...changes.map(changeView))
-    if (output !== '') this.#body.append(outputView(output))
-  }
-}
-
-/** @type {Record<string, string>} */
-const EXIT_WORDS = {
-  0: 'done',
-  124: 'out of time',
-  126: 'refused',
-  127: 'no such tool',
-  130: 'stopped',
-  '-1': 'outcome unknown',
-}
-
-/** @param {number} code */
-function exitWord(code) {
-  return EXIT_WORDS[code] ?? `exit ${code}`
-}
-
-/** @param {string} output */
-function outputView(output) {
-  const text = h(
-    'pre',
-    { class: 'output', tabIndex: 0, dir: 'auto' },
-    output.slice(0, SHOWN_OUTPUT),
-  )
-  const lines = output.split('\n').length
-  const details = h(
-    'details',
-    { class: 'output-box' },
-    h('summary', {}, `Output · ${plural(lines, 'line')}`),
-    text,
-  )
-  if (output.length <= SHOWN_OUTPUT) return details
-  const more = h(
-    'button',
-    {
-      type: 'button',
-      class: 'quiet',
-      onclick: () => {
-        text.textContent = output
-        more.remove()
-      },
-    },
-    'Show all',
-  )
-  details.append(more)
-  return details
-}
-
-/**
- * The arguments that tell a call from others, on one line.
- *
- * @param {unknown} args
- */
-function argumentsLine(args) {
-  if (typeof args !== 'object' || args === null) return ''
-  const values = Object.entries(args)
-  const main = values.find(([name]) =>
-    ['command', 'path', 'pattern', 'query', 'url'].includes(name),
-  )
-  if (main !== undefined) return String(main[1]).slice(0, 300)
-  return values.length === 0 ? '' : JSON.stringify(args).slice(0, 300)
 }

@@ -1,0 +1,345 @@
+/** One event of a run, as an entry of its timeline. */
+import { changeView } from './diff.js'
+import { h, setText } from './dom.js'
+import { clock, duration, endReason, number, plural, statusLabel } from './format.js'
+
+/**
+ * @typedef {import('../types.js').AgentEvent} AgentEvent
+ * @typedef {import('../types.js').TestCounts} TestCounts
+ */
+
+/** Characters of a tool's output shown before somebody asks for more. */
+const SHOWN_OUTPUT = 4_000
+
+/**
+ * @template {AgentEvent['kind']} K
+ * @typedef {Extract<AgentEvent, { kind: K }>} EventOf
+ */
+
+/**
+ * What an entry shows beside its event: the parts of a tool call come one by one.
+ *
+ * @typedef {{ started?: boolean, result?: EventOf<'tool_result'> }} Progress
+ */
+
+/** Kinds that never have an entry of their own. */
+const SILENT = new Set(['step_start', 'tool_started', 'tool_result', 'iteration_complete'])
+
+/**
+ * True when an event is shown as an entry of its own.
+ *
+ * @param {AgentEvent} event
+ */
+export function isShown(event) {
+  if (SILENT.has(event.kind)) return false
+  if (event.kind === 'llm_usage') return event.payload.input_tokens + event.payload.output_tokens > 0
+  if (event.kind === 'model_turn') return event.payload.text.trim() !== ''
+  return event.kind in LABELS
+}
+
+/** The first words of an entry, for those who hear it. @type {Record<string, string>} */
+const LABELS = {
+  run_created: 'Run created',
+  run_recovered: 'Taken up again',
+  abort_requested: 'Abort asked for',
+  llm_usage: 'Tokens',
+  model_turn: 'Model',
+  reasoning: 'Reasoning',
+  tool_call: 'Tool',
+  goal_check: 'Goal check',
+  human_check_required: 'Gate',
+  human_check_response: 'Answer',
+  run_end: 'End of the run',
+  error: 'Error',
+  log: 'Note',
+}
+
+/**
+ * The entry of an event.
+ *
+ * @param {AgentEvent} event one of those that are shown
+ * @param {Progress} progress
+ * @returns {HTMLElement}
+ */
+export function entryView(event, progress) {
+  switch (event.kind) {
+    case 'run_recovered':
+      return line(
+        event,
+        'warn',
+        `Taken up again after the service had stopped (attempt ${event.payload.attempt})`,
+      )
+    case 'abort_requested':
+      return line(event, 'warn', `Abort asked for${by(event.payload.by)}`)
+    case 'llm_usage':
+      return usageLine(event)
+    case 'model_turn':
+      return said(event, 'Model', event.payload.text)
+    case 'reasoning':
+      return thought(event)
+    case 'tool_call':
+      return toolEntry(event, progress)
+    case 'goal_check':
+      return checkEntry(event)
+    case 'human_check_required':
+      return line(event, 'gate', 'Waits for a human', event.payload.summary)
+    case 'human_check_response': {
+      const { decision, decided_by, feedback } = event.payload
+      return line(event, 'gate', `Answered: ${decision}${by(decided_by)}`, feedback)
+    }
+    case 'run_end':
+      return endEntry(event)
+    case 'error':
+      return errorEntry(event)
+    case 'log':
+      return line(event, event.payload.level === 'info' ? 'plain' : 'warn', event.payload.message)
+    default:
+      return line(event, 'plain', LABELS[event.kind] ?? event.kind)
+  }
+}
+
+/** @param {string | null} who */
+function by(who) {
+  return who === null ? '' : ` by ${who}`
+}
+
+/**
+ * @param {AgentEvent} event
+ * @param {string} kind
+ * @param {...(Node | false | null)} content
+ */
+function entry(event, kind, ...content) {
+  const time = h(
+    'time',
+    { class: 'at', dateTime: new Date(event.ts * 1_000).toISOString() },
+    clock(event.ts),
+  )
+  return h(
+    'article',
+    { class: `entry ${kind}`, 'data-seq': event.seq, 'aria-label': LABELS[event.kind] },
+    time,
+    h('div', { class: 'body' }, content),
+  )
+}
+
+/**
+ * @param {AgentEvent} event
+ * @param {string} kind
+ * @param {string} text
+ * @param {string} [more]
+ */
+function line(event, kind, text, more) {
+  const extra =
+    more === undefined || more === '' ? null : h('p', { class: 'prose', dir: 'auto' }, more)
+  return entry(event, kind, h('p', { class: 'what' }, text), extra)
+}
+
+/**
+ * @param {AgentEvent} event
+ * @param {string} who
+ * @param {string} text
+ */
+function said(event, who, text) {
+  return entry(
+    event,
+    'said',
+    h('p', { class: 'what' }, who),
+    h('p', { class: 'prose', dir: 'auto' }, text),
+  )
+}
+
+/** @param {EventOf<'reasoning'>} event */
+function thought(event) {
+  return entry(
+    event,
+    'thought',
+    h(
+      'details',
+      {},
+      h('summary', {}, 'Reasoning'),
+      h('p', { class: 'prose', dir: 'auto' }, event.payload.text),
+    ),
+  )
+}
+
+/** @param {EventOf<'llm_usage'>} event */
+function usageLine(event) {
+  const { input_tokens, output_tokens, cost_usd, purpose } = event.payload
+  const price = cost_usd === null ? '' : ` · $${cost_usd.toFixed(4)}`
+  const who = purpose === 'judge' ? 'Judge' : 'Model'
+  return line(
+    event,
+    'usage',
+    `${who}: ${number(input_tokens)} tokens in, ${number(output_tokens)} out${price}`,
+  )
+}
+
+/** @param {EventOf<'goal_check'>} event */
+function checkEntry(event) {
+  const { achieved, reason, counts, cached, duration_ms } = event.payload
+  const facts = cached ? 'as before, nothing was changed' : duration(duration_ms)
+  return entry(
+    event,
+    achieved ? 'check good' : 'check',
+    h(
+      'p',
+      { class: 'what' },
+      achieved ? 'Goal met' : 'Goal not met',
+      h('span', { class: 'fact' }, facts),
+    ),
+    h('p', { class: 'prose', dir: 'auto' }, reason),
+    counts === null ? null : countsView(counts),
+  )
+}
+
+/** @param {TestCounts} counts */
+export function countsView(counts) {
+  const { total, passed, failed, skipped } = counts
+  const text = `${passed} of ${plural(total, 'test')} pass`
+  const parts = /** @type {const} */ ([
+    ['passed', passed],
+    ['failed', failed],
+    ['skipped', skipped],
+  ])
+  const bar = h('span', { class: 'counts-bar', 'aria-hidden': 'true' })
+  for (const [kind, count] of parts) {
+    if (count === 0) continue
+    const part = h('span', { class: kind })
+    part.style.flexGrow = String(count)
+    bar.append(part)
+  }
+  const rest = [failed > 0 ? `${failed} fail` : '', skipped > 0 ? `${skipped} skipped` : ''].filter(
+    Boolean,
+  )
+  return h('p', { class: 'counts' }, bar, h('span', {}, [text, ...rest].join(' · ')))
+}
+
+/** @param {EventOf<'run_end'>} event */
+function endEntry(event) {
+  const { status, end_reason, reason, iterations, total_tokens } = event.payload
+  const facts = `${plural(iterations, 'iteration')} · ${plural(total_tokens, 'token')}`
+  return entry(
+    event,
+    `end ${status}`,
+    h(
+      'p',
+      { class: 'what' },
+      `${statusLabel(status)}: ${endReason(end_reason)}`,
+      h('span', { class: 'fact' }, facts),
+    ),
+    reason === '' ? null : h('p', { class: 'prose', dir: 'auto' }, reason),
+  )
+}
+
+/** @param {EventOf<'error'>} event */
+function errorEntry(event) {
+  const { message, traceback } = event.payload
+  return entry(
+    event,
+    'bad',
+    h('p', { class: 'what' }, 'Error'),
+    h('p', { class: 'prose', dir: 'auto' }, message),
+    traceback === ''
+      ? null
+      : h(
+          'details',
+          {},
+          h('summary', {}, 'Where it happened'),
+          h('pre', { class: 'output', tabIndex: 0 }, traceback),
+        ),
+  )
+}
+
+/**
+ * A tool call, and its result once there is one.
+ *
+ * @param {EventOf<'tool_call'>} event
+ * @param {Progress} progress
+ */
+function toolEntry(event, { started = false, result }) {
+  const { tool, args } = event.payload
+  const state = h('span', { class: 'state' }, started ? 'running…' : 'asked for')
+  const parts = []
+  let tone = started ? 'busy' : ''
+  if (result !== undefined) {
+    const { output, exit_code, duration_ms, changes = [] } = result.payload
+    tone = exit_code === 0 ? 'good' : 'bad'
+    setText(state, `${exitWord(exit_code)} · ${duration(duration_ms)}`)
+    state.className = `state ${tone}`
+    parts.push(...changes.map(changeView))
+    if (output !== '') parts.push(outputView(output))
+  }
+  return entry(
+    event,
+    `tool ${tone}`,
+    h(
+      'p',
+      { class: 'what' },
+      h('span', { class: 'tool-name' }, tool),
+      h('code', { class: 'args' }, argumentsLine(args)),
+      state,
+    ),
+    parts.length === 0 ? null : h('div', { class: 'tool-result' }, parts),
+  )
+}
+
+/** @type {Record<string, string>} */
+const EXIT_WORDS = {
+  0: 'done',
+  124: 'out of time',
+  126: 'refused',
+  127: 'no such tool',
+  130: 'stopped',
+  '-1': 'outcome unknown',
+}
+
+/** @param {number} code */
+function exitWord(code) {
+  return EXIT_WORDS[code] ?? `exit ${code}`
+}
+
+/** @param {string} output */
+function outputView(output) {
+  const text = h(
+    'pre',
+    { class: 'output', tabIndex: 0, dir: 'auto' },
+    output.slice(0, SHOWN_OUTPUT),
+  )
+  const lines = output.split('\n').length
+  const details = h(
+    'details',
+    { class: 'output-box' },
+    h('summary', {}, `Output · ${plural(lines, 'line')}`),
+    text,
+  )
+  if (output.length <= SHOWN_OUTPUT) return details
+  const more = h(
+    'button',
+    {
+      type: 'button',
+      class: 'quiet',
+      onclick: () => {
+        text.textContent = output
+        more.remove()
+      },
+    },
+    'Show all',
+  )
+  details.append(more)
+  return details
+}
+
+/**
+ * The arguments that tell a call from others, on one line.
+ *
+ * @param {unknown} args
+ */
+function argumentsLine(args) {
+  if (typeof args !== 'object' || args === null) return ''
+  const values = Object.entries(args)
+  const main = values.find(([name]) =>
+    ['command', 'path', 'pattern', 'query', 'url'].includes(name),
+  )
+  if (main !== undefined) return String(main[1]).slice(0, 300)
+  return values.length === 0 ? '' : JSON.stringify(args).slice(0, 300)
+}

@@ -1,0 +1,76 @@
+/** The files that a run has changed, and how often. */
+import { fill, h } from './dom.js'
+import { plural } from './format.js'
+
+/** @typedef {import('../types.js').AgentEvent} AgentEvent */
+
+/** Files that are named before somebody asks for more. */
+const SHOWN = 12
+
+/** The list of changed files; hidden while there are none. */
+export class ChangedFiles {
+  element = h('section', { class: 'files', hidden: true, 'aria-labelledby': 'files-title' })
+  /** How often each was changed. @type {Map<string, number>} */
+  #edits = new Map()
+  #all = false
+  #chosen
+
+  /** @param {(path: string) => void} chosen called when somebody wants to see what was changed */
+  constructor(chosen) {
+    this.#chosen = chosen
+  }
+
+  /** @param {readonly AgentEvent[]} events */
+  add(events) {
+    let changed = false
+    for (const event of events) {
+      if (event.kind !== 'tool_result') continue
+      for (const { path } of event.payload.changes ?? []) {
+        this.#edits.set(path, (this.#edits.get(path) ?? 0) + 1)
+        changed = true
+      }
+    }
+    if (changed) this.#draw()
+  }
+
+  #draw() {
+    const shown = [...this.#edits].slice(0, this.#all ? undefined : SHOWN)
+    const rest = this.#edits.size - shown.length
+    this.element.hidden = false
+    fill(
+      this.element,
+      h('h2', { id: 'files-title' }, `Changed files (${this.#edits.size})`),
+      h(
+        'ul',
+        {},
+        shown.map(([path, edits]) => h('li', {}, this.#file(path, edits))),
+      ),
+      rest > 0 &&
+        h(
+          'button',
+          {
+            type: 'button',
+            class: 'quiet small',
+            onclick: () => {
+              this.#all = true
+              this.#draw()
+            },
+          },
+          `Show ${rest} more`,
+        ),
+    )
+  }
+
+  /**
+   * @param {string} path
+   * @param {number} edits
+   */
+  #file(path, edits) {
+    return h(
+      'button',
+      { type: 'button', class: 'changed', title: 'Find in the timeline', onclick: () => this.#chosen(path) },
+      h('span', { class: 'path' }, path),
+      h('span', { class: 'word' }, plural(edits, 'change')),
+    )
+  }
+}

@@ -1,0 +1,206 @@
+/** The dashboard with very long runs and very many of them, in a real Chromium. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test, type TestContext } from 'node:test'
+import type { BrowserContext, Page } from 'playwright-core'
+import { MemoryStore, type AgentEvent } from 'runwright/agent'
+import { createRunService, type RunServiceOptions } from 'runwright/server'
+import { scratch, testProvider } from '../../helpers/engine.js'
+import { FakeEngine } from '../../server/fake-engine.js'
+import { openChromium } from './chromium.js'
+
+const EVENTS = 10_000
+/** Elements that the page may have, however long a run is. */
+const MOST_ELEMENTS = 4_000
+
+let browser: BrowserContext
+let closeBrowser = async (): Promise<void> => {}
+before(async () => {
+  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
+})
+after(() => closeBrowser())
+
+async function open(t: TestContext, options: RunServiceOptions): Promise<Page> {
+  const service = await createRunService(options)
+  const server = createServer(service.handler)
+  service.attach(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const page = await browser.newPage()
+  page.setDefaultTimeout(30_000)
+  t.after(async () => {
+    await page.close()
+    await service.close({ graceMs: 0 })
+    server.closeAllConnections()
+    server.close()
+  })
+  await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  return page
+}
+
+/** Tool calls with their output, 50 events in an iteration. */
+function fill(engine: FakeEngine, runId: string, from: number, to: number): void {
+  for (let n = from; n < to; n += 2) {
+    engine.iteration = Math.floor(n / 50) + 1
+    const call_id = `c${n}`
+    engine.append(runId, 'tool_call', { call_id, tool: 'bash', args: { command: `step ${n}` } })
+    engine.append(runId, 'tool_result', {
+      call_id,
+      tool: 'bash',
+      output: `line one of ${n}\nline two\n`,
+      exit_code: n % 14 === 0 ? 1 : 0,
+      duration_ms: n,
+    } as Extract<AgentEvent, { kind: 'tool_result' }>['payload'])
+  }
+}
+
+const elements = (page: Page): Promise<number> =>
+  page.evaluate(() => document.querySelectorAll('*').length)
+
+test(`a run of ${EVENTS} events keeps the page small, and every one can be read`, async (t) => {
+  const engine = new FakeEngine()
+  const runId = engine.add()
+  fill(engine, runId, 0, EVENTS)
+  const page = await open(t, { engine })
+  const began = performance.now()
+  await page.evaluate((hash) => (location.hash = hash), `#/runs/${runId}`)
+  await page.locator('.stream.live').waitFor()
+  t.diagnostic(`${EVENTS} events shown after ${Math.round(performance.now() - began)} ms`)
+  await page.getByRole('button', { name: 'Unfold all' }).click()
+  const feed = page.getByRole('feed')
+  assert.equal(await feed.getAttribute('aria-busy'), 'false')
+  assert.ok((await elements(page)) < MOST_ELEMENTS, `${await elements(page)} elements`)
+  const total = EVENTS / 2 + EVENTS / 50
+  const place = page.locator(`article[aria-setsize="${total}"]`)
+  assert.ok((await place.count()) > 20)
+
+  // To the middle and to the end, as with the scroll bar.
+  for (const part of [0.5, 0.9, 0.1, 1]) {
+    await page.evaluate((to) => scrollTo(0, document.documentElement.scrollHeight * to), part)
+    await page.waitForFunction(() => {
+      const middle = document.elementFromPoint(innerWidth / 2, innerHeight / 2)
+      return middle?.closest('article') !== null || middle?.closest('.feed') === null
+    })
+    assert.ok((await elements(page)) < MOST_ELEMENTS, `${await elements(page)} elements`)
+  }
+  const last = page.locator(`article[aria-posinset="${total}"]`)
+  await last.waitFor()
+  assert.match(String(await last.textContent()), new RegExp(`step ${EVENTS - 2}`))
+
+  // Live, at the end: the next ones come into sight by themselves.
+  fill(engine, runId, EVENTS, EVENTS + 200)
+  await page.getByText(`step ${EVENTS + 198}`, { exact: true }).waitFor()
+  await page.waitForFunction(
+    () => document.documentElement.scrollHeight - scrollY - innerHeight < 200,
+  )
+
+  // By words, far away from what is drawn.
+  await page.getByLabel('Find in this run').fill('line one of 5000')
+  await page.getByText('1 entry found').waitFor()
+  assert.equal(await feed.getByRole('article').count(), 1)
+  assert.match(String(await feed.textContent()), /step 5000/)
+})
+
+test('by keyboard every entry of a long run is reached, and is told its place', async (t) => {
+  const engine = new FakeEngine()
+  const runId = engine.add()
+  fill(engine, runId, 0, 1_000)
+  const page = await open(t, { engine })
+  await page.evaluate((hash) => (location.hash = hash), `#/runs/${runId}`)
+  await page.locator('.stream.live').waitFor()
+  await page.getByRole('button', { name: 'Unfold all' }).click()
+  const here = (): Promise<string | null> =>
+    page.evaluate(() => document.activeElement?.getAttribute('aria-posinset') ?? null)
+  await page.getByLabel('Find in this run').focus()
+  await page.keyboard.press('Tab')
+  assert.equal(await here(), '1')
+  for (const [key, place] of [
+    ['PageDown', '2'],
+    ['PageDown', '3'],
+    ['PageUp', '2'],
+    ['End', '520'],
+    ['PageUp', '519'],
+    ['PageDown', '520'],
+    ['PageDown', '520'],
+    ['Home', '1'],
+  ]) {
+    await page.keyboard.press(key!)
+    assert.equal(await here(), place, key)
+    const seen = await page.evaluate(() => {
+      const box = document.activeElement!.getBoundingClientRect()
+      return box.bottom > 0 && box.top < innerHeight
+    })
+    assert.ok(seen, `after ${key} the entry is in sight`)
+  }
+  // On through all of them: more than were ever drawn at once.
+  for (let place = 2; place <= 130; place++) await page.keyboard.press('PageDown')
+  assert.equal(await here(), '130')
+})
+
+test('what was opened stays open when it is scrolled away and comes back', async (t) => {
+  const engine = new FakeEngine()
+  const runId = engine.add()
+  fill(engine, runId, 0, 1_000)
+  const page = await open(t, { engine })
+  await page.evaluate((hash) => (location.hash = hash), `#/runs/${runId}`)
+  await page.locator('.stream.live').waitFor()
+  await page.getByRole('button', { name: 'Unfold all' }).click()
+  const entry = page.locator('article[data-seq="2"]')
+  await entry.getByText('Output').click()
+  await entry.getByText('line one of 0').waitFor()
+  await page.mouse.move(700, 500)
+  await page.evaluate(() => (document.activeElement as HTMLElement).blur())
+  await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+  await entry.waitFor({ state: 'detached' })
+  await page.evaluate(() => scrollTo(0, 0))
+  await entry.getByText('line one of 0').waitFor()
+})
+
+test('all of many runs are found by the service, and older ones come by scrolling', async (t) => {
+  const root = scratch(t)
+  const engine = {
+    store: new MemoryStore(),
+    roots: [root],
+    cwdPolicy: 'allow',
+    maxConcurrentRuns: 1,
+    providers: [testProvider(() => ({ text: 'nothing to do' }))],
+    defaultModel: 'test:m',
+  } as const
+  const service = await createRunService({ engine })
+  t.after(() => service.close({ graceMs: 0 }))
+  for (let i = 0; i < 260; i++) {
+    const goal = i === 3 ? 'shell: echo the Needle' : `shell: echo ${i}`
+    const { details } = await service.engine.create({ goal })
+    for await (const batch of await service.engine.subscribe(details.run_id))
+      if (batch.some(({ kind }) => kind === 'run_end')) break
+  }
+  const page = await open(t, { engine: service.engine })
+  const items = page.locator('nav .run')
+  await items.nth(49).waitFor()
+  assert.equal(await page.getByText('Needle').count(), 0)
+  await page.getByLabel('Search all runs').fill('needle')
+  await page.getByText('1 run', { exact: true }).waitFor()
+  assert.match(String(await items.textContent()), /echo the Needle/)
+  await page.getByLabel('Search all runs').fill('no such thing')
+  await page.getByText('No run matches.').waitFor()
+  await page.getByLabel('Search all runs').fill('')
+  await items.nth(49).waitFor()
+  while (await page.getByRole('button', { name: 'Show older runs' }).isVisible()) {
+    await page.locator('#side').evaluate((side) => side.scrollTo(0, side.scrollHeight))
+    await page.evaluate(() => new Promise(requestAnimationFrame))
+  }
+  await page.getByText('260 runs').waitFor()
+  assert.equal(await items.count(), 260)
+  await page.getByLabel('Show runs with status').selectOption('failed')
+  await page.getByText('No run matches.').waitFor()
+  // The arrows go from run to run.
+  await page.getByLabel('Show runs with status').selectOption('')
+  await items.first().focus()
+  await page.keyboard.press('ArrowDown')
+  assert.equal(
+    await page.evaluate(() => document.activeElement?.getAttribute('href')),
+    await items.nth(1).getAttribute('href'),
+  )
+})
