@@ -5,7 +5,7 @@ import { countsView } from './entries.js'
 import { ChangedFiles } from './files.js'
 import { cost, duration, endReason, isLive, number, plural, statusLabel } from './format.js'
 import { GatePanel } from './gate.js'
-import { Timeline } from './timeline.js'
+import { isNearEnd, Timeline } from './timeline.js'
 
 /**
  * @typedef {import('../types.js').AgentEvent} AgentEvent
@@ -30,9 +30,6 @@ const PRESSING = new Set(['human_check_required', 'human_check_response', 'run_e
 
 /** Shortest time between two requests for the details. */
 const REFRESH_MS = 400
-
-/** Pixels from the end within which the page follows new entries. */
-const NEAR_END = 160
 
 /** @type {Record<string, string>} */
 const STREAM_TEXT = {
@@ -415,15 +412,9 @@ class RunView {
   }
 
   #scrollToEnd() {
-    this.#timeline.showEnd()
-    window.scrollTo({ top: document.documentElement.scrollHeight })
+    this.#timeline.scrollToEnd()
     this.#latest.hidden = true
   }
-}
-
-function isNearEnd() {
-  const { scrollHeight, clientHeight } = document.documentElement
-  return scrollHeight - clientHeight - window.scrollY < NEAR_END
 }
 
 /**

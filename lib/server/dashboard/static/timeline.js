@@ -23,6 +23,14 @@ const GUESSED = 64
 /** How far from the window blocks are drawn. */
 const MARGIN = '1200px 0px'
 
+/** Pixels from the end within which the page follows new entries. */
+const NEAR_END = 160
+
+export function isNearEnd() {
+  const { scrollHeight, clientHeight } = document.documentElement
+  return scrollHeight - clientHeight - window.scrollY < NEAR_END
+}
+
 /** An entry, or the head of an iteration. */
 class Row {
   /** @type {Progress} */
@@ -343,6 +351,7 @@ export class Timeline {
 
   /** @param {readonly IntersectionObserverEntry[]} entries */
   #onSight(entries) {
+    const atEnd = isNearEnd() && window.scrollY > 0
     for (const { target, isIntersecting } of entries) {
       const block = this.#byElement.get(target)
       if (block === undefined || block.drawn === isIntersecting) continue
@@ -350,6 +359,8 @@ export class Timeline {
       else block.clear()
     }
     this.#number()
+    // What is drawn is higher than was guessed: who was at the end stays there.
+    if (atEnd && !isNearEnd()) this.scrollToEnd()
   }
 
   /** Shows only entries that hold these words. @param {string} words */
@@ -367,12 +378,16 @@ export class Timeline {
     this.#settle(new Set(this.#blocks))
   }
 
-  /** Draws the end, so that it can be scrolled to. */
-  showEnd() {
-    const last = this.#blocks.at(-1)
-    if (last === undefined || last.drawn) return
-    last.draw(this.#words)
+  /** Draws a window full of the end first, so that it does not grow afterwards. */
+  scrollToEnd() {
+    let height = 0
+    for (let i = this.#blocks.length - 1; i >= 0 && height < window.innerHeight; i--) {
+      const block = /** @type {Block} */ (this.#blocks[i])
+      if (!block.drawn) block.draw(this.#words)
+      height += block.element.offsetHeight
+    }
     this.#number()
+    window.scrollTo({ top: document.documentElement.scrollHeight })
   }
 
   /** @param {KeyboardEvent} event */
