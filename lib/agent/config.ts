@@ -8,6 +8,8 @@ import { systemClock, type Clock } from '../internal/clock.js'
 import type { Executor } from './executor.js'
 import { executorNamed, type ExecutorName } from './executors/named.js'
 import type { GoalDefinition } from './goal.js'
+import type { McpServerConfig, McpServerOptions } from './mcp/options.js'
+import { resolveMcpServers } from './mcp/servers.js'
 import type { Model } from './model.js'
 import { DEFAULT_MODEL } from './models/registry.js'
 import type { RunStore } from './store.js'
@@ -45,6 +47,11 @@ export interface EngineOptions {
   readonly goals?: readonly GoalDefinition[] | undefined
   /** Tools besides the shipped ones; one of the same name replaces it. */
   readonly tools?: readonly Tool[] | undefined
+  /**
+   * Model Context Protocol servers whose tools runs may use. They are opened with the engine and
+   * closed with it; a run has the tools that there were when this process took it up.
+   */
+  readonly mcpServers?: readonly McpServerOptions[] | undefined
   /**
    * How commands of tools and checks run: `process` (process groups of this user, no confinement),
    * `bubblewrap` (a sandbox without network, to which the store's data is closed), `auto`
@@ -94,6 +101,7 @@ export interface EngineConfig {
   readonly providers: readonly ModelProvider[]
   readonly goals: readonly GoalDefinition[]
   readonly tools: ReadonlyMap<string, Tool>
+  readonly mcpServers: readonly McpServerConfig[]
   readonly executor: Executor
   readonly maxConcurrentRuns: number
   readonly maxQueuedRuns: number
@@ -145,6 +153,7 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     providers: [...(options.providers ?? [])],
     goals: [...(options.goals ?? [])],
     tools: toolsByName([...builtinTools(), ...(options.tools ?? [])]),
+    mcpServers: resolveMcpServers(options.mcpServers ?? [], options.clock ?? systemClock),
     executor: executorNamed(options.executor ?? 'process', options.store.closedFolders ?? []),
     maxConcurrentRuns: count('maxConcurrentRuns', options.maxConcurrentRuns),
     maxQueuedRuns: count('maxQueuedRuns', options.maxQueuedRuns),

@@ -16,6 +16,7 @@ import type { AgentEvent, Decision, PrivatePayloads, RunOwner, RunStatus } from 
 import { ABORTED_BY_HUMAN, gateFor, responseRecord, type ResumeAnswer } from './gate-answer.js'
 import { goalRegistry, type GoalRegistry } from './goals/index.js'
 import { LiveRun, loadState } from './live-run.js'
+import { McpServers } from './mcp/servers.js'
 import type { Model } from './model.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
 import { createdRecord, requestHash, resolveNewRun } from './new-run.js'
@@ -34,6 +35,7 @@ import { foldState, type RunState } from './state.js'
 import { endingRecords } from './steps/finish.js'
 import type { RunQuery } from './store.js'
 import type { RunSubscription, StreamItem } from './subscription.js'
+import type { Tool } from './tool.js'
 import { openWorkspace } from './workspace.js'
 
 /** On whose behalf the engine is called. Omitted: by the host itself, which may see every run. */
@@ -55,6 +57,9 @@ export interface GoalInfo {
   readonly description: string
   readonly usage: string
 }
+
+/** A tool as it is offered to runs. */
+export type ToolInfo = Pick<Tool, 'name' | 'description' | 'effect'>
 
 /** Who starts a run, and how a repeated request is recognised. */
 export interface CreateOptions {
@@ -93,6 +98,7 @@ const NOBODY: RunOwner = { id: null, tenant: null }
  */
 export class RunEngine {
   readonly #config: EngineConfig
+  #mcp: McpServers | undefined
   readonly #models: ModelRegistry
   readonly #goals: GoalRegistry
   readonly #scheduler: Scheduler
@@ -139,14 +145,21 @@ export class RunEngine {
    * Opens the store, takes up the runs that had not ended when it was last closed, and starts; in a
    * store that processes share, claims runs from now on.
    *
-   * @throws TypeError for a bad option; {@link StoreError} when the store cannot be opened.
+   * @throws TypeError for a bad option; {@link StoreError} when the store cannot be opened;
+   * {@link McpError} when an MCP server that is required cannot be reached.
    */
   static async open(options: EngineOptions): Promise<RunEngine> {
     const engine = new RunEngine(resolveEngineConfig(options))
     engine.#models.resolve(undefined) // a wrong default is told now, not to the first client
-    await engine.#config.store.open()
-    if (engine.#sharing === undefined) await engine.#takeUp()
-    else engine.#sharing.start()
+    engine.#mcp = await McpServers.open(engine.#config.mcpServers)
+    try {
+      await engine.#config.store.open()
+      if (engine.#sharing === undefined) await engine.#takeUp()
+      else engine.#sharing.start()
+    } catch (error) {
+      await engine.#mcp.close()
+      throw error
+    }
     return engine
   }
 
@@ -203,12 +216,12 @@ export class RunEngine {
     const by = caller?.owner.id ?? null
     const { decision } = answer
     if (this.#sharing !== undefined) {
-      const { status, gateId } = await this.#sharing.answer(runId, answer, this.#config.tools, by)
+      const { status, gateId } = await this.#sharing.answer(runId, answer, this.#tools(), by)
       return { run_id: runId, status, decision, gate_id: gateId }
     }
     const live = this.#live.get(runId)
     const head = live?.state.head ?? stored
-    const gate = gateFor(head, answer, this.#config.tools)
+    const gate = gateFor(head, answer, live?.tools ?? this.#tools())
     if (gate !== null) {
       // A run that this engine does not drive cannot hear the answer.
       if (live === undefined) throw new EngineClosedError()
@@ -335,6 +348,11 @@ export class RunEngine {
     return this.#models.list()
   }
 
+  /** The tools that a run gets that begins now: those of the host, of MCP servers, and the shipped ones. */
+  tools(): readonly ToolInfo[] {
+    return [...this.#tools().values()].map(({ name, description, effect }) => ({ name, description, effect }))
+  }
+
   /** The goals that this host offers. */
   goals(): readonly GoalInfo[] {
     return this.#goals.list()
@@ -399,7 +417,12 @@ export class RunEngine {
     for (const run of this.#live.values()) run.suspend()
     await Promise.all(this.#drives)
     await this.#sharing?.close()
-    await this.#config.store.close()
+    await Promise.all([this.#config.store.close(), this.#mcp?.close()])
+  }
+
+  /** The host's tools, and those that MCP servers have now. */
+  #tools(): ReadonlyMap<string, Tool> {
+    return this.#mcp?.join(this.#config.tools) ?? this.#config.tools
   }
 
   #assertOpen(): void {
@@ -442,7 +465,7 @@ export class RunEngine {
     idempotency: PrivatePayloads['run_created']['idempotency'],
     options: CreateOptions,
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
-    const { clock, store, tools } = this.#config
+    const { clock, store } = this.#config
     const secret = Object.entries(request).find(([, value]) => this.#redactor.findsIn(value))
     if (secret !== undefined) {
       throw new InvalidRequestError([{ pointer: `/${secret[0]}`, detail: SECRET_IN_REQUEST }])
@@ -451,7 +474,7 @@ export class RunEngine {
     this.#assertOpen()
     const runId = uuidV7(clock.now())
     const trace = readTraceContext(options.trace ?? {})
-    const more = { tools: [...tools.keys()], owner, idempotency, ...(trace !== null && { trace }) }
+    const more = { tools: [...this.#tools().keys()], owner, idempotency, ...(trace !== null && { trace }) }
     const draft = createdRecord(newRun, options.parentRunId ?? null, more)
     const created = stamp(draft, runId, 1, 0, clock)
     if (this.#sharing !== undefined) {
@@ -500,6 +523,7 @@ export class RunEngine {
     return new LiveRun(new RunLog(logOptions, feed, state), {
       ...this.#config,
       ...logOptions,
+      tools: this.#tools(),
       trace: new RunTrace(this.#tracing, run_id, state.frozen.trace ?? null),
       model,
       scheduler: this.#scheduler,

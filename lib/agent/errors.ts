@@ -18,6 +18,7 @@
  * ├─ StoreError            ERR_AGENT_STORE, ERR_AGENT_STORE_LOCKED, ERR_AGENT_STORE_CORRUPT,
  * │                        ERR_AGENT_STORE_VERSION, ERR_AGENT_SEQ_CONFLICT,
  * │                        ERR_AGENT_STORE_UNAVAILABLE, ERR_AGENT_CLAIM_LOST
+ * ├─ McpError              ERR_AGENT_MCP                 a Model Context Protocol server cannot be used
  * └─ ModelError            ERR_AGENT_MODEL, ERR_AGENT_MODEL_AUTH, ERR_AGENT_MODEL_RATE_LIMIT,
  *                          ERR_AGENT_MODEL_QUOTA, ERR_AGENT_MODEL_CONTEXT, ERR_AGENT_MODEL_PROTOCOL
  * ```
@@ -40,6 +41,7 @@ export type AgentErrorCode =
   | 'ERR_AGENT_CLOSED'
   | 'ERR_AGENT_CURSOR'
   | 'ERR_AGENT_ILLEGAL_TRANSITION'
+  | 'ERR_AGENT_MCP'
   | WorkspaceErrorCode
   | StoreErrorCode
   | ModelErrorCode
@@ -207,6 +209,31 @@ export class StoreError extends AgentError {
   constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code
+  }
+}
+
+/**
+ * Thrown when a Model Context Protocol server cannot be started or reached, or does not keep to the
+ * protocol. A call of one of its tools never throws it: the model is told.
+ */
+export class McpError extends AgentError {
+  override name = 'McpError'
+  override readonly code = 'ERR_AGENT_MCP'
+  /** The name that the host gave to the server. */
+  readonly server: string
+  /**
+   * What went wrong, for programs: it could not be reached; it broke the protocol; it answered with
+   * an error; it did not answer in time; the connection was lost; it forgot the session.
+   */
+  readonly problem: 'unreachable' | 'protocol' | 'refused' | 'timeout' | 'lost' | 'session'
+  /** The message without the server's name. */
+  readonly detail: string
+
+  constructor(server: string, problem: McpError['problem'], detail: string, options?: ErrorOptions) {
+    super(`MCP server ${server}: ${detail}`, options)
+    this.server = server
+    this.problem = problem
+    this.detail = detail
   }
 }
 

@@ -5,7 +5,7 @@
  * @module
  */
 export { RunEngine } from './engine.js'
-export type { Caller, CreateOptions, GoalInfo, ResumeResult } from './engine.js'
+export type { Caller, CreateOptions, GoalInfo, ResumeResult, ToolInfo } from './engine.js'
 export { ENGINE_DEFAULTS } from './config.js'
 export type { EngineOptions, ModelProvider } from './config.js'
 export type { ResumeAnswer } from './gate-answer.js'
@@ -21,6 +21,7 @@ export {
   IdempotencyError,
   IllegalTransitionError,
   InvalidRequestError,
+  McpError,
   ModelError,
   QueueFullError,
   RunStateError,
@@ -128,6 +129,11 @@ export type {
 } from './model.js'
 export { NO_USAGE } from './model.js'
 export type { Tool, ToolContext, ToolEffect, ToolOutput } from './tool.js'
+export { openMcpServer } from './mcp/server.js'
+export type { McpServer } from './mcp/server.js'
+export type { McpServerBase, McpServerOptions, McpToolInfo } from './mcp/options.js'
+export type { McpEndpoint } from './mcp/http.js'
+export type { McpProcess } from './mcp/stdio.js'
 export { checkArguments, defineTool } from './define-tool.js'
 export type { RequiredName, SchemaValue, ToolDefinition } from './define-tool.js'
 export type { CommandOptions, CommandResult, Executor } from './executor.js'

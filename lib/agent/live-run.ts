@@ -29,6 +29,7 @@ import { takeTurn } from './steps/model-turn.js'
 import { recoverRun } from './steps/recover.js'
 import { startRun } from './steps/start.js'
 import type { RunStore } from './store.js'
+import type { Tool } from './tool.js'
 import type { Workspace } from './workspace.js'
 
 /** What a live run needs of its engine. */
@@ -77,6 +78,11 @@ export class LiveRun {
 
   get log(): RunLog {
     return this.#log
+  }
+
+  /** The tools that the run may use. */
+  get tools(): ReadonlyMap<string, Tool> {
+    return this.#options.tools
   }
 
   get state(): RunState {

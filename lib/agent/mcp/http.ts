@@ -1,0 +1,282 @@
+/**
+ * A server over "streamable HTTP": each message is a POST of its own, whose answer is JSON or an
+ * event stream; a further stream, where the server has one, brings what it tells unasked. A stream
+ * that breaks off before its answer is taken up again where it was, if its events have ids.
+ *
+ * @module
+ */
+import {
+  AsyncClient,
+  ConnectError,
+  ConnectTimeoutError,
+  HttpError,
+  SseParser,
+  type AsyncResponse,
+  type AsyncTransport,
+  type ServerSentEvent,
+} from '../../http/index.js'
+import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { McpError } from '../errors.js'
+import type { ChannelListener, McpChannel } from './channel.js'
+import { parseJson, readMessages } from './json-rpc.js'
+
+/** A server that is reached over HTTP. */
+export interface McpEndpoint {
+  /** Where the server takes messages, for example `https://host/mcp`. Redirects are not followed. */
+  readonly url: string
+  /** Sent as `Authorization: Bearer …`; a function is asked before each request. */
+  readonly bearer?: string | (() => string | Promise<string>) | undefined
+  /** Further headers of every request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Replaces the network, for gateways and tests. */
+  readonly transport?: AsyncTransport | undefined
+}
+
+const SESSION_HEADER = 'mcp-session-id'
+const VERSION_HEADER = 'mcp-protocol-version'
+/** Milliseconds to connect, and without an octet of an answer that is no stream. */
+const IDLE_MS = 30_000
+/** Milliseconds that the server gets to end a session. */
+const GOODBYE_MS = 2_000
+/** Milliseconds before a stream is opened again, unless the server says. */
+const REOPEN_MS = 1_000
+/** Characters of a refusal that are told. */
+const REFUSAL_CHARACTERS = 300
+
+/** Makes the channel; nothing is sent before the first message. @throws McpError for a bad address. */
+export function openHttpChannel(
+  server: string,
+  endpoint: McpEndpoint,
+  maxMessageBytes: number,
+  listener: ChannelListener,
+): McpChannel {
+  return new HttpChannel(server, endpoint, maxMessageBytes, listener)
+}
+
+class HttpChannel implements McpChannel {
+  readonly #server: string
+  readonly #endpoint: McpEndpoint
+  readonly #maxMessageBytes: number
+  readonly #listener: ChannelListener
+  readonly #client: AsyncClient
+  readonly #over = new AbortController()
+  #sessionId: string | null = null
+  #version: string | null = null
+  #closing: Promise<void> | undefined
+
+  constructor(
+    server: string,
+    endpoint: McpEndpoint,
+    maxMessageBytes: number,
+    listener: ChannelListener,
+  ) {
+    this.#server = server
+    this.#endpoint = endpoint
+    this.#maxMessageBytes = maxMessageBytes
+    this.#listener = listener
+    this.#client = new AsyncClient({
+      timeout: { connect: IDLE_MS, read: null, write: IDLE_MS, pool: null, total: null },
+      limits: { maxConnections: null },
+      maxResponseBytes: maxMessageBytes,
+      sensitiveHeaders: [SESSION_HEADER, ...Object.keys(endpoint.headers ?? {})],
+      ...(endpoint.transport !== undefined && { transport: endpoint.transport }),
+    })
+  }
+
+  async send(message: JsonObject, signal: AbortSignal): Promise<void> {
+    const asked = typeof message['method'] === 'string' && typeof message['id'] === 'number'
+    const wanted = asked ? (message['id'] as number) : null
+    let response: AsyncResponse
+    try {
+      response = await this.#client.stream('POST', this.#endpoint.url, {
+        content: JSON.stringify(message),
+        headers: {
+          ...(await this.#headers()),
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+        },
+        signal: AbortSignal.any([signal, this.#over.signal]),
+      })
+    } catch (error) {
+      throw this.#failure(error, signal, 'lost')
+    }
+    try {
+      await this.#read(response, message, wanted, signal)
+    } finally {
+      await response.close()
+    }
+  }
+
+  ready(protocolVersion: string): void {
+    this.#version = protocolVersion
+    void this.#listen()
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end()
+    return this.#closing
+  }
+
+  async #end(): Promise<void> {
+    this.#over.abort()
+    if (this.#sessionId !== null) {
+      const timeout = { total: GOODBYE_MS, read: GOODBYE_MS }
+      await this.#headers()
+        .then((headers) => this.#client.request('DELETE', this.#endpoint.url, { headers, timeout }))
+        .catch(() => undefined) // the server forgets the session by itself
+    }
+    await this.#client.close()
+  }
+
+  async #headers(): Promise<Record<string, string>> {
+    const { bearer, headers } = this.#endpoint
+    const token = typeof bearer === 'function' ? await bearer() : bearer
+    return {
+      ...headers,
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(this.#sessionId !== null && { [SESSION_HEADER]: this.#sessionId }),
+      ...(this.#version !== null && { [VERSION_HEADER]: this.#version }),
+    }
+  }
+
+  /** Reads the answer to a POST; for a request (`wanted`) until its answer has come. */
+  async #read(
+    response: AsyncResponse,
+    message: JsonObject,
+    wanted: number | null,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (!response.isSuccess) throw await this.#refusal(response)
+    if (message['method'] === 'initialize') this.#sessionId = readSessionId(response)
+    if (wanted === null) return
+    const type = response.headers.get('content-type') ?? ''
+    if (/^text\/event-stream\b/i.test(type)) return this.#readStream(response, wanted, signal)
+    let text: string
+    try {
+      await response.read()
+      text = response.text
+    } catch (error) {
+      throw this.#failure(error, signal, 'lost')
+    }
+    const value = parseJson(text)
+    if (value === undefined || !this.#deliver(value, wanted)) {
+      throw new McpError(this.#server, 'protocol', 'its answer to a request holds no answer')
+    }
+  }
+
+  async #readStream(response: AsyncResponse, wanted: number, signal: AbortSignal): Promise<void> {
+    const parser = new SseParser({ maxEventLength: this.#maxMessageBytes })
+    let retry: number | null = null
+    try {
+      for await (const chunk of response.iterBytes()) {
+        for (const event of parser.feed(chunk)) {
+          retry = event.retry ?? retry
+          if (this.#event(event, wanted)) return
+        }
+      }
+    } catch (error) {
+      signal.throwIfAborted()
+      if (parser.lastEventId === '' || this.#over.signal.aborted) throw this.#failure(error, signal, 'lost')
+    }
+    if (parser.lastEventId === '') {
+      throw new McpError(this.#server, 'lost', 'its stream ended before the answer')
+    }
+    await this.#resume(parser.lastEventId, retry ?? REOPEN_MS, wanted, signal)
+  }
+
+  /** Goes on with a stream that broke off, until the answer has come. */
+  async #resume(lastEventId: string, reconnectMs: number, wanted: number, signal: AbortSignal): Promise<void> {
+    try {
+      const events = this.#client.sse(this.#endpoint.url, {
+        headers: await this.#headers(),
+        lastEventId,
+        reconnectMs: Math.min(reconnectMs, IDLE_MS),
+        maxFailures: 3,
+        maxEventLength: this.#maxMessageBytes,
+        signal: AbortSignal.any([signal, this.#over.signal]),
+      })
+      for await (const event of events) if (this.#event(event, wanted)) return
+    } catch (error) {
+      throw this.#failure(error, signal, 'lost')
+    }
+    throw new McpError(this.#server, 'lost', 'its stream ended before the answer')
+  }
+
+  /** Keeps the stream open on which the server tells things unasked; many servers have none. */
+  async #listen(): Promise<void> {
+    const { signal } = this.#over
+    try {
+      const events = this.#client.sse(this.#endpoint.url, {
+        headers: await this.#headers(),
+        reconnectMs: REOPEN_MS,
+        maxFailures: 5,
+        maxEventLength: this.#maxMessageBytes,
+        signal,
+      })
+      for await (const event of events) this.#event(event, null)
+    } catch {
+      // Without it the list of tools is not kept up to date; calls work all the same.
+    }
+  }
+
+  #event({ data }: ServerSentEvent, wanted: number | null): boolean {
+    const value = data.trim() === '' ? undefined : parseJson(data)
+    return value !== undefined && this.#deliver(value, wanted)
+  }
+
+  /** Passes a value on; true when the answer that is waited for is in it. */
+  #deliver(value: JsonValue, wanted: number | null): boolean {
+    if (this.#over.signal.aborted) return true
+    const answered = wanted !== null && readMessages(value).some((message) => isAnswer(message, wanted))
+    this.#listener.onMessage(value)
+    return answered
+  }
+
+  async #refusal(response: AsyncResponse): Promise<McpError> {
+    const { statusCode } = response
+    await response.read().catch(() => undefined)
+    const lost = statusCode === 404 && this.#sessionId !== null
+    const hint = lost
+      ? 'the session is over'
+      : statusCode === 401 || statusCode === 403
+        ? 'give it a bearer token that it accepts'
+        : statusCode === 404 || statusCode === 405
+          ? 'is the address that of its streamable HTTP interface?'
+          : ''
+    const said = refusalText(response)
+    const message = [`it answered ${statusCode}`, said, hint].filter((part) => part !== '').join(': ')
+    const error = new McpError(this.#server, lost ? 'session' : 'unreachable', message)
+    if (lost) this.#listener.onClose(error)
+    return error
+  }
+
+  #failure(error: unknown, signal: AbortSignal, problem: McpError['problem']): unknown {
+    if (signal.aborted) return signal.reason
+    if (!(error instanceof HttpError)) return error
+    const never = error instanceof ConnectError || error instanceof ConnectTimeoutError
+    return new McpError(this.#server, never ? 'unreachable' : problem, error.message, { cause: error })
+  }
+}
+
+function isAnswer(message: ReturnType<typeof readMessages>[number], wanted: number): boolean {
+  return (message.kind === 'result' || message.kind === 'error') && message.id === wanted
+}
+
+/** Visible ASCII only, as the protocol wants it; anything else could not be sent back. */
+function readSessionId(response: AsyncResponse): string | null {
+  const id = response.headers.get(SESSION_HEADER)
+  return id !== null && /^[\x21-\x7e]{1,1000}$/.test(id) ? id : null
+}
+
+function refusalText(response: AsyncResponse): string {
+  let text = ''
+  try {
+    text = response.text.trim()
+  } catch {
+    return ''
+  }
+  const value = parseJson(text)
+  const [message] = value === undefined ? [] : readMessages(value)
+  const said = message?.kind === 'error' ? message.message : /^\s*</.test(text) ? '' : text
+  return said.slice(0, REFUSAL_CHARACTERS)
+}

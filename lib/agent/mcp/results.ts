@@ -1,0 +1,71 @@
+/**
+ * What a foreign tool gave back, as text for the model.
+ *
+ * @module
+ */
+import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { checkSchema, type JsonSchema } from '../schema.js'
+import type { ToolOutput } from '../tool.js'
+import { isJsonObject } from './json-rpc.js'
+
+/** Parts of one result that are looked at. */
+const MAX_PARTS = 1_000
+
+/**
+ * The output of a call. Pictures, sounds and binary resources are told by kind and size;
+ * structured content stands in where there is no text, and must fit the schema that was announced.
+ */
+export function readCallResult(result: JsonObject, outputSchema: JsonSchema | null): ToolOutput {
+  const { content, structuredContent: structured, isError } = result
+  const parts = Array.isArray(content) ? content : []
+  const texts = parts.slice(0, MAX_PARTS).map((part: JsonValue) => (isJsonObject(part) ? partText(part) : ''))
+  if (parts.length > MAX_PARTS) texts.push(`[${parts.length - MAX_PARTS} more parts]`)
+  const hasText = parts.some((part: JsonValue) => isJsonObject(part) && part['type'] === 'text')
+  if (structured !== undefined && !hasText) texts.push(JSON.stringify(structured))
+  const output = texts.filter((text) => text !== '').join('\n')
+  if (isError === true) return { output: output === '' ? 'the tool failed and said nothing' : output, exitCode: 1 }
+  if (outputSchema !== null && structured !== undefined) {
+    const [wrong] = checkSchema(outputSchema, structured)
+    if (wrong !== undefined) {
+      const where = wrong.pointer === '' ? 'its result' : wrong.pointer
+      return { output: `${output}\n[the tool broke its own output schema: ${where} ${wrong.detail}]`, exitCode: 1 }
+    }
+  }
+  return { output, exitCode: 0 }
+}
+
+function partText(part: JsonObject): string {
+  switch (part['type']) {
+    case 'text':
+      return textOf(part['text'])
+    case 'image':
+    case 'audio':
+      return `[${part['type']} ${label(part['mimeType'])}, ${octets(part['data'])} octets]`
+    case 'resource': {
+      const resource = isJsonObject(part['resource']) ? part['resource'] : {}
+      const head = `[resource ${label(resource['uri'])} ${label(resource['mimeType'])}`
+      const text = textOf(resource['text'])
+      if (text !== '') return `${head}]\n${text}`
+      return `${head}, ${octets(resource['blob'])} octets]`
+    }
+    case 'resource_link':
+      return `[link to ${label(part['uri'])} ${label(part['name'])}]`
+    default:
+      return `[a part of kind ${label(part['type'])}]`
+  }
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** A short text of a stranger's on one line. */
+function label(value: JsonValue | undefined): string {
+  return textOf(value).replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
+}
+
+/** How many octets base64 text stands for. */
+function octets(value: JsonValue | undefined): number {
+  const text = textOf(value)
+  return Math.floor((text.length * 3) / 4) - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0)
+}

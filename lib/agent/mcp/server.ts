@@ -1,0 +1,238 @@
+/**
+ * A Model Context Protocol server as a source of tools. It is taken for what it is: a program of
+ * somebody else's, which may crash, lie, flood, or change its mind.
+ *
+ * 1. One session at a time. A server that is gone is started again by the next call: at once the
+ *    first time, then after 1 s, 2 s, 4 s … up to 60 s since it went; a call that is answered
+ *    begins anew. Calls in between are answered with an error.
+ * 2. A call is sent once. Only when the server says that it no longer knows the session, so that it
+ *    did nothing, the call is sent again in a new one.
+ * 3. Tools keep working objects: one that the server no longer has answers with the server's error.
+ *
+ * @module
+ */
+import { raceAbort } from '../../internal/abort.js'
+import type { Timer } from '../../internal/clock.js'
+import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { McpError } from '../errors.js'
+import type { Tool, ToolContext, ToolOutput } from '../tool.js'
+import type { ChannelListener, McpChannel } from './channel.js'
+import { openHttpChannel } from './http.js'
+import { resolveMcpServer, type McpServerConfig, type McpServerOptions } from './options.js'
+import { readCallResult } from './results.js'
+import { McpSession } from './session.js'
+import { openStdioChannel } from './stdio.js'
+import { buildTools, type RemoteTool } from './tools.js'
+
+/** Pages of one list of tools. */
+const MAX_PAGES = 64
+/** Bounds of the wait before a server is started again. */
+const FIRST_WAIT_MS = 1_000
+const LONGEST_WAIT_MS = 60_000
+/** Milliseconds between two looks at a list that keeps changing. */
+const REFRESH_MS = 1_000
+
+/** A server and its tools. */
+export class McpServer implements AsyncDisposable {
+  readonly name: string
+  readonly #config: McpServerConfig
+  readonly #closed = new AbortController()
+  #session: McpSession | null = null
+  #opening: Promise<McpSession> | null = null
+  #tools: readonly Tool[] = []
+  /** True once its list of tools was read. */
+  #listed = false
+  #failures = 0
+  #notBefore = 0
+  #lastProblem = ''
+  #refresh: Timer | undefined
+  #closing: Promise<void> | undefined
+
+  /** Made by {@link openMcpServer}. */
+  constructor(config: McpServerConfig) {
+    this.name = config.name
+    this.#config = config
+  }
+
+  /** The tools that the server has now, as far as they are taken. */
+  tools(): readonly Tool[] {
+    return this.#tools
+  }
+
+  /** Connects and reads the list of tools. @throws McpError; the signal's reason. */
+  async open(signal?: AbortSignal): Promise<void> {
+    const opened = this.#connect()
+    const session = await (signal === undefined ? opened : raceAbort(opened, signal))
+    await this.#readTools(session)
+  }
+
+  /** Tries once more to open a server that could not be opened, unless that is too short a time ago. */
+  retry(): void {
+    if (!this.#listed && this.#opening === null) this.open().catch(() => undefined)
+  }
+
+  /** Ends the session, and the process with all that it started. Calls that wait get an error. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  /** Calls `close()`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(): Promise<void> {
+    this.#closed.abort()
+    this.#refresh?.cancel()
+    const session = this.#session ?? (await this.#opening?.catch(() => null))
+    await session?.close()
+  }
+
+  /** The session that there is, or a new one, unless the server went too short a time ago. */
+  #connect(): Promise<McpSession> {
+    const { name, clock } = this.#config
+    if (this.#closed.signal.aborted) {
+      return Promise.reject(new McpError(name, 'unreachable', 'it was closed by the host'))
+    }
+    if (this.#session !== null) return Promise.resolve(this.#session)
+    const wait = this.#notBefore - clock.now()
+    if (this.#opening === null && wait > 0) {
+      const when = `it is started again in ${Math.ceil(wait / 1000)} s at the earliest`
+      return Promise.reject(new McpError(name, 'unreachable', `${this.#lastProblem}; ${when}`))
+    }
+    this.#opening ??= this.#openSession().finally(() => {
+      this.#opening = null
+    })
+    return this.#opening
+  }
+
+  async #openSession(): Promise<McpSession> {
+    const { name, clock, startTimeoutMs } = this.#config
+    let opened: McpSession | null = null
+    try {
+      opened = await McpSession.open(
+        {
+          server: name,
+          clock,
+          timeoutMs: startTimeoutMs,
+          onToolsChanged: () => this.#refreshSoon(),
+          onClose: (error) => {
+            if (opened !== null) this.#lost(opened, error)
+          },
+          connect: (listener) => this.#openChannel(listener),
+        },
+        this.#closed.signal,
+      )
+    } catch (error) {
+      this.#failed(error)
+      throw error
+    }
+    this.#session = opened
+    if (this.#listed) this.#refreshSoon()
+    return opened
+  }
+
+  async #openChannel(listener: ChannelListener): Promise<McpChannel> {
+    const { name, target, maxMessageBytes } = this.#config
+    return 'command' in target
+      ? await openStdioChannel(name, target, maxMessageBytes, listener)
+      : openHttpChannel(name, target, maxMessageBytes, listener)
+  }
+
+  #lost(session: McpSession, error: McpError): void {
+    if (this.#session === session) this.#session = null
+    if (error.problem !== 'session') this.#failed(error)
+    void session.close().catch(() => undefined)
+  }
+
+  #failed(error: unknown): void {
+    this.#failures += 1
+    this.#lastProblem = error instanceof McpError ? error.detail : String(error)
+    const wait = this.#failures === 1 ? 0 : FIRST_WAIT_MS * 2 ** Math.min(this.#failures - 2, 10)
+    this.#notBefore = this.#config.clock.now() + Math.min(wait, LONGEST_WAIT_MS)
+  }
+
+  async #readTools(session: McpSession): Promise<void> {
+    const list: JsonValue[] = []
+    let cursor: JsonValue | undefined
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const answer = await session.request('tools/list', cursor === undefined ? {} : { cursor })
+      if (Array.isArray(answer['tools'])) list.push(...answer['tools'].slice(0, 10 * this.#config.maxTools))
+      const next = answer['nextCursor']
+      if (typeof next !== 'string' || next === cursor || list.length >= 10 * this.#config.maxTools) break
+      cursor = next
+    }
+    this.#listed = true
+    this.#tools = buildTools(list, this.#config, (tool, args, context) => this.#call(tool, args, context))
+  }
+
+  /** Reads the list again, not too often, however often the server says that it has changed. */
+  #refreshSoon(): void {
+    if (this.#refresh !== undefined || this.#closed.signal.aborted) return
+    this.#refresh = this.#config.clock.setTimeout(() => {
+      this.#refresh = undefined
+      const session = this.#session
+      if (session === null) return
+      this.#readTools(session).catch((error: unknown) => {
+        if (this.#closed.signal.aborted) return
+        const why = error instanceof Error ? error.message : String(error)
+        this.#config.onWarning(`the list of tools could not be read again: ${why}`)
+      })
+    }, REFRESH_MS)
+  }
+
+  async #call(tool: RemoteTool, args: JsonObject, context: ToolContext): Promise<ToolOutput> {
+    const { signal } = context
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const session = await raceAbort(this.#connect(), signal)
+        const params = { name: tool.name, arguments: args }
+        const timeoutMs = this.#config.callTimeoutMs
+        const result = await session.request('tools/call', params, { signal, timeoutMs })
+        this.#failures = 0
+        return readCallResult(result, tool.outputSchema)
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!(error instanceof McpError)) throw error
+        if (error.problem === 'session' && attempt === 1) continue
+        return failedCall(error)
+      }
+    }
+  }
+}
+
+/** A call that failed is an answer for the model. */
+function failedCall(error: McpError): ToolOutput {
+  switch (error.problem) {
+    case 'timeout':
+      return { output: `${error.message}; whether it did its work is not known`, exitCode: 124 }
+    case 'lost':
+      return { output: `${error.message}. Whether the call did its work is not known.`, exitCode: -1 }
+    default:
+      return { output: error.message, exitCode: 1 }
+  }
+}
+
+/**
+ * Starts or reaches a Model Context Protocol server and reads its tools, for hosts that look after
+ * it themselves; `mcpServers` of the engine does it for them. Close it when the engine is closed.
+ *
+ * @throws TypeError for a wrong option; {@link McpError} when the server cannot be reached.
+ *
+ * @example
+ * ```ts
+ * const files = await openMcpServer({ name: 'files', command: 'node', args: ['server.js'] })
+ * const engine = await RunEngine.open({ store, roots, tools: files.tools() })
+ * ```
+ */
+export async function openMcpServer(options: McpServerOptions): Promise<McpServer> {
+  const server = new McpServer(resolveMcpServer(options))
+  try {
+    await server.open()
+  } catch (error) {
+    await server.close()
+    throw error
+  }
+  return server
+}

@@ -1,0 +1,222 @@
+/**
+ * One session with a server: the handshake, requests and their answers, cancellation and progress.
+ * We offer the server nothing but an answer to its pings: no sampling, no roots, no questions.
+ *
+ * @module
+ */
+import { abortListeners } from '../../internal/abort.js'
+import type { Clock, Timer } from '../../internal/clock.js'
+import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { McpError } from '../errors.js'
+import type { ChannelListener, McpChannel } from './channel.js'
+import {
+  isJsonObject,
+  readMessages,
+  rpcMethodNotFound,
+  rpcNotification,
+  rpcRequest,
+  rpcResult,
+  type RpcMessage,
+} from './json-rpc.js'
+
+/** Versions of the protocol that are spoken here, the newest first. */
+export const PROTOCOL_VERSIONS: readonly string[] = [
+  '2025-11-25',
+  '2025-06-18',
+  '2025-03-26',
+  '2024-11-05',
+]
+
+/** Requests under way at the same time. */
+const MAX_PENDING = 256
+/** How often a server that reports progress may put its deadline off: to so many timeouts in all. */
+const MAX_EXTENSION = 10
+
+/** What a session needs. */
+export interface SessionOptions {
+  /** The server, as messages name it. */
+  readonly server: string
+  readonly clock: Clock
+  /** Milliseconds for the handshake and for lists. */
+  readonly timeoutMs: number
+  /** The server's list of tools has changed. */
+  readonly onToolsChanged: () => void
+  /** The connection is gone. */
+  readonly onClose: (error: McpError) => void
+  /** Opens the connection. */
+  readonly connect: (listener: ChannelListener) => Promise<McpChannel>
+}
+
+/** What one request may be given. */
+export interface RequestChoices {
+  readonly signal?: AbortSignal | undefined
+  /** Milliseconds without an answer or progress. @defaultValue those of the session */
+  readonly timeoutMs?: number | undefined
+}
+
+interface Pending {
+  readonly resolve: (result: JsonObject) => void
+  readonly reject: (error: unknown) => void
+  /** The server reports that it is still at work. */
+  readonly progress: () => void
+}
+
+/** A session with a server. */
+export class McpSession {
+  readonly #options: SessionOptions
+  readonly #pending = new Map<number, Pending>()
+  readonly #over = new AbortController()
+  #channel: McpChannel | undefined
+  #lastId = 0
+  #closed: McpError | undefined
+
+  private constructor(options: SessionOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Connects and shakes hands.
+   *
+   * @throws McpError when the server cannot be reached, or speaks no version that we do.
+   */
+  static async open(options: SessionOptions, signal?: AbortSignal): Promise<McpSession> {
+    const session = new McpSession(options)
+    try {
+      session.#channel = await options.connect({
+        onMessage: (value) => session.#receive(value),
+        onClose: (error) => session.#end(error),
+      })
+      await session.#initialize(session.#channel, signal)
+      return session
+    } catch (error) {
+      await session.close()
+      throw error
+    }
+  }
+
+  /**
+   * Asks the server and resolves with its answer. When the signal fires or the time is up, the
+   * server is told that nobody waits any longer.
+   *
+   * @throws McpError; the signal's reason.
+   */
+  request(method: string, params: JsonObject, choices: RequestChoices = {}): Promise<JsonObject> {
+    const { server, clock } = this.#options
+    const { signal, timeoutMs = this.#options.timeoutMs } = choices
+    const channel = this.#channel
+    if (signal?.aborted === true) return Promise.reject(signal.reason as Error)
+    if (channel === undefined || this.#closed !== undefined) {
+      return Promise.reject(this.#closed ?? new McpError(server, 'lost', 'the connection is closed'))
+    }
+    if (this.#pending.size >= MAX_PENDING) {
+      return Promise.reject(new McpError(server, 'refused', `${MAX_PENDING} requests are under way`))
+    }
+    const id = ++this.#lastId
+    const exchange = new AbortController()
+    return new Promise<JsonObject>((resolve, reject) => {
+      const latest = clock.now() + timeoutMs * MAX_EXTENSION
+      let timer: Timer | undefined
+      const settle = (end: () => void): void => {
+        if (!this.#pending.delete(id)) return
+        timer?.cancel()
+        listeners?.delete(giveUp)
+        end()
+        exchange.abort()
+      }
+      const giveUp = (reason: unknown): void => {
+        if (method !== 'initialize') {
+          const params = { requestId: id, reason: 'nobody waits any longer' }
+          this.#tell(rpcNotification('notifications/cancelled', params))
+        }
+        settle(() => reject(reason))
+      }
+      const wait = (): void => {
+        timer?.cancel()
+        const ms = Math.max(0, Math.min(timeoutMs, latest - clock.now()))
+        timer = clock.setTimeout(() => giveUp(new McpError(server, 'timeout', `${method} was not answered in time`)), ms)
+      }
+      const listeners = signal === undefined ? undefined : abortListeners(signal).add(giveUp)
+      this.#pending.set(id, {
+        resolve: (result) => settle(() => resolve(result)),
+        reject: (error) => settle(() => reject(error)),
+        progress: wait,
+      })
+      wait()
+      const message = rpcRequest(id, method, { ...params, _meta: { progressToken: id } })
+      channel.send(message, exchange.signal).catch((error: unknown) => this.#pending.get(id)?.reject(error))
+    })
+  }
+
+  /** Ends the session; requests that wait are rejected. Calling it twice is harmless. */
+  async close(): Promise<void> {
+    this.#end(new McpError(this.#options.server, 'lost', 'the connection was closed'), false)
+    await this.#channel?.close()
+  }
+
+  async #initialize(channel: McpChannel, signal: AbortSignal | undefined): Promise<void> {
+    const { server } = this.#options
+    const hello = {
+      protocolVersion: PROTOCOL_VERSIONS[0] ?? '',
+      capabilities: {},
+      clientInfo: { name: 'runwright', version: '1' },
+    }
+    const answer = await this.request('initialize', hello, { signal })
+    const version = answer['protocolVersion']
+    if (typeof version !== 'string' || !PROTOCOL_VERSIONS.includes(version)) {
+      const said = JSON.stringify(version ?? null).slice(0, 40)
+      const known = PROTOCOL_VERSIONS.join(', ')
+      throw new McpError(server, 'protocol', `it speaks version ${said} of the protocol; known are ${known}`)
+    }
+    channel.ready(version)
+    await channel.send(rpcNotification('notifications/initialized'), this.#over.signal)
+  }
+
+  #receive(value: JsonValue): void {
+    for (const message of readMessages(value)) this.#take(message)
+  }
+
+  #take(message: RpcMessage): void {
+    switch (message.kind) {
+      case 'request':
+        this.#tell(message.method === 'ping' ? rpcResult(message.id, {}) : rpcMethodNotFound(message.id))
+        break
+      case 'notification':
+        this.#notified(message.method, message.params)
+        break
+      case 'result':
+        if (typeof message.id === 'number') this.#pending.get(message.id)?.resolve(message.result)
+        break
+      case 'error': {
+        const error = new McpError(this.#options.server, 'refused', `${message.message} (${message.code})`)
+        if (typeof message.id === 'number') this.#pending.get(message.id)?.reject(error)
+      }
+    }
+  }
+
+  #notified(method: string, params: JsonObject): void {
+    const token = params['progressToken']
+    if (method === 'notifications/tools/list_changed') this.#options.onToolsChanged()
+    else if (method === 'notifications/progress' && typeof token === 'number') {
+      this.#pending.get(token)?.progress()
+    }
+  }
+
+  /** Sends what nobody waits for. */
+  #tell(message: JsonObject): void {
+    if (this.#closed === undefined) this.#channel?.send(message, this.#over.signal).catch(() => undefined)
+  }
+
+  #end(error: McpError, tell = true): void {
+    if (this.#closed !== undefined) return
+    this.#closed = error
+    for (const { reject } of [...this.#pending.values()]) reject(error)
+    this.#over.abort()
+    if (tell) this.#options.onClose(error)
+  }
+}
+
+/** A field of an answer as an object; an empty one when it is none. */
+export function objectField(value: JsonObject, name: string): JsonObject {
+  const field = value[name]
+  return isJsonObject(field) ? field : {}
+}

@@ -1,0 +1,182 @@
+/**
+ * A server that is a child process: messages are lines of JSON on its standard input and output.
+ * What else it prints there is passed over; the end of its error output is kept for messages.
+ *
+ * @module
+ */
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { once } from 'node:events'
+import type { JsonObject } from '../../internal/json.js'
+import { uuidV7 } from '../../internal/uuid.js'
+import { McpError } from '../errors.js'
+import { COMMAND_VARIABLE, scrubbedEnvironment } from '../executors/environment.js'
+import {
+  killAll,
+  markedProcesses,
+  processGroup,
+  signalGroup,
+  waitUntilGone,
+  type ProcessSet,
+} from '../executors/process-tree.js'
+import type { ChannelListener, McpChannel } from './channel.js'
+import { parseJson } from './json-rpc.js'
+
+/** A server that is started as a process of ours. */
+export interface McpProcess {
+  /** The program, looked up on PATH; no shell reads it. */
+  readonly command: string
+  readonly args?: readonly string[] | undefined
+  /** @defaultValue that of this process */
+  readonly cwd?: string | undefined
+  /**
+   * Variables for the server, for example its key. Of this process's own it gets only the harmless
+   * ones that commands of runs get.
+   */
+  readonly env?: Readonly<Record<string, string>> | undefined
+}
+
+/** Milliseconds that a server gets to end once its input is closed. */
+const END_MS = 500
+/** Milliseconds after SIGTERM. */
+const TERM_MS = 1_500
+/** Characters of the error output that are kept. */
+const STDERR_CHARACTERS = 2_000
+
+/** Starts the process and gives its channel. @throws McpError when it cannot be started. */
+export async function openStdioChannel(
+  server: string,
+  launch: McpProcess,
+  maxMessageBytes: number,
+  listener: ChannelListener,
+): Promise<McpChannel> {
+  const mark = uuidV7(Date.now())
+  const added = { ...launch.env, [COMMAND_VARIABLE]: mark }
+  const env = { ...scrubbedEnvironment(process.env, [], added), NODE_V8_COVERAGE: undefined }
+  let child: ChildProcessWithoutNullStreams
+  try {
+    child = spawn(launch.command, [...(launch.args ?? [])], { cwd: launch.cwd, env, detached: true, stdio: 'pipe' })
+    await Promise.race([once(child, 'spawn'), once(child, 'error').then(([error]) => Promise.reject(error as Error))])
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    throw new McpError(server, 'unreachable', `it could not be started: ${message}`, { cause: error })
+  }
+  const secrets = Object.values(launch.env ?? {}).filter((value) => value.length >= 8)
+  return new StdioChannel(server, child, mark, maxMessageBytes, secrets, listener)
+}
+
+class StdioChannel implements McpChannel {
+  readonly #server: string
+  readonly #child: ChildProcessWithoutNullStreams
+  readonly #sets: readonly ProcessSet[]
+  readonly #maxMessageBytes: number
+  readonly #secrets: readonly string[]
+  readonly #listener: ChannelListener
+  readonly #exited: Promise<void>
+  #parts: Buffer[] = []
+  #size = 0
+  #stderr = ''
+  #gone = false
+  #closing: Promise<void> | undefined
+
+  constructor(
+    server: string,
+    child: ChildProcessWithoutNullStreams,
+    mark: string,
+    maxMessageBytes: number,
+    secrets: readonly string[],
+    listener: ChannelListener,
+  ) {
+    this.#server = server
+    this.#child = child
+    this.#maxMessageBytes = maxMessageBytes
+    this.#secrets = secrets
+    this.#listener = listener
+    this.#sets = [processGroup(child.pid ?? 0), markedProcesses(COMMAND_VARIABLE, mark)]
+    this.#exited = new Promise((resolve) => {
+      child.once('exit', (code, signal) => {
+        resolve()
+        this.#lost(`it ended with ${signal ?? `exit code ${code}`}`)
+      })
+    })
+    child.on('error', () => undefined) // told by exit, or by the write that failed
+    child.stdin.on('error', () => undefined)
+    child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
+    child.stdout.on('error', () => undefined)
+    child.stderr.on('error', () => undefined)
+    child.stderr.setEncoding('utf8')
+    child.stderr.on('data', (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(-STDERR_CHARACTERS)
+    })
+  }
+
+  send(message: JsonObject): Promise<void> {
+    const { stdin } = this.#child
+    if (this.#gone) return Promise.reject(this.#error('it has ended'))
+    if (stdin.writableLength > this.#maxMessageBytes) {
+      return Promise.reject(this.#error('it does not read what it is sent'))
+    }
+    stdin.write(`${JSON.stringify(message)}\n`)
+    return Promise.resolve()
+  }
+
+  ready(): void {
+    // Nothing is said about the version on a pipe.
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end()
+    return this.#closing
+  }
+
+  /** Closes its input, asks its group to end, and then ends it and its strays. */
+  async #end(): Promise<void> {
+    this.#gone = true
+    const { stdin, stdout, stderr, pid } = this.#child
+    stdin.end()
+    if (!(await waitUntilGone(this.#sets, END_MS))) {
+      if (pid !== undefined) signalGroup(pid, 'SIGTERM')
+      if (!(await waitUntilGone(this.#sets, TERM_MS))) await killAll(this.#sets)
+    }
+    await this.#exited
+    for (const stream of [stdin, stdout, stderr]) stream.destroy()
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#gone) return
+    let from = 0
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      this.#parts.push(chunk.subarray(from, end))
+      from = end + 1
+      this.#line(Buffer.concat(this.#parts))
+      this.#parts = []
+      this.#size = 0
+    }
+    if (from < chunk.length) this.#parts.push(chunk.subarray(from))
+    this.#size += chunk.length - from
+    if (this.#size > this.#maxMessageBytes) this.#lost(`it sent a message of more than ${this.#maxMessageBytes} octets`)
+  }
+
+  #line(line: Buffer): void {
+    if (line.length > this.#maxMessageBytes) {
+      this.#lost(`it sent a message of more than ${this.#maxMessageBytes} octets`)
+      return
+    }
+    const value = parseJson(line.toString())
+    if (value !== undefined && !this.#gone) this.#listener.onMessage(value)
+  }
+
+  #lost(why: string): void {
+    if (this.#gone) return
+    const error = this.#error(why)
+    this.#gone = true
+    this.#parts = []
+    this.#listener.onClose(error)
+    void this.close()
+  }
+
+  #error(why: string): McpError {
+    let said = this.#stderr.trim()
+    for (const secret of this.#secrets) said = said.replaceAll(secret, '[secret]')
+    return new McpError(this.#server, 'lost', said === '' ? why : `${why}; it last said: ${said}`)
+  }
+}

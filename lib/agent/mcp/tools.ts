@@ -1,0 +1,87 @@
+/**
+ * From what a server says of its tools to tools of ours: names that are safe and differ, bounded
+ * descriptions, schemas that can be checked.
+ *
+ * @module
+ */
+import { hash } from 'node:crypto'
+import type { JsonObject, JsonValue } from '../../internal/json.js'
+import type { JsonSchema } from '../schema.js'
+import type { Tool, ToolContext, ToolOutput } from '../tool.js'
+import { isJsonObject } from './json-rpc.js'
+import type { McpServerConfig, McpToolInfo } from './options.js'
+import { importSchema } from './schema-import.js'
+
+/** Characters of a tool's description: it is sent with every model call. */
+const MAX_DESCRIPTION = 2_000
+/** Characters of a tool's own name. */
+const MAX_NAME = 256
+
+/** A tool of a server, as far as a call needs it. */
+export interface RemoteTool {
+  readonly name: string
+  readonly outputSchema: JsonSchema | null
+}
+
+/** Calls a tool at its server. */
+export type RemoteCall = (tool: RemoteTool, args: JsonObject, context: ToolContext) => Promise<ToolOutput>
+
+/** The tools of a list, as many as are taken; what is left out is told by `config.onWarning`. */
+export function buildTools(list: readonly JsonValue[], config: McpServerConfig, call: RemoteCall): Tool[] {
+  const tools = new Map<string, Tool>()
+  const omit = (what: string): void => config.onWarning(`MCP server ${config.name}: ${what}`)
+  const seen = new Set<string>()
+  for (const entry of list) {
+    const info = isJsonObject(entry) ? readInfo(entry) : null
+    if (info === null || seen.has(info.name)) continue
+    seen.add(info.name)
+    if (config.tools !== null && !config.tools.has(info.name)) continue
+    if (tools.size >= config.maxTools) {
+      omit(`it has more than ${config.maxTools} tools; the rest is left out`)
+      break
+    }
+    const definition = entry as JsonObject
+    const parameters = importSchema(definition['inputSchema'] ?? { type: 'object' })
+    if (parameters === null) {
+      omit(`the schema of its tool ${JSON.stringify(info.name)} is too large or none; it is left out`)
+      continue
+    }
+    const outputSchema = importSchema(definition['outputSchema'])
+    const remote: RemoteTool = { name: info.name, outputSchema }
+    const name = toolName(config.name, info.name, tools)
+    tools.set(name, {
+      name,
+      description: info.description,
+      parameters: { ...parameters, type: 'object' },
+      effect: config.effectOf(info) === 'read' ? 'read' : 'unsafe',
+      execute: (args, context) => call(remote, args, context),
+    })
+  }
+  for (const name of config.tools ?? []) if (!seen.has(name)) omit(`it has no tool ${JSON.stringify(name)}`)
+  return [...tools.values()]
+}
+
+function readInfo(entry: JsonObject): McpToolInfo | null {
+  const { name, title, description, annotations } = entry
+  if (typeof name !== 'string' || name === '' || name.length > MAX_NAME) return null
+  const text = [description, title].find((one) => typeof one === 'string' && one.trim() !== '')
+  return {
+    name,
+    description: cleanText(typeof text === 'string' ? text : `The tool ${name}.`),
+    annotations: isJsonObject(annotations) ? annotations : {},
+  }
+}
+
+/** Without control characters, and bounded. */
+function cleanText(text: string): string {
+  const clean = text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, ' ').trim()
+  return clean.length <= MAX_DESCRIPTION ? clean : `${clean.slice(0, MAX_DESCRIPTION)}…`
+}
+
+/** `server__tool` of 64 characters at most; where that would not tell it from another, with a hash. */
+function toolName(server: string, tool: string, taken: ReadonlyMap<string, unknown>): string {
+  const plain = `${server}__${tool.replace(/[^a-zA-Z0-9_-]/g, '_')}`
+  const exact = plain.endsWith(`__${tool}`) && plain.length <= 64
+  if (exact && !taken.has(plain)) return plain
+  return `${plain.slice(0, 55)}_${hash('sha256', tool).slice(0, 8)}`
+}

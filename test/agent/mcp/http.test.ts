@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { test, type TestContext } from 'node:test'
+import { McpError, openMcpServer, type McpServer, type McpServerOptions } from 'runwright/agent'
+import { serve } from '../../helpers/serve.js'
+import { call } from './support.js'
+
+interface Rpc {
+  readonly id?: number
+  readonly method?: string
+  readonly params?: { readonly name?: string; readonly arguments?: Record<string, unknown> }
+}
+
+interface Asked {
+  readonly method: string
+  readonly rpc: Rpc
+  readonly headers: IncomingMessage['headers']
+}
+
+/** True when it has answered. */
+type Answer = (asked: Asked, response: ServerResponse) => boolean
+
+const TOOLS = [{ name: 'echo', inputSchema: { type: 'object' } }]
+
+function json(response: ServerResponse, value: unknown, headers: Record<string, string> = {}): void {
+  response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
+}
+
+/** A tiny server: `answer` may take a request over; everything else is answered as it should be. */
+async function tinyHttp(
+  t: TestContext,
+  answer: Answer,
+  options: Partial<McpServerOptions> = {},
+): Promise<{ readonly open: () => Promise<McpServer>; readonly asked: Asked[] }> {
+  const asked: Asked[] = []
+  const served = await serve(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    const entry: Asked = { method: request.method ?? '', rpc: (body === '' ? {} : JSON.parse(body)) as Rpc, headers: request.headers }
+    asked.push(entry)
+    if (answer(entry, response) === true) return
+    const { id, method, params } = entry.rpc
+    if (entry.method === 'GET') response.writeHead(405).end()
+    else if (entry.method === 'DELETE') response.writeHead(200).end()
+    else if (id === undefined) response.writeHead(202).end()
+    else if (method === 'initialize') {
+      json(response, { jsonrpc: '2.0', id, result: { protocolVersion: '2025-06-18', capabilities: {} } }, { 'mcp-session-id': `s${asked.length}` })
+    } else if (method === 'tools/list') json(response, { jsonrpc: '2.0', id, result: { tools: TOOLS } })
+    else json(response, { jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: String(params?.arguments?.['text']) }] } })
+  })
+  t.after(() => served.close())
+  const open = async (): Promise<McpServer> => {
+    const server = await openMcpServer({ name: 'tiny', url: `${served.origin}/mcp`, ...options } as McpServerOptions)
+    t.after(() => server.close())
+    return server
+  }
+  return { open, asked }
+}
+
+const isCall = ({ rpc }: Asked): boolean => rpc.method === 'tools/call'
+const answerOf = ({ rpc }: Asked, text: string): string =>
+  JSON.stringify({ jsonrpc: '2.0', id: rpc.id, result: { content: [{ type: 'text', text }] } })
+
+test('the session, the version agreed upon and the host\'s credentials go with each request; the end is told', async (t) => {
+  let token = 0
+  const { open, asked } = await tinyHttp(t, () => false, {
+    bearer: () => Promise.resolve(`token-${++token}`), headers: { 'x-team': 'a' },
+  })
+  const server = await open()
+  assert.deepEqual(await call(server, 'echo', { text: 'hi' }), { output: 'hi', exitCode: 0 })
+  await server.close()
+  const [hello, ...rest] = asked
+  assert.equal(hello?.headers['mcp-session-id'], undefined)
+  assert.match(hello?.headers.accept ?? '', /application\/json, text\/event-stream/)
+  for (const { headers } of rest) {
+    assert.equal(headers['mcp-session-id'], 's1')
+    assert.match(headers.authorization ?? '', /^Bearer token-\d+$/)
+    assert.equal(headers['x-team'], 'a')
+  }
+  const later = rest.filter(({ rpc }) => rpc.method !== undefined)
+  assert.ok(later.every(({ headers }) => headers['mcp-protocol-version'] === '2025-06-18'))
+  assert.deepEqual(asked.map(({ method, rpc }) => rpc.method ?? method).filter((name) => name !== 'GET'), [
+    'initialize', 'notifications/initialized', 'tools/list', 'tools/call', 'DELETE',
+  ])
+})
+
+test('an answer may come as a stream, after other messages', async (t) => {
+  const { open } = await tinyHttp(t, (asked, response) => {
+    if (!isCall(asked)) return false
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(': hello\n\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\ndata: no json\n\ndata:\n\n')
+    response.write(`data: ${answerOf(asked, 'streamed')}\n\n`) // and it stays open
+    return true
+  })
+  assert.equal((await call(await open(), 'echo')).output, 'streamed')
+})
+
+test('a stream that breaks off is taken up again where it was', async (t) => {
+  let first: Asked | undefined
+  const { open, asked } = await tinyHttp(t, (one, response) => {
+    if (isCall(one)) {
+      first = one
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end('id: e7\nretry: 1\ndata:\n\n')
+      return true
+    }
+    if (one.method === 'GET' && one.headers['last-event-id'] === 'e7' && first !== undefined) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end(`id: e8\ndata: ${answerOf(first, 'after all')}\n\n`)
+      return true
+    }
+    return false
+  })
+  assert.deepEqual(await call(await open(), 'echo'), { output: 'after all', exitCode: 0 })
+  assert.equal(asked.filter(isCall).length, 1)
+})
+
+for (const [title, answer, exitCode, says] of [
+  ['a stream that ends without an answer or ids', (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': bye\n\n')
+  }, -1, /ended before the answer. Whether/],
+  ['a connection that is cut', (_, response) => response.destroy(), -1, /Whether the call did its work is not known/],
+  ['an answer that is none', (_, response) => json(response, { hello: 1 }), 1, /holds no answer/],
+  ['an answer to another request', (_, response) => json(response, { jsonrpc: '2.0', id: 999, result: {} }), 1, /holds no answer/],
+  ['an error of HTTP', (_, response) => { response.writeHead(500).end('broken') }, 1, /answered 500: broken/],
+  ['a key that is not enough', (_, response) => { response.writeHead(401).end() }, 1, /401: give it a bearer token/],
+  ['an answer that is too large', (_, response) => json(response, { jsonrpc: '2.0', id: 1, result: { x: 'y'.repeat(300_000) } }), -1, /larger|more than|exceed/i],
+  ['an event that is too large', (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${'y'.repeat(300_000)}\n\n`)
+  }, -1, /longer than|larger|more than/i],
+  ['a redirect', (_, response) => { response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end() }, 1, /answered 307/],
+] as readonly (readonly [string, (asked: Asked, response: ServerResponse) => void, number, RegExp])[]) {
+  test(`${title} is an answer for the model`, async (t) => {
+    const { open } = await tinyHttp(t, (asked, response) => {
+      if (!isCall(asked)) return false
+      answer(asked, response)
+      return true
+    }, { maxMessageBytes: 100_000 })
+    const result = await call(await open(), 'echo')
+    assert.match(result.output, says)
+    assert.equal(result.exitCode, exitCode)
+  })
+}
+
+test('a session that the server forgot is opened anew, and the call sent again', async (t) => {
+  let forgot = false
+  const { open, asked } = await tinyHttp(t, (one, response) => {
+    if (!isCall(one) || forgot) return false
+    forgot = true
+    response.writeHead(404).end()
+    return true
+  })
+  assert.equal((await call(await open(), 'echo', { text: 'x' })).output, 'x')
+  assert.equal(asked.filter(({ rpc }) => rpc.method === 'initialize').length, 2)
+  const [before, after] = asked.filter(isCall)
+  assert.notEqual(before?.headers['mcp-session-id'], after?.headers['mcp-session-id'])
+})
+
+test('a server that forgets every session is not asked for ever', async (t) => {
+  const { open, asked } = await tinyHttp(t, (one, response) => {
+    if (!isCall(one)) return false
+    response.writeHead(404).end()
+    return true
+  })
+  assert.match((await call(await open(), 'echo')).output, /the session is over/)
+  assert.equal(asked.filter(isCall).length, 2)
+})
+
+test('an abort ends the exchange and is told to the server', async (t) => {
+  let arrived = (): void => undefined
+  const begun = new Promise<void>((resolve) => (arrived = resolve))
+  let gone: Promise<unknown> = Promise.resolve()
+  let told = (): void => undefined
+  const cancelled = new Promise<void>((resolve) => (told = resolve))
+  const { open } = await tinyHttp(t, (one, response) => {
+    if (one.rpc.method === 'notifications/cancelled') told()
+    if (!isCall(one)) return false
+    gone = once(response, 'close')
+    arrived()
+    return true
+  })
+  const server = await open()
+  const stop = new AbortController()
+  const hanging = call(server, 'echo', {}, stop.signal)
+  await begun
+  stop.abort(new Error('enough'))
+  await assert.rejects(hanging, /enough/)
+  await Promise.all([gone, cancelled])
+})
+
+test('what the server tells unasked is heard: its list of tools is read again', async (t) => {
+  let tools = 0
+  let read = (): void => undefined
+  const again = new Promise<void>((resolve) => (read = resolve))
+  const streams: ServerResponse[] = []
+  const { open, asked } = await tinyHttp(t, (one, response) => {
+    if (one.method === 'GET') {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+      streams.push(response)
+    }
+    if (one.rpc.method === 'tools/list' && ++tools === 2) read()
+    if (isCall(one)) {
+      for (const stream of streams) stream.write('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n')
+    }
+    return one.method === 'GET'
+  }, { clock: { now: () => 0, setTimeout: (callback, ms) => {
+    const timer = setTimeout(callback, ms === 1_000 ? 0 : ms)
+    return { cancel: () => clearTimeout(timer) }
+  } } })
+  const server = await open()
+  while (streams.length === 0) await call(server, 'echo')
+  await call(server, 'echo')
+  await again
+  assert.ok(asked.length > 0)
+})
+
+test('a server that is not there, and one that wants to be paid in tokens, are told by name', async (t) => {
+  await assert.rejects(openMcpServer({ name: 'gone', url: 'http://127.0.0.1:1/mcp' }), (error) => {
+    assert.ok(error instanceof McpError && error.problem === 'unreachable' && error.server === 'gone')
+    return true
+  })
+  const { open } = await tinyHttp(t, (_, response) => (response.writeHead(401).end('{"error":"no"}'), true), { bearer: 'hush-hush-secret' })
+  await assert.rejects(open(), (error: Error) => /401/.test(error.message) && !/hush/.test(error.message))
+})

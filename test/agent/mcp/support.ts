@@ -1,0 +1,45 @@
+import { fileURLToPath } from 'node:url'
+import type { TestContext } from 'node:test'
+import {
+  openMcpServer,
+  type JsonObject,
+  type McpServer,
+  type McpServerOptions,
+  type ToolContext,
+  type ToolOutput,
+  type Workspace,
+} from 'runwright/agent'
+
+/** The file of the tiny server. */
+export const TINY: string = fileURLToPath(new URL('tiny-server.mjs', import.meta.url))
+
+/** Options of a tiny server that behaves as `mode` says. */
+export function tiny(mode: string, more: Partial<McpServerOptions> = {}): McpServerOptions {
+  return { name: 'tiny', command: process.execPath, args: [TINY, mode], ...more } as McpServerOptions
+}
+
+/** A server that is closed after the test. */
+export async function open(t: TestContext, options: McpServerOptions): Promise<McpServer> {
+  const server = await openMcpServer(options)
+  t.after(() => server.close())
+  return server
+}
+
+/** Calls a tool of a server as the engine does, by the server's own name of it. */
+export async function call(
+  server: McpServer,
+  name: string,
+  args: JsonObject = {},
+  signal: AbortSignal = new AbortController().signal,
+): Promise<ToolOutput> {
+  const tool = server.tools().find((one) => one.name === `${server.name}__${name}`)
+  if (tool === undefined) throw new Error(`no tool ${name}`)
+  const context: ToolContext = {
+    runId: 'r',
+    callId: 'c',
+    workspace: {} as Workspace,
+    signal,
+    run: () => Promise.reject(new Error('not here')),
+  }
+  return await tool.execute(args, context)
+}
