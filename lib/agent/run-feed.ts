@@ -26,6 +26,8 @@ const BATCH = 256
 const BATCH_CHARACTERS = 1 << 20
 /** Records read from the store at once: they may be large. */
 const STORE_PAGE = 64
+/** A page with less than this is followed by one twice as long, up to a whole batch. */
+const SMALL_PAGE_CHARACTERS = 1 << 18
 /** Bounds of what is kept encoded per run. */
 const KEPT_EVENTS = 1024
 const KEPT_CHARACTERS = 1 << 20
@@ -50,6 +52,8 @@ export class RunFeed {
   readonly #store: RunStore
   #kept: EncodedEvent[] = []
   #keptCharacters = 0
+  /** Records of the next read from the store. */
+  #page = STORE_PAGE
   #lastSeq: number
   #end: SubscriptionEnd | undefined
   #waiting = new Set<() => void>()
@@ -133,9 +137,12 @@ export class RunFeed {
       const from = after + 1 - first
       return bounded(this.#kept.slice(from, from + BATCH))
     }
-    const records = await this.#store.read(this.runId, after, STORE_PAGE)
+    const records = await this.#store.read(this.runId, after, this.#page)
     // The store may be ahead of what was shown: its tail comes when it is published.
-    return bounded(records.filter(({ seq }) => seq <= this.#lastSeq).map(encodeEvent))
+    const events = records.filter(({ seq }) => seq <= this.#lastSeq).map(encodeEvent)
+    const characters = events.reduce((sum, { json }) => sum + json.length, 0)
+    this.#page = characters < SMALL_PAGE_CHARACTERS ? Math.min(2 * this.#page, BATCH) : STORE_PAGE
+    return bounded(events)
   }
 
   /** Calls back once, when something happens. The result takes the wish back. */

@@ -77,6 +77,7 @@ export class RunTrace {
 
   /** Begins a model call; null when nobody listens. */
   beginChat(iteration: number, model: string, attempt: number): OpenSpan | null {
+    if (this.#run === null) return null
     const names = modelAttributes(model)
     return this.#begin(iteration, `chat ${String(names['gen_ai.request.model'])}`, 'client', {
       'gen_ai.operation.name': 'chat',
@@ -101,6 +102,7 @@ export class RunTrace {
 
   /** Begins a tool call; null when nobody listens. */
   beginTool(iteration: number, tool: Tool, callId: string): OpenSpan | null {
+    if (this.#run === null) return null
     return this.#begin(iteration, `execute_tool ${tool.name}`, 'internal', {
       'gen_ai.operation.name': 'execute_tool',
       'gen_ai.tool.name': tool.name,

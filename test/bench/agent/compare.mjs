@@ -27,6 +27,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { scenarios } from './scenarios.mjs'
+import { median } from './task.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 const root = here('../../..')
@@ -75,8 +76,6 @@ async function run({ contenders, params = {} }) {
   }
   return results
 }
-
-const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
 
 /** The rows of one table. */
 function rowsOf({ title, figure, unit, bars }, results) {

@@ -1,11 +1,9 @@
 // One contender in a process of its own: measures for a while when it is told to.
-import { Run } from './task.mjs'
+import { median, Run } from './task.mjs'
 
 const [file, name, options] = process.argv.slice(2)
 const make = (await import(new URL(file, import.meta.url).href))[name]
 const contender = await make(JSON.parse(options))
-
-const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
 
 /**
  * Microseconds of a step and from the start of a run to its first step (medians of the runs of this

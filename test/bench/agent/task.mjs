@@ -68,3 +68,8 @@ export class Run {
     throw new Error(`${this.iterations} iterations and ${this.tools} tool calls instead of ${this.#length}`)
   }
 }
+
+/** The number in the middle. @param {readonly number[]} numbers */
+export function median(numbers) {
+  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
+}
