@@ -1,6 +1,6 @@
 /**
  * Packs the package, installs the tarball into an empty folder, and uses it there as a stranger
- * would: imports every export, makes an HTTP call with both kinds of call, runs a run to its end.
+ * would: imports every export, makes HTTP calls with both clients, runs a run to its end.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -39,11 +39,13 @@ function program(specifiers) {
   return `
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
+import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
 for (const specifier of ${JSON.stringify(specifiers)}) {
   assert.ok(Object.keys(await import(specifier)).length > 0, specifier)
 }
-const { AsyncClient } = await import('runwright/http')
+const { AsyncClient, Client } = await import('runwright/http')
 const { FileStore } = await import('runwright/agent')
 const { createRunService } = await import('runwright/server')
 mkdirSync('project')
@@ -63,9 +65,22 @@ assert.equal((await client.get('/api/runs/' + id)).json().status, 'achieved')
 const page = await client.get('/')
 assert.equal(page.statusCode, 200)
 assert.match(page.text, /<html/i)
+const blocking = \`
+  const { parentPort, workerData } = require('node:worker_threads')
+  import('runwright/http').then(({ Client }) => {
+    const client = new Client({ baseUrl: workerData, trustEnv: false })
+    parentPort.postMessage(client.get('/api/health').json().status)
+  })\`
+const worker = new Worker(blocking, { eval: true, workerData: 'http://127.0.0.1:' + server.address().port })
+const [status] = await once(worker, 'message')
+assert.equal(status, 'ok')
+await worker.terminate()
+assert.throws(() => new Client({ timeout: 100, trustEnv: false }).get('http://127.0.0.1:' + server.address().port), {
+  code: 'ERR_HTTP_READ_TIMEOUT',
+})
 await client.close()
 await service.close()
 server.close()
-console.log('the installed package works: every export imported, an HTTP call made, a run achieved')
+console.log('the installed package works: every export imported, HTTP calls made, awaited and blocking, a run achieved')
 `
 }

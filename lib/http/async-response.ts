@@ -95,6 +95,7 @@ export class AsyncResponse extends BaseResponse implements AsyncDisposable {
     try {
       for await (const chunk of this.stream) {
         if (chunk.length === 0) continue
+        this.settings.signal?.throwIfAborted()
         this.count(chunk.length)
         yield chunk
       }

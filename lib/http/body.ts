@@ -81,6 +81,32 @@ export function contentBody(content: BodyContent): Body {
   )
 }
 
+/** The octets of a Blob. */
+export class BlobChunks implements AsyncIterable<Uint8Array> {
+  readonly blob: Blob
+
+  constructor(blob: Blob) {
+    this.blob = blob
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    return asyncChunks(this.blob.stream() as unknown as AsyncIterable<BodyChunk>)
+  }
+}
+
+/** Several sources, one after the other, of which some have to be waited for. */
+export class ChunkSequence implements AsyncIterable<Uint8Array> {
+  readonly sources: readonly (Iterable<Uint8Array> | AsyncIterable<Uint8Array>)[]
+
+  constructor(sources: readonly (Iterable<Uint8Array> | AsyncIterable<Uint8Array>)[]) {
+    this.sources = sources
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    for (const source of this.sources) yield* source
+  }
+}
+
 /** A body read from a Blob, whose size is known and which can be read again. */
 function blobBody(blob: Blob): Body {
   return {
@@ -88,7 +114,7 @@ function blobBody(blob: Blob): Body {
     length: blob.size,
     contentType: blob.type === '' ? null : blob.type,
     replayable: true,
-    open: () => chunksOf(blob.stream() as unknown as AsyncIterable<BodyChunk>),
+    open: () => new BlobChunks(blob),
   }
 }
 
@@ -179,6 +205,26 @@ export function isAsyncChunks(
   chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): chunks is AsyncIterable<Uint8Array> {
   return Symbol.asyncIterator in chunks
+}
+
+/**
+ * Lets the source of a body that is not sent to its end clean up. What that throws is of no use to
+ * anyone. A generator that is running, since it has itself ended the call, is told once it paused.
+ */
+export function abandonChunks(iterator: Iterator<Uint8Array> | AsyncIterator<Uint8Array> | null): void {
+  if (iterator?.return === undefined) return
+  const end = (): void => void Promise.resolve(iterator.return!()).catch(() => {})
+  try {
+    end()
+  } catch {
+    queueMicrotask(() => {
+      try {
+        end()
+      } catch {
+        // It has ended, with an error of its own.
+      }
+    })
+  }
 }
 
 /** `data` as a form (application/x-www-form-urlencoded). */

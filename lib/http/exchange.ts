@@ -170,6 +170,7 @@ class Call {
       defaultEncoding: driver.settings.defaultEncoding,
       maxResponseBytes: driver.settings.maxResponseBytes,
       startedAt,
+      signal: this.signal,
     }
   }
 

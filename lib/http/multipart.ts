@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { bytesBody, contentBody, isAsyncChunks, type Body, type BodyContent } from './body.js'
+import { bytesBody, ChunkSequence, contentBody, isAsyncChunks, type Body, type BodyContent } from './body.js'
 import { InvalidBodyError, LocalProtocolError } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
 import { paramPairs, type ParamsInit } from './url.js'
@@ -65,7 +65,8 @@ function boundaryOf(contentType: string): string | null {
   return boundary
 }
 
-function filePairs(files: FilesInit): readonly (readonly [string, FileInit])[] {
+/** Files as pairs of field name and file. */
+export function filePairs(files: FilesInit): readonly (readonly [string, FileInit])[] {
   return Array.isArray(files)
     ? (files as readonly (readonly [string, FileInit])[])
     : Object.entries(files as Record<string, FileInit>)
@@ -130,38 +131,13 @@ function openParts(
   parts: readonly Part[],
   tail: Uint8Array,
 ): Iterable<Uint8Array> | AsyncIterable<Uint8Array> {
-  const opened = parts.map(({ head, body }) => ({ head, chunks: body.open() }))
-  if (opened.some(({ chunks }) => isAsyncChunks(chunks))) return asyncParts(opened, tail)
-  return syncParts(opened as { head: Uint8Array; chunks: Iterable<Uint8Array> }[], tail)
+  const sources = parts.flatMap(({ head, body }) => [[head], body.open(), [CRLF]])
+  const all = [...sources, [tail]]
+  return all.some(isAsyncChunks) ? new ChunkSequence(all) : inTurn(all as Iterable<Uint8Array>[])
 }
 
-interface OpenPart {
-  readonly head: Uint8Array
-  readonly chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>
-}
-
-function* syncParts(
-  parts: readonly { head: Uint8Array; chunks: Iterable<Uint8Array> }[],
-  tail: Uint8Array,
-): Generator<Uint8Array, void, undefined> {
-  for (const { head, chunks } of parts) {
-    yield head
-    yield* chunks
-    yield CRLF
-  }
-  yield tail
-}
-
-async function* asyncParts(
-  parts: readonly OpenPart[],
-  tail: Uint8Array,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  for (const { head, chunks } of parts) {
-    yield head
-    yield* chunks
-    yield CRLF
-  }
-  yield tail
+function* inTurn(sources: readonly Iterable<Uint8Array>[]): Generator<Uint8Array, void, undefined> {
+  for (const source of sources) yield* source
 }
 
 const TYPES: Readonly<Record<string, string>> = {

@@ -1,8 +1,9 @@
 import { printAs } from './inspect.js'
-import { bytesBody, contentBody, formBody, isAsyncChunks, jsonBody, type Body, type BodyContent } from './body.js'
+import { bytesBody, contentBody, formBody, jsonBody, type Body, type BodyContent } from './body.js'
 import { InvalidBodyError, LocalProtocolError, RequestNotReadError } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
-import { multipartBody, type FilesInit } from './multipart.js'
+import { filePairs, multipartBody, type FilesInit } from './multipart.js'
+import { blockingChunks } from './sync-body.js'
 import { applyParams, parseUrl, redactUrl, type ParamsInit } from './url.js'
 import type { Timeouts } from './config.js'
 
@@ -10,8 +11,8 @@ import type { Timeouts } from './config.js'
 export interface BodyOptions {
   /** Sent as compact JSON. */
   readonly json?: unknown
-  /** Sent as a form; with `files`, as the fields before them. */
-  readonly data?: ParamsInit | undefined
+  /** Sent as a form; with `files`, or as a FormData that has files, as multipart/form-data. */
+  readonly data?: ParamsInit | FormData | undefined
   /** Sent as it is. */
   readonly content?: BodyContent | undefined
   /** Sent as multipart/form-data (RFC 7578). */
@@ -135,14 +136,14 @@ export class Request {
     return this.content
   }
 
-  /** As {@link Request.read}, for bodies that need no promise. */
+  /**
+   * As {@link Request.read}, blocking.
+   *
+   * @throws {@link ClientStateError} when the body comes from asynchronous code.
+   */
   readSync(): Uint8Array {
     if (this.body !== null && this.body.bytes === null) {
-      const source = this.body.open()
-      if (isAsyncChunks(source)) {
-        throw new RequestNotReadError('the request body is asynchronous; use await request.read()')
-      }
-      this.body = bytesBody(Buffer.concat([...source]), this.body.contentType)
+      this.body = bytesBody(Buffer.concat([...blockingChunks(this.body.open())]), this.body.contentType)
     }
     return this.content
   }
@@ -184,8 +185,19 @@ function encodeBody(init: BodyOptions, headers: Headers): Body | null {
   }
   if (init.json !== undefined) return jsonBody(init.json)
   if (init.content !== undefined) return contentBody(init.content)
-  if (init.files !== undefined) {
-    return multipartBody(init.data, init.files, headers.get('content-type'))
+  const { fields, files } = init.data instanceof FormData ? splitForm(init.data) : { fields: init.data, files: [] }
+  if (init.files !== undefined || files.length > 0) {
+    return multipartBody(fields, [...files, ...filePairs(init.files ?? [])], headers.get('content-type'))
   }
-  return init.data === undefined ? null : formBody(init.data)
+  return fields === undefined ? null : formBody(fields)
+}
+
+function splitForm(form: FormData): { readonly fields: [string, string][]; readonly files: [string, File][] } {
+  const fields: [string, string][] = []
+  const files: [string, File][] = []
+  for (const [name, value] of form) {
+    if (typeof value === 'string') fields.push([name, value])
+    else files.push([name, value])
+  }
+  return { fields, files }
 }

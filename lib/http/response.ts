@@ -45,10 +45,12 @@ export interface ResponseSettings {
   readonly maxResponseBytes: number | null
   /** `performance.now()` when the call began. */
   readonly startedAt: number
+  /** Looked at before each chunk. */
+  readonly signal: AbortSignal | null
 }
 
 const NO_OCTETS = new Uint8Array(0)
-const NO_SETTINGS: ResponseSettings = { defaultEncoding: 'utf-8', maxResponseBytes: null, startedAt: 0 }
+const NO_SETTINGS: ResponseSettings = { defaultEncoding: 'utf-8', maxResponseBytes: null, startedAt: 0, signal: null }
 
 /** Everything that `Response` and `AsyncResponse` share: all but reading the content. */
 export abstract class BaseResponse {

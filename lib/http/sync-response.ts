@@ -102,6 +102,7 @@ export class Response extends BaseResponse implements Disposable {
     try {
       for (const chunk of this.stream) {
         if (chunk.length === 0) continue
+        this.settings.signal?.throwIfAborted()
         this.count(chunk.length)
         yield chunk
       }

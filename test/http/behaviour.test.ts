@@ -161,6 +161,31 @@ behaviour('an open file is sent with its length, and again after a redirect', as
   }
 })
 
+behaviour('a Blob or File is sent with its length and type, alone or as a part', async ({ client }) => {
+  const blob = new Blob(['ab', 'c'.repeat(700_000)], { type: 'text/x-test' })
+  const params = { code: 307, to: '/echo' }
+  const echo = (await client.post('/redirect', { content: blob, params, followRedirects: true })).json<Echo>()
+  assert.equal(echo.body, 'ab' + 'c'.repeat(700_000))
+  assert.deepEqual([echo.headers['content-length'], echo.headers['content-type']], ['700002', 'text/x-test'])
+  const file = new File(['content'], 'a.csv')
+  const parts = (await client.post('/echo', { data: { k: 'v' }, files: { file, blob } })).json<Echo>()
+  assert.match(parts.body, /name="file"; filename="a\.csv"\r\nContent-Type: text\/csv\r\n\r\ncontent\r\n/)
+  assert.match(parts.body, /name="blob"; filename="upload"\r\nContent-Type: text\/x-test\r\n\r\nabcc/)
+  assert.equal(parts.headers['content-length'], String(parts.body.length))
+})
+
+behaviour('a FormData is sent as multipart when it has files, and as a form when it has none', async ({ client }) => {
+  const form = new FormData()
+  form.append('a', '1')
+  form.append('a', 'ü')
+  const plain = (await client.post('/echo', { data: form })).json<Echo>()
+  assert.deepEqual([plain.headers['content-type'], plain.body], ['application/x-www-form-urlencoded', 'a=1&a=%C3%BC'])
+  form.append('f', new Blob(['x'], { type: 'text/x-test' }), 'f.bin')
+  const parts = (await client.post('/echo', { data: form })).json<Echo>()
+  assert.match(parts.headers['content-type']!, /^multipart\/form-data; boundary=/)
+  assert.match(parts.body, /name="a"\r\n\r\n1\r\n[^]*name="f"; filename="f\.bin"\r\nContent-Type: text\/x-test\r\n\r\nx\r\n/)
+})
+
 behaviour('redirects are returned, with the request that would follow', async ({ client, origin }) => {
   const response = await client.get('/redirect?to=/echo')
   assert.equal(response.statusCode, 302)
@@ -384,6 +409,37 @@ behaviour('a signal that is aborted already ends the call with its reason', asyn
   const reason = new Error('no')
   const signal = AbortSignal.abort(reason)
   assert.equal(await failure(() => client.get('/echo', { signal })), reason)
+})
+
+behaviour('a signal is looked at before each hop and each chunk, and frees the connection', async ({ make, origin }) => {
+  const reason = new Error('enough')
+  const controllers = [new AbortController(), new AbortController(), new AbortController()] as const
+  const [hop, chunk, upload] = controllers
+  const client = make({
+    baseUrl: origin,
+    followRedirects: true,
+    limits: { maxConnections: 1 },
+    eventHooks: { response: [(response) => void (response.isRedirect && hop.abort(reason))] },
+  })
+  assert.equal(await failure(() => client.get('/redirect?to=/echo', { signal: hop.signal })), reason)
+  const response = await client.stream('GET', '/bytes?n=5000000', { signal: chunk.signal })
+  let received = 0
+  const reading = failure(async () => {
+    for await (const octets of response.iterBytes()) {
+      received += octets.length
+      chunk.abort(reason)
+    }
+  })
+  assert.equal(await reading, reason)
+  assert.ok(received < 5_000_000)
+  assert.equal(response.isClosed, true)
+  const content = function* (): Generator<string> {
+    yield 'a'
+    upload.abort(reason)
+    yield 'b'
+  }
+  assert.equal(await failure(() => client.post('/echo', { content: content(), signal: upload.signal })), reason)
+  assert.equal((await client.get('/bytes?n=1')).text, 'a')
 })
 
 behaviour('relative URLs need a base; other schemes are refused', async ({ make }) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,9 +8,10 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { AsyncResponse, Client, ClientStateError, HandlerTransport, MockTransport, Response, TimeoutError, TotalTimeoutError, WorkerError } from 'runwright/http'
+import { AsyncResponse, Client, ClientStateError, HandlerTransport, Headers, MockTransport, Response, TimeoutError, TotalTimeoutError, WorkerError } from 'runwright/http'
 import { PATIENCE, sharedHost } from '../../lib/http/transports/blocking-host.js'
 import { serve } from '../helpers/serve.js'
+import { Random } from '../helpers/random.js'
 import { failure, testCa } from './both-clients.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -163,4 +164,71 @@ test('the process ends by itself when the client was not closed', async () => {
   const args = ['--conditions=runwright-source', '--import', 'tsx', '--input-type=module', '-e', script]
   const { stdout } = await run(process.execPath, args, { cwd: root, timeout: 60_000 })
   assert.equal(stdout, 'a\n')
+})
+
+test('a proxy may be given as URL, with headers of any kind: they cross to the worker', () => {
+  const basic = `Basic ${Buffer.from('u:p').toString('base64')}`
+  const address = new URL(origin)
+  for (const proxy of [
+    address,
+    { url: address, auth: ['u', 'p'] as const },
+    { url: origin, headers: new Headers({ 'Proxy-Authorization': basic, 'X-Team': 'blue' }) },
+  ]) {
+    using client = new Client({ proxy })
+    const echo = client.get('http://a.test/echo?x').json<{ url: string; headers: Record<string, string> }>()
+    assert.equal(echo.url, 'http://a.test/echo?x')
+    assert.equal(echo.headers['proxy-authorization'], proxy === address ? undefined : basic)
+  }
+})
+
+test('options that only the worker uses are checked at construction', () => {
+  assert.throws(() => new Client({ limits: { maxConnections: 0 } }), /limits\.maxConnections must be/)
+  assert.throws(() => new Client({ http1: false }), /http1 and http2/)
+  assert.throws(() => new Client({ proxy: 'ftp://p.test' }), /proxy must be/)
+})
+
+test('400 calls that end at random, by signal, limit, error or lack of interest, leave no connection behind', () => {
+  using client = new Client({ baseUrl: origin, limits: { maxKeepaliveConnections: 1, maxConnections: 2 } })
+  const stop = new Error('stop')
+  const random = new Random(7)
+  const signals: AbortSignal[] = []
+  const outcomes = new Set<string>()
+  for (let i = 0; i < 400; i++) {
+    const controller = new AbortController()
+    signals.push(controller.signal)
+    const end = random.chance(0.5) ? () => controller.abort(stop) : () => { throw stop }
+    const at = random.integer(0, 5)
+    let count = 0
+    const maybe = (): void => void (count++ === at && end())
+    const content = function* (): Generator<Uint8Array> {
+      for (let n = 0; n < 4; n++) {
+        maybe()
+        yield Buffer.alloc(random.integer(0, 100_000))
+      }
+    }
+    const kind = random.integer(0, 4)
+    const options = { signal: controller.signal, timeout: { read: kind === 4 ? 1 : 5_000 } }
+    try {
+      if (kind === 0) client.post('/echo', { ...options, content: content() })
+      else if (kind === 1) client.get('/bytes?n=900000', { ...options, extensions: { onDownload: maybe } })
+      else if (kind === 4) client.get('/never', options)
+      else {
+        using response = client.stream('GET', kind === 2 ? '/bytes?n=3000000' : '/encoded?coding=gzip&text=ab&times=99999', options)
+        for (const chunk of response.iterBytes()) {
+          assert.ok(chunk.length > 0)
+          if (random.chance(0.2)) break
+          maybe()
+        }
+      }
+      outcomes.add('done')
+    } catch (error) {
+      outcomes.add(error === stop ? 'stop' : (error as Error).name)
+    }
+  }
+  assert.deepEqual([...outcomes].sort(), ['ReadTimeoutError', 'done', 'stop'])
+  assert.equal(signals.reduce((sum, signal) => sum + getEventListeners(signal, 'abort').length, 0), 0)
+  // Answers once no more than this call's own connection and another are open.
+  using fresh = new Client({ baseUrl: origin, timeout: 30_000 })
+  assert.ok(Number(fresh.get('/open?most=4').text) <= 4)
+  assert.equal(client.get('/bytes?n=3').text, 'aaa')
 })

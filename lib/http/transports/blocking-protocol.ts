@@ -43,6 +43,7 @@ export type ToWorker =
   | { readonly t: 'more'; readonly id: number }
   | { readonly t: 'close'; readonly id: number }
   | { readonly t: 'inflate'; readonly id: number; readonly coding: Coding; readonly chunk: Uint8Array | null }
+  | { readonly t: 'blob'; readonly id: number; readonly blob: Blob; readonly start: number; readonly end: number }
   | { readonly t: 'ping' }
 
 /** From the worker to the caller. */

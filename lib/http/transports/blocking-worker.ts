@@ -241,6 +241,16 @@ class Inflater {
   }
 }
 
+/** Reads a piece of a Blob for the caller, who cannot wait for it. */
+async function readBlob({ id, blob, start, end }: Extract<ToWorker, { t: 'blob' }>): Promise<void> {
+  try {
+    const chunk = new Uint8Array(await blob.slice(start, end).arrayBuffer())
+    post({ t: 'data', id, chunk }, [chunk.buffer])
+  } catch (error) {
+    post({ t: 'error', id, error: encodeError(error) })
+  }
+}
+
 function handle(message: ToWorker): void {
   switch (message.t) {
     case 'open':
@@ -274,6 +284,9 @@ function handle(message: ToWorker): void {
       void inflater.take(message.chunk)
       return
     }
+    case 'blob':
+      void readBlob(message)
+      return
     case 'ping':
       Atomics.add(control, CONTROL.heartbeat, 1)
       Atomics.notify(control, CONTROL.posted)

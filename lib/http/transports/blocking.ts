@@ -1,15 +1,17 @@
-import { isAsyncChunks } from '../body.js'
+import { abandonChunks } from '../body.js'
 import { DEFAULT_TIMEOUTS } from '../config.js'
 import { totalTimeout } from '../deadline.js'
 import type { Coding } from '../decoders.js'
 import { ClientStateError, StreamClosedError, WorkerError } from '../errors.js'
 import { Headers } from '../headers.js'
 import type { Request } from '../request.js'
+import { blockingChunks } from '../sync-body.js'
 import { resolveTls } from '../tls.js'
 import type { SyncByteStream, Transport, TransportResponse } from './base.js'
 import { sharedHost, type BlockingHost } from './blocking-host.js'
 import { decodeError, type FromWorker, type WireRequest } from './blocking-protocol.js'
-import type { HttpTransportOptions } from './http.js'
+import { HttpTransport, type HttpTransportOptions } from './http.js'
+import type { ProxyInit } from './proxy.js'
 
 type Head = Extract<FromWorker, { t: 'head' }>
 
@@ -27,7 +29,10 @@ export class BlockingTransport implements Transport {
 
   constructor(options: HttpTransportOptions = {}) {
     // Files and the environment are read here, where the caller's are.
-    this.#options = structuredClone({ ...options, tls: options.tls ?? resolveTls(options) })
+    const settled = { ...options, tls: options.tls ?? resolveTls(options) }
+    // Wrong options are found now, and not by the worker.
+    void new HttpTransport(settled)
+    this.#options = structuredClone({ ...settled, proxy: plainProxy(options.proxy) })
   }
 
   handleRequest(request: Request): TransportResponse<SyncByteStream> {
@@ -107,9 +112,8 @@ class BlockingExchange implements SyncByteStream {
     if (this.#state === 'open') this.#host.post({ t: 'close', id: this.#id })
     if (this.#state !== 'ended') this.#state = 'closed'
     this.#host.forget(this.#id)
-    const upload = this.#upload
+    abandonChunks(this.#upload)
     this.#upload = null
-    upload?.return?.()
   }
 
   #answer(head: Head): TransportResponse<SyncByteStream> {
@@ -169,11 +173,9 @@ class BlockingExchange implements SyncByteStream {
   /** Hands the worker the next piece of the upload, made on this thread. */
   #give(restart: boolean): void {
     if (restart || this.#upload === null) {
-      this.#upload?.return?.()
+      abandonChunks(this.#upload)
       this.#sent = 0
-      const source = this.#request.body!.open()
-      if (isAsyncChunks(source)) throw asyncBody()
-      this.#upload = source[Symbol.iterator]()
+      this.#upload = blockingChunks(this.#request.body!.open())[Symbol.iterator]()
     }
     const next = this.#upload.next()
     if (next.done === true) {
@@ -199,6 +201,13 @@ class BlockingExchange implements SyncByteStream {
   }
 }
 
+/** A proxy as data: instances of URL and Headers do not cross to the worker. */
+function plainProxy(proxy: ProxyInit | null | undefined): ProxyInit | null {
+  if (proxy === null || proxy === undefined || typeof proxy === 'string') return proxy ?? null
+  if (proxy instanceof URL) return proxy.href
+  return { url: String(proxy.url), auth: proxy.auth, headers: new Headers(proxy.headers).raw }
+}
+
 function wireRequest(request: Request): WireRequest {
   const { body, extensions } = request
   return {
@@ -219,13 +228,6 @@ function wireRequest(request: Request): WireRequest {
 function tight(bytes: Uint8Array | null): Uint8Array | null {
   if (bytes === null || bytes.byteLength === bytes.buffer.byteLength) return bytes
   return new Uint8Array(bytes)
-}
-
-function asyncBody(): ClientStateError {
-  return new ClientStateError(
-    'the request body is asynchronous, which Client cannot wait for; give bytes, a string or a ' +
-      'synchronous iterable, or use AsyncClient',
-  )
 }
 
 const NOTHING = new Uint8Array(0)

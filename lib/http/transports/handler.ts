@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { isAsyncChunks, type Body } from '../body.js'
+import { abandonChunks, isAsyncChunks, type Body } from '../body.js'
 import { DEFAULT_MAX_HEADER_BYTES, DEFAULT_TIMEOUTS } from '../config.js'
 import { ClientStateError, ReadTimeoutError, RemoteProtocolError } from '../errors.js'
 import { Headers } from '../headers.js'
@@ -344,5 +344,5 @@ function feedBody(incoming: IncomingMessage, body: Body | null, onError: (error:
     }
   }
   incoming._read = () => void pull()
-  incoming.once('close', () => void Promise.resolve(iterator.return?.()).catch(() => {}))
+  incoming.once('close', () => abandonChunks(iterator))
 }

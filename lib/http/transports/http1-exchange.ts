@@ -1,3 +1,4 @@
+import { abandonChunks } from '../body.js'
 import type { Timeouts } from '../config.js'
 import type { Headers } from '../headers.js'
 import type { Request } from '../request.js'
@@ -65,8 +66,7 @@ export class Exchange {
     const { upload } = this
     this.upload = null
     this.uploadStopped = true
-    if (upload?.return === undefined) return
-    void Promise.resolve(upload.return()).catch(() => {})
+    abandonChunks(upload)
   }
 
   untilGoAhead(): Promise<void> {
