@@ -1,4 +1,4 @@
-import { isAsyncChunks, type Body } from '../body.js'
+import { abandonChunks, isAsyncChunks, type Body } from '../body.js'
 import type { Timeouts } from '../config.js'
 import { ReadTimeoutError, RemoteProtocolError, WriteTimeoutError } from '../errors.js'
 import { Headers } from '../headers.js'
@@ -282,7 +282,7 @@ export class Http2Stream implements BodySource {
   #abandonUpload(): void {
     const upload = this.#upload
     this.#upload = null
-    if (upload?.return !== undefined) void Promise.resolve(upload.return()).catch(() => {})
+    abandonChunks(upload)
   }
 }
 
