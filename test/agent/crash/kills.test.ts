@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { FileStore, processExecutor, type RunDetails } from 'runwright/agent'
+import { assertInvariants } from '../../helpers/invariants.js'
+import { Random } from '../../helpers/random.js'
+import { assertEffects, CrashWorld, endOf, linesOf, type RunChild } from './crash-world.js'
+import { GOAL, type ChildPlan } from './scenario.js'
+
+const KILLS = Number(process.env['RUNWRIGHT_KILLS'] ?? 50)
+/** Runs that are live at a time. */
+const RUNS = 2
+
+/** What all children together have told of each run: `seq kind hash`, from seq 1. */
+type Told = Map<string, string[]>
+
+test(`runs whose process is killed ${KILLS} times at random lose, double and repeat nothing`, async (t) => {
+  const seed = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
+  t.diagnostic(`seed ${seed}`)
+  const random = new Random(seed)
+  const world = new CrashWorld(t)
+  const place = world.place('all')
+  const told: Told = new Map()
+  t.after(async () => {
+    const executor = processExecutor()
+    for (const runId of told.keys()) await executor.killMarked(runId)
+  })
+  const start = (generation: number): RunChild => {
+    const gates = { hitl_enabled: random.chance(0.5), approval: random.pick(['never', 'writes'] as const) }
+    const plan: ChildPlan = {
+      ...place,
+      generation,
+      runs: RUNS,
+      request: { goal: GOAL, ...gates },
+      endless: true,
+      killAt: 0,
+      side: 'before',
+    }
+    return world.start(plan)
+  }
+  let orphans = 0
+  let next = start(0)
+  for (let kill = 0; kill < KILLS; kill++) {
+    // The next one starts up, which takes the most time, while this one works.
+    const child = next
+    next = start(kill + 1)
+    orphans += await runAndKill(child, random.integer(1, 60), told)
+  }
+  next.kill('SIGKILL')
+  await endOf(next)
+
+  const store = new FileStore({ directory: place.directory })
+  await store.open()
+  assert.deepEqual(store.quarantined, [])
+  const { heads } = await store.list({ limit: 100_000 })
+  const found = new Map(heads.map(({ details }) => [details.run_id, details]))
+  const ends: Record<string, number> = {}
+  for (const [runId, events] of told) {
+    const details = found.get(runId)
+    assert.ok(details !== undefined, `${runId} was told of and is lost`)
+    const records = await store.read(runId, 0, 100_000)
+    assert.ok(records.length >= events.length, `${runId} has lost acknowledged events`)
+    assertInvariants(records, details.ended_at !== null)
+    assertEffects(details.cwd, records, `run ${runId}`)
+    assertEnd(details, records.filter(({ kind }) => kind === 'run_recovered').length)
+    const end = details.end_reason ?? 'lives'
+    ends[end] = (ends[end] ?? 0) + 1
+  }
+  await store.close()
+  t.diagnostic(JSON.stringify({ ...ends, orphans }))
+  assert.ok((ends['goal_achieved'] ?? 0) > 0, 'no run was achieved: the test tests less than it should')
+  assert.ok(orphans > 0, 'no command was left running: the test tests less than it should')
+})
+
+/** However often its process died, a run is achieved; but for those that were given up, by rule. */
+function assertEnd(details: RunDetails, recoveries: number): void {
+  const { run_id, status, end_reason } = details
+  if (details.ended_at === null) return
+  if (end_reason === 'recovery_failed') assert.equal(recoveries, 3, `${run_id} was given up too early`)
+  else assert.deepEqual([status, end_reason], ['achieved', 'goal_achieved'], run_id)
+}
+
+/**
+ * Lets a child tell so many events that nobody told before, kills it, and compares what it told with what others told before.
+ * A child whose runs all hang, so that it tells nothing more, is killed then. Gives the number of
+ * commands that an earlier child had left running, all of which must be gone by now.
+ */
+async function runAndKill(child: RunChild, events: number, told: Told): Promise<number> {
+  const positions = new Map<string, number>()
+  const hanging = new Set<string>()
+  let heard = 0
+  let orphans = 0
+  for await (const [word, runId = '', seq, kind, hash] of linesOf(child)) {
+    if (word === 'new') positions.set(runId, 0)
+    if (word === '=') {
+      const known = told.get(runId) ?? []
+      told.set(runId, known)
+      const position = (positions.get(runId) ?? 0) + 1
+      positions.set(runId, position)
+      const event = `${seq} ${kind} ${hash}`
+      assert.equal(Number(seq), position, `run ${runId}: events are told in order, each once`)
+      if (position > known.length) {
+        known.push(event)
+        heard += 1
+      } else assert.equal(event, known[position - 1], `run ${runId}: what was told stays as it was`)
+      if (kind === 'run_end') positions.delete(runId)
+    }
+    if (word === 'left') {
+      const pid = Number(seq)
+      orphans += 1
+      assert.ok(!carriesMark(pid, runId), `process ${pid} of run ${runId} outlived its service`)
+    }
+    if (word === 'hangs') hanging.add(runId)
+    if (word === '=' && kind === 'tool_result') hanging.delete(runId)
+    const stuck = positions.size > 0 && [...positions.keys()].every((id) => hanging.has(id))
+    if (heard >= events || stuck) child.kill('SIGKILL')
+  }
+  assert.equal(await endOf(child), 'SIGKILL')
+  return orphans
+}
+
+/** Is the process there, and does it belong to the run? One that ended and was not waited for has no environment. */
+function carriesMark(pid: number, runId: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`RUNWRIGHT_RUN=${runId}`)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,71 @@
+import type { ModelProvider } from '../../../lib/agent/config.js'
+import { NO_USAGE, type Model, type ToolCall } from '../../../lib/agent/model.js'
+import type { JsonObject } from '../../../lib/internal/json.js'
+
+/** What a child is told to do. */
+export interface ChildPlan {
+  /** Folder of the store. */
+  readonly directory: string
+  /** Folder in which each run gets one of its own. */
+  readonly root: string
+  readonly generation: number
+  /** Runs that are to be live at the start: those that are left, and new ones. */
+  readonly runs: number
+  readonly request: JsonObject
+  /**
+   * Until it is killed: a new run for each that ends, and in each run a command that does not end by
+   * itself, between its two iterations.
+   */
+  readonly endless: boolean
+  /** Number of the append at which the child kills itself; 0 for never. */
+  readonly killAt: number
+  readonly side: 'before' | 'after'
+}
+
+/** What every run of a child pursues; met by the last calls of the script. */
+export const GOAL = 'shell: grep -q two a && test -f done'
+
+/** Calls of the idempotent tools, of which each must have happened once, with success. */
+export const IDEMPOTENT: readonly string[] = ['w1', 'e1', 'w2']
+/** The command that does not end by itself. */
+export const HANG = 'h1'
+
+type Call = Omit<ToolCall, 'call_id'> & { readonly call_id: string }
+const call = (call_id: string, tool: string, args: JsonObject): Call => ({ call_id, tool, args })
+
+/** Every effect class, in two iterations. Each command leaves a line when it runs. */
+function script(hangs: boolean): readonly (readonly Call[])[] {
+  return [
+    [call('r1', 'list_files', {}), call('w1', 'write_file', { path: 'a', content: 'one\n' })],
+    [call('b1', 'bash', { command: 'echo b1 >> ran' })],
+    [],
+    ...(hangs ? [[call(HANG, 'bash', { command: 'echo h1 >> ran; echo $$ > pid; exec sleep 600' })]] : []),
+    [
+      call('e1', 'edit_file', { path: 'a', old_text: 'one', new_text: 'two' }),
+      call('r2', 'read_file', { path: 'a' }),
+      call('b2', 'bash', { command: 'echo b2 >> ran' }),
+    ],
+    [call('w2', 'write_file', { path: 'done', content: '' })],
+  ]
+}
+
+/** A model that goes by nothing but the number of its turns in the conversation. */
+export function scenario(hangs: boolean): ModelProvider {
+  const turns = script(hangs)
+  const model: Model = {
+    name: 'crash:m',
+    isLanguageModel: false,
+    contextWindow: null,
+    prices: null,
+    complete: ({ messages }) => {
+      const calls = turns[messages.filter(({ role }) => role === 'assistant').length] ?? []
+      return Promise.resolve({
+        message: { role: 'assistant', text: '', calls },
+        reasoning: '',
+        usage: { ...NO_USAGE, input_tokens: 10, output_tokens: 1 },
+        stop: 'end',
+      })
+    },
+  }
+  return { id: 'crash', description: 'a script', isLanguageModel: false, suggestions: [], create: () => model }
+}
