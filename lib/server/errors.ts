@@ -47,6 +47,7 @@ export type ProblemCode =
   | 'internal_error'
   | 'mount_mismatch'
   | 'draining'
+  | 'store_unavailable'
 
 /** One wrong field of a request. */
 export interface FieldError extends SchemaViolation {
@@ -208,10 +209,20 @@ const QUEUE_RETRY_SECONDS = 5
 /** Seconds after which another process should have taken over from one that drains. */
 const DRAIN_RETRY_SECONDS = 10
 
+/** Seconds after which a store that could not be reached may be there again. */
+const STORE_RETRY_SECONDS = 2
+
 /** The 503 of a service that is closing. */
 export function draining(): ProblemError {
   return new ProblemError(503, 'draining', 'the service is shutting down; try again in a moment', {
     headers: { 'Retry-After': String(DRAIN_RETRY_SECONDS) },
+  })
+}
+
+/** The 503 of a service whose database cannot be reached, or is fought over, just now. */
+function storeUnavailable(): ProblemError {
+  return new ProblemError(503, 'store_unavailable', 'the store cannot be reached now; try again in a moment', {
+    headers: { 'Retry-After': String(STORE_RETRY_SECONDS) },
   })
 }
 
@@ -243,6 +254,8 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
     }),
   ERR_AGENT_CURSOR: ({ message }) => new ProblemError(409, 'cursor_ahead', message),
   ERR_AGENT_CLOSED: () => draining(),
+  ERR_AGENT_STORE_UNAVAILABLE: () => storeUnavailable(),
+  ERR_AGENT_CLAIM_LOST: () => storeUnavailable(),
 }
 
 /**

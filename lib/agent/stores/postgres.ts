@@ -169,11 +169,6 @@ export class PostgresStore implements RunStore {
     await migrate(this.#database, this.#schema, this.#patienceMs)
   }
 
-  /** Why the database cannot be reached, when it could not be the last time; null when all is well. */
-  get problem(): string | null {
-    return this.#database.problem
-  }
-
   async open(): Promise<void> {
     if (this.#state === 'closed') this.#checkOpen()
     if (this.#state === 'open') return
@@ -224,6 +219,14 @@ export class PostgresStore implements RunStore {
     this.#appender.forget(runId)
     this.#claims.forget(runId)
     this.#changes.deleted(runId)
+  }
+
+  async check(): Promise<void> {
+    this.#checkOpen()
+    const [row] = await this.#database.rows({ text: 'SELECT pg_is_in_recovery() AS standby' }, 0)
+    if (row?.['standby'] !== true) return
+    const message = 'the database is a standby, which takes no records; it is waited for to be promoted'
+    throw new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message)
   }
 
   /** Removes ended runs that `retain` keeps no more, as is done every ten minutes; tells how many. */

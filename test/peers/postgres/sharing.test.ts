@@ -169,11 +169,15 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
   test('the bound on all runs holds across processes', async (t) => {
     let working = 0
     let most = 0
+    let meet: () => void = () => undefined
+    const met = new Promise<void>((resolve) => (meet = resolve))
     const { engines, cwd } = await cluster(t, 3, {
       store: { maxRunning: 2 },
       answer: async () => {
         working += 1
         most = Math.max(most, working)
+        if (working === 2) meet()
+        await met // two do work at the same time
         for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
         working -= 1
       },

@@ -6,13 +6,17 @@ export interface TcpProxy {
   readonly port: number
   /** Cuts every connection that there is; new ones are let through. */
   cut(): void
+  /** Holds back every octet in both directions until {@link TcpProxy.flow}. */
+  stall(): void
+  flow(): void
   close(): Promise<void>
 }
 
 /** Opens a proxy on a free port to `target` on this machine. */
 export async function openTcpProxy(target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
-  const server = createServer((client) => {
+  let stalled = false
+  const server = createServer({ pauseOnConnect: true }, (client) => {
     const upstream = connect(target, '127.0.0.1')
     for (const [one, other] of [[client, upstream], [upstream, client]] as const) {
       sockets.add(one)
@@ -23,6 +27,8 @@ export async function openTcpProxy(target: number): Promise<TcpProxy> {
         other.destroy()
       })
       one.pipe(other)
+      if (stalled) one.pause()
+      else one.resume()
     }
   })
   server.listen(0, '127.0.0.1')
@@ -33,6 +39,14 @@ export async function openTcpProxy(target: number): Promise<TcpProxy> {
   return {
     port: (server.address() as AddressInfo).port,
     cut,
+    stall() {
+      stalled = true
+      for (const socket of sockets) socket.pause()
+    },
+    flow() {
+      stalled = false
+      for (const socket of sockets) socket.resume()
+    },
     async close() {
       server.close()
       cut()

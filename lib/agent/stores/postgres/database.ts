@@ -55,18 +55,12 @@ export class Database {
   readonly #names = new Map<string, string>()
   readonly #inUse = new Set<Promise<unknown>>()
   #prepare: boolean
-  #lastFailure: string | null = null
 
   constructor({ pool, statementTimeoutMs, prepare }: DatabaseOptions) {
     setMaxListeners(0, this.#closing.signal) // one for each statement that is tried again
     this.#pool = pool
     this.#timeoutMs = statementTimeoutMs
     this.#prepare = prepare
-  }
-
-  /** Why the last statement failed, when the database could not be reached; null when it answered. */
-  get problem(): string | null {
-    return this.#lastFailure
   }
 
   /** Fires when the store is closed. */
@@ -130,7 +124,6 @@ export class Database {
     if (cause instanceof StoreError) return cause
     const { code = '', message = String(cause) } = cause as { code?: string; message?: string }
     if (TRANSIENT.test(code) || SOCKET.has(code) || isConnectionLoss(message)) {
-      this.#lastFailure = message
       const text = `the database cannot be reached now (${message}); it is tried again`
       return new StoreError('ERR_AGENT_STORE_UNAVAILABLE', text, { cause })
     }
@@ -153,7 +146,6 @@ export class Database {
       client = await this.connect()
       const result = await this.#timed(work(client))
       client.release()
-      this.#lastFailure = null
       return result
     } catch (error) {
       const failure = this.failure(error)
