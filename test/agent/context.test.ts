@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { estimateTokens, fitContext } from '../../lib/agent/context.js'
+import { estimateConversation, estimateTokens, fitContext } from '../../lib/agent/context.js'
 import type { Message } from '../../lib/agent/model.js'
 
 const size = (message: Message): number =>
@@ -145,4 +145,13 @@ test('estimates count text, arguments and a provider’s own parts', () => {
   assert.ok(estimateTokens({ role: 'assistant', text: '', calls: [call] }) > 100)
   const parts = { format: 'anthropic', value: [{ type: 'thinking', thinking: 'x'.repeat(3_000) }] }
   assert.ok(estimateTokens({ role: 'assistant', text: 'short', calls: [], parts }) > 1_000)
+})
+
+test('a conversation that grows is counted on from where it was counted before', () => {
+  const messages = conversation(3)
+  const sum = (): number => messages.reduce((all, message) => all + estimateTokens(message), 0)
+  assert.equal(estimateConversation(messages), sum())
+  messages.push(...conversation(2).slice(1))
+  assert.equal(estimateConversation(messages), sum())
+  assert.equal(estimateConversation([...messages]), sum())
 })

@@ -539,3 +539,26 @@ test('what a command left running is ended before the goal is checked', async (t
   const { details } = await runToEnd(engine, { goal, max_iterations: 1 })
   assert.equal(details.status, 'achieved')
 })
+
+test('a run whose steps wait for nothing leaves room for others: it hears an abort', async (t) => {
+  const lookup = {
+    name: 'lookup',
+    description: 'gives the value of a key',
+    parameters: { type: 'object' },
+    effect: 'read',
+    execute: ({ key }: JsonObject) => Promise.resolve({ output: `value of ${String(key)}`, exitCode: 0 }),
+  } as const
+  const { engine } = await openEngine(t, {
+    providers: [testProvider((_, n) => ({ calls: [{ tool: 'lookup', args: { key: n } }] }))],
+    tools: [lookup],
+    maxTurnsPerIteration: 1,
+  })
+  const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1000 })
+  await follow(engine, details.run_id, ({ kind }) => kind === 'iteration_complete')
+  await new Promise((resolve) => setImmediate(resolve))
+  await engine.abort(details.run_id)
+  const events = await follow(engine, details.run_id)
+  assert.equal(last(events).end_reason, 'cancelled')
+  assert.ok(last(events).iterations < 1000, `aborted after ${last(events).iterations} iterations`)
+  assertInvariants(events)
+})
