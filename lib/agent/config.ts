@@ -41,6 +41,11 @@ export interface EngineOptions {
   readonly roots: readonly string[]
   /** Model of requests that name none. @defaultValue `builtin:repair` */
   readonly defaultModel?: string | undefined
+  /**
+   * The model that judges goals in free text that have no check, by its name; it sees the changes and
+   * the output of commands, and nothing of what the worker says. Without one such goals are refused.
+   */
+  readonly judgeModel?: string | undefined
   /** Providers by which model names are resolved, besides the built-in ones. */
   readonly providers?: readonly ModelProvider[] | undefined
   /** Goals besides the shipped ones. */
@@ -98,6 +103,7 @@ export interface EngineConfig {
   readonly store: RunStore
   readonly roots: readonly string[]
   readonly defaultModel: string
+  readonly judgeModel: string | undefined
   readonly providers: readonly ModelProvider[]
   readonly goals: readonly GoalDefinition[]
   readonly tools: ReadonlyMap<string, Tool>
@@ -150,6 +156,7 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     store: options.store,
     roots: realRoots(options.roots),
     defaultModel: options.defaultModel ?? ENGINE_DEFAULTS.defaultModel,
+    judgeModel: options.judgeModel,
     providers: [...(options.providers ?? [])],
     goals: [...(options.goals ?? [])],
     tools: toolsByName([...builtinTools(), ...(options.tools ?? [])]),

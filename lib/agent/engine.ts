@@ -17,7 +17,7 @@ import { ABORTED_BY_HUMAN, gateFor, responseRecord, type ResumeAnswer } from './
 import { goalRegistry, type GoalRegistry } from './goals/index.js'
 import { LiveRun, loadState } from './live-run.js'
 import { McpServers } from './mcp/servers.js'
-import type { Model } from './model.js'
+import type { Model, ModelPrices } from './model.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
 import { createdRecord, requestHash, resolveNewRun } from './new-run.js'
 import { isTerminal, summarize, type RunDetails, type RunHead, type RunSummary } from './run-details.js'
@@ -150,7 +150,9 @@ export class RunEngine {
    */
   static async open(options: EngineOptions): Promise<RunEngine> {
     const engine = new RunEngine(resolveEngineConfig(options))
-    engine.#models.resolve(undefined) // a wrong default is told now, not to the first client
+    // A wrong name is told now, not to the first client.
+    engine.#models.resolve(undefined)
+    if (engine.#config.judgeModel !== undefined) engine.#models.resolve(engine.#config.judgeModel)
     engine.#mcp = await McpServers.open(engine.#config.mcpServers)
     try {
       await engine.#config.store.open()
@@ -524,6 +526,7 @@ export class RunEngine {
       ...this.#config,
       ...logOptions,
       tools: this.#tools(),
+      judge: this.#judgeOf(state),
       trace: new RunTrace(this.#tracing, run_id, state.frozen.trace ?? null),
       model,
       scheduler: this.#scheduler,
@@ -571,14 +574,21 @@ export class RunEngine {
   }
 
   /** The model of a run that is taken up; one that is gone fails when it is called. */
-  #modelOf(state: RunState): Model {
-    const { model_name } = state.frozen.request
+  #modelOf({ frozen }: RunState): Model {
+    return this.#modelNamed(frozen.request.model_name, frozen.prices)
+  }
+
+  #judgeOf({ frozen }: RunState): Model | null {
+    const { judge } = frozen.goal
+    return judge === undefined ? null : this.#modelNamed(judge.model, judge.prices)
+  }
+
+  #modelNamed(name: string, prices: ModelPrices | null): Model {
     try {
-      return this.#models.resolve(model_name)
+      return this.#models.resolve(name)
     } catch (error) {
       const failing = (): Promise<never> => Promise.reject(error as Error)
-      const prices = state.frozen.prices
-      return { name: model_name, isLanguageModel: true, contextWindow: null, prices, complete: failing }
+      return { name, isLanguageModel: true, contextWindow: null, prices, complete: failing }
     }
   }
 }

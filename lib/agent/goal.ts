@@ -6,6 +6,7 @@
  * @module
  */
 import type { Executor } from './executor.js'
+import type { ModelPrices } from './model.js'
 
 /** The test runners whose reports we take down with a reporter of our own. */
 export type TestReporter =
@@ -38,6 +39,8 @@ export interface GoalSpec {
   readonly max_duration_ms?: number
   /** The host's choice: tests may change. */
   readonly allow_test_changes: boolean
+  /** The model that judges the goal in place of `command`, and its prices when the run began. */
+  readonly judge?: { readonly model: string; readonly prices: ModelPrices | null }
   /** What the model is told about the goal. */
   readonly instructions: string
 }

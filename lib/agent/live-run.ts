@@ -204,7 +204,7 @@ export class LiveRun {
     const { openWorkspace, tools } = this.#options
     const { cwd } = this.state.frozen.request
     const workspace = this.#context?.workspace ?? (await openWorkspace(cwd))
-    const prompt = this.#context?.prompt ?? promptOf(cwd, tools)
+    const prompt = this.#context?.prompt ?? promptOf(cwd, this.state.frozen.goal.judge !== undefined, tools)
     const fit = this.#context?.fit ?? { tokens: Infinity }
     this.#context = { ...this.#options, prompt, fit, workspace, log: this.#log, signal }
     return this.#context

@@ -9,7 +9,7 @@ import { InvalidRequestError, WorkspaceError } from './errors.js'
 import type { PrivatePayloads, RecordDraft } from './events.js'
 import type { GoalSpec } from './goal.js'
 import type { GoalRegistry } from './goals/index.js'
-import type { Model } from './model.js'
+import type { Model, ModelPrices } from './model.js'
 import type { ModelRegistry } from './models/registry.js'
 import { completeRequest, type RunRequest, type StartRequest } from './run-request.js'
 import { resolveUnderRoots } from './workspace.js'
@@ -28,14 +28,20 @@ export interface NewRun {
  */
 export async function resolveNewRun(
   start: StartRequest,
-  { roots, allowTestChanges }: EngineConfig,
+  { roots, allowTestChanges, judgeModel }: EngineConfig,
   models: ModelRegistry,
   goals: GoalRegistry,
 ): Promise<NewRun> {
   const cwd = await resolveCwd(start.cwd, roots)
   const model = resolveModel(start, models)
   const request = completeRequest(start, cwd, model.name)
-  const goal = await goals.resolve(request.goal, cwd, { check: request.check, allowTestChanges })
+  const judge = judgeModel === undefined ? null : models.resolve(judgeModel)
+  const goal = await goals.resolve(request.goal, cwd, {
+    check: request.check,
+    allowTestChanges,
+    judge: judge === null ? null : { model: judge.name, prices: judge.prices },
+  })
+  if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
   return { request, goal, model }
 }
 
@@ -48,19 +54,22 @@ async function resolveCwd(cwd: string | undefined, roots: readonly string[]): Pr
   }
 }
 
-function resolveModel({ model_name, max_cost_usd }: StartRequest, models: ModelRegistry): Model {
+function resolveModel(start: StartRequest, models: ModelRegistry): Model {
   let model: Model
   try {
-    model = models.resolve(model_name)
+    model = models.resolve(start.model_name)
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
     throw new InvalidRequestError([{ pointer: '/model_name', detail }])
   }
-  if (max_cost_usd !== undefined && model.prices === null) {
-    const detail = `cannot be kept: the price of ${model.name} is not known; use max_total_tokens`
-    throw new InvalidRequestError([{ pointer: '/max_cost_usd', detail }])
-  }
+  checkBudget(start, model.name, model.prices)
   return model
+}
+
+function checkBudget({ max_cost_usd }: StartRequest, model: string, prices: ModelPrices | null): void {
+  if (max_cost_usd === undefined || prices !== null) return
+  const detail = `cannot be kept: the price of ${model} is not known; use max_total_tokens`
+  throw new InvalidRequestError([{ pointer: '/max_cost_usd', detail }])
 }
 
 /** The record that a run begins with. */

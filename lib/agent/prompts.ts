@@ -11,15 +11,23 @@ import { headAndTail } from './output.js'
 /** Octets of one tool output that the model gets to see. */
 export const MODEL_OUTPUT_BYTES = 16_384
 
+const CHECKED = [
+  'A command that you cannot edit checks the goal after each iteration; its answer counts, not',
+  'what you say. Tests, their configuration and the check itself must stay as they are: a change',
+  'to them is noticed and the goal then counts as not met.',
+]
+const JUDGED = [
+  'Another model judges the goal after each iteration, by the files that you changed and the commands',
+  'that you ran with their output; what you say does not count. Run what shows that the goal is met.',
+]
+
 /** The system prompt: sent on every call, whatever else was left out. */
-export function systemPrompt(cwd: string): string {
+export function systemPrompt(cwd: string, judged = false): string {
   return [
     'You are an engineer who works on a project by calling tools, until its goal is met.',
     `All paths are relative to the working directory, ${cwd}. Nothing outside it can be reached.`,
     'Read before you change. Make small changes, and run what checks them.',
-    'A command that you cannot edit checks the goal after each iteration; its answer counts, not',
-    'what you say. Tests, their configuration and the check itself must stay as they are: a change',
-    'to them is noticed and the goal then counts as not met.',
+    ...(judged ? JUDGED : CHECKED),
     'When you have done what you can for now, answer without calling a tool: the goal is checked.',
   ].join('\n')
 }
@@ -33,7 +41,7 @@ export function firstMessage(
   const text = [
     `Goal: ${frozen.request.goal}`,
     frozen.goal.instructions,
-    `Checked by: ${frozen.goal.command}`,
+    frozen.goal.judge === undefined ? `Checked by: ${frozen.goal.command}` : '',
     `State now: ${check.reason}`,
     outputBlock(output),
   ]

@@ -4,6 +4,7 @@ import type { Executor } from './executor.js'
 import type { Model, ToolSpec } from './model.js'
 import { systemPrompt } from './prompts.js'
 import type { RunLog } from './run-log.js'
+import type { RunStore } from './store.js'
 import type { RunTrace } from './run-trace.js'
 import type { Tool, ToolContext } from './tool.js'
 import type { FileChange, Workspace } from './workspace.js'
@@ -16,9 +17,9 @@ export interface Prompt {
   readonly tokens: number
 }
 
-/** The prompt of a run that works in `cwd`. */
-export function promptOf(cwd: string, offered: ReadonlyMap<string, Tool>): Prompt {
-  const system = systemPrompt(cwd)
+/** The prompt of a run that works in `cwd`, its goal `judged` by a model or checked by a command. */
+export function promptOf(cwd: string, judged: boolean, offered: ReadonlyMap<string, Tool>): Prompt {
+  const system = systemPrompt(cwd, judged)
   const tools = [...offered.values()].map(({ name, description, parameters }) => ({
     name,
     description,
@@ -32,6 +33,9 @@ export function promptOf(cwd: string, offered: ReadonlyMap<string, Tool>): Promp
 export interface RunContext {
   readonly log: RunLog
   readonly model: Model
+  /** Judges the goal, where no command does. */
+  readonly judge: Model | null
+  readonly store: RunStore
   readonly tools: ReadonlyMap<string, Tool>
   readonly prompt: Prompt
   /** Tokens of conversation that the model is known to take; learned when it refuses more. */

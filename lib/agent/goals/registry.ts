@@ -1,9 +1,11 @@
 import { GoalError } from '../errors.js'
 import type { GoalDefinition, GoalSpec } from '../goal.js'
+import type { ModelPrices } from '../model.js'
 import { auto } from './detect.js'
 import { bunTest, nodeTest, npmTest, typeCheck } from './javascript.js'
 import { cargoTest, goTest, lint, makeTest } from './native.js'
 import { pytest, unittest } from './python.js'
+import { judgedGoal } from './judge.js'
 import { perf, shell, textGoal } from './shell.js'
 
 /** A goal as it is offered in forms. */
@@ -17,6 +19,8 @@ export interface ListedGoal {
 export interface ResolveOptions {
   /** Command that verifies a free-text goal; null or omitted when there is none. */
   readonly check?: string | null | undefined
+  /** The model that judges free text without a check; null or omitted when there is none. */
+  readonly judge?: { readonly model: string; readonly prices: ModelPrices | null } | null | undefined
   /** The host's choice: the goal may be met although tests were changed. @defaultValue false */
   readonly allowTestChanges?: boolean | undefined
 }
@@ -27,10 +31,10 @@ export interface GoalRegistry {
   list(): readonly ListedGoal[]
   /**
    * Makes the frozen definition of a goal for a workspace: of a registered name (`node-test`), a
-   * name with an argument (`shell: npm run check`), or free text with a check command.
+   * name with an argument (`shell: npm run check`), or free text with a check command or a judge.
    *
    * @throws {@link GoalError} `unsuitable` when the workspace has no such check, `not_verifiable`
-   * for free text without a check, `unknown` for what can only be a mistyped name.
+   * for free text without both, `unknown` for what can only be a mistyped name.
    */
   resolve(goal: string, cwd: string, options?: ResolveOptions): Promise<GoalSpec>
 }
@@ -84,7 +88,7 @@ async function resolveGoal(
   goals: ReadonlyMap<string, GoalDefinition>,
   goal: string,
   cwd: string,
-  { check = null, allowTestChanges = false }: ResolveOptions,
+  { check = null, judge = null, allowTestChanges = false }: ResolveOptions,
 ): Promise<GoalSpec> {
   const text = goal.trim()
   const colon = /^([a-z][a-z0-9-]*)(?:\s*:\s*(.*))?$/s.exec(text)
@@ -105,6 +109,8 @@ async function resolveGoal(
       'unknown',
       `there is no goal ${text}; there are ${[...goals.keys()].join(', ')}`,
     )
+  } else if (judge !== null) {
+    spec = judgedGoal(text, judge.model, judge.prices)
   } else {
     throw new GoalError(
       'not_verifiable',

@@ -1,12 +1,14 @@
 import { GoalCheckError } from '../errors.js'
 import type { EventPayloads, RecordDraft } from '../events.js'
 import { checkGoal } from '../goals/index.js'
+import { NOT_JUDGED } from '../goals/judge.js'
 import type { GoalVerdict } from '../goal.js'
 import { outcomeAtBoundary } from '../next-step.js'
 import type { RunContext } from '../run-context.js'
 import type { LastCheck, RunState } from '../state.js'
 import { endRecord } from './finish.js'
 import { gateRecords } from './human-check.js'
+import { judgeGoal, unjudged } from './judge.js'
 
 /**
  * The check before the first iteration: its tests are what later checks are measured by. A goal
@@ -16,7 +18,9 @@ import { gateRecords } from './human-check.js'
  */
 export async function checkBaseline(context: RunContext): Promise<void> {
   const { log } = context
-  const verdict = await check(context)
+  const { goal } = log.state.frozen
+  // There is nothing yet that a judge could see.
+  const verdict = goal.judge === undefined ? await check(context) : unjudged('nothing was done yet')
   await log.append([checkRecord(0, verdict)], (state) => ending(context, state))
 }
 
@@ -33,7 +37,7 @@ export async function evaluate(context: RunContext, iteration: number): Promise<
   }
   const { lastCheck } = log.state
   const draft =
-    lastCheck === null || lastCheck.stale
+    lastCheck === null || lastCheck.stale || lastCheck.payload.reason.startsWith(NOT_JUDGED)
       ? checkRecord(iteration, await check(context))
       : cachedRecord(iteration, lastCheck)
   const tokens = log.state.iterationTokens
@@ -61,7 +65,7 @@ async function check(context: RunContext): Promise<GoalVerdict> {
   try {
     // A process that was left behind could change a file for the check and change it back.
     if (log.state.mayHaveStrays) await executor.killMarked(log.runId)
-    const verdict = await checkGoal(frozen.goal, {
+    const verdict = frozen.goal.judge !== undefined ? await judgeGoal(context) : await checkGoal(frozen.goal, {
       executor,
       cwd: workspace.root,
       mark: log.runId,

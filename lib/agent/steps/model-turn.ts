@@ -58,7 +58,7 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
           iteration,
           turn: turns,
           goal: request.goal,
-          check: goal.command,
+          check: goal.judge === undefined ? goal.command : null,
           cwd: request.cwd,
         },
       })
