@@ -7,6 +7,7 @@ import {
   limited,
   parseTimes,
   planCheck,
+  type TestCommand,
   timed,
 } from './check.js'
 import { readClues } from './clues.js'
@@ -40,6 +41,8 @@ const WHOLE_CPU_SECONDS = 120
 const ENDLESS_CPU_SECONDS = 5
 /** Patches that one test file gets before another has its turn. */
 const SHARE = 100
+/** Tests that are run by their names. */
+const MAX_NAMED_TESTS = 20
 const FILE_TIMEOUT_MS = 20_000
 const WHOLE_TIMEOUT_MS = 300_000
 
@@ -171,6 +174,7 @@ export class Search {
       )
       const baseline = parseOutcomes(plan.kind, details.output, details.exitCode)
       if (![...baseline.values()].includes('fail')) continue
+      if (command.isShortcut === true && !agrees(baseline, this.#outcomes)) continue
       const failures = parseFailures(plan.kind, details.output)
       const reachable = focus === null ? [] : this.#withImports(focus)
       const isReachable = reachable.some(isSourcePath)
@@ -193,10 +197,10 @@ export class Search {
       const wasEndless = details.exitCode === 124 || details.exitCode > 128
       const usual = Math.ceil(0.6 + 4 * (parseTimes(details.output) ?? 2))
       const cpuSeconds = wasEndless ? ENDLESS_CPU_SECONDS : Math.min(WHOLE_CPU_SECONDS, usual)
+      const whole = { command: limited(command.outcomes, cpuSeconds), baseline }
       return {
-        command: limited(command.outcomes, cpuSeconds),
+        ...(yield* this.#narrow(whole, command, cpuSeconds, timeout)),
         timeout,
-        baseline,
         suspicion,
         candidates,
         at: 0,
@@ -204,6 +208,29 @@ export class Search {
       }
     }
     return null
+  }
+
+  /**
+   * The failing tests alone, where most of a file's tests pass and the rest can be left out: what
+   * helps them has to stand the whole check in the end. The same as was given where that cannot be.
+   */
+  *#narrow(
+    whole: Pick<Pursuit, 'command' | 'baseline'>,
+    command: TestCommand,
+    cpuSeconds: number,
+    timeout: number,
+  ): Generator<PlannedTurn, Pick<Pursuit, 'command' | 'baseline'>, Reply> {
+    const failing = [...whole.baseline].flatMap(([name, outcome]) =>
+      outcome === 'fail' ? [name] : [],
+    )
+    const few = failing.length <= MAX_NAMED_TESTS && 2 * failing.length <= whole.baseline.size
+    const alone = few ? command.only?.(failing) : undefined
+    if (alone === undefined) return whole
+    const line = limited(alone, cpuSeconds)
+    const [result] = yield* this.#ask('Running the failing tests alone.', [bash(line, timeout)])
+    const baseline = parseOutcomes(this.#plan!.kind, result!.output, result!.exitCode)
+    const same = baseline.size === failing.length && agrees(baseline, whole.baseline)
+    return same ? { command: line, baseline } : whole
   }
 
   /** Tries the next patches for one test file. */
@@ -465,6 +492,11 @@ export class Search {
           : `\`${before}\` → \`${after}\``
     return `${path}:${line} (${operator}) ${what}`
   }
+}
+
+/** True when all of `some` ended as in `all`. */
+function agrees(some: Outcomes, all: Outcomes): boolean {
+  return some.size > 0 && [...some].every(([name, outcome]) => all.get(name) === outcome)
 }
 
 function isSameOutcome(a: Outcomes, b: Outcomes): boolean {
