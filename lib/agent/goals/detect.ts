@@ -2,6 +2,7 @@ import { join } from 'node:path'
 
 import type { GoalDefinition } from '../goal.js'
 import { readSmall } from './check-script.js'
+import { commandGoal } from './command-goal.js'
 import { bunTest, nodeTest, npmTest, typeCheck, unsuitable } from './javascript.js'
 import { cargoTest, goTest, lint, makeTest } from './native.js'
 import { pytest, unittest } from './python.js'
@@ -11,6 +12,7 @@ import {
   firstFile,
   isTestScript,
   makeTargets,
+  packageDependencies,
   packageScripts,
 } from './workspace-facts.js'
 
@@ -24,7 +26,7 @@ const PYTEST_CONFIG: readonly string[] = [
 
 /**
  * Chooses a goal from what the workspace holds. The first that fits, in this order: npm-test (a
- * test script), bun-test (a Bun lock file and tests), cargo-test, go-test, make-test (a target
+ * test script), Jest, Vitest or Mocha (a dependency without a test script), bun-test (a Bun lock file and tests), cargo-test, go-test, make-test (a target
  * `test`), pytest, unittest, node-test, tsc, lint.
  */
 export const auto: GoalDefinition = {
@@ -39,6 +41,8 @@ export const auto: GoalDefinition = {
 /** The goal that `auto` stands for in a workspace. */
 export async function chooseGoal(cwd: string): Promise<GoalDefinition> {
   if (isTestScript((await packageScripts(cwd))?.['test'])) return npmTest
+  const runner = await installedRunner(cwd)
+  if (runner !== null) return runner
   const jsTests = await findFile(cwd, [...JS_TESTS, '**/test/**/*.{js,cjs,mjs}'])
   if (jsTests !== null && (await firstFile(cwd, ['bun.lock', 'bunfig.toml'])) !== null)
     return bunTest
@@ -61,6 +65,31 @@ export async function chooseGoal(cwd: string): Promise<GoalDefinition> {
       )
     },
   )
+}
+
+/** Commands of runners that are found by the dependencies of package.json. */
+const RUNNER_COMMANDS: Readonly<Record<string, string>> = {
+  jest: 'npx --no-install jest',
+  vitest: 'npx --no-install vitest run',
+  mocha: 'npx --no-install mocha',
+}
+
+/** A runner that the package depends on without a script to start it. */
+async function installedRunner(cwd: string): Promise<GoalDefinition | null> {
+  const dependencies = await packageDependencies(cwd)
+  const name = Object.keys(RUNNER_COMMANDS).find((runner) => dependencies.includes(runner))
+  if (name === undefined) return null
+  const command = RUNNER_COMMANDS[name]!
+  return {
+    name: 'shell',
+    description: `All tests of ${name} pass.`,
+    usage: `shell: ${command}`,
+    resolve: (folder, argument) =>
+      commandGoal(
+        { name: 'shell', command: `${command} ${argument}`.trim(), task: 'Make the tests pass.' },
+        folder,
+      ),
+  }
 }
 
 /** Tests that import unittest and not pytest, without pytest's configuration, are unittest's. */

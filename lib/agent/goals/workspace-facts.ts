@@ -61,6 +61,17 @@ export async function packageScripts(
   }
 }
 
+/** Names of packages that package.json depends on, for work or for development. */
+export async function packageDependencies(cwd: string): Promise<readonly string[]> {
+  try {
+    const parsed: unknown = JSON.parse((await readSmall(join(cwd, 'package.json'))) ?? '{}')
+    const { dependencies, devDependencies } = parsed as Record<string, object | undefined>
+    return Object.keys({ ...dependencies, ...devDependencies })
+  } catch {
+    return []
+  }
+}
+
 /** True for a test script that somebody wrote, not the one that `npm init` leaves. */
 export function isTestScript(script: unknown): script is string {
   return typeof script === 'string' && script.trim() !== '' && !script.includes('no test specified')

@@ -109,7 +109,7 @@ for (const { goal, files, command, shown = command, reporter = null } of [
 }
 
 const SAMPLE = 'import unittest\nclass T(unittest.TestCase): pass\n'
-for (const { files, chosen } of [
+for (const { files, chosen, command } of [
   { files: { ...NPM, Makefile: 'test:\n' }, chosen: 'npm-test' },
   {
     files: {
@@ -119,6 +119,16 @@ for (const { files, chosen } of [
     chosen: 'node-test',
   },
   { files: { 'bun.lock': '', 'a.test.ts': '' }, chosen: 'bun-test' },
+  {
+    files: { 'package.json': '{"devDependencies":{"vitest":"^3"}}', 'a.test.ts': '' },
+    chosen: 'shell',
+    command: 'npx --no-install vitest run',
+  },
+  {
+    files: { 'package.json': '{"dependencies":{"mocha":"*"}}', 'test/a.js': '' },
+    chosen: 'shell',
+    command: 'npx --no-install mocha',
+  },
   { files: { 'Cargo.toml': '', Makefile: 'test:\n' }, chosen: 'cargo-test' },
   { files: { 'go.mod': '' }, chosen: 'go-test' },
   { files: { Makefile: 'test:\n', 'test_a.py': '' }, chosen: 'make-test' },
@@ -134,10 +144,12 @@ for (const { files, chosen } of [
   },
   { files: { 'tsconfig.json': '{}' }, chosen: 'tsc' },
   { files: { 'ruff.toml': '' }, chosen: 'lint' },
-] as readonly { files: Files; chosen: string }[]) {
-  test(`auto chooses ${chosen} for ${Object.keys(files).join(' and ')}`, async (t) => {
+] as readonly { files: Files; chosen: string; command?: string }[]) {
+  test(`auto chooses ${command ?? chosen} for ${Object.keys(files).join(' and ')}`, async (t) => {
     const spec = await goalRegistry().resolve('auto', await workspace(t, files))
     assert.deepEqual([spec.name, spec.goal], [chosen, 'auto'])
+    if (command !== undefined) assert.equal(spec.command, command)
+    if (command !== undefined) assert.ok(spec.reporter !== null && command.includes(spec.reporter))
   })
 }
 

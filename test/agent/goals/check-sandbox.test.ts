@@ -1,0 +1,48 @@
+/** Checks in a sandbox: our reporters have to work there as well. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { bubblewrapExecutor, bubblewrapProblem } from 'runwright/agent'
+import { captureBaseline, checkGoal, goalRegistry } from '../../../lib/agent/goals/index.js'
+import { workspace, type Files } from './support.js'
+
+const skip = (await bubblewrapProblem()) ?? false
+
+for (const { goal, files, expected } of [
+  {
+    goal: 'node-test',
+    files: {
+      'test/a.test.mjs': `import { test } from 'node:test'
+import { existsSync } from 'node:fs'
+test('sees nothing of others', () => { if (existsSync('/root/.ssh') || existsSync('/etc/shadow')) throw new Error('open') })
+`,
+    },
+    expected: { 'test/a.test.mjs > sees nothing of others': 'pass' },
+  },
+  {
+    goal: 'shell: python3 -m unittest',
+    files: {
+      'test_a.py': `import unittest
+class TestA(unittest.TestCase):
+    def test_it(self):
+        self.assertEqual(1, 1)
+`,
+    },
+    expected: { 'test_a.py > TestA > test_it': 'pass' },
+  },
+] as readonly { goal: string; files: Files; expected: object }[]) {
+  test(`in a sandbox ${goal} is reported by name`, { skip }, async (t) => {
+    const cwd = await workspace(t, files)
+    const spec = await goalRegistry().resolve(goal, cwd)
+    const verdict = await checkGoal(spec, {
+      executor: bubblewrapExecutor(),
+      cwd,
+      mark: 'sandboxed-check',
+      signal: new AbortController().signal,
+      baselineTests: null,
+      baseline: await captureBaseline(spec, cwd),
+    })
+    assert.deepEqual(verdict.tests, expected, verdict.output)
+    assert.equal(verdict.achieved, true, verdict.reason)
+  })
+}
