@@ -7,7 +7,9 @@ import { ProblemError } from './errors.js'
  * @throws {@link ProblemError} 406 when the client takes none of them.
  */
 export function chooseType(accept: string | undefined, offered: readonly string[]): string {
-  const ranges = (accept ?? '*/*').split(',').map(parseRange)
+  // What most clients of an API send, which need not be taken apart.
+  if (accept === undefined || accept === '*/*' || accept === offered[0]) return offered[0]!
+  const ranges = accept.split(',').map(parseRange)
   let best: string | undefined
   let bestWeight = 0
   for (const type of offered) {

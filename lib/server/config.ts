@@ -3,6 +3,7 @@ import type { Authorize } from './auth.js'
 import type { LimitSettings } from './limits.js'
 import type { LogLine } from './log.js'
 import { isHttpOrigin } from './origin.js'
+import type { WebhookOptions } from './webhooks.js'
 
 /** What the service needs of an engine. */
 export type ServiceEngine = Pick<
@@ -81,6 +82,8 @@ export interface RunServiceOptions {
   readonly metrics?: boolean | undefined
   /** Told one line for each request, ended stream and ended run; see `jsonLines()`. */
   readonly onLog?: ((line: LogLine) => void) | undefined
+  /** Tell other programs of events; see {@link WebhookOptions}. @defaultValue none */
+  readonly webhooks?: WebhookOptions | undefined
   /**
    * Told about every error that was answered with 500.
    *

@@ -15,11 +15,11 @@ export type HttpRequest = IncomingMessage | Http2ServerRequest
 /** The response that belongs to an {@link HttpRequest}. */
 export type HttpResponse = ServerResponse | Http2ServerResponse
 
-/** What a route answers. */
+/** What a route answers. It is not changed once it was given, and may be given again. */
 export interface Reply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Text is sent as UTF-8; absent is no content. */
+  /** Text is sent as UTF-8, in one write with the headers; absent is no content. */
   readonly body?: string | Uint8Array
   /** Writes the content itself, over time; `body` is then absent. Also called when the peer is gone. */
   readonly stream?: (response: ServerResponse) => void
@@ -61,12 +61,29 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'X-Frame-Options': 'DENY',
 }
 
+type OutgoingHeaders = Record<string, string | number>
+
+/** Headers of replies: those that are given again and again keep them. */
+const written = new WeakMap<Reply, OutgoingHeaders>()
+
+function headersOf(reply: Reply): OutgoingHeaders {
+  let headers = written.get(reply)
+  if (headers === undefined) {
+    headers = { ...COMMON_HEADERS, ...reply.headers }
+    const { status, body, stream } = reply
+    if (body !== undefined) headers['Content-Length'] = Buffer.byteLength(body)
+    else if (stream === undefined && status !== 204 && status !== 304) headers['Content-Length'] = 0
+    written.set(reply, headers)
+  }
+  return headers
+}
+
 /** Writes a reply. Nothing happens when the response was begun or its peer is gone. */
 export function writeReply(
   request: HttpRequest,
   response: HttpResponse,
   reply: Reply,
-  extra: Readonly<Record<string, string>>,
+  extra: Readonly<Record<string, string>> | null,
 ): void {
   // Both classes have the same methods; their overloads keep the union from being called.
   const out = response as ServerResponse
@@ -75,12 +92,8 @@ export function writeReply(
     if (reply.stream !== undefined) reply.stream(out.destroy())
     return
   }
-  const headers: Record<string, string | number> = { ...COMMON_HEADERS, ...extra, ...reply.headers }
   const { body, stream } = reply
-  if (body !== undefined) headers['Content-Length'] = Buffer.byteLength(body)
-  else if (stream === undefined && reply.status !== 204 && reply.status !== 304)
-    headers['Content-Length'] = 0
-  out.writeHead(reply.status, headers)
+  out.writeHead(reply.status, extra === null ? headersOf(reply) : { ...headersOf(reply), ...extra })
   if (stream !== undefined) stream(out)
   else if (body === undefined || request.method === 'HEAD') out.end()
   else out.end(body)

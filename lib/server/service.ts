@@ -33,6 +33,7 @@ import { metaRoutes } from './routes/meta.js'
 import { runRoutes } from './routes/runs.js'
 import { RunSockets, type StreamCaller } from './socket.js'
 import { SseStreams } from './sse.js'
+import { Webhooks } from './webhooks.js'
 
 /** Called when a request is not for the service, or when it failed before it could be answered. */
 export type NextFunction = (error?: unknown) => void
@@ -94,8 +95,16 @@ const DEFAULT_GRACE_MS = 10_000
 export async function createRunService(options: RunServiceOptions): Promise<RunService> {
   const config = resolveConfig(options)
   const given = options.engine
-  if (isEngine(given)) return new Service(given, config, false)
-  return new Service(await RunEngine.open(given), config, true)
+  const ownsEngine = !isEngine(given)
+  const engine = isEngine(given) ? given : await RunEngine.open(given)
+  if (options.webhooks === undefined) return new Service(engine, config, ownsEngine, null)
+  try {
+    const webhooks = await Webhooks.open(engine, options.webhooks)
+    return new Service(engine, config, ownsEngine, webhooks)
+  } catch (error) {
+    if (ownsEngine) await engine.close()
+    throw error
+  }
 }
 
 class Service implements RunService {
@@ -103,6 +112,7 @@ class Service implements RunService {
   readonly basePath: string
   readonly #config: ServiceConfig
   readonly #ownsEngine: boolean
+  readonly #webhooks: Webhooks | null
   readonly #dispatcher: Dispatcher
   readonly #limiter: Limiter | null
   readonly #monitor: Monitor | null
@@ -111,11 +121,17 @@ class Service implements RunService {
   #state: 'open' | 'draining' | 'closed' = 'open'
   #closing: Promise<void> | undefined
 
-  constructor(engine: ServiceEngine, config: ServiceConfig, ownsEngine: boolean) {
+  constructor(
+    engine: ServiceEngine,
+    config: ServiceConfig,
+    ownsEngine: boolean,
+    webhooks: Webhooks | null,
+  ) {
     this.engine = engine
     this.basePath = config.basePath
     this.#config = config
     this.#ownsEngine = ownsEngine
+    this.#webhooks = webhooks
     this.#sse = new SseStreams(config.streams.commentMs, (error) =>
       config.onError(error, { method: 'GET', path: `${config.basePath}/api/runs/{run_id}/events` }),
     )
@@ -190,6 +206,7 @@ class Service implements RunService {
     } finally {
       this.#state = 'closed'
       this.#monitor?.close()
+      await this.#webhooks?.close()
       this.#sse.close()
       await this.#sockets.close()
     }
@@ -219,10 +236,11 @@ class Service implements RunService {
   }
 
   #write(request: HttpRequest, response: HttpResponse, reply: Reply): void {
-    const extra: Record<string, string> = { ...corsHeaders(request, this.#config) }
-    // While draining no connection is kept, so that the server can close (HTTP/2: by GOAWAY).
-    if (this.#state !== 'open' && request.httpVersionMajor < 2) extra['Connection'] = 'close'
     try {
+      const cors = this.#config.allowedOrigins.size > 0 ? corsHeaders(request, this.#config) : null
+      // While draining no connection is kept, so that the server can close (HTTP/2: by GOAWAY).
+      const isLast = this.#state !== 'open' && request.httpVersionMajor < 2
+      const extra = isLast ? { ...cors, Connection: 'close' } : cors
       writeReply(request, response, reply, extra)
     } catch (error) {
       this.#report(error, request)

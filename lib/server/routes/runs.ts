@@ -253,7 +253,7 @@ class RunRoutes {
     const tag = `"${VERSION}-${details.last_seq}"`
     const headers = { ETag: tag, 'Cache-Control': 'no-cache' }
     if (matchesTag(request.headers['if-none-match'], tag)) return { status: 304, headers }
-    return jsonText(200, this.#encoded.of(details), headers)
+    return this.#encoded.reply(details, headers)
   }
 
   async delete({ parameter, caller }: Call): Promise<Reply> {
@@ -291,18 +291,18 @@ class RunRoutes {
 
 /** Details as JSON, kept for the runs looked at last: their text changes only with `last_seq`. */
 class EncodedDetails {
-  readonly #kept = new Map<string, { readonly seq: number; readonly text: Buffer }>()
+  readonly #kept = new Map<string, { readonly seq: number; readonly reply: Reply }>()
 
-  of(details: RunDetails): Buffer {
+  reply(details: RunDetails, headers: Readonly<Record<string, string>>): Reply {
     const { run_id, last_seq: seq } = details
     const kept = this.#kept.get(run_id)
-    if (kept !== undefined && kept.seq === seq) return kept.text
-    const text = Buffer.from(JSON.stringify(details))
+    if (kept !== undefined && kept.seq === seq) return kept.reply
+    const reply = jsonText(200, JSON.stringify(details), headers)
     // Taken out first, so that the oldest entry stays the first one of the map.
     this.#kept.delete(run_id)
-    this.#kept.set(run_id, { seq, text })
+    this.#kept.set(run_id, { seq, reply })
     if (this.#kept.size > DETAILS_KEPT) this.#kept.delete(this.#kept.keys().next().value!)
-    return text
+    return reply
   }
 
   forget(runId: string): void {

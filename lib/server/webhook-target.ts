@@ -1,0 +1,146 @@
+/**
+ * Sends a delivery to an address that a stranger may have chosen.
+ *
+ * 1. The name is resolved once, each address is judged, and the connection goes to a judged one.
+ * 2. Addresses of this machine and of private networks are refused unless the host allows them.
+ * 3. Redirects are not followed; an answer is read no further than its head needs.
+ *
+ * @module
+ */
+import { lookup, type LookupAddress } from 'node:dns'
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
+
+/** Milliseconds for one delivery, from the name's resolution to the answer. */
+const TIMEOUT_MS = 15_000
+
+/** What became of a delivery. */
+export interface Delivered {
+  readonly status: number
+  /** As the receiver asks to wait; null when it does not. */
+  readonly retryAfterMs: number | null
+}
+
+/** Addresses that are not of the public internet (RFC 6890 and the registries that it began). */
+const SPECIAL = new BlockList()
+for (const [net, prefix] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+] as const) {
+  SPECIAL.addSubnet(net, prefix, 'ipv4')
+}
+// Of IPv6 only global unicast is public, without what stands for other addresses or nobody's.
+const GLOBAL = new BlockList()
+GLOBAL.addSubnet('2000::', 3, 'ipv6')
+for (const [net, prefix] of [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+] as const) {
+  SPECIAL.addSubnet(net, prefix, 'ipv6')
+}
+
+/** True for an address of the public internet. */
+export function isPublicAddress(address: string): boolean {
+  const family = isIP(address)
+  if (family === 4) return !SPECIAL.check(address, 'ipv4')
+  return family === 6 && GLOBAL.check(address, 'ipv6') && !SPECIAL.check(address, 'ipv6')
+}
+
+/** Resolves names to addresses; a seam for tests. */
+export type ResolveName = (
+  name: string,
+  done: (error: Error | null, addresses: readonly LookupAddress[]) => void,
+) => void
+
+const resolveName: ResolveName = (name, done) => lookup(name, { all: true }, done)
+
+/** Where deliveries may go. */
+export interface TargetRules {
+  readonly allowPrivate: boolean
+  /** @defaultValue the system's resolver */
+  readonly resolve?: ResolveName | undefined
+}
+
+/**
+ * Posts `body` and tells the status of the answer.
+ *
+ * @throws Error when the address is refused, or no answer came; the signal's reason.
+ */
+export function deliver(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  rules: TargetRules,
+  signal: AbortSignal,
+): Promise<Delivered> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted()
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    // A literal address is connected to without a lookup.
+    if (isIP(host) !== 0 && !rules.allowPrivate && !isPublicAddress(host)) throw refusedAddress(host)
+    const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+    const request: ClientRequest = send(url, {
+      method: 'POST',
+      agent: false,
+      lookup: guardedLookup(rules),
+      headers: {
+        'Content-Type': 'application/json',
+        'Content-Length': Buffer.byteLength(body),
+        'User-Agent': 'runwright-webhooks',
+        ...headers,
+      },
+    })
+    const timer = setTimeout(
+      () => request.destroy(new Error(`no answer within ${TIMEOUT_MS / 1_000} s`)),
+      TIMEOUT_MS,
+    )
+    const onAbort = (): void => void request.destroy(signal.reason as Error)
+    signal.addEventListener('abort', onAbort, { once: true })
+    request.on('close', () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+    })
+    request.on('error', reject)
+    request.on('response', (response: IncomingMessage) => {
+      const asked = response.headers['retry-after'] ?? ''
+      const retryAfterMs = /^\d{1,6}$/.test(asked) ? Number(asked) * 1_000 : null
+      resolve({ status: response.statusCode ?? 0, retryAfterMs })
+      // Nobody needs what it says.
+      response.destroy()
+    })
+    request.end(body)
+  })
+}
+
+/** Gives the connection none but judged addresses: what was judged is what is connected to. */
+function guardedLookup({ allowPrivate, resolve = resolveName }: TargetRules): LookupFunction {
+  return (name, options, callback) => {
+    resolve(name, (error, addresses) => {
+      if (error !== null) return callback(error, [])
+      const good = addresses.filter(({ address }) => allowPrivate || isPublicAddress(address))
+      const [first] = good
+      if (first === undefined) return callback(refusedAddress(name), [])
+      if (options.all === true) callback(null, [...good])
+      else callback(null, first.address, first.family)
+    })
+  }
+}
+
+function refusedAddress(name: string): Error {
+  return new Error(`${name} is an address of this machine or of a private network, which allowPrivate would allow`)
+}
