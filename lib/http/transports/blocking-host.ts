@@ -12,8 +12,10 @@ export const PATIENCE: { startMs: number; sleepMs: number; stuckMs: number } = {
   /** How long a worker may leave that question unanswered. */
   stuckMs: 10_000,
 }
-/** Longest spin before a sleep; an answer from loopback often comes within it. */
-const SPIN_MS = 0.1
+/** Longest spin before a sleep. Going to sleep and being woken costs more than a near answer takes. */
+const SPIN_MS = 0.4
+/** How many sleeps there are between two spins that try whether answers have become near again. */
+const SPIN_PROBE = 64
 
 /**
  * The worker of this thread, started when first needed, shared by every `Client`, replaced when it
@@ -30,7 +32,10 @@ export class BlockingHost {
   readonly #control: Int32Array
   readonly #inbox = new Map<number, FromWorker[]>()
   #lastId = 0
-  #spinMs = availableParallelism() > 1 ? SPIN_MS : 0
+  readonly #maySpin = availableParallelism() > 1
+  /** How long answers take of late; half of it is the latest. */
+  #usualMs = 0
+  #sleeps = 0
   #state: 'alive' | 'dead' = 'alive'
   /** `performance.now()` of the ping that was not answered yet. */
   #pingedAt: number | null = null
@@ -78,11 +83,16 @@ export class BlockingHost {
    */
   receive(id: number, until: number | null): FromWorker | null {
     const inbox = this.#inbox.get(id)!
+    let waitedSince: number | null = null
+    let slept = false
     for (;;) {
       const seen = Atomics.load(this.#control, CONTROL.posted)
       this.#sort()
       const message = inbox.shift()
-      if (message !== undefined) return message
+      if (message !== undefined) {
+        if (waitedSince !== null) this.#waited(waitedSince)
+        return message
+      }
       if (!this.alive) throw deadError()
       const now = performance.now()
       this.#checkPing(now)
@@ -90,7 +100,9 @@ export class BlockingHost {
         this.#ping(now)
         return null
       }
-      if (this.#spin(seen)) continue
+      waitedSince ??= now
+      if (!slept && this.#spin(seen, now)) continue
+      slept = true
       const left = until === null ? PATIENCE.sleepMs : Math.min(PATIENCE.sleepMs, until - now)
       const woken = Atomics.wait(this.#control, CONTROL.posted, seen, left)
       if (woken === 'timed-out') this.#ping(performance.now())
@@ -120,23 +132,24 @@ export class BlockingHost {
     }
   }
 
-  /** Looks at the counter for a moment before sleeping; how long depends on how often it helped. */
-  #spin(seen: number): boolean {
-    if (this.#spinMs < 0.005) {
-      this.#spinMs *= 1.01
-      return false
-    }
-    const end = performance.now() + this.#spinMs
+  /**
+   * Looks at the counter for a moment before sleeping, for about twice as long as answers usually
+   * take; not at all, but for a try now and then, when they take longer than a spin may.
+   */
+  #spin(seen: number, since: number): boolean {
+    if (!this.#maySpin) return false
+    const probes = this.#usualMs > SPIN_MS && ++this.#sleeps % SPIN_PROBE === 0
+    if (this.#usualMs > SPIN_MS && !probes) return false
+    const end = since + (probes || this.#usualMs === 0 ? SPIN_MS : Math.min(SPIN_MS, 2 * this.#usualMs + 0.02))
     do {
-      for (let i = 0; i < 50; i++) {
-        if (Atomics.load(this.#control, CONTROL.posted) !== seen) {
-          this.#spinMs = Math.min(SPIN_MS, this.#spinMs * 1.5)
-          return true
-        }
-      }
+      for (let i = 0; i < 50; i++) if (Atomics.load(this.#control, CONTROL.posted) !== seen) return true
     } while (performance.now() < end)
-    this.#spinMs = Math.max(0.002, this.#spinMs * 0.8)
     return false
+  }
+
+  /** Notes how long the caller had to wait. */
+  #waited(since: number): void {
+    this.#usualMs = (this.#usualMs + performance.now() - since) / 2
   }
 
   #sort(): void {

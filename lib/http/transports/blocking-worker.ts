@@ -42,10 +42,13 @@ function own(chunk: Uint8Array): Uint8Array<ArrayBuffer> {
     : new Uint8Array(chunk)
 }
 
+/** Controllers whose job needed no abort; a new one for each job is costly. */
+const spareControllers: AbortController[] = []
+
 /** One request: its upload, its answer, and the content until the caller has it. */
 class Job {
   readonly #id: number
-  readonly #abort = new AbortController()
+  readonly #abort = spareControllers.pop() ?? new AbortController()
   #stream: AsyncByteStream | null = null
   #room = WINDOW
   #roomMade: (() => void) | null = null
@@ -65,6 +68,7 @@ class Job {
       if (!this.#closed) post({ t: 'error', id: this.#id, error: encodeError(error) })
     } finally {
       jobs.delete(this.#id)
+      if (!this.#closed && spareControllers.length < 16) spareControllers.push(this.#abort)
     }
   }
 
