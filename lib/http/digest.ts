@@ -1,4 +1,3 @@
-import { createHash, randomBytes } from 'node:crypto'
 import { Auth } from './auth.js'
 import { parseChallenges, type Challenge } from './challenges.js'
 import { ProtocolError, RemoteProtocolError } from './errors.js'
@@ -50,7 +49,7 @@ export class DigestAuth extends Auth {
     super()
     this.#username = username
     this.#password = password
-    this.#cnonce = options.cnonce ?? (() => randomBytes(16).toString('hex'))
+    this.#cnonce = options.cnonce ?? (() => nodeCrypto().randomBytes(16).toString('hex'))
   }
 
   override *authFlow(request: Request): Generator<Request, void, BaseResponse> {
@@ -102,7 +101,7 @@ export class DigestAuth extends Auth {
   #sign(request: Request, session: Session): void {
     session.count++
     const { realm, nonce, qop, cnonce, opaque, algorithmText } = session
-    const digest = (text: string | Uint8Array): string => createHash(session.hash).update(text).digest('hex')
+    const digest = (text: string | Uint8Array): string => nodeCrypto().createHash(session.hash).update(text).digest('hex')
     const uri = request.extensions.target ?? request.url.pathname + request.url.search
     const nc = session.count.toString(16).padStart(8, '0')
     let a1 = `${this.#username}:${realm}:${this.#password}`
@@ -159,4 +158,9 @@ function quote(text: string): string {
 function usernameField(username: string): string {
   if (/^[\x20-\x7e]*$/.test(username)) return `username=${quote(username)}`
   return `username*=UTF-8''${encodeURIComponent(username)}`
+}
+
+/** Loaded when it is needed. */
+function nodeCrypto(): typeof import('node:crypto') {
+  return process.getBuiltinModule('node:crypto')
 }

@@ -182,6 +182,9 @@ export class RemoteProtocolError extends ProtocolError {
   override readonly code = 'ERR_HTTP_REMOTE_PROTOCOL'
 }
 
+/** An HTTP/2 stream that the server has not looked at, so that it may be sent again. @internal */
+export class RefusedStreamError extends RemoteProtocolError {}
+
 /** The proxy refused or failed to connect to the origin. */
 export class ProxyError extends TransportError {
   override name = 'ProxyError'

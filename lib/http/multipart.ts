@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { bytesBody, ChunkSequence, contentBody, isAsyncChunks, type Body, type BodyContent } from './body.js'
 import { InvalidBodyError, LocalProtocolError } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
@@ -37,7 +36,7 @@ export function multipartBody(
   contentType: string | null,
 ): Body {
   const given = contentType === null ? null : boundaryOf(contentType)
-  const boundary = given ?? randomBytes(16).toString('hex')
+  const boundary = given ?? process.getBuiltinModule('node:crypto').randomBytes(16).toString('hex')
   const parts = [
     ...(data === undefined ? [] : paramPairs(data)).map(([name, value]) => fieldPart(name, value)),
     ...filePairs(files).map(([name, file]) => filePart(name, file)),

@@ -1,8 +1,7 @@
-import { STATUS_CODES } from 'node:http'
-
 /** The reason phrase that the registry has for `statusCode`, or "". */
 export function reasonPhraseOf(statusCode: number): string {
-  return STATUS_CODES[statusCode] ?? ''
+  // Loading it takes as long as half of this module, and HTTP/1.1 brings its own phrases.
+  return process.getBuiltinModule('node:http').STATUS_CODES[statusCode] ?? ''
 }
 
 /** 1xx. */

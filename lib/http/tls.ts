@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { createSecureContext, type SecureContext } from 'node:tls'
+import type { SecureContext } from 'node:tls'
 import { certificatesFromEnvironment, certificatesIn, keyLogFile } from './environment.js'
 
 /** Options of TLS that are plain data, so that they can cross to the thread of `Client`. */
@@ -136,7 +136,8 @@ export class TlsContext {
 
   #secureContext(): SecureContext {
     const { ca, cert, key, passphrase, minVersion, maxVersion, ciphers } = this.#settings
-    this.#context ??= createSecureContext({
+    // Loaded with the first connection that needs it.
+    this.#context ??= process.getBuiltinModule('node:tls').createSecureContext({
       ...(ca === null ? {} : { ca: [...ca] }),
       ...(cert === null ? {} : { cert }),
       ...(key === null ? {} : { key }),

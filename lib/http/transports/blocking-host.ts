@@ -1,6 +1,6 @@
-import { availableParallelism } from 'node:os'
 import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from 'node:worker_threads'
 import { WorkerError } from '../errors.js'
+import { AdaptiveSpin } from './adaptive-spin.js'
 import { CONTROL, WORKER, type FromWorker, type ToWorker } from './blocking-protocol.js'
 
 /** How patient the caller is with its worker, in ms; tests are less so. */
@@ -12,10 +12,6 @@ export const PATIENCE: { startMs: number; sleepMs: number; stuckMs: number } = {
   /** How long a worker may leave that question unanswered. */
   stuckMs: 10_000,
 }
-/** Longest spin before a sleep. Going to sleep and being woken costs more than a near answer takes. */
-const SPIN_MS = 0.4
-/** How many sleeps there are between two spins that try whether answers have become near again. */
-const SPIN_PROBE = 64
 
 /**
  * The worker of this thread, started when first needed, shared by every `Client`, replaced when it
@@ -32,10 +28,7 @@ export class BlockingHost {
   readonly #control: Int32Array
   readonly #inbox = new Map<number, FromWorker[]>()
   #lastId = 0
-  readonly #maySpin = availableParallelism() > 1
-  /** How long answers take of late; half of it is the latest. */
-  #usualMs = 0
-  #sleeps = 0
+  readonly #adaptiveSpin = new AdaptiveSpin()
   #state: 'alive' | 'dead' = 'alive'
   /** `performance.now()` of the ping that was not answered yet. */
   #pingedAt: number | null = null
@@ -83,14 +76,14 @@ export class BlockingHost {
    */
   receive(id: number, until: number | null): FromWorker | null {
     const inbox = this.#inbox.get(id)!
-    let waitedSince: number | null = null
-    let slept = false
+    let waitedSince = 0
+    let spinMs = 0
     for (;;) {
       const seen = Atomics.load(this.#control, CONTROL.posted)
       this.#sort()
       const message = inbox.shift()
       if (message !== undefined) {
-        if (waitedSince !== null) this.#waited(waitedSince)
+        if (waitedSince !== 0) this.#adaptiveSpin.note(spinMs, performance.now() - waitedSince)
         return message
       }
       if (!this.alive) throw deadError()
@@ -100,9 +93,11 @@ export class BlockingHost {
         this.#ping(now)
         return null
       }
-      waitedSince ??= now
-      if (!slept && this.#spin(seen, now)) continue
-      slept = true
+      if (waitedSince === 0) {
+        waitedSince = now
+        spinMs = this.#adaptiveSpin.next()
+        if (spinMs > 0 && this.#spin(seen, spinMs)) continue
+      }
       const left = until === null ? PATIENCE.sleepMs : Math.min(PATIENCE.sleepMs, until - now)
       const woken = Atomics.wait(this.#control, CONTROL.posted, seen, left)
       if (woken === 'timed-out') this.#ping(performance.now())
@@ -132,24 +127,13 @@ export class BlockingHost {
     }
   }
 
-  /**
-   * Looks at the counter for a moment before sleeping, for about twice as long as answers usually
-   * take; not at all, but for a try now and then, when they take longer than a spin may.
-   */
-  #spin(seen: number, since: number): boolean {
-    if (!this.#maySpin) return false
-    const probes = this.#usualMs > SPIN_MS && ++this.#sleeps % SPIN_PROBE === 0
-    if (this.#usualMs > SPIN_MS && !probes) return false
-    const end = since + (probes || this.#usualMs === 0 ? SPIN_MS : Math.min(SPIN_MS, 2 * this.#usualMs + 0.02))
+  /** Looks at the counter for `spinMs`; true when it has moved on from `seen`. */
+  #spin(seen: number, spinMs: number): boolean {
+    const end = performance.now() + spinMs
     do {
       for (let i = 0; i < 50; i++) if (Atomics.load(this.#control, CONTROL.posted) !== seen) return true
     } while (performance.now() < end)
     return false
-  }
-
-  /** Notes how long the caller had to wait. */
-  #waited(since: number): void {
-    this.#usualMs = (this.#usualMs + performance.now() - since) / 2
   }
 
   #sort(): void {

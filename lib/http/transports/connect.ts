@@ -1,5 +1,5 @@
 import { connect as connectTcp, type Socket, type TcpNetConnectOpts } from 'node:net'
-import { connect as connectTls, type TLSSocket } from 'node:tls'
+import type { TLSSocket } from 'node:tls'
 import { isIP } from 'node:net'
 import { MAX_TIMER_MS } from '../config.js'
 import { ConnectError, ConnectTimeoutError, RequestError } from '../errors.js'
@@ -101,7 +101,7 @@ export function openTls(
 ): Promise<TLSSocket> {
   let secure: TLSSocket
   try {
-    secure = connectTls({ ...tls, socket })
+    secure = process.getBuiltinModule('node:tls').connect({ ...tls, socket })
     if (typeof tls['onKeyLog'] === 'function') secure.on('keylog', tls['onKeyLog'] as () => void)
   } catch (cause) {
     socket.destroy()

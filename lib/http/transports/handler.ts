@@ -1,4 +1,4 @@
-import { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { abandonChunks, isAsyncChunks, type Body } from '../body.js'
@@ -85,7 +85,7 @@ class HandlerExchange implements ParserEvents, BodySource {
     this.#socket.on('close', () => this.#onClose())
     this.#socket.on('error', () => {})
     this.#incoming = incomingMessage(request, this.#socket as unknown as Socket)
-    this.#response = new ServerResponse(this.#incoming)
+    this.#response = new (nodeHttp().ServerResponse)(this.#incoming)
     this.#response.assignSocket(this.#socket as unknown as Socket)
     this.#response.on('error', () => {})
     this.#timer = new PhaseTimer((ms) => {
@@ -300,8 +300,13 @@ class HandlerSocket extends Duplex {
   }
 }
 
+/** Loaded when it is needed: few who import this module have a handler to call. */
+function nodeHttp(): typeof import('node:http') {
+  return process.getBuiltinModule('node:http')
+}
+
 function incomingMessage(request: Request, socket: Socket): IncomingMessage {
-  const incoming = new IncomingMessage(socket)
+  const incoming = new (nodeHttp().IncomingMessage)(socket)
   incoming.method = request.method
   incoming.url = request.extensions.target ?? request.url.pathname + request.url.search
   incoming.httpVersion = '1.1'

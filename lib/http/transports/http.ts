@@ -9,13 +9,20 @@ import {
   type LimitOptions,
   type Limits,
 } from '../config.js'
-import { ReadError, RemoteProtocolError, RequestError, UnsupportedProtocolError, WriteError } from '../errors.js'
+import {
+  ReadError,
+  RefusedStreamError,
+  RemoteProtocolError,
+  RequestError,
+  UnsupportedProtocolError,
+  WriteError,
+} from '../errors.js'
 import type { Request } from '../request.js'
 import { resolveTls, TlsContext, type ClientCertificate, type TlsSettings, type Verify } from '../tls.js'
 import type { AsyncTransport, TransportResponse } from './base.js'
 import { addressText, openTcp, openTls, withPatience } from './connect.js'
 import { Http1Connection } from './http1.js'
-import { Http2Connection, RefusedStreamError } from './http2.js'
+import type { Http2Connection } from './http2.js'
 import { ConnectionPool } from './pool.js'
 import { Proxy, tunnel, type ProxyInit } from './proxy.js'
 
@@ -51,6 +58,8 @@ export interface HttpTransportOptions {
 }
 
 type Connection = Http1Connection | Http2Connection
+/** Loaded when it is offered: most clients never need it. */
+type Http2 = typeof import('./http2.js')
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 /** A stream that servers keep refusing is given up after this many tries. */
@@ -120,7 +129,7 @@ export class HttpTransport implements AsyncTransport {
         const replayable = request.body?.replayable !== false && !isAborted(signal)
         if (!replayable || !(error instanceof RequestError)) throw error
         if (error instanceof RefusedStreamError && refusals++ < MAX_REFUSALS) continue
-        const stale = reused && (connection instanceof Http1Connection ? !connection.answered : connection.lost)
+        const stale = reused && (connection.protocol === 'HTTP/1.1' ? !connection.answered : connection.lost)
         if (!stale || fresh || !isCutOff(error) || !SAFE_METHODS.has(request.method)) throw error
         fresh = true
       }
@@ -136,7 +145,7 @@ export class HttpTransport implements AsyncTransport {
     const { url, extensions } = request
     const timeouts = request.timeouts ?? DEFAULT_TIMEOUTS
     const target = extensions.target ?? url.pathname + url.search
-    if (connection instanceof Http2Connection) return connection.request(request, timeouts, target)
+    if (connection.protocol === 'HTTP/2') return connection.request(request, timeouts, target)
     const proxy = this.#forwarding(url)
     if (proxy === null) return connection.request(request, timeouts, { target })
     return connection.request(request, timeouts, {
@@ -161,7 +170,7 @@ export class HttpTransport implements AsyncTransport {
       const acquired = this.#pool.acquire(key, { timeoutMs: timeouts.pool, signal })
       const pooled = (acquired instanceof Promise ? await acquired : acquired) as Connection | null
       if (pooled !== null) {
-        if (pooled instanceof Http2Connection || (pooled.usable && !fresh)) return pooled
+        if (pooled.protocol === 'HTTP/2' || (pooled.usable && !fresh)) return pooled
         pooled.destroy()
         continue
       }
@@ -177,15 +186,15 @@ export class HttpTransport implements AsyncTransport {
 
   async #open(key: string, request: Request, timeoutMs: number | null): Promise<Connection> {
     const mayShare = this.#alpn[0] === 'h2' && key !== 'proxy' && !this.#plainOrigins.has(key)
-    const opening = this.#dial(request, timeoutMs).then((socket) => this.#wrap(key, request.url, socket, timeoutMs))
+    const opening = this.#connect(key, request, timeoutMs)
     if (mayShare) {
-      const known = opening.then((connection) => (connection instanceof Http2Connection ? connection.ready : undefined))
+      const known = opening.then((connection) => (connection.protocol === 'HTTP/2' ? connection.ready : undefined))
       const done = known.catch(() => {}).then(() => this.#opening.delete(key))
       this.#opening.set(key, done)
     }
     try {
       const connection = await opening
-      this.#pool.add(key, connection, connection instanceof Http2Connection)
+      this.#pool.add(key, connection, connection.protocol === 'HTTP/2')
       return connection
     } catch (error) {
       this.#pool.forfeit(key)
@@ -193,12 +202,20 @@ export class HttpTransport implements AsyncTransport {
     }
   }
 
-  #wrap(key: string, url: URL, socket: Socket, timeoutMs: number | null): Connection {
+  async #connect(key: string, request: Request, timeoutMs: number | null): Promise<Connection> {
+    // Before there is a socket, so that nothing it tells is missed.
+    const http2 = this.#alpn[0] === 'h2' ? await import('./http2.js') : null
+    const socket = await this.#dial(request, timeoutMs)
+    return this.#wrap(key, request.url, socket, timeoutMs, http2)
+  }
+
+  #wrap(key: string, url: URL, socket: Socket, timeoutMs: number | null, http2: Http2 | null): Connection {
     const chosen = (socket as Partial<TLSSocket>).alpnProtocol
     const priorKnowledge = this.#alpn.length === 1 && this.#alpn[0] === 'h2'
     const clear = url.protocol === 'http:'
-    if (chosen === 'h2' || (priorKnowledge && (clear || chosen === false || chosen === null))) {
-      return new Http2Connection(socket, this.#owner, {
+    const agreed = chosen === 'h2' || (priorKnowledge && (clear || chosen === false || chosen === null))
+    if (agreed && http2 !== null) {
+      return new http2.Http2Connection(socket, this.#owner, {
         idleMs: this.#limits.keepaliveExpiry,
         settingsMs: timeoutMs,
         maxHeaderBytes: this.#maxHeaderBytes,

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { MAX_TIMER_MS, type Timeouts } from '../config.js'
-import { LocalProtocolError, ReadError, RemoteProtocolError } from '../errors.js'
+import { LocalProtocolError, ReadError, RefusedStreamError, RemoteProtocolError } from '../errors.js'
 import type { Request } from '../request.js'
 import type { TransportResponse } from './base.js'
 import { HpackEncoder, HpackError } from './hpack.js'
@@ -59,9 +59,6 @@ export interface Http2Options {
   /** Octets of a response's head at most. */
   readonly maxHeaderBytes: number
 }
-
-/** An error of a stream that the server has not looked at, so that it may be sent again. */
-export class RefusedStreamError extends RemoteProtocolError {}
 
 /**
  * One HTTP/2 connection, carrying many exchanges at a time (RFC 9113).

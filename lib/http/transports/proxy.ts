@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns/promises'
 import { isIP, type Socket } from 'node:net'
 import { printAs } from '../inspect.js'
 import { basicCredentials } from '../auth.js'
@@ -7,8 +6,8 @@ import { ProxyError } from '../errors.js'
 import { Headers, type HeadersInit } from '../headers.js'
 import { parseUrl, redactUrl } from '../url.js'
 import { connectError } from './connect.js'
-import { socksConnect } from './socks5.js'
 import { SocketReader } from './socket-reader.js'
+import { socksConnect } from './socks5.js'
 
 /** A proxy: its URL, or its parts. Printing shows no credentials. */
 export type ProxyInit =
@@ -101,6 +100,7 @@ export async function tunnel(socket: Socket, proxy: Proxy, host: string, port: n
 async function resolveHere(host: string): Promise<string> {
   if (isIP(host) !== 0) return host
   try {
+    const { lookup } = await import('node:dns/promises')
     return (await lookup(host)).address
   } catch (cause) {
     throw connectError(host, cause)
