@@ -130,13 +130,16 @@ export class RunFeed {
     return () => this.#deltaReaders.delete(queue)
   }
 
-  /** Events after `after` that are durable now, at most 256 and about 1 MiB of them. */
-  async take(after: number): Promise<readonly EncodedEvent[]> {
-    const first = this.#kept[0]?.seq ?? Infinity
-    if (after + 1 >= first) {
-      const from = after + 1 - first
-      return bounded(this.#kept.slice(from, from + BATCH))
-    }
+  /**
+   * Events after `after` that are durable now, at most 256 and about 1 MiB of them: at once when they
+   * are kept here, else as a promise.
+   */
+  take(after: number): readonly EncodedEvent[] | Promise<readonly EncodedEvent[]> {
+    const from = after + 1 - (this.#kept[0]?.seq ?? Infinity)
+    return from >= 0 ? bounded(this.#kept.slice(from, from + BATCH)) : this.#read(after)
+  }
+
+  async #read(after: number): Promise<readonly EncodedEvent[]> {
     const records = await this.#store.read(this.runId, after, this.#page)
     // The store may be ahead of what was shown: its tail comes when it is published.
     const events = records.filter(({ seq }) => seq <= this.#lastSeq).map(encodeEvent)
@@ -219,7 +222,8 @@ class FeedSubscription implements RunSubscription<StreamItem> {
       const deltas = this.#deltas?.take(this.#position) ?? []
       if (deltas.length > 0) return deltas
       if (this.#position < this.#feed.lastSeq && this.#feed.end !== 'deleted') {
-        const events = await this.#take()
+        const kept = this.#feed.take(this.#position)
+        const events = kept instanceof Promise ? await this.#read(kept) : this.#upToDeltas(kept)
         if (events === null) return this.#finish('shutdown')
         const last = events.at(-1)
         if (last !== undefined) {
@@ -241,25 +245,38 @@ class FeedSubscription implements RunSubscription<StreamItem> {
     this.#wakeUp?.()
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<readonly StreamItem[], void> {
-    try {
-      for (let events = await this.next(); events !== null; events = await this.next()) yield events
-    } finally {
-      this.close()
+  [Symbol.asyncIterator](): AsyncIterator<readonly StreamItem[], void> {
+    return {
+      next: async () => {
+        let value: readonly StreamItem[] | null = null
+        try {
+          value = await this.next()
+        } finally {
+          if (value === null) this.close()
+        }
+        return value === null ? { done: true, value: undefined } : { done: false, value }
+      },
+      return: () => {
+        this.close()
+        return Promise.resolve({ done: true, value: undefined })
+      },
     }
   }
 
-  /** The next events; null when the engine has closed the store that holds them. */
-  async #take(): Promise<readonly EncodedEvent[] | null> {
+  /** Events from the store; null when the engine has closed the store that holds them. */
+  async #read(reading: Promise<readonly EncodedEvent[]>): Promise<readonly EncodedEvent[] | null> {
     try {
-      const events = await this.#feed.take(this.#position)
-      // Not beyond the place at which deltas wait: they belong between two events.
-      const limit = this.#deltas?.nextAfter ?? Infinity
-      return limit === Infinity ? events : events.filter(({ seq }) => seq <= limit)
+      return this.#upToDeltas(await reading)
     } catch (error) {
       if (this.#feed.end === 'shutdown') return null
       throw error
     }
+  }
+
+  /** Not beyond the place at which deltas wait: they belong between two events. */
+  #upToDeltas(events: readonly EncodedEvent[]): readonly EncodedEvent[] {
+    const limit = this.#deltas?.nextAfter ?? Infinity
+    return limit === Infinity ? events : events.filter(({ seq }) => seq <= limit)
   }
 
   #wait(): Promise<void> {
