@@ -1,0 +1,74 @@
+/**
+ * Takes the pictures of the dashboard that the documents show, with a real run of the built-in
+ * program-repair model on the demo project:
+ *
+ *     node --conditions=runwright-source --import tsx test/peers/server/pictures.ts docs/images
+ */
+import { once } from 'node:events'
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { MemoryStore } from 'runwright/agent'
+import { createRunService } from 'runwright/server'
+import { openChromium } from './chromium.js'
+
+const into = process.argv[2] ?? 'docs/images'
+mkdirSync(into, { recursive: true })
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-')))
+const demo = fileURLToPath(new URL('../../../examples/demo-project', import.meta.url))
+for (const name of ['catalogue', 'shop']) cpSync(demo, join(root, name), { recursive: true })
+
+const service = await createRunService({
+  engine: { store: new MemoryStore(), roots: [root], cwdPolicy: 'allow', maxConcurrentRuns: 8 },
+})
+const server = createServer(service.handler)
+service.attach(server)
+server.listen(0, '127.0.0.1')
+await once(server, 'listening')
+const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+const hooks: (() => Promise<void>)[] = []
+
+async function start(request: { goal: string } & Record<string, string | number | boolean>) {
+  const { details } = await service.engine.create(request)
+  for await (const batch of await service.engine.subscribe(details.run_id)) {
+    if (batch.some(({ kind }) => kind === 'human_check_required' || kind === 'run_end')) break
+  }
+  return details.run_id
+}
+
+try {
+  const cwd = join(root, 'catalogue')
+  await start({ goal: 'shell: node --check src/catalogue.js', cwd })
+  await start({ goal: 'shell: test -e CHANGELOG.md', cwd, max_iterations: 1 })
+  await start({ goal: 'shell: node --test test/fees.test.js', cwd, hitl_enabled: true })
+  const achieved = await start({ goal: 'node-test', cwd })
+  const waiting = await start({ goal: 'node-test', cwd: join(root, 'shop'), hitl_enabled: true })
+  for (const { name, hash, width, colorScheme } of [
+    { name: 'dashboard-gate', hash: `#/runs/${waiting}`, width: 1280, colorScheme: 'light' },
+    { name: 'dashboard-run', hash: `#/runs/${achieved}`, width: 1280, colorScheme: 'dark' },
+    { name: 'dashboard-phone', hash: `#/runs/${waiting}`, width: 360, colorScheme: 'dark' },
+  ] as const) {
+    const browser = await openChromium(
+      { after: (hook) => void hooks.push(hook) },
+      { viewport: { width, height: 760 }, colorScheme },
+    )
+    const page = await browser.newPage()
+    await page.goto(`${url}${hash}`)
+    await page.locator('article.entry').first().waitFor()
+    if (name === 'dashboard-run') {
+      await page.getByRole('button', { name: 'Unfold all' }).click()
+      await page.locator('.diff').first().scrollIntoViewIfNeeded()
+      await page.evaluate(() => scrollBy(0, 260))
+    }
+    await page.screenshot({ path: join(into, `${name}.png`) })
+  }
+} finally {
+  for (const hook of hooks) await hook()
+  await service.close({ graceMs: 0 })
+  server.closeAllConnections()
+  server.close()
+  rmSync(root, { recursive: true, force: true })
+}
