@@ -1,5 +1,6 @@
 import { decodeContent, decodeStream } from './decoders.js'
 import { BaseResponse, initOf, type IterOptions, type ResponseInit } from './response.js'
+import { IncomingBody } from './transports/incoming-body.js'
 import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './text.js'
 import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
 
@@ -28,6 +29,7 @@ export class AsyncResponse extends BaseResponse implements AsyncDisposable {
       if (!this.closed) await this.close()
       return this.contentRead
     }
+    if (this.readArrived()) return this.content
     try {
       const codings = this.codings()
       const chunks: Uint8Array[] = []
@@ -43,6 +45,34 @@ export class AsyncResponse extends BaseResponse implements AsyncDisposable {
       throw this.blame(error)
     }
     return this.contentRead
+  }
+
+  /**
+   * Reads the content when all of it came with the head and is not encoded, which most answers do:
+   * that needs no waiting.
+   *
+   * @internal
+   */
+  override readArrived(): boolean {
+    if (this.consumed || this.closed || !(this.stream instanceof IncomingBody)) return false
+    if (this.settings.signal?.aborted === true) return false
+    if (this.codings().length > 0) return false
+    const chunks = this.stream.takeWhole()
+    if (chunks === null) return false
+    try {
+      this.begin()
+      let length = 0
+      for (const chunk of chunks) {
+        this.count(chunk.length)
+        this.checkSize((length += chunk.length))
+      }
+      this.contentRead = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)
+    } catch (error) {
+      throw this.blame(error)
+    } finally {
+      this.finish()
+    }
+    return true
   }
 
   /** The octets as they came, still encoded. */

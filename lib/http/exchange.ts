@@ -219,7 +219,7 @@ function percentDecoded(text: string): string {
 
 function* readWhole(response: AnyResponse): Flow<void> {
   try {
-    yield* settle(response.read())
+    if (!response.readArrived()) yield* settle(response.read())
   } catch (error) {
     yield* settle(response.close())
     throw error

@@ -306,6 +306,11 @@ export abstract class BaseResponse {
     })
   }
 
+  /** Reads the content where that needs no waiting; false where it may. @internal */
+  readArrived(): boolean {
+    return false
+  }
+
   /** Begins reading. @internal */
   protected begin(): void {
     if (this.consumed) {

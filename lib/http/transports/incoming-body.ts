@@ -86,6 +86,12 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
     return Promise.resolve({ done: true, value: undefined })
   }
 
+  /** Takes the content when all of it has arrived and none was taken; null otherwise. */
+  takeWhole(): Uint8Array[] | null {
+    if (this.#state !== 'ended' || this.#waiter !== null) return null
+    return this.takeReady().chunks
+  }
+
   /** Takes what is there without waiting, and whether that was all. */
   takeReady(): { readonly chunks: Uint8Array[]; readonly ended: boolean } {
     const chunks = this.#queue
