@@ -103,14 +103,15 @@ test('filters reach the service, and pages are followed to the last', async () =
   await runs.list({
     status: ['achieved', 'failed'],
     goal: 'a & b',
+    search: 'needle +1',
     modelName: 'm',
     createdAfter: new Date(1_000),
     createdBefore: '1970-01-01T00:00:02Z',
   })
   const query = engine.calls.at(-1)![1] as Record<string, unknown>
   assert.deepEqual(
-    [query['status'], query['goal'], query['modelName'], query['createdAfter'], query['createdBefore']],
-    [['achieved', 'failed'], 'a & b', 'm', 1, 2],
+    [query['status'], query['search'], query['goal'], query['modelName'], query['createdAfter'], query['createdBefore']],
+    [['achieved', 'failed'], 'needle +1', 'a & b', 'm', 1, 2],
   )
 })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bearerKeys } from 'runwright/server'
+import { bearerKeys, type LogLine } from 'runwright/server'
 import { RawPeer } from '../helpers/raw-peer.js'
 import { openReal, type Real } from './real.js'
 
@@ -23,7 +23,7 @@ const METHODS = 'GET GET GET POST POST POST HEAD DELETE PUT PATCH OPTIONS TRACE 
 
 const PATHS = [
   '/',
-  ...Array<string>(6).fill('/api/runs'),
+  ...Array<string>(12).fill('/api/runs'),
   '/api/runs/{run}',
   '/api/runs/{run}/events',
   '/api/runs/{run}/resume',
@@ -39,6 +39,18 @@ const PATHS = [
   '/runwright/app.js',
   '/runwright/..%2f',
   '/api/runs/%ff',
+  '/api/runs/%00',
+  '/api/runs/%2e%2e/%2e%2e',
+  '/api%2fruns',
+  '/%61pi/runs',
+  '/api/runs/{run}%00',
+  '/api/runs/{run}%2fevents',
+  '/api/ws/%7brun%7d',
+  '/api/ws/{run}%3Fafter=1',
+  '/metrics',
+  '/api/runs;x=y',
+  '/api/./runs',
+  '/api/runs/{run}/events/',
   '/%',
   '//',
   '/api/runs/..',
@@ -115,7 +127,7 @@ const BODIES = [
   '"x"',
   '{',
   '\xff\xfe',
-  '{"goal":"shell: true"}',
+  ...Array<string>(8).fill('{"goal":"shell: true"}'),
   '{"goal":1}',
   '{"goal":"auto"}',
   '{"goal":"shell:"}',
@@ -151,7 +163,15 @@ for (const withKeys of [false, true]) {
     { timeout: 120_000 },
     async (t) => {
       const authorize = withKeys ? bearerKeys({ fuzz: KEY }) : undefined
-      const real = await openReal(t, { service: { authorize } })
+      const lines: LogLine[] = []
+      const real = await openReal(t, {
+        service: {
+          authorize,
+          metrics: true,
+          onLog: (line) => lines.push(line),
+          limits: { openStreams: 100_000, concurrentRequests: 1_000 },
+        },
+      })
       const pick = generator(SEED)
       const key = withKeys ? { authorization: `Bearer ${KEY}` } : {}
       const seen = new Set<string>()
@@ -177,6 +197,8 @@ for (const withKeys of [false, true]) {
         seen.add(answer.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length))
       }
       assert.deepEqual(real.errors, [])
+      assert.ok(lines.length > COUNT / 4)
+      assert.ok(!JSON.stringify(lines).includes(KEY), 'a line of the log holds the key')
       // The requests are not so wild that all of them would be refused alike.
       for (const status of ['200', '201', '400', '404', '405', '415', '422']) {
         assert.ok(seen.has(status), `no ${status} among ${[...seen].sort().join(', ')}`)

@@ -132,6 +132,7 @@ if (wants('list')) {
   for (const [what, request] of [
     ['50 of 100 000, first page', 'GET /api/runs?limit=50 HTTP/1.1\r\nHost: localhost\r\n\r\n'],
     ['50 of 100 000, in the middle', list],
+    ['50 of 100 000, text that few have', 'GET /api/runs?limit=50&search=needle HTTP/1.1\r\nHost: localhost\r\n\r\n'],
     ['50 of 100 000, a rare status', 'GET /api/runs?limit=50&status=failed HTTP/1.1\r\nHost: localhost\r\n\r\n'],
   ]) {
     const samples = []
