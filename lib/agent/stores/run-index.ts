@@ -230,7 +230,7 @@ function keyName({ id, tenant }: RunOwner, key: string): string {
 function matcher(query: RunQuery): (run: IndexedRun) => boolean {
   const { tenant, goal, modelName } = query
   const statuses = query.status === undefined || query.status.length === 0 ? null : query.status
-  const words = searchWords(query)
+  const words = searchWords(query).map(anyCase)
   return (run) =>
     (tenant === undefined || run.tenant === tenant) &&
     (statuses === null || statuses.includes(run.status)) &&
@@ -244,9 +244,13 @@ export function searchWords({ search = '' }: RunQuery): string[] {
   return search.toLowerCase().split(/\s+/).filter(Boolean)
 }
 
-function holdsAll({ goal, modelName, runId }: IndexedRun, words: readonly string[]): boolean {
-  const text = `${goal} ${modelName} ${runId}`.toLowerCase()
-  return words.every((word) => text.includes(word))
+function holdsAll({ goal, modelName, runId }: IndexedRun, words: readonly RegExp[]): boolean {
+  return words.every((word) => word.test(goal) || word.test(modelName) || word.test(runId))
+}
+
+/** Finds a word in any case; unlike lower-casing each text it makes no copy of every goal. */
+function anyCase(word: string): RegExp {
+  return new RegExp(word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'i')
 }
 
 /** Stands before every run that was created at this millisecond. */

@@ -140,7 +140,9 @@ if (wants('list')) {
       const { count, ms } = await hammer(server.port, request, 1, 0)
       if (i >= 10) samples.push(ms / count)
     }
-    add(`list: ${what}`, 'runwright', samples, 'ms', { bar: '< 5 ms', limit: 5 })
+    // A text that few runs hold is looked for in every run: told, and no bar.
+    const bar = what.includes('text') ? {} : { bar: '< 5 ms', limit: 5 }
+    add(`list: ${what}`, 'runwright', samples, 'ms', bar)
   }
   server.stop()
 }
