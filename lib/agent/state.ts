@@ -15,6 +15,7 @@ import type {
 } from './events.js'
 import type { GoalBaseline, TestOutcomes } from './goal.js'
 import type { Message, ToolCall } from './model.js'
+import type { FileChange } from './workspace.js'
 import { checkFeedback, firstMessage, gateFeedback, REPETITION, toolOutputForModel } from './prompts.js'
 import { newProgress, noteCheck, noteResult, noteTurn, startAnew, type Progress } from './stuck.js'
 import { foldHead, type Gate, type RunHead } from './run-details.js'
@@ -33,6 +34,14 @@ export interface CallState {
   feedback: string
   /** What the tool recorded before it started. */
   plan: JsonObject | null
+}
+
+/** A file that tools have written: its content hashes, and the lines of all changes. */
+export interface ChangedFile {
+  readonly first: string | null
+  readonly now: string | null
+  readonly added: number
+  readonly removed: number
 }
 
 /** The last goal check and whether its answer still holds. */
@@ -72,9 +81,9 @@ export interface RunState {
   /** A command ran since the last check; what it left running could change files under the check. */
   mayHaveStrays: boolean
   /** Content hashes of the files that tools wrote, by path: before the first time, and now. */
-  readonly changedFiles: Map<string, { readonly first: string | null; readonly now: string | null }>
+  readonly changedFiles: Map<string, ChangedFile>
   /** Tools called in this iteration, and how they ended. */
-  iterationTools: { readonly tool: string; readonly exitCode: number }[]
+  iterationTools: { readonly tool: string; readonly exitCode: number; readonly command?: string }[]
   /** Ids of all calls so far: a model that repeats one is given another. */
   readonly callIds: Set<string>
   abortRequested: boolean
@@ -227,11 +236,13 @@ function callOf(state: RunState, callId: string): CallState {
 function foldResult(state: RunState, payload: EventPayloads['tool_result']): void {
   const call = callOf(state, payload.call_id)
   call.status = 'done'
-  state.iterationTools.push({ tool: payload.tool, exitCode: payload.exit_code })
-  for (const { path, from, before_sha256 = '', after_sha256 = '' } of payload.changes ?? []) {
-    if (from !== undefined) foldChange(state, from, before_sha256, null)
-    foldChange(state, path, from === undefined ? before_sha256 : null, after_sha256)
-  }
+  const { command } = call.args
+  state.iterationTools.push({
+    tool: payload.tool,
+    exitCode: payload.exit_code,
+    ...(typeof command === 'string' && { command }),
+  })
+  for (const change of payload.changes ?? []) foldChange(state, change)
   const shown = toolOutputForModel(payload.output)
   const isLast = state.calls.every(({ status }) => status === 'done')
   const result = { output: shown, exitCode: payload.exit_code }
@@ -245,9 +256,15 @@ function foldResult(state: RunState, payload: EventPayloads['tool_result']): voi
   })
 }
 
-function foldChange(state: RunState, path: string, before: string | null, now: string | null): void {
-  const first = state.changedFiles.get(path)?.first
-  state.changedFiles.set(path, { first: first === undefined ? before : first, now })
+function foldChange({ changedFiles }: RunState, change: FileChange): void {
+  const { path, from, before_sha256 = '', after_sha256 = '' } = change
+  const note = (name: string, before: string | null, now: string | null, [added, removed]: readonly [number, number]): void => {
+    const known = changedFiles.get(name) ?? { first: before, added: 0, removed: 0 }
+    changedFiles.set(name, { first: known.first, now, added: known.added + added, removed: known.removed + removed })
+  }
+  if (from !== undefined) note(from, before_sha256, null, [0, 0])
+  const lines = [change.added_lines, change.removed_lines] as const
+  note(path, from === undefined ? before_sha256 : null, after_sha256, lines)
 }
 
 function foldCheck(state: RunState, record: RecordOf<'goal_check'>): void {

@@ -39,7 +39,7 @@ test('a run with gates waits after each iteration, says for what, and goes on wh
   assert.equal(waiting.gate?.gate_id, gateId)
   assert.equal(waiting.gate?.kind, 'iteration')
   assert.match(waiting.gate?.summary ?? '', /Iteration 1 of 3/)
-  assert.match(waiting.gate?.summary ?? '', /Files changed: a\n/)
+  assert.match(waiting.gate?.summary ?? '', /Files changed: a \(\+1\)\n/)
   const answer = await engine.resume(runId, { decision: 'approve' })
   assert.deepEqual(answer, { run_id: runId, status: 'running', decision: 'approve', gate_id: gateId })
   const second = await gateOf(engine, runId, waiting.last_seq)
@@ -236,3 +236,110 @@ function keepOpen(store: MemoryStore): MemoryStore {
     },
   })
 }
+
+test('a deadline that passes while no process runs ends the run at the next start, and nobody answered', async (t) => {
+  const clock = new ManualClock(1_800_000_000_000)
+  const store = new MemoryStore()
+  const first = await openEngine(t, { store: keepOpen(store), providers: [worker], clock, gateTimeoutMs: 60_000 })
+  const { details } = await first.engine.create({ goal: 'shell: false', hitl_enabled: true, max_iterations: 3 })
+  await gateOf(first.engine, details.run_id)
+  const { gate } = await first.engine.get(details.run_id)
+  await first.engine.close()
+  clock.advance(30_000)
+  const second = await openEngine(t, { store: keepOpen(store), cwd: first.cwd, providers: [worker], clock, gateTimeoutMs: 60_000 })
+  const again = await second.engine.get(details.run_id)
+  assert.deepEqual(again.gate, gate, 'the gate and its deadline are as they were')
+  await second.engine.close()
+  clock.advance(30_001)
+  const third = await openEngine(t, { store: keepOpen(store), cwd: first.cwd, providers: [worker], clock, gateTimeoutMs: 60_000 })
+  const events = await follow(third.engine, details.run_id)
+  assertInvariants(events)
+  assert.ok(!events.some(({ kind }) => kind === 'human_check_response'))
+  assert.equal((await third.engine.get(details.run_id)).end_reason, 'gate_timeout')
+  await assert.rejects(third.engine.resume(details.run_id, { decision: 'approve' }), { problem: 'not_waiting' })
+})
+
+test('an answer at the last moment counts, and the deadline then does nothing', async (t) => {
+  const clock = new ManualClock(1_800_000_000_000)
+  const { engine, runId, gateId } = await atGate(t, { max_iterations: 2 }, { providers: [worker], clock, gateTimeoutMs: 60_000 })
+  await clock.whenPending()
+  clock.advance(59_999)
+  await engine.resume(runId, { decision: 'approve', gate_id: gateId }, { owner: { id: 'ann', tenant: null } })
+  clock.advance(60_000)
+  const events = await follow(engine, runId)
+  assertInvariants(events)
+  const answers = events.flatMap((event) => (event.kind === 'human_check_response' ? [event.payload] : []))
+  assert.deepEqual(answers.map(({ decided_by, decision }) => [decided_by, decision]), [['ann', 'approve']])
+  assert.equal((await engine.get(runId)).end_reason, 'max_iterations')
+})
+
+const three: Said = {
+  calls: ['a', 'b', 'c'].map((name) => ({ tool: 'write_file', args: { path: name, content: 'model' }, call_id: name })),
+}
+
+for (const { name, answer, files, codes } of [
+  {
+    name: 'approve, but for one call',
+    answer: { decision: 'approve', edits: { b: { decision: 'reject', feedback: 'not this' } } },
+    files: ['a', 'c'],
+    codes: [0, 126, 0],
+  },
+  {
+    name: 'reject, but for one call',
+    answer: { decision: 'reject', edits: { b: { decision: 'approve' } } },
+    files: ['b'],
+    codes: [126, 0, 126],
+  },
+  { name: 'reject all', answer: { decision: 'reject', feedback: 'no' }, files: [], codes: [126, 126, 126] },
+  {
+    name: 'approve with other arguments for one call',
+    answer: { decision: 'approve', edits: { c: { args: { path: 'd', content: 'human' } } } },
+    files: ['a', 'b', 'd'],
+    codes: [0, 0, 0],
+  },
+] as const) {
+  test(`a gate for several calls is one gate, answered call by call: ${name}`, async (t) => {
+    const provider = testProvider((_, n) => (n === 0 ? three : { stop: 'refusal' }))
+    const { engine, runId, cwd } = await atGate(t, { hitl_enabled: false, approval: 'writes' }, { providers: [provider] })
+    const { gate } = await engine.get(runId)
+    assert.deepEqual(gate?.calls.map(({ call_id }) => call_id), ['a', 'b', 'c'])
+    await engine.resume(runId, answer)
+    const events = await follow(engine, runId)
+    assertInvariants(events)
+    assert.equal(events.filter(({ kind }) => kind === 'human_check_required').length, 1)
+    const results = events.flatMap((event) => (event.kind === 'tool_result' ? [event.payload.exit_code] : []))
+    assert.deepEqual(results, codes)
+    assert.deepEqual(['a', 'b', 'c', 'd'].filter((file) => existsSync(join(cwd, file))), files)
+  })
+}
+
+test('an approval holds for the calls that it was given for, and for no later one', async (t) => {
+  const same: Said = { calls: [{ tool: 'bash', args: { command: 'echo x >> ran' } }] }
+  const provider = testProvider((_, n) => (n < 2 ? same : { stop: 'refusal' }))
+  const { engine, runId, gateId } = await atGate(t, { hitl_enabled: false, approval: 'all' }, { providers: [provider] })
+  const { last_seq } = await engine.get(runId)
+  await engine.resume(runId, { decision: 'approve', gate_id: gateId })
+  const second = await gateOf(engine, runId, last_seq)
+  assert.notEqual(second, gateId)
+  await assert.rejects(engine.resume(runId, { decision: 'reject', gate_id: gateId }), { problem: 'already_decided' })
+  await engine.resume(runId, { decision: 'reject', gate_id: second })
+  assertInvariants(await follow(engine, runId))
+})
+
+test('a summary tells what changed by how much, which commands ran, and what was used, in at most 2000 octets', async (t) => {
+  const content = 'ä'.repeat(50)
+  const calls = [
+    { tool: 'write_file', args: { path: 'new', content: `${content}\n${content}\n` } },
+    { tool: 'bash', args: { command: `echo ${'🙂'.repeat(600)}; exit 3` } },
+  ]
+  const provider = testProvider((_, n) => (n === 0 ? { calls, tokens: [500, 20] } : {}))
+  const { engine, runId } = await atGate(t, {}, { providers: [provider] })
+  const { gate } = await engine.get(runId)
+  const summary = gate?.summary ?? ''
+  assert.match(summary, /Files changed: new \(\+2\)/)
+  assert.match(summary, /Commands: echo .*… \(exit code 3\)/)
+  assert.match(summary, /Used so far: 520 tokens, \$0\.0005/)
+  assert.match(summary, /If you approve, the next iteration begins\./)
+  assert.ok(Buffer.byteLength(summary) <= 2_000)
+  assert.equal(summary, Buffer.from(summary).toString(), 'no character is cut in two')
+})

@@ -1,11 +1,19 @@
 import { uuidV7 } from '../../internal/uuid.js'
 import type { GatedCall, RecordDraft } from '../events.js'
 import type { RunContext } from '../run-context.js'
+import { headAndTail } from '../output.js'
 import { isoTime } from '../run-details.js'
 import type { CallState, RunState } from '../state.js'
 
-/** Octets of a gate's summary. */
-const SUMMARY_CHARACTERS = 2_000
+/** Octets of a gate's summary, but for the line that tells what was left out. */
+const SUMMARY_BYTES = 1_940
+/** Characters of a reason, a path, a command in it. */
+const REASON_CHARACTERS = 400
+const PATH_CHARACTERS = 120
+const COMMAND_CHARACTERS = 100
+/** Files and commands that are named. */
+const MAX_FILES = 20
+const MAX_COMMANDS = 5
 
 /** A gate to open. */
 export interface NewGate {
@@ -51,19 +59,37 @@ function summaryOf(state: RunState, gate: NewGate): string {
   const { total_tokens, estimated_cost_usd, goal_reason } = details.final_state
   // Hashes tell which files differ from what they were: what was tried and taken back does not count.
   const changed = [...state.changedFiles].filter(([, { first, now }]) => first !== now)
-  const files = changed.slice(0, 20).map(([path]) => path)
-  const more = changed.length > 20 ? ` and ${changed.length - 20} more` : ''
+  const files = changed.slice(0, MAX_FILES).map(([path, { added, removed }]) => {
+    const lines = [added > 0 ? `+${added}` : '', removed > 0 ? `-${removed}` : ''].filter((part) => part !== '')
+    return `${clip(path, PATH_CHARACTERS)}${lines.length === 0 ? '' : ` (${lines.join(' ')})`}`
+  })
+  const more = changed.length > MAX_FILES ? ` and ${changed.length - MAX_FILES} more` : ''
   const cost = details.cost_known ? `, $${estimated_cost_usd.toFixed(4)}` : ', cost not known'
   const lines = [
     gate.note ?? '',
     gate.kind === 'tool' ? `Waiting to run: ${gate.calls.map(({ tool }) => tool).join(', ')}` : '',
-    `Iteration ${details.iteration} of ${details.max_iterations}. Goal: ${goal_reason}`,
+    `Iteration ${details.iteration} of ${details.max_iterations}. Goal: ${clip(goal_reason, REASON_CHARACTERS)}`,
     files.length === 0 ? 'No file changed.' : `Files changed: ${files.join(', ')}${more}`,
     toolsOf(state),
+    commandsOf(state),
     `Used so far: ${total_tokens} tokens${cost}.`,
     gate.kind === 'iteration' ? 'If you approve, the next iteration begins.' : '',
   ]
-  return lines.filter((line) => line !== '').join('\n').slice(0, SUMMARY_CHARACTERS)
+  return headAndTail(lines.filter((line) => line !== '').join('\n'), SUMMARY_BYTES)
+}
+
+/** The last commands of this iteration, and how they ended. */
+function commandsOf({ iterationTools }: RunState): string {
+  const commands = iterationTools.flatMap(({ command, exitCode }) =>
+    command === undefined ? [] : [`${clip(command, COMMAND_CHARACTERS)} (exit code ${exitCode})`],
+  )
+  return commands.length === 0 ? '' : `Commands: ${commands.slice(-MAX_COMMANDS).join('; ')}`
+}
+
+/** The beginning of a text in one line; whole characters only. */
+function clip(text: string, characters: number): string {
+  const line = text.replaceAll(/\s+/g, ' ')
+  return line.length <= characters ? line : `${Array.from(line).slice(0, characters).join('')}…`
 }
 
 /** How often each tool was called in this iteration, and how often in vain. */
