@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { scratch } from '../../helpers/engine.js'
+
+test('a run that fills the disk fails with what to do, and neither its service nor other runs do', (t) => {
+  const mounted = spawnSync('unshare', ['-Urm', 'sh', '-c', 'mount -t tmpfs -o size=1m none /mnt'])
+  if (mounted.status !== 0) {
+    t.skip('this kernel lets no ordinary user mount a small file system (unshare -Urm)')
+    return
+  }
+  const child = fileURLToPath(new URL('full-disk-child.ts', import.meta.url))
+  const node = [process.execPath, '--conditions=runwright-source', '--import', 'tsx', child, '/mnt', scratch(t)]
+  const command = node.map((word) => `'${word}'`).join(' ')
+  const script = `mount -t tmpfs -o size=1m none /mnt && exec ${command}`
+  const { status, stdout, stderr } = spawnSync('unshare', ['-Urm', 'sh', '-c', script], {
+    encoding: 'utf8',
+    cwd: fileURLToPath(new URL('../../..', import.meta.url)),
+  })
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, /^failed internal_error ERR_AGENT_STORE cannot write to .*: the disk is full; free some space$/m)
+  assert.match(stdout, /all there/)
+})
