@@ -119,6 +119,7 @@ export class RunEngine {
       providers: config.providers,
       defaultModel: config.defaultModel,
       scripts: config.scripts,
+      replay: config.store,
     })
     this.#goals = goalRegistry(config.goals)
     this.#redactor = new Redactor([...config.secrets, ...secretsOfEnvironment(process.env)])
@@ -472,7 +473,7 @@ export class RunEngine {
     if (secret !== undefined) {
       throw new InvalidRequestError([{ pointer: `/${secret[0]}`, detail: SECRET_IN_REQUEST }])
     }
-    const newRun = await resolveNewRun(request, this.#config, this.#models, this.#goals)
+    const newRun = await resolveNewRun(request, this.#config, this.#models, this.#goals, owner)
     this.#assertOpen()
     const runId = uuidV7(clock.now())
     const trace = readTraceContext(options.trace ?? {})

@@ -5,11 +5,12 @@
  */
 import { hash } from 'node:crypto'
 import type { EngineConfig } from './config.js'
-import { InvalidRequestError, WorkspaceError } from './errors.js'
-import type { PrivatePayloads, RecordDraft } from './events.js'
+import { InvalidRequestError, ModelError, WorkspaceError } from './errors.js'
+import type { PrivatePayloads, RecordDraft, RunOwner } from './events.js'
 import type { GoalSpec } from './goal.js'
 import type { GoalRegistry } from './goals/index.js'
 import type { Model, ModelPrices } from './model.js'
+import { ReplayModel } from './models/replay.js'
 import type { ModelRegistry } from './models/registry.js'
 import { completeRequest, type RunRequest, type StartRequest } from './run-request.js'
 import { resolveUnderRoots } from './workspace.js'
@@ -31,9 +32,11 @@ export async function resolveNewRun(
   { roots, allowTestChanges, judgeModel }: EngineConfig,
   models: ModelRegistry,
   goals: GoalRegistry,
+  owner: RunOwner,
 ): Promise<NewRun> {
   const cwd = await resolveCwd(start.cwd, roots)
   const model = resolveModel(start, models)
+  if (model instanceof ReplayModel) await checkReplay(model, owner)
   const request = completeRequest(start, cwd, model.name)
   const judge = judgeModel === undefined ? null : models.resolve(judgeModel)
   const goal = await goals.resolve(request.goal, cwd, {
@@ -64,6 +67,16 @@ function resolveModel(start: StartRequest, models: ModelRegistry): Model {
   }
   checkBudget(start, model.name, model.prices)
   return model
+}
+
+/** Whose run it is must not be found out by naming it. */
+async function checkReplay(model: ReplayModel, owner: RunOwner): Promise<void> {
+  try {
+    await model.assertVisibleTo(owner)
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error
+    throw new InvalidRequestError([{ pointer: '/model_name', detail: error.message }])
+  }
 }
 
 function checkBudget({ max_cost_usd }: StartRequest, model: string, prices: ModelPrices | null): void {

@@ -7,6 +7,7 @@ import type { ModelProvider } from '../config.js'
 import { ModelError } from '../errors.js'
 import type { Model } from '../model.js'
 import { repairModel } from './repair/index.js'
+import { replayProvider, type ReplayStore } from './replay.js'
 import { scriptedProvider } from './scripted-provider.js'
 
 /** A model as it is offered to people. */
@@ -29,6 +30,8 @@ export interface ModelRegistryOptions {
   readonly defaultModel?: string | undefined
   /** Folder whose files `scripted:<file>` may name. Without it there are no scripted models. */
   readonly scripts?: string | undefined
+  /** Where the runs are that `replay:<run_id>` gives again. Without it there are no replays. */
+  readonly replay?: ReplayStore | undefined
 }
 
 /** Models by name. */
@@ -57,6 +60,7 @@ export function createModelRegistry(options: ModelRegistryOptions = {}): ModelRe
   const builtIn = [
     builtinProvider(),
     ...(options.scripts === undefined ? [] : [scriptedProvider(options.scripts)]),
+    ...(options.replay === undefined ? [] : [replayProvider(options.replay)]),
   ]
   const providers = new Map<string, ModelProvider>()
   for (const provider of [...builtIn, ...(options.providers ?? [])]) {
