@@ -1,0 +1,290 @@
+/**
+ * Measures the store that processes share, against a real PostgreSQL in a scratch folder with its
+ * durable defaults:
+ *
+ *     npm install --no-save --prefix test/peers
+ *     node --import tsx test/bench/scale/compare.ts [part of a scenario's name]… [--json FILE]
+ *
+ * What is measured is the built package, in processes of its own on the same machine as the
+ * database, which takes its share of the cores. TURNS (default 3) is how often each is measured,
+ * TURN_MS (default 2000) how long. Figures are medians with their range. `--json FILE` writes them
+ * in the format that is told in `test/bench/http/compare.mjs`.
+ */
+import { fork, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { startPostgres } from '../../peers/postgres/postgres.js'
+
+const { values: flags, positionals: words } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: 'string' } },
+})
+const TURNS = Number(process.env['TURNS'] ?? 3)
+const TURN_MS = Number(process.env['TURN_MS'] ?? 2_000)
+const PROCESSES = 4
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+
+interface Row {
+  readonly scenario: string
+  readonly contender: string
+  readonly median: number
+  readonly min: number
+  readonly max: number
+  readonly unit: string
+  ratio: number | null
+  readonly cpu: number | null
+  bar: string | null
+  met: boolean | null
+}
+
+const built = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
+const tsc = spawnSync(process.execPath, [
+  join(root, 'node_modules/typescript/bin/tsc'),
+  ...['-p', join(root, 'lib'), '--outDir', built],
+])
+if (tsc.status !== 0) throw new Error(`the package does not build:\n${tsc.stdout.toString()}`)
+writeFileSync(join(built, 'package.json'), '{"type":"module"}')
+const env = { ...process.env, RUNWRIGHT_AGENT: pathToFileURL(join(built, 'agent/index.js')).href }
+
+const postgres = await startPostgres()
+const pool = postgres.pool()
+const children = new Set<ChildProcess>()
+const rows: Row[] = []
+let schemas = 0
+
+type Result = Readonly<Record<string, number>>
+
+async function start(schema: string): Promise<ChildProcess> {
+  const script = fileURLToPath(new URL('worker.mjs', import.meta.url))
+  const child = fork(script, [JSON.stringify({ port: postgres.port, schema })], { env, execArgv: [] })
+  children.add(child)
+  await once(child, 'message')
+  return child
+}
+
+async function answer(child: ChildProcess): Promise<Record<string, unknown>> {
+  const [message] = (await once(child, 'message')) as [{ result?: unknown; error?: string }]
+  if (message.error !== undefined) throw new Error(message.error)
+  return (message.result ?? message) as Record<string, unknown>
+}
+
+async function tell(child: ChildProcess, order: Record<string, unknown>): Promise<Result> {
+  const told = answer(child)
+  child.send(order)
+  return (await told) as Result
+}
+
+async function end(child: ChildProcess, signal?: NodeJS.Signals): Promise<void> {
+  children.delete(child)
+  const gone = once(child, 'exit')
+  if (signal === undefined) child.disconnect()
+  else child.kill(signal)
+  await gone
+}
+
+function wanted(scenario: string): boolean {
+  return words.length === 0 || words.some((word) => scenario.includes(word))
+}
+
+function row(scenario: string, contender: string, unit: string, figures: readonly number[], cpu: number | null = null): Row {
+  const sorted = figures.toSorted((a, b) => a - b)
+  const middle = sorted[Math.floor(sorted.length / 2)] as number
+  const made: Row = {
+    ...{ scenario, contender, median: middle, min: sorted[0] as number, max: sorted.at(-1) as number, unit },
+    ...{ ratio: null, cpu, bar: null, met: null },
+  }
+  rows.push(made)
+  return made
+}
+
+function hold(made: Row, bar: string, met: boolean): void {
+  made.bar = bar
+  made.met = met
+}
+
+async function turns<T>(count: number, work: () => Promise<T>): Promise<T[]> {
+  const results: T[] = []
+  for (let turn = 0; turn < count; turn++) results.push(await work())
+  return results
+}
+
+/** Appends by several processes at once: events a second of all of them. */
+async function appends(processes: number, runs: number, schema = `b${(schemas += 1)}`): Promise<{ rate: number; cpu: number }> {
+  const workers = await Promise.all(Array.from({ length: processes }, () => start(schema)))
+  const results = await Promise.all(workers.map((child) => tell(child, { role: 'append', runs, ms: TURN_MS })))
+  await Promise.all(workers.map((child) => end(child)))
+  const rate = results.reduce((sum, { events = 0, elapsed = 1 }) => sum + (events / elapsed) * 1000, 0)
+  return { rate, cpu: results.reduce((sum, { cpu = 0 }) => sum + cpu, 0) / results.length }
+}
+
+async function throughput(): Promise<void> {
+  const scenario = 'durable events a second'
+  if (!wanted(scenario)) return
+  for (const [processes, runs] of [[1, 1], [1, 64], [PROCESSES, 64]] as const) {
+    const results = await turns(TURNS, () => appends(processes, runs))
+    const name = `${processes} process${processes > 1 ? 'es' : ''}, ${runs} run${runs > 1 ? 's' : ''} each`
+    const made = row(scenario, name, '/s', results.map(({ rate }) => rate), results[0]?.cpu ?? null)
+    if (processes === PROCESSES) hold(made, '>= 5000', made.median >= 5_000)
+  }
+}
+
+async function claims(): Promise<void> {
+  const scenario = 'claims a second'
+  if (!wanted(scenario)) return
+  for (const processes of [1, PROCESSES]) {
+    const figures = await turns(TURNS, async () => {
+      const schema = `b${(schemas += 1)}`
+      const workers = await Promise.all(Array.from({ length: processes }, () => start(schema)))
+      const results = await Promise.all(workers.map((child) => tell(child, { role: 'claim', runs: 50, ms: TURN_MS })))
+      await Promise.all(workers.map((child) => end(child)))
+      return results.reduce((sum, { claims = 0, elapsed = 1 }) => sum + (claims / elapsed) * 1000, 0)
+    })
+    row(scenario, `${processes} process${processes > 1 ? 'es' : ''}`, '/s', figures)
+  }
+}
+
+async function tails(): Promise<void> {
+  const scenario = 'from append to another process, 500 events/s'
+  if (!wanted(scenario)) return
+  const results = await turns(TURNS, async () => {
+    const schema = `b${(schemas += 1)}`
+    const [writer, reader] = [await start(schema), await start(schema)]
+    const begun = answer(writer)
+    writer.send({ role: 'pace', runs: 20, rate: 500, ms: TURN_MS })
+    const { ids } = await begun
+    const following = answer(reader)
+    reader.send({ role: 'tail', ids, ms: TURN_MS + 500 })
+    await following
+    const [read, written] = [answer(reader), answer(writer)]
+    writer.send({ go: true })
+    const [{ events: sent }, result] = [await written, await read] as [Result, Result]
+    if (result['events'] !== sent) throw new Error(`${result['events']} of ${sent} events arrived`)
+    await end(writer)
+    await end(reader)
+    return result
+  })
+  const p50 = row(scenario, 'p50', 'ms', results.map((result) => result['p50'] as number))
+  hold(p50, '< 10 ms', p50.median < 10)
+  const p99 = row(scenario, 'p99', 'ms', results.map((result) => result['p99'] as number))
+  hold(p99, '< 50 ms', p99.median < 50)
+}
+
+/** Fills a schema with ended runs of 100 events each. */
+async function fill(schema: string, events: number): Promise<void> {
+  const worker = await start(schema)
+  await tell(worker, { role: 'append', runs: 1, ms: 1 })
+  await end(worker)
+  const runs = events / 100
+  await pool.query(`INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash, model_name, fixed, head, last_seq)
+    SELECT 'old-' || i, i, i, 'achieved', md5(i::text), 'm', f.fixed, f.head, 100
+    FROM generate_series(1, ${runs}) i, (SELECT fixed, head FROM ${schema}.runs LIMIT 1) f`)
+  await pool.query(`INSERT INTO ${schema}.events (run_id, seq, record)
+    SELECT 'old-' || i, seq, repeat('x', 300) FROM generate_series(1, ${runs}) i, generate_series(1, 100) seq`)
+  await pool.query(`VACUUM ANALYZE ${schema}.events`)
+  await pool.query(`VACUUM ANALYZE ${schema}.runs`)
+  await pool.query('CHECKPOINT')
+}
+
+async function growth(): Promise<void> {
+  const scenario = 'cost of an event by what is stored'
+  if (!wanted(scenario)) return
+  const sizes = [10_000, 1_000_000]
+  for (const size of sizes) await fill(`g${size}`, size)
+  const figures = new Map<number, number[]>(sizes.map((size) => [size, []]))
+  await turns(TURNS, async () => {
+    // In turns, so that a busy machine is busy for both.
+    for (const size of sizes) figures.get(size)?.push(1e6 / (await appends(1, 64, `g${size}`)).rate)
+  })
+  const [few, many] = sizes.map((size) => row(scenario, `${size.toLocaleString('en')} events`, 'us', figures.get(size) ?? []))
+  if (few === undefined || many === undefined) return
+  many.ratio = many.median / few.median
+  hold(many, '<= 1.2x that at 10,000', many.ratio <= 1.2)
+}
+
+async function steps(): Promise<void> {
+  const scenario = 'a step of an agent on PostgreSQL'
+  if (!wanted(scenario)) return
+  const figures: Record<string, number[]> = { step: [], langgraph: [] }
+  await turns(TURNS, async () => {
+    for (const role of ['langgraph', 'step']) {
+      const worker = await start(`b${(schemas += 1)}`)
+      figures[role]?.push((await tell(worker, { role, length: 50 }))['us'] as number)
+      await end(worker)
+    }
+  })
+  const theirs = row(scenario, 'LangGraph.js, PostgresSaver', 'us', figures['langgraph'] ?? [])
+  const ours = row(scenario, 'runwright', 'us', figures['step'] ?? [])
+  ours.ratio = ours.median / theirs.median
+  hold(ours, '<= 0.5x', ours.ratio <= 0.5)
+}
+
+async function takeOvers(): Promise<void> {
+  const scenario = 'from SIGKILL to a claim elsewhere'
+  if (!wanted(scenario)) return
+  const leaseMs = 2_000
+  const figures = await turns(TURNS, async () => {
+    const schema = `b${(schemas += 1)}`
+    const [holder, heir] = [await start(schema), await start(schema)]
+    await tell(holder, { role: 'hold', leaseMs })
+    const killedAt = performance.timeOrigin + performance.now()
+    await end(holder, 'SIGKILL')
+    const { ms = Infinity } = await tell(heir, { role: 'takeOver', leaseMs, killedAt })
+    await end(heir)
+    return ms
+  })
+  const made = row(scenario, `lease of ${leaseMs} ms`, 'ms', figures)
+  hold(made, '<= lease + 1000 ms', made.max <= leaseMs + 1_000)
+}
+
+function print(): void {
+  let last = ''
+  for (const { scenario, contender, median, min, max, unit, ratio, cpu, bar, met } of rows) {
+    if (scenario !== last) console.log(`\n${scenario}`)
+    last = scenario
+    const digits = median < 100 ? 1 : 0
+    const cells = [
+      `  ${contender.padEnd(32)} ${median.toFixed(digits).padStart(9)} ${unit.padEnd(2)}`,
+      (ratio === null ? '' : `${ratio.toFixed(2)}x`).padStart(7),
+      `(${min.toFixed(digits)}..${max.toFixed(digits)})`.padEnd(20),
+      cpu === null ? '' : `cpu ${cpu.toFixed(0)} us`,
+      bar === null ? '' : `${bar}: ${met === true ? 'met' : 'MISSED'}`,
+    ]
+    console.log(cells.join(' ').trimEnd())
+  }
+}
+
+function versionOf(name: string): string {
+  const path = join(root, 'test/peers/node_modules', name, 'package.json')
+  return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version
+}
+
+try {
+  for (const measure of [throughput, claims, tails, growth, steps, takeOvers]) await measure()
+  print()
+  if (flags.json !== undefined) {
+    const { rows: server } = await pool.query<{ server_version: string }>('SHOW server_version')
+    const versions = {
+      node: process.version,
+      postgresql: server[0]?.server_version ?? 'unknown',
+      pg: versionOf('pg'),
+      '@langchain/langgraph-checkpoint-postgres': versionOf('@langchain/langgraph-checkpoint-postgres'),
+    }
+    const machine = {
+      cpu: cpus()[0]?.model ?? 'unknown',
+      cores: availableParallelism(),
+      memoryGB: Math.round(totalmem() / 2 ** 30),
+      platform: `${process.platform} ${process.arch}`,
+      pinned: false,
+    }
+    writeFileSync(flags.json, `${JSON.stringify({ name: 'scale', versions, machine, rows }, null, 2)}\n`)
+  }
+} finally {
+  for (const child of children) child.kill('SIGKILL')
+  await pool.end()
+  await postgres.remove()
+  rmSync(built, { recursive: true, force: true })
+}

@@ -1,0 +1,251 @@
+// One process of the bench: opens a store, or an engine over it, and measures what it is told to.
+import { peer } from '../http/peer.mjs'
+import { median, PROMPT, Run, TOKENS, TOOL } from '../agent/task.mjs'
+
+const { port, schema } = JSON.parse(process.argv[2])
+const { NO_USAGE, PostgresStore, RunEngine } = await import(process.env.RUNWRIGHT_AGENT)
+const { default: pg } = await peer('pg')
+const connection = { host: '127.0.0.1', port, user: 'runwright', database: 'postgres' }
+const pool = new pg.Pool({ ...connection, max: 10 })
+pool.on('error', () => undefined)
+
+const now = () => performance.timeOrigin + performance.now()
+let serial = 0
+
+/** A record as a tool's result is one: some 300 octets. */
+function record(runId, seq, message = 'x'.repeat(150)) {
+  return { v: 1, seq, run_id: runId, kind: 'log', iteration: 1, ts: now() / 1000, payload: { level: 'info', message } }
+}
+
+function created(runId) {
+  const request = { goal: 'bench', cwd: `/bench/${runId}`, model_name: 'm', max_iterations: 1, hitl_enabled: false, approval: 'never', metadata: {} }
+  return {
+    v: 1,
+    seq: 1,
+    run_id: runId,
+    kind: 'run_created',
+    iteration: 0,
+    ts: now() / 1000,
+    payload: { goal: 'bench', model_name: 'm', cwd: request.cwd, max_iterations: 1, hitl_enabled: false, parent_run_id: null },
+    private: { request, goal: {}, prices: null, tools: [], owner: { id: null, tenant: null }, idempotency: null },
+  }
+}
+
+/** A store whose runs go to this process alone, unless `options` say otherwise. */
+async function openStore(options = {}) {
+  const mine = [String(process.pid)]
+  const store = new PostgresStore({ pool, schema, labels: mine, labelsFor: () => mine, ...options })
+  store.shared.listen({ claimable() {}, abortRequested() {}, lost() {} })
+  await store.open()
+  return store
+}
+
+/** Begins `count` runs and claims them; their ids. */
+async function holdRuns(store, count) {
+  const mine = `${process.pid}-${(serial += 1)}`
+  const ids = Array.from({ length: count }, (_, i) => `${mine}-${i}`)
+  await Promise.all(ids.map((runId) => store.append(runId, [created(runId)])))
+  while (ids.some((runId) => !store.shared.holds(runId))) await store.shared.claim(count)
+  return ids
+}
+
+const roles = {
+  /** Appends one event after another to each of `runs` runs at once. */
+  async append({ runs, ms }) {
+    const store = await openStore()
+    const ids = await holdRuns(store, runs)
+    const cpu = process.cpuUsage()
+    const started = performance.now()
+    let events = 0
+    await Promise.all(
+      ids.map(async (runId) => {
+        for (let seq = 2; performance.now() - started < ms; seq++) {
+          await store.append(runId, [record(runId, seq)])
+          events += 1
+        }
+      }),
+    )
+    const elapsed = performance.now() - started
+    const { user, system } = process.cpuUsage(cpu)
+    await store.close()
+    return { events, elapsed, cpu: (user + system) / events }
+  },
+
+  /** Claims runs in tens and gives them back. */
+  async claim({ runs, ms }) {
+    const store = await openStore({ labels: [], labelsFor: () => [] })
+    const mine = `${process.pid}-${(serial += 1)}`
+    await Promise.all(Array.from({ length: runs }, (_, i) => store.append(`${mine}-${i}`, [created(`${mine}-${i}`)])))
+    const started = performance.now()
+    let claims = 0
+    while (performance.now() - started < ms) {
+      const taken = await store.shared.claim(10)
+      claims += taken.length
+      await Promise.all(taken.map(({ runId }) => store.shared.release(runId)))
+    }
+    const elapsed = performance.now() - started
+    await store.close()
+    return { claims, elapsed }
+  },
+
+  /** Appends `rate` events a second to `runs` runs in turn, each with the time of its append. */
+  async pace({ runs, rate, ms }) {
+    const store = await openStore()
+    const ids = await holdRuns(store, runs)
+    process.send({ ids })
+    await new Promise((resolve) => process.once('message', resolve))
+    const seqs = new Map(ids.map((runId) => [runId, 1]))
+    const started = performance.now()
+    const pending = new Set()
+    for (let sent = 0; performance.now() - started < ms; ) {
+      for (const due = ((performance.now() - started) * rate) / 1000; sent < due; sent++) {
+        const runId = ids[sent % runs]
+        const seq = seqs.get(runId) + 1
+        seqs.set(runId, seq)
+        const append = store.append(runId, [record(runId, seq, String(now()))]).finally(() => pending.delete(append))
+        pending.add(append)
+      }
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    await Promise.all(pending)
+    await store.close()
+    return { events: [...seqs.values()].reduce((sum, seq) => sum + seq - 1, 0) }
+  },
+
+  /** Follows runs and tells how old events are when they arrive. */
+  async tail({ ids, ms }) {
+    const engine = await RunEngine.open({ store: new PostgresStore({ pool, schema, labels: ['tail'] }), roots: ['/tmp'] })
+    const ages = []
+    const subscriptions = await Promise.all(ids.map((runId) => engine.subscribe(runId)))
+    const following = subscriptions.map(async (subscription) => {
+      for await (const batch of subscription) {
+        const arrived = now()
+        for (const { json } of batch) {
+          const { kind, payload } = JSON.parse(json)
+          if (kind === 'log') ages.push(arrived - Number(payload.message))
+        }
+      }
+    })
+    process.send({ following: true })
+    await new Promise((resolve) => setTimeout(resolve, ms))
+    for (const subscription of subscriptions) subscription.close()
+    await Promise.all(following)
+    await engine.close()
+    ages.sort((a, b) => a - b)
+    const at = (share) => ages[Math.floor(ages.length * share)]
+    return { events: ages.length, p50: at(0.5), p99: at(0.99), max: ages.at(-1) }
+  },
+
+  /** Microseconds of a step of our engine. */
+  async step({ length }) {
+    let task
+    const usage = { ...NO_USAGE, input_tokens: TOKENS.input, output_tokens: TOKENS.output }
+    const model = {
+      name: 'bench:script',
+      isLanguageModel: false,
+      contextWindow: null,
+      prices: null,
+      async complete() {
+        const { text, callId, args } = task.turn()
+        const calls = [{ call_id: callId, tool: TOOL.name, args }]
+        return { message: { role: 'assistant', text, calls }, reasoning: '', usage, stop: 'tool_calls' }
+      },
+    }
+    const engine = await RunEngine.open({
+      store: new PostgresStore({ pool, schema }),
+      roots: ['/tmp'],
+      providers: [{ id: 'bench', description: 'a script', isLanguageModel: false, suggestions: [], create: () => model }],
+      defaultModel: 'bench:script',
+      tools: [{ ...TOOL, effect: 'read', execute: async (args) => ({ output: task.use(args), exitCode: 0 }) }],
+      maxTurnsPerIteration: 1,
+      cwdPolicy: 'allow',
+      executor: {
+        name: 'none',
+        run: async () => ({ exitCode: 1, output: '', truncated: false, timedOut: false, durationMs: 0 }),
+        killMarked: async () => 0,
+      },
+    })
+    const steps = []
+    for (let i = 0; i < 5; i++) {
+      task = new Run(length)
+      const { details } = await engine.create({ goal: 'shell: false', max_iterations: length })
+      for await (const _ of await engine.subscribe(details.run_id)) void _
+      steps.push((performance.now() - task.began) / length)
+      task.check()
+    }
+    await engine.close()
+    return { us: median(steps) * 1000 }
+  },
+
+  /** The same with LangGraph.js and its own checkpointer for PostgreSQL. */
+  async langgraph({ length }) {
+    const { Annotation, END, START, StateGraph } = await peer('@langchain/langgraph')
+    const { PostgresSaver } = await peer('@langchain/langgraph-checkpoint-postgres')
+    const checkpointer = new PostgresSaver(pool)
+    await checkpointer.setup()
+    const State = Annotation.Root({
+      messages: Annotation({ reducer: (all, more) => all.concat(more), default: () => [] }),
+      over: Annotation(),
+    })
+    const steps = []
+    for (let i = 0; i < 5; i++) {
+      const task = new Run(length)
+      const graph = new StateGraph(State)
+        .addNode('plan', async () => {
+          const { text, callId, args } = task.turn()
+          return { messages: [{ role: 'assistant', content: text, callId, args }] }
+        })
+        .addNode('act', async ({ messages }) => {
+          const { callId, args } = messages.at(-1)
+          return { messages: [{ role: 'tool', callId, content: task.use(args) }] }
+        })
+        .addNode('evaluate', async () => ({ over: task.isOver }))
+        .addEdge(START, 'plan')
+        .addEdge('plan', 'act')
+        .addEdge('act', 'evaluate')
+        .addConditionalEdges('evaluate', ({ over }) => (over ? END : 'plan'))
+        .compile({ checkpointer })
+      await graph.invoke(
+        { messages: [{ role: 'user', content: PROMPT }] },
+        { recursionLimit: 3 * length + 10, configurable: { thread_id: `${process.pid}-${i}` } },
+      )
+      steps.push((performance.now() - task.began) / length)
+      task.check()
+    }
+    return { us: median(steps) * 1000 }
+  },
+
+  /** Holds one run that never ends, until the process is killed. */
+  async hold({ leaseMs }) {
+    const store = await openStore({ leaseMs, labelsFor: () => [] })
+    const [runId] = await holdRuns(store, 1)
+    return { runId }
+  },
+
+  /** Milliseconds until a run can be claimed whose process was just killed. */
+  async takeOver({ leaseMs, killedAt }) {
+    return await new Promise((resolve) => {
+      const store = new PostgresStore({ pool, schema, leaseMs })
+      store.shared.listen({
+        abortRequested() {},
+        lost() {},
+        async claimable() {
+          const [claim] = await store.shared.claim(1).catch(() => [])
+          if (claim !== undefined) resolve({ ms: now() - killedAt })
+        },
+      })
+      void store.open()
+    })
+  },
+}
+
+process.on('message', async (order) => {
+  if (order.role === undefined) return // to the role that runs
+  try {
+    process.send({ result: await roles[order.role](order) })
+  } catch (error) {
+    process.send({ error: error.stack })
+  }
+})
+process.on('disconnect', () => process.exit())
+process.send('ready')
