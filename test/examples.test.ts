@@ -20,6 +20,7 @@ const servers: Readonly<Record<string, RegExp>> = {
 const elsewhere: Readonly<Record<string, string>> = {
   'demo.ts': 'test/examples.test.ts',
   'standalone-server.ts': 'test/standalone.test.ts',
+  'cluster.ts': 'test/peers/postgres/cluster.test.ts',
 }
 
 /** Home and temporary folder of everything that is started here. */
