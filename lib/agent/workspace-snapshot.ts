@@ -1,12 +1,14 @@
 /**
  * What a command did to the files of a workspace, found by looking before and after.
  *
- * 1. A look costs one `lstat` for each entry: only files whose size, mode, inode or times differ from
- *    the look before are read. The kernel's time of change cannot be set back by who changes a file.
- * 2. Everything is bounded: entries, depth, octets of text kept to compare with, changes told, octets of
- *    their diffs. What is beyond is named without its content, or not at all beyond the entries.
- * 3. Folders are entered through their descriptors and links are not followed, so nothing outside is
- *    ever read (see `workspace-paths.ts`). Version control, dependencies and caches are passed over.
+ * 1. A look costs one `lstat` for each entry: only files whose size, mode, inode or times differ
+ *    from the look before are read. Who changes a file cannot set its time of change back.
+ * 2. Everything is bounded: entries, depth, octets of text kept to compare with, changes told,
+ *    octets of their diffs. What is beyond is named without its content, or not at all beyond the
+ *    entries.
+ * 3. Folders are entered through their descriptors and links are not followed, so nothing outside
+ *    is ever read (see `workspace-paths.ts`). Version control, dependencies and caches are passed
+ *    over.
  *
  * @module
  */
@@ -57,7 +59,7 @@ const MAX_DEPTH = 64
 const MAX_NAMES = 200_000
 /** Entries looked at before others get their turn. */
 const SLICE = 100
-/** A file changed this short a time before a look may change again within a tick of the disk's clock. */
+/** A file changed so shortly before a look may change again in the same tick of the disk's clock. */
 const UNSETTLED_MS = 50
 const READ_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
@@ -88,8 +90,8 @@ export class WorkspaceSnapshot {
   }
 
   /**
-   * Files that differ from the last look, by path; none at the first look, which everything later is
-   * compared with. With a deletion and a creation of the same content, a file was renamed.
+   * Files that differ from the last look, by path; none at the first look, which everything later
+   * is compared with. With a deletion and a creation of the same content, a file was renamed.
    */
   async changes(): Promise<readonly FileChange[]> {
     const before = this.#entries
@@ -105,7 +107,9 @@ export class WorkspaceSnapshot {
     const created = new Map(look.changed.filter(([path]) => !before.has(path)))
     // What one look did not reach, another may: only what is new on the disk is a creation.
     if (wasPartial) {
-      for (const [path, { born }] of created) if (born < previousLook - UNSETTLED_MS) created.delete(path)
+      for (const [path, { born }] of created) {
+        if (born < previousLook - UNSETTLED_MS) created.delete(path)
+      }
     }
     const deleted = [...before].filter(
       ([path]) => !look.found.has(path) && (!look.partial || !this.#exists(path)),

@@ -23,8 +23,8 @@ export interface FileChange {
   /** SHA-256 of the content after, null when there is none. */
   readonly after_sha256?: string | null
   /**
-   * Unified diff, at most 16 KiB, after lines such as `old mode 100644` and `rename from a`; empty for
-   * content that is not text, or too large.
+   * Unified diff, at most 16 KiB, after lines such as `old mode 100644` and `rename from a`; empty
+   * for content that is not text, or too large.
    */
   readonly diff: string
 }
@@ -58,9 +58,9 @@ export interface Workspace {
     options?: { readonly recursive?: boolean; readonly limit?: number },
   ): Promise<readonly WorkspaceEntry[]>
   /**
-   * Files that differ from the last call, whoever changed them; none at the first call. Looks at 20 000
-   * entries at most, without version control, dependencies and caches; reads only what differs; keeps
-   * 16 MiB of text to compare with; tells 200 changes with 128 KiB of diffs at most.
+   * Files that differ from the last call, whoever changed them; none at the first call. Looks at 20
+   * 000 entries at most, without version control, dependencies and caches; reads only what differs;
+   * keeps 16 MiB of text to compare with; tells 200 changes with 128 KiB of diffs at most.
    */
   changes(): Promise<readonly FileChange[]>
 }

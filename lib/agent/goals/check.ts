@@ -30,7 +30,8 @@ const QUIET: Readonly<Record<string, string>> = {
   CI: '1',
   NO_COLOR: '1',
   TERM: 'dumb',
-  // Settings of the user's own, in a file that an agent can write, may replace the shell of scripts.
+  // Settings of the user's own, in a file that an agent can write, may replace the shell of
+  // scripts.
   npm_config_userconfig: '/dev/null',
   npm_config_update_notifier: 'false',
   npm_config_fund: 'false',

@@ -26,7 +26,8 @@ const PYTEST_CONFIG: readonly string[] = [
 
 /**
  * Chooses a goal from what the workspace holds. The first that fits, in this order: npm-test (a
- * test script), Jest, Vitest or Mocha (a dependency without a test script), bun-test (a Bun lock file and tests), cargo-test, go-test, make-test (a target
+ * test script), Jest, Vitest or Mocha (a dependency without a test script), bun-test (a Bun lock
+ * file and tests), cargo-test, go-test, make-test (a target
  * `test`), pytest, unittest, node-test, tsc, lint.
  */
 export const auto: GoalDefinition = {

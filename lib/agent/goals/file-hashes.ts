@@ -11,9 +11,9 @@ interface Kept {
 }
 
 /**
- * Remembers hashes of files by what `lstat` says of them, so that looking again at files that nobody
- * touched reads none of them. Time of change, inode, size and mode are compared; the time of change
- * is the kernel's and cannot be set back by who changes a file.
+ * Remembers hashes of files by what `lstat` says of them, so that looking again at files that
+ * nobody touched reads none of them. Time of change, inode, size and mode are compared; the time of
+ * change is the kernel's and cannot be set back by who changes a file.
  */
 export class FileHashes {
   /** The one used longest ago first. */

@@ -24,8 +24,8 @@ export async function readBun(folder: string): Promise<readonly ReportedTest[] |
 }
 
 /**
- * The tests of a JUnit report: suites nest, the outermost names the file. A file that counts errors or
- * failures of its own beyond those of its tests could not be loaded.
+ * The tests of a JUnit report: suites nest, the outermost names the file. A file that counts errors
+ * or failures of its own beyond those of its tests could not be loaded.
  */
 export function junitTests(xml: string): readonly ReportedTest[] | ReportProblem {
   const tests: ReportedTest[] = []

@@ -2,9 +2,9 @@ import type { TestOutcome } from '../../goal.js'
 import type { ReportedTest, ReportInjection, ReportProblem } from './report.js'
 
 /**
- * Go's own account of its tests: `go test -json` prints one event a line, and wraps whatever the tests
- * print into events of kind `output`. The flag comes in through GOFLAGS, so that it reaches a `go
- * test` behind make or a script as well.
+ * Go's own account of its tests: `go test -json` prints one event a line, and wraps whatever the
+ * tests print into events of kind `output`. The flag comes in through GOFLAGS, so that it reaches a
+ * `go test` behind make or a script as well.
  */
 export function injectGo(): ReportInjection {
   return { files: {}, programs: {}, env: { GOFLAGS: '-json' } }

@@ -4,11 +4,12 @@ import { ASSERT_LOCK } from './assert-lock.js'
 import type { ReportInjection, ReportPlace } from './report.js'
 
 /**
- * Our reporters for Jest, Vitest and Mocha. None of them takes a reporter from the environment, so a
- * hook does: NODE_OPTIONS, which reaches a runner behind npm, make or a shell script as well, loads it
- * into every Node process. In the runner's own process, before the runner reads its arguments, it
- * adds our reporter to them, and takes itself out of the environment: what tests start is not
- * reported. A script that sets NODE_OPTIONS itself gets the hook by a `node` that comes first on PATH.
+ * Our reporters for Jest, Vitest and Mocha. None of them takes a reporter from the environment, so
+ * a hook does: NODE_OPTIONS, which reaches a runner behind npm, make or a shell script as well,
+ * loads it into every Node process. In the runner's own process, before the runner reads its
+ * arguments, it adds our reporter to them, and takes itself out of the environment: what tests
+ * start is not reported. A script that sets NODE_OPTIONS itself gets the hook by a `node` that
+ * comes first on PATH.
  *
  * Everything that is used for writing is taken when the hook is loaded, which is before the first
  * file of the workspace.
@@ -21,9 +22,24 @@ const { isMainThread } = require('node:worker_threads')
 const HERE = @HERE@
 const OPTIONS = @OPTIONS@
 const RUNNERS = [
-  [/\/(jest|jest-cli)\/bin\/jest\.js$/, ['--reporters=' + HERE + '/jest.cjs'], /^--reporters(=|$)/, '--reporters=default'],
-  [/\/vitest\/vitest\.mjs$/, ['--reporter=' + HERE + '/vitest.mjs'], /^--reporter(=|$)/, '--reporter=default'],
-  [/\/mocha\/(bin\/_?mocha(\.c?js)?|lib\/cli\/cli\.c?js)$/, ['--reporter=' + HERE + '/mocha.cjs'], null, null],
+  {
+    path: /\/(jest|jest-cli)\/bin\/jest\.js$/,
+    ours: '--reporters=' + HERE + '/jest.cjs',
+    own: /^--reporters(=|$)/,
+    readable: ['--reporters=default'],
+  },
+  {
+    path: /\/vitest\/vitest\.mjs$/,
+    ours: '--reporter=' + HERE + '/vitest.mjs',
+    own: /^--reporter(=|$)/,
+    readable: ['--reporter=default'],
+  },
+  {
+    path: /\/mocha\/(bin\/_?mocha(\.c?js)?|lib\/cli\/cli\.c?js)$/,
+    ours: '--reporter=' + HERE + '/mocha.cjs',
+    own: /(?!)/,
+    readable: [],
+  },
 ]
 
 function real(path) {
@@ -35,21 +51,22 @@ function real(path) {
 }
 
 const main = isMainThread && process.argv[1] ? real(process.argv[1]) : ''
-const runner = RUNNERS.find(([path]) => path.test(main))
+const runner = RUNNERS.find(({ path }) => path.test(main))
 if (runner !== undefined) {
-  const [, ours, own, readable] = runner
+  const { ours, own, readable } = runner
   const args = process.argv
-  const added = own !== null && !args.some((arg) => own.test(arg)) ? [readable, ...ours] : ours
-  // Mocha started again by itself, with other flags for Node, has them already.
-  if (!args.includes(ours[0])) {
+  // Mocha started again by itself, with other flags for Node, has ours already.
+  if (!args.includes(ours)) {
     const end = args.indexOf('--', 2)
-    args.splice(end < 0 ? args.length : end, 0, ...added)
+    const beside = args.some((arg) => own.test(arg)) ? [] : readable
+    args.splice(end < 0 ? args.length : end, 0, ...beside, ours)
   }
   const rest = (process.env.NODE_OPTIONS ?? '').replace(OPTIONS, '').trim()
   if (rest === '') delete process.env.NODE_OPTIONS
   else process.env.NODE_OPTIONS = rest
   require('./assert-lock.cjs')
-  process.env.PATH = (process.env.PATH ?? '').split(':').filter((part) => part !== HERE + '/bin').join(':')
+  const path = (process.env.PATH ?? '').split(':').filter((part) => part !== HERE + '/bin')
+  process.env.PATH = path.join(':')
 }
 `
 
@@ -67,7 +84,8 @@ process.argv = process.argv.filter((arg) => !arg.includes(HERE))
 for (const file of Object.keys(require.cache)) if (file.startsWith(HERE)) delete require.cache[file]
 
 exports.openReport = () => {
-  const fd = openSync(HERE + '/report-' + process.hrtime.bigint() + '-' + process.pid + '.jsonl', 'ax', 0o600)
+  const name = 'report-' + process.hrtime.bigint() + '-' + process.pid + '.jsonl'
+  const fd = openSync(HERE + '/' + name, 'ax', 0o600)
   const say = (...line) => writeSync(fd, stringify([NONCE, ...line]) + '\n')
   const place = (file) => (file ? (isAbsolute(file) ? relative(ROOT, file) : file) : '(unknown file)')
   return {
@@ -90,8 +108,8 @@ module.exports = class {
   report = openReport()
   onTestResult(test, { testResults, testExecError, failureMessage }) {
     // Of a file that could not be loaded there is no test, or not all of them.
-    const broken = testExecError != null || (failureMessage && !testResults.some(({ status }) => status === 'failed'))
-    if (broken) this.report.file(test.path)
+    const failed = testResults.some(({ status }) => status === 'failed')
+    if (testExecError != null || (failureMessage && !failed)) this.report.file(test.path)
     for (const { ancestorTitles, title, status } of testResults) {
       this.report.test(test.path, [...ancestorTitles, title], OUTCOMES[status] ?? 'skip')
     }
@@ -132,7 +150,8 @@ export default class {
       const names = [...titles, task.name]
       if (task.type === 'suite') this.walk(task, path, names)
       else {
-        const outcome = task.mode === 'skip' || task.mode === 'todo' ? 'skip' : OUTCOMES[task.result?.state] ?? 'skip'
+        const isOff = task.mode === 'skip' || task.mode === 'todo'
+        const outcome = isOff ? 'skip' : OUTCOMES[task.result?.state] ?? 'skip'
         if (outcome === 'fail') this.failed++
         this.report.test(path, names, outcome)
       }
@@ -149,7 +168,8 @@ const { dirname, join } = require('node:path')
 const { openReport } = require('./lines.cjs')
 
 function readable() {
-  for (let folder = realpathSync(process.argv[1]); folder !== dirname(folder); folder = dirname(folder)) {
+  let folder = realpathSync(process.argv[1])
+  for (; folder !== dirname(folder); folder = dirname(folder)) {
     for (const index of ['index.cjs', 'index.js']) {
       const path = join(folder, 'lib/reporters', index)
       if (existsSync(path)) return require(path)
@@ -173,8 +193,8 @@ module.exports = class extends Spec {
     }
     runner.once('start', () => {
       runner.suite.eachTest((test) => {
-        const wanted = runner._grep === undefined || runner._grep.test(test.fullTitle()) !== Boolean(runner._invert)
-        if (wanted) waiting.add(test)
+        const { _grep: grep, _invert: invert } = runner
+        if (grep === undefined || grep.test(test.fullTitle()) !== Boolean(invert)) waiting.add(test)
       })
     })
     runner.on('pass', (test) => tell(test, 'pass'))

@@ -7,8 +7,8 @@
  * 3. A report without its end marker is cut short, and so is the check.
  *
  * Lines are JSON arrays: `[nonce, "test", [file, suite…, title], outcome]`, `[nonce, "file", path]`
- * for a file that could not be loaded or stopped before its tests were done, `[nonce, "idle", path]`
- * for one that exited with 0 without a test, `[nonce, "end"]`.
+ * for a file that could not be loaded or stopped before its tests were done, `[nonce, "idle",
+ * path]` for one that exited with 0 without a test, `[nonce, "end"]`.
  *
  * @module
  */

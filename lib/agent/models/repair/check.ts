@@ -266,3 +266,17 @@ function planUnittest(
 function without(words: readonly string[], flags: readonly string[]): string[] {
   return words.filter((word, at) => !flags.includes(word) && !flags.includes(words[at - 1] ?? ''))
 }
+
+/** The scripts of a package.json; none when it cannot be parsed. */
+export function scriptsOf(manifest: string): Record<string, string> {
+  try {
+    const { scripts } = JSON.parse(manifest) as { scripts?: Record<string, unknown> }
+    return Object.fromEntries(
+      Object.entries(scripts ?? {}).flatMap(([name, script]) =>
+        typeof script === 'string' ? [[name, script]] : [],
+      ),
+    )
+  } catch {
+    return {}
+  }
+}

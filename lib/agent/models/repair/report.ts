@@ -86,3 +86,13 @@ export function isProgress(before: Outcomes, after: Outcomes): boolean {
   }
   return true
 }
+
+/** True when all of `some` ended as in `all`. */
+export function agrees(some: Outcomes, all: Outcomes): boolean {
+  return some.size > 0 && [...some].every(([name, outcome]) => all.get(name) === outcome)
+}
+
+/** True when the same tests ended the same. */
+export function isSameOutcome(a: Outcomes, b: Outcomes): boolean {
+  return a.size === b.size && (a.size === 0 || agrees(a, b))
+}

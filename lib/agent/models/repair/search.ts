@@ -7,6 +7,7 @@ import {
   limited,
   parseTimes,
   planCheck,
+  scriptsOf,
   type TestCommand,
   timed,
 } from './check.js'
@@ -16,7 +17,7 @@ import { applyPatch, editOf } from './edit.js'
 import { failingFiles, importsOf, isReadablePath, isSourcePath, isTestPath } from './files.js'
 import { BATCHES, type Pursuit, takeRivals, type Winner } from './pursuit.js'
 import { parseFailures, parseOutcomes } from './read-report.js'
-import { isProgress, type Outcomes, passCount } from './report.js'
+import { agrees, isProgress, isSameOutcome, type Outcomes, passCount } from './report.js'
 import { languageOf, parseSource, type SourceFile } from './source.js'
 import { rankPlaces } from './suspicion.js'
 
@@ -491,27 +492,5 @@ export class Search {
           ? `remove \`${before}\``
           : `\`${before}\` → \`${after}\``
     return `${path}:${line} (${operator}) ${what}`
-  }
-}
-
-/** True when all of `some` ended as in `all`. */
-function agrees(some: Outcomes, all: Outcomes): boolean {
-  return some.size > 0 && [...some].every(([name, outcome]) => all.get(name) === outcome)
-}
-
-function isSameOutcome(a: Outcomes, b: Outcomes): boolean {
-  return a.size === b.size && [...a].every(([name, outcome]) => b.get(name) === outcome)
-}
-
-function scriptsOf(manifest: string): Record<string, string> {
-  try {
-    const { scripts } = JSON.parse(manifest) as { scripts?: Record<string, unknown> }
-    return Object.fromEntries(
-      Object.entries(scripts ?? {}).flatMap(([name, script]) =>
-        typeof script === 'string' ? [[name, script]] : [],
-      ),
-    )
-  } catch {
-    return {}
   }
 }
