@@ -70,3 +70,41 @@ export function getSync(url: string | URL, options?: RequestOptions): Response {
 export function postSync(url: string | URL, options?: RequestOptions): Response {
   return requestSync('POST', url, options)
 }
+
+/** One blocking PUT. */
+export function putSync(url: string | URL, options?: RequestOptions): Response {
+  return requestSync('PUT', url, options)
+}
+
+/** One blocking PATCH. */
+export function patchSync(url: string | URL, options?: RequestOptions): Response {
+  return requestSync('PATCH', url, options)
+}
+
+/** One blocking DELETE. */
+export function deleteSync(url: string | URL, options?: RequestOptions): Response {
+  return requestSync('DELETE', url, options)
+}
+
+/** One blocking HEAD. */
+export function headSync(url: string | URL, options?: RequestOptions): Response {
+  return requestSync('HEAD', url, options)
+}
+
+/** One blocking OPTIONS. */
+export function optionsSync(url: string | URL, options?: RequestOptions): Response {
+  return requestSync('OPTIONS', url, options)
+}
+
+/** As {@link requestSync}, but leaves the content to be read; close the response. */
+export function streamSync(method: string, url: string | URL, options?: RequestOptions): Response {
+  const client = new Client(SHORT_LIVED)
+  try {
+    const response = client.stream(method, url, options)
+    response.whenFinished(() => client.close())
+    return response
+  } catch (error) {
+    client.close()
+    throw error
+  }
+}

@@ -6,6 +6,7 @@ import type { Cookies } from './cookies.js'
 import { ClientStateError } from './errors.js'
 import {
   buildRequest,
+  checkSendOptions,
   send,
   type ClientSettings,
   type Driver,
@@ -14,7 +15,7 @@ import {
 } from './exchange.js'
 import { drive, settle } from './flow.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
-import { DEFAULT_MAX_PAGES, laterPageOptions, nextPage, type PaginateOptions } from './pagination.js'
+import { DEFAULT_MAX_PAGES, firstPageOptions, laterPageOptions, nextPage, type PaginateOptions } from './pagination.js'
 import { sleep } from './sleep.js'
 import type { ServerSentEvent } from './sse.js'
 import type { Request } from './request.js'
@@ -160,7 +161,7 @@ export class AsyncClient implements AsyncDisposable {
       const response: AsyncResponse = await this.request(
         method,
         target,
-        page === 0 ? options : laterPageOptions(options),
+        page === 0 ? firstPageOptions(options) : laterPageOptions(options),
       )
       yield response
       target = nextPage(response, rel)
@@ -174,6 +175,7 @@ export class AsyncClient implements AsyncDisposable {
 
   /** Sends a request that was built. With `stream: true` the content is left to be read. */
   async send(request: Request, options: SendOptions = {}): Promise<AsyncResponse> {
+    checkSendOptions(options)
     return this.#send(request, options)
   }
 

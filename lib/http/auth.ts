@@ -57,12 +57,19 @@ export function basicCredentials(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 }
 
+/** Refuses what would be sent as "undefined" or "[object Object]". @internal */
+export function checkCredentials(what: string, ...parts: readonly unknown[]): void {
+  if (parts.every((part) => typeof part === 'string')) return
+  throw new TypeError(`${what} takes strings, got ${parts.map((part) => (part === null ? 'null' : typeof part)).join(', ')}`)
+}
+
 /** User name and password in each request, in UTF-8 (RFC 7617). Use it over TLS only. */
 export class BasicAuth extends Auth {
   readonly #value: string
 
   constructor(username: string, password: string) {
     super()
+    checkCredentials('auth: [username, password]', username, password)
     this.#value = basicCredentials(username, password)
   }
 
@@ -78,6 +85,7 @@ export class BearerAuth extends Auth {
 
   constructor(token: string) {
     super()
+    checkCredentials('BearerAuth', token)
     this.#value = `Bearer ${token}`
   }
 

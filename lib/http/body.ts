@@ -229,7 +229,7 @@ export function abandonChunks(iterator: Iterator<Uint8Array> | AsyncIterator<Uin
 
 /** `data` as a form (application/x-www-form-urlencoded). */
 export function formBody(data: ParamsInit): Body {
-  const text = new URLSearchParams(paramPairs(data)).toString()
+  const text = new URLSearchParams(paramPairs(data, 'data')).toString()
   return bytesBody(Buffer.from(text), 'application/x-www-form-urlencoded')
 }
 

@@ -6,6 +6,7 @@ import type { Cookies } from './cookies.js'
 import { ClientStateError } from './errors.js'
 import {
   buildRequest,
+  checkSendOptions,
   send,
   type ClientSettings,
   type Driver,
@@ -14,7 +15,7 @@ import {
 } from './exchange.js'
 import { driveSync, settle } from './flow.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
-import { DEFAULT_MAX_PAGES, laterPageOptions, nextPage, type PaginateOptions } from './pagination.js'
+import { DEFAULT_MAX_PAGES, firstPageOptions, laterPageOptions, nextPage, type PaginateOptions } from './pagination.js'
 import { sleepSync } from './sleep.js'
 import type { ServerSentEvent } from './sse.js'
 import type { Request } from './request.js'
@@ -165,7 +166,7 @@ export class Client implements Disposable {
       const response: Response = this.request(
         method,
         target,
-        page === 0 ? options : laterPageOptions(options),
+        page === 0 ? firstPageOptions(options) : laterPageOptions(options),
       )
       yield response
       target = nextPage(response, rel)
@@ -179,6 +180,7 @@ export class Client implements Disposable {
 
   /** Sends a request that was built. With `stream: true` the content is left to be read. */
   send(request: Request, options: SendOptions = {}): Response {
+    checkSendOptions(options)
     return this.#send(request, options)
   }
 

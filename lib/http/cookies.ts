@@ -62,6 +62,7 @@ export class Cookies implements Iterable<Cookie> {
     if (init === undefined || init === null) return
     if (init instanceof Cookies) for (const cookie of init) this.#store(cookie)
     else {
+      if (typeof init !== 'object') throw new TypeError(`cookies must be an object, pairs or Cookies, got ${typeof init}`)
       const pairs = Symbol.iterator in init ? init : Object.entries(init)
       for (const [name, value] of pairs) this.set(name, value)
     }
@@ -374,6 +375,7 @@ function keyOf({ name, domain, path, hostOnly }: Cookie): string {
 }
 
 function checkPair(name: string, value: string): void {
+  if (typeof value !== 'string') throw new TypeError(`the cookie ${name} must be a string, got ${typeof value}`)
   if (name === '' || /[\0-\x20\x7f;,=]/.test(name) || /[\0-\x1f\x7f;]/.test(value)) {
     throw new LocalProtocolError(`the cookie ${JSON.stringify(name)} has a character that would break its line`)
   }

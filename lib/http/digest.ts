@@ -1,4 +1,4 @@
-import { Auth } from './auth.js'
+import { Auth, checkCredentials } from './auth.js'
 import { parseChallenges, type Challenge } from './challenges.js'
 import { ProtocolError, RemoteProtocolError } from './errors.js'
 import type { Request } from './request.js'
@@ -6,8 +6,15 @@ import type { BaseResponse } from './response.js'
 import { sameOrigin } from './url.js'
 
 /** Best first: a server that offers several is answered with the strongest (RFC 7616, section 3.7). */
-const ALGORITHMS = ['SHA-512-256', 'SHA-256', 'MD5'] as const
-const HASHES: Readonly<Record<string, string>> = { 'SHA-512-256': 'sha512-256', 'SHA-256': 'sha256', MD5: 'md5' }
+const ALGORITHMS = ['SHA-512-256', 'SHA-512', 'SHA-256', 'SHA', 'MD5'] as const
+/** SHA-512 and SHA are of no standard, but some servers have them. */
+const HASHES: Readonly<Record<string, string>> = {
+  'SHA-512-256': 'sha512-256',
+  'SHA-512': 'sha512',
+  'SHA-256': 'sha256',
+  SHA: 'sha1',
+  MD5: 'md5',
+}
 
 /** A challenge that is being answered, kept so that later requests need no challenge of their own. */
 interface Session {
@@ -47,6 +54,7 @@ export class DigestAuth extends Auth {
 
   constructor(username: string, password: string, options: DigestAuthOptions = {}) {
     super()
+    checkCredentials('DigestAuth', username, password)
     this.#username = username
     this.#password = password
     this.#cnonce = options.cnonce ?? (() => nodeCrypto().randomBytes(16).toString('hex'))

@@ -43,7 +43,15 @@ export class EventSourceSession {
 
   /** The options of the next request. */
   requestOptions(): RequestOptions {
-    const { lastEventId: _, method: _m, reconnect: _r, ...rest } = this.#options
+    const {
+      lastEventId: _lastEventId,
+      method: _method,
+      reconnect: _reconnect,
+      reconnectMs: _reconnectMs,
+      maxFailures: _maxFailures,
+      maxEventLength: _maxEventLength,
+      ...rest
+    } = this.#options
     const headers = new Headers(rest.headers)
     headers.setDefault('Accept', 'text/event-stream')
     headers.setDefault('Cache-Control', 'no-store')

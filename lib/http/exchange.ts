@@ -8,6 +8,7 @@ import { Cookies, type CookiesInit } from './cookies.js'
 import { Headers } from './headers.js'
 import type { EventHooks } from './hooks.js'
 import type { NetrcAuth } from './netrc.js'
+import { checkOptions } from './known-options.js'
 import { errorChannel, requestChannel, responseChannel } from './diagnostics.js'
 import { redirectRequest } from './redirects.js'
 import { resolveRetry, withRetries, type RetryOptions, type RetryPolicy } from './retry.js'
@@ -20,7 +21,7 @@ import { applyParams, resolveUrl, sameOrigin, type ParamsInit } from './url.js'
 export interface RequestOptions extends RequestInit {
   /** Authentication for this call; `null` sends none. */
   readonly auth?: AuthInit | null | undefined
-  /** Cookies for this call, besides those of the client. */
+  /** Cookies for this call, besides those of the client; `null` sends none at all. */
   readonly cookies?: CookiesInit | null | undefined
   /** Time limits in ms, over those of the client; `null` for none. */
   readonly timeout?: TimeoutOptions | undefined
@@ -41,11 +42,41 @@ export interface SendOptions {
   readonly stream?: boolean | undefined
 }
 
+const REQUEST_OPTIONS: Readonly<Record<keyof RequestOptions, true>> = {
+  auth: true,
+  content: true,
+  cookies: true,
+  data: true,
+  extensions: true,
+  files: true,
+  followRedirects: true,
+  headers: true,
+  json: true,
+  params: true,
+  retry: true,
+  signal: true,
+  timeout: true,
+}
+const SEND_OPTIONS: Readonly<Record<keyof SendOptions, true>> = {
+  auth: true,
+  followRedirects: true,
+  retry: true,
+  stream: true,
+  timeout: true,
+}
+
+/** Checks what a caller gave to `send()`. @throws TypeError */
+export function checkSendOptions(options: SendOptions): void {
+  checkOptions(options, SEND_OPTIONS, 'send()')
+}
+
 /** A client's options, resolved. @internal */
 export interface ClientSettings {
   readonly baseUrl: URL | null
   readonly auth: Auth | null
   readonly headers: Headers
+  /** Those that every client sends, without the ones that it was given. */
+  readonly ownHeaders: Headers
   readonly cookies: Cookies
   readonly netrc: NetrcAuth | null
   readonly trustEnv: boolean
@@ -87,22 +118,25 @@ export function buildRequest(
   url: string | URL,
   options: RequestOptions = {},
 ): Request {
+  checkOptions(options, REQUEST_OPTIONS, 'a request')
   const target = resolveUrl(url, settings.baseUrl)
-  applyParams(target, settings.params)
-  const headers = new Headers(settings.headers)
+  if (options.params !== null) applyParams(target, settings.params)
+  const headers = new Headers(options.headers === null ? settings.ownHeaders : settings.headers)
   if (options.headers !== undefined && options.headers !== null) headers.update(options.headers)
   const request = new Request(method, target, { ...options, headers })
   request.headers.maskAlso(settings.sensitiveHeaders)
+  request.timeouts = resolveTimeouts(options.timeout, settings.timeouts)
+  // Without cookies of its own, nor those of the jar, nothing is added on later hops either.
+  if (options.cookies === null) return request
   request.callCookies = ownCookies(request, options.cookies)
   setCookies(settings, request, settings.baseUrl === null || sameOrigin(target, settings.baseUrl))
-  request.timeouts = resolveTimeouts(options.timeout, settings.timeouts)
   return request
 }
 
 /** The cookies that this call alone asks for: those of its Cookie header and of its `cookies`. */
-function ownCookies(request: Request, init: CookiesInit | null | undefined): string {
+function ownCookies(request: Request, init: CookiesInit | undefined): string {
   const header = request.headers.get('cookie') ?? ''
-  if (init === undefined || init === null) return header
+  if (init === undefined) return header
   const more = new Cookies(init).headerFor(request.url)
   return [header, more].filter((part) => part !== null && part !== '').join('; ')
 }
@@ -157,7 +191,11 @@ class Call {
     this.driver = driver
     this.auth = chooseAuth(driver.settings, request, options)
     this.offOrigin = [...driver.settings.sensitiveHeaders]
-    this.follow = options.followRedirects ?? driver.settings.followRedirects
+    const { followRedirects } = options
+    if (followRedirects !== undefined && typeof followRedirects !== 'boolean') {
+      throw new TypeError(`followRedirects must be true or false, got ${String(followRedirects)}`)
+    }
+    this.follow = followRedirects ?? driver.settings.followRedirects
     const { retry } = options
     this.retry = retry === undefined ? driver.settings.retry : retry === null ? null : resolveRetry(retry)
     this.timeouts = resolveTimeouts(options.timeout, request.timeouts ?? driver.settings.timeouts)

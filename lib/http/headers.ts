@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import { printAs } from './inspect.js'
 import { LocalProtocolError } from './errors.js'
 
-/** What headers can be made from. An array as value repeats the header; `undefined` skips it. */
+/** What headers can be made from. An array repeats the header, `undefined` skips it, `null` removes an inherited one. */
 export type HeadersInit =
   | Headers
   | Iterable<readonly [string, string]>
@@ -71,6 +71,8 @@ export class Headers implements Iterable<[string, string]> {
       this.#keys = init.#keys.slice()
       this.#values = init.#values.slice()
       this.#alsoSensitive = init.#alsoSensitive
+    } else if (typeof init !== 'object') {
+      throw new TypeError(`headers must be an object, pairs or Headers, got ${typeof init}`)
     } else if (Symbol.iterator in init) {
       for (const [name, value] of init) this.append(name, value)
     } else {
@@ -78,7 +80,10 @@ export class Headers implements Iterable<[string, string]> {
         if (value === undefined || value === null) continue
         if (typeof value === 'string') this.append(name, value)
         else if (typeof value === 'number') this.append(name, String(value))
-        else for (const one of value) this.append(name, one)
+        else if (Array.isArray(value)) for (const one of value) this.append(name, one)
+        else {
+          throw new TypeError(`the value of header ${name} must be a string, a number or a list of strings, got ${typeof value}`)
+        }
       }
     }
   }
@@ -171,8 +176,14 @@ export class Headers implements Iterable<[string, string]> {
     return this.#keys.length !== size
   }
 
-  /** Sets every field of `other`; its repeated names replace ours and stay repeated. */
+  /**
+   * Sets every field of `other`; its repeated names replace ours and stay repeated. In an object,
+   * `null` removes the field of that name, and `undefined` leaves ours.
+   */
   update(other: HeadersInit): void {
+    if (!(other instanceof Headers) && !(Symbol.iterator in Object(other))) {
+      for (const [name, value] of Object.entries(other)) if (value === null) this.delete(name)
+    }
     const from = other instanceof Headers ? other : new Headers(other)
     for (const key of new Set(from.#keys)) {
       const values = from.getList(key)

@@ -6,17 +6,23 @@
 export {
   del,
   del as delete,
+  deleteSync,
   get,
   getSync,
   head,
+  headSync,
   options,
+  optionsSync,
   patch,
+  patchSync,
   post,
   postSync,
   put,
+  putSync,
   request,
   requestSync,
   stream,
+  streamSync,
 } from './api.js'
 export { AsyncClient } from './async-client.js'
 export type { AsyncClientOptions } from './async-client.js'

@@ -38,7 +38,7 @@ export function multipartBody(
   const given = contentType === null ? null : boundaryOf(contentType)
   const boundary = given ?? process.getBuiltinModule('node:crypto').randomBytes(16).toString('hex')
   const parts = [
-    ...(data === undefined ? [] : paramPairs(data)).map(([name, value]) => fieldPart(name, value)),
+    ...(data === undefined ? [] : paramPairs(data, 'data')).map(([name, value]) => fieldPart(name, value)),
     ...filePairs(files).map(([name, file]) => filePart(name, file)),
   ].map((part) => ({
     body: part.body,

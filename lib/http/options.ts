@@ -19,6 +19,7 @@ import type { Mounts } from './mounts.js'
 import type { ClientCertificate, Verify } from './tls.js'
 import type { HttpTransportOptions } from './transports/http.js'
 import type { ProxyInit } from './transports/proxy.js'
+import { checkOptions } from './known-options.js'
 import { encodingName } from './text.js'
 import { paramPairs, parseUrl, type ParamsInit } from './url.js'
 
@@ -70,6 +71,31 @@ export interface BaseClientOptions<R extends BaseResponse, T> {
   readonly sensitiveHeaders?: readonly string[] | undefined
 }
 
+const CLIENT_OPTIONS: Readonly<Record<keyof BaseClientOptions<BaseResponse, unknown>, true>> = {
+  auth: true,
+  baseUrl: true,
+  cert: true,
+  cookies: true,
+  defaultEncoding: true,
+  eventHooks: true,
+  followRedirects: true,
+  headers: true,
+  http1: true,
+  http2: true,
+  limits: true,
+  maxRedirects: true,
+  maxResponseBytes: true,
+  mounts: true,
+  params: true,
+  proxy: true,
+  retry: true,
+  sensitiveHeaders: true,
+  timeout: true,
+  transport: true,
+  trustEnv: true,
+  verify: true,
+}
+
 /** The product token of User-Agent. */
 export const USER_AGENT = 'runwright/0.1.0'
 
@@ -77,14 +103,16 @@ export const USER_AGENT = 'runwright/0.1.0'
 export function resolveSettings<R extends BaseResponse>(
   options: BaseClientOptions<R, unknown>,
 ): ClientSettings {
-  const headers = new Headers({
+  checkOptions(options, CLIENT_OPTIONS, 'a client')
+  const ownHeaders = new Headers({
     Accept: '*/*',
     'Accept-Encoding': ACCEPT_ENCODING,
     Connection: 'keep-alive',
     'User-Agent': USER_AGENT,
   })
   const sensitiveHeaders = new Set((options.sensitiveHeaders ?? []).map((name) => name.toLowerCase()))
-  headers.update(options.headers ?? {})
+  const headers = new Headers(ownHeaders)
+  if (options.headers !== undefined && options.headers !== null) headers.update(options.headers)
   headers.maskAlso(sensitiveHeaders)
   const trustEnv = checkBoolean('trustEnv', options.trustEnv ?? true)
   const maxResponseBytes =
@@ -96,6 +124,7 @@ export function resolveSettings<R extends BaseResponse>(
     netrc: trustEnv ? netrcFromEnvironment() : null,
     trustEnv,
     headers,
+    ownHeaders,
     cookies: options.cookies instanceof Cookies ? options.cookies : new Cookies(options.cookies),
     params: params.length === 0 ? null : params,
     timeouts: resolveTimeouts(options.timeout),
@@ -120,7 +149,7 @@ export function transportOptions(
 
 function resolveBase(base: string | URL | null | undefined): URL | null {
   if (base === undefined || base === null || base === '') return null
-  const url = parseUrl(base)
+  const url = parseUrl(base, 'baseUrl')
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     throw new TypeError(`baseUrl must be an http or https URL, got ${url.protocol}`)
   }

@@ -36,8 +36,14 @@ export function nextPage(response: BaseResponse, rel: string): URL | null {
   return url
 }
 
+/** The options for the first page. */
+export function firstPageOptions(options: PaginateOptions): RequestOptions {
+  const { method: _method, maxPages: _maxPages, rel: _rel, ...rest } = options
+  return rest
+}
+
 /** The options for the pages after the first: the link has its own query. */
 export function laterPageOptions(options: PaginateOptions): RequestOptions {
-  const { params: _, ...rest } = options
+  const { params: _, ...rest } = firstPageOptions(options)
   return rest
 }

@@ -43,6 +43,7 @@ export interface RequestInit extends BodyOptions {
 }
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const STANDARD_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
 /** Methods for which a request without a body says `Content-Length: 0` (RFC 9110, section 8.6). */
 const BODY_EXPECTED = new Set(['POST', 'PUT', 'PATCH'])
 
@@ -57,7 +58,7 @@ const BODY_EXPECTED = new Set(['POST', 'PUT', 'PATCH'])
  * ```
  */
 export class Request {
-  /** The method as it is sent; case is kept (RFC 9110, section 9.1). */
+  /** As it is sent: the standard's methods in upper case, others as written (RFC 9110, section 9.1). */
   readonly method: string
   /** The absolute URL; its fragment is never sent. */
   readonly url: URL
@@ -82,15 +83,16 @@ export class Request {
    * @throws {@link InvalidBodyError} when the body cannot be encoded.
    */
   constructor(method: string, url: string | URL, init: RequestInit = {}) {
-    if (!TOKEN.test(method)) {
+    if (typeof method !== 'string' || !TOKEN.test(method)) {
       throw new LocalProtocolError(`the method ${JSON.stringify(method)} is not a token`)
     }
-    this.method = method
+    const upper = method.toUpperCase()
+    this.method = STANDARD_METHODS.has(upper) ? upper : method
     this.url = parseUrl(url)
     applyParams(this.url, init.params)
     this.headers = new Headers(init.headers)
     this.extensions = init.extensions ?? {}
-    this.signal = init.signal ?? null
+    this.signal = checkedSignal(init.signal)
     this.body = encodeBody(init, this.headers)
     this.#describeBody()
   }
@@ -172,6 +174,12 @@ export class Request {
     if (body.length === null) headers.setDefault('Transfer-Encoding', 'chunked')
     else if (!headers.has('transfer-encoding')) headers.append('Content-Length', String(body.length))
   }
+}
+
+function checkedSignal(signal: AbortSignal | null | undefined): AbortSignal | null {
+  if (signal === undefined || signal === null) return null
+  if (typeof signal.throwIfAborted === 'function') return signal
+  throw new TypeError('signal must be an AbortSignal; of an AbortController give controller.signal')
 }
 
 function encodeBody(init: BodyOptions, headers: Headers): Body | null {

@@ -23,7 +23,7 @@ const ABSOLUTE = /^[A-Za-z][A-Za-z0-9+.-]*:/
  * @throws {@link UnsupportedProtocolError} when it is not http(s), or relative without a base.
  */
 export function resolveUrl(input: string | URL, base: URL | null): URL {
-  if (typeof input !== 'string') return checkScheme(new URL(input))
+  if (typeof input !== 'string') return checkScheme(parseUrl(input))
   checkText(input)
   if (ABSOLUTE.test(input)) return checkScheme(parseUrl(input))
   if (base === null) {
@@ -35,13 +35,21 @@ export function resolveUrl(input: string | URL, base: URL | null): URL {
   return appendTo(base, input)
 }
 
-/** Parses an absolute URL. @throws {@link InvalidUrlError} when it cannot be parsed. */
-export function parseUrl(input: string | URL): URL {
+/**
+ * Parses an absolute URL. `what` names it in messages.
+ *
+ * @throws {@link InvalidUrlError} when it cannot be parsed; TypeError when it is neither string nor URL.
+ */
+export function parseUrl(input: string | URL, what = 'the URL'): URL {
   if (typeof input === 'string') checkText(input)
+  // A URL of another realm is no instance of ours.
+  else if (typeof (input as Partial<URL> | null | undefined)?.href !== 'string') {
+    throw new TypeError(`${what} must be a string or a URL, got ${input === null ? 'null' : typeof input}`)
+  }
   try {
     return new URL(input)
   } catch {
-    throw new InvalidUrlError(`${JSON.stringify(redactUrl(String(input)))} is not a valid URL`)
+    throw new InvalidUrlError(`${what} ${JSON.stringify(redactUrl(String(input)))} cannot be parsed; write it as https://host/path`)
   }
 }
 
@@ -95,16 +103,21 @@ function queryParts(search: string): string[] {
   return search.replace(/^\?/, '').split('&').filter((part) => part !== '')
 }
 
-/** The `[key, value]` pairs that `init` stands for, in order. */
-export function paramPairs(init: ParamsInit): [string, string][] {
+/** The `[key, value]` pairs that `init` stands for, in order. @param what - Its name, for messages. */
+export function paramPairs(init: ParamsInit, what = 'params'): [string, string][] {
   if (typeof init === 'string' || init instanceof URLSearchParams) {
     return [...new URLSearchParams(init)]
   }
+  if (typeof init !== 'object') throw new TypeError(`${what} must be an object, pairs or a string, got ${typeof init}`)
   const entries = Symbol.iterator in init ? init : Object.entries(init)
   const pairs: [string, string][] = []
   for (const [key, value] of entries as Iterable<readonly [string, ParamValue | ParamValue[]]>) {
     for (const one of Array.isArray(value) ? value : [value]) {
-      if (one !== undefined) pairs.push([key, one === null ? '' : String(one)])
+      if (one === undefined) continue
+      if (typeof one === 'function' || typeof one === 'symbol' || (typeof one === 'object' && one !== null)) {
+        throw new TypeError(`${what}.${key} must be a string, number, boolean, null or a list of them, got ${typeof one}`)
+      }
+      pairs.push([key, one === null ? '' : String(one)])
     }
   }
   return pairs

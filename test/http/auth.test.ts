@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import {
   AsyncClient,
@@ -17,7 +20,7 @@ import { behaviour, failure, useApp } from './both-clients.js'
 
 useApp()
 
-for (const algorithm of ['MD5', 'MD5-sess', 'SHA-256', 'SHA-256-sess', 'SHA-512-256', 'SHA-512-256-sess']) {
+for (const algorithm of ['MD5', 'MD5-sess', 'SHA-256', 'SHA-256-sess', 'SHA-512-256', 'SHA-512-256-sess', 'SHA', 'SHA-512']) {
   for (const qop of ['auth', 'auth-int', null]) {
     behaviour(`Digest ${algorithm} ${qop ?? 'without quality'} is answered`, async ({ client }) => {
       const auth = new DigestAuth('u', 'p')
@@ -135,6 +138,49 @@ test('the strongest of several challenges is answered, and a user name can be ha
   const sent = transport.requests.at(-1)!.headers.get('authorization')!
   assert.match(sent, /algorithm=SHA-512-256/)
   assert.match(sent, /username="[0-9a-f]{64}".*userhash=true/)
+})
+
+test('the example of RFC 7616, section 3.9.2, as erratum 4897 corrects it: a hashed user name', async () => {
+  const challenge =
+    'Digest realm="api@example.org", qop="auth", algorithm=SHA-512-256, ' +
+    'nonce="5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK", ' +
+    'opaque="HRPCssKJSGjCrkzDg8OhwpzCiGPChXYjwrI2QmXDnsOS", charset=UTF-8, userhash=true'
+  const transport = new MockTransport((request) => {
+    if (request.headers.has('authorization')) return new AsyncResponse(200)
+    return new AsyncResponse(401, { headers: { 'WWW-Authenticate': challenge } })
+  })
+  await using client = new AsyncClient({ transport })
+  const cnonce = (): string => 'NTg6RKcb9boFIAS3KrFK9BGeh+iDa/sm6jUMp2wds69v'
+  await client.get('http://api.example.org/doe.json', { auth: new DigestAuth('Jäsøn Doe', 'Secret, or not?', { cnonce }) })
+  const sent = transport.requests[1]!.headers.get('authorization')!
+  assert.match(sent, /username="793263caabb707a56211940d90411ea4a575adeccb7e360aeb624ed06ece9b0b"/)
+  assert.match(sent, /response="3798d4131c277846293534c3edc11bd8a5e4cdcbff78b05db9d95eeb1cec68a5"/)
+  assert.match(sent, /userhash=true/)
+})
+
+test('netrc of the environment is used where nothing else says who calls, and not when it is not trusted', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'runwright-netrc-'))
+  writeFileSync(join(folder, 'netrc'), 'machine a.test login u password p\n')
+  process.env['NETRC'] = join(folder, 'netrc')
+  try {
+    const transport = new MockTransport(() => new AsyncResponse(200))
+    const last = (): string | null => transport.requests.at(-1)!.headers.get('authorization')
+    await using client = new AsyncClient({ transport })
+    await client.get('http://a.test/')
+    assert.equal(last(), `Basic ${Buffer.from('u:p').toString('base64')}`)
+    for (const options of [{ auth: null }, { headers: { Authorization: 'Own' } }, { auth: new BearerAuth('t') }]) {
+      await client.get('http://a.test/', options)
+      assert.notEqual(last(), `Basic ${Buffer.from('u:p').toString('base64')}`)
+    }
+    await client.get('http://b.test/')
+    assert.equal(last(), null)
+    await using apart = new AsyncClient({ transport, trustEnv: false })
+    await apart.get('http://a.test/')
+    assert.equal(last(), null)
+  } finally {
+    delete process.env['NETRC']
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('a challenge from another origin, after a redirect, is not answered', async () => {

@@ -1,9 +1,14 @@
 // Compiled, never run: the types that users of runwright/http rely on.
 import type {
   AsyncClient,
+  AsyncClientOptions,
   AsyncResponse,
   Client,
+  ClientOptions,
   HttpErrorCode,
+  Request,
+  RetryTransport,
+  MockTransport,
   RequestOptions,
   Response,
   TimeoutOptions,
@@ -59,3 +64,28 @@ export const phases: TimeoutOptions = { connect: 1, read: 2, write: 3, pool: 4, 
 export const code: HttpErrorCode = 'ERR_HTTP_READ_TIMEOUT'
 // @ts-expect-error no such code
 export const wrong: HttpErrorCode = 'ERR_HTTP_NOPE'
+
+// Both clients take the same options, but for the types of their hooks and transports.
+type Options = Exclude<keyof ClientOptions, 'eventHooks' | 'mounts' | 'transport'>
+yes<Equal<Pick<ClientOptions, Options>, Pick<AsyncClientOptions, Options>>>()
+yes<Equal<keyof ClientOptions, keyof AsyncClientOptions>>()
+
+export const hooked: AsyncClientOptions = {
+  eventHooks: {
+    request: [(request: Request) => request.headers.set('X-A', '1')],
+    response: [async (response: AsyncResponse) => void (await response.read())],
+    redirect: [(next, response) => next.url.host === response.url.host],
+    retry: [({ tries, delayMs }) => tries * delayMs < 1000],
+  },
+  retry: { retries: 3, statuses: [503] },
+}
+export const blockingHooks: ClientOptions = {
+  eventHooks: { response: [(response: Response) => void response.read()] },
+}
+// @ts-expect-error Client cannot have hooks for the response of AsyncClient
+export const mixed: ClientOptions = { eventHooks: { response: [(response: AsyncResponse) => response.read()] } }
+// @ts-expect-error options are exact
+export const misspelt: ClientOptions = { baseURL: 'https://a.test' }
+export const nulls: ClientOptions = { auth: null, headers: null, proxy: null, timeout: null, retry: null, maxResponseBytes: null }
+declare const around: RetryTransport<MockTransport>
+export const either: [AsyncClientOptions, ClientOptions] = [{ transport: around }, { transport: around }]

@@ -10,7 +10,7 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { AsyncClient, Client, type AsyncClientOptions, type ClientOptions } from 'runwright/http'
 
-// Real servers from Debian's packages: nginx, nghttp2-server, tinyproxy, microsocks.
+// Real servers from Debian's packages: nginx, nghttp2-server, tinyproxy, squid, microsocks, dante-server.
 
 const certs = fileURLToPath(new URL('../../fixtures/http/certs/', import.meta.url))
 const verify = join(certs, 'ca.pem')
@@ -59,6 +59,11 @@ async function start(binary: string, args: readonly string[], port: number): Pro
     // A program has no event for "I listen now": asking again is all there is.
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
+}
+
+/** A password as squid's helper reads it. */
+function md5Password(password: string): string {
+  return spawnSync('openssl', ['passwd', '-apr1', password], { encoding: 'utf8' }).stdout.trim()
 }
 
 /** Both clients, with the same options. */
@@ -145,6 +150,29 @@ test("nghttpd: HTTP/2 from nghttp2's own server, 200 calls over one connection",
 
 for (const { binary, args } of [
   {
+    binary: 'squid',
+    args: (port: number) => {
+      writeFileSync(join(folder, 'squid.users'), `user:${md5Password('pass')}\n`)
+      writeFileSync(
+        join(folder, 'squid.conf'),
+        `http_port 127.0.0.1:${port}
+auth_param basic program /usr/lib/squid/basic_ncsa_auth ${join(folder, 'squid.users')}
+auth_param basic children 1
+acl known proxy_auth REQUIRED
+http_access allow known
+http_access deny all
+cache deny all
+pid_filename none
+access_log none
+cache_log /dev/null
+coredump_dir ${folder}
+shutdown_lifetime 0 seconds
+`,
+      )
+      return ['-N', '-d', '1', '-f', join(folder, 'squid.conf')]
+    },
+  },
+  {
     binary: 'tinyproxy',
     args: (port: number) => {
       writeFileSync(join(folder, 'tiny.conf'), `Port ${port}\nListen 127.0.0.1\nAllow 127.0.0.1\nTimeout 60\nBasicAuth user pass\n`)
@@ -164,6 +192,35 @@ for (const { binary, args } of [
     })
   })
 }
+
+test('dante: SOCKS5 with names resolved here and there; its refusal is a ProxyError', { skip: missing('danted') || missing('nginx') }, async () => {
+  const [server, port] = [await nginx(), await freePort()]
+  const config = join(folder, 'danted.conf')
+  writeFileSync(
+    config,
+    `logoutput: /dev/null
+internal: 127.0.0.1 port = ${port}
+external: lo
+socksmethod: none
+clientmethod: none
+${process.getuid?.() === 0 ? 'user.privileged: root\nuser.unprivileged: nobody' : ''}
+client pass { from: 127.0.0.0/8 to: 0.0.0.0/0 }
+socks block { from: 0.0.0.0/0 to: 127.0.0.9/32 }
+socks pass { from: 127.0.0.0/8 to: 0.0.0.0/0 }
+`,
+  )
+  await start('danted', ['-f', config], port)
+  for (const scheme of ['socks5', 'socks5h']) {
+    await both({ proxy: `${scheme}://127.0.0.1:${port}`, verify }, async (client) => {
+      assert.equal((await client.get(`${server.http}/fox.txt`)).text, text)
+      assert.equal((await client.get(`${server.https.replace('localhost', '127.0.0.1')}/fox.txt`)).text, text)
+      await assert.rejects(async () => client.get(server.http.replace('127.0.0.1', '127.0.0.9')), {
+        code: 'ERR_HTTP_PROXY',
+        message: /not allowed/,
+      })
+    })
+  }
+})
 
 test('microsocks: SOCKS5 with a password, names resolved here and there', { skip: missing('microsocks') || missing('nginx') }, async () => {
   const [server, port] = [await nginx(), await freePort()]
