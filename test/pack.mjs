@@ -8,6 +8,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+const MAX_MEGABYTES = 1.5
+const MAX_FILES = 250
+
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const folder = mkdtempSync(join(tmpdir(), 'runwright-pack-'))
 const npm = (/** @type {string[]} */ ...args) =>
@@ -30,6 +33,8 @@ try {
   execFileSync(process.execPath, ['use.mjs'], { cwd: folder, stdio: 'inherit' })
   const size = packed.unpackedSize / 1e6
   console.log(`packed: ${packed.entryCount} files, ${size.toFixed(2)} MB unpacked, ${statSync(join(folder, packed.filename)).size} octets`)
+  if (size > MAX_MEGABYTES) throw new Error(`unpacked, the package has more than ${MAX_MEGABYTES} MB`)
+  if (packed.entryCount > MAX_FILES) throw new Error(`the package has more than ${MAX_FILES} files`)
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -1,0 +1,138 @@
+/**
+ * Builds `dist` from `lib`: a few files of JavaScript for each module of the package instead of one
+ * for each file of the source, so that an import opens few files, and the declarations that the
+ * entry points lead to.
+ *
+ * 1. Modules stay apart: `agent` imports `../http/index.js`, so that there is one of every class
+ *    whichever entry points a program uses. What two entries of one module share, and what is
+ *    imported only when needed, goes into chunks beside them.
+ * 2. Names stay and lines are short, so that stack traces can be read; comments and indentation go.
+ *    The declarations keep their comments.
+ * 3. The bundler is the one that tsx brings along: nothing more to install.
+ */
+import { execFileSync } from 'node:child_process'
+import { cpSync, readFileSync, readdirSync, rmSync, rmdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(fileURLToPath(import.meta.url))
+const lib = join(root, 'lib')
+const dist = join(root, 'dist')
+
+/** What is built together: the entries of one module, the worker that it starts among them. */
+const modules = {
+  '.': ['index.ts'],
+  http: ['index.ts', 'transports/blocking-worker.ts'],
+  ws: ['index.ts'],
+  agent: ['index.ts', 'testing/index.ts'],
+  server: ['index.ts'],
+}
+
+/** Names and lines of a program stay readable in stack traces and debuggers. */
+const compact = /** @type {const} */ ({
+  minifyWhitespace: true,
+  minifySyntax: true,
+  lineLimit: 100,
+  legalComments: 'none',
+  logLevel: 'warning',
+})
+const require = createRequire(import.meta.url)
+const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild')
+
+rmSync(dist, { recursive: true, force: true })
+execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', lib], { stdio: 'inherit' })
+prune(dist, declarations(entryPoints().map(({ types }) => join(root, types))))
+for (const [name, entries] of Object.entries(modules)) await bundle(name, entries)
+await copyPage(join(lib, 'server/dashboard/static'), join(dist, 'server/static'))
+
+/** @returns {{ types: string }[]} The entries of `exports` that have types. */
+function entryPoints() {
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  return Object.values(exports).filter((entry) => typeof entry === 'object')
+}
+
+/**
+ * @param {string} name
+ * @param {readonly string[]} entries
+ */
+async function bundle(name, entries) {
+  const { metafile } = await esbuild.build({
+    entryPoints: entries.map((entry) => ({
+      in: join(lib, name, entry),
+      // A worker is started from beside the chunk that starts it.
+      out: entry.replace('transports/', '').replace('.ts', ''),
+    })),
+    outdir: join(dist, name),
+    absWorkingDir: root,
+    ...compact,
+    bundle: true,
+    splitting: true,
+    metafile: true,
+    chunkNames: 'chunk-[hash]',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    plugins: [{ name: 'modules stay apart', setup: (build) => build.onResolve({ filter: /^\./ }, apart(name)) }],
+  })
+  for (const [file, { imports }] of Object.entries(metafile.outputs)) {
+    for (const { path, external } of imports) {
+      if (external && path.startsWith('.') && dirname(file) !== relative(root, join(dist, name))) {
+        throw new Error(`${file} imports ${path}, which is right in the folder of ${name}/index.js only`)
+      }
+    }
+  }
+}
+
+/**
+ * The files of the dashboard, each a file still, scripts and styles without comments.
+ *
+ * @param {string} from
+ * @param {string} to
+ */
+async function copyPage(from, to) {
+  cpSync(from, to, { recursive: true })
+  const entryPoints = readdirSync(from).filter((file) => /\.(js|css)$/.test(file))
+  await esbuild.build({ ...compact, entryPoints, absWorkingDir: from, outdir: to, allowOverwrite: true })
+}
+
+/** Leaves the index of another module as an import. @param {string} name */
+function apart(name) {
+  return (/** @type {{ kind: string, resolveDir: string, path: string }} */ { kind, resolveDir, path }) => {
+    if (kind === 'entry-point') return undefined
+    const target = relative(lib, resolve(resolveDir, path))
+    const other = /^(http|ws|agent|server)\/index\.js$/.exec(target)?.[1]
+    if (other === undefined || other === name) return undefined
+    return { path: name === '.' ? `./${target}` : `../${target}`, external: true }
+  }
+}
+
+/**
+ * The declarations that `entries` lead to, themselves among them.
+ *
+ * @param {readonly string[]} entries
+ */
+function declarations(entries) {
+  const found = new Set(entries)
+  for (const file of found) {
+    for (const [, path] of readFileSync(file, 'utf8').matchAll(/(?:from |import\()['"](\.[^'"]+)\.js['"]/g)) {
+      found.add(`${resolve(dirname(file), path)}.d.ts`)
+    }
+  }
+  return found
+}
+
+/**
+ * Removes every file of `folder` that is not in `kept`, and folders left empty.
+ *
+ * @param {string} folder
+ * @param {ReadonlySet<string>} kept
+ */
+function prune(folder, kept) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) prune(path, kept)
+    else if (!kept.has(path)) rmSync(path)
+  }
+  if (readdirSync(folder).length === 0) rmdirSync(folder)
+}
