@@ -13,30 +13,26 @@ import {
   UnknownRunError,
 } from './errors.js'
 import type { AgentEvent, Decision, PrivatePayloads, RunOwner, RunStatus } from './events.js'
-import { ABORTED_BY_HUMAN, gateFor, responseRecord, type ResumeAnswer } from './gate-answer.js'
+import type { ResumeAnswer } from './gate-answer.js'
 import { goalRegistry, type GoalRegistry } from './goals/index.js'
-import { LiveRun, loadState } from './live-run.js'
+import { LiveRuns } from './live-runs.js'
+import { LocalDriver } from './local-driver.js'
 import { McpServers } from './mcp/servers.js'
-import type { Model, ModelPrices } from './model.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
 import { createdRecord, requestHash, resolveNewRun } from './new-run.js'
 import { isTerminal, summarize, type RunDetails, type RunHead, type RunSummary } from './run-details.js'
 import { Redactor, secretsOfEnvironment } from './redact.js'
 import { Observers, type RunObserver } from './observer.js'
-import { publicEvent, RunFeed } from './run-feed.js'
-import { RunLog, stamp } from './run-log.js'
-import { RunTrace } from './run-trace.js'
+import type { RunDriver } from './run-driver.js'
+import { publicEvent } from './run-feed.js'
+import { stamp } from './run-log.js'
 import { readTraceContext, type TraceContext } from './trace-context.js'
 import { Tracing } from './tracing.js'
 import { parseStartRequest, requestAgain, type StartRequest } from './run-request.js'
-import { Scheduler } from './scheduler.js'
 import { SharedDriver } from './shared-driver.js'
-import { foldState, type RunState } from './state.js'
-import { endingRecords } from './steps/finish.js'
 import type { RunQuery } from './store.js'
 import type { RunSubscription, StreamItem } from './subscription.js'
 import type { Tool } from './tool.js'
-import { openWorkspace } from './workspace.js'
 
 /** On whose behalf the engine is called. Omitted: by the host itself, which may see every run. */
 export interface Caller {
@@ -101,16 +97,9 @@ export class RunEngine {
   #mcp: McpServers | undefined
   readonly #models: ModelRegistry
   readonly #goals: GoalRegistry
-  readonly #scheduler: Scheduler
   readonly #redactor: Redactor
-  readonly #tracing: Tracing
   readonly #observers = new Observers()
-  readonly #live = new Map<string, LiveRun>()
-  readonly #drives = new Set<Promise<void>>()
-  /** Creations in progress by owner and key: a second one with the same key waits for the first. */
-  readonly #creating = new Map<string, Promise<unknown>>()
-  /** Set when the store is shared with other processes. */
-  readonly #sharing: SharedDriver | undefined
+  readonly #driver: RunDriver
   #closing: Promise<void> | undefined
 
   private constructor(config: EngineConfig) {
@@ -123,23 +112,13 @@ export class RunEngine {
     })
     this.#goals = goalRegistry(config.goals)
     this.#redactor = new Redactor([...config.secrets, ...secretsOfEnvironment(process.env)])
-    this.#tracing = new Tracing(config.tracer, config.clock, this.#redactor)
-    const { store, clock, maxConcurrentRuns } = config
-    const { shared } = store
-    // Folders are kept apart by the store when other processes have runs in them as well.
-    this.#scheduler = new Scheduler(maxConcurrentRuns, config.cwdPolicy !== 'allow' && !shared)
-    this.#sharing =
-      shared &&
-      new SharedDriver({
-        store,
-        shared,
-        clock,
-        redactor: this.#redactor,
-        observers: this.#observers,
-        slots: maxConcurrentRuns,
-        prepare: (state, feed, abandoned) => this.#prepare(state, this.#modelOf(state), abandoned, feed),
-        drive: (run) => this.#drive(run),
-      })
+    const tracing = new Tracing(config.tracer, config.clock, this.#redactor)
+    const tools = (): ReadonlyMap<string, Tool> => this.#tools()
+    const common = { config, tools, observers: this.#observers }
+    const runs = new LiveRuns({ ...common, tracing, models: this.#models, redactor: this.#redactor })
+    const { shared } = config.store
+    this.#driver =
+      shared === undefined ? new LocalDriver({ ...common, runs }) : new SharedDriver({ ...common, runs, shared })
   }
 
   /**
@@ -157,8 +136,7 @@ export class RunEngine {
     engine.#mcp = await McpServers.open(engine.#config.mcpServers)
     try {
       await engine.#config.store.open()
-      if (engine.#sharing === undefined) await engine.#takeUp()
-      else engine.#sharing.start()
+      await engine.#driver.start()
     } catch (error) {
       await engine.#mcp.close()
       throw error
@@ -183,14 +161,11 @@ export class RunEngine {
     const { idempotencyKey } = options
     const owner = options.caller?.owner ?? NOBODY
     if (idempotencyKey === undefined) return await this.#create(parsed, owner, null, options)
-    const lock = JSON.stringify([owner.tenant, owner.id, idempotencyKey])
-    const before = this.#creating.get(lock) ?? Promise.resolve()
-    const creation = before.then(() => this.#createOnce(parsed, owner, idempotencyKey, options))
-    const settled = creation.catch(() => undefined).finally(() => {
-      if (this.#creating.get(lock) === settled) this.#creating.delete(lock)
-    })
-    this.#creating.set(lock, settled)
-    return await creation
+    const body_hash = requestHash(parsed)
+    const first = await this.#config.store.findByKey(owner, idempotencyKey, this.#keysSince())
+    if (first === null) return await this.#create(parsed, owner, { key: idempotencyKey, body_hash }, options)
+    if (first.idempotency?.body_hash !== body_hash) throw new IdempotencyError()
+    return { details: copyOf(first.details), created: false }
   }
 
   /** Runs by condition, newest first; without a limit up to 10 000. */
@@ -216,28 +191,8 @@ export class RunEngine {
     if (this.#redactor.findsIn(answer.edits)) {
       throw new InvalidRequestError([{ pointer: '/edits', detail: SECRET_IN_REQUEST }])
     }
-    const by = caller?.owner.id ?? null
-    const { decision } = answer
-    if (this.#sharing !== undefined) {
-      const { status, gateId } = await this.#sharing.answer(runId, answer, this.#tools(), by)
-      return { run_id: runId, status, decision, gate_id: gateId }
-    }
-    const live = this.#live.get(runId)
-    const head = live?.state.head ?? stored
-    const gate = gateFor(head, answer, live?.tools ?? this.#tools())
-    if (gate !== null) {
-      // A run that this engine does not drive cannot hear the answer.
-      if (live === undefined) throw new EngineClosedError()
-      const response = responseRecord(gate, answer, by)
-      await live.answer([response], (state) =>
-        decision === 'abort' ? endingRecords(state, ABORTED_BY_HUMAN) : [],
-      )
-    } else {
-      await live?.log.flush()
-    }
-    const { status } = (live?.state.head ?? stored).details
-    const gateId = gate?.gate_id ?? answer.gate_id ?? head.lastDecision?.gate_id ?? ''
-    return { run_id: runId, status, decision, gate_id: gateId }
+    const { status, gateId } = await this.#driver.answer(stored, answer, caller?.owner.id ?? null)
+    return { run_id: runId, status, decision: answer.decision, gate_id: gateId }
   }
 
   /**
@@ -250,21 +205,8 @@ export class RunEngine {
     caller?: Caller,
   ): Promise<{ readonly details: RunDetails; readonly already: boolean }> {
     const stored = await this.#head(runId, caller)
-    const live = this.#live.get(runId)
-    const { status } = (live?.state.head ?? stored).details
-    if (status === 'aborted') {
-      await live?.log.flush()
-      return { details: await this.get(runId, caller), already: true }
-    }
-    if (isTerminal(status)) {
-      throw new RunStateError('ended', `run ${runId} has ended before: it is ${status}`)
-    }
-    const by = caller?.owner.id ?? null
-    const { shared } = this.#config.store
-    if (shared !== undefined) await shared.requestAbort(runId, by)
-    else if (live === undefined) throw new EngineClosedError()
-    else await live.abort(by)
-    return { details: await this.get(runId, caller), already: false }
+    const already = await this.#driver.abort(stored.details, caller?.owner.id ?? null)
+    return { details: await this.get(runId, caller), already }
   }
 
   /**
@@ -292,7 +234,7 @@ export class RunEngine {
       if (isUnreadable(error) && (caller?.owner.tenant ?? null) === null) return null
       throw error
     })
-    if (head !== null && (!isTerminal(head.details.status) || this.#live.has(runId))) {
+    if (head !== null && (!isTerminal(head.details.status) || this.#driver.isLive(runId))) {
       throw new RunStateError('live', `run ${runId} is ${head.details.status}; abort it first`)
     }
     await this.#config.store.delete(runId)
@@ -336,14 +278,12 @@ export class RunEngine {
   ): Promise<RunSubscription<StreamItem>> {
     const { details } = await this.#head(runId, caller)
     const { after = 0, deltas = false } = options
-    if (this.#sharing !== undefined && !isTerminal(details.status)) {
-      if (after > details.last_seq) throw new CursorError(after, details.last_seq)
-      const { feed, release } = await this.#sharing.follow(runId, details.last_seq)
-      return feed.subscribe(after < 0 ? details.last_seq : after, deltas, release)
-    }
-    const feed = this.#live.get(runId)?.log.feed ?? (await this.#endedFeed(runId, caller))
-    if (after > feed.lastSeq) throw new CursorError(after, feed.lastSeq)
-    return feed.subscribe(after < 0 ? feed.lastSeq : after, deltas)
+    const { feed, release } = await this.#driver.follow(details)
+    // The log may have grown while the feed was opened, and never shrinks.
+    const end = Math.max(feed.lastSeq, details.last_seq)
+    if (after <= end) return feed.subscribe(after < 0 ? end : after, deltas, release)
+    release()
+    throw new CursorError(after, end)
   }
 
   /** The models that this host offers. */
@@ -363,11 +303,7 @@ export class RunEngine {
 
   /** Runs that wait for a slot, and how many may; at the limit no more are taken. */
   capacity(): { readonly queued: number; readonly maxQueued: number } {
-    let queued = 0
-    for (const { state } of this.#live.values()) {
-      if (state.head.details.status === 'pending') queued += 1
-    }
-    return { queued, maxQueued: this.#config.maxQueuedRuns }
+    return { queued: this.#driver.queued, maxQueued: this.#config.maxQueuedRuns }
   }
 
   /**
@@ -406,20 +342,7 @@ export class RunEngine {
   }
 
   async #close(graceMs: number): Promise<void> {
-    await this.#sharing?.stop()
-    const idle = [...this.#live.values()].filter(({ state }) => state.head.details.status !== 'running')
-    for (const run of idle) run.suspend()
-    if (graceMs > 0 && this.#drives.size > 0) {
-      let timer: { cancel(): void } | undefined
-      const grace = new Promise<void>((resolve) => {
-        timer = this.#config.clock.setTimeout(resolve, graceMs)
-      })
-      await Promise.race([Promise.all(this.#drives), grace])
-      timer?.cancel()
-    }
-    for (const run of this.#live.values()) run.suspend()
-    await Promise.all(this.#drives)
-    await this.#sharing?.close()
+    await this.#driver.close(graceMs)
     await Promise.all([this.#config.store.close(), this.#mcp?.close()])
   }
 
@@ -440,26 +363,9 @@ export class RunEngine {
     return head
   }
 
-  async #endedFeed(runId: string, caller: Caller | undefined): Promise<RunFeed> {
-    // Read again: the run may have ended between the first look and now.
-    const { details } = await this.#head(runId, caller)
-    const feed = new RunFeed(runId, this.#config.store, details.last_seq)
-    feed.finish(isTerminal(details.status) ? 'run_end' : 'shutdown')
-    return feed
-  }
-
-  async #createOnce(
-    request: StartRequest,
-    owner: RunOwner,
-    key: string,
-    options: CreateOptions,
-  ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
-    const { store, clock } = this.#config
-    const body_hash = requestHash(request)
-    const first = await store.findByKey(owner, key, clock.now() / 1000 - KEY_SECONDS)
-    if (first === null) return await this.#create(request, owner, { key, body_hash }, options)
-    if (first.idempotency?.body_hash !== body_hash) throw new IdempotencyError()
-    return { details: copyOf(first.details), created: false }
+  /** From when on idempotency keys count, in float seconds since the epoch. */
+  #keysSince(): number {
+    return this.#config.clock.now() / 1000 - KEY_SECONDS
   }
 
   async #create(
@@ -468,7 +374,7 @@ export class RunEngine {
     idempotency: PrivatePayloads['run_created']['idempotency'],
     options: CreateOptions,
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
-    const { clock, store } = this.#config
+    const { clock } = this.#config
     const secret = Object.entries(request).find(([, value]) => this.#redactor.findsIn(value))
     if (secret !== undefined) {
       throw new InvalidRequestError([{ pointer: `/${secret[0]}`, detail: SECRET_IN_REQUEST }])
@@ -479,126 +385,9 @@ export class RunEngine {
     const trace = readTraceContext(options.trace ?? {})
     const more = { tools: [...this.#tools().keys()], owner, idempotency, ...(trace !== null && { trace }) }
     const draft = createdRecord(newRun, options.parentRunId ?? null, more)
-    const created = stamp(draft, runId, 1, 0, clock)
-    if (this.#sharing !== undefined) {
-      const { maxQueuedRuns: maxQueued, cwdPolicy } = this.#config
-      const keysSince = clock.now() / 1000 - KEY_SECONDS
-      const began = performance.now()
-      const admitted = await this.#sharing.admit({ created, maxQueued, cwdPolicy, keysSince })
-      if (admitted.created) {
-        this.#observers.tell(admitted.head.details, [created], performance.now() - began)
-      }
-      return { details: copyOf(admitted.head.details), created: admitted.created }
-    }
-    // Nothing waits between this check and the run's place in the queue.
-    this.#assertRoom(newRun.request.cwd)
-    const run = this.#prepare(foldState(null, created), newRun.model, false)
-    this.#live.set(runId, run)
-    const began = performance.now()
-    try {
-      await store.append(runId, [created])
-    } catch (error) {
-      this.#live.delete(runId)
-      throw error
-    }
-    run.log.feed.publish([created])
-    this.#observers.tell(run.state.head.details, [created], performance.now() - began)
-    const details = copyOf(run.state.head.details)
-    void this.#drive(run)
-    return { details, created: true }
-  }
-
-  #assertRoom(cwd: string): void {
-    if (this.#config.cwdPolicy === 'reject') {
-      for (const { state, log } of this.#live.values()) {
-        if (state.frozen.request.cwd === cwd) throw new CwdBusyError(log.runId)
-      }
-    }
-    const { queued, maxQueued } = this.capacity()
-    if (queued >= maxQueued) throw new QueueFullError(maxQueued)
-  }
-
-  #prepare(state: RunState, model: Model, takenOver: boolean, sharedFeed?: RunFeed): LiveRun {
-    const { store, clock, roots } = this.#config
-    const { run_id, last_seq } = state.head.details
-    const feed = sharedFeed ?? new RunFeed(run_id, store, takenOver ? last_seq : 0)
-    const logOptions = { store, clock, redactor: this.#redactor, observers: this.#observers }
-    return new LiveRun(new RunLog(logOptions, feed, state), {
-      ...this.#config,
-      ...logOptions,
-      tools: this.#tools(),
-      judge: this.#judgeOf(state),
-      trace: new RunTrace(this.#tracing, run_id, state.frozen.trace ?? null),
-      model,
-      scheduler: this.#scheduler,
-      openWorkspace: (cwd) => openWorkspace(cwd, { roots, closed: store.closedFolders ?? [] }),
-      takenOver,
-      parksAtGates: sharedFeed !== undefined,
-    })
-  }
-
-  #drive(run: LiveRun): Promise<void> {
-    const { runId } = run.log
-    this.#live.set(runId, run)
-    const drive = run.drive().finally(() => {
-      this.#drives.delete(drive)
-      this.#live.delete(runId)
-      if (isTerminal(run.state.head.details.status)) run.log.feed.finish('run_end')
-      else if (this.#sharing === undefined) run.log.feed.finish('shutdown')
-    })
-    this.#drives.add(drive)
-    return drive
-  }
-
-  /** Takes up every run that has not ended, oldest first. */
-  async #takeUp(): Promise<void> {
-    const { store } = this.#config
-    const heads: RunHead[] = []
-    let cursor: string | null | undefined
-    while (cursor !== null) {
-      const status: RunStatus[] = ['pending', 'running', 'awaiting_human']
-      const page = await store.list({ status, limit: 1000, cursor })
-      heads.push(...page.heads)
-      cursor = page.next
-    }
-    const runs: LiveRun[] = []
-    for (const { details } of heads.reverse()) {
-      const state = await loadState(store, details.run_id).catch(reportUnreadable(details.run_id))
-      if (state === null) continue
-      state.downSince = state.head.last_ts * 1000
-      const run = this.#prepare(state, this.#modelOf(state), true)
-      const { cwd } = state.frozen.request
-      if (details.status !== 'pending') this.#scheduler.hold(details.run_id, cwd)
-      runs.push(run)
-    }
-    for (const run of runs) void this.#drive(run)
-  }
-
-  /** The model of a run that is taken up; one that is gone fails when it is called. */
-  #modelOf({ frozen }: RunState): Model {
-    return this.#modelNamed(frozen.request.model_name, frozen.prices)
-  }
-
-  #judgeOf({ frozen }: RunState): Model | null {
-    const { judge } = frozen.goal
-    return judge === undefined ? null : this.#modelNamed(judge.model, judge.prices)
-  }
-
-  #modelNamed(name: string, prices: ModelPrices | null): Model {
-    try {
-      return this.#models.resolve(name)
-    } catch (error) {
-      const failing = (): Promise<never> => Promise.reject(error as Error)
-      return { name, isLanguageModel: true, contextWindow: null, prices, complete: failing }
-    }
-  }
-}
-
-/** A run whose log cannot be read stays as it is, and does not keep the others from going on. */
-function reportUnreadable(runId: string): (error: unknown) => null {
-  return (error) => {
-    process.emitWarning(`run ${runId} is not taken up: ${error instanceof Error ? error.message : String(error)}`)
-    return null
+    const record = stamp(draft, runId, 1, 0, clock)
+    const { head, created } = await this.#driver.begin(record, newRun.model, this.#keysSince())
+    return { details: copyOf(head.details), created }
   }
 }
 

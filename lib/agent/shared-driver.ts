@@ -6,23 +6,28 @@
  * @module
  */
 import { sleep } from '../internal/abort.js'
+import type { EngineConfig } from './config.js'
 import {
   CwdBusyError,
   EngineClosedError,
   IdempotencyError,
   QueueFullError,
+  RunStateError,
   StoreError,
   UnknownRunError,
 } from './errors.js'
 import type { RunStatus } from './events.js'
 import { ABORTED_BY_HUMAN, gateFor, responseRecord, type ResumeAnswer } from './gate-answer.js'
 import { loadState, type LiveRun } from './live-run.js'
-import { foldHead, isTerminal, type RunHead } from './run-details.js'
+import type { LiveRuns } from './live-runs.js'
+import type { Model } from './model.js'
+import type { Observers } from './observer.js'
+import { foldHead, isTerminal, type RunDetails, type RunHead } from './run-details.js'
+import type { BegunRun, OpenFeed, RunDriver } from './run-driver.js'
 import { RunFeed } from './run-feed.js'
-import { RunLog, type RunLogOptions } from './run-log.js'
+import { RunLog } from './run-log.js'
 import { RunTails, type OpenTail } from './run-tails.js'
-import type { Admission, Claim, SharedRuns } from './shared-runs.js'
-import type { RunState } from './state.js'
+import type { Claim, RunCreated, SharedRuns } from './shared-runs.js'
 import { endingRecords } from './steps/finish.js'
 import type { Tool } from './tool.js'
 
@@ -30,19 +35,17 @@ import type { Tool } from './tool.js'
 const MAX_RACES = 20
 const RACE_DELAY_MS = 25
 
-/** What {@link SharedDriver} needs of its engine. */
-export interface SharedDriverOptions extends RunLogOptions {
+/** What {@link SharedDriver} works with. */
+export interface SharedDriverOptions {
+  readonly config: EngineConfig
   readonly shared: SharedRuns
-  /** Runs that this process works on at a time. */
-  readonly slots: number
-  /** Makes a run that shall be driven here; `abandoned` when a process that vanished drove it before. */
-  readonly prepare: (state: RunState, feed: RunFeed, abandoned: boolean) => LiveRun
-  /** Drives it; resolves when that is over. */
-  readonly drive: (run: LiveRun) => Promise<void>
+  readonly runs: LiveRuns
+  readonly observers: Observers
+  readonly tools: () => ReadonlyMap<string, Tool>
 }
 
 /** Drives what this process has claimed. */
-export class SharedDriver {
+export class SharedDriver implements RunDriver {
   readonly #tails: RunTails
   readonly #options: SharedDriverOptions
   /** Runs that are driven here, with the end of their drive. */
@@ -53,11 +56,20 @@ export class SharedDriver {
 
   constructor(options: SharedDriverOptions) {
     this.#options = options
-    this.#tails = new RunTails(options.store, options.shared, options.clock)
+    const { store, clock } = options.config
+    this.#tails = new RunTails(store, options.shared, clock)
+  }
+
+  get queued(): number {
+    return this.#options.runs.queued
+  }
+
+  isLive(runId: string): boolean {
+    return this.#driven.has(runId)
   }
 
   /** Begins to claim. */
-  start(): void {
+  async start(): Promise<void> {
     this.#options.shared.listen({
       claimable: () => this.#ask(),
       abortRequested: (runId, { by }) => void this.#driven.get(runId)?.run.abort(by).catch(() => undefined),
@@ -66,25 +78,26 @@ export class SharedDriver {
     this.#ask()
   }
 
-  /** Claims no more; resolves when no claim is on its way. */
-  async stop(): Promise<void> {
+  /** Claims no more, hands over what works after `graceMs`, and ends all streams. */
+  async close(graceMs: number): Promise<void> {
     this.#stopped.abort(new EngineClosedError())
     await this.#asking
-  }
-
-  /** Ends all streams and waits for the claims to be given back; nothing is driven any more. */
-  async close(): Promise<void> {
+    await this.#options.runs.close(graceMs)
     await Promise.all([...this.#driven.values()].map(({ over }) => over))
     this.#tails.close()
   }
 
-  /** Begins a run, or gives the one that its owner began with the same key. @throws as the engine's `create`. */
-  async admit(admission: Admission): Promise<{ readonly head: RunHead; readonly created: boolean }> {
-    const { created, maxQueued } = admission
-    const admitted = await this.#options.shared.admit(admission)
+  async begin(created: RunCreated, _: Model, keysSince: number): Promise<BegunRun> {
+    const { shared, observers, config } = this.#options
+    const { maxQueuedRuns: maxQueued, cwdPolicy } = config
+    const began = performance.now()
+    const admitted = await shared.admit({ created, maxQueued, cwdPolicy, keysSince })
     switch (admitted.outcome) {
-      case 'admitted':
-        return { head: foldHead(null, created), created: true }
+      case 'admitted': {
+        const head = foldHead(null, created)
+        observers.tell(head.details, [created], performance.now() - began)
+        return { head, created: true }
+      }
       case 'repeated': {
         const { head } = admitted
         const same = head.idempotency?.body_hash === created.private?.idempotency?.body_hash
@@ -98,29 +111,24 @@ export class SharedDriver {
     }
   }
 
-  /**
-   * Answers the gate of a run, which nobody works on while it waits. Tried again when somebody else
-   * was faster.
-   *
-   * @throws as the engine's `resume`.
-   */
+  /** Answers the gate of a run, which nobody works on while it waits; again when somebody else was faster. */
   async answer(
-    runId: string,
+    stored: RunHead,
     answer: ResumeAnswer,
-    tools: ReadonlyMap<string, Tool>,
     by: string | null,
   ): Promise<{ readonly status: RunStatus; readonly gateId: string }> {
-    const { store, clock } = this.#options
+    const { runs, tools, config } = this.#options
+    const { run_id: runId } = stored.details
     for (let races = 0; ; races++) {
-      const state = await loadState(store, runId)
+      const state = await loadState(config.store, runId)
       if (state === null) throw new UnknownRunError(runId)
       const { head } = state
-      const gate = gateFor(head, answer, tools)
+      const gate = gateFor(head, answer, tools())
       if (gate === null) {
         return { status: head.details.status, gateId: answer.gate_id ?? head.lastDecision?.gate_id ?? '' }
       }
-      const feed = new RunFeed(runId, store, head.details.last_seq)
-      const log = new RunLog(this.#options, feed, state)
+      const feed = new RunFeed(runId, config.store, head.details.last_seq)
+      const log = new RunLog(runs.logOptions, feed, state)
       try {
         await log.append([responseRecord(gate, answer, by)], (next) =>
           answer.decision === 'abort' ? endingRecords(next, ABORTED_BY_HUMAN) : [],
@@ -129,17 +137,29 @@ export class SharedDriver {
       } catch (error) {
         if (!wasOvertaken(error) || races === MAX_RACES) throw error
       }
-      await sleep(clock, RACE_DELAY_MS, this.#stopped.signal)
+      await sleep(config.clock, RACE_DELAY_MS, this.#stopped.signal)
     }
   }
 
-  /** The feed of a run that has not ended, up to date. */
-  async follow(runId: string, lastSeq: number): Promise<OpenTail> {
-    const tail = this.#tails.open(runId, lastSeq)
+  async abort({ run_id, status }: RunDetails, by: string | null): Promise<boolean> {
+    if (status === 'aborted') return true
+    if (isTerminal(status)) throw new RunStateError('ended', `run ${run_id} has ended before: it is ${status}`)
+    await this.#options.shared.requestAbort(run_id, by)
+    return false
+  }
+
+  async follow({ run_id, status, last_seq }: RunDetails): Promise<OpenFeed> {
+    const { store } = this.#options.config
+    if (isTerminal(status)) {
+      const feed = new RunFeed(run_id, store, last_seq)
+      feed.finish('run_end')
+      return { feed, release: () => undefined }
+    }
+    const tail = this.#tails.open(run_id, last_seq)
     if (!tail.fresh) return tail
     try {
       // Whatever was appended before the watch began is seen now, the rest by the watch.
-      const head = await this.#options.store.head(runId)
+      const head = await store.head(run_id)
       if (head === null) tail.feed.finish('deleted')
       else tail.catchUp(head.details.last_seq)
       return tail
@@ -156,29 +176,30 @@ export class SharedDriver {
   }
 
   async #claim(): Promise<void> {
-    const { shared, slots } = this.#options
+    const { shared, config } = this.#options
     while (this.#askAgain && !this.#stopped.signal.aborted) {
       this.#askAgain = false
-      const claims = await shared.claim(Math.max(0, slots - this.#driven.size)).catch(() => [])
+      const slots = Math.max(0, config.maxConcurrentRuns - this.#driven.size)
+      const claims = await shared.claim(slots).catch(() => [])
       if (claims.length > 0) this.#askAgain = true
       for (const claim of claims) await this.#take(claim)
     }
   }
 
   async #take({ runId, abandoned, abort }: Claim): Promise<void> {
-    const { store, shared } = this.#options
+    const { config, shared, runs } = this.#options
     try {
       await this.#driven.get(runId)?.over
-      const state = await loadState(store, runId)
+      const state = await loadState(config.store, runId)
       if (state === null || isTerminal(state.head.details.status) || this.#stopped.signal.aborted) {
         return await shared.release(runId)
       }
-      const tail = this.#tails.open(runId, state.head.details.last_seq)
-      tail.catchUp(state.head.details.last_seq)
-      const run = this.#options.prepare(state, tail.feed, abandoned)
+      const { last_seq, started_at } = state.head.details
+      const tail = this.#tails.open(runId, last_seq)
+      tail.catchUp(last_seq)
+      const run = runs.prepare(state, tail.feed, { abandoned, resumed: started_at !== null })
       if (abort !== null && !state.abortRequested) void run.abort(abort.by).catch(() => undefined)
-      const over = this.#drive(run, tail)
-      this.#driven.set(runId, { run, over })
+      this.#driven.set(runId, { run, over: this.#drive(run, tail) })
     } catch (error) {
       process.emitWarning(`run ${runId} is not taken up here: ${error instanceof Error ? error.message : String(error)}`)
       await shared.release(runId).catch(() => undefined)
@@ -186,10 +207,10 @@ export class SharedDriver {
   }
 
   async #drive(run: LiveRun, tail: OpenTail): Promise<void> {
-    const { drive, shared } = this.#options
+    const { runs, shared } = this.#options
     const { runId } = run.log
-    await drive(run)
-    if (isTerminal(run.state.head.details.status)) tail.feed.finish('run_end')
+    const ended = await runs.drive(run)
+    if (ended) tail.feed.finish('run_end')
     tail.release()
     this.#driven.delete(runId)
     await shared.release(runId).catch(() => undefined)
