@@ -23,7 +23,7 @@
  *         scenario: 'GET, one at a time',
  *         contender: 'runwright AsyncClient',
  *         median: 88.1, min: 84, max: 91.5,   // in `unit`, of one request unless the scenario says else
- *         unit: 'us',                         // us, ms or MB; less is better
+ *         unit: 'us',                         // less is better, but for `/s`
  *         ratio: 0.62,                        // to the first contender, null for itself
  *         cpu: 51.2,                          // us of client CPU for one request, null where not measured
  *         bar: '<= 1.15x',                    // what ours must hold, null on other rows

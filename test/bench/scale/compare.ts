@@ -17,6 +17,7 @@ import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import type { Row } from '../results.js'
 import { startPostgres } from '../../peers/postgres/postgres.js'
 
 const { values: flags, positionals: words } = parseArgs({
@@ -27,19 +28,6 @@ const TURNS = Number(process.env['TURNS'] ?? 3)
 const TURN_MS = Number(process.env['TURN_MS'] ?? 2_000)
 const PROCESSES = 4
 const root = fileURLToPath(new URL('../../..', import.meta.url))
-
-interface Row {
-  readonly scenario: string
-  readonly contender: string
-  readonly median: number
-  readonly min: number
-  readonly max: number
-  readonly unit: string
-  ratio: number | null
-  readonly cpu: number | null
-  bar: string | null
-  met: boolean | null
-}
 
 const built = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
 const tsc = spawnSync(process.execPath, [

@@ -11,7 +11,8 @@
  * growth of RSS per subscriber at 5000. `one run` and `many runs`: RSS while 5000 subscribers of one
  * run, or of 1000 runs with 5 each, get bursts; the last quarter against the second.
  *
- * Less is better for `us` and `KB`; `ratio` is that to the first contender of the scenario.
+ * `ratio` is that to the first contender of the scenario; ROUNDS (default 40, at least 20) is how many bursts
+ * `many runs` takes. Rows have the format of `../http/compare.mjs`.
  */
 import { fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -100,15 +101,15 @@ const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1]
 const rows = []
 
 function add(scenario, contender, values, unit, more = {}) {
-  const row = { scenario, contender, median: median(values), min: Math.min(...values), max: Math.max(...values), unit, ...more }
+  const row = { scenario, contender, median: median(values), min: Math.min(...values), max: Math.max(...values), unit, ratio: null, cpu: null, bar: null, met: null, ...more }
   rows.push(row)
   const show = (value) => (value < 100 ? value.toFixed(2) : value.toFixed(0))
   const { bar, met, ratio, cpu } = row
   console.log(
     `${scenario.padEnd(34)} ${contender.padEnd(10)} ${show(row.median)} (${show(row.min)}..${show(row.max)}) ${unit}` +
-      (ratio === undefined ? '' : `  ${ratio.toFixed(2)}x`) +
-      (cpu === undefined ? '' : `  cpu ${cpu.toFixed(2)} us`) +
-      (bar === undefined ? '' : `  ${met ? 'meets' : 'MISSES'} ${bar}`),
+      (ratio === null ? '' : `  ${ratio.toFixed(2)}x`) +
+      (cpu === null ? '' : `  cpu ${cpu.toFixed(2)} us`) +
+      (bar === null ? '' : `  ${met ? 'meets' : 'MISSES'} ${bar}`),
   )
 }
 
@@ -176,7 +177,13 @@ if (wanted('many runs')) await hold('1000 runs with 5 subscribers each', 1_000, 
 
 if (flags.json !== undefined) {
   const version = (name) => JSON.parse(readFileSync(join(root, 'test/peers/node_modules', name, 'package.json'), 'utf8')).version
-  const machine = `${cpus()[0]?.model ?? 'unknown'} x${availableParallelism()}, ${Math.round(totalmem() / 2 ** 30)} GB`
+  const machine = {
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: availableParallelism(),
+    memoryGB: Math.round(totalmem() / 2 ** 30),
+    platform: `${process.platform} ${process.arch}`,
+    pinned: canPin,
+  }
   const versions = { node: process.version, ws: version('ws') }
-  writeFileSync(flags.json, `${JSON.stringify({ name: 'server/fanout', versions, machine, rows }, null, 2)}\n`)
+  writeFileSync(flags.json, `${JSON.stringify({ name: 'fanout', versions, machine, rows }, null, 2)}\n`)
 }

@@ -152,6 +152,6 @@ if (flags.json !== undefined) {
   const versions = { node: process.version, fastify: versionOf('fastify'), hono: versionOf('hono'), express: versionOf('express') }
   const [{ model }] = cpus()
   const machine = { cpu: model, cores: cpus().length, memoryGB: Math.round(totalmem() / 2 ** 30), platform: `${process.platform} ${process.arch}`, pinned: canPin }
-  writeFileSync(flags.json, `${JSON.stringify({ name: 'server-rest', versions, machine, rows }, null, 2)}\n`)
+  writeFileSync(flags.json, `${JSON.stringify({ name: 'rest', versions, machine, rows }, null, 2)}\n`)
 }
 process.exit(0)

@@ -2,18 +2,23 @@
  * Compares our WebSocket server with its peers:
  *
  *   npm install --no-save --prefix test/peers
- *   node --conditions=runwright-source --import tsx test/bench/ws/run.ts [echo|broadcast|large|memory|stalled]…
+ *   node --conditions=runwright-source --import tsx test/bench/ws/run.ts \
+ *     [echo|broadcast|large|memory|stalled]… [--json FILE]
  *
  * One process serves, another is the load; each measure takes TURNS (default 9) turns of TURN_MS
  * (default 700) that go round the contenders, after one turn each to warm up, and shows the median
- * and the range. Ours runs as built JavaScript. Memory is one measure of 2000 idle connections.
+ * and the range, in microseconds of one round trip or of one delivery, with the server's CPU beside
+ * it. Ours runs as built JavaScript. Memory is one measure of 2000 idle connections. Ratios are to
+ * `ws`. `--json FILE` writes the rows in the format that is told in `../http/compare.mjs`.
  */
 import { type ChildProcess, fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import type { Row } from '../results.js'
 import type { LoadOrder } from './load.js'
 import type { Answer, Order } from './server.js'
 
@@ -83,17 +88,43 @@ async function pair(name: string, folder: string, env: Record<string, string> = 
   return { name, server, load, port: port! }
 }
 
-type Figures = Record<string, number>
+interface Figures {
+  readonly us: number
+  readonly cpu: number
+}
+
+/** What ours must hold against another contender of the scenario. */
+interface Bar {
+  readonly text: string
+  readonly holds: (us: number, cpu: number) => boolean
+}
+
+const rows: Row[] = []
 
 const median = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!
 
-/** Turns that go round the contenders; prints median (min..max) and how it compares with `reference`. */
+const format = (value: number): string => (value < 100 ? value.toFixed(2) : value.toFixed(0))
+
+function add(row: Row): void {
+  const { contender, unit, ratio, cpu, bar, met } = row
+  const cells = [
+    `  ${contender.padEnd(16)} ${format(row.median).padStart(8)} ${unit}`,
+    (ratio === null ? '' : `${ratio.toFixed(2)}x`).padStart(7),
+    `(${format(row.min)}..${format(row.max)})`.padEnd(18),
+    (cpu === null ? '' : `cpu ${format(cpu)} us`).padEnd(14),
+    bar === null ? '' : `${bar}: ${met === true ? 'met' : 'MISSED'}`,
+  ]
+  console.log(cells.join(' ').trimEnd())
+  rows.push(row)
+}
+
+/** Turns that go round the contenders; adds a row for each, with its ratio to `reference`. */
 async function measure(
-  title: string,
+  scenario: string,
   pairs: readonly Pair[],
   turn: (pair: Pair) => Promise<Figures>,
-  reference = 'ws',
+  { reference = 'ws', bar, of = 'runwright' }: { reference?: string; bar?: Bar; of?: string } = {},
 ): Promise<void> {
   const results = new Map(pairs.map(({ name }) => [name, [] as Figures[]]))
   for (let i = -1; i < TURNS; i++) {
@@ -102,21 +133,19 @@ async function measure(
       if (i >= 0) results.get(one.name)!.push(figures)
     }
   }
-  console.log(`\n${title}`)
+  console.log(`\n${scenario}`)
   const base = results.get(reference)
-  for (const [name, turns] of results) {
-    const columns = Object.keys(turns[0]!).map((key) => {
-      const values = turns.map((figures) => figures[key]!)
-      const mid = median(values)
-      const ratio =
-        base === undefined ? '' : ` ${(mid / median(base.map((f) => f[key]!))).toFixed(2)}x`
-      return `${key} ${format(mid)} (${format(Math.min(...values))}..${format(Math.max(...values))})${ratio}`
-    })
-    console.log(`  ${name.padEnd(16)} ${columns.join('   ')}`)
+  const middle = (turns: readonly Figures[], key: keyof Figures): number => median(turns.map((one) => one[key]))
+  for (const [contender, turns] of results) {
+    const values = turns.map(({ us }) => us)
+    const [us, cpu] = [median(values), middle(turns, 'cpu')]
+    const ratio = base === undefined || contender === reference ? null : us / middle(base, 'us')
+    const held = contender === of && base !== undefined ? bar : undefined
+    const met = held?.holds(us / middle(base ?? turns, 'us'), cpu / middle(base ?? turns, 'cpu')) ?? null
+    const range = { min: Math.min(...values), max: Math.max(...values) }
+    add({ scenario, contender, median: us, ...range, unit: 'us', ratio, cpu, bar: held?.text ?? null, met })
   }
 }
-
-const format = (value: number): string => (value < 100 ? value.toFixed(2) : value.toFixed(0))
 
 async function withPairs(
   folder: string,
@@ -135,6 +164,9 @@ async function withPairs(
 const open = (one: Pair, count: number, path: string): Promise<unknown> =>
   one.load.ask({ kind: 'open', port: one.port, count, path })
 
+const ECHO_BAR: Bar = { text: '<= 0.95x ws', holds: (us) => us <= 0.95 }
+const LARGE_BAR: Bar = { text: '<= 1.00x ws', holds: (us) => us <= 1 }
+
 async function echo(folder: string, count: number, bytes: number, binary: boolean, names: readonly string[]): Promise<void> {
   await withPairs(folder, names, async (pairs) => {
     for (const one of pairs) await open(one, count, '/echo')
@@ -147,8 +179,8 @@ async function echo(folder: string, count: number, bytes: number, binary: boolea
         forMs: TURN_MS,
       })
       const after = await server.ask<Answer>({ kind: 'cpu' })
-      return { 'trips/s': (trips / wallMs) * 1000, 'CPU us': (after.cpuUs! - before.cpuUs!) / trips }
-    })
+      return { us: (wallMs * 1000) / trips, cpu: (after.cpuUs! - before.cpuUs!) / trips }
+    }, count === 1 && bytes === 100 ? {} : { bar: bytes === 100 ? ECHO_BAR : LARGE_BAR })
   })
 }
 
@@ -158,7 +190,12 @@ const broadcastTurn = (perTurn: number) => async ({ server }: Pair): Promise<Fig
     perTurn,
     forMs: TURN_MS,
   })
-  return { 'deliveries/s': (deliveries! / wallMs!) * 1000, 'CPU us': cpuUs! / deliveries! }
+  return { us: (wallMs! * 1000) / deliveries!, cpu: cpuUs! / deliveries! }
+}
+
+const BROADCAST_BARS: Readonly<Record<number, Bar>> = {
+  1: { text: 'CPU <= 0.90x ws', holds: (_us, cpu) => cpu <= 0.9 },
+  10: { text: '<= 0.25x ws', holds: (us) => us <= 0.25 },
 }
 
 async function broadcast(folder: string): Promise<void> {
@@ -166,13 +203,15 @@ async function broadcast(folder: string): Promise<void> {
     for (const one of pairs) await open(one, 1_000, '/')
     for (const perTurn of [1, 10]) {
       const title = `broadcast of 300 octets to 1000, ${perTurn} a turn`
-      await measure(title, pairs, broadcastTurn(perTurn))
+      await measure(title, pairs, broadcastTurn(perTurn), { bar: BROADCAST_BARS[perTurn]! })
     }
   })
 }
 
 async function memory(folder: string): Promise<void> {
-  console.log('\nmemory of 2000 idle connections')
+  const scenario = 'memory of an idle connection, JS heap'
+  console.log(`\n${scenario}`)
+  const heaps = new Map<string, number>()
   for (const name of NAMES) {
     const one = await pair(name, folder)
     await open(one, 100, '/')
@@ -180,12 +219,16 @@ async function memory(folder: string): Promise<void> {
     const before = await one.server.ask<Answer>({ kind: 'heap' })
     await open(one, 2_000, '/')
     const after = await one.server.ask<Answer>({ kind: 'heap' })
-    const per = (a: number, b: number): string => `${((b - a) / 2_000 / 1_024).toFixed(2)} KB`
-    console.log(
-      `  ${name.padEnd(16)} JS heap ${per(before.heapBytes!, after.heapBytes!)}   RSS ${per(before.rssBytes!, after.rssBytes!)}`,
-    )
+    heaps.set(name, (after.heapBytes! - before.heapBytes!) / 2_000 / 1_024)
     await one.load.end()
     await one.server.end()
+  }
+  const base = heaps.get('ws')
+  for (const [contender, kb] of heaps) {
+    const ratio = base === undefined || contender === 'ws' ? null : kb / base
+    const bar = contender === 'runwright' && ratio !== null ? '<= 0.75x ws' : null
+    const met = bar === null || ratio === null ? null : ratio <= 0.75
+    add({ scenario, contender, median: kb, min: kb, max: kb, unit: 'KB', ratio, cpu: null, bar, met })
   }
 }
 
@@ -196,14 +239,26 @@ async function stalled(folder: string): Promise<void> {
   await clear.load.ask({ kind: 'open', port: clear.port, count: 200, path: '/' })
   await blocked.load.ask({ kind: 'open', port: blocked.port, count: 201, path: '/', stalled: 1 })
   const title = 'broadcast to 200 that read, without and with one more that never does'
-  await measure(title, [clear, blocked], broadcastTurn(1), 'all read')
+  await measure(title, [clear, blocked], broadcastTurn(1), {
+    reference: 'all read',
+    of: 'one stalled',
+    bar: { text: '<= 1.05x', holds: (us) => us <= 1.05 },
+  })
   for (const { load, server } of [clear, blocked]) {
     await load.end()
     await server.end()
   }
 }
 
-const wanted = process.argv.slice(2)
+function versionOf(name: string): string {
+  const path = join(root, 'test/peers/node_modules', name, 'package.json')
+  return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version
+}
+
+const { values: flags, positionals: wanted } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: 'string' } },
+})
 const wants = (name: string): boolean => wanted.length === 0 || wanted.includes(name)
 const folder = mkdtempSync(join(tmpdir(), 'runwright-ws-bench-'))
 try {
@@ -219,6 +274,18 @@ try {
   }
   if (wants('memory')) await memory(folder)
   if (wants('stalled')) await stalled(folder)
+  if (flags.json !== undefined) {
+    const peers = NAMES.filter((name) => name !== 'raw' && name !== 'runwright')
+    const versions = { node: process.version, ...Object.fromEntries(peers.map((name) => [name, versionOf(name)])) }
+    const machine = {
+      cpu: cpus()[0]?.model ?? 'unknown',
+      cores: availableParallelism(),
+      memoryGB: Math.round(totalmem() / 2 ** 30),
+      platform: `${process.platform} ${process.arch}`,
+      pinned: false,
+    }
+    writeFileSync(flags.json, `${JSON.stringify({ name: 'ws', versions, machine, rows }, null, 2)}\n`)
+  }
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -1,0 +1,63 @@
+/**
+ * Runs the benchmarks one after the other, and writes `docs/benchmarks.md`:
+ *
+ *     npm install --no-save --prefix test/peers
+ *     npm run bench -- [part of a name]… [--quick] [--page-only]
+ *
+ * Names are http, agent, rest, fanout, ws and scale. Each prints its tables and leaves its figures in
+ * `results/NAME.json`; the page is made of all that are there. `--quick` takes fewer and shorter
+ * turns; variables that are set (TURNS, TURN_MS …) hold over both. `--page-only` measures nothing.
+ * A benchmark that fails leaves its earlier figures, and the exit code tells.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { pageOf } from './page.js'
+import type { Results } from './results.js'
+import { readSaved, resultsPath } from './saved.js'
+import { suites, type Suite } from './suites.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const { values: flags, positionals: words } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: 'boolean' }, 'page-only': { type: 'boolean' } },
+})
+
+/** Runs one benchmark; false when it failed. */
+function run({ name, script, quick }: Suite, json: string): boolean {
+  console.log(`\n=== ${name} (${script})`)
+  const env = { ...(flags.quick === true ? quick : {}), ...process.env }
+  const args = ['--conditions=runwright-source', '--import', 'tsx', script, '--json', json]
+  const { status } = spawnSync(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'inherit', 'inherit'] })
+  if (status !== 0 || !existsSync(json)) return false
+  const results = JSON.parse(readFileSync(json, 'utf8')) as Results
+  const day = new Date().toISOString().slice(0, 10)
+  const told: Results = { ...results, day, mode: flags.quick === true ? 'quick' : 'full' }
+  mkdirSync(dirname(resultsPath(name)), { recursive: true })
+  writeFileSync(resultsPath(name), `${JSON.stringify(told, null, 1)}\n`)
+  return true
+}
+
+const wanted = suites.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)))
+if (wanted.length === 0) throw new Error(`no benchmark is named ${words.join(' or ')}`)
+if (flags['page-only'] !== true) {
+  if (!existsSync(join(root, 'test/peers/node_modules'))) {
+    throw new Error('the peers are not installed: npm install --no-save --prefix test/peers')
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
+  try {
+    for (const suite of wanted) {
+      const startedAt = performance.now()
+      const done = run(suite, join(folder, `${suite.name}.json`))
+      const seconds = Math.round((performance.now() - startedAt) / 1_000)
+      console.log(`\n${suite.name}: ${done ? 'done' : 'FAILED'} in ${seconds} s`)
+      if (!done) process.exitCode = 1
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+for (const [path, text] of pageOf(readSaved())) writeFileSync(join(root, path), text)
