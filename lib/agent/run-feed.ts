@@ -28,9 +28,15 @@ const BATCH_CHARACTERS = 1 << 20
 const STORE_PAGE = 64
 /** A page with less than this is followed by one twice as long, up to a whole batch. */
 const SMALL_PAGE_CHARACTERS = 1 << 18
-/** Bounds of what is kept encoded per run. */
-const KEPT_EVENTS = 1024
-const KEPT_CHARACTERS = 1 << 20
+/** Bounds of what is kept encoded per run that somebody follows. */
+const KEPT_EVENTS = 512
+const KEPT_CHARACTERS = 1 << 19
+/** Bound of what all feeds of this process keep, of which each has its share, and the least share. */
+const KEPT_BY_ALL = 32 << 20
+const LEAST_SHARE = 8 << 10
+
+/** Feeds that keep events, as somebody has subscribed to them and they have not ended. */
+let keepers = 0
 
 /** Messages are {@link AgentEvent}s, durable, of every run of this process, in the order of each run. */
 const events = channel('runwright.event')
@@ -94,6 +100,7 @@ export class RunFeed {
 
   /** No more events will come. */
   finish(end: SubscriptionEnd): void {
+    if (this.#watched && this.#end === undefined) keepers -= 1
     this.#end ??= end
     this.#wake()
   }
@@ -109,6 +116,7 @@ export class RunFeed {
     deltas = false,
     left: () => void = () => undefined,
   ): RunSubscription<StreamItem> {
+    if (!this.#watched && this.#end === undefined) keepers += 1
     this.#watched = true
     return new FeedSubscription(this, after, deltas ? new DeltaQueue() : null, left)
   }
@@ -162,9 +170,10 @@ export class RunFeed {
   #keep(event: EncodedEvent): void {
     this.#kept.push(event)
     this.#keptCharacters += event.json.length
-    if (this.#kept.length <= 2 * KEPT_EVENTS && this.#keptCharacters <= 2 * KEPT_CHARACTERS) return
+    const share = Math.max(LEAST_SHARE, Math.min(KEPT_CHARACTERS, KEPT_BY_ALL / keepers))
+    if (this.#kept.length <= 2 * KEPT_EVENTS && this.#keptCharacters <= 2 * share) return
     let [from, characters] = [0, this.#keptCharacters]
-    while (this.#kept.length - from > KEPT_EVENTS || characters > KEPT_CHARACTERS) {
+    while (this.#kept.length - from > KEPT_EVENTS || characters > share) {
       characters -= this.#kept[from]?.json.length ?? 0
       from += 1
     }

@@ -54,6 +54,7 @@ export class RunTails {
         tail.users -= 1
         if (tail.users > 0) return
         tail.stop()
+        tail.feed.finish('shutdown') // nobody is left to be told
         this.#tails.delete(runId)
       },
     }
