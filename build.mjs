@@ -41,7 +41,7 @@ const require = createRequire(import.meta.url)
 const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild')
 
 rmSync(dist, { recursive: true, force: true })
-execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', lib], { stdio: 'inherit' })
+execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', lib, '--emitDeclarationOnly'], { stdio: 'inherit' })
 prune(dist, declarations(entryPoints().map(({ types }) => join(root, types))))
 for (const [name, entries] of Object.entries(modules)) await bundle(name, entries)
 await copyPage(join(lib, 'server/dashboard/static'), join(dist, 'server/static'))

@@ -43,7 +43,6 @@ export class BlockingHost {
     this.#worker.on('error', () => this.#die())
     this.#worker.on('exit', () => this.#die())
     port1.unref()
-    this.#awaitStart()
   }
 
   /** Whether the worker may still answer. */
@@ -71,10 +70,13 @@ export class BlockingHost {
   /**
    * Sleeps until a message for `id` is there.
    *
-   * @returns null when `until` (a `performance.now()`) passes first.
+   * @returns null when `until` (a `performance.now()`) passes first; the time that the worker takes
+   *   to start does not count.
    * @throws {@link WorkerError} when the worker died or does not answer pings.
    */
   receive(id: number, until: number | null): FromWorker | null {
+    const startMs = this.#awaitStart()
+    if (until !== null) until += startMs
     const inbox = this.#inbox.get(id)!
     let waitedSince = 0
     let spinMs = 0
@@ -144,16 +146,18 @@ export class BlockingHost {
     }
   }
 
-  #awaitStart(): void {
-    const end = performance.now() + PATIENCE.startMs
+  /** How many ms were waited. A worker that starts finds what was posted to it meanwhile. */
+  #awaitStart(): number {
+    if (Atomics.load(this.#control, CONTROL.state) !== WORKER.starting) return 0
+    const began = performance.now()
     while (Atomics.load(this.#control, CONTROL.state) === WORKER.starting) {
-      if (performance.now() > end) {
+      if (performance.now() - began > PATIENCE.startMs) {
         this.terminate()
         throw new WorkerError(`the worker thread behind Client did not start within ${PATIENCE.startMs} ms`)
       }
-      Atomics.wait(this.#control, CONTROL.state, WORKER.starting, 50)
+      Atomics.wait(this.#control, CONTROL.state, WORKER.starting, PATIENCE.sleepMs)
     }
-    if (!this.alive) throw deadError()
+    return performance.now() - began
   }
 
   #die(): void {

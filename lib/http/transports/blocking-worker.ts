@@ -297,10 +297,13 @@ function handle(message: ToWorker): void {
   }
 }
 
-function die(): void {
-  Atomics.store(control, CONTROL.state, WORKER.dead)
+function enter(state: number): void {
+  Atomics.store(control, CONTROL.state, state)
+  Atomics.notify(control, CONTROL.state)
   Atomics.notify(control, CONTROL.posted)
 }
+
+const die = (): void => enter(WORKER.dead)
 
 process.on('uncaughtException', () => {
   die()
@@ -308,5 +311,4 @@ process.on('uncaughtException', () => {
 })
 process.on('exit', die)
 port.on('message', handle)
-Atomics.store(control, CONTROL.state, WORKER.ready)
-Atomics.notify(control, CONTROL.posted)
+enter(WORKER.ready)
