@@ -1,7 +1,8 @@
 import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from 'node:worker_threads'
 import { WorkerError } from '../errors.js'
 import { AdaptiveSpin } from './adaptive-spin.js'
-import { CONTROL, WORKER, type FromWorker, type ToWorker } from './blocking-protocol.js'
+import { Mailbox, MAILBOX_BYTES } from './blocking-mailbox.js'
+import { CONTROL, WORKER, type FromWorker, type ToWorker, type WorkerStart } from './blocking-protocol.js'
 
 /** How patient the caller is with its worker, in ms; tests are less so. */
 export const PATIENCE: { startMs: number; sleepMs: number; stuckMs: number } = {
@@ -26,6 +27,9 @@ export class BlockingHost {
   readonly #worker: Worker
   readonly #port: MessagePort
   readonly #control: Int32Array
+  readonly #mailbox: Mailbox
+  /** Messages taken from the port. */
+  #taken = 0
   readonly #inbox = new Map<number, FromWorker[]>()
   #lastId = 0
   readonly #adaptiveSpin = new AdaptiveSpin()
@@ -38,7 +42,9 @@ export class BlockingHost {
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
     this.#control = new Int32Array(new SharedArrayBuffer(4 * CONTROL.length))
-    this.#worker = startWorker({ port: port2, control: this.#control }, port2)
+    const mailbox = new SharedArrayBuffer(MAILBOX_BYTES)
+    this.#mailbox = new Mailbox(this.#control, mailbox)
+    this.#worker = startWorker({ port: port2, control: this.#control, mailbox })
     this.#worker.unref()
     this.#worker.on('error', () => this.#die())
     this.#worker.on('exit', () => this.#die())
@@ -64,7 +70,8 @@ export class BlockingHost {
   }
 
   post(message: ToWorker, transfer: ArrayBuffer[] = []): void {
-    this.#port.postMessage(message, transfer)
+    const isText = message.t === 'request' && !(message.request.body instanceof Uint8Array)
+    this.#port.postMessage(isText ? JSON.stringify(message) : message, transfer)
   }
 
   /**
@@ -138,12 +145,18 @@ export class BlockingHost {
     return false
   }
 
+  /** Puts what has come into the inboxes. */
   #sort(): void {
-    for (;;) {
+    // Looked at first: the mail is the last of its exchange, and the rest of it is in the port by then.
+    const mailed = this.#mailbox.full
+    while (this.#taken !== Atomics.load(this.#control, CONTROL.queued)) {
       const received = receiveMessageOnPort(this.#port) as { message: FromWorker } | undefined
-      if (received === undefined) return
+      if (received === undefined) break
+      this.#taken = (this.#taken + 1) | 0
       this.#inbox.get(received.message.id)?.push(received.message)
     }
+    const mail = mailed ? this.#mailbox.take() : null
+    if (mail !== null) this.#inbox.get(mail.id)?.push(mail)
   }
 
   /** How many ms were waited. A worker that starts finds what was posted to it meanwhile. */
@@ -184,8 +197,8 @@ function deadError(): WorkerError {
  * Starts the worker from the built file, or, when running from TypeScript, through the loader that
  * this thread runs under, which a worker does not inherit.
  */
-function startWorker(data: { port: MessagePort; control: Int32Array }, port: MessagePort): Worker {
-  const options = { workerData: data, transferList: [port], execArgv: [], stdin: false }
+function startWorker(data: WorkerStart): Worker {
+  const options = { workerData: data, transferList: [data.port], execArgv: [], stdin: false }
   if (!import.meta.url.endsWith('.ts')) {
     return new Worker(new URL('./blocking-worker.js', import.meta.url), options)
   }

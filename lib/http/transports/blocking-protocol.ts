@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads'
 import type { Timeouts } from '../config.js'
 import type { Coding } from '../decoders.js'
 import * as errors from '../errors.js'
@@ -5,18 +6,31 @@ import type { HttpTransportOptions } from './http.js'
 
 /** Words of the shared control array. */
 export const CONTROL = {
-  /** Counts messages to the caller; the caller sleeps on it. */
+  /** Counts all that is sent to the caller; the caller sleeps on it. */
   posted: 0,
   /** Answers to pings. */
   heartbeat: 1,
   /** 0 while starting, 1 when ready, 2 when dead. */
   state: 2,
+  /** Counts messages to the caller that are in its port. */
+  queued: 3,
+  /** Octets of the head in the mailbox; 0 while that is empty. */
+  mail: 4,
+  /** Octets of all that is in the mailbox. */
+  mailLength: 5,
   /** How many words there are. */
-  length: 4,
+  length: 6,
 } as const
 
 /** States of {@link CONTROL.state}. */
 export const WORKER = { starting: 0, ready: 1, dead: 2 } as const
+
+/** What a worker is started with. */
+export interface WorkerStart {
+  readonly port: MessagePort
+  readonly control: Int32Array
+  readonly mailbox: SharedArrayBuffer
+}
 
 /** A request as it crosses to the worker. */
 export interface WireRequest {
@@ -34,7 +48,7 @@ export interface WireRequest {
   readonly wantsInformation: boolean
 }
 
-/** From the caller to the worker. */
+/** From the caller to the worker. A request without octets goes as JSON: a text is cheaper to clone. */
 export type ToWorker =
   | { readonly t: 'open'; readonly transport: number; readonly options: HttpTransportOptions }
   | { readonly t: 'shut'; readonly transport: number }

@@ -5,7 +5,7 @@
  * @module
  */
 import type { Transform } from 'node:stream'
-import { workerData, type MessagePort } from 'node:worker_threads'
+import { workerData } from 'node:worker_threads'
 import type { Body } from '../body.js'
 import { bytesBody } from '../body.js'
 import { createDecoder, type Coding } from '../decoders.js'
@@ -13,11 +13,21 @@ import { DecodingError } from '../errors.js'
 import { Headers } from '../headers.js'
 import { Request } from '../request.js'
 import type { AsyncByteStream, TransportResponse } from './base.js'
-import { CONTROL, encodeError, WORKER, type FromWorker, type ToWorker, type WireRequest } from './blocking-protocol.js'
+import { Mailbox } from './blocking-mailbox.js'
+import {
+  CONTROL,
+  encodeError,
+  WORKER,
+  type FromWorker,
+  type ToWorker,
+  type WireRequest,
+  type WorkerStart,
+} from './blocking-protocol.js'
 import { HttpTransport } from './http.js'
 import { IncomingBody } from './incoming-body.js'
 
-const { port, control } = workerData as { port: MessagePort; control: Int32Array }
+const { port, control, mailbox: memory } = workerData as WorkerStart
+const mailbox = new Mailbox(control, memory)
 
 /** Octets of one response on their way to the caller before it has to ask for more. */
 const WINDOW = 1024 * 1024
@@ -30,6 +40,12 @@ const inflaters = new Map<number, Inflater>()
 
 function post(message: FromWorker, transfer: ArrayBuffer[] = []): void {
   port.postMessage(message, transfer)
+  Atomics.add(control, CONTROL.queued, 1)
+  wake()
+}
+
+/** The caller has something to read. */
+function wake(): void {
   Atomics.add(control, CONTROL.posted, 1)
   Atomics.notify(control, CONTROL.posted)
 }
@@ -97,21 +113,19 @@ class Job {
     const stream = response.stream as AsyncByteStream
     this.#stream = stream
     const ready = stream instanceof IncomingBody ? stream.takeReady() : { chunks: [], ended: false }
+    const head = {
+      t: 'head' as const,
+      id: this.#id,
+      statusCode: response.statusCode,
+      reasonPhrase: response.reasonPhrase ?? '',
+      httpVersion: response.httpVersion ?? 'HTTP/1.1',
+      headers: response.headers.raw.flat(),
+      info: response.extensions ?? {},
+      end: ready.ended ? (response.trailers?.raw.flat() ?? []) : null,
+    }
+    if (mailbox.put({ ...head, chunks: ready.chunks })) return wake()
     const chunks = ready.chunks.map(own)
-    post(
-      {
-        t: 'head',
-        id: this.#id,
-        statusCode: response.statusCode,
-        reasonPhrase: response.reasonPhrase ?? '',
-        httpVersion: response.httpVersion ?? 'HTTP/1.1',
-        headers: response.headers.raw.flat(),
-        info: { ...response.extensions },
-        chunks,
-        end: ready.ended ? (response.trailers?.raw.flat() ?? []) : null,
-      },
-      chunks.map((chunk) => chunk.buffer),
-    )
+    post({ ...head, info: { ...head.info }, chunks }, chunks.map((chunk) => chunk.buffer))
     if (ready.ended) return
     for await (const chunk of stream) {
       if (this.#closed) return
@@ -310,5 +324,7 @@ process.on('uncaughtException', () => {
   process.exit(1)
 })
 process.on('exit', die)
-port.on('message', handle)
+port.on('message', (message: ToWorker | string) => {
+  handle(typeof message === 'string' ? (JSON.parse(message) as ToWorker) : message)
+})
 enter(WORKER.ready)
