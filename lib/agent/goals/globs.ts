@@ -24,7 +24,21 @@ export function isLiteral(glob: string): boolean {
   return !/[*?{}]/.test(glob) && !glob.startsWith('!')
 }
 
+/** Globs that are kept compiled: a host's goals use the same few for every run. */
+const KEPT_GLOBS = 1_000
+const compiled = new Map<string, RegExp>()
+
 function compileGlob(glob: string): RegExp {
+  let pattern = compiled.get(glob)
+  if (pattern === undefined) {
+    pattern = new RegExp(`^${sourceOf(glob)}$`, 's')
+    if (compiled.size >= KEPT_GLOBS) compiled.clear()
+    compiled.set(glob, pattern)
+  }
+  return pattern
+}
+
+function sourceOf(glob: string): string {
   let source = ''
   let depth = 0
   for (let i = 0; i < glob.length; i++) {
@@ -39,5 +53,5 @@ function compileGlob(glob: string): RegExp {
     else if (char === ',' && depth > 0) source += '|'
     else source += char.replace(/[\\^$.*+?()[\]{}|]/, '\\$&')
   }
-  return new RegExp(`^${source}${')'.repeat(depth)}$`, 's')
+  return source + ')'.repeat(depth)
 }
