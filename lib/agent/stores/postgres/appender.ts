@@ -30,8 +30,8 @@ const MAX_RACES = 20
 interface Group {
   readonly records: readonly RunRecord[]
   readonly json: readonly string[]
-  /** True once a statement with these records was sent: they may be stored already. */
-  sent: boolean
+  /** True once the answer to a statement with these records was lost: they may be stored already. */
+  inDoubt: boolean
   races: number
   readonly resolve: () => void
   readonly reject: (error: Error) => void
@@ -92,7 +92,7 @@ export class Appender {
     const json = records.map((record) => JSON.stringify(record))
     return new Promise((resolve, reject) => {
       const copy = [...records]
-      this.#enqueue(runId, [{ records: copy, json, sent: false, races: 0, resolve, reject }])
+      this.#enqueue(runId, [{ records: copy, json, inDoubt: false, races: 0, resolve, reject }])
       this.#open()
     })
   }
@@ -202,7 +202,7 @@ export class Appender {
     const refusal = this.#refusal(runId, row)
     for (const [place, group] of groups.entries()) {
       const last = group.records.at(-1)?.seq ?? 0
-      if (group.sent && last <= from && (await this.#isStored(runId, group, patience))) {
+      if (group.inDoubt && last <= from && (await this.#isStored(runId, group, patience))) {
         group.resolve()
         continue
       }
@@ -252,7 +252,6 @@ export class Appender {
   /** Writes the moves; answers with the groups of the runs that somebody else was faster with. */
   async #move(moves: readonly Move[], patience: number): Promise<Map<string, readonly Group[]>> {
     const { claims, written } = this.#options
-    for (const { groups } of moves) for (const group of groups) group.sent = true
     const moved = new Set<unknown>()
     const begun = moves.filter(({ row }) => row === null)
     for (const move of begun) if (await this.#begin(move, patience)) moved.add(move.runId)
@@ -276,7 +275,7 @@ export class Appender {
 
   async #begin({ runId, groups, head }: Move, patience: number): Promise<boolean> {
     const query = beginQuery(this.#options.schema, head, this.#options.placeOf(head), groups.flatMap(({ json }) => json))
-    const rows = await this.#options.database.rows(query, patience)
+    const rows = await this.#options.database.rows(query, patience, () => doubt(groups))
     return rows.some((row) => row['run_id'] === runId)
   }
 
@@ -322,7 +321,8 @@ export class Appender {
         JOIN moved USING (run_id)
       )
       SELECT run_id FROM moved`
-    const rows = await database.rows({ name: 'runwright_append', text, values }, patience)
+    const again = (): void => moves.forEach(({ groups }) => doubt(groups))
+    const rows = await database.rows({ name: 'runwright_append', text, values }, patience, again)
     return rows.map((row) => row['run_id'])
   }
 }
@@ -379,6 +379,11 @@ function foldAll(head: RunHead | null, records: readonly RunRecord[]): RunHead |
   } catch (error) {
     return error as Error
   }
+}
+
+/** Whether these records are stored is not known until it was looked up. */
+function doubt(groups: readonly Group[]): void {
+  for (const group of groups) group.inDoubt = true
 }
 
 /** Nobody works on a run that waits for a human or has ended. */

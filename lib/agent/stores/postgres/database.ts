@@ -70,22 +70,24 @@ export class Database {
 
   /**
    * The rows of one statement, tried again for up to `patienceMs` (0: once; Infinity: until the
-   * store is closed) while the database cannot be reached. Only for statements that may run twice.
+   * store is closed) while the database cannot be reached. Only for statements that may run twice;
+   * `again` is told before each further try, when the one before may have taken effect.
    *
    * @throws {@link StoreError}: `ERR_AGENT_STORE_UNAVAILABLE` when patience ends.
    */
-  rows(query: PgQuery, patienceMs: number): Promise<readonly PgRow[]> {
-    return this.patiently(patienceMs, () => this.#checkedOut((client) => this.#rows(client, query)))
+  rows(query: PgQuery, patienceMs: number, again?: () => void): Promise<readonly PgRow[]> {
+    const attempt = (client: PgClient): Promise<readonly PgRow[]> => this.#rows(client, query)
+    return this.#patiently(patienceMs, () => this.#checkedOut(attempt), again)
   }
 
   /** As {@link Database.rows} for several statements that take effect together or not at all. */
   transaction<T>(patienceMs: number, work: (transaction: Transaction) => Promise<T>): Promise<T> {
     const attempt = (client: PgClient): Promise<T> => this.#transact(client, work)
-    return this.patiently(patienceMs, () => this.#checkedOut(attempt))
+    return this.#patiently(patienceMs, () => this.#checkedOut(attempt))
   }
 
   /** Runs `attempt` again while it fails with `ERR_AGENT_STORE_UNAVAILABLE` and patience lasts. */
-  async patiently<T>(patienceMs: number, attempt: () => Promise<T>): Promise<T> {
+  async #patiently<T>(patienceMs: number, attempt: () => Promise<T>, again?: () => void): Promise<T> {
     const deadline = performance.now() + patienceMs
     for (let wait = FIRST_DELAY_MS; ; wait = Math.min(wait * 2, LONGEST_DELAY_MS)) {
       try {
@@ -94,6 +96,7 @@ export class Database {
         if (!isUnavailable(error) || this.#closing.signal.aborted) throw error
         if (performance.now() + wait > deadline) throw error
       }
+      again?.()
       await this.pause(wait / 2 + (Math.random() * wait) / 2)
     }
   }
