@@ -1,6 +1,7 @@
 /**
  * Packs the package, installs the tarball into an empty folder, and uses it there as a stranger
- * would: imports every export, makes HTTP calls with both clients, runs a run to its end.
+ * would: imports every export, makes HTTP calls with both clients, runs a run to its end. Under
+ * this Node, and under those whose binaries are named: `node test/pack.mjs [binary]…`.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -10,6 +11,17 @@ import { fileURLToPath } from 'node:url'
 
 const MAX_MEGABYTES = 1.5
 const MAX_FILES = 250
+/** Told, not judged: the median of five fresh processes, with a bare one beside it. */
+const IMPORT_TIMES = `
+  const { spawnSync } = require('node:child_process')
+  const median = (code) => Array.from({ length: 5 }, () => {
+    const began = performance.now()
+    spawnSync(process.execPath, ['--input-type=module', '-e', code])
+    return performance.now() - began
+  }).sort((a, b) => a - b)[2]
+  const bare = median('')
+  'Node ' + process.version + ': ' + ['http', 'ws', 'agent', 'server'].map((name) =>
+    'runwright/' + name + ' +' + (median('import "runwright/' + name + '"') - bare).toFixed(0) + ' ms').join(', ')`
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const folder = mkdtempSync(join(tmpdir(), 'runwright-pack-'))
@@ -30,7 +42,10 @@ try {
     .filter((path) => path !== './package.json')
     .map((path) => `runwright${path.slice(1)}`)
   writeFileSync(join(folder, 'use.mjs'), program(specifiers))
-  execFileSync(process.execPath, ['use.mjs'], { cwd: folder, stdio: 'inherit' })
+  for (const node of [process.execPath, ...process.argv.slice(2)]) {
+    execFileSync(node, ['use.mjs'], { cwd: folder, stdio: 'inherit', timeout: 60_000 })
+    console.log(execFileSync(node, ['--print', IMPORT_TIMES], { cwd: folder, encoding: 'utf8' }).trim())
+  }
   const size = packed.unpackedSize / 1e6
   console.log(`packed: ${packed.entryCount} files, ${size.toFixed(2)} MB unpacked, ${statSync(join(folder, packed.filename)).size} octets`)
   if (size > MAX_MEGABYTES) throw new Error(`unpacked, the package has more than ${MAX_MEGABYTES} MB`)
@@ -45,7 +60,7 @@ function program(specifiers) {
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 for (const specifier of ${JSON.stringify(specifiers)}) {
   assert.ok(Object.keys(await import(specifier)).length > 0, specifier)
@@ -53,9 +68,9 @@ for (const specifier of ${JSON.stringify(specifiers)}) {
 const { AsyncClient, Client } = await import('runwright/http')
 const { FileStore } = await import('runwright/agent')
 const { createRunService } = await import('runwright/server')
-mkdirSync('project')
+const project = mkdtempSync('project-')
 const service = await createRunService({
-  engine: { store: new FileStore({ directory: 'data' }), roots: ['project'] },
+  engine: { store: new FileStore({ directory: project + '-data' }), roots: [project] },
 })
 const server = createServer(service.handler)
 service.attach(server)
@@ -86,6 +101,6 @@ assert.throws(() => new Client({ timeout: 100, trustEnv: false }).get('http://12
 await client.close()
 await service.close()
 server.close()
-console.log('the installed package works: every export imported, HTTP calls made, awaited and blocking, a run achieved')
+console.log('Node ' + process.version + ': the installed package works: every export imported, HTTP calls made, awaited and blocking, a run achieved')
 `
 }
