@@ -1,5 +1,5 @@
 /**
- * Builds `dist` from `lib`: a few files of JavaScript for each module of the package instead of one
+ * Builds `dist`, or the folder that is given, from `lib`: a few files of JavaScript for each module of the package instead of one
  * for each file of the source, so that an import opens few files, and the declarations that the
  * entry points lead to.
  *
@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = dirname(fileURLToPath(import.meta.url))
 const lib = join(root, 'lib')
-const dist = join(root, 'dist')
+const dist = resolve(process.argv[2] ?? join(root, 'dist'))
 
 /** What is built together: the entries of one module, the worker that it starts among them. */
 const modules = {
@@ -41,8 +41,9 @@ const require = createRequire(import.meta.url)
 const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild')
 
 rmSync(dist, { recursive: true, force: true })
-execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', lib, '--emitDeclarationOnly'], { stdio: 'inherit' })
-prune(dist, declarations(entryPoints().map(({ types }) => join(root, types))))
+const declarationsTo = ['-p', lib, '--emitDeclarationOnly', '--outDir', dist]
+execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...declarationsTo], { stdio: 'inherit' })
+prune(dist, declarations(entryPoints().map(({ types }) => join(dist, relative('dist', types)))))
 for (const [name, entries] of Object.entries(modules)) await bundle(name, entries)
 await copyPage(join(lib, 'server/dashboard/static'), join(dist, 'server/static'))
 

@@ -19,13 +19,14 @@
  * `--json FILE` writes the tables in the format that is told in `test/bench/http/compare.mjs`; a row
  * with several bars has them joined by `; `.
  */
-import { fork, spawnSync } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { buildPackage } from '../build-package.mjs'
 import { scenarios } from './scenarios.mjs'
 import { median } from './task.mjs'
 
@@ -37,11 +38,7 @@ const TURN_MS = Number(process.env.TURN_MS ?? 400)
 const wanted = process.env.CONTENDERS?.split(',') ?? ['']
 
 // What is measured is what is shipped: the built package.
-const built = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
-process.on('exit', () => rmSync(built, { recursive: true, force: true }))
-const tsc = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'lib'), '--outDir', built])
-if (tsc.status !== 0) throw new Error(`the package does not build:\n${tsc.stdout}`)
-writeFileSync(join(built, 'package.json'), '{"type":"module"}')
+const built = buildPackage()
 const env = { ...process.env, RUNWRIGHT_AGENT: pathToFileURL(join(built, 'agent/index.js')).href }
 
 async function start([file, name, options]) {

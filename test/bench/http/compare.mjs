@@ -33,11 +33,12 @@
  */
 import { fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { buildPackage } from '../build-package.mjs'
 import { scenarios } from './scenarios.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
@@ -51,11 +52,7 @@ const SERVER_CORE = 1
 const CLIENT_CORE = 0
 
 // What is measured is what is shipped: the built package.
-const built = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
-process.on('exit', () => rmSync(built, { recursive: true, force: true }))
-const tsc = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'lib'), '--outDir', built])
-if (tsc.status !== 0) throw new Error(`the package does not build:\n${tsc.stdout}`)
-writeFileSync(join(built, 'package.json'), '{"type":"module"}')
+const built = buildPackage()
 const env = { ...process.env, RUNWRIGHT_HTTP: pathToFileURL(join(built, 'http/index.js')).href, NODE_TLS_REJECT_UNAUTHORIZED: '0' }
 
 function start(file, args, core) {

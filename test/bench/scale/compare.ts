@@ -10,13 +10,14 @@
  * TURN_MS (default 2000) how long. Figures are medians with their range. `--json FILE` writes them
  * in the format that is told in `test/bench/http/compare.mjs`.
  */
-import { fork, spawnSync, type ChildProcess } from 'node:child_process'
+import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { buildPackage } from '../build-package.mjs'
 import type { Row } from '../results.js'
 import { startPostgres } from '../../peers/postgres/postgres.js'
 
@@ -29,13 +30,7 @@ const TURN_MS = Number(process.env['TURN_MS'] ?? 2_000)
 const PROCESSES = 4
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
-const built = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
-const tsc = spawnSync(process.execPath, [
-  join(root, 'node_modules/typescript/bin/tsc'),
-  ...['-p', join(root, 'lib'), '--outDir', built],
-])
-if (tsc.status !== 0) throw new Error(`the package does not build:\n${tsc.stdout.toString()}`)
-writeFileSync(join(built, 'package.json'), '{"type":"module"}')
+const built = buildPackage()
 const env = { ...process.env, RUNWRIGHT_AGENT: pathToFileURL(join(built, 'agent/index.js')).href }
 
 const postgres = await startPostgres()
@@ -274,5 +269,4 @@ try {
   for (const child of children) child.kill('SIGKILL')
   await pool.end()
   await postgres.remove()
-  rmSync(built, { recursive: true, force: true })
 }

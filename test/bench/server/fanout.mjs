@@ -16,11 +16,12 @@
  */
 import { fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { buildPackage } from '../build-package.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 const root = here('../../..')
@@ -33,12 +34,7 @@ const SUBSCRIBERS = Number(process.env.SUBSCRIBERS ?? 1_000)
 const WARM_UP = 3
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0
 
-const built = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
-process.on('exit', () => rmSync(built, { recursive: true, force: true }))
-const tsc = join(root, 'node_modules/typescript/bin/tsc')
-const build = spawnSync(process.execPath, [tsc, '-p', join(root, 'lib'), '--outDir', built])
-if (build.status !== 0) throw new Error(`the package does not build:\n${build.stdout}`)
-writeFileSync(join(built, 'package.json'), '{"type":"module"}')
+const built = buildPackage()
 
 class Child {
   constructor(file, args, core) {

@@ -15,11 +15,12 @@
  */
 import { fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { buildPackage } from '../build-package.mjs'
 import { firstEvent, hammer } from './load.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
@@ -33,11 +34,7 @@ const TURN_MS = Number(process.env.TURN_MS ?? 400)
 const CONNECTIONS = 64
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0
 
-const built = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
-process.on('exit', () => rmSync(built, { recursive: true, force: true }))
-const tsc = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'lib'), '--outDir', built])
-if (tsc.status !== 0) throw new Error(`the package does not build:\n${tsc.stdout}`)
-writeFileSync(join(built, 'package.json'), '{"type":"module"}')
+const built = buildPackage()
 if (canPin) spawnSync('taskset', ['-cp', '0', String(process.pid)])
 
 /** Starts a server of one contender. */

@@ -79,7 +79,7 @@ async function startOurs(kind) {
 
 /** 100 000 ended runs; the cursor of the page in the middle. */
 async function fill(store) {
-  const { sampleRun } = await import(`${process.env.RUNWRIGHT}/agent/testing/sample-records.js`)
+  const { sampleRun } = await import(`${process.env.RUNWRIGHT}/samples.js`)
   await store.open()
   let batch = []
   for (let i = 0; i < 100_000; i++) {

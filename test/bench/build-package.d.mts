@@ -1,0 +1,2 @@
+/** See `build-package.mjs`. */
+export function buildPackage(): string
