@@ -1,0 +1,45 @@
+/**
+ * PostgresStore in short, where a driver and a server are at hand; the whole of it is tested by
+ * `npm run test:peers` (test/peers/postgres).
+ */
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { test } from 'node:test'
+import { PostgresStore, RunEngine, type PgPool } from 'runwright/agent'
+import { follow, scratch } from '../../helpers/engine.js'
+import { assertInvariants } from '../../helpers/invariants.js'
+
+/** The part of test/peers/postgres/postgres.ts that is used here: its driver may not be installed. */
+interface Helper {
+  readonly noPostgres: string | undefined
+  startPostgres(settings?: Record<string, string>): Promise<{
+    pool(): PgPool & { end(): Promise<void> }
+    remove(): Promise<void>
+  }>
+}
+
+const peers = new URL('../../peers/', import.meta.url)
+const helper = existsSync(new URL('node_modules/pg', peers))
+  ? ((await import(new URL('postgres/postgres.ts', peers).href)) as Helper)
+  : undefined
+const missing =
+  helper === undefined
+    ? 'the driver is not installed (npm install --no-save --prefix test/peers)'
+    : helper.noPostgres
+
+test('a run is kept in PostgreSQL and seen by another process', { skip: missing }, async (t) => {
+  const postgres = await (helper as Helper).startPostgres({ fsync: 'off' })
+  const pool = postgres.pool()
+  t.after(async () => {
+    await pool.end()
+    await postgres.remove()
+  })
+  const cwd = scratch(t)
+  const open = (): Promise<RunEngine> => RunEngine.open({ store: new PostgresStore({ pool }), roots: [cwd] })
+  await using one = await open()
+  await using other = await open()
+  const { details } = await one.create({ goal: 'shell: true' })
+  const events = await follow(other, details.run_id)
+  assertInvariants(events)
+  assert.equal((await other.get(details.run_id)).status, 'achieved')
+})
