@@ -81,7 +81,7 @@ export class EventSourceSession {
   /** The events that `chunk` completes. */
   feed(chunk: Uint8Array): ServerSentEvent[] {
     const events = this.#parser.feed(chunk)
-    const asked = this.#parser.takeRetry() ?? events.findLast(({ retry }) => retry !== null)?.retry
+    const asked = this.#parser.retry ?? events.findLast(({ retry }) => retry !== null)?.retry
     if (typeof asked === 'number') this.#delayMs = asked
     if (events.length > 0) this.#failures = 0
     return events

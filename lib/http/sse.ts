@@ -111,11 +111,9 @@ export class SseParser {
     this.#length = 0
   }
 
-  /** Takes a `retry:` that came without an event. @internal */
-  takeRetry(): number | null {
-    const retry = this.#retry
-    this.#retry = null
-    return retry
+  /** The `retry:` that came since the last event, which the next one will tell. @internal */
+  get retry(): number | null {
+    return this.#retry
   }
 
   #tooLong(): never {

@@ -175,9 +175,9 @@ behaviour('a redirect hook may change the next request, refuse it, or end the ca
 behaviour('sse() opens the stream again where it broke off, and ends at 204', async ({ client }) => {
   const events = await collect(client.sse('/events'))
   assert.deepEqual(events, [
-    { event: 'tick', data: 'at\n0', id: '1', retry: null },
-    { event: 'tick', data: 'at\n1', id: '2', retry: null },
-    { event: 'tick', data: 'at\n2', id: '3', retry: null },
+    { event: 'tick', data: 'at\n0', id: '1', retry: 1 },
+    { event: 'tick', data: 'at\n1', id: '2', retry: 1 },
+    { event: 'tick', data: 'at\n2', id: '3', retry: 1 },
   ])
   const once = await collect(client.sse('/events', { reconnect: false, lastEventId: '1' }))
   assert.deepEqual(once.map(({ id }) => id), ['2'])
