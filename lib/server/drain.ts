@@ -2,7 +2,9 @@ import type { RunService } from './service.js'
 
 /** A server of `node:http`, `https` or `http2` on which the service is mounted. */
 export interface DrainableServer {
+  /** Takes no more connections; calls back when the last one has ended. */
   close(callback?: (error?: Error) => void): unknown
+  /** Ends the connections that are left. */
   closeAllConnections?(): void
 }
 

@@ -106,7 +106,7 @@ export class ProblemError extends Error {
 }
 
 /** What a {@link RunServiceError} carries beside status, code and detail. */
-interface RunServiceErrorFacts {
+export interface RunServiceErrorFacts {
   readonly errors?: readonly FieldError[]
   readonly retryAfterMs?: number | null
 }

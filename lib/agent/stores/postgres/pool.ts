@@ -28,11 +28,15 @@ export interface PgNotification {
 
 /** One connection, as `pg.PoolClient` has it. */
 export interface PgClient {
+  /** Runs one statement. */
   query(query: PgQuery): Promise<PgResult>
   /** Back to the pool; with `true` or an error it is closed instead. */
   release(destroy?: Error | boolean): void
+  /** Calls back for each notification of a channel that is listened to. */
   on(event: 'notification', listener: (message: PgNotification) => void): unknown
+  /** Calls back when the connection breaks while nothing is asked. */
   on(event: 'error', listener: (error: Error) => void): unknown
+  /** Calls back when the connection has ended. */
   on(event: 'end', listener: () => void): unknown
 }
 
