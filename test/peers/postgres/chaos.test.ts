@@ -8,7 +8,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { after, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { PostgresStore, RunEngine, type AgentEvent } from 'runwright/agent'
 import { transpile } from '../../agent/stores/transpile.js'
@@ -19,11 +19,20 @@ import { noPostgres, startPostgres } from './postgres.js'
 import { openTcpProxy } from './tcp-proxy.js'
 import type { WorkerOptions } from './worker.js'
 
-const RUNS = Number(process.env['RUNWRIGHT_CHAOS_RUNS'] ?? 200)
+const RUNS = Number(process.env['RUNWRIGHT_CHAOS_RUNS'] ?? 60)
 const SEED = Number(process.env['RUNWRIGHT_CHAOS_SEED'] ?? Date.now() % 1_000_000)
 const LEASE_MS = 1_500
 /** Events between two blows. */
 const PACE = 80
+
+after(() => {
+  // Whatever still keeps this process is named, and does not keep the tests that follow.
+  const late = (): void => {
+    console.error(`left behind: ${process.getActiveResourcesInfo().join(' ')}`)
+    process.exit()
+  }
+  setTimeout(late, 20_000).unref()
+})
 
 test(`${RUNS} runs on 4 processes survive kills, pauses, cuts and restarts (seed ${SEED})`, { skip: noPostgres }, async (t) => {
   const random = new Random(SEED)
@@ -202,7 +211,7 @@ class Workers {
 
   async #start(): Promise<void> {
     const child = spawn(process.execPath, [this.#script, JSON.stringify(this.#options)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'ignore'],
     })
     this.#running.push(child)
     child.once('exit', (code, signal) => {

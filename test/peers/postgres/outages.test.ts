@@ -96,9 +96,9 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     await one.append('a', records.slice(0, 2))
     const lost: string[] = []
     one.shared.listen({ claimable: () => undefined, abortRequested: () => undefined, lost: (runId) => lost.push(runId) })
-    const claimed = claims(two)
     assert.deepEqual(await one.shared.claim(1), [{ runId: 'a', abandoned: false, abort: null }])
     await one.append('a', records.slice(2, 3))
+    const claimed = claims(two)
     proxy.stall()
     const late = one.append('a', records.slice(3))
     late.catch(() => undefined)

@@ -317,7 +317,7 @@ test('the dashboard is not shown in a frame, and a page that opened it holds no 
     browser.waitForEvent('page'),
     page.evaluate((url) => void window.open(url), `http://127.0.0.1:${victim.port}/`),
   ])
-  await popup.getByText('Runs').first().waitFor()
+  await popup.getByRole('link', { name: 'New run' }).first().waitFor()
   assert.equal(await popup.evaluate(() => window.opener), null)
   await popup.close()
 })
