@@ -5,7 +5,7 @@
  */
 import type { JsonObject } from '../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason, Usage } from '../model.js'
-import { countOf, objectOf, textOf } from './json-reader.js'
+import { countOf, listOf, objectOf, textOf } from './json-reader.js'
 import { buildTurn } from './turn.js'
 
 /** The name under which this format's own parts are kept. */
@@ -21,6 +21,7 @@ export interface AnthropicAnswer {
 }
 
 const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+  '': 'end',
   end_turn: 'end',
   stop_sequence: 'end',
   tool_use: 'tool_calls',
@@ -57,9 +58,27 @@ export function buildAnthropicTurn(answer: AnthropicAnswer, request: ModelReques
 
 /**
  * Token counts. `input_tokens` leaves out what was read from the cache and written to it; thinking
- * is part of the output, and told apart by newer models only.
+ * is part of the output, and told apart by newer models only. Where the provider's own steps are
+ * listed (`iterations`), the counts beside them may leave some of those out, which are paid too.
  */
 export function readAnthropicUsage(usage: JsonObject): Usage {
+  const whole = readCounts(usage)
+  const steps = listOf(usage['iterations']).map((step) => readCounts(objectOf(step)))
+  const sum = (count: keyof Usage): number => steps.reduce((total, step) => total + step[count], 0)
+  if (sum('input_tokens') + sum('output_tokens') <= whole.input_tokens + whole.output_tokens)
+    return whole
+  return {
+    input_tokens: sum('input_tokens'),
+    output_tokens: sum('output_tokens'),
+    cached_tokens: sum('cached_tokens'),
+    reasoning_tokens: Math.min(
+      Math.max(whole.reasoning_tokens, sum('reasoning_tokens')),
+      sum('output_tokens'),
+    ),
+  }
+}
+
+function readCounts(usage: JsonObject): Usage {
   const cached = countOf(usage['cache_read_input_tokens'])
   const written = countOf(usage['cache_creation_input_tokens'])
   const output = countOf(usage['output_tokens'])

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../../internal/json.js'
 import type { ModelRequest, ModelTurn, Usage } from '../model.js'
 import type { StreamDecoder } from './adapter.js'
 import { buildAnthropicTurn, readAnthropicUsage } from './anthropic-answer.js'
-import { countOf, isObject, objectOf, parseJson, textOf } from './json-reader.js'
+import { countOf, isObject, listOf, objectOf, parseJson, textOf } from './json-reader.js'
 import { embeddedError, protocolError, readPiece, type WireContext } from './provider-errors.js'
 
 /** A content block that is being put together. */
@@ -17,6 +17,7 @@ const GROWING_FIELDS: Readonly<Record<string, string>> = {
   text_delta: 'text',
   thinking_delta: 'thinking',
   signature_delta: 'signature',
+  compaction_delta: 'content',
 }
 
 /** Puts a streamed Messages answer together into the content blocks that a whole one would have. */
@@ -73,7 +74,7 @@ export class AnthropicStream implements StreamDecoder {
       {
         content: ordered.map(closeBlock),
         inputs: ordered.filter(({ block }) => block['type'] === 'tool_use').map(inputOf),
-        stopReason: this.#stopReason || 'end_turn',
+        stopReason: this.#stopReason,
         usage: this.#usage,
       },
       this.#request,
@@ -90,6 +91,8 @@ export class AnthropicStream implements StreamDecoder {
     const open = this.#blocks.get(index) ?? this.#unannounced(index, type)
     if (open === undefined) return ''
     if (type === 'input_json_delta') open.input += textOf(delta['partial_json'])
+    if (type === 'citations_delta' && delta['citation'] !== undefined)
+      open.block['citations'] = [...listOf(open.block['citations']), delta['citation']]
     const field = GROWING_FIELDS[type]
     if (field === undefined) return ''
     const piece = textOf(delta[field])
@@ -102,7 +105,7 @@ export class AnthropicStream implements StreamDecoder {
     if (type === 'input_json_delta')
       throw protocolError(`arguments came for no tool call (block ${index})`, true, this.#context)
     const field = GROWING_FIELDS[type]
-    if (field === undefined) return undefined
+    if (field === undefined || field === 'content') return undefined
     const kind = field === 'signature' ? 'thinking' : field
     this.#start(index, { type: kind, [kind]: '' })
     return this.#blocks.get(index)
@@ -113,7 +116,7 @@ export class AnthropicStream implements StreamDecoder {
     for (const [name, value] of Object.entries(usage)) {
       if (typeof value === 'number')
         this.#usage[name] = Math.max(countOf(this.#usage[name]), countOf(value))
-      else if (isObject(value)) this.#usage[name] = value
+      else if (typeof value === 'object' && value !== null) this.#usage[name] = value
     }
   }
 }

@@ -23,14 +23,21 @@ export interface GeminiAnswer {
   readonly usage: JsonObject
 }
 
+/** Finish reasons; one that is left out means the end of a whole answer. */
 const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+  '': 'end',
   STOP: 'end',
   MAX_TOKENS: 'length',
   SAFETY: 'refusal',
   RECITATION: 'refusal',
+  LANGUAGE: 'refusal',
   BLOCKLIST: 'refusal',
   PROHIBITED_CONTENT: 'refusal',
   SPII: 'refusal',
+  MODEL_ARMOR: 'refusal',
+  IMAGE_SAFETY: 'refusal',
+  IMAGE_PROHIBITED_CONTENT: 'refusal',
+  IMAGE_RECITATION: 'refusal',
 }
 
 /** Finish reasons that mean a tool call that could not be made. */
@@ -72,10 +79,15 @@ export function buildGeminiTurn(
       })),
       usage: readGeminiUsage(answer.usage),
       stop: blockReason !== '' ? 'refusal' : (STOP_REASONS[finishReason] ?? 'other'),
-      parts: { format: GEMINI_FORMAT, value: answer.parts },
+      parts: { format: GEMINI_FORMAT, value: answer.parts.filter((part) => !isEmpty(part)) },
     },
     request,
   )
+}
+
+/** A part that says nothing, as streams end with; some of Google's servers refuse to get it back. */
+function isEmpty(part: JsonObject): boolean {
+  return part['text'] === '' && Object.keys(part).every((key) => key === 'text' || key === 'thought')
 }
 
 /** Token counts. The prompt includes what was cached; thoughts come on top of the candidates. */

@@ -20,14 +20,14 @@ export function buildChatTurn(
   request: ModelRequest,
   context: WireContext,
 ): ModelTurn {
-  if (finishReason === 'error' || finishReason === 'insufficient_system_resource') {
+  if (BROKEN_OFF.has(finishReason)) {
     throw embeddedError(
       { error: { message: `it stopped with ${finishReason}`, type: 'server_error' } },
       context,
       readChatUsage(usage),
     )
   }
-  const content = readContent(message['content'])
+  const content = apartFromThought(readContent(message['content']))
   const refusal = textOf(message['refusal'])
   return buildTurn(
     {
@@ -36,22 +36,35 @@ export function buildChatTurn(
         content.reasoning || textOf(message['reasoning_content']) || textOf(message['reasoning']),
       calls: callsOf(message).map(readCall),
       usage: readChatUsage(usage),
-      stop: refusal !== '' ? 'refusal' : (STOP_REASONS[finishReason] ?? 'other'),
+      stop: refusal !== '' ? 'refusal' : (STOP_REASONS[finishReason.toLowerCase()] ?? 'other'),
       parts: { format: OPENAI_CHAT_FORMAT, value: message },
     },
     request,
   )
 }
 
+/** Stop words of servers that gave up in the middle of an answer. */
+const BROKEN_OFF = new Set(['error', 'insufficient_system_resource', 'network_error', 'abort'])
+
+/** Stop words in lower case; a server that leaves the word out has answered to the end. */
 const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+  '': 'end',
   stop: 'end',
   eos: 'end',
+  eos_token: 'end',
+  end_turn: 'end',
+  stop_sequence: 'end',
   tool_calls: 'tool_calls',
+  tool_use: 'tool_calls',
   function_call: 'tool_calls',
   length: 'length',
   max_tokens: 'length',
   model_length: 'length',
+  model_context_window_exceeded: 'length',
   content_filter: 'refusal',
+  refusal: 'refusal',
+  safety: 'refusal',
+  sensitive: 'refusal',
 }
 
 /** The calls of a message; before there were several, there was one without an id. */
@@ -83,6 +96,22 @@ export function readContent(content: JsonValue | undefined): {
     } else text += textOf(part['text'])
   }
   return { text, reasoning }
+}
+
+/** What opens and closes reasoning that a server left in the text. */
+export const THOUGHT_TAGS = ['<think>', '</think>'] as const
+
+/** Content without the reasoning that stands before it in tags, as local models write it. */
+function apartFromThought(content: ReturnType<typeof readContent>): typeof content {
+  const [open, close] = THOUGHT_TAGS
+  const text = content.text.trimStart()
+  if (!text.startsWith(open)) return content
+  const end = text.indexOf(close)
+  const thought = end === -1 ? text.slice(open.length) : text.slice(open.length, end)
+  return {
+    text: end === -1 ? '' : text.slice(end + close.length).trimStart(),
+    reasoning: content.reasoning || thought.trim(),
+  }
 }
 
 /**

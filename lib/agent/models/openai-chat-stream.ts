@@ -3,6 +3,7 @@ import type { ModelRequest, ModelTurn, Usage } from '../model.js'
 import type { StreamDecoder } from './adapter.js'
 import { countOf, isObject, listOf, objectOf, parseJson, textOf } from './json-reader.js'
 import { buildChatTurn, readChatUsage, readContent } from './openai-chat-answer.js'
+import { LeadingThought } from './leading-thought.js'
 import { embeddedError, protocolError, readPiece, type WireContext } from './provider-errors.js'
 
 /** A tool call that is being put together. */
@@ -28,6 +29,7 @@ export class OpenAiChatStream implements StreamDecoder {
   readonly #calls: OpenCall[] = []
   readonly #byIndex = new Map<number, OpenCall>()
   readonly #message: Record<string, JsonValue> = { role: 'assistant', content: null }
+  readonly #thought = new LeadingThought()
   #finishReason = ''
   #usage: JsonObject = {}
   #anything = false
@@ -84,7 +86,9 @@ export class OpenAiChatStream implements StreamDecoder {
     // The form before there were several calls: one, without an id.
     const only = delta['function_call']
     if (isObject(only)) this.#callDelta({ index: 0, function: only })
-    return readContent(delta['content']).text
+    const content = this.#thought.pass(readContent(delta['content']).text)
+    // A refusal is what is said when nothing else is.
+    return this.#message['content'] === null ? textOf(delta['refusal']) : content
   }
 
   #callDelta(delta: JsonObject): void {
@@ -125,7 +129,23 @@ function isError(value: JsonValue | undefined): boolean {
 function join(before: JsonValue | undefined, value: JsonValue): JsonValue {
   if (typeof before === 'string' && typeof value === 'string') return before + value
   if (!Array.isArray(before) && !Array.isArray(value)) return value
-  return [...partsOf(before), ...partsOf(value)]
+  const parts = [...partsOf(before)]
+  for (const part of partsOf(value)) {
+    const last = objectOf(parts.at(-1))
+    const joined = joinParts(last, objectOf(part))
+    if (joined === null) parts.push(part)
+    else parts[parts.length - 1] = joined
+  }
+  return parts
+}
+
+/** One part of two pieces of the same text or thought; null when they are not that. */
+function joinParts(last: JsonObject, part: JsonObject): JsonObject | null {
+  const { type } = part
+  if (type !== last['type']) return null
+  if (type === 'text') return { ...last, text: textOf(last['text']) + textOf(part['text']) }
+  if (type !== 'thinking' || !Array.isArray(last['thinking'])) return null
+  return { ...last, ...part, thinking: join(last['thinking'], part['thinking'] ?? []) }
 }
 
 function partsOf(value: JsonValue | undefined): readonly JsonValue[] {

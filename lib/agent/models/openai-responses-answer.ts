@@ -42,11 +42,11 @@ export function buildResponsesTurn(
     .map((part) => textOf(part['text']))
     .join('')
   const calls = items
-    .filter(({ type }) => type === 'function_call')
+    .filter(isCall)
     .map((item) => ({
       id: textOf(item['call_id']),
       name: textOf(item['name']),
-      arguments: item['arguments'],
+      arguments: item['type'] === 'function_call' ? item['arguments'] : { input: item['input'] ?? '' },
     }))
   return buildTurn(
     {
@@ -65,10 +65,15 @@ export function buildResponsesTurn(
   )
 }
 
+/** Calls of functions, and of tools that take free text: their whole argument is `input`. */
+export function isCall({ type }: JsonObject): boolean {
+  return type === 'function_call' || type === 'custom_tool_call'
+}
+
 function stopOf(status: string, response: JsonObject): StopReason {
   if (status === 'completed' || status === '') return 'end'
   const reason = textOf(objectOf(response['incomplete_details'])['reason'])
-  if (reason === 'max_output_tokens') return 'length'
+  if (/^max_(?:output_)?tokens$|^length$/.test(reason)) return 'length'
   return reason === 'content_filter' ? 'refusal' : 'other'
 }
 

@@ -17,7 +17,7 @@ import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { exchanges, resultText } from './conversation.js'
 import { listOf, objectOf, textOf } from './json-reader.js'
 import { isReasoningModel } from './known-models.js'
-import { buildResponsesTurn, OPENAI_RESPONSES_FORMAT } from './openai-responses-answer.js'
+import { buildResponsesTurn, isCall, OPENAI_RESPONSES_FORMAT } from './openai-responses-answer.js'
 import { OpenAiResponsesStream } from './openai-responses-stream.js'
 import type { WireContext } from './provider-errors.js'
 import { ToolNames } from './tool-names.js'
@@ -115,10 +115,10 @@ function encodeTurn(message: AssistantMessage, names: ToolNames): JsonObject[] {
     // Without its reasoning an item must not refer to where the server would look for it.
     const { id, ...rest } = item
     const echoed: JsonObject = kept.length === own.length ? item : rest
-    if (item['type'] !== 'function_call') return echoed
+    if (!isCall(item)) return echoed
     const made = message.calls[call++]
     const call_id = textOf(item['call_id']) || (made?.call_id ?? '')
-    if (made?.error === undefined) return { ...echoed, call_id }
+    if (made?.error === undefined || item['type'] !== 'function_call') return { ...echoed, call_id }
     const { status: _, ...whole } = echoed
     return { ...whole, call_id, arguments: '{}' }
   })
@@ -146,12 +146,10 @@ function encodeResults(
   results: readonly ToolMessage[],
   items: readonly JsonObject[],
 ): JsonObject[] {
-  const ids = items
-    .filter((item) => item['type'] === 'function_call')
-    .map((item): JsonValue => item['call_id'] ?? '')
+  const calls = items.filter(isCall)
   return results.map((result, i) => ({
-    type: 'function_call_output',
-    call_id: ids[i] ?? result.call_id,
+    type: `${textOf(calls[i]?.['type'])}_output`,
+    call_id: calls[i]?.['call_id'] ?? result.call_id,
     output: resultText(result),
   }))
 }

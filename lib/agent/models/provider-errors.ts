@@ -119,6 +119,10 @@ const QUOTA = anyOf(
   'credit balance is too low',
   'insufficient[_ ](?:balance|credits?|funds)',
   'exceeded your (?:monthly|current) (?:spend|budget)',
+  'exceeded_current_quota',
+  'usage limits?\\b',
+  'arrearage',
+  'free-models-per-day',
   // Google: the id of a quota of a day, and a quota that the plan does not have.
   'perday',
   'limit: 0\\b',
@@ -133,11 +137,18 @@ const CONTEXT = anyOf(
   'prompt is too long',
   'input (?:is )?too long',
   'input token count',
-  'too many (?:input )?tokens',
+  // Not the throttle that says "too many tokens, please wait" or "too many tokens processed".
+  'too many (?:input )?tokens(?!,? (?:please|processed))',
+  'maximum prompt length',
+  'exceeded model token limit',
+  'prompt exceeds max',
+  'range of input length',
+  'max_new_tokens` must be',
   'reduce the length',
 )
 const AUTH = anyOf(
   'invalid_api_key',
+  'incorrect api key',
   'api_key_invalid',
   'api key not valid',
   'invalid x-api-key',
@@ -146,21 +157,34 @@ const AUTH = anyOf(
 )
 const RATE = /rate_limit|rate limit|resource_exhausted|too many requests/i
 const BUSY = /overloaded|server_error|api_error|internal|unavailable|timeout|timed out|try again/i
-const BAD_REQUEST = /invalid_request|invalid_argument|not_found|unsupported|model_not_found/i
+const BAD_REQUEST = anyOf(
+  'invalid_(?:request|argument|prompt)',
+  'not_found',
+  'unsupported',
+  'content_(?:filter|policy)',
+  'usage policy',
+  'flagged',
+  'data_inspection_failed',
+)
+/** What the model wrote could not be read by the server: told to the model. */
+const MISTAKES = new Set(['tool_use_failed', 'output_parse_failed', 'json_validate_failed'])
+
+/** Statuses below 500 of what passes: timeout, conflict, Groq's lack of capacity. */
+const PASSING = new Set([408, 409, 498])
 
 /** Decides by what the body says first, since providers hide most things behind 400 and 429. */
 function classify(status: number | null, insideStream: boolean, facts: Facts): Kind {
-  if (facts.code === 'tool_use_failed')
+  if (MISTAKES.has(facts.code))
     return { code: 'ERR_AGENT_MODEL', retryable: false, modelMistake: true }
   if (status === 402 || (status !== 404 && QUOTA.test(facts.all)))
     return fatal('ERR_AGENT_MODEL_QUOTA')
-  const mayBeTooLong = status === null || [400, 422, 429].includes(status)
+  const mayBeTooLong = status === null || [400, 422, 429, 500].includes(status)
   if (status === 413 || (mayBeTooLong && CONTEXT.test(facts.all)))
     return fatal('ERR_AGENT_MODEL_CONTEXT')
   if (status === 401 || status === 403 || AUTH.test(facts.all)) return fatal('ERR_AGENT_MODEL_AUTH')
   if (status === 429 || (status === null && RATE.test(facts.all)))
     return passing('ERR_AGENT_MODEL_RATE_LIMIT')
-  if (status === 408 || status === 409 || (status !== null && status >= 500))
+  if (status !== null && (PASSING.has(status) || status >= 500))
     return passing('ERR_AGENT_MODEL')
   if (status === null && BUSY.test(facts.all)) return passing('ERR_AGENT_MODEL')
   // A request that was accepted and then failed for no known reason failed on the server's side.
@@ -215,9 +239,8 @@ function readFacts(body: unknown): Facts {
   return {
     message: clip(generated === '' ? message : `${message}\nWhat the model wrote: ${generated}`),
     code: textOf(code),
-    status: statusOf(code) ?? statusOf(status),
-    retryAfterMs:
-      retryDelay(details) ?? durationOf(/try again in (\S+?)\.?(?:\s|$)/i.exec(message)?.[1] ?? ''),
+    status: statusOf(code) ?? statusOf(status) ?? statusOf(inner['status_code']),
+    retryAfterMs: retryDelay(details) ?? retryAfterFromText(message),
     all: parts.join(' '),
   }
 }
@@ -243,6 +266,13 @@ function retryDelay(details: unknown): number | undefined {
     if (wait !== undefined) return wait
   }
   return undefined
+}
+
+/** `try again in 6m0s`, `retry after 26 seconds`. */
+function retryAfterFromText(message: string): number | undefined {
+  const said = /\b(?:try again|retry) (?:in|after) ([\w.]+?)\.?(?:\s+(second|minute)s?\b|[\s,]|$)/i
+  const [, amount = '', unit = ''] = said.exec(message) ?? []
+  return durationOf(`${amount}${unit.slice(0, 1).toLowerCase()}`)
 }
 
 function clip(text: string): string {

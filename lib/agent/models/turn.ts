@@ -85,7 +85,7 @@ class CallIds {
     this.#count += 1
     let id = provided
     // Short or counted ids (`0`, `call_1`, `functions.bash:0`) come again in later turns.
-    if (!/^[a-zA-Z0-9_-]{9,40}$/.test(id) || this.#taken.has(id))
+    if (!/^[a-zA-Z0-9_-]{9,64}$/.test(id) || this.#taken.has(id))
       id = `${this.#prefix}_${this.#count}`
     for (let n = 2; this.#taken.has(id); n++) id = `${this.#prefix}_${this.#count}_${n}`
     this.#taken.add(id)
