@@ -7,9 +7,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type { RunRecord } from 'runwright/agent'
-import { transpile } from '../stores/transpile.js'
+import { bundle } from '../../helpers/bundle.js'
 import { IDEMPOTENT, type ChildPlan } from './scenario.js'
 
 /** A child that waits for its word. */
@@ -25,7 +24,7 @@ export class CrashWorld {
     this.#t = t
     this.folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-crash-')))
     t.after(() => rmSync(this.folder, { recursive: true, force: true }))
-    this.#script = transpile(fileURLToPath(new URL('run-child.ts', import.meta.url)), this.folder)
+    this.#script = bundle(new URL('run-child.ts', import.meta.url), this.folder)
   }
 
   /** Folders for a store and the runs in it. */

@@ -6,10 +6,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { bundle } from '../../helpers/bundle.js'
 import { isBoundary, logOf } from './kill-plan.js'
 import { openStore, readAll, seededRandom, temporaryFolder } from './store-files.js'
-import { transpile } from './transpile.js'
 
 const KILLS = Number(process.env['RUNWRIGHT_KILLS'] ?? 50)
 
@@ -44,7 +43,7 @@ async function runAndKill(child: Child, lines: number, acknowledged: Acknowledge
 test(`after ${KILLS} kills no acknowledged record is lost, doubled or apart from its append`, async (t) => {
   const folder = temporaryFolder(t)
   const directory = join(folder, 'data')
-  const script = transpile(fileURLToPath(new URL('kill-child.ts', import.meta.url)), folder)
+  const script = bundle(new URL('kill-child.ts', import.meta.url), folder)
   const random = seededRandom(KILLS)
   const acknowledged: Acknowledged = { records: new Map(), doomed: new Set(), deleted: new Set() }
   // The next one starts up, which takes the most time, while the last one is looked into.

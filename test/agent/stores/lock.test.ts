@@ -5,10 +5,9 @@ import { existsSync, readFileSync, readdirSync, utimesSync, writeFileSync } from
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { bundle } from '../../helpers/bundle.js'
 import { DirectoryLock } from '../../../lib/agent/stores/lock.js'
 import { openStore, temporaryFolder } from './store-files.js'
-import { transpile } from './transpile.js'
 
 const LOCKED = { code: 'ERR_AGENT_STORE_LOCKED' }
 
@@ -47,7 +46,7 @@ test('a second store of the same directory is refused, and told who holds it and
 test('the lock of a process that was killed is taken over', async (t) => {
   const folder = temporaryFolder(t)
   const directory = join(folder, 'data')
-  const script = transpile(fileURLToPath(new URL('kill-child.ts', import.meta.url)), folder)
+  const script = bundle(new URL('kill-child.ts', import.meta.url), folder)
   const child = spawn(process.execPath, [script, directory], { stdio: ['pipe', 'pipe', 'inherit'] })
   child.stdin.write('go\n')
   const exited = once(child, 'exit')
@@ -102,7 +101,7 @@ test('a store does not remove a lock that another has put in its place', async (
 
 test('of many processes that find a stale lock exactly one takes it over', async (t) => {
   const folder = temporaryFolder(t)
-  const script = transpile(fileURLToPath(new URL('lock-child.ts', import.meta.url)), folder)
+  const script = bundle(new URL('lock-child.ts', import.meta.url), folder)
   const children: ChildProcess[] = []
   t.after(() => {
     for (const child of children) child.kill('SIGKILL')

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { after, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { PostgresStore, RunEngine, type AgentEvent } from 'runwright/agent'
-import { transpile } from '../../agent/stores/transpile.js'
+import { bundle } from '../../helpers/bundle.js'
 import { scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { Random } from '../../helpers/random.js'
@@ -162,7 +162,7 @@ class Workers {
   constructor(t: TestContext, options: WorkerOptions) {
     const target = scratch(t)
     symlinkSync(fileURLToPath(new URL('../node_modules', import.meta.url)), join(target, 'node_modules'))
-    this.#script = transpile(fileURLToPath(new URL('worker.ts', import.meta.url)), target)
+    this.#script = bundle(new URL('worker.ts', import.meta.url), target)
     this.#options = options
     let fail: (error: Error) => void = () => undefined
     this.failure = new Promise((_, reject) => (fail = reject))
