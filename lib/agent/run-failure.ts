@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { AgentError, GoalCheckError, ModelError } from './errors.js'
+import { AgentError, GoalCheckError, GoalError, ModelError } from './errors.js'
 import type { Outcome } from './next-step.js'
 import type { Failure } from './steps/finish.js'
 
@@ -14,14 +14,15 @@ const TRACEBACK_CHARACTERS = 8_000
 export function failureOf(error: unknown, cwd: string): { readonly outcome: Outcome; readonly failure: Failure } {
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
   const code = error instanceof AgentError ? error.code : 'ERR_AGENT_INTERNAL'
-  const hide = (text: string): string => text.replaceAll(cwd, '.').replaceAll(process.cwd(), '.')
+  // Paths below the folder are shown relative; the folder itself keeps its name.
+  const hide = (text: string): string => text.replaceAll(`${cwd}/`, './').replaceAll(`${process.cwd()}/`, './')
   const outcome: Outcome = { status: 'failed', endReason: endReasonOf(error), reason: hide(message) }
   const traceback = hide(stack ?? '').slice(0, TRACEBACK_CHARACTERS)
   return { outcome, failure: { message: hide(message), traceback, code } }
 }
 
 function endReasonOf(error: unknown): Outcome['endReason'] {
-  if (error instanceof GoalCheckError) return 'goal_check_error'
+  if (error instanceof GoalCheckError || error instanceof GoalError) return 'goal_check_error'
   if (!(error instanceof ModelError)) return 'internal_error'
   return error.code === 'ERR_AGENT_MODEL_CONTEXT' ? 'context_exhausted' : 'provider_error'
 }

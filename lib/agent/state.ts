@@ -82,6 +82,8 @@ export interface RunState {
   mayHaveStrays: boolean
   /** Content hashes of the files that tools wrote, by path: before the first time, and now. */
   readonly changedFiles: Map<string, ChangedFile>
+  /** The outcome of a call is unknown, after a crash: nobody saw which files it changed. */
+  hasUnseenChanges: boolean
   /** Tools called in this iteration, and how they ended. */
   iterationTools: { readonly tool: string; readonly exitCode: number; readonly command?: string }[]
   /** Ids of all calls so far: a model that repeats one is given another. */
@@ -188,6 +190,7 @@ function createState(record: RunRecord): RunState {
     lastCheck: null,
     mayHaveStrays: false,
     changedFiles: new Map(),
+    hasUnseenChanges: false,
     iterationTools: [],
     callIds: new Set(),
     abortRequested: false,
@@ -236,6 +239,7 @@ function callOf(state: RunState, callId: string): CallState {
 function foldResult(state: RunState, payload: EventPayloads['tool_result']): void {
   const call = callOf(state, payload.call_id)
   call.status = 'done'
+  if (payload.exit_code === -1) state.hasUnseenChanges = true
   const { command } = call.args
   state.iterationTools.push({
     tool: payload.tool,

@@ -160,6 +160,9 @@ test('with gates, an unknown outcome is put before a human', async (t) => {
   const gate = events.at(-1)
   assert.ok(gate?.kind === 'human_check_required')
   assert.equal(gate.payload.kind, 'recovery')
+  // What the command wrote before the crash was seen by nobody: the human is not told otherwise.
+  assert.match(gate.payload.summary, /calls of unknown outcome changed is not known/)
+  assert.doesNotMatch(gate.payload.summary, /No file changed/)
   assertInvariants(await approveAll(engine, runId))
 })
 

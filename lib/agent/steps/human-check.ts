@@ -69,13 +69,21 @@ function summaryOf(state: RunState, gate: NewGate): string {
     gate.note ?? '',
     gate.kind === 'tool' ? `Waiting to run: ${gate.calls.map(({ tool }) => tool).join(', ')}` : '',
     `Iteration ${details.iteration} of ${details.max_iterations}. Goal: ${clip(goal_reason, REASON_CHARACTERS)}`,
-    files.length === 0 ? 'No file changed.' : `Files changed: ${files.join(', ')}${more}`,
+    files.length === 0 ? nothingSeen(state) : `Files changed: ${files.join(', ')}${more}`,
+    files.length > 0 && state.hasUnseenChanges ? UNSEEN : '',
     toolsOf(state),
     commandsOf(state),
     `Used so far: ${total_tokens} tokens${cost}.`,
     gate.kind === 'iteration' ? 'If you approve, the next iteration begins.' : '',
   ]
   return headAndTail(lines.filter((line) => line !== '').join('\n'), SUMMARY_BYTES)
+}
+
+/** What a human is told when a crash cut off a call: its changes are in the folder, but not in the log. */
+const UNSEEN = 'What calls of unknown outcome changed is not known: look into the folder.'
+
+function nothingSeen({ hasUnseenChanges }: RunState): string {
+  return hasUnseenChanges ? UNSEEN : 'No file changed.'
 }
 
 /** The last commands of this iteration, and how they ended. */

@@ -15,6 +15,7 @@ import type { ModelTurn, Usage } from '../model.js'
 import { costOf } from '../pricing.js'
 import { retryDelay } from '../retry.js'
 import type { RunContext } from '../run-context.js'
+import { soundUsage } from '../usage.js'
 
 /** Answers that are no verdict before the judge is given up for this time. */
 const MAX_ANSWERS = 2
@@ -99,8 +100,9 @@ async function ask(context: RunContext, evidence: string, again: string | null):
   }
 }
 
-function book({ log }: RunContext, usage: Usage): void {
+function book({ log }: RunContext, told: Usage): void {
   const { frozen, head } = log.state
+  const usage = soundUsage(told)
   const cost_usd = costOf(usage, frozen.goal.judge?.prices ?? null)
   const { iteration } = head.details
   log.note({ kind: 'llm_usage', iteration, payload: { ...usage, cost_usd, purpose: 'judge' } })

@@ -9,6 +9,7 @@ import { costOf } from '../pricing.js'
 import { retryDelay } from '../retry.js'
 import type { RunContext } from '../run-context.js'
 import type { RunState } from '../state.js'
+import { soundUsage } from '../usage.js'
 
 /** Characters of a provider's answer that are told to the model when it was at fault. */
 const MISTAKE_CHARACTERS = 4_000
@@ -119,7 +120,8 @@ function fitMessages(
   })
 }
 
-function usageRecord({ frozen }: RunState, iteration: number, usage: Usage): RecordDraft {
+function usageRecord({ frozen }: RunState, iteration: number, told: Usage): RecordDraft {
+  const usage = soundUsage(told)
   const cost_usd = costOf(usage, frozen.prices)
   return { kind: 'llm_usage', iteration, payload: { ...usage, cost_usd, purpose: 'worker' } }
 }
