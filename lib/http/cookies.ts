@@ -64,7 +64,10 @@ export class Cookies implements Iterable<Cookie> {
     else {
       if (typeof init !== 'object') throw new TypeError(`cookies must be an object, pairs or Cookies, got ${typeof init}`)
       const pairs = Symbol.iterator in init ? init : Object.entries(init)
-      for (const [name, value] of pairs) this.set(name, value)
+      for (const pair of pairs) {
+        if (!Array.isArray(pair)) throw new TypeError(`cookies must be pairs of name and value, got ${typeof pair}`)
+        this.set(pair[0] as string, pair[1] as string)
+      }
     }
   }
 
@@ -200,9 +203,19 @@ export class Cookies implements Iterable<Cookie> {
       expiresAt: found.expiresAt,
       createdAt: this.#now(),
     }
-    // A clear-text answer must not replace what TLS has set (RFC 6265bis, section 5.7).
-    const before = this.#cookies.get(keyOf(cookie))
-    return before?.secure === true && !secureOrigin ? null : cookie
+    return secureOrigin || !this.#overlaysSecure(cookie) ? cookie : null
+  }
+
+  /**
+   * Whether a cookie would replace, or go along with, one of the same name that is for TLS only: a
+   * clear-text answer must not (RFC 6265bis, section 5.7).
+   */
+  #overlaysSecure(cookie: Cookie): boolean {
+    for (const other of this) {
+      if (!other.secure || other.name !== cookie.name || !pathMatches(cookie.path, other.path)) continue
+      if (domainMatches(cookie.domain, other.domain) || domainMatches(other.domain, cookie.domain)) return true
+    }
+    return false
   }
 
   #domainFor(attribute: string | null, host: string): { name: string; hostOnly: boolean } | null {
@@ -334,7 +347,7 @@ function hostOf(url: URL): string {
 }
 
 function isLoopback(host: string): boolean {
-  return host === 'localhost' || host.endsWith('.localhost') || host.startsWith('127.') || host === '[::1]'
+  return host === 'localhost' || host.endsWith('.localhost') || (isIP(host) === 4 && host.startsWith('127.')) || host === '[::1]'
 }
 
 /** Whether `host` is `domain` or below it; addresses match themselves only (section 5.1.3). */

@@ -24,8 +24,9 @@ export interface ProxyEnvironment {
  */
 export function proxiesFromEnvironment(env: Environment = process.env): ProxyEnvironment | null {
   const read = (name: string): string | null => {
+    // One in lower case wins, also when it is empty: that switches off what is set in upper case.
     const lower = env[name]
-    if (lower !== undefined && lower !== '') return lower
+    if (lower !== undefined) return lower === '' ? null : lower
     if (name === 'http_proxy' && env['REQUEST_METHOD'] !== undefined) return null
     const upper = env[name.toUpperCase()]
     return upper === undefined || upper === '' ? null : upper

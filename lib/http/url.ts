@@ -18,6 +18,8 @@ const ABSOLUTE = /^[A-Za-z][A-Za-z0-9+.-]*:/
  * Resolves what a caller wrote as URL. A relative one is appended to the path of `base`, whatever
  * the slashes on both sides, so `/v1` with `users`, `/users` or `./users` all give `/v1/users`;
  * the query of `base` stays, but for the keys that `input` has too. An absolute URL is taken as it is.
+ * Only a scheme makes it absolute: `//name/x` is a path too, so that no path, whatever it was put
+ * together from, takes the client's credentials to another host.
  *
  * @throws {@link InvalidUrlError} when it does not parse, has control characters, or is too long.
  * @throws {@link UnsupportedProtocolError} when it is not http(s), or relative without a base.
@@ -31,7 +33,6 @@ export function resolveUrl(input: string | URL, base: URL | null): URL {
       `${JSON.stringify(redactUrl(input))} is relative: give an absolute http(s) URL or set baseUrl`,
     )
   }
-  if (input.startsWith('//')) return checkScheme(parseUrl(base.protocol + input))
   return appendTo(base, input)
 }
 
@@ -49,7 +50,9 @@ export function parseUrl(input: string | URL, what = 'the URL'): URL {
   try {
     return new URL(input)
   } catch {
-    throw new InvalidUrlError(`${what} ${JSON.stringify(redactUrl(String(input)))} cannot be parsed; write it as https://host/path`)
+    // A password with a slash in it is one reason, so all that may be userinfo is left out.
+    const shown = redactUrl(String(input).replace(/^([A-Za-z][A-Za-z0-9+.-]*:)?([/\\]*).*@/s, '$1$2[secret]@'))
+    throw new InvalidUrlError(`${what} ${JSON.stringify(shown)} cannot be parsed; write it as https://host/path`)
   }
 }
 
@@ -108,10 +111,14 @@ export function paramPairs(init: ParamsInit, what = 'params'): [string, string][
   if (typeof init === 'string' || init instanceof URLSearchParams) {
     return [...new URLSearchParams(init)]
   }
-  if (typeof init !== 'object') throw new TypeError(`${what} must be an object, pairs or a string, got ${typeof init}`)
+  if (typeof init !== 'object' || init === null) {
+    throw new TypeError(`${what} must be an object, pairs or a string, got ${init === null ? 'null' : typeof init}`)
+  }
   const entries = Symbol.iterator in init ? init : Object.entries(init)
   const pairs: [string, string][] = []
-  for (const [key, value] of entries as Iterable<readonly [string, ParamValue | ParamValue[]]>) {
+  for (const entry of entries as Iterable<readonly [string, ParamValue | ParamValue[]]>) {
+    if (!Array.isArray(entry)) throw new TypeError(`${what} must be pairs of name and value, got ${typeof entry}`)
+    const [key, value] = entry as [string, ParamValue | ParamValue[]]
     for (const one of Array.isArray(value) ? value : [value]) {
       if (one === undefined) continue
       if (typeof one === 'function' || typeof one === 'symbol' || (typeof one === 'object' && one !== null)) {
@@ -137,17 +144,26 @@ function keyOf(part: string): string {
   return new URLSearchParams(part).keys().next().value ?? ''
 }
 
+/** User names and passwords of a URL as they were meant; as they are when they are not well encoded. */
+export function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
 /** Whether both have the same scheme, host and port, default ports counted (RFC 6454). */
 export function sameOrigin(a: URL, b: URL): boolean {
   return a.protocol === b.protocol && a.host === b.host
 }
 
 const SECRET_KEYS =
-  /([?&;](?:[\w-]*(?:api[_-]?key|token|secret|password|signature)|key|sig|auth|code)=)[^&#;]*/gi
+  /([?&;#](?:[\w-]*(?:api[_-]?key|token|secret|password|signature)|key|sig|auth|code)=)[^&#;]*/gi
 
 /** The URL as it may be printed: no password, and no value of a query key that names a secret. */
 export function redactUrl(url: URL | string): string {
   return String(url)
-    .replace(/^([A-Za-z][A-Za-z0-9+.-]*:\/\/)[^/?#@]*@/, '$1[secret]@')
+    .replace(/^([A-Za-z][A-Za-z0-9+.-]*:[/\\]*|[/\\]{2,})[^/\\?#]*@/, '$1[secret]@')
     .replace(SECRET_KEYS, '$1[secret]')
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import { CookieConflictError, Cookies, Headers, parsePublicSuffixes } from 'runwright/http'
+import { CookieConflictError, Cookies, Headers, MockTransport, parsePublicSuffixes, Response } from 'runwright/http'
 import { parseCookieDate } from '../../lib/http/cookies.js'
 import { behaviour, useApp } from './both-clients.js'
 
@@ -70,6 +70,28 @@ test('clear text cannot replace a Secure cookie', () => {
   jar.extract(new URL('https://a.test/'), new Headers({ 'Set-Cookie': 'k=tls; Secure' }))
   jar.extract(new URL('http://a.test/'), new Headers({ 'Set-Cookie': 'k=clear' }))
   assert.equal(jar.headerFor(new URL('https://a.test/')), 'k=tls')
+})
+
+for (const { name, secure, clear, sent } of [
+  { name: 'of a host by one of its domain', secure: 'k=tls; Secure', clear: 'k=clear; Domain=a.test', sent: 'k=tls' },
+  { name: 'by one of a path below', secure: 'k=tls; Secure', clear: 'k=clear; Path=/x', sent: 'k=tls' },
+  { name: 'of a domain by one of a host', secure: 'k=tls; Secure; Domain=a.test', clear: 'k=clear', sent: 'k=tls' },
+  { name: 'of a path by one above, where it is not sent', secure: 'k=tls; Secure; Path=/y', clear: 'k=clear', sent: 'k=clear' },
+]) {
+  test(`clear text cannot shadow a Secure cookie ${name}`, () => {
+    const jar = new Cookies()
+    jar.extract(new URL('https://w.a.test/'), new Headers({ 'Set-Cookie': secure }))
+    jar.extract(new URL('http://w.a.test/'), new Headers({ 'Set-Cookie': clear }))
+    assert.equal(jar.headerFor(new URL('https://w.a.test/x/')), sent)
+  })
+}
+
+test('a name that looks like a loopback address is none, so Secure cookies keep to TLS there', () => {
+  const jar = new Cookies()
+  jar.extract(new URL('https://127.0.0.1.evil.test/'), new Headers({ 'Set-Cookie': 'k=1; Secure' }))
+  assert.equal(jar.headerFor(new URL('http://127.0.0.1.evil.test/')), null)
+  jar.extract(new URL('http://127.0.0.1/'), new Headers({ 'Set-Cookie': 'k=1; Secure' }))
+  assert.equal(jar.headerFor(new URL('http://127.0.0.1/')), 'k=1')
 })
 
 test('a jar survives JSON, expired cookies do not, and printing shows no value', () => {
@@ -155,4 +177,19 @@ behaviour('with persist: false nothing is kept', async ({ make, origin }) => {
 test('the built-in list says where it is from', () => {
   const text = readFileSync(new URL('../../lib/http/public-suffixes.ts', import.meta.url), 'utf8')
   assert.match(text, /publicsuffix\.org, version of 9 February 2023/)
+})
+
+behaviour('cookies given to a client or a call go to the URL that is called, on whatever base', async ({ make, origin }) => {
+  const client = make({ baseUrl: 'http://elsewhere.test', cookies: { mine: '1' } })
+  const response = await client.get(`${origin}/cookies`, { cookies: { call: '2' }, headers: { Cookie: 'own=3' } })
+  assert.equal(response.text, 'own=3; call=2; mine=1')
+})
+
+behaviour('the request that would follow a redirect has the cookies that came with it', async ({ make }) => {
+  const headers = { Location: '/in', 'Set-Cookie': 'session=1' }
+  const transport = new MockTransport(({ url }) => new Response(url.pathname === '/in' ? 200 : 302, { headers }))
+  const client = make({ transport, cookies: { given: '2' } })
+  const { nextRequest } = await client.post('http://a.test/')
+  await client.send(nextRequest!)
+  assert.equal(transport.requests[1]?.headers.get('cookie'), 'given=2; session=1')
 })

@@ -89,6 +89,8 @@ const faults: Fault[] = [
   { name: 'an endless trailer section', script: [asked, { write: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n' }, { repeat: ['A: ' + 'b'.repeat(1000) + '\r\n', 200] }, hold], ...REMOTE },
   { name: 'an unasked 101', script: answering('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n', hold), ...REMOTE },
   { name: '100 and 103 before the answer', script: answering('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', hold), error: null },
+  { name: 'informational heads without end', script: [asked, { repeat: ['HTTP/1.1 103 Early Hints\r\n\r\n', 101] }, hold], ...REMOTE, message: /more than 100 informational/ },
+  { name: 'content and framing in an answer to CONNECT', script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', hold), options: { method: 'CONNECT' }, error: null },
   { name: 'content up to the end of the connection', script: answering('HTTP/1.1 200 OK\r\n\r\nall of it', { end: true }), error: null },
   { name: 'HTTP/1.0', script: answering('HTTP/1.0 200 OK\r\n\r\nold', { end: true }), error: null },
   { name: '204 with a Content-Length', script: answering('HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n', hold), error: null },

@@ -33,6 +33,12 @@ function parse(octets: Buffer, size: number, method = 'GET'): Seen {
   return seen
 }
 
+test('what follows a 2xx to CONNECT is no content, and its connection carries nothing else', () => {
+  const seen = parse(Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ntunnelled'), 200, 'CONNECT')
+  assert.deepEqual([seen.content, seen.rest, seen.heads[0]!.keepAlive], ['', 'tunnelled', false])
+  assert.equal(parse(Buffer.from('HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno'), 200, 'CONNECT').content, 'no')
+})
+
 for (const { name, message, content, trailer, rest } of [
   { name: 'Content-Length', message: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: \t b \t\r\n\r\nhello', content: 'hello' },
   {

@@ -375,6 +375,21 @@ test('frames of a stream that was given up are ignored, and its header blocks ar
   assert.equal(server.accepted, 1)
 })
 
+test('informational heads without end, and content where there can be none, end the stream alone', async () => {
+  await using server = await scripted(async (peer) => {
+    const flooded = await peer.next(TYPE.headers)
+    for (let i = 0; i <= 100; i++) peer.write(frame(TYPE.headers, END_HEADERS, flooded.stream, '\x08\x03103'))
+    const headed = await peer.next(TYPE.headers)
+    peer.write(ok(headed.stream), data(headed.stream, 'content'))
+    await answering((later) => [ok(later), data(later, 'fine')])(peer)
+  })
+  await using client = clientOf()
+  await assert.rejects(client.get(server.origin), { code: 'ERR_HTTP_REMOTE_PROTOCOL', message: /more than 100 informational/ })
+  await assert.rejects(client.head(server.origin), { code: 'ERR_HTTP_REMOTE_PROTOCOL' })
+  assert.equal((await client.get(server.origin)).text, 'fine')
+  assert.equal(server.accepted, 1)
+})
+
 test('an answer before the upload is whole is taken, and the upload given up', async () => {
   await using server = await scripted(async (peer) => {
     const { stream } = await peer.next(TYPE.headers)

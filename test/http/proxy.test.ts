@@ -176,6 +176,8 @@ for (const { env, url, proxy } of [
   { env: { HTTP_PROXY: 'http://p:1', http_proxy: 'http://q:2' }, url: 'http://a.test/', proxy: 'http://q:2' },
   { env: { HTTP_PROXY: 'http://p:1', REQUEST_METHOD: 'GET' }, url: 'http://a.test/', proxy: null },
   { env: { http_proxy: 'http://p:1', REQUEST_METHOD: 'GET' }, url: 'http://a.test/', proxy: 'http://p:1' },
+  { env: { HTTP_PROXY: 'http://p:1', http_proxy: '' }, url: 'http://a.test/', proxy: null },
+  { env: { HTTP_PROXY: 'http://p:1', NO_PROXY: 'a.test', no_proxy: '' }, url: 'http://a.test/', proxy: 'http://p:1' },
   { env: { HTTPS_PROXY: 'p:1' }, url: 'https://a.test/', proxy: 'http://p:1' },
   { env: { ALL_PROXY: 'socks5://p:1' }, url: 'https://a.test/', proxy: 'socks5://p:1' },
   { env: { ALL_PROXY: 'http://p:1', NO_PROXY: 'a.test' }, url: 'https://a.test/', proxy: null },

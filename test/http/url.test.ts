@@ -20,7 +20,8 @@ for (const base of bases) {
     ['#part', `${new URL(base).href}#part`],
     ['a b/ü', `${prefix}/a%20b/%C3%BC`],
     ['a%2Fb', `${prefix}/a%2Fb`],
-    ['//b.test/x', 'http://b.test/x'],
+    ['//b.test/x', `${prefix}/b.test/x`],
+    ['///b.test/x', `${prefix}/b.test/x`],
     ['http://b.test/y?z', 'http://b.test/y?z'],
     ['HTTPS://b.test/y', 'https://b.test/y'],
   ] as const) {
@@ -72,6 +73,23 @@ test('origins compare with default ports', () => {
   assert.equal(sameOrigin(new URL('http://a.test'), new URL('http://a.test:81')), false)
 })
 
+for (const input of [
+  'http://user:hush@1 2/',
+  'http://user:hu/sh@a.test',
+  'http://user:hu#sh@a.test',
+  'http://user:hu?sh@a.test',
+  'http://user:hu@sh@a b/',
+  'http:user:hush@a.test:x',
+  'http:\\\\user:hush@a b',
+  'http://user:hush@a.test/\u0000',
+  '//user:hush@a.test/',
+]) {
+  test(`a URL that is refused is named without its password: ${JSON.stringify(input)}`, () => {
+    assert.throws(() => resolveUrl(input, null), (error: Error) => !/hu|sh/.test(error.message.split(/cannot|is rel|has a/)[0]!))
+  })
+}
+
 test('passwords and secret query values are not printed', () => {
+  assert.equal(redactUrl('https://a.test/back#access_token=1&state=2'), 'https://a.test/back#access_token=[secret]&state=2')
   assert.equal(redactUrl('https://u:p@a.test/x?api_key=1&page=2&access_token=3#f'), 'https://[secret]@a.test/x?api_key=[secret]&page=2&access_token=[secret]#f')
 })

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import {
+  checkBoolean,
   checkCount,
   DEFAULT_MAX_HEADER_BYTES,
   DEFAULT_PING_INTERVAL,
@@ -97,7 +98,8 @@ export class HttpTransport implements AsyncTransport {
     this.#limits = resolveLimits(options.limits)
     this.#pool = new ConnectionPool(this.#limits)
     this.#options = { ...options }
-    const { http1 = true, http2 = false } = options
+    const http1 = checkBoolean('http1', options.http1 ?? true)
+    const http2 = checkBoolean('http2', options.http2 ?? false)
     if (!http1 && !http2) throw new TypeError('http1 and http2 must not both be false')
     this.#alpn = [...(http2 ? ['h2'] : []), ...(http1 ? ['http/1.1'] : [])]
     this.#tls = new TlsContext(options.tls ?? resolveTls(options))

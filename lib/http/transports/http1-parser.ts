@@ -30,6 +30,8 @@ const LF = 10
 /** Octets of one chunk-size line, extensions included. */
 const MAX_CHUNK_LINE = 4096
 const MAX_FIELDS = 1000
+/** Informational heads before the final one, so that they cannot hold a caller up for ever. */
+export const MAX_INFORMATIONAL = 100
 
 type State = 'head' | 'length' | 'close' | 'chunk-size' | 'chunk-data' | 'chunk-end' | 'trailers' | 'done'
 
@@ -47,7 +49,8 @@ export class ResponseParser {
   #state: State = 'head'
   #held: Buffer | null = null
   #left = 0
-  #noContent = false
+  #method = ''
+  #informational = 0
   readonly #events: ParserEvents
   readonly #maxHeadOctets: number
 
@@ -56,11 +59,12 @@ export class ResponseParser {
     this.#maxHeadOctets = maxHeadOctets
   }
 
-  /** Gets ready for the answer to a request; a HEAD has none but the head. */
+  /** Gets ready for the answer to a request; that to a HEAD has nothing but the head. */
   reset(method: string): void {
     this.#state = 'head'
     this.#held = null
-    this.#noContent = method === 'HEAD'
+    this.#method = method
+    this.#informational = 0
   }
 
   /** Whether any octet of a message was taken and its end has not come. */
@@ -139,10 +143,13 @@ export class ResponseParser {
   #beginContent(head: ResponseHead): void {
     const { statusCode } = head
     if (statusCode < 200) {
+      if (++this.#informational > MAX_INFORMATIONAL) throw tooManyInformational()
       this.#events.onHead(head)
       return
     }
-    const bodiless = this.#noContent || statusCode === 204 || statusCode === 304
+    // What follows a 2xx to CONNECT is the tunnel's, not content (RFC 9110, section 9.3.6).
+    const tunnels = this.#method === 'CONNECT' && statusCode < 300
+    const bodiless = this.#method === 'HEAD' || statusCode === 204 || statusCode === 304 || tunnels
     const chunked = head.headers.has('transfer-encoding')
     if (bodiless || head.contentLength === 0) this.#state = 'done'
     else if (chunked) this.#state = 'chunk-size'
@@ -152,7 +159,7 @@ export class ResponseParser {
       this.#left = head.contentLength
     }
     const done = this.#state === 'done'
-    this.#events.onHead(bodiless ? { ...head, contentLength: 0 } : head)
+    this.#events.onHead(bodiless ? { ...head, contentLength: 0, keepAlive: head.keepAlive && !tunnels } : head)
     if (done) this.#complete(null)
   }
 
@@ -232,6 +239,11 @@ export class ResponseParser {
       `the ${what} of the response is larger than ${this.#maxHeadOctets} octets`,
     )
   }
+}
+
+/** The error for a server that goes on and on before its answer. */
+export function tooManyInformational(): RemoteProtocolError {
+  return new RemoteProtocolError(`the server sent more than ${MAX_INFORMATIONAL} informational (1xx) heads and no answer`)
 }
 
 /** Refuses at once what cannot become a status line, instead of waiting for its end. */

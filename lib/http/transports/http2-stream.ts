@@ -6,6 +6,7 @@ import type { Request } from '../request.js'
 import type { TransportResponse } from './base.js'
 import type { FieldSection } from './hpack.js'
 import { lengthMismatch } from './http1-head.js'
+import { MAX_INFORMATIONAL, tooManyInformational } from './http1-parser.js'
 import { CODE } from './http2-frames.js'
 import { contentLengthOf, parseHead, parseTrailers } from './http2-head.js'
 import { IncomingBody, type BodySource } from './incoming-body.js'
@@ -55,6 +56,7 @@ export class Http2Stream implements BodySource {
   #trailers: Headers | null = null
   /** Octets of Content-Length that are still to come; null where it says nothing. */
   #expected: number | null = null
+  #informational = 0
   #paused = false
   #unread = 0
   #sent = false
@@ -156,13 +158,14 @@ export class Http2Stream implements BodySource {
     const { statusCode, headers } = parseHead(section)
     if (statusCode < 200) {
       if (endStream || statusCode === 101) throw malformed(`a head of status ${statusCode}, which cannot be`)
+      if (++this.#informational > MAX_INFORMATIONAL) throw tooManyInformational()
       if (this.#sent) this.#readTimer.start(this.#timeouts.read)
       this.request.extensions.onInformation?.(statusCode, headers)
       return
     }
     this.#readTimer.stop()
     const bodiless = this.request.method === 'HEAD' || statusCode === 204 || statusCode === 304
-    this.#expected = bodiless ? null : contentLengthOf(headers)
+    this.#expected = bodiless ? 0 : contentLengthOf(headers)
     this.#body = new IncomingBody(this)
     this.#trailers = new Headers()
     if (statusCode >= 300 && !this.#sent) this.#abandonUpload()

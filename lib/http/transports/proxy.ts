@@ -4,7 +4,7 @@ import { basicCredentials } from '../auth.js'
 import { DEFAULT_MAX_HEADER_BYTES } from '../config.js'
 import { ProxyError } from '../errors.js'
 import { Headers, type HeadersInit } from '../headers.js'
-import { parseUrl, redactUrl } from '../url.js'
+import { parseUrl, percentDecoded, redactUrl } from '../url.js'
 import { connectError } from './connect.js'
 import { SocketReader } from './socket-reader.js'
 import { socksConnect } from './socks5.js'
@@ -39,7 +39,7 @@ export class Proxy {
   /** @throws TypeError when the scheme is unknown. */
   constructor(init: ProxyInit) {
     const parts = typeof init === 'string' || init instanceof URL ? { url: init } : init
-    const url = parseUrl(parts.url)
+    const url = parseUrl(parts?.url, 'proxy')
     if (!(url.protocol in DEFAULT_PORTS)) {
       throw new TypeError(`proxy must be an http, https, socks5 or socks5h URL, got ${url.protocol}`)
     }
@@ -84,7 +84,7 @@ export class Proxy {
 
 function credentialsOf(url: URL): readonly [string, string] | null {
   if (url.username === '' && url.password === '') return null
-  return [decodeURIComponent(url.username), decodeURIComponent(url.password)]
+  return [percentDecoded(url.username), percentDecoded(url.password)]
 }
 
 /** Turns an open connection to `proxy` into one to `host`. @throws {@link ProxyError} */
