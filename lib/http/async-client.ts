@@ -164,7 +164,7 @@ export class AsyncClient implements AsyncDisposable {
         page === 0 ? firstPageOptions(options) : laterPageOptions(options),
       )
       yield response
-      target = nextPage(response, rel)
+      target = nextPage(response, rel, this.#settings.params)
     }
   }
 

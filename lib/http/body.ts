@@ -73,6 +73,9 @@ export function contentBody(content: BodyContent): Body {
   if (content instanceof Blob) return blobBody(content)
   if (typeof content === 'object' && content !== null) {
     if (isFile(content)) return fileBody(content)
+    if (content instanceof URLSearchParams || Object.prototype.toString.call(content) === '[object FormData]') {
+      throw new InvalidBodyError(`content must not be ${describe(content)}; give it as data`)
+    }
     if (Symbol.asyncIterator in content || Symbol.iterator in content) return streamBody(content)
   }
   throw new InvalidBodyError(

@@ -169,7 +169,7 @@ export class Client implements Disposable {
         page === 0 ? firstPageOptions(options) : laterPageOptions(options),
       )
       yield response
-      target = nextPage(response, rel)
+      target = nextPage(response, rel, this.#settings.params)
     }
   }
 

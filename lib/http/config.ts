@@ -82,7 +82,7 @@ export function resolveTimeouts(
     return { connect: option, read: option, write: option, pool: option, total: inherited.total }
   }
   if (typeof option !== 'object') {
-    throw new TypeError(`timeout must be a number of milliseconds, an object or null, got ${option}`)
+    throw new TypeError(`timeout must be a number of milliseconds, an object or null, got ${String(option)}`)
   }
   const merged: { -readonly [K in keyof Timeouts]: Timeouts[K] } = { ...inherited }
   for (const [name, value] of Object.entries(option)) {
@@ -106,6 +106,9 @@ function checkMs(name: string, value: unknown): void {
 
 /** Fills {@link Limits} and checks them. */
 export function resolveLimits(option: LimitOptions | undefined): Limits {
+  if (option !== undefined && (typeof option !== 'object' || option === null)) {
+    throw new TypeError(`limits must be an object, got ${String(option)}`)
+  }
   const merged: { -readonly [K in keyof Limits]: Limits[K] } = { ...DEFAULT_LIMITS }
   for (const [name, value] of Object.entries(option ?? {})) {
     if (!(name in DEFAULT_LIMITS)) {
@@ -119,6 +122,12 @@ export function resolveLimits(option: LimitOptions | undefined): Limits {
     merged[name as keyof Limits] = value
   }
   return merged
+}
+
+/** Checks a switch. @throws TypeError */
+export function checkBoolean(name: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw new TypeError(`${name} must be true or false, got ${String(value)}`)
+  return value
 }
 
 /** Checks a limit that is a whole number from `least`, or `null` where that is allowed. */

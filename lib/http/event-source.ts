@@ -3,6 +3,7 @@ import type { RequestOptions } from './exchange.js'
 import { Headers } from './headers.js'
 import type { BaseResponse } from './response.js'
 import { MAX_SSE_EVENT_LENGTH, SseParser, type ServerSentEvent } from './sse.js'
+import { redactUrl } from './url.js'
 
 /** What `sse()` may be told besides the options of a request. */
 export interface SseOptions extends RequestOptions {
@@ -55,7 +56,9 @@ export class EventSourceSession {
     const headers = new Headers(rest.headers)
     headers.setDefault('Accept', 'text/event-stream')
     headers.setDefault('Cache-Control', 'no-store')
-    if (this.#parser.lastEventId !== '') headers.set('Last-Event-ID', this.#parser.lastEventId)
+    const { lastEventId } = this.#parser
+    // One with a control character cannot be sent, and is no reason to give the stream up.
+    if (lastEventId !== '' && !/[\0-\x1f\x7f]/.test(lastEventId)) headers.set('Last-Event-ID', lastEventId)
     this.#parser = this.#newParser(this.#parser.lastEventId)
     // Silence is no fault of an event stream, so the read limit counts only when it was asked for.
     const timeout = rest.timeout === undefined ? { read: null } : rest.timeout
@@ -71,6 +74,7 @@ export class EventSourceSession {
   accepts(response: BaseResponse): boolean {
     if (response.statusCode === 204) return false
     response.raiseForStatus()
+    if (response.statusCode !== 200) throw statusError(response)
     const type = response.headers.get('content-type') ?? ''
     if (!/^text\/event-stream(?:\s*;|\s*$)/i.test(type)) {
       throw new RemoteProtocolError(`the answer is no event stream: its Content-Type is "${type}"`)
@@ -108,6 +112,11 @@ export class EventSourceSession {
     const { maxEventLength = MAX_SSE_EVENT_LENGTH } = this.#options
     return new SseParser({ lastEventId, maxEventLength })
   }
+}
+
+function statusError(response: BaseResponse): HttpStatusError {
+  const { statusCode, url } = response
+  return new HttpStatusError(`an event stream is answered with 200, not ${statusCode}: ${redactUrl(url)}`, response)
 }
 
 function isPassing(error: unknown): boolean {

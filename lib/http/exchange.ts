@@ -15,7 +15,7 @@ import { resolveRetry, withRetries, type RetryOptions, type RetryPolicy } from '
 import { Request, type RequestInit } from './request.js'
 import type { BaseResponse, DefaultEncoding, ResponseSettings } from './response.js'
 import type { AsyncTransport, Transport, TransportResponse } from './transports/base.js'
-import { applyParams, resolveUrl, sameOrigin, type ParamsInit } from './url.js'
+import { applyParams, percentDecoded, resolveUrl, sameOrigin, type ParamsInit } from './url.js'
 
 /** What one call may say. Omitted inherits from the client; `null` switches off. */
 export interface RequestOptions extends RequestInit {
@@ -129,7 +129,7 @@ export function buildRequest(
   // Without cookies of its own, nor those of the jar, nothing is added on later hops either.
   if (options.cookies === null) return request
   request.callCookies = ownCookies(request, options.cookies)
-  setCookies(settings, request, settings.baseUrl === null || sameOrigin(target, settings.baseUrl))
+  setCookies(settings, request, true)
   return request
 }
 
@@ -200,14 +200,12 @@ class Call {
     this.retry = retry === undefined ? driver.settings.retry : retry === null ? null : resolveRetry(retry)
     this.timeouts = resolveTimeouts(options.timeout, request.timeouts ?? driver.settings.timeouts)
     const { total } = this.timeouts
-    const startedAt = performance.now()
-    this.deadlineAt = total === null ? null : startedAt + total
+    this.deadlineAt = total === null ? null : performance.now() + total
     this.#deadline = total === null || driver.blocking ? null : new Deadline(total, request.signal)
     this.signal = this.#deadline === null ? request.signal : this.#deadline.signal
     this.settings = {
       defaultEncoding: driver.settings.defaultEncoding,
       maxResponseBytes: driver.settings.maxResponseBytes,
-      startedAt,
       signal: this.signal,
     }
   }
@@ -245,14 +243,6 @@ function chooseAuth(settings: ClientSettings, request: Request, options: SendOpt
   }
   // Credentials that the caller wrote into the headers are not replaced by those of a file.
   return request.headers.has('authorization') ? null : (settings.netrc?.authFor(request.url) ?? null)
-}
-
-function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 function* readWhole(response: AnyResponse): Flow<void> {
@@ -304,8 +294,9 @@ function* redirected(call: Call, first: Request): Flow<AnyResponse> {
     try {
       response.history = history.slice()
       if (!response.hasRedirectLocation) return response
-      const location = response.headers.get('location')!
-      const next = redirectRequest(request, response.statusCode, location, call.offOrigin)
+      const next = redirection(call, request, response)
+      if (next === null) return response
+      if (next.callCookies !== null) setCookies(call.driver.settings, next, sameOrigin(next.url, first.url))
       if (!call.follow) {
         response.nextRequest = next
         return response
@@ -319,12 +310,22 @@ function* redirected(call: Call, first: Request): Flow<AnyResponse> {
       }
       yield* discard(response)
       history.push(response)
-      if (next.callCookies !== null) setCookies(call.driver.settings, next, sameOrigin(next.url, first.url))
       request = next
     } catch (error) {
       yield* settle(response.close())
       throw error instanceof RequestError ? error.for(request) : error
     }
+  }
+}
+
+/** The request that follows a redirect; null for one that nobody wants to follow, and nobody could. */
+function redirection(call: Call, request: Request, response: AnyResponse): Request | null {
+  const location = response.headers.get('location')!
+  try {
+    return redirectRequest(request, response.statusCode, location, call.offOrigin)
+  } catch (error) {
+    if (call.follow) throw error
+    return null
   }
 }
 
@@ -388,7 +389,7 @@ function* single(call: Call, request: Request): Flow<AnyResponse> {
     const raw = yield* settle<TransportResponse>(transport.handleRequest(wired))
     const { cookies } = call.driver.settings
     if (cookies.persist && raw.headers.has('set-cookie')) cookies.extract(request.url, raw.headers)
-    const response = call.driver.wrap(raw).adopt(request, call.settings)
+    const response = call.driver.wrap(raw).adopt(request, call.settings, startedAt)
     response.headers.maskAlso(call.driver.settings.sensitiveHeaders)
     if (responseChannel.hasSubscribers) {
       responseChannel.publish({ request, response, durationMs: performance.now() - startedAt })

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { printAs } from './inspect.js'
 import { LocalProtocolError } from './errors.js'
+import { withoutBlanks } from './transports/field-text.js'
 
 /** What headers can be made from. An array repeats the header, `undefined` skips it, `null` removes an inherited one. */
 export type HeadersInit =
@@ -47,7 +48,16 @@ function checkedValue(name: string, value: string): string {
       `the value of header ${name} contains a line break or another control character`,
     )
   }
-  return value.trim()
+  // Blanks and tabs only: other space is part of the value (RFC 9110, section 5.5).
+  return withoutBlanks(value)
+}
+
+/** @throws TypeError when `values` is no list of strings. */
+function listed(name: string, values: unknown): readonly string[] {
+  const wrong = Array.isArray(values) ? values.find((one) => typeof one !== 'string') : values
+  if (wrong === undefined && Array.isArray(values) && !values.includes(undefined)) return values as string[]
+  const got = wrong === null ? 'null' : typeof wrong
+  throw new TypeError(`the value of header ${name} must be a string, a number or a list of strings, got ${got}`)
 }
 
 /**
@@ -74,16 +84,16 @@ export class Headers implements Iterable<[string, string]> {
     } else if (typeof init !== 'object') {
       throw new TypeError(`headers must be an object, pairs or Headers, got ${typeof init}`)
     } else if (Symbol.iterator in init) {
-      for (const [name, value] of init) this.append(name, value)
+      for (const field of init) {
+        if (!Array.isArray(field)) throw new TypeError(`headers must be pairs of name and value, got ${typeof field}`)
+        this.append(field[0] as string, field[1] as string)
+      }
     } else {
       for (const [name, value] of Object.entries(init)) {
         if (value === undefined || value === null) continue
         if (typeof value === 'string') this.append(name, value)
         else if (typeof value === 'number') this.append(name, String(value))
-        else if (Array.isArray(value)) for (const one of value) this.append(name, one)
-        else {
-          throw new TypeError(`the value of header ${name} must be a string, a number or a list of strings, got ${typeof value}`)
-        }
+        else for (const one of listed(name, value)) this.append(name, one)
       }
     }
   }

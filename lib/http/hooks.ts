@@ -32,6 +32,7 @@ const EVENTS = ['request', 'response', 'redirect', 'retry']
 export function resolveHooks<R extends BaseResponse>(
   options: EventHookOptions<R> | null | undefined,
 ): EventHooks<R> {
+  if (typeof (options ?? {}) !== 'object') throw new TypeError('eventHooks must be an object of arrays of functions')
   for (const [name, hooks] of Object.entries(options ?? {})) {
     if (!EVENTS.includes(name)) {
       throw new TypeError(`eventHooks.${name} is not known; there are ${EVENTS.join(', ')}`)

@@ -7,6 +7,12 @@ export interface Link {
   readonly [parameter: string]: string | undefined
 }
 
+/** What a link is found by: its relation types, which compare without case (RFC 8288, section 3.3). */
+export function relationsOf({ rel, url }: Link): readonly string[] {
+  const relations = (rel ?? '').toLowerCase().split(/\s+/).filter((relation) => relation !== '')
+  return relations.length === 0 ? [url] : relations
+}
+
 /** Parses the members of a Link header. Malformed members are skipped. */
 export function parseLinks(header: string): Link[] {
   const links: Link[] = []

@@ -30,8 +30,11 @@ export class ClientTransports<T extends { close?(): unknown }> {
   /** @throws TypeError for a pattern that is none. */
   constructor(options: ClientTransportOptions<T>) {
     this.#options = options
-    this.#mounts = Object.entries(options.mounts ?? {})
-      .map(([pattern, transport]) => parseMount(pattern, transport))
+    const { mounts, transport } = options
+    if (transport !== null) checkTransport('transport', transport)
+    if (typeof (mounts ?? {}) !== 'object') throw new TypeError('mounts must be an object of transports by pattern')
+    this.#mounts = Object.entries(mounts ?? {})
+      .map(([pattern, mounted]) => parseMount(pattern, mounted))
       .sort((a, b) => compareRanks(b.rank, a.rank))
     const usesEnvironment = options.trustEnv && options.transport === null && options.proxy === null
     this.#environment = usesEnvironment ? proxiesFromEnvironment() : null
@@ -66,8 +69,14 @@ export class ClientTransports<T extends { close?(): unknown }> {
   }
 }
 
+function checkTransport(what: string, transport: unknown): void {
+  if (typeof (transport as { handleRequest?: unknown } | undefined)?.handleRequest === 'function') return
+  throw new TypeError(`${what} must be a transport, which has handleRequest(), or null`)
+}
+
 /** `scheme://host:port`, where the scheme may be `all` and the host `*`, `*.name` or `*name`. */
 function parseMount<T>(pattern: string, transport: T | null): Mount<T> {
+  if (transport !== null) checkTransport(`mounts[${JSON.stringify(pattern)}]`, transport)
   const match = /^(all|https?):\/\/([^/:?#[\]]*|\[[^\]]*\])(?::([0-9]+))?\/?$/i.exec(pattern)
   if (match === null) {
     throw new TypeError(

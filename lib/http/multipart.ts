@@ -14,8 +14,8 @@ export type FileTuple = readonly [
 /** One file: content alone (named "upload"), a `File`, or a tuple. */
 export type FileInit = BodyContent | FileTuple
 
-/** Files by field name; an array of pairs may repeat a field. */
-export type FilesInit = Readonly<Record<string, FileInit>> | readonly (readonly [string, FileInit])[]
+/** Files by field name; pairs may repeat a field. */
+export type FilesInit = Readonly<Record<string, FileInit>> | Iterable<readonly [string, FileInit]>
 
 interface Part {
   readonly head: Uint8Array
@@ -66,9 +66,12 @@ function boundaryOf(contentType: string): string | null {
 
 /** Files as pairs of field name and file. */
 export function filePairs(files: FilesInit): readonly (readonly [string, FileInit])[] {
-  return Array.isArray(files)
-    ? (files as readonly (readonly [string, FileInit])[])
-    : Object.entries(files as Record<string, FileInit>)
+  if (typeof files !== 'object' || files === null) {
+    throw new TypeError(`files must be an object or pairs, got ${files === null ? 'null' : typeof files}`)
+  }
+  const pairs = Symbol.iterator in files ? [...(files as Iterable<readonly [string, FileInit]>)] : Object.entries(files)
+  if (!pairs.every(Array.isArray)) throw new TypeError('files must be pairs of field name and file')
+  return pairs
 }
 
 /** A name inside quotes, as browsers write it (WHATWG HTML, multipart/form-data encoding). */

@@ -1,5 +1,6 @@
 import { resolveAuth, type AuthInit } from './auth.js'
 import {
+  checkBoolean,
   checkCount,
   DEFAULT_MAX_REDIRECTS,
   DEFAULT_MAX_RESPONSE_BYTES,
@@ -110,7 +111,7 @@ export function resolveSettings<R extends BaseResponse>(
     Connection: 'keep-alive',
     'User-Agent': USER_AGENT,
   })
-  const sensitiveHeaders = new Set((options.sensitiveHeaders ?? []).map((name) => name.toLowerCase()))
+  const sensitiveHeaders = new Set(namesOf(options.sensitiveHeaders ?? []))
   const headers = new Headers(ownHeaders)
   if (options.headers !== undefined && options.headers !== null) headers.update(options.headers)
   headers.maskAlso(sensitiveHeaders)
@@ -156,12 +157,17 @@ function resolveBase(base: string | URL | null | undefined): URL | null {
   return url
 }
 
-function checkBoolean(name: string, value: unknown): boolean {
-  if (typeof value !== 'boolean') throw new TypeError(`${name} must be true or false, got ${String(value)}`)
-  return value
+function namesOf(names: readonly string[]): string[] {
+  if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) {
+    throw new TypeError('sensitiveHeaders must be an array of names')
+  }
+  return names.map((name) => name.toLowerCase())
 }
 
 function checkEncoding(encoding: DefaultEncoding): DefaultEncoding {
+  if (typeof encoding !== 'string' && typeof encoding !== 'function') {
+    throw new TypeError(`defaultEncoding must be a label or a function, got ${typeof encoding}`)
+  }
   if (typeof encoding === 'string' && encodingName(encoding) === null) {
     throw new TypeError(`defaultEncoding: there is no decoder for ${encoding}`)
   }

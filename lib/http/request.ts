@@ -92,6 +92,7 @@ export class Request {
     applyParams(this.url, init.params)
     this.headers = new Headers(init.headers)
     this.extensions = init.extensions ?? {}
+    if (typeof this.extensions !== 'object') throw new TypeError('extensions must be an object')
     this.signal = checkedSignal(init.signal)
     this.body = encodeBody(init, this.headers)
     this.#describeBody()
@@ -195,7 +196,12 @@ function encodeBody(init: BodyOptions, headers: Headers): Body | null {
   if (init.content !== undefined) return contentBody(init.content)
   const { fields, files } = isForm(init.data) ? splitForm(init.data) : { fields: init.data, files: [] }
   if (init.files !== undefined || files.length > 0) {
-    return multipartBody(fields, [...files, ...filePairs(init.files ?? [])], headers.get('content-type'))
+    const more = init.files === undefined ? [] : filePairs(init.files)
+    const body = multipartBody(fields, [...files, ...more], headers.get('content-type'))
+    // Without the boundary nobody can tell the parts, and the caller could not know it.
+    const given = headers.get('content-type')
+    if (given !== null && /^multipart\/form-data\s*$/i.test(given)) headers.set('Content-Type', body.contentType!)
+    return body
   }
   return fields === undefined ? null : formBody(fields)
 }

@@ -11,7 +11,7 @@ import {
   StreamConsumedError,
 } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
-import { parseLinks, type Link } from './links.js'
+import { parseLinks, relationsOf, type Link } from './links.js'
 import type { Request } from './request.js'
 import * as status from './status-codes.js'
 import { decodeText, encodingName, jsonEncoding } from './text.js'
@@ -43,14 +43,12 @@ export interface ResponseInit<S = SyncByteStream | AsyncByteStream> {
 export interface ResponseSettings {
   readonly defaultEncoding: DefaultEncoding
   readonly maxResponseBytes: number | null
-  /** `performance.now()` when the call began. */
-  readonly startedAt: number
   /** Looked at before each chunk. */
   readonly signal: AbortSignal | null
 }
 
 const NO_OCTETS = new Uint8Array(0)
-const NO_SETTINGS: ResponseSettings = { defaultEncoding: 'utf-8', maxResponseBytes: null, startedAt: 0, signal: null }
+const NO_SETTINGS: ResponseSettings = { defaultEncoding: 'utf-8', maxResponseBytes: null, signal: null }
 
 /** Everything that `Response` and `AsyncResponse` share: all but reading the content. */
 export abstract class BaseResponse {
@@ -77,6 +75,8 @@ export abstract class BaseResponse {
   #trailers: Headers | undefined
   #text: string | null = null
   #encoding: string | null = null
+  /** `performance.now()` when its request was sent; null when it never was. */
+  #startedAt: number | null = null
   #elapsed: number | null = null
   #downloaded = 0
   #onFinish: (() => void) | null = null
@@ -102,9 +102,10 @@ export abstract class BaseResponse {
   /** Octets given at construction, before decoding. @internal */
   protected readonly rawContent: Uint8Array | null = null
 
-  /** Binds the response to its request and to what the client wants. @internal */
-  adopt(request: Request, settings: ResponseSettings): this {
+  /** Binds the response to its request, when that was sent, and what the client wants. @internal */
+  adopt(request: Request, settings: ResponseSettings, startedAt: number): this {
     this.#request = request
+    this.#startedAt = startedAt
     this.settings = settings
     return this
   }
@@ -133,13 +134,16 @@ export abstract class BaseResponse {
     return (this.#trailers ??= new Headers())
   }
 
-  /** The links of the Link header by relation type, or by target where there is none. */
+  /**
+   * The links of the Link header by relation type, in lower case, or by target where there is none.
+   * One with several types is found by each.
+   */
   get links(): Record<string, Link> {
-    const links: Record<string, Link> = {}
+    const links = new Map<string, Link>()
     for (const link of parseLinks(this.headers.getList('link').join(', '))) {
-      links[link.rel ?? link.url] ??= link
+      for (const relation of relationsOf(link)) if (!links.has(relation)) links.set(relation, link)
     }
-    return links
+    return Object.fromEntries(links)
   }
 
   /** The cookies that this response set. */
@@ -150,7 +154,8 @@ export abstract class BaseResponse {
   }
 
   /**
-   * Milliseconds from sending the request to closing the response.
+   * Milliseconds from sending `request` to closing the response; redirects, authentication legs and
+   * tries before it are not counted.
    *
    * @throws {@link ClientStateError} while the response is open.
    */
@@ -332,7 +337,7 @@ export abstract class BaseResponse {
   /** Notes the end. @internal */
   protected finish(): void {
     this.closed = true
-    this.#elapsed ??= this.settings.startedAt === 0 ? 0 : performance.now() - this.settings.startedAt
+    this.#elapsed ??= this.#startedAt === null ? 0 : performance.now() - this.#startedAt
     this.#onFinish?.()
     this.#onFinish = null
   }

@@ -40,6 +40,9 @@ export const DEFAULT_RETRY: RetryPolicy = {
 /** Fills {@link RetryPolicy} and checks it. */
 export function resolveRetry(options: RetryOptions): RetryPolicy {
   const given = typeof options === 'number' ? { retries: options } : options
+  if (typeof given !== 'object') {
+    throw new TypeError(`retry must be a number of retries, a policy or null, got ${String(given)}`)
+  }
   const policy: Record<string, unknown> = { ...DEFAULT_RETRY }
   for (const [name, value] of Object.entries(given)) {
     if (!(name in DEFAULT_RETRY)) throw new TypeError(`retry.${name} is not known`)

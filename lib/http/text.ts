@@ -181,7 +181,10 @@ export class ByteChunker {
   }
 }
 
-/** Cuts text into pieces of one number of characters (UTF-16 units); pieces as they come without. */
+/**
+ * Cuts text into pieces of one number of characters (UTF-16 units); pieces as they come without. A
+ * character of two units is never cut: its piece has one more.
+ */
 export class TextChunker {
   readonly #size: number | undefined
   #held = ''
@@ -199,11 +202,17 @@ export class TextChunker {
     this.#held += text
     const pieces: string[] = []
     let at = 0
-    for (; at + this.#size <= this.#held.length; at += this.#size) {
-      pieces.push(this.#held.slice(at, at + this.#size))
+    for (let end; (end = this.#pieceEnd(at, this.#size)) <= this.#held.length; at = end) {
+      pieces.push(this.#held.slice(at, end))
     }
     this.#held = this.#held.slice(at)
     return pieces
+  }
+
+  /** Where the piece from `at` ends, which is behind the second half of a character it would cut. */
+  #pieceEnd(at: number, size: number): number {
+    const last = this.#held.charCodeAt(at + size - 1)
+    return at + size + (last >= 0xd800 && last <= 0xdbff ? 1 : 0)
   }
 
   /** What is left, if anything. */

@@ -51,6 +51,9 @@ export function resolveTls(options: {
   readonly trustEnv?: boolean | undefined
 }): TlsSettings {
   const { verify = true, cert = null } = options
+  if (!['boolean', 'string', 'object'].includes(typeof verify) || verify === null) {
+    throw new TypeError(`verify must be true, false, a path or options, got ${String(verify)}`)
+  }
   const trustEnv = options.trustEnv ?? true
   const given = typeof verify === 'object' ? verify : {}
   const client = resolveCertificate(cert)
@@ -99,6 +102,7 @@ function resolveCertificate(
 }
 
 function pemOf(option: string, value: string): string {
+  if (typeof value !== 'string') throw new TypeError(`${option} must be a PEM or its path, got ${typeof value}`)
   if (value.includes('-----BEGIN')) return value
   return readOption(option, value, (path) => readFileSync(path, 'utf8'))
 }

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { inspect } from 'node:util'
 import {
   HttpStatusError,
   InvalidBodyError,
   LocalProtocolError,
   MockTransport,
   ReadTimeoutError,
+  RemoteProtocolError,
   Request,
   Response,
   ResponseNotReadError,
@@ -221,6 +223,30 @@ for (const { code, method, becomes, body } of [
   })
 }
 
+for (const location of ['app://signed-in?code=1', 'mailto:a@b.test', 'http://[bad', 'http://a.test:99999/', 'http://']) {
+  behaviour(`a redirect to ${location} is returned as it is; it cannot be followed`, async ({ make }) => {
+    const client = make({ transport: new MockTransport(() => new Response(302, { headers: { Location: location } })) })
+    const response = await client.get('http://a.test/')
+    assert.equal(response.headers.get('location'), location)
+    assert.equal(response.nextRequest, null)
+    const error = await failure(() => client.get('http://a.test/', { followRedirects: true }))
+    assert.ok(error instanceof RemoteProtocolError)
+    assert.doesNotMatch(inspect(error), /code=1/)
+  })
+}
+
+behaviour('elapsed is of the last exchange, without the redirects before it', async ({ make }) => {
+  let redirected = 0
+  const transport = new MockTransport(({ url }) => {
+    if (url.pathname !== '/') return new Response(200)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60)
+    redirected = performance.now()
+    return new Response(302, { headers: { Location: '/next' } })
+  })
+  const response = await make({ transport, followRedirects: true }).get('http://a.test/')
+  assert.ok(response.elapsed <= performance.now() - redirected)
+})
+
 behaviour('300, 304 and a redirect without Location are not followed', async ({ client }) => {
   for (const code of [300, 304, 305]) {
     const response = await client.get('/status', { params: { code }, followRedirects: true })
@@ -335,6 +361,16 @@ behaviour('json() reads UTF-8, UTF-16 and UTF-32', async ({ client }) => {
     const response = await client.get('/text', { params: { type: 'application/json', hex } })
     assert.deepEqual(response.json(), {})
   }
+})
+
+behaviour('a link of several relations is found by each, in lower case, whatever their names', async ({ client }) => {
+  const { links } = await client.get('/headers', { params: { link: '</a>; rel="Next  prefetch", </b>; rel=constructor, </c>; rel=__proto__' } })
+  assert.deepEqual(Object.entries(links).map(([name, { url }]) => [name, url]), [
+    ['next', '/a'],
+    ['prefetch', '/a'],
+    ['constructor', '/b'],
+    ['__proto__', '/c'],
+  ])
 })
 
 behaviour('links are by relation', async ({ client }) => {

@@ -6,6 +6,7 @@ import { inspect } from 'node:util'
 import {
   AsyncClient,
   getSync,
+  type HttpStatusError,
   MockTransport,
   post,
   RemoteProtocolError,
@@ -186,6 +187,26 @@ behaviour('sse() opens the stream again where it broke off, and ends at 204', as
 behaviour('sse() refuses what is no event stream', async ({ client }) => {
   assert.ok((await failure(() => collect(client.sse('/echo')))) instanceof RemoteProtocolError)
   assert.equal((await failure(() => collect(client.sse('/nowhere')))).code, 'ERR_HTTP_STATUS')
+})
+
+behaviour('sse() takes 200 alone, and an id that no header can carry is not sent back', async ({ make }) => {
+  const headers = { 'Content-Type': 'text/event-stream' }
+  const answers = [new Response(200, { headers, content: 'id: a\x01b\ndata: 1\n\n' }), new Response(202, { headers, content: 'data: 2\n\n' })]
+  const transport = new MockTransport(() => answers.shift()!)
+  const client = make({ transport })
+  const events = client.sse('http://a.test/', { reconnectMs: 1 })
+  assert.equal(((await events.next()).value as { data: string }).data, '1')
+  const error = await failure(() => events.next())
+  assert.deepEqual([error.code, (error as HttpStatusError).statusCode], ['ERR_HTTP_STATUS', 202])
+  assert.equal(transport.requests[1]?.headers.has('last-event-id'), false)
+})
+
+behaviour("paginate() goes by the links' own values, with what else the client's params say", async ({ make, origin }) => {
+  const client = make({ baseUrl: origin, params: { page: 1, q: 'all' } })
+  const pages = await collect<AnyResponse>(client.paginate('/pages', { maxPages: 5 }))
+  assert.deepEqual(pages.map((page) => page.text), ['page 1 all', 'page 2 all', 'page 3 all'])
+  const error = await failure(() => collect<AnyResponse>(client.paginate('/pages?link=http://[bad')))
+  assert.equal(error.code, 'ERR_HTTP_REMOTE_PROTOCOL')
 })
 
 behaviour('paginate() follows the links to the end', async ({ client }) => {

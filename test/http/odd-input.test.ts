@@ -49,6 +49,21 @@ for (const { name, options, message } of [
   { name: 'a retry policy that is none', options: { retry: { times: 1 } }, message: /retry\.times is not known/ },
   { name: 'a CA that is a path', options: { verify: { ca: '/etc/ca.pem' } }, message: /verify\.ca must be certificates in PEM/ },
   { name: 'a size that is text', options: { maxResponseBytes: '1mb' }, message: /maxResponseBytes must be a whole number/ },
+  { name: 'limits as a number', options: { limits: 5 }, message: /limits must be an object, got 5/ },
+  { name: 'retry as a switch', options: { retry: true }, message: /retry must be a number of retries, a policy or null, got true/ },
+  { name: 'hooks as a function', options: { eventHooks: () => {} }, message: /eventHooks must be an object of arrays/ },
+  { name: 'verify as null', options: { verify: null }, message: /verify must be true, false, a path or options, got null/ },
+  { name: 'a certificate without key', options: { cert: { cert: '-----BEGIN' } }, message: /cert\.key must be a PEM or its path, got undefined/ },
+  { name: 'http2 as text', options: { http2: 'no' }, message: /http2 must be true or false, got no/ },
+  { name: 'a number as encoding', options: { defaultEncoding: 5 }, message: /defaultEncoding must be a label or a function, got number/ },
+  { name: 'one name as sensitiveHeaders', options: { sensitiveHeaders: 'x-key' }, message: /sensitiveHeaders must be an array of names/ },
+  { name: 'a transport that is none', options: { transport: {} }, message: /transport must be a transport, which has handleRequest/ },
+  { name: 'a mount that is none', options: { mounts: { 'all://': 5 } }, message: /mounts\["all:\/\/"\] must be a transport/ },
+  { name: 'a proxy that is none', options: { proxy: {} }, message: /proxy must be a string or a URL, got undefined/ },
+  { name: 'a proxy whose password needs encoding', options: { proxy: 'http://user:hu/sh@a.test' }, message: /proxy "http:\/\/\[secret\]@a\.test" cannot be parsed/ },
+  { name: 'header pairs that are none', options: { headers: ['a: b'] }, message: /headers must be pairs of name and value, got string/ },
+  { name: 'a list with holes as header', options: { headers: { 'X-A': ['b', undefined] } }, message: /value of header X-A must be.*got undefined/ },
+  { name: 'cookie pairs that are none', options: { cookies: ['a=b'] }, message: /cookies must be pairs of name and value, got string/ },
   { name: 'a mount that is no pattern', options: { mounts: { 'a.test': null } }, message: /mounts: "a\.test" is no pattern/ },
 ] as const) {
   test(`a client with ${name} is refused by name`, () => {
@@ -71,6 +86,12 @@ for (const { name, url = '/echo', options = {}, message } of [
   { name: 'content that is an object', options: { content: { a: 1 } }, message: /use json or data for objects/ },
   { name: 'a chunk that is a number', options: { content: [1, 2] }, message: /a body chunk must be a string or bytes, got number/ },
   { name: 'a file that is null', options: { files: { f: null } }, message: /files\.f: content must be/ },
+  { name: 'data that is null', options: { data: null }, message: /data must be an object, pairs or a string, got null/ },
+  { name: 'params that are no pairs', options: { params: [5] }, message: /params must be pairs of name and value, got number/ },
+  { name: 'files that are null', options: { files: null }, message: /files must be an object or pairs, got null/ },
+  { name: 'files that are text', options: { files: 'a.txt' }, message: /files must be an object or pairs, got string/ },
+  { name: 'a form as content', options: { content: new URLSearchParams('a=b') }, message: /content must not be URLSearchParams; give it as data/ },
+  { name: 'extensions that are text', options: { extensions: 'x' }, message: /extensions must be an object/ },
   { name: 'json that is a symbol', options: { json: Symbol('x') }, message: /json is a symbol/ },
 ] as { name: string; url?: unknown; options?: object; message: RegExp; given?: boolean }[]) {
   behaviour(`a call with ${name} is refused by name, and the client lives on`, async ({ client }) => {
@@ -80,6 +101,29 @@ for (const { name, url = '/echo', options = {}, message } of [
     assert.equal((await client.get('/echo')).statusCode, 200)
   })
 }
+
+test('a percent sign in the credentials of a proxy stands for itself where it encodes nothing', () => {
+  for (const make of [AsyncClient, Client]) assert.ok(new make({ proxy: 'http://us%er:p%zz@a.test' }))
+})
+
+behaviour('files may be a Map, and a type without a boundary is given one', async ({ client }) => {
+  const files = new Map([['f', ['a.txt', 'hello'] as const]])
+  const headers = { 'Content-Type': 'multipart/form-data' }
+  const { body, headers: sent } = (await client.post('/echo', { files, headers })).json<{ body: string; headers: Record<string, string> }>()
+  const boundary = /boundary=([0-9a-f]+)$/.exec(sent['content-type']!)![1]!
+  assert.ok(body.startsWith(`--${boundary}\r\n`) && body.includes('hello'))
+})
+
+behaviour('text is cut between characters, also where one has two units', async ({ client }) => {
+  const hex = Buffer.from('a😀b😀').toString('hex')
+  const response = await client.get('/text', { params: { type: 'text/plain; charset=utf-8', hex } })
+  assert.deepEqual(await collect(response.iterText({ chunkSize: 1 })), ['a', '😀', 'b', '😀'])
+  assert.deepEqual(await collect(response.iterText({ chunkSize: 2 })), ['a😀', 'b😀'])
+})
+
+test('only blanks and tabs around a header value are left out', () => {
+  assert.equal(new Headers({ a: ' \t\u00a0x\u00a0 ' }).get('a'), '\u00a0x\u00a0')
+})
 
 test('credentials that are no strings are refused, rather than sent as "undefined"', () => {
   assert.throws(() => new BearerAuth(odd(undefined)), /BearerAuth takes strings, got undefined/)
