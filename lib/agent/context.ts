@@ -9,6 +9,8 @@
  * 3. Both happen in steps of several turns, so that the beginning of the conversation, and with it
  *    the provider's prompt cache, stays the same from one call to most of the next ones.
  * 4. What cannot be made to fit is reported; nothing is tried twice.
+ * 5. What will be masked or left out in every later call, as the conversation only grows and the
+ *    budget does not, needs not be kept: see {@link forgetUnsent}.
  *
  * @module
  */
@@ -20,10 +22,15 @@ export type FittedContext =
       readonly fits: true
       /** The very list that was given when nothing had to be done. */
       readonly messages: readonly Message[]
-      /** Tool outputs that were masked. */
+      /** Tool outputs that were masked now. */
       readonly masked: number
-      /** Messages that were left out. */
+      /** Messages that were left out; all that were forgotten before count as one. */
       readonly dropped: number
+      /**
+       * What is enough to keep of the conversation: with whatever is added to it, it fits into this
+       * budget, or a smaller one, exactly as the whole would.
+       */
+      readonly rest: readonly Message[]
     }
   | {
       readonly fits: false
@@ -37,9 +44,17 @@ const STEP = 8
 /** Outputs that are no longer than their mask stay. */
 const SHORT_OUTPUT = 200
 
-/** One turn of the model with its results, or one user message. */
+/** Stands where turns were that are sent no more: only how many there were still counts. */
+interface LeftOut extends UserMessage {
+  readonly turns: number
+  /** Of the turns with their outputs masked. */
+  readonly tokens: number
+}
+
+/** One turn of the model with its results, or one user message; or all that were left out. */
 interface Group {
   readonly messages: readonly Message[]
+  readonly turns: number
   readonly tokens: number
   readonly masked: {
     readonly messages: readonly Message[]
@@ -59,10 +74,11 @@ export function fitContext(
   budgetTokens: number,
   estimate: (message: Message) => number = estimateTokens,
 ): FittedContext {
+  const size = (message: Message): number => leftOutOf(message)?.tokens ?? estimate(message)
   let total = 0
-  for (const message of messages) total += estimate(message)
-  if (total <= budgetTokens) return { fits: true, messages, masked: 0, dropped: 0 }
-  return shorten(messages, budgetTokens, total, estimate)
+  for (const message of messages) total += size(message)
+  if (total <= budgetTokens) return { fits: true, messages, masked: 0, dropped: 0, rest: messages }
+  return shorten(messages, budgetTokens, total, size)
 }
 
 function shorten(
@@ -78,34 +94,80 @@ function shorten(
   const outputs = maskedGroups.reduce((sum, group) => sum + (group?.outputs ?? 0), 0)
   if (masked.total <= budget) {
     const kept = middle.flatMap((group, i) => maskedGroups[i]?.messages ?? group.messages)
-    return { fits: true, messages: [...head, ...kept, ...tail], masked: outputs, dropped: 0 }
+    const rest = middle.flatMap((group, i) => (i < masked.settled ? group.masked : group).messages)
+    return {
+      fits: true,
+      messages: [...head, ...kept, ...tail],
+      masked: outputs,
+      dropped: 0,
+      rest: [...head, ...rest, ...tail],
+    }
   }
   const notice = leftOutNotice()
   const start = masked.total + estimate(notice)
   const left = takeUntil(middle, start, budget, (group) => group.masked.tokens)
   if (left.total > budget) return { fits: false, neededTokens: fixed + estimate(notice) }
   const kept = middle.slice(left.count)
-  const dropped = middle.slice(0, left.count).reduce((sum, group) => sum + group.messages.length, 0)
+  // Outputs of the last turn will be masked one day, and the turns that gave way to them come back.
+  const ofTail = tail.reduce((sum, message) => sum + estimate(message) - estimate(maskOutput(message)), 0)
+  const least = start - ofTail
+  const isFinal = least - estimate(notice) > budget
+  const gone = isFinal ? takeUntil(middle, least, budget, (group) => group.masked.tokens).count : 0
   return {
     fits: true,
     messages: [...head, notice, ...kept.flatMap((group) => group.masked.messages), ...tail],
     masked: kept.reduce((sum, group) => sum + group.masked.outputs, 0),
-    dropped,
+    dropped: middle.slice(0, left.count).reduce((sum, group) => sum + group.messages.length, 0),
+    rest: [
+      ...head,
+      ...standInFor(middle.slice(0, gone)),
+      ...middle.slice(gone).flatMap((group) => group.masked.messages),
+      ...tail,
+    ],
   }
 }
 
-/** How many groups, oldest first, must give up `gain` for `total` to reach `budget`, in steps. */
+function standInFor(groups: readonly Group[]): LeftOut[] {
+  if (groups.length === 0) return []
+  const turns = groups.reduce((sum, group) => sum + group.turns, 0)
+  const tokens = groups.reduce((sum, group) => sum + group.masked.tokens, 0)
+  return [{ role: 'user', text: '', turns, tokens }]
+}
+
+function leftOutOf(message: Message): LeftOut | undefined {
+  return 'turns' in message ? (message as LeftOut) : undefined
+}
+
+/**
+ * Takes out of a conversation, in place, what {@link fitContext} found to be sent no more, so that
+ * what a run holds in memory follows the model's window and not the length of the run. The log has
+ * all of it.
+ */
+export function forgetUnsent(messages: Message[], { rest }: Extract<FittedContext, { fits: true }>): void {
+  if (rest === messages) return
+  messages.length = 0
+  for (const message of rest) messages.push(message)
+  totals.delete(messages)
+}
+
+/**
+ * How many groups, oldest first, must give up `gain` for `total` to reach `budget`, in steps.
+ * `settled` of them end with a whole step: when there are more groups, these give it up as well.
+ */
 function takeUntil(
   groups: readonly Group[],
   total: number,
   budget: number,
   gain: (group: Group) => number,
-): { readonly count: number; readonly total: number } {
-  let count = 0
-  let rest = total
-  while (count < groups.length && (rest > budget || count % STEP !== 0))
-    rest -= gain(groups[count++]!)
-  return { count, total: rest }
+): { readonly count: number; readonly settled: number; readonly total: number } {
+  let [count, settled, turns, rest] = [0, 0, 0, total]
+  while (count < groups.length && (rest > budget || turns % STEP !== 0)) {
+    const group = groups[count++]!
+    rest -= gain(group)
+    turns += group.turns
+    if (turns % STEP === 0) settled = count
+  }
+  return { count, settled, total: rest }
 }
 
 /** The parts that stay (`head`, `tail`) and the groups between them. */
@@ -141,6 +203,7 @@ function makeGroup(messages: readonly Message[], estimate: (message: Message) =>
   const tokens = sum(messages)
   return {
     messages,
+    turns: leftOutOf(messages[0]!)?.turns ?? 1,
     tokens,
     masked: { messages: shorter, tokens: outputs === 0 ? tokens : sum(shorter), outputs },
   }
@@ -171,7 +234,7 @@ const estimates = new WeakMap<Message, number>()
  * most tokenizers need for code and English. Remembered per message object.
  */
 export function estimateTokens(message: Message): number {
-  const known = estimates.get(message)
+  const known = leftOutOf(message)?.tokens ?? estimates.get(message)
   if (known !== undefined) return known
   const tokens = Math.ceil(lengthOf(message) / 3) + 8
   estimates.set(message, tokens)

@@ -3,7 +3,8 @@
  * readers pull them: what a reader has not taken waits in the log, not in a queue of its own.
  *
  * 1. Only durable events are ever seen.
- * 2. The newest events are kept here, encoded, up to a bound; older ones are read from the store.
+ * 2. The newest events are kept here, encoded, up to a bound for each run and one for all of them;
+ *    older ones are read from the store.
  * 3. A reader goes by its position alone, so that nothing is skipped or doubled where the store
  *    ends and the live part begins.
  *
@@ -28,15 +29,16 @@ const BATCH_CHARACTERS = 1 << 20
 const STORE_PAGE = 64
 /** A page with less than this is followed by one twice as long, up to a whole batch. */
 const SMALL_PAGE_CHARACTERS = 1 << 18
-/** Bounds of what is kept encoded per run that somebody follows. */
+/** Bounds of what is kept encoded per run that somebody follows, in events and about in octets. */
 const KEPT_EVENTS = 512
-const KEPT_CHARACTERS = 1 << 19
-/** Bound of what all feeds of this process keep, of which each has its share, and the least share. */
-const KEPT_BY_ALL = 32 << 20
-const LEAST_SHARE = 8 << 10
+const KEPT_OCTETS = 1 << 20
+/** As much over its bound a feed gets before it is cut, so that not every event cuts it. */
+const SLACK = 1.25
 
-/** Feeds that keep events, as somebody has subscribed to them and they have not ended. */
-let keepers = 0
+/** About how many octets an event takes while it is kept: its text, the frame made of it, and both objects. */
+function octetsOf({ json }: EncodedEvent): number {
+  return 2 * json.length + 400
+}
 
 /** Messages are {@link AgentEvent}s, durable, of every run of this process, in the order of each run. */
 const events = channel('runwright.event')
@@ -52,12 +54,38 @@ export function encodeEvent(record: RunRecord): EncodedEvent {
   return { seq: record.seq, kind: record.kind, json: JSON.stringify(publicEvent(record)) }
 }
 
+/** Sees to it that all feeds of this process together keep no more than one bound. */
+class KeptByAll {
+  readonly #bound = 32 << 20
+  /** Those that keep something; the one that has been quiet for the longest time stands first. */
+  readonly #feeds = new Map<RunFeed, number>()
+  #octets = 0
+
+  /** A feed keeps this much now: those that were quiet give up what they have when that is too much. */
+  note(feed: RunFeed, octets: number): void {
+    this.#account(feed, octets)
+    for (const [quiet] of this.#feeds) {
+      if (this.#octets <= this.#bound) return
+      quiet.forget()
+      this.#account(quiet, 0)
+    }
+  }
+
+  #account(feed: RunFeed, octets: number): void {
+    this.#octets += octets - (this.#feeds.get(feed) ?? 0)
+    this.#feeds.delete(feed)
+    if (octets > 0) this.#feeds.set(feed, octets)
+  }
+}
+
+const keptByAll = new KeptByAll()
+
 /** The live end of one run's log. */
 export class RunFeed {
   readonly runId: string
   readonly #store: RunStore
   #kept: EncodedEvent[] = []
-  #keptCharacters = 0
+  #keptOctets = 0
   /** Records of the next read from the store. */
   #page = STORE_PAGE
   #lastSeq: number
@@ -90,18 +118,20 @@ export class RunFeed {
   publish(records: readonly RunRecord[]): void {
     for (const record of records) {
       if (record.seq <= this.#lastSeq) continue
-      if (record.seq > this.#lastSeq + 1) this.#drop()
+      if (record.seq > this.#lastSeq + 1) this.forget()
       this.#lastSeq = record.seq
       if (this.#watched) this.#keep(encodeEvent(record))
       if (events.hasSubscribers) events.publish(publicEvent(record))
     }
+    if (this.#watched && this.#end === undefined) keptByAll.note(this, this.#keptOctets)
     this.#wake()
   }
 
   /** No more events will come. */
   finish(end: SubscriptionEnd): void {
-    if (this.#watched && this.#end === undefined) keepers -= 1
     this.#end ??= end
+    // What it keeps goes with its last reader.
+    keptByAll.note(this, 0)
     this.#wake()
   }
 
@@ -116,7 +146,6 @@ export class RunFeed {
     deltas = false,
     left: () => void = () => undefined,
   ): RunSubscription<StreamItem> {
-    if (!this.#watched && this.#end === undefined) keepers += 1
     this.#watched = true
     return new FeedSubscription(this, after, deltas ? new DeltaQueue() : null, left)
   }
@@ -162,23 +191,24 @@ export class RunFeed {
     return () => this.#waiting.delete(wake)
   }
 
-  #drop(): void {
+  /** Gives up what is kept: readers that are behind go on from the store. */
+  forget(): void {
     this.#kept = []
-    this.#keptCharacters = 0
+    this.#keptOctets = 0
   }
 
   #keep(event: EncodedEvent): void {
     this.#kept.push(event)
-    this.#keptCharacters += event.json.length
-    const share = Math.max(LEAST_SHARE, Math.min(KEPT_CHARACTERS, KEPT_BY_ALL / keepers))
-    if (this.#kept.length <= 2 * KEPT_EVENTS && this.#keptCharacters <= 2 * share) return
-    let [from, characters] = [0, this.#keptCharacters]
-    while (this.#kept.length - from > KEPT_EVENTS || characters > share) {
-      characters -= this.#kept[from]?.json.length ?? 0
+    this.#keptOctets += octetsOf(event)
+    const isFull = this.#kept.length > SLACK * KEPT_EVENTS || this.#keptOctets > SLACK * KEPT_OCTETS
+    if (!isFull) return
+    let [from, octets] = [0, this.#keptOctets]
+    while (this.#kept.length - from > KEPT_EVENTS || octets > KEPT_OCTETS) {
+      octets -= octetsOf(this.#kept[from]!)
       from += 1
     }
     this.#kept = this.#kept.slice(from)
-    this.#keptCharacters = characters
+    this.#keptOctets = octets
   }
 
   #wake(): void {

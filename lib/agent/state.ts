@@ -59,7 +59,7 @@ export interface RunState {
   baseline: GoalBaseline | null
   /** The tests of the first check, by which later checks are measured. */
   baselineTests: TestOutcomes | null
-  /** The conversation; grows only. */
+  /** The conversation; what no model call sends any more may be forgotten, see `context.ts`. */
   readonly messages: Message[]
   /** The node that runs; null before the first iteration and between two. */
   node: NodeName | null

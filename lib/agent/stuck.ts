@@ -22,12 +22,13 @@ const SAME_FAILED_TURNS = 3
 const REPEATING_TURNS = 4
 /** Turns in a row that could not be used. */
 const UNUSABLE_TURNS = 3
-/** Calls, and answers of checks, that are remembered; the oldest are forgotten. */
-const REMEMBERED = 1024
-/** Results of one call that are remembered. */
-const RESULTS_OF_CALL = 4
-/** Characters up to which a call is its own key. */
-const SHORT_KEY = 200
+/**
+ * Results of calls, and answers of checks, that are remembered; the oldest are forgotten. A model
+ * that asks again for what it asked for so long ago may well have lost it from its context.
+ */
+const REMEMBERED = 256
+/** Characters up to which a text stands for itself; a longer one is remembered by its hash. */
+const SHORT = 64
 
 /** How a call ended, as the model sees it. */
 export interface Result {
@@ -37,8 +38,8 @@ export interface Result {
 
 /** What is remembered of a run's turns. */
 export interface Progress {
-  /** Results by call. Their outputs are those of the conversation: nothing is copied. */
-  readonly results: Map<string, Result[]>
+  /** Calls with their results, as marks: a run that goes on for long takes no more memory. */
+  readonly results: Set<string>
   readonly checks: Set<string>
   /** The calls of the turn that runs and of the one before, as keys. */
   turn: string[]
@@ -57,7 +58,7 @@ export interface Progress {
 /** Where a run begins. */
 export function newProgress(): Progress {
   return {
-    results: new Map(),
+    results: new Set(),
     checks: new Set(),
     turn: [],
     turnBefore: '',
@@ -91,9 +92,10 @@ export function noteResult(
   result: Result,
   isLast: boolean,
 ): boolean {
-  const key = keyOf(call)
-  const isNew = !isKnown(progress.results, key, result)
-  if (isNew) remember(progress.results, key, result)
+  const key = markOf(`${call.tool} ${JSON.stringify(call.args)}`)
+  const mark = markOf(`${key} ${result.exitCode} ${withoutDurations(result.output)}`)
+  const isNew = !progress.results.has(mark)
+  if (isNew) remember(progress.results, mark)
   progress.turn.push(key)
   progress.hasNews ||= isNew
   progress.allFailed &&= result.exitCode !== 0
@@ -104,10 +106,9 @@ export function noteResult(
 
 /** A check has been made that was not made before in this state of things. */
 export function noteCheck(progress: Progress, reason: string): void {
-  const answer = withoutDurations(reason)
+  const answer = markOf(withoutDurations(reason))
   if (progress.checks.has(answer)) return
-  progress.checks.add(answer)
-  if (progress.checks.size > REMEMBERED) forgetOldest(progress.checks)
+  remember(progress.checks, answer)
   startAnew(progress)
 }
 
@@ -134,35 +135,14 @@ function endTurn(progress: Progress): void {
   progress.sameFailed = !progress.allFailed ? 0 : same ? progress.sameFailed + 1 : 1
 }
 
-function keyOf({ tool, args }: { readonly tool: string; readonly args: unknown }): string {
-  const key = `${tool} ${JSON.stringify(args)}`
-  return key.length <= SHORT_KEY ? key : hash('sha256', key)
+/** The same for the same text, and short. */
+function markOf(text: string): string {
+  return text.length <= SHORT ? text : hash('sha256', text, 'base64')
 }
 
-function isKnown(results: Progress['results'], key: string, result: Result): boolean {
-  const known = results.get(key)?.filter(({ exitCode }) => exitCode === result.exitCode) ?? []
-  if (known.length === 0) return false
-  if (known.some(({ output }) => output === result.output)) return true
-  const plain = withoutDurations(result.output)
-  return known.some(({ output }) => withoutDurations(output) === plain)
-}
-
-function remember(results: Progress['results'], key: string, result: Result): void {
-  const known = results.get(key)
-  if (known === undefined) {
-    results.set(key, [result])
-    if (results.size > REMEMBERED) forgetOldest(results)
-    return
-  }
-  known.push(result)
-  if (known.length > RESULTS_OF_CALL) known.shift()
-}
-
-function forgetOldest(memory: Map<string, unknown> | Set<string>): void {
-  for (const key of memory.keys()) {
-    memory.delete(key)
-    return
-  }
+function remember(memory: Set<string>, mark: string): void {
+  memory.add(mark)
+  if (memory.size > REMEMBERED) memory.delete(memory.keys().next().value!)
 }
 
 /** `12.3 ms`, `1s`, `duration_ms 7.2` are other in every run of a command. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { estimateConversation, estimateTokens, fitContext } from '../../lib/agent/context.js'
+import { estimateConversation, estimateTokens, fitContext, forgetUnsent } from '../../lib/agent/context.js'
 import type { Message } from '../../lib/agent/model.js'
+import { Random } from '../helpers/random.js'
 
 const size = (message: Message): number =>
   message.role === 'tool' ? message.output.length : message.text.length
@@ -154,4 +155,65 @@ test('a conversation that grows is counted on from where it was counted before',
   messages.push(...conversation(2).slice(1))
   assert.equal(estimateConversation(messages), sum())
   assert.equal(estimateConversation([...messages]), sum())
+})
+
+/** One more turn, now and then with a remark of a human before it. */
+function nextTurn(random: Random, turn: number): Message[] {
+  const calls = Array.from({ length: random.integer(0, 3) }, (_, i) => ({
+    call_id: `c${turn}_${i}`,
+    tool: 't',
+    args: { text: 'a'.repeat(random.integer(0, 900)) },
+  }))
+  return [
+    ...(random.chance(0.2) ? [{ role: 'user' as const, text: 'f'.repeat(random.integer(0, 900)) }] : []),
+    { role: 'assistant', text: 't'.repeat(random.integer(0, 300)), calls },
+    ...calls.map(({ call_id }): Message => ({
+      role: 'tool',
+      call_id,
+      tool: 't',
+      output: 'o'.repeat(random.integer(0, 6_000)),
+      exit_code: 0,
+    })),
+  ]
+}
+
+test('a conversation of which the unsent part is forgotten is sent exactly as the whole would be', () => {
+  const random = new Random(11)
+  let dropped = 0
+  for (let round = 0; round < 60; round++) {
+    const whole: Message[] = [{ role: 'user', text: 'goal' }]
+    const kept = [...whole]
+    let budget = random.integer(2_000, 20_000)
+    for (let turn = 0; turn < 60; turn++) {
+      const more = nextTurn(random, turn)
+      whole.push(...more)
+      kept.push(...more)
+      // The model has refused what was fitted.
+      if (random.chance(0.02)) budget = Math.floor(budget * 0.6)
+      const expected = fitContext(whole, budget)
+      const fitted = fitContext(kept, budget)
+      assert.equal(fitted.fits, expected.fits)
+      if (!fitted.fits || !expected.fits) break
+      assert.deepEqual(fitted.messages, expected.messages)
+      dropped += fitted.dropped
+      forgetUnsent(kept, fitted)
+      assert.equal(estimateConversation(kept), estimateConversation([...kept]))
+    }
+  }
+  assert.ok(dropped > 0)
+})
+
+test('what is kept of a conversation follows the budget, not its length', () => {
+  const kept: Message[] = []
+  const sizes: number[] = []
+  for (const message of conversation(2_000, 3_000)) {
+    kept.push(message)
+    const fitted = fitContext(kept, 20_000)
+    assert.ok(fitted.fits)
+    forgetUnsent(kept, fitted)
+    sizes.push(total(kept))
+  }
+  // Three characters a token.
+  assert.ok(Math.max(...sizes) < 3 * 20_000 + 10_000, `${Math.max(...sizes)} characters`)
+  assert.ok(kept.length < 1_000, `${kept.length} messages`)
 })

@@ -128,3 +128,27 @@ test('an event is encoded once for all its readers', async () => {
   const [a, b] = [await one.next(), await two.next()]
   assert.equal(a?.[0], b?.[0])
 })
+
+test('feeds that were quiet give up what they keep, and their readers go on from the store', async () => {
+  const large = records(40).map((record): RunRecord =>
+    record.kind === 'log' ? { ...record, payload: { level: 'info', message: 'x'.repeat(12_000) } } : record,
+  )
+  const store = await stored(large)
+  let reads = 0
+  const read = store.read.bind(store)
+  store.read = async (...page) => {
+    reads += 1
+    return read(...page)
+  }
+  // Each keeps about a megabyte of what all may keep together: 32.
+  const feeds = Array.from({ length: 60 }, () => new RunFeed(RUN, store, 0))
+  const late = feeds.map((feed) => feed.subscribe(0))
+  for (const feed of feeds) feed.publish(large)
+  for (const reader of late) {
+    const seen: number[] = []
+    while (seen.length < large.length) seen.push(...((await reader.next()) ?? []).map(({ seq }) => seq))
+    assert.deepEqual(seen, upTo(1, large.length))
+  }
+  assert.ok(reads > 20 && reads < 40, `${reads} of 60 readers had to go to the store`)
+  for (const feed of feeds) feed.finish('shutdown')
+})

@@ -83,9 +83,17 @@ test('what is remembered is bounded', () => {
     take(progress, `read:a=${i}`)
     noteCheck(progress, `answer ${i}`)
   }
-  assert.ok(progress.results.size <= 1024)
-  assert.ok([...progress.results.values()].every((results) => results.length <= 4))
-  assert.ok(progress.checks.size <= 1024)
+  assert.ok(progress.results.size <= 256)
+  assert.ok(progress.checks.size <= 256)
+})
+
+test('long calls and outputs are told apart without being kept', () => {
+  const progress = newProgress()
+  const long = 'x'.repeat(10_000)
+  for (const output of [`${long}1`, `${long}2`, `${long}1`]) take(progress, `write:${long}=${output}`)
+  assert.equal(progress.results.size, 2)
+  assert.ok([...progress.results].every((mark) => mark.length < 100))
+  assert.equal(progress.repeating, 1)
 })
 
 const edit = (from: string, to: string): Said => ({

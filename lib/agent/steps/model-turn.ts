@@ -1,7 +1,7 @@
 import { raceAbort, sleep } from '../../internal/abort.js'
 import type { RecordDraft } from '../events.js'
 import { exhausted } from '../budgets.js'
-import { estimateConversation, fitContext } from '../context.js'
+import { estimateConversation, fitContext, forgetUnsent } from '../context.js'
 import { DeltaWriter } from '../deltas.js'
 import { ModelError } from '../errors.js'
 import type { Message, ModelTurn, ToolCall, Usage } from '../model.js'
@@ -106,14 +106,17 @@ function isContextProblem(error: unknown): error is ModelError {
 
 function fitMessages(
   { model, fit, prompt }: RunContext,
-  messages: readonly Message[],
+  messages: Message[],
 ): readonly Message[] {
   const window = (model.contextWindow ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
   const budget = Math.floor(Math.min(window, fit.tokens))
   if (budget === Infinity) return messages
   if (estimateConversation(messages) <= budget) return messages
   const fitted = fitContext(messages, budget)
-  if (fitted.fits) return fitted.messages
+  if (fitted.fits) {
+    forgetUnsent(messages, fitted)
+    return fitted.messages
+  }
   const need = `the conversation needs ${fitted.neededTokens} tokens at least, and ${budget} are left for it`
   throw new ModelError('ERR_AGENT_MODEL_CONTEXT', `${need} in the context of ${model.name}`, {
     retryable: false,

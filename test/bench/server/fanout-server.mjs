@@ -48,7 +48,8 @@ const engine = await RunEngine.open({
       create: () => ({
         name: 'burst:m',
         isLanguageModel: false,
-        contextWindow: null,
+        // A run holds the conversation that its next model call sends, and no more: with a window it is full soon.
+        contextWindow: 8_000,
         prices: null,
         complete: async () => {
           await new Promise((resolve) => {

@@ -9,7 +9,10 @@
  * turn writes about 27 events to SUBSCRIBERS (default 1000) at once, from the model's answer until the
  * last subscriber has the last event; TURNS (default 15) rounds after 3 to warm up, by turns. `idle`:
  * growth of RSS per subscriber at 5000. `one run` and `many runs`: RSS while 5000 subscribers of one
- * run, or of 1000 runs with 5 each, get bursts; the last quarter against the second.
+ * run, or of 1000 runs with 5 each, get bursts; the last quarter against the second. The log is on
+ * disk. What a run holds in memory is the conversation that its next model call sends: the model has
+ * a window of 8000 tokens, which is full after a few bursts, so that growth would be growth with the
+ * number of events.
  *
  * `ratio` is that to the first contender of the scenario; ROUNDS (default 40, at least 20) is how many bursts
  * `many runs` takes. Rows have the format of `../http/compare.mjs`.
@@ -158,7 +161,6 @@ async function hold(scenario, runCount, perRun, rounds) {
   }
   const quarter = samples.length >> 2
   const [second, last] = [samples.slice(quarter, 2 * quarter), samples.slice(-quarter)]
-  // The log itself grows: every event is kept in memory by this store.
   const growth = median(last) / median(second)
   add(`${scenario}: RSS`, 'runwright', samples, 'MB', { ratio: growth, bar: '<= 1.15x over the time', met: growth <= 1.15 })
   add(`${scenario}: delivery`, 'runwright', costs.slice(WARM_UP).map(({ us }) => us), 'us/delivery', { cpu: median(costs.map(({ cpu }) => cpu)) })
