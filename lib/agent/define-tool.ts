@@ -46,6 +46,8 @@ export interface ToolDefinition<S extends JsonSchema> {
   readonly effect?: ToolEffect | undefined
   /** True when the tool runs a command. @defaultValue false */
   readonly startsProcess?: boolean | undefined
+  /** True when it may change files without reporting `changes` itself. @defaultValue false */
+  readonly changesFiles?: boolean | undefined
   /** See {@link Tool.plan}; needed when `effect` is `idempotent`. */
   plan?(args: SchemaValue<S>, context: ToolContext): Promise<JsonObject>
   /** See {@link Tool.verify}; needed when `effect` is `idempotent`. */
@@ -79,7 +81,7 @@ export interface ToolDefinition<S extends JsonSchema> {
  * ```
  */
 export function defineTool<const S extends JsonSchema>(definition: ToolDefinition<S>): Tool {
-  const { name, description, effect = 'unsafe', startsProcess = false } = definition
+  const { name, description, effect = 'unsafe', startsProcess = false, changesFiles = false } = definition
   if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
     throw new TypeError(
       `a tool's name must be 1 to 64 letters, digits, - or _, got ${JSON.stringify(name)}`,
@@ -110,6 +112,7 @@ export function defineTool<const S extends JsonSchema>(definition: ToolDefinitio
     parameters: structuredClone(parameters),
     effect,
     ...(startsProcess ? { startsProcess } : {}),
+    ...(changesFiles ? { changesFiles } : {}),
     async execute(args, context) {
       const mistake = checkArguments(tool, args)
       if (mistake !== null) return { output: mistake, exitCode: 1 }

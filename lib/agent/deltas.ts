@@ -5,6 +5,8 @@
  * @module
  */
 import type { Clock } from '../internal/clock.js'
+import { StreamRedactor } from './redact-stream.js'
+import type { Redactor } from './redact.js'
 import type { RunFeed } from './run-feed.js'
 import type { DeltaPayload, EncodedDelta } from './subscription.js'
 
@@ -21,33 +23,44 @@ export interface DeltaSource {
   readonly attempt: number
 }
 
-/** Passes the text of one model call on while it is made. */
+/** Passes the text of one model call on while it is made, without the secrets in it. */
 export class DeltaWriter {
   readonly #feed: RunFeed
   readonly #clock: Clock
   readonly #source: DeltaSource
+  readonly #redacted: StreamRedactor
   #offset = 0
   #closed = false
 
-  constructor(feed: RunFeed, clock: Clock, source: DeltaSource) {
+  constructor(feed: RunFeed, clock: Clock, redactor: Redactor, source: DeltaSource) {
     this.#feed = feed
     this.#clock = clock
+    this.#redacted = new StreamRedactor(redactor)
     this.#source = source
   }
 
-  /** Tells a piece of text; costs next to nothing while nobody listens. */
+  /** Tells a piece of text, but for an end that may be the beginning of a secret. */
   readonly write = (text: string): void => {
-    if (this.#closed || typeof text !== 'string') return
+    if (!this.#closed && typeof text === 'string') this.#tell(this.#redacted.push(text))
+  }
+
+  /** Tells what was held back: the call has succeeded, and its text is whole. */
+  end(): void {
+    if (!this.#closed) this.#tell(this.#redacted.end())
+    this.#closed = true
+  }
+
+  /** What a model still writes after its call has failed is not told, nor what was held back. */
+  close(): void {
+    this.#closed = true
+  }
+
+  #tell(text: string): void {
     for (let at = 0; this.#feed.wantsDeltas && at < text.length; at += PIECE) {
       const offset = this.#offset + at
       this.#feed.publishDelta(this.#encode({ offset, text: text.slice(at, at + PIECE) }))
     }
     this.#offset += text.length
-  }
-
-  /** What a model still writes after its call has ended is not told. */
-  close(): void {
-    this.#closed = true
   }
 
   #encode(piece: Pick<DeltaPayload, 'offset' | 'text'>): EncodedDelta {

@@ -37,7 +37,19 @@ const KEY_SHAPES = [
   'A(?:KIA|SIA)[A-Z2-7]{16}(?![A-Za-z0-9])',
   'eyJ[\\w-]{10,}\\.eyJ[\\w-]{10,}\\.[\\w-]{10,}',
 ].map((shape) => `\\b${shape}`)
+/** What such keys begin with, in full or up to the end of the text, and the rest of their characters. */
+const KEY_BEGINNINGS = [
+  'sk-', 'sk_', 'rk_', 'gsk_', 'xai-', 'hf_', 'AIza', 'gho_', 'ghp_', 'ghs_', 'ghu_', 'ghr_', 'github_pat_',
+  'glpat-', 'npm_', 'pypi-', 'xoxa-', 'xoxb-', 'xoxe-', 'xoxo-', 'xoxp-', 'xoxr-', 'xoxs-', 'AKIA', 'ASIA', 'eyJ',
+]
+const OPEN_KEY = new RegExp(`\\b(?:(?:${KEY_BEGINNINGS.join('|')})[\\w.-]*|${KEY_BEGINNINGS.map(beginningsOf).join('|')})$`, 'g')
 const PRIVATE_KEY = '-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----[\\s\\S]*?(?:-----END (?:[A-Z]+ )*PRIVATE KEY-----|$)'
+/** The same without its end: a header that is not whole, or a body whose footer has not come. */
+const OPEN_PRIVATE_KEY = new RegExp(
+  `-----BEGIN (?:[A-Z]+ )*(?:[A-Z]*|PRIVATE KEY-{0,4}|PRIVATE KEY-----(?:(?!-----END (?:[A-Z]+ )*PRIVATE KEY-----)[\\s\\S])*)$` +
+    `|(?:${beginningsOf('-----BEGIN ')})$`,
+  'g',
+)
 
 /** Names of variables whose values are secrets. */
 const SECRET_NAME =
@@ -51,10 +63,17 @@ export const SHORTEST_SECRET = 6
 export class Redactor {
   readonly #find: RegExp
   readonly #every: RegExp
+  /** What the host named, in all forms, and how their first characters are told. */
+  readonly #exact: readonly string[]
+  readonly #firsts: ReadonlySet<string>
+  readonly #longest: number
 
   /** `secrets`: texts that are secret by themselves, besides everything of the shape of a key. */
   constructor(secrets: readonly string[]) {
     const exact = [...new Set(secrets.flatMap(writtenForms))].sort((a, b) => b.length - a.length)
+    this.#exact = exact
+    this.#firsts = new Set(exact.map(([first = '']) => first))
+    this.#longest = exact[0]?.length ?? 0
     const source = [...exact.map(escapePattern), ...KEY_SHAPES, PRIVATE_KEY].join('|')
     this.#find = new RegExp(source)
     this.#every = new RegExp(source, 'g')
@@ -68,6 +87,37 @@ export class Redactor {
   /** The text without its secrets; the very same one when it has none. */
   text(text: string): string {
     return this.finds(text) ? text.replace(this.#every, REDACTED) : text
+  }
+
+  /**
+   * The part of a text that no continuation can change, from `from`, without its secrets, and where
+   * it ends: what comes after may be the beginning of a secret.
+   */
+  settled(text: string, from: number): { readonly shown: string; readonly end: number } {
+    let shown = ''
+    for (let at = from; ;) {
+      const open = this.#openSecret(text, at)
+      this.#every.lastIndex = at
+      const match = this.#every.exec(text)
+      if (match === null || match.index >= open) return { shown: shown + text.slice(at, open), end: open }
+      shown += text.slice(at, match.index) + REDACTED
+      at = match.index + match[0].length
+    }
+  }
+
+  /** Where the first secret begins, from `from`, that the end of the text may cut; else that end. */
+  #openSecret(text: string, from: number): number {
+    let first = text.length
+    for (let at = Math.max(from, text.length - this.#longest + 1); at < first; at++) {
+      if (!this.#firsts.has(text.charAt(at))) continue
+      const rest = text.slice(at)
+      if (this.#exact.some((secret) => secret.length > rest.length && secret.startsWith(rest))) first = at
+    }
+    for (const open of [OPEN_KEY, OPEN_PRIVATE_KEY]) {
+      open.lastIndex = from
+      first = Math.min(first, open.exec(text)?.index ?? first)
+    }
+    return first
   }
 
   /** Is there a secret, or the mark of one, in a name or a text of the value? */
@@ -164,6 +214,11 @@ export function secretsOfEnvironment(
 function writtenForms(secret: string): readonly string[] {
   const wellFormed = Buffer.from(secret).toString()
   return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(wellFormed)]
+}
+
+/** A pattern for the proper beginnings of `text`. */
+function beginningsOf(text: string): string {
+  return Array.from(text, (_, i) => escapePattern(text.slice(0, i))).slice(1).join('|')
 }
 
 function escapePattern(text: string): string {

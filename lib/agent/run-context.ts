@@ -96,6 +96,6 @@ export function toolContext(
 }
 
 /** A workspace that cannot be looked at is no failure of the command. */
-async function changesIn(workspace: Workspace): Promise<readonly FileChange[]> {
+export async function changesIn(workspace: Workspace): Promise<readonly FileChange[]> {
   return await workspace.changes().catch(() => [])
 }

@@ -31,7 +31,7 @@ export class RunLog {
   readonly feed: RunFeed
   readonly #store: RunStore
   readonly #clock: Clock
-  readonly #redactor: Redactor
+  readonly redactor: Redactor
   readonly #observers: Observers
   #state: RunState
   /** Folded, and not given to the store yet. */
@@ -52,7 +52,7 @@ export class RunLog {
     this.feed = feed
     this.#store = store
     this.#clock = clock
-    this.#redactor = redactor
+    this.redactor = redactor
     this.#observers = observers
     this.#state = state
   }
@@ -97,7 +97,7 @@ export class RunLog {
   #fold(drafts: readonly RecordDraft[]): void {
     for (const draft of drafts) {
       const { details, last_ts } = this.#state.head
-      const clean = this.#redactor.draft(draft)
+      const clean = this.redactor.draft(draft)
       const record = stamp(clean, this.runId, details.last_seq + 1, last_ts, this.#clock)
       this.#state = foldState(this.#state, record)
       this.#noted.push(record)

@@ -46,6 +46,11 @@ export interface Tool {
   /** True when the tool runs a command: its start is recorded with the process group. */
   readonly startsProcess?: boolean
   /**
+   * True when the tool may change files of the workspace and does not tell which: the engine looks
+   * for itself before and after, as it does for commands. Tools of class `read` are never watched.
+   */
+  readonly changesFiles?: boolean
+  /**
    * For `idempotent` tools: facts recorded before the execution (such as content hashes before and
    * after) by which {@link Tool.verify} tells after a crash whether it happened.
    */

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { MemoryStore, ModelError, type DeltaPayload, type RunRecord, type StreamItem } from 'runwright/agent'
 import { ManualClock, ScriptedModel } from 'runwright/agent/testing'
 import { DeltaWriter } from '../../lib/agent/deltas.js'
+import { Redactor } from '../../lib/agent/redact.js'
 import { RunFeed } from '../../lib/agent/run-feed.js'
 import { sampleRun } from '../../lib/agent/testing/sample-records.js'
 import { openEngine } from '../helpers/engine.js'
@@ -40,7 +41,7 @@ async function openFeed(): Promise<{ feed: RunFeed; log: () => Promise<void> }> 
 }
 
 const writerOf = (feed: RunFeed): DeltaWriter =>
-  new DeltaWriter(feed, new ManualClock(5_000), { iteration: 2, turn: 3, attempt: 1 })
+  new DeltaWriter(feed, new ManualClock(5_000), new Redactor([]), { iteration: 2, turn: 3, attempt: 1 })
 
 test('deltas come between the events between which they were written, also to a late reader', async () => {
   const { feed, log } = await openFeed()

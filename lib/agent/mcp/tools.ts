@@ -54,6 +54,7 @@ export function buildTools(list: readonly JsonValue[], config: McpServerConfig, 
       description: info.description,
       parameters: { ...parameters, type: 'object' },
       effect: config.effectOf(info) === 'read' ? 'read' : 'unsafe',
+      changesFiles: true,
       execute: (args, context) => call(remote, args, context),
     })
   }

@@ -4,7 +4,7 @@ import { remainingCalls } from '../budgets.js'
 import { checkArguments } from '../define-tool.js'
 import type { RecordDraft } from '../events.js'
 import { headAndTail } from '../output.js'
-import { toolContext, type RunContext } from '../run-context.js'
+import { changesIn, toolContext, type RunContext } from '../run-context.js'
 import type { FileChange } from '../workspace.js'
 import type { CallState } from '../state.js'
 import { ToolStop, ToolTimeout } from '../tool-stop.js'
@@ -101,6 +101,11 @@ async function execute(context: RunContext, tool: Tool, state: CallState): Promi
     changed = changed.length === 0 ? changes : [...changed, ...changes]
   }
   const watch = tool.effect === 'read' ? undefined : onChanges
+  const looks = tool.changesFiles === true && watch !== undefined
+  const withChanges = async (result: ToolOutput): Promise<ToolOutput> => {
+    if (looks) onChanges(await changesIn(context.workspace))
+    return changed.length === 0 ? result : { ...result, changes: [...(result.changes ?? []), ...changed] }
+  }
   const working = toolContext(context, call.call_id, stop, onStart, watch)
   try {
     signal.throwIfAborted()
@@ -109,21 +114,26 @@ async function execute(context: RunContext, tool: Tool, state: CallState): Promi
       const durable = begin(context, tool, state, undefined, plan)
       if (durable !== undefined) await durable
     }
+    if (looks) {
+      await changesIn(context.workspace) // what others changed meanwhile is not this call's
+      signal.throwIfAborted()
+    }
     const own = await stop.race(tool.execute(args, working))
-    const result = changed.length === 0 ? own : { ...own, changes: [...(own.changes ?? []), ...changed] }
-    trace.endTool(span, stop.timedOut ? 124 : result.exitCode, tool.startsProcess === true)
-    if (feedback === '' && !stop.timedOut) return result
+    const { timedOut } = stop
+    trace.endTool(span, timedOut ? 124 : own.exitCode, tool.startsProcess === true)
+    const result = looks || changed.length > 0 ? await withChanges(own) : own
+    if (feedback === '' && !timedOut) return result
     const output = feedback === '' ? result.output : withRemark(result.output, feedback)
-    return { ...result, output, exitCode: stop.timedOut ? 124 : result.exitCode }
+    return { ...result, output, exitCode: timedOut ? 124 : result.exitCode }
   } catch (error) {
     if (error instanceof ToolTimeout) {
       trace.endTool(span, 124, true)
-      return { output: error.message, exitCode: 124 }
+      return await withChanges({ output: error.message, exitCode: 124 })
     }
     trace.fail(span, error)
     signal.throwIfAborted()
     await log.flush() // a log that cannot be written is no failure of the tool
-    return { output: `${tool.name} failed: ${errorText(error)}`, exitCode: 1 }
+    return await withChanges({ output: `${tool.name} failed: ${errorText(error)}`, exitCode: 1 })
   } finally {
     stop.end()
   }

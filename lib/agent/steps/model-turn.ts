@@ -43,7 +43,7 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
   let refits = 0
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
-    const deltas = new DeltaWriter(log.feed, clock, { iteration, turn: turns + 1, attempt })
+    const deltas = new DeltaWriter(log.feed, clock, log.redactor, { iteration, turn: turns + 1, attempt })
     const span = trace.beginChat(iteration, model.name, attempt)
     try {
       // A model that ignores the signal is left to itself: an abort waits for nobody.
@@ -65,6 +65,7 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
       })
       const turn = await raceAbort(call, signal)
       trace.endChat(span, turn)
+      deltas.end()
       return turn
     } catch (error) {
       trace.fail(span, error)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MemoryStore, RunEngine } from 'runwright/agent'
+import { MemoryStore, RunEngine, type JsonObject } from 'runwright/agent'
 import { openEngine, runToEnd, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { TINY, tiny } from './support.js'
@@ -30,6 +30,34 @@ test('a run calls the tools of a server like any other, and the engine closes it
   assert.deepEqual(started, ['unsafe', 'unsafe', 'unsafe'])
   const mark = (JSON.parse(results[3]?.output ?? '{}') as Record<string, string>)['RUNWRIGHT_COMMAND']
   assert.ok(mark !== undefined)
+  await engine.close()
+})
+
+test('files that a server’s tool changed are told with its result, however it ended, and only its own', async (t) => {
+  const cwd = scratch(t)
+  const write = (name: string, then = ''): object => ({ path: join(cwd, name), then })
+  const said: Said[] = [
+    { calls: [{ tool: 'tiny__write', args: write('a.txt') as JsonObject }, { tool: 'bash', args: { command: 'echo b > b.txt' } }] },
+    { calls: [{ tool: 'reads__write', args: write('quiet.txt') as JsonObject }, { tool: 'tiny__write', args: write('a2.txt') as JsonObject }] },
+    { calls: [{ tool: 'tiny__write', args: write('c.txt', 'crash') as JsonObject }, { tool: 'tiny__echo', args: { text: 'x' } }] },
+    {},
+  ]
+  const { engine } = await openEngine(t, {
+    cwd,
+    providers: [testProvider((_, n) => said[n] ?? {})],
+    mcpServers: [tiny('good'), tiny('good', { name: 'reads', effect: 'read' })],
+  })
+  const { events } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 1 })
+  assertInvariants(events)
+  const results = events.flatMap((event) => (event.kind === 'tool_result' ? [event.payload] : []))
+  assert.deepEqual(
+    results.map(({ tool, changes = [] }) => [tool, changes.map(({ change, path }) => `${change} ${path}`).join()]),
+    [
+      ['tiny__write', 'created a.txt'], ['bash', 'created b.txt'], ['reads__write', ''],
+      ['tiny__write', 'created a2.txt'], ['tiny__write', 'created c.txt'], ['tiny__echo', ''],
+    ],
+  )
+  assert.match(results[0]?.changes?.[0]?.diff ?? '', /^\+.*a\.txt$/m)
   await engine.close()
 })
 

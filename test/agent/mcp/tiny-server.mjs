@@ -2,7 +2,7 @@
  * A Model Context Protocol server of a few lines, over its standard input and output, that behaves
  * as its first argument says. Plain JavaScript: it starts fast, and any Node runs it.
  */
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { spawn } from 'node:child_process'
 
@@ -13,7 +13,7 @@ const tool = (name, more = {}) => ({ name, description: `Does ${name}.`, inputSc
 
 const tools = [
   tool('echo', { inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } }),
-  tool('crash'), tool('hang'), tool('env'), tool('fail'), tool('refuse'), tool('slow'), tool('pictures'), tool('lie', { outputSchema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } }), tool('grow'), tool('cancelled'), tool('ask'), tool('huge'),
+  tool('crash'), tool('hang'), tool('env'), tool('fail'), tool('refuse'), tool('slow'), tool('pictures'), tool('lie', { outputSchema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } }), tool('grow'), tool('cancelled'), tool('ask'), tool('huge'), tool('write'),
 ]
 const cancelled = []
 let grown = false
@@ -42,6 +42,10 @@ function call({ name, arguments: args, _meta }, id) {
   switch (name) {
     case 'echo':
       return text(`${args.text}`)
+    case 'write':
+      writeFileSync(args.path, `${args.path}\n`)
+      if (args.then === 'crash') process.exit(7)
+      return text('written')
     case 'crash':
       process.stderr.write(`${'x'.repeat(100_000)} about to crash with ${process.env.TINY_KEY}\n`, () => process.exit(7))
       return null
