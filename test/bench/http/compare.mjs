@@ -6,9 +6,11 @@
  *
  * Each contender has a process of its own; they take turns, so that a busy machine is busy for all.
  * For the asynchronous clients the server is pinned to one core and the client to another; blocking
- * clients use both and are not pinned. What is measured of ours is the built package. TURNS (default
- * 7) is how many turns count, after one to warm up, TURN_MS (default 500) how long one lasts, and
- * CONTENDERS a list of parts of names, for those who want to see less.
+ * clients use both and are not pinned. What is measured of ours is the built package. WARM_MS (default
+ * 1000, for blocking clients 3000) is how long each contender runs before the first turn, alike for
+ * all; TURNS (default 7) is how many turns count, TURN_MS (default 500, for blocking clients 21 turns of
+ * 200) how long one lasts, and CONTENDERS a list of parts of names, for those who want to see less. Each
+ * turn begins with another contender.
  *
  * Figures are medians of the turns with their range; a ratio is one of medians, to the first
  * contender of the scenario. `scenarios.mjs` says what is run and which bars we hold ourselves to.
@@ -44,8 +46,6 @@ import { scenarios } from './scenarios.mjs'
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 const root = here('../../..')
 const { values: flags, positionals: words } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } })
-const TURNS = Number(process.env.TURNS ?? 7)
-const TURN_MS = Number(process.env.TURN_MS ?? 500)
 const wanted = process.env.CONTENDERS?.split(',') ?? ['']
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0
 const SERVER_CORE = 1
@@ -89,6 +89,18 @@ async function timeFresh(name, what, ports) {
   return told.error === undefined ? { ms: told.at - startedAt } : told
 }
 
+/** How long and how often the contenders of a scenario run: what the environment says goes first. */
+function paceOf({ pace = {} }) {
+  const { WARM_MS, TURNS, TURN_MS } = process.env
+  return {
+    warmMs: Number(WARM_MS ?? pace.warmMs ?? 1000),
+    turns: Number(TURNS ?? pace.turns ?? 7),
+    turnMs: Number(TURN_MS ?? pace.turnMs ?? 500),
+  }
+}
+
+const rotated = (names, by) => names.map((_, i) => names[(i + Math.max(by, 0)) % names.length])
+
 /** Runs the turns of one scenario: name of contender to its results. */
 async function run(scenario, names) {
   const pinned = scenario.pinned === true
@@ -100,13 +112,17 @@ async function run(scenario, names) {
     for (const name of names) children.set(name, await startContender(name, ports, core))
   }
   const results = new Map(names.map((name) => [name, []]))
-  for (let turn = -1; turn < TURNS; turn++) {
-    for (const name of names) {
+  const { warmMs, turns, turnMs } = paceOf(scenario)
+  const order = { task: scenario.task, flights: scenario.flights ?? 1, once: scenario.freshProcess === true }
+  for (const child of children.values()) await ask(child, { ...order, ms: warmMs })
+  // Fresh processes have nothing to warm up but the disk's cache: for them, one turn that does not count.
+  for (let turn = children.size > 0 ? 0 : -1; turn < turns; turn++) {
+    for (const name of rotated(names, turn)) {
       let result
       if (scenario.fresh !== undefined) result = await timeFresh(name, scenario.fresh, ports)
       else {
         const child = children.get(name) ?? (await startContender(name, ports, core))
-        result = await ask(child, { task: scenario.task, flights: scenario.flights ?? 1, ms: TURN_MS, once: scenario.freshProcess === true })
+        result = await ask(child, { ...order, ms: turnMs })
         if (!children.has(name)) child.disconnect()
       }
       if (turn >= 0) results.get(name).push(result)

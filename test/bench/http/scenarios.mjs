@@ -50,7 +50,9 @@ export const scenarios = [
   { task: 'http2', pinned: true, contenders: HTTP2, measures: timed('HTTP/2, one at a time', aheadOfUndici(1.15)) },
   { task: 'http2', flights: 64, pinned: true, contenders: HTTP2, measures: timed('HTTP/2, 64 in flight', aheadOfUndici(1.15)) },
   {
+    // Two threads share the work, and both have to be compiled before they are at their speed.
     task: 'blocking',
+    pace: { warmMs: 3000, turns: 21, turnMs: 200 },
     contenders: ['worker + node:http', 'runwright Client', 'runwright Client, no spin', 'synckit + undici', 'sync-fetch'],
     measures: timed('blocking GET', atMost(0.7, 'runwright Client'), atMost(1.1, 'runwright Client, no spin')),
   },
