@@ -15,6 +15,7 @@ import { parseLinks, relationsOf, type Link } from './links.js'
 import type { Request } from './request.js'
 import * as status from './status-codes.js'
 import { decodeText, encodingName, jsonEncoding } from './text.js'
+import { completeTimings, type PhaseTimings, type Timings } from './timings.js'
 import type { AsyncByteStream, SyncByteStream } from './transports/base.js'
 import { redactUrl } from './url.js'
 
@@ -37,6 +38,8 @@ export interface ResponseInit<S = SyncByteStream | AsyncByteStream> {
   readonly httpVersion?: string | undefined
   readonly trailers?: Headers | undefined
   readonly extensions?: Readonly<Record<string, unknown>> | undefined
+  /** What a transport measured until the head was there. */
+  readonly timings?: PhaseTimings | null | undefined
 }
 
 /** What the client tells its responses. @internal */
@@ -77,7 +80,10 @@ export abstract class BaseResponse {
   #encoding: string | null = null
   /** `performance.now()` when its request was sent; null when it never was. */
   #startedAt: number | null = null
-  #elapsed: number | null = null
+  readonly #phases: PhaseTimings | null
+  /** `performance.now()` when the head was there, and when all of it was. */
+  #headAt = 0
+  #finishedAt: number | null = null
   #downloaded = 0
   #onFinish: (() => void) | null = null
 
@@ -89,6 +95,7 @@ export abstract class BaseResponse {
     this.extensions = init.extensions ?? {}
     this.#request = init.request
     this.#trailers = init.trailers
+    this.#phases = init.timings ?? null
     const content = this.#contentOf(init)
     if (init.stream === undefined) {
       if (!this.headers.has('transfer-encoding') && (content.length > 0 || init.content !== undefined)) {
@@ -107,6 +114,7 @@ export abstract class BaseResponse {
     this.#request = request
     this.#startedAt = startedAt
     this.settings = settings
+    this.#headAt = performance.now()
     return this
   }
 
@@ -160,10 +168,19 @@ export abstract class BaseResponse {
    * @throws {@link ClientStateError} while the response is open.
    */
   get elapsed(): number {
-    if (this.#elapsed === null) {
+    if (this.#finishedAt === null) {
       throw new ClientStateError('elapsed is known once the response was read or closed')
     }
-    return this.#elapsed
+    return this.#startedAt === null ? 0 : this.#finishedAt - this.#startedAt
+  }
+
+  /**
+   * How long each phase of this exchange took, in ms; null where the transport measures nothing, as
+   * `MockTransport` does. `receive` and `total` are null while the response is open.
+   */
+  get timings(): Timings | null {
+    if (this.#phases === null) return null
+    return completeTimings(this.#phases, this.#finishedAt === null ? null : this.#finishedAt - this.#headAt)
   }
 
   /** Raw octets of the content received so far, before decoding. */
@@ -337,7 +354,7 @@ export abstract class BaseResponse {
   /** Notes the end. @internal */
   protected finish(): void {
     this.closed = true
-    this.#elapsed ??= this.#startedAt === null ? 0 : performance.now() - this.#startedAt
+    this.#finishedAt ??= performance.now()
     this.#onFinish?.()
     this.#onFinish = null
   }
@@ -394,9 +411,10 @@ export function initOf<S>(raw: {
   readonly httpVersion?: string | undefined
   readonly trailers?: Headers | undefined
   readonly extensions?: Readonly<Record<string, unknown>> | undefined
+  readonly timings?: PhaseTimings | null | undefined
 }): ResponseInit<S> {
-  const { headers, stream, reasonPhrase, httpVersion, trailers, extensions } = raw
-  return { headers, stream, reasonPhrase, httpVersion, trailers, extensions }
+  const { headers, stream, reasonPhrase, httpVersion, trailers, extensions, timings } = raw
+  return { headers, stream, reasonPhrase, httpVersion, trailers, extensions, timings }
 }
 
 /** Size of the pieces in which content is iterated; pieces as they come when left out. */

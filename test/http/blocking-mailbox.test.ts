@@ -15,6 +15,7 @@ function setUp() {
     httpVersion: 'HTTP/1.1',
     headers: ['Content-Type', 'text/plain', 'X-Name', 'Zoë 🙂'],
     info: { remotePort: 80 },
+    timings: [null, 1, 20, null, null, 3, 400],
     chunks: [Buffer.from('some '), Buffer.from('content')],
     end: ['X-Sum', '1'],
   }

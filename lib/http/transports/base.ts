@@ -1,5 +1,6 @@
 import type { Headers } from '../headers.js'
 import type { Request } from '../request.js'
+import type { PhaseTimings } from '../timings.js'
 
 /** The raw octets of a response, as they came; `close()` gives the connection up. */
 export interface SyncByteStream extends Iterable<Uint8Array> {
@@ -27,6 +28,8 @@ export interface TransportResponse<S = SyncByteStream | AsyncByteStream> {
   readonly trailers?: Headers | undefined
   /** Typed extras, such as `remoteAddress`. */
   readonly extensions?: Readonly<Record<string, unknown>> | undefined
+  /** How long it took until the head was there. */
+  readonly timings?: PhaseTimings | null | undefined
 }
 
 /**

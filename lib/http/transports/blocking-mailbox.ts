@@ -1,3 +1,4 @@
+import type { WireTimings } from '../timings.js'
 import { CONTROL, type FromWorker } from './blocking-protocol.js'
 
 /** Octets of a whole answer that fit, head and content. */
@@ -13,6 +14,7 @@ type Written = readonly [
   httpVersion: string,
   headers: string[],
   info: Record<string, unknown>,
+  timings: WireTimings | null,
   trailers: string[],
 ]
 
@@ -40,8 +42,9 @@ export class Mailbox {
   /** Leaves an answer; false when it does not fit, is not whole, or the last is not read yet. */
   put(head: Head): boolean {
     if (head.end === null || this.full) return false
-    const { id, statusCode, reasonPhrase, httpVersion, headers, info, end, chunks } = head
-    const text = JSON.stringify([id, statusCode, reasonPhrase, httpVersion, headers, info, end] satisfies Written)
+    const { id, statusCode, reasonPhrase, httpVersion, headers, info, timings, end, chunks } = head
+    const written: Written = [id, statusCode, reasonPhrase, httpVersion, headers, info, timings, end]
+    const text = JSON.stringify(written)
     let room = this.#octets.length - 3 * text.length
     for (const chunk of chunks) room -= chunk.byteLength
     if (room < 0) return false
@@ -64,8 +67,8 @@ export class Mailbox {
     // A copy in memory that is not shared.
     const content = new Uint8Array(this.#octets.subarray(textLength, this.#control[CONTROL.mailLength]))
     Atomics.store(this.#control, CONTROL.mail, 0)
-    const [id, statusCode, reasonPhrase, httpVersion, headers, info, end] = JSON.parse(text) as Written
+    const [id, statusCode, reasonPhrase, httpVersion, headers, info, timings, end] = JSON.parse(text) as Written
     const chunks = content.byteLength === 0 ? [] : [content]
-    return { t: 'head', id, statusCode, reasonPhrase, httpVersion, headers, info, chunks, end }
+    return { t: 'head', id, statusCode, reasonPhrase, httpVersion, headers, info, timings, chunks, end }
   }
 }

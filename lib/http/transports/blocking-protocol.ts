@@ -2,6 +2,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { Timeouts } from '../config.js'
 import type { Coding } from '../decoders.js'
 import * as errors from '../errors.js'
+import type { WireTimings } from '../timings.js'
 import type { HttpTransportOptions } from './http.js'
 
 /** Words of the shared control array. */
@@ -70,6 +71,7 @@ export type FromWorker =
       readonly httpVersion: string
       readonly headers: string[]
       readonly info: Record<string, unknown>
+      readonly timings: WireTimings | null
       /** What has arrived of the content already. */
       readonly chunks: Uint8Array[]
       /** Trailers, when the content is complete. */

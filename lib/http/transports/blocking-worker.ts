@@ -12,6 +12,7 @@ import { createDecoder, type Coding } from '../decoders.js'
 import { DecodingError } from '../errors.js'
 import { Headers } from '../headers.js'
 import { Request } from '../request.js'
+import { encodeTimings } from '../timings.js'
 import type { AsyncByteStream, TransportResponse } from './base.js'
 import { Mailbox } from './blocking-mailbox.js'
 import {
@@ -121,6 +122,7 @@ class Job {
       httpVersion: response.httpVersion ?? 'HTTP/1.1',
       headers: response.headers.raw.flat(),
       info: response.extensions ?? {},
+      timings: response.timings ? encodeTimings(response.timings) : null,
       end: ready.ended ? (response.trailers?.raw.flat() ?? []) : null,
     }
     if (mailbox.put({ ...head, chunks: ready.chunks })) return wake()

@@ -6,6 +6,7 @@ import { ClientStateError, StreamClosedError, WorkerError } from '../errors.js'
 import { Headers } from '../headers.js'
 import type { Request } from '../request.js'
 import { blockingChunks } from '../sync-body.js'
+import { decodeTimings } from '../timings.js'
 import { resolveTls } from '../tls.js'
 import type { SyncByteStream, Transport, TransportResponse } from './base.js'
 import { sharedHost, type BlockingHost } from './blocking-host.js'
@@ -130,6 +131,7 @@ class BlockingExchange implements SyncByteStream {
       stream: this,
       trailers: this.#trailers,
       extensions: head.info,
+      timings: head.timings === null ? null : decodeTimings(head.timings),
     }
   }
 

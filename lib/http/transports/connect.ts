@@ -78,17 +78,18 @@ export function withPatience<T>(
   })
 }
 
-/** A TCP connection or a unix socket. @throws {@link ConnectError} */
+/** A TCP connection or a unix socket; `onLookup` is called once a name is resolved. @throws {@link ConnectError} */
 export function openTcp(
   options: DialOptions,
   timeoutMs: number | null,
   track: <S extends Socket>(socket: S) => S,
+  onLookup: () => void,
 ): Promise<Socket> {
   const socket =
     typeof options.socketPath === 'string'
       ? connectTcp({ path: options.socketPath })
       : connectTcp(tcpOptions(options, timeoutMs))
-  track(socket)
+  track(socket).once('lookup', onLookup)
   return whenReady(socket, 'connect', addressText(options))
 }
 

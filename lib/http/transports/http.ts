@@ -19,6 +19,7 @@ import {
   WriteError,
 } from '../errors.js'
 import type { Request } from '../request.js'
+import { PhaseClock } from '../timings.js'
 import { resolveTls, TlsContext, type ClientCertificate, type TlsSettings, type Verify } from '../tls.js'
 import type { AsyncTransport, TransportResponse } from './base.js'
 import { addressText, openTcp, openTls, withPatience } from './connect.js'
@@ -123,10 +124,11 @@ export class HttpTransport implements AsyncTransport {
     signal?.throwIfAborted()
     let refusals = 0
     for (let fresh = false; ; ) {
-      const connection = await this.#connection(request, fresh)
+      const clock = new PhaseClock()
+      const connection = await this.#connection(request, fresh, clock)
       const reused = connection.exchanges > 0
       try {
-        return await this.#send(connection, request)
+        return await this.#send(connection, request, clock)
       } catch (error) {
         const replayable = request.body?.replayable !== false && !isAborted(signal)
         if (!replayable || !(error instanceof RequestError)) throw error
@@ -143,17 +145,18 @@ export class HttpTransport implements AsyncTransport {
     this.#pool.close()
   }
 
-  #send(connection: Connection, request: Request): Promise<TransportResponse> {
+  #send(connection: Connection, request: Request, clock: PhaseClock): Promise<TransportResponse> {
     const { url, extensions } = request
     const timeouts = request.timeouts ?? DEFAULT_TIMEOUTS
     const target = extensions.target ?? url.pathname + url.search
-    if (connection.protocol === 'HTTP/2') return connection.request(request, timeouts, target)
+    if (connection.protocol === 'HTTP/2') return connection.request(request, timeouts, target, clock)
     const proxy = this.#forwarding(url)
-    if (proxy === null) return connection.request(request, timeouts, { target })
-    return connection.request(request, timeouts, {
+    if (proxy === null) return connection.request(request, timeouts, { target }, clock)
+    const wire = {
       target: extensions.target ?? `${url.protocol}//${url.host}${target}`,
       proxyHeaders: proxy.headers,
-    })
+    }
+    return connection.request(request, timeouts, wire, clock)
   }
 
   /** The proxy to which requests for `url` are sent in absolute form, rather than through a tunnel. */
@@ -161,7 +164,7 @@ export class HttpTransport implements AsyncTransport {
     return this.#proxy !== null && !this.#proxy.socks && url.protocol === 'http:' ? this.#proxy : null
   }
 
-  async #connection(request: Request, fresh: boolean): Promise<Connection> {
+  async #connection(request: Request, fresh: boolean, clock: PhaseClock): Promise<Connection> {
     const timeouts = request.timeouts ?? DEFAULT_TIMEOUTS
     const { url, signal } = request
     const key =
@@ -171,6 +174,7 @@ export class HttpTransport implements AsyncTransport {
     for (;;) {
       const acquired = this.#pool.acquire(key, { timeoutMs: timeouts.pool, signal })
       const pooled = (acquired instanceof Promise ? await acquired : acquired) as Connection | null
+      if (acquired instanceof Promise) clock.lap('pool')
       if (pooled !== null) {
         if (pooled.protocol === 'HTTP/2' || (pooled.usable && !fresh)) return pooled
         pooled.destroy()
@@ -180,15 +184,16 @@ export class HttpTransport implements AsyncTransport {
       if (first !== undefined) {
         this.#pool.forfeit(key)
         await first
+        clock.lap('pool')
         continue
       }
-      return await this.#open(key, request, timeouts.connect)
+      return await this.#open(key, request, timeouts.connect, clock)
     }
   }
 
-  async #open(key: string, request: Request, timeoutMs: number | null): Promise<Connection> {
+  async #open(key: string, request: Request, timeoutMs: number | null, clock: PhaseClock): Promise<Connection> {
     const mayShare = this.#alpn[0] === 'h2' && key !== 'proxy' && !this.#plainOrigins.has(key)
-    const opening = this.#connect(key, request, timeoutMs)
+    const opening = this.#connect(key, request, timeoutMs, clock)
     if (mayShare) {
       const known = opening.then((connection) => (connection.protocol === 'HTTP/2' ? connection.ready : undefined))
       const done = known.catch(() => {}).then(() => this.#opening.delete(key))
@@ -204,10 +209,10 @@ export class HttpTransport implements AsyncTransport {
     }
   }
 
-  async #connect(key: string, request: Request, timeoutMs: number | null): Promise<Connection> {
+  async #connect(key: string, request: Request, timeoutMs: number | null, clock: PhaseClock): Promise<Connection> {
     // Before there is a socket, so that nothing it tells is missed.
     const http2 = this.#alpn[0] === 'h2' ? await import('./http2.js') : null
-    const socket = await this.#dial(request, timeoutMs)
+    const socket = await this.#dial(request, timeoutMs, clock)
     return this.#wrap(key, request.url, socket, timeoutMs, http2)
   }
 
@@ -228,7 +233,7 @@ export class HttpTransport implements AsyncTransport {
     return new Http1Connection(socket, this.#owner, this.#maxHeaderBytes)
   }
 
-  #dial(request: Request, timeoutMs: number | null): Promise<Socket> {
+  #dial(request: Request, timeoutMs: number | null, clock: PhaseClock): Promise<Socket> {
     const { url, signal } = request
     const proxy = this.#proxy
     const secure = url.protocol === 'https:'
@@ -241,16 +246,22 @@ export class HttpTransport implements AsyncTransport {
       localAddress: this.#options.localAddress ?? null,
     }
     const what = addressText(address)
+    clock.skip()
     return withPatience({ timeoutMs, signal }, what, async (track) => {
-      let socket: Socket = await openTcp(address, timeoutMs, track)
+      let socket: Socket = await openTcp(address, timeoutMs, track, () => clock.lap('dns'))
+      clock.lap('tcp')
       if (proxy?.secure === true) {
         const tls = this.#tls.optionsFor(proxy.host, ['http/1.1'])
         socket = await openTls(socket, tls, what, track)
       }
-      if (proxy !== null && this.#forwarding(url) === null) await tunnel(socket, proxy, host, port)
+      const tunnelled = proxy !== null && this.#forwarding(url) === null
+      if (tunnelled) await tunnel(socket, proxy, host, port)
+      if (tunnelled || proxy?.secure === true) clock.lap('proxy')
       if (!secure) return socket
       const tls = this.#tls.optionsFor(request.extensions.sniHostname ?? host, this.#alpn)
-      return openTls(socket, tls, addressText({ ...address, host, port }), track)
+      const secured = await openTls(socket, tls, addressText({ ...address, host, port }), track)
+      clock.lap('tls')
+      return secured
     })
   }
 }

@@ -2,6 +2,7 @@ import { abandonChunks } from '../body.js'
 import type { Timeouts } from '../config.js'
 import type { Headers } from '../headers.js'
 import type { Request } from '../request.js'
+import type { PhaseClock } from '../timings.js'
 import type { TransportResponse } from './base.js'
 import type { ResponseHead } from './http1-parser.js'
 import type { IncomingBody } from './incoming-body.js'
@@ -13,6 +14,7 @@ const CONTINUE_WAIT_MS = 1_000
 export class Exchange {
   readonly request: Request
   readonly timeouts: Timeouts
+  readonly clock: PhaseClock
   readonly resolve: (response: TransportResponse) => void
   readonly #reject: (error: unknown) => void
   head: ResponseHead | null = null
@@ -30,11 +32,13 @@ export class Exchange {
   constructor(
     request: Request,
     timeouts: Timeouts,
+    clock: PhaseClock,
     resolve: (response: TransportResponse) => void,
     reject: (error: unknown) => void,
   ) {
     this.request = request
     this.timeouts = timeouts
+    this.clock = clock
     this.resolve = resolve
     this.#reject = reject
   }

@@ -10,6 +10,7 @@ import {
 } from '../errors.js'
 import { Headers } from '../headers.js'
 import type { Request } from '../request.js'
+import type { PhaseClock } from '../timings.js'
 import type { TransportResponse } from './base.js'
 import { Exchange } from './http1-exchange.js'
 import { asksToClose, checkFraming, encodeHead, lengthMismatch, type WireOptions } from './http1-head.js'
@@ -93,9 +94,14 @@ export class Http1Connection implements ParserEvents, BodySource {
   }
 
   /** Sends `request` and resolves with the head of its answer. */
-  request(request: Request, timeouts: Timeouts, wire: WireOptions): Promise<TransportResponse> {
+  request(
+    request: Request,
+    timeouts: Timeouts,
+    wire: WireOptions,
+    clock: PhaseClock,
+  ): Promise<TransportResponse> {
     return new Promise((resolve, reject) => {
-      const exchange = new Exchange(request, timeouts, resolve, reject)
+      const exchange = new Exchange(request, timeouts, clock, resolve, reject)
       let head: string
       try {
         // It may have aborted while the connection was on its way to us.
@@ -151,6 +157,9 @@ export class Http1Connection implements ParserEvents, BodySource {
       exchange.informed(head)
       return
     }
+    const { clock } = exchange
+    if (!exchange.sent) clock.lap('send')
+    clock.lap('wait')
     exchange.head = head
     exchange.goAhead()
     if (head.statusCode >= 300) exchange.stopUpload()
@@ -166,6 +175,7 @@ export class Http1Connection implements ParserEvents, BodySource {
       stream: body,
       trailers: (exchange.trailers = head.contentLength === null ? new Headers() : undefined),
       extensions: this.#info,
+      timings: clock,
     })
   }
 
@@ -323,9 +333,13 @@ export class Http1Connection implements ParserEvents, BodySource {
     const { onUpload } = exchange.request.extensions
     const length = exchange.request.body?.bytes?.length
     if (onUpload !== undefined && length !== undefined) onUpload(length, length)
-    if (exchange.head === null && this.#exchange === exchange) {
-      this.#readTimer.start(exchange.timeouts.read)
-    }
+    if (exchange.head === null && this.#exchange === exchange) this.#await(exchange)
+  }
+
+  /** The request is sent: the response is waited for. */
+  #await(exchange: Exchange): void {
+    exchange.clock.lap('send')
+    this.#readTimer.start(exchange.timeouts.read)
   }
 
   async #upload(exchange: Exchange, body: Body, chunked: boolean): Promise<void> {
@@ -334,7 +348,7 @@ export class Http1Connection implements ParserEvents, BodySource {
       const sent = await this.#writeBody(exchange, body, chunked)
       if (!sent || this.#exchange !== exchange) return
       exchange.sent = true
-      if (exchange.head === null) this.#readTimer.start(exchange.timeouts.read)
+      if (exchange.head === null) this.#await(exchange)
     } catch (error) {
       if (this.#exchange === exchange) this.destroy(error)
     }

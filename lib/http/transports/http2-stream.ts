@@ -3,6 +3,7 @@ import type { Timeouts } from '../config.js'
 import { ReadTimeoutError, RemoteProtocolError, WriteTimeoutError } from '../errors.js'
 import { Headers } from '../headers.js'
 import type { Request } from '../request.js'
+import type { PhaseClock } from '../timings.js'
 import type { TransportResponse } from './base.js'
 import type { FieldSection } from './hpack.js'
 import { lengthMismatch } from './http1-head.js'
@@ -48,6 +49,7 @@ export class Http2Stream implements BodySource {
   taken = 0
   readonly #link: StreamLink
   readonly #timeouts: Timeouts
+  readonly #clock: PhaseClock
   readonly #resolve: (response: TransportResponse) => void
   readonly #reject: (error: unknown) => void
   readonly #readTimer: PhaseTimer
@@ -67,6 +69,7 @@ export class Http2Stream implements BodySource {
     id: number,
     request: Request,
     timeouts: Timeouts,
+    clock: PhaseClock,
     sendWindow: number,
     link: StreamLink,
     resolve: (response: TransportResponse) => void,
@@ -76,6 +79,7 @@ export class Http2Stream implements BodySource {
     this.request = request
     this.sendWindow = sendWindow
     this.#timeouts = timeouts
+    this.#clock = clock
     this.#link = link
     this.#resolve = resolve
     this.#reject = reject
@@ -164,6 +168,8 @@ export class Http2Stream implements BodySource {
       return
     }
     this.#readTimer.stop()
+    if (!this.#sent) this.#clock.lap('send')
+    this.#clock.lap('wait')
     const bodiless = this.request.method === 'HEAD' || statusCode === 204 || statusCode === 304
     this.#expected = bodiless ? 0 : contentLengthOf(headers)
     this.#body = new IncomingBody(this)
@@ -177,6 +183,7 @@ export class Http2Stream implements BodySource {
       stream: this.#body,
       trailers: this.#trailers,
       extensions: { ...this.#link.info, streamId: this.id },
+      timings: this.#clock,
     })
   }
 
@@ -269,7 +276,9 @@ export class Http2Stream implements BodySource {
   #sentAll(): void {
     this.#writeTimer?.stop()
     this.#sent = true
-    if (this.#body === null && !this.#over) this.#readTimer.start(this.#timeouts.read)
+    if (this.#body !== null || this.#over) return
+    this.#clock.lap('send')
+    this.#readTimer.start(this.#timeouts.read)
   }
 
   #settle(): void {

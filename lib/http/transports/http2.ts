@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { MAX_TIMER_MS, type Timeouts } from '../config.js'
 import { LocalProtocolError, ReadError, RefusedStreamError, RemoteProtocolError } from '../errors.js'
 import type { Request } from '../request.js'
+import type { PhaseClock } from '../timings.js'
 import type { TransportResponse } from './base.js'
 import { HpackEncoder, HpackError } from './hpack.js'
 import { checkFraming } from './http1-head.js'
@@ -166,7 +167,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
   }
 
   /** Sends `request`, for which there was a claim, and resolves with the head of its answer. */
-  request(request: Request, timeouts: Timeouts, target: string): Promise<TransportResponse> {
+  request(request: Request, timeouts: Timeouts, target: string, clock: PhaseClock): Promise<TransportResponse> {
     this.#claims--
     return new Promise((resolve, reject) => {
       try {
@@ -181,7 +182,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
       if (this.#streams.size === 0) this.#socket.ref()
       const id = this.#nextId
       this.#nextId += 2
-      const stream = new Http2Stream(id, request, timeouts, this.#streamWindow, this, resolve, reject)
+      const stream = new Http2Stream(id, request, timeouts, clock, this.#streamWindow, this, resolve, reject)
       this.#streams.set(id, stream)
       this.#out.write(headerFrames(id, encodeHead(this.#encoder, request, target), request.body === null, this.#maxFrame))
       stream.begin()
