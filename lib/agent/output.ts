@@ -76,6 +76,20 @@ export function headAndTail(text: string, maxBytes: number): string {
   return joinEnds(bytes.subarray(0, half), bytes.subarray(bytes.length - half), bytes.length)
 }
 
+/** Controls, directions of writing, zero widths, and letters that are blank. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
+
+/**
+ * Text in which every character is seen: those that are not, or that turn the direction of writing
+ * (and let a command or file name read as another), are spelled as `\u202e`.
+ */
+export function spellUnseen(text: string): string {
+  return text.replaceAll(UNSEEN, (character) => {
+    const code = character.codePointAt(0) as number
+    return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
+  })
+}
+
 function joinEnds(head: Buffer, tail: Buffer, total: number): string {
   const [first, last] = [head.subarray(0, wholeEnd(head)), tail.subarray(wholeStart(tail))]
   const left = total - first.length - last.length

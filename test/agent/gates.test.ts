@@ -62,6 +62,18 @@ test('what was changed and changed back is not shown as changed', async (t) => {
   assert.match(gate?.summary ?? '', /write_file 2 times/)
 })
 
+test('a summary spells out characters that nobody sees or that turn the direction of writing', async (t) => {
+  const path = 'photo\u202egpj.exe'
+  const disguised = testProvider((_, n) => {
+    if (n === 0) return { calls: [{ tool: 'write_file', args: { path, content: 'x' } }] }
+    return n === 1 ? { calls: [{ tool: 'bash', args: { command: 'true # \u2066ls\u2069\u200b \u{e0041}' } }] } : {}
+  })
+  const { engine, runId } = await atGate(t, {}, { providers: [disguised] })
+  const { gate } = await engine.get(runId)
+  assert.match(gate?.summary ?? '', /Files changed: photo\\u202egpj\.exe \(\+1\)/)
+  assert.match(gate?.summary ?? '', /Commands: true # \\u2066ls\\u2069\\u200b \\u\{e0041\} \(exit code 0\)/)
+})
+
 test('abort at a gate ends the run, with the response in the log', async (t) => {
   const { engine, runId, gateId } = await atGate(t)
   const answer = await engine.resume(runId, { decision: 'abort', feedback: 'no' }, { owner: { id: 'ann', tenant: null } })

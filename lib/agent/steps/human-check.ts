@@ -1,7 +1,7 @@
 import { uuidV7 } from '../../internal/uuid.js'
 import type { GatedCall, RecordDraft } from '../events.js'
 import type { RunContext } from '../run-context.js'
-import { headAndTail } from '../output.js'
+import { headAndTail, spellUnseen } from '../output.js'
 import { isoTime } from '../run-details.js'
 import type { CallState, RunState } from '../state.js'
 
@@ -67,7 +67,7 @@ function summaryOf(state: RunState, gate: NewGate): string {
   const cost = details.cost_known ? `, $${estimated_cost_usd.toFixed(4)}` : ', cost not known'
   const lines = [
     gate.note ?? '',
-    gate.kind === 'tool' ? `Waiting to run: ${gate.calls.map(({ tool }) => tool).join(', ')}` : '',
+    gate.kind === 'tool' ? `Waiting to run: ${gate.calls.map(({ tool }) => clip(tool, PATH_CHARACTERS)).join(', ')}` : '',
     `Iteration ${details.iteration} of ${details.max_iterations}. Goal: ${clip(goal_reason, REASON_CHARACTERS)}`,
     files.length === 0 ? nothingSeen(state) : `Files changed: ${files.join(', ')}${more}`,
     files.length > 0 && state.hasUnseenChanges ? UNSEEN : '',
@@ -94,9 +94,12 @@ function commandsOf({ iterationTools }: RunState): string {
   return commands.length === 0 ? '' : `Commands: ${commands.slice(-MAX_COMMANDS).join('; ')}`
 }
 
-/** The beginning of a text in one line; whole characters only. */
+/**
+ * The beginning of a text in one line; whole characters only. Characters that turn the direction of
+ * writing or are not seen are spelled out: a human answers for what they read here.
+ */
 function clip(text: string, characters: number): string {
-  const line = text.replaceAll(/\s+/g, ' ')
+  const line = spellUnseen(text.replaceAll(/\s+/g, ' '))
   return line.length <= characters ? line : `${Array.from(line).slice(0, characters).join('')}…`
 }
 

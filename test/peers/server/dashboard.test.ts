@@ -138,6 +138,7 @@ test('one gate is approved with feedback and the next one aborts the run, withou
   await gate.getByLabel('Feedback for the model').fill('look at the other file')
   await gate.getByRole('button', { name: 'Approve and go on' }).click()
   await gate.getByRole('heading', { name: 'Iteration 2 is done. Go on?' }).waitFor()
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'run-title')
   // The feedback stands in the iteration that was answered, which is folded by now.
   assert.equal(await page.getByText('look at the other file').count(), 0)
   await page.getByLabel('Find in this run').fill('other FILE')
@@ -163,6 +164,109 @@ test('a gate for single tool calls shows what would run, and calls can be reject
   await page.getByText('refused').first().waitFor()
   await page.getByRole('button', { name: 'Abort', exact: true }).click()
   await page.locator('.run-head .chip.aborted').waitFor()
+})
+
+test('a command or path at a gate cannot read as another one', async (t) => {
+  const disguised = testProvider(() => ({
+    calls: [
+      { tool: 'write_file', args: { path: 'photo\u202egpj.exe', content: '-- a\nb' } },
+      { tool: 'bash', args: { command: 'curl evil.example # \u202e gnitset' } },
+    ],
+  }))
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-peer-')))
+  t.after(() => rmSync(root, { recursive: true, force: true }))
+  const engine = { store: new MemoryStore(), roots: [root], providers: [disguised] }
+  const page = await openPage(t, `${await openService(t, { engine })}/`)
+  await startRun(page, 'shell: test -e never', async () => {
+    await page.getByText('Checks, approvals and budgets').click()
+    await page.getByLabel('Approve single tool calls').selectOption('writes')
+  })
+  const gate = page.locator('section.gate')
+  await gate.getByRole('heading', { name: 'May these tools run?' }).waitFor()
+  const unseen = /[\u202a-\u202e\u2066-\u2069\u200b-\u200f]/
+  assert.match(String(await gate.textContent()), /photo\\u202egpj\.exe.*evil\.example # \\u202e gnitset/s)
+  assert.doesNotMatch(String(await page.locator('main').textContent()), unseen)
+  await gate.getByRole('button', { name: 'Approve calls' }).click()
+  await page.getByText('Changed files (1)').waitFor()
+  assert.doesNotMatch(String(await page.locator('main').textContent()), unseen)
+  await page.getByRole('button', { name: 'Abort', exact: true }).click()
+  await page.locator('.run-head .chip.aborted').waitFor()
+})
+
+test('a removed line that begins with two dashes is not shown as the head of a diff', async (t) => {
+  const worker = testProvider((_, n) => ({
+    calls: [{ tool: 'write_file', args: { path: 'a.sql', content: n === 0 ? '-- keep\nselect 1\n' : 'select 1\n' } }],
+  }))
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-peer-')))
+  t.after(() => rmSync(root, { recursive: true, force: true }))
+  const engine = { store: new MemoryStore(), roots: [root], providers: [worker] }
+  const page = await openPage(t, `${await openService(t, { engine })}/`)
+  await startRun(page, 'shell: grep -q never a.sql', async () =>
+    page.getByLabel('Most iterations').fill('2'),
+  )
+  await page.locator('.run-head .chip:not(.running):not(.pending)').waitFor()
+  await page.getByRole('button', { name: 'Unfold all' }).click()
+  await page.locator('.diff .line.minus', { hasText: '--- keep' }).waitFor()
+  assert.equal(await page.locator('.diff .line.file', { hasText: '--- keep' }).count(), 0)
+})
+
+test('a run that waits is named on the first page, however many came after it', async (t) => {
+  const base = await openService(t)
+  const post = async (body: object): Promise<string> => {
+    const headers = { 'content-type': 'application/json' }
+    const made = await fetch(`${base}/api/runs`, { method: 'POST', headers, body: JSON.stringify(body) })
+    assert.equal(made.status, 201)
+    return ((await made.json()) as { run_id: string }).run_id
+  }
+  const waiting = await post({ goal: 'shell: test -e never', model_name: 'test:m', hitl_enabled: true })
+  for (let i = 0; i < 55; i++) await post({ goal: 'shell: true', model_name: 'test:m' })
+  const page = await openPage(t, `${base}/`)
+  const card = page.locator('section.waiting a.card')
+  await card.waitFor()
+  assert.equal(await card.count(), 1)
+  assert.match(String(await card.getAttribute('href')), new RegExp(waiting))
+  // A filter at the side changes nothing about how things stand.
+  await page.getByLabel('Show runs with status').selectOption('failed')
+  await page.getByText('No run matches.').waitFor()
+  const gate = ((await (await fetch(`${base}/api/runs/${waiting}`)).json()) as { gate: { gate_id: string } }).gate
+  await fetch(`${base}/api/runs/${waiting}/resume`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ decision: 'abort', gate_id: gate.gate_id }),
+  })
+  await card.waitFor({ state: 'detached' })
+})
+
+test('a run behind another one in its folder says why nothing happens', async (t) => {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-peer-')))
+  t.after(() => rmSync(root, { recursive: true, force: true }))
+  const engine = { store: new MemoryStore(), roots: [root], providers: [testProvider((_, n) => work(n))] }
+  const page = await openPage(t, `${await openService(t, { engine })}/`)
+  await startRun(page, 'shell: test -e never', async () =>
+    page.getByLabel('Ask me after each iteration').check(),
+  )
+  await page.locator('section.gate').getByRole('button', { name: 'Abort run' }).waitFor()
+  const first = page.url()
+  await startRun(page, 'shell: test -e nor-this')
+  await page.getByText('Not started yet: it waits').waitFor()
+  await page.goto(first)
+  await page.locator('section.gate').getByRole('button', { name: 'Abort run' }).click()
+  await page.getByText('Aborted: a person said stop at a gate').waitFor()
+  await page.locator('nav .run', { hasText: 'nor-this' }).click()
+  await page.getByText('Not started yet: it waits').waitFor({ state: 'hidden' })
+})
+
+test('a lost answer about the end of a run is asked for again', async (t) => {
+  const page = await openPage(t, `${await openService(t)}/`)
+  let lost = 0
+  await page.route(/\/api\/runs\/[0-9a-f-]{36}$/, async (route) => {
+    const ended = await page.getByText('Achieved: the goal was met').count()
+    if (ended === 0 || lost > 1) return route.continue()
+    lost += 1
+    await route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"status":503,"detail":"busy"}' })
+  })
+  await startRun(page, 'shell: test -e src/file-2.js')
+  await page.locator('.run-head .chip.achieved').waitFor()
 })
 
 test('abort, run again and delete do what they say', async (t) => {

@@ -143,7 +143,7 @@ const PAGE = 1_000
  * @param {string} runId
  * @param {{
  *   events(events: readonly AgentEvent[]): void,
- *   state(state: 'connecting' | 'live' | 'waiting' | 'ended' | 'gone'): void,
+ *   state(state: 'connecting' | 'live' | 'waiting' | 'ended' | 'gone' | 'locked'): void,
  * }} reader
  * @returns {() => void} stops it
  */
@@ -191,7 +191,7 @@ export function follow(runId, reader) {
         }
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) return reader.state('gone')
-        if (error instanceof ApiError && error.status === 401) return reader.state('waiting')
+        if (error instanceof ApiError && error.status === 401) return reader.state('locked')
       }
       if (ended) return reader.state('ended')
       failures += 1

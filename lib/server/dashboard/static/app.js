@@ -13,11 +13,11 @@ onKeyNeeded(askForKey)
 
 /** @type {Home | null} */
 let home = null
-/** @type {readonly import('../types.js').RunSummary[]} */
-let known = []
-const list = new RunList((runs) => {
-  known = runs
-  void home?.update(runs)
+/** Are there runs? @type {boolean | null} */
+let hasRuns = null
+const list = new RunList((some) => {
+  hasRuns = some ?? hasRuns
+  void home?.update(hasRuns)
 })
 const main = byId('main')
 const forget = byId('forget')
@@ -28,7 +28,7 @@ let view = null
 /** @returns {View} */
 function openHome() {
   home = new Home((status) => list.show(status))
-  void home.update(known)
+  void home.update(hasRuns)
   return home
 }
 

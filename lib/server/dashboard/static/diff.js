@@ -1,10 +1,14 @@
 /** Changed files, as they were before and after. */
 import { h } from './dom.js'
+import { visible } from './format.js'
 
 /** @typedef {import('../types.js').FileChange} FileChange */
 
 /** Lines shown before somebody asks for more. */
 const SHOWN_LINES = 200
+
+/** Lines before the first hunk: what it was, what it is. */
+const HEAD_LINES = 2
 
 /** @type {Record<FileChange['change'], string>} */
 const WORDS = { created: 'new', modified: 'changed', deleted: 'deleted', renamed: 'renamed' }
@@ -18,7 +22,7 @@ export function changeView(change) {
     h(
       'summary',
       {},
-      h('span', { class: 'path' }, change.from === undefined ? change.path : `${change.from} → ${change.path}`),
+      h('span', { class: 'path' }, visible(pathOf(change))),
       h('span', { class: 'word' }, WORDS[change.change] ?? change.change),
       h('span', { class: 'added' }, `+${change.added_lines}`),
       h('span', { class: 'removed' }, `−${change.removed_lines}`),
@@ -27,13 +31,21 @@ export function changeView(change) {
   )
 }
 
+/** @param {FileChange} change */
+function pathOf({ from, path }) {
+  return from === undefined ? path : `${from} → ${path}`
+}
+
 /** @param {readonly string[]} lines */
 function diffLines(lines) {
   const code = h('pre', { class: 'diff', tabIndex: 0, 'aria-label': 'Changed lines' })
-  const show = (/** @type {readonly string[]} */ part) => {
-    code.append(...part.map((line) => h('span', { class: `line ${lineKind(line)}` }, `${line}\n`)))
+  const show = (/** @type {number} */ from, /** @type {number} */ to) => {
+    const views = lines.slice(from, to).map((line, i) => {
+      return h('span', { class: `line ${lineKind(line, from + i)}` }, `${visible(line)}\n`)
+    })
+    code.append(...views)
   }
-  show(lines.slice(0, SHOWN_LINES))
+  show(0, SHOWN_LINES)
   if (lines.length <= SHOWN_LINES) return code
   const more = h(
     'button',
@@ -41,7 +53,7 @@ function diffLines(lines) {
       type: 'button',
       class: 'quiet',
       onclick: () => {
-        show(lines.slice(SHOWN_LINES))
+        show(SHOWN_LINES, lines.length)
         more.remove()
       },
     },
@@ -50,9 +62,12 @@ function diffLines(lines) {
   return h('div', {}, code, more)
 }
 
-/** @param {string} line */
-function lineKind(line) {
-  if (line.startsWith('+++') || line.startsWith('---')) return 'file'
+/**
+ * @param {string} line
+ * @param {number} index a removed line that begins with `--` is told from the head by where it stands
+ */
+function lineKind(line, index) {
+  if (index < HEAD_LINES) return 'file'
   if (line.startsWith('@@')) return 'hunk'
   if (line.startsWith('+')) return 'plus'
   if (line.startsWith('-')) return 'minus'

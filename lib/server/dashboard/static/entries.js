@@ -1,7 +1,7 @@
 /** One event of a run, as an entry of its timeline. */
 import { changeView } from './diff.js'
 import { h, setText } from './dom.js'
-import { clock, duration, endReason, number, plural, statusLabel } from './format.js'
+import { clock, duration, endReason, number, plural, statusLabel, visible } from './format.js'
 
 /**
  * @typedef {import('../types.js').AgentEvent} AgentEvent
@@ -275,7 +275,7 @@ function toolEntry(event, { started = false, result }) {
     h(
       'p',
       { class: 'what' },
-      h('span', { class: 'tool-name' }, tool),
+      h('span', { class: 'tool-name' }, visible(tool)),
       h('code', { class: 'args' }, argumentsLine(args)),
       state,
     ),
@@ -303,7 +303,7 @@ function outputView(output) {
   const text = h(
     'pre',
     { class: 'output', tabIndex: 0, dir: 'auto' },
-    output.slice(0, SHOWN_OUTPUT),
+    visible(output.slice(0, SHOWN_OUTPUT)),
   )
   const lines = output.split('\n').length
   const details = h(
@@ -319,7 +319,7 @@ function outputView(output) {
       type: 'button',
       class: 'quiet',
       onclick: () => {
-        text.textContent = output
+        text.textContent = visible(output)
         more.remove()
       },
     },
@@ -340,6 +340,6 @@ function argumentsLine(args) {
   const main = values.find(([name]) =>
     ['command', 'path', 'pattern', 'query', 'url'].includes(name),
   )
-  if (main !== undefined) return String(main[1]).slice(0, 300)
-  return values.length === 0 ? '' : JSON.stringify(args).slice(0, 300)
+  if (main !== undefined) return visible(String(main[1]).slice(0, 300))
+  return values.length === 0 ? '' : visible(JSON.stringify(args).slice(0, 300))
 }

@@ -1,6 +1,6 @@
 /** The files that a run has changed, and how often. */
 import { fill, h } from './dom.js'
-import { plural } from './format.js'
+import { plural, visible } from './format.js'
 
 /** @typedef {import('../types.js').AgentEvent} AgentEvent */
 
@@ -69,7 +69,7 @@ export class ChangedFiles {
     return h(
       'button',
       { type: 'button', class: 'changed', title: 'Find in the timeline', onclick: () => this.#chosen(path) },
-      h('span', { class: 'path' }, path),
+      h('span', { class: 'path' }, visible(path)),
       h('span', { class: 'word' }, plural(edits, 'change')),
     )
   }

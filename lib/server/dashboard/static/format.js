@@ -17,6 +17,26 @@ export function statusLabel(status) {
   return STATUS_LABELS[status] ?? status
 }
 
+/**
+ * Characters that change what people see without being seen: directions of writing (which let a
+ * command or file name read as another), zero widths, controls; but for line ends, tabs and the
+ * escapes that colour the output of programs.
+ */
+const UNSEEN = /(?![\t\n\r\x1b])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
+
+/**
+ * Text that says exactly what is there, for what people judge by its letters: commands, paths,
+ * arguments, output, diffs.
+ *
+ * @param {string} text
+ */
+export function visible(text) {
+  return text.replace(UNSEEN, (character) => {
+    const code = character.codePointAt(0) ?? 0
+    return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
+  })
+}
+
 /** @param {Status} status */
 export function isLive(status) {
   return status === 'pending' || status === 'running' || status === 'awaiting_human'

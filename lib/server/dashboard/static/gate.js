@@ -1,6 +1,7 @@
 /** The panel in which a person answers a gate. */
 import { ApiError, call } from './api.js'
 import { fill, h } from './dom.js'
+import { visible } from './format.js'
 
 /**
  * @typedef {import('../types.js').Gate} Gate
@@ -102,11 +103,11 @@ function callView({ tool, args }) {
   return h(
     'li',
     {},
-    h('span', { class: 'tool-name' }, tool),
+    h('span', { class: 'tool-name' }, visible(tool)),
     h(
       'pre',
       { class: 'output', tabIndex: 0, 'aria-label': `Arguments of ${tool}` },
-      JSON.stringify(args, null, 2),
+      visible(JSON.stringify(args, null, 2)),
     ),
   )
 }

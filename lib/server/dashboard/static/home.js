@@ -1,5 +1,5 @@
 /** What is shown while no run is open: how things stand, and who waits for an answer. */
-import { call } from './api.js'
+import { call, page } from './api.js'
 import { fill, h, setText } from './dom.js'
 import { ago, number, plural, statusLabel } from './format.js'
 
@@ -62,32 +62,45 @@ export class Home {
     )
   }
 
-  /** @param {readonly RunSummary[]} runs the newest ones */
-  async update(runs) {
-    this.#welcome.hidden = runs.length > 0
-    this.#drawWaiting(runs.filter(({ status }) => status === 'awaiting_human'))
+  /** @param {boolean | null} hasRuns null while nobody knows */
+  async update(hasRuns) {
+    this.#welcome.hidden = hasRuns !== false
     try {
+      // Asked for by status: who waits longest is not among the newest runs.
+      const [waiting, health] = await Promise.all([
+        page(`api/runs?status=awaiting_human&limit=${SHOWN}`),
+        call('GET', 'api/health'),
+      ])
+      this.#drawWaiting(waiting.items, waiting.next !== null)
       /** @type {Partial<Record<Status, number>>} */
-      const counts = (await call('GET', 'api/health')).runs ?? {}
+      const counts = health.runs ?? {}
       // Callers of a tenant are not told how many runs there are.
-      this.#tiles.hidden = runs.length === 0 || Object.keys(counts).length === 0
+      this.#tiles.hidden = hasRuns !== true || Object.keys(counts).length === 0
       for (const [status, element] of this.#counts) setText(element, number(counts[status] ?? 0))
     } catch {
       // The list says what is wrong.
     }
   }
 
-  /** @param {readonly RunSummary[]} waiting */
-  #drawWaiting(waiting) {
-    const drawn = JSON.stringify(waiting.map(({ run_id, iteration }) => [run_id, iteration]))
+  /**
+   * @param {readonly RunSummary[]} waiting
+   * @param {boolean} more are there others?
+   */
+  #drawWaiting(waiting, more) {
+    const drawn = JSON.stringify([more, ...waiting.map(({ run_id, iteration }) => [run_id, iteration])])
     if (drawn === this.#drawn) return
     this.#drawn = drawn
     this.#waiting.hidden = waiting.length === 0
     fill(
       this.#waiting,
       h('h2', { id: 'waiting-title' }, 'Waiting for you'),
-      h('ul', { class: 'waiting-list' }, waiting.slice(0, SHOWN).map(waitingView)),
-      waiting.length > SHOWN && h('p', { class: 'hint' }, `and ${waiting.length - SHOWN} more`),
+      h('ul', { class: 'waiting-list' }, waiting.map(waitingView)),
+      more &&
+        h(
+          'button',
+          { type: 'button', class: 'quiet', onclick: () => this.#chosen('awaiting_human') },
+          'Show all that wait',
+        ),
     )
   }
 

@@ -64,7 +64,10 @@ export class RunList {
   )
   #note = h('p', { class: 'hint list-note', role: 'status' })
 
-  /** @param {(runs: readonly RunSummary[]) => void} loaded told about every list that came */
+  /**
+   * @param {(some: boolean | null) => void} loaded told about every list that came: are there runs at
+   *   all? Null where a filter hides it
+   */
   constructor(loaded) {
     this.#loaded = loaded
     fill(
@@ -149,7 +152,7 @@ export class RunList {
     if (older.length === 0) this.#next = next
     this.#runs = [...items, ...older]
     this.#draw()
-    if (!this.#isFiltered) this.#loaded(this.#runs)
+    this.#loaded(this.#isFiltered ? null : this.#runs.length > 0)
   }
 
   async #loadMore() {

@@ -30,12 +30,15 @@ const PRESSING = new Set(['human_check_required', 'human_check_response', 'run_e
 
 /** Shortest time between two requests for the details. */
 const REFRESH_MS = 400
+/** Time until a request for the details that failed is made again. */
+const RETRY_MS = 3_000
 
 /** @type {Record<string, string>} */
 const STREAM_TEXT = {
   connecting: 'Connecting…',
   live: 'Live',
   waiting: 'Connection lost, trying again…',
+  locked: 'No longer followed: reload the page to give a key.',
   ended: '',
   gone: 'This run was deleted.',
 }
@@ -67,7 +70,7 @@ class RunView {
   #unfolded = false
   #counted = false
 
-  #title = h('h1', { id: 'run-title', dir: 'auto' })
+  #title = h('h1', { id: 'run-title', dir: 'auto', tabIndex: -1 })
   #chip = h('span', { class: 'chip' })
   #stream = h('span', { class: 'stream', role: 'status' })
   #abort = h(
@@ -88,6 +91,11 @@ class RunView {
   #facts = h('dl', { class: 'facts' })
   #kind = h('p', { class: 'notice program', hidden: true })
   #failure = h('p', { class: 'notice bad', hidden: true })
+  #queued = h(
+    'p',
+    { class: 'notice', hidden: true },
+    'Not started yet: it waits for a free place, or for another run in the same folder to end.',
+  )
   #meters = h('div', { class: 'meters' })
   #tests = h('div', { class: 'meter-tests' })
   #gate
@@ -118,7 +126,11 @@ class RunView {
   constructor(runId, changed) {
     this.#runId = runId
     this.#changed = changed
-    this.#gate = new GatePanel(runId, () => this.#refreshSoon())
+    this.#gate = new GatePanel(runId, () => {
+      // The pressed button is gone; who works by keyboard goes on from here, not from the top.
+      this.#title.focus({ preventScroll: true })
+      this.#refreshSoon()
+    })
     fill(
       this.element,
       h('a', { class: 'back', href: '#/' }, '← All runs'),
@@ -134,6 +146,7 @@ class RunView {
         h('div', { class: 'actions' }, this.#remove, this.#retry, this.#abort),
       ),
       this.#failure,
+      this.#queued,
       this.#gate.element,
       this.#meters,
       h(
@@ -265,7 +278,11 @@ class RunView {
         this.#lastSeq = details.last_seq
         this.#show(details)
       },
-      () => {},
+      (error) => {
+        if (this.#closed || (error instanceof ApiError && error.status < 429)) return
+        // What is shown is old now, and perhaps no event comes any more that would ask again.
+        this.#refreshing ??= setTimeout(() => this.#refreshNow(), RETRY_MS)
+      },
     )
   }
 
@@ -287,6 +304,7 @@ class RunView {
     this.#retry.hidden = isLive(status)
     this.#remove.hidden = isLive(status)
     this.#failure.hidden = error === null
+    this.#queued.hidden = status !== 'pending'
     if (error !== null) setText(this.#failure, error.message)
     this.#gate.update(details)
     this.#showModel(details)
