@@ -1,7 +1,7 @@
 /**
  * The whole service as one program: `npm start`.
  *
- * Settings come from the environment; see the table in the README. It works with no key and no
+ * Settings come from the environment; `npm start -- --help` lists them. It works with no key and no
  * network: the model is then `builtin:repair`, a program that repairs code by trying small patches.
  */
 import { cp, mkdir, rm } from 'node:fs/promises'
@@ -18,11 +18,26 @@ import {
   type RunService,
 } from 'runwright/server'
 
+const HELP = `The agent run service: REST, event streams and a dashboard. Settings are environment variables:
+
+  PORT                  8000; 0 picks a free one
+  HOST                  127.0.0.1; beside this machine's own addresses, set RUNWRIGHT_API_KEYS as well
+  RUNWRIGHT_DATA        where runs are kept: $XDG_STATE_HOME/runwright, else ~/.local/state/runwright
+  RUNWRIGHT_ROOTS       folders in which runs may work, "${delimiter}" between; the first is the default.
+                        Unless set: a copy of the demo project, and the current directory
+  RUNWRIGHT_API_KEYS    alice=key,bob=key, 16 characters or more each. Unless set, only programs of
+                        this machine may call, a run's own commands included
+  RUNWRIGHT_MODEL       model of requests that name none: builtin:repair, which needs no network
+
+Each of these makes a provider's models available: OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY,
+GEMINI_API_KEY, OLLAMA_HOST. For example: OPENAI_API_KEY=… RUNWRIGHT_MODEL=openai:gpt-5-mini npm start
+`
+
 interface Settings {
   readonly host: string
   readonly port: number
   readonly data: string
-  /** Null: the current directory and a scratch copy of the demo project. */
+  /** Null: a scratch copy of the demo project, and the current directory. */
   readonly roots: readonly string[] | null
   readonly keys: { readonly [id: string]: BearerKey } | null
   readonly model: string | undefined
@@ -74,7 +89,7 @@ async function openService(settings: Settings): Promise<{ service: RunService; d
   const service = await createRunService({
     engine: {
       store: new FileStore({ directory: join(data, 'runs') }),
-      roots: settings.roots ?? [process.cwd(), demo as string],
+      roots: settings.roots ?? [demo as string, process.cwd()],
       defaultModel: model,
       providers: providersFromEnvironment(process.env),
     },
@@ -134,22 +149,32 @@ function explain(error: unknown, { host, port }: Partial<Settings>): string {
   return messageOf(error)
 }
 
-let settings: Partial<Settings> = {}
-let service: RunService | undefined
-try {
-  const given = (settings = readSettings(process.env))
-  const opened = await openService(given)
-  service = opened.service
-  const server = createServer(service.handler)
-  service.attach(server)
-  await listen(server, given)
-  drainOnSignal(service, [server], {
-    graceMs: 0,
-    onDrain: () => console.log('stopping; runs that have not ended go on at the next start'),
-  })
-  greet(server, given, opened.demo)
-} catch (error) {
-  console.error(`runwright: ${explain(error, settings)}`)
-  await service?.close({ graceMs: 0 })
+async function main(): Promise<void> {
+  let settings: Partial<Settings> = {}
+  let service: RunService | undefined
+  try {
+    const given = (settings = readSettings(process.env))
+    const opened = await openService(given)
+    service = opened.service
+    const server = createServer(service.handler)
+    service.attach(server)
+    await listen(server, given)
+    drainOnSignal(service, [server], {
+      graceMs: 0,
+      onDrain: () => console.log('stopping; runs that have not ended go on at the next start'),
+    })
+    greet(server, given, opened.demo)
+  } catch (error) {
+    console.error(`runwright: ${explain(error, settings)}`)
+    await service?.close({ graceMs: 0 })
+    process.exitCode = 1
+  }
+}
+
+const [argument] = process.argv.slice(2)
+if (argument === undefined) await main()
+else if (argument === '--help' || argument === '-h') process.stdout.write(HELP)
+else {
+  console.error(`runwright: there is no argument ${argument}; settings are environment variables, see --help`)
   process.exitCode = 1
 }

@@ -1,65 +1,18 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
-
-const root = fileURLToPath(new URL('..', import.meta.url))
-const read = (path: string): string => readFileSync(join(root, path), 'utf8')
-
-/** Names below a folder, but for what is generated. */
-function listFiles(folder: string, ending: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .map((name) => join(folder, name))
-    .filter((path) => path.endsWith(ending) && !path.startsWith('docs/api/'))
-    .sort()
-}
-
-const documents = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...listFiles('docs', '.md')]
-
-/** A fenced block: what stands behind its fence, where its first line is, and its text. */
-interface Block {
-  readonly document: string
-  readonly info: string
-  readonly line: number
-  readonly text: string
-}
-
-interface OpenFence {
-  readonly fence: string
-  readonly indent: string
-  readonly text: string[]
-}
-
-interface Markdown {
-  readonly blocks: readonly Block[]
-  /** The document without its fenced blocks, line for line. */
-  readonly prose: readonly string[]
-}
-
-function parseMarkdown(document: string): Markdown {
-  const blocks: Block[] = []
-  const prose: string[] = []
-  let open: (Omit<Block, 'document' | 'text'> & OpenFence) | null = null
-  for (const [index, line] of read(document).split('\n').entries()) {
-    const [, indent = '', fence, info = ''] = /^(\s*)(`{3,}|~{3,})\s*([^`]*?)\s*$/.exec(line) ?? []
-    if (open === null) {
-      prose.push(fence === undefined ? line : '')
-      if (fence !== undefined) open = { fence, indent, info, line: index + 2, text: [] }
-    } else {
-      prose.push('')
-      if (fence !== undefined && fence.startsWith(open.fence) && info === '') {
-        blocks.push({ document, info: open.info, line: open.line, text: open.text.join('\n') })
-        open = null
-      } else open.text.push(line.startsWith(open.indent) ? line.slice(open.indent.length) : line)
-    }
-  }
-  assert.equal(open, null, `${document}: the block at line ${open?.line} is never closed`)
-  return { blocks, prose }
-}
-
-const markdown = new Map(documents.map((document) => [document, parseMarkdown(document)]))
+import {
+  documents,
+  isTypeScript,
+  listFiles,
+  markdown,
+  parseMarkdown,
+  read,
+  root,
+  type Block,
+} from './helpers/markdown.js'
 
 // Links
 
@@ -147,8 +100,7 @@ test('the README shows the demo, and is under 200 lines', () => {
 
 const samples = documents
   .flatMap((document) => markdown.get(document)!.blocks)
-  .filter(({ info }) => /^(ts|typescript)\b/.test(info))
-const isFragment = ({ info }: Block): boolean => /\bfragment\b/.test(info)
+  .filter(isTypeScript)
 const nameOf = ({ document, line }: Block): string => join(root, `${document}.${line}.ts`)
 
 /** Frameworks in samples are packages that the interop tests use; the root has no types of them. */
@@ -178,8 +130,7 @@ function compilerOptions(): ts.CompilerOptions {
 
 /** Checks all samples in one program, each as a module beside its document, from memory. */
 function checkSamples(): Map<string, string[]> {
-  const whole = samples.filter((sample) => !isFragment(sample))
-  const texts = new Map(whole.map((sample) => [nameOf(sample), `${sample.text}\nexport {}\n`]))
+  const texts = new Map(samples.map((sample) => [nameOf(sample), `${sample.text}\nexport {}\n`]))
   const foreign = join(root, 'docs/foreign-modules.d.ts')
   texts.set(foreign, foreignModules())
   const options = compilerOptions()
@@ -198,14 +149,10 @@ function checkSamples(): Map<string, string[]> {
   const source = program.getSourceFile(join(root, 'lib/http/index.ts'))
   assert.ok(source !== undefined, 'samples are checked against the sources, not against a build')
   const problems = new Map<string, string[]>()
-  for (const sample of whole) {
+  for (const sample of samples) {
     const file = program.getSourceFile(nameOf(sample))
     add(problems, sample, program.getSyntacticDiagnostics(file))
     add(problems, sample, program.getSemanticDiagnostics(file))
-  }
-  for (const sample of samples.filter(isFragment)) {
-    const wanted = { compilerOptions: options, reportDiagnostics: true }
-    add(problems, sample, ts.transpileModule(sample.text, wanted).diagnostics ?? [])
   }
   return problems
 }
@@ -234,11 +181,9 @@ for (const document of new Set(samples.map((sample) => sample.document))) {
   })
 }
 
-test('samples are whole programs; fragments are rare', () => {
-  const fragments = samples.filter(isFragment)
-  assert.ok(samples.length >= 5, `only ${samples.length} samples were found`)
-  const told = `${fragments.length} of ${samples.length} samples are fragments`
-  assert.ok(fragments.length * 3 <= samples.length, told)
+test('samples are whole programs', () => {
+  assert.ok(samples.length >= 40, `only ${samples.length} samples were found`)
+  assert.deepEqual(samples.filter(({ info }) => info !== 'ts').map(({ info }) => info), [])
 })
 
 // docs/errors.md

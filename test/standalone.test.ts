@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { AsyncClient, SseParser } from 'runwright/http'
 import type { AgentEvent, RunDetails } from 'runwright/agent'
 import { assertInvariants } from './helpers/invariants.js'
+import { plantBugs } from './helpers/plant-bugs.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -25,8 +26,8 @@ function scratch(t: TestContext): string {
   return folder
 }
 
-function launch(t: TestContext, env: Record<string, string>): ChildProcess {
-  const args = ['--conditions=runwright-source', '--import', 'tsx', 'examples/standalone-server.ts']
+function launch(t: TestContext, env: Record<string, string>, words: readonly string[] = []): ChildProcess {
+  const args = ['--conditions=runwright-source', '--import', 'tsx', 'examples/standalone-server.ts', ...words]
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, args, { cwd: root, env: { PATH, HOME, ...env }, stdio: 'pipe' })
   t.after(() => child.kill('SIGKILL'))
@@ -51,8 +52,8 @@ async function start(t: TestContext, env: Record<string, string>): Promise<Start
   return { child, baseUrl, lines: printed.trim().split('\n') }
 }
 
-async function failsToStart(t: TestContext, env: Record<string, string>): Promise<string> {
-  const child = launch(t, { PORT: '0', ...env })
+async function failsToStart(t: TestContext, env: Record<string, string>, words: readonly string[] = []): Promise<string> {
+  const child = launch(t, { PORT: '0', ...env }, words)
   let stderr = ''
   child.stderr?.on('data', (chunk: Buffer) => (stderr += String(chunk)))
   const [code] = (await once(child, 'close')) as [number]
@@ -92,38 +93,6 @@ test('a run goes on to its end over three kill -9, with no event lost or doubled
     assert.ok(life < 3, 'the run ends in the fourth life')
   }
 })
-
-/** A project of one module with two faults, which takes a few iterations. */
-function plantBugs(project: string): string {
-  mkdirSync(join(project, 'test'), { recursive: true })
-  writeFileSync(join(project, 'package.json'), '{"type":"module","scripts":{"test":"node --test"}}')
-  writeFileSync(
-    join(project, 'range.js'),
-    [
-      'export function contains(range, n) {',
-      '  return n >= range.from && n > range.to',
-      '}',
-      'export function size(range) {',
-      '  return range.to + range.from',
-      '}',
-      '',
-    ].join('\n'),
-  )
-  writeFileSync(
-    join(project, 'test', 'range.test.js'),
-    [
-      "import assert from 'node:assert/strict'",
-      "import { test } from 'node:test'",
-      "import { contains, size } from '../range.js'",
-      "test('contains what lies between', () => assert.equal(contains({ from: 2, to: 5 }, 3), true))",
-      "test('does not contain what lies above', () => assert.equal(contains({ from: 2, to: 5 }, 6), false))",
-      "test('does not contain its end', () => assert.equal(contains({ from: 2, to: 5 }, 5), false))",
-      "test('has a size', () => assert.equal(size({ from: 2, to: 5 }), 3))",
-      '',
-    ].join('\n'),
-  )
-  return project
-}
 
 /** Reads events on from where `seen` ends; kills the server at the first event that `deadly` accepts. */
 async function read(
@@ -189,6 +158,30 @@ for (const [name, env, message] of [
     assert.match(await failsToStart(t, { RUNWRIGHT_DATA: scratch(t), ...env }), message)
   })
 }
+
+test('an argument that it does not know is told in one line', async (t) => {
+  const stderr = await failsToStart(t, { RUNWRIGHT_DATA: scratch(t) }, ['--port=9000'])
+  assert.match(stderr, /^runwright: there is no argument --port=9000; .*--help\n$/)
+})
+
+test('--help lists every variable of docs/reference.md, and starts nothing', async (t) => {
+  const child = launch(t, {}, ['--help'])
+  let stdout = ''
+  child.stdout?.on('data', (chunk: Buffer) => (stdout += String(chunk)))
+  const [code] = (await once(child, 'close')) as [number]
+  assert.equal(code, 0)
+  const table = readFileSync(join(root, 'docs/reference.md'), 'utf8').split('`npm start`')[1]!.split('\nOf ')[0]!
+  const names = [...table.matchAll(/`([A-Z][A-Z_]+)`/g)].map((match) => match[1]!)
+  assert.ok(names.includes('RUNWRIGHT_MODEL'))
+  for (const name of names) assert.match(stdout, new RegExp(`^  ${name} `, 'm'))
+})
+
+test('a request that names no folder works on the copy of the demo project', async (t) => {
+  const { baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t) })
+  await using client = new AsyncClient({ baseUrl })
+  const { cwd } = (await client.post('/api/runs', { json: { goal: 'shell: true' } })).json<RunDetails>()
+  assert.match(cwd, /demo-project$/)
+})
 
 test('a port in use is told in one line', async (t) => {
   const blocker = createServer().listen(0, '127.0.0.1')

@@ -1,0 +1,446 @@
+/** What is put around the samples of the documents, so that each runs and is seen to do what it says. */
+
+/** How one sample is run. */
+export interface Rule {
+  readonly document: string
+  /** Text that only this sample of the document has. */
+  readonly has: string
+  /** Code in front of it: TypeScript, or lines for the shell. */
+  readonly before?: string
+  /** Code behind it, which sees its variables. */
+  readonly after?: string
+  /** Files in the folder in which it runs. */
+  readonly files?: Readonly<Record<string, string>>
+  /** The project in `/srv/projects/shop` has faults, and not yet been repaired. */
+  readonly bugs?: boolean
+  /** Texts of the sample that are replaced, besides hosts, ports and folders. */
+  readonly replace?: Readonly<Record<string, string>>
+  /** It needs packages of others, and is run with the tests of peers. */
+  readonly peers?: boolean
+}
+
+const API_KEY = 'alice-key-0123456789'
+const SCRAPE_KEY = 'scrape-key-0123456789'
+
+/** The environment of all samples. */
+export const keys = (standIn: string): Record<string, string> => ({
+  ALICE_KEY: API_KEY,
+  SCRAPE_KEY,
+  RUNWRIGHT_KEY: API_KEY,
+  HOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
+  GROQ_API_KEY: 'stand-in-key-0123456789',
+  ANTHROPIC_API_KEY: 'stand-in-key-0123456789',
+  ANTHROPIC_BASE_URL: standIn,
+})
+
+/** A Model Context Protocol server over standard input and output, as small as one can be. */
+const DOCS_SERVER = `import { createInterface } from 'node:readline'
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method } = JSON.parse(line)
+  if (id === undefined) continue
+  const hello = { protocolVersion: '2025-06-18', capabilities: {} }
+  const tools = [{ name: 'search', inputSchema: { type: 'object' } }]
+  console.log(JSON.stringify({ jsonrpc: '2.0', id, result: method === 'initialize' ? hello : { tools } }))
+}
+`
+
+/** Opens an engine that works by a script, for `doRun`. */
+const SCRIPTED = (script: string, more = ''): string => `
+  const { MemoryStore: Store } = await import('runwright/agent')
+  const { ScriptedModel: Script } = await import('runwright/agent/testing')
+  const script = ${script}
+  const ended = await doRun(
+    {
+      store: new Store(), roots: [folder], defaultModel: 'script:it',
+      providers: [{ id: 'script', description: 'a script', isLanguageModel: false, suggestions: [], create: () => script }],
+      ${more}
+    },`
+
+export const rules: readonly Rule[] = [
+  // The README
+  {
+    document: 'README.md',
+    has: 'service.attach(server)',
+    files: {
+      'project/package.json': '{ "type": "module" }',
+      'project/sum.js': 'export const sum = (a, b) => a - b\n',
+      'project/sum.test.js': `import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sum } from './sum.js'
+test('adds', () => assert.equal(sum(2, 3), 5))
+`,
+    },
+    after: `assert.equal(printed[0], '1 of 1 tests fail')
+      assert.ok(printed.some((line) => line.includes('sum.js')), printed.join('|'))
+      assert.equal(printed.at(-1), 'all 1 tests pass')
+      const { get } = await import('runwright/http')
+      const origin = await originOf(server)
+      assert.equal((await get(origin + '/')).text, 'the rest of your app')
+      await tryService(origin + '/agents'); await shut(service, server)`,
+  },
+  {
+    document: 'README.md',
+    has: 'using blocking',
+    after: `assert.deepEqual(printed, ["[ 'nut' ]", 'one', 'two', '201 /v1/items/2'])`,
+  },
+  {
+    document: 'README.md',
+    has: 'max_iterations',
+    bugs: true,
+    after: `test "$(curl -sS $origin/api/runs/$id | node -p 'JSON.parse(fs.readFileSync(0)).status')" = achieved`,
+  },
+  // The life of a run
+  {
+    document: 'docs/runs.md',
+    has: '"hitl_enabled": true',
+    bugs: true,
+    before: 'cp -r srv faulty',
+    after: 'until_status awaiting_human $id; (until_status achieved $id && echo ended > ended) &',
+  },
+  { document: 'docs/runs.md', has: '?kinds=goal_check,tool_call', before: 'until_status awaiting_human $id; {', after: '} > followed &' },
+  {
+    document: 'docs/runs.md',
+    has: "'http://127.0.0.1:8000/api/runs?status=awaiting_human'",
+    before: '{',
+    after: '} > looked; test "$(grep -o $id looked | wc -l)" -ge 2; grep -q \'"kind":"iteration"\' looked',
+  },
+  {
+    document: 'docs/runs.md',
+    has: '"feedback": "the tests are right',
+    after: `until_status achieved $id; wait; test -s ended; grep -q '"kind":"run_end"' followed
+      rm -rf srv/projects/shop; cp -r faulty/projects/shop srv/projects/`,
+  },
+  { document: 'docs/runs.md', has: '"approval": "writes"}', after: 'until_status awaiting_human $id' },
+  { document: 'docs/runs.md', has: '"decision": "reject"', after: 'until_status awaiting_human $id' },
+  {
+    document: 'docs/runs.md',
+    has: 'const edits',
+    before: `const { MemoryStore } = await import('runwright/agent')
+      const { createRunService } = await import('runwright/server')
+      const { ScriptedModel } = await import('runwright/agent/testing')
+      const script = new ScriptedModel([
+        {
+          calls: [
+            { tool: 'bash', args: { command: 'echo hi > made' } },
+            { tool: 'write_file', args: { path: 'package.json', content: '{}' } },
+          ],
+        },
+        (request) => {
+          const results = request.messages.flatMap((message) => (message.role === 'tool' ? [message.exit_code] : []))
+          assert.deepEqual(results, [0, 126])
+          return { text: 'as you like' }
+        },
+        { calls: [{ tool: 'bash', args: { command: "sed -i 's/n > range.to/n < range.to/; s/to + range/to - range/' range.js" } }] },
+        { text: 'Done.' },
+      ])
+      const provider = { id: 'script', description: 'a script', isLanguageModel: false, suggestions: [], create: () => script }
+      const roots = [folder + '/srv/projects/shop']
+      const engine = { store: new MemoryStore(), roots, providers: [provider], defaultModel: 'script:it' }
+      const service = await createRunService({ engine })
+      const server = (await import('node:http')).createServer(service.handler).listen(0)
+      const address = await originOf(server)`,
+    replace: { "'http://127.0.0.1:8000'": 'address' },
+    bugs: true,
+    after: `assert.equal(printed.at(-1), 'achieved'); assert.match(printed[0] ?? '', /^wants bash/); await shut(service, server)`,
+  },
+  { document: 'docs/runs.md', has: '/abort', after: 'until_status aborted $id' },
+  { document: 'docs/runs.md', has: '/retry', before: '{', after: '} > answer; grep -q "\\"parent_run_id\\":\\"$id\\"" answer' },
+  // Goals
+  {
+    document: 'docs/goals.md',
+    has: '"cwd": "/srv/project"',
+    replace: { '/srv/project': '/srv/projects/shop' },
+    after: `const { MemoryStore, RunEngine } = await import('runwright/agent')
+      const details = await doRun({ store: new MemoryStore(), roots: [folder] }, sample)
+      assert.equal(details.status, 'achieved')`,
+  },
+  {
+    document: 'docs/goals.md',
+    has: 'const smoke',
+    after: `const { MemoryStore } = await import('runwright/agent')
+      const server = (await import('node:http')).createServer((_, response) => response.end('hi')).listen(0)
+      const port = (await originOf(server)).split(':').at(-1)
+      const details = await doRun({ store: new MemoryStore(), roots: [folder], goals: [smoke] }, { goal: 'smoke: ' + port })
+      assert.equal(details.status, 'achieved')
+      server.close()`,
+  },
+  {
+    document: 'docs/goals.md',
+    has: 'judgeModel',
+    after: `assert.equal(details.model_name, 'builtin:repair')`,
+  },
+  // The HTTP client
+  {
+    document: 'docs/http-client.md',
+    has: 'using blocking',
+    after: `assert.equal(response.json<Item[]>()[0]?.name, 'nut')
+      assert.equal(blocking.post('/items', { json: { name: 'nut' } }).statusCode, 201)`,
+  },
+  {
+    document: 'docs/http-client.md',
+    has: 'docker.sock',
+    before: `(await import('node:fs')).mkdirSync('var/run', { recursive: true })
+      const daemon = (await import('node:http')).createServer((_, response) => response.end('27')).listen('var/run/docker.sock')
+      await (await import('node:events')).once(daemon, 'listening')`,
+    after: `assert.equal((await client.get('http://docker/version')).text, '27'); daemon.close()`,
+  },
+  {
+    document: 'docs/http-client.md',
+    has: 'report.pdf',
+    files: { 'report.pdf': 'a report of some length' },
+    after: `assert.match(printed.at(-1) ?? '', /^\\d+ \\d+$/)`,
+  },
+  {
+    document: 'docs/http-client.md',
+    has: 'large.iso',
+    after: `assert.equal((await import('node:fs')).statSync('large.iso').size, 1_000_000)`,
+  },
+  {
+    document: 'docs/http-client.md',
+    has: "endsWith('.internal')",
+    after: `assert.equal((await client.get(standIn + '/leaves')).statusCode, 302)`,
+  },
+  {
+    document: 'docs/http-client.md',
+    has: 'parsePublicSuffixes',
+    files: { 'public_suffix_list.dat': 'test\nco.test\n', 'cookies.json': JSON.stringify([]) },
+    after: `cookies.set('seen', 'once', { domain: 'shop.test' }); assert.match(JSON.stringify(client.cookies), /once/)`,
+  },
+  {
+    document: 'docs/http-client.md',
+    has: 'socks5h:',
+    before: `const { cpSync, mkdirSync } = await import('node:fs'); mkdirSync('etc/ssl', { recursive: true })
+      cpSync(new URL('../fixtures/ws/localhost.crt', INSIDE), 'etc/ssl/private-ca.pem')
+      cpSync(new URL('../fixtures/ws/localhost.crt', INSIDE), 'client.pem')
+      cpSync(new URL('../fixtures/ws/localhost.key', INSIDE), 'client-key.pem')`,
+    after: `assert.throws(() => client.get('https://a.test/'), { code: 'ERR_HTTP_PROXY' })`,
+  },
+  {
+    document: 'docs/http-client.md',
+    has: 'client.sse(',
+    after: `assert.deepEqual(printed, ['1 it rains', '2', '1'])`,
+  },
+  {
+    document: 'docs/http-client.md',
+    has: 'new MockTransport',
+    after: `assert.deepEqual((await client.get('/x')).json(), { path: '/x' })`,
+  },
+  {
+    document: 'docs/http-client.md',
+    has: 'class Refreshing',
+    after: `const { AsyncClient: C, MockTransport: M, Response: R } = await import('runwright/http')
+      const transport = new M((request) => new R(request.headers.get('authorization') === 'Bearer fresh' ? 200 : 401))
+      await using client = new C({ transport, baseUrl: 'http://a.test', auth: new Refreshing(() => 'fresh') })
+      assert.deepEqual([(await client.get('/')).statusCode, transport.requests.length], [200, 2])
+      assert.deepEqual([(await client.get('/')).statusCode, transport.requests.length], [200, 3])`,
+  },
+  // Tools of others
+  { document: 'docs/mcp.md', has: 'issues', files: { 'docs-server.js': DOCS_SERVER } },
+  {
+    document: 'docs/mcp.md',
+    has: 'openMcpServer',
+    files: { 'docs-server.js': DOCS_SERVER },
+    after: `assert.deepEqual(docs.tools().map(({ name }) => name), ['docs__search']); await engine.close()`,
+  },
+  // Models
+  {
+    document: 'docs/models.md',
+    has: 'const groq',
+    after: `const model = groq.create('openai/gpt-oss-120b')
+      const run = { run_id: 'r', iteration: 1, turn: 0, goal: 'g', check: null, cwd: folder }
+      const messages = [{ role: 'user', text: 'hello?' }] as const
+      const turn = await model.complete({ system: 's', messages, tools: [], signal: AbortSignal.timeout(60_000), run })
+      assert.equal(turn.message.text, 'hello')`,
+  },
+  {
+    document: 'docs/models.md',
+    has: 'const greeter',
+    after: `assert.equal((await doRun(engine, { goal: 'shell: grep -q hello hello.txt' })).status, 'achieved')`,
+  },
+  {
+    document: 'docs/models.md',
+    has: '"last_tool_result_contains"',
+    files: { 'sum.js': 'export const sum = (a, b) => a - b\n' },
+    after: `const { MemoryStore } = await import('runwright/agent')
+      const { mkdirSync, writeFileSync } = await import('node:fs')
+      mkdirSync('scripts'); writeFileSync('scripts/fix.json', JSON.stringify(sample))
+      const options = { store: new MemoryStore(), roots: [folder], scripts: folder + '/scripts' }
+      const details = await doRun(options, { goal: "shell: grep -q 'a + b' sum.js", model_name: 'scripted:fix.json' })
+      assert.equal(details.status, 'achieved')
+      assert.equal(details.usage.input_tokens, 1200)`,
+  },
+  {
+    document: 'docs/models.md',
+    has: 'messages so far',
+    after: `${SCRIPTED('model')} { goal: 'shell: false', max_iterations: 1 })
+      assert.equal(ended.end_reason, 'max_iterations'); model.assertUsedUp()`,
+  },
+  // Mounting
+  {
+    document: 'docs/mounting.md',
+    has: "basePath: '/agents'",
+    after: `const { createServer } = await import('node:http')
+      const server = createServer(service.handler).listen(0)
+      await tryService((await originOf(server)) + '/agents'); await shut(service, server)`,
+  },
+  // Observability
+  {
+    document: 'docs/observability.md',
+    has: 'startSpan: () => undefined',
+    after: `await doRun(engine, { goal: 'shell: true' })
+      assert.ok(printed.some((line) => /^invoke_agent runwright .* ms /.test(line)), printed.join('|'))`,
+  },
+  {
+    document: 'docs/observability.md',
+    has: 'propagation.extract',
+    peers: true,
+    after: `const { MemoryStore } = await import('runwright/agent')
+      const { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } = await import('@opentelemetry/sdk-trace-base')
+      const exporter = new InMemorySpanExporter()
+      trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))
+      await doRun({ store: new MemoryStore(), roots: [folder], tracer }, { goal: 'shell: true' })
+      assert.ok(exporter.getFinishedSpans().some(({ name }: { name: string }) => name === 'invoke_agent runwright'))`,
+  },
+  {
+    document: 'docs/observability.md',
+    has: "subscribe('runwright.event'",
+    after: `const { MemoryStore } = await import('runwright/agent')
+      const { run_id } = await doRun({ store: new MemoryStore(), roots: [folder] }, { goal: 'shell: true' })
+      assert.deepEqual(printed, [run_id + ' goal_achieved'])`,
+  },
+  // Operating
+  {
+    document: 'docs/operating.md',
+    has: 'drainOnSignal(service',
+    after: `const origin = await originOf(server)
+      await tryService(origin, process.env.ALICE_KEY)
+      const { get } = await import('runwright/http')
+      const page = await get(origin + '/metrics', { headers: { authorization: 'Bearer ' + process.env.SCRAPE_KEY } })
+      assert.match(page.text, /runwright_runs_ended_total\\{.*\\} 1/)
+      const closed = (await import('node:events')).once(server, 'close')
+      process.kill(process.pid, 'SIGTERM')
+      await closed`,
+  },
+  {
+    document: 'docs/operating.md',
+    has: 'webhooks: {',
+    replace: { 'secret: process.env.HOOK_SECRET! }': 'secret: process.env.HOOK_SECRET!, allowPrivate: true }' },
+    after: `await service.engine.create({ goal: 'shell: true' })
+      await (await import('runwright/http')).get(standIn + '/hooked', { timeout: 60_000 })
+      await service.close({ graceMs: 0 })`,
+  },
+  // The service
+  {
+    document: 'docs/rest-api.md',
+    has: 'service.attach(server)',
+    after: `await tryService(await originOf(server), process.env.ALICE_KEY); await shut(service, server)`,
+  },
+  {
+    document: 'docs/rest-api.md',
+    has: '"hitl_enabled": true',
+    bugs: true,
+    after: `ID=$(curl -fsS $origin/api/runs | grep -o '[0-9a-f-]\\{36\\}' | head -n 1); until_status awaiting_human $ID`,
+  },
+  { document: 'docs/rest-api.md', has: '/resume', after: 'until_status achieved $ID' },
+  {
+    document: 'docs/rest-api.md',
+    has: '"pointer": "/max_iterations"',
+    after: `const { MemoryStore } = await import('runwright/agent')
+      const { createRunService } = await import('runwright/server')
+      const { AsyncClient, HandlerTransport } = await import('runwright/http')
+      const service = await createRunService({ engine: { store: new MemoryStore(), roots: [folder] } })
+      const client = new AsyncClient({ transport: new HandlerTransport(service.handler), baseUrl: 'http://localhost' })
+      const answer = await client.post('/api/runs', { json: { goal: 'shell: true', max_iterations: 0 } })
+      assert.deepEqual({ ...answer.json<object>(), detail: '…' }, sample)
+      await client.close(); await service.close()`,
+  },
+  // Programs that use it
+  {
+    document: 'docs/service-client.md',
+    has: 'https://apps.example/agents',
+    bugs: true,
+    before: `const { MemoryStore } = await import('runwright/agent')
+      const { bearerKeys, createRunService } = await import('runwright/server')
+      const service = await createRunService({
+        basePath: '/agents',
+        engine: { store: new MemoryStore(), roots: [folder + '/srv/projects/shop'], defaultModel: 'two:steps', providers: [twoSteps] },
+        authorize: bearerKeys({ alice: process.env.ALICE_KEY! }),
+      })
+      const server = (await import('node:http')).createServer(service.handler).listen(0)
+      const apps = await originOf(server)`,
+    replace: { "'https://apps.example/agents'": 'apps + "/agents"' },
+    after: `assert.equal(printed.at(-1), 'achieved'); await shut(service, server)`,
+  },
+  {
+    document: 'docs/service-client.md',
+    has: 'RunServiceClient.inProcess',
+    before: `process.chdir('srv/projects/shop')`,
+    after: `assert.equal(end_reason, 'goal_achieved'); await service.close()`,
+  },
+  // Several processes
+  {
+    document: 'docs/scaling.md',
+    has: 'createRunService',
+    peers: true,
+    after: `const server = (await import('node:http')).createServer(service.handler).listen(0)
+      await tryService(await originOf(server)); await shut(service, server); await pool.end()`,
+  },
+  {
+    document: 'docs/scaling.md',
+    has: 'labelsFor',
+    peers: true,
+    after: `assert.equal((await doRun({ store, roots: [folder] }, { goal: 'shell: true' })).status, 'achieved'); await pool.end()`,
+  },
+  // Tools
+  {
+    document: 'docs/tools.md',
+    has: 'deploy_preview',
+    files: { 'deploy.sh': 'echo "https://$1.test" | tee deployed\n' },
+    replace: { './deploy.sh': 'sh ./deploy.sh' },
+    after: `${SCRIPTED(
+      "new Script([{ calls: [{ tool: 'deploy_preview', args: { branch: 'may' } }] }, { text: 'There.' }])",
+      'tools: [deploy],',
+    )} { goal: 'shell: grep -q may.test deployed' })
+      assert.equal(ended.status, 'achieved')`,
+  },
+  {
+    document: 'docs/tools.md',
+    has: 'bubblewrapExecutor',
+    before: `(await import('node:fs')).mkdirSync('srv/toolchains')`,
+    after: `const { bubblewrapProblem, MemoryStore } = await import('runwright/agent')
+      if ((await bubblewrapProblem()) === null) {
+        const details = await doRun({ store: new MemoryStore(), roots: [folder + '/srv/projects'], executor }, { goal: 'shell: true' })
+        assert.equal(details.status, 'achieved')
+      }`,
+  },
+  // WebSockets
+  {
+    document: 'docs/websocket-server.md',
+    has: "path: '/echo'",
+    after: `const peer = await connectPeer(await originOf(server), '/echo')
+      peer.send('hello'); assert.equal(await peer.next(), 'hello')
+      peer.end(); await sockets.close(); server.close()`,
+  },
+  {
+    document: 'docs/websocket-server.md',
+    has: 'lookUp',
+    before: `Object.assign(globalThis, { lookUp: async (token: string | undefined) => (token === 'bearer.x' ? 'ann' : null) })`,
+    after: `const server = (await import('node:http')).createServer().listen(0)
+      sockets.attach(server, { path: '/' })
+      const peer = await connectPeer(await originOf(server), '/', ['v1', 'bearer.x'])
+      assert.equal(await peer.next(), 'hello ann')
+      peer.end()
+      await assert.rejects(connectPeer(await originOf(server), '/', ['v1']), /401/)
+      await sockets.close(); server.close()`,
+  },
+  {
+    document: 'docs/websocket-server.md',
+    has: 'publishToMany',
+    after: `const server = (await import('node:http')).createServer().listen(0)
+      sockets.attach(server, { path: '/' })
+      const peer = await connectPeer(await originOf(server), '/')
+      publish({ n: 1 }); publishToMany({ n: 2 })
+      assert.deepEqual([await peer.next(), await peer.next()], ['{"n":1}', '{"n":2}'])
+      peer.end(); await sockets.close(); server.close()`,
+  },
+]

@@ -1,0 +1,138 @@
+/**
+ * Runs samples of the documents as modules, each in a folder of its own. Hosts and folders that they
+ * name are replaced by stand-ins; `rules.ts` says what is put around which.
+ */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { documents, isTypeScript, markdown, root, type Block } from '../helpers/markdown.js'
+import { plantBugs, repairBugs } from '../helpers/plant-bugs.js'
+import { keys, rules, type Rule } from './rules.js'
+import { startStandIns, type StandIns } from './stand-ins.js'
+
+/** Every block of code of every document. */
+export const blocks: readonly Block[] = documents.flatMap((document) => markdown.get(document)!.blocks)
+const isJson = ({ info }: Block): boolean => info === 'json'
+const inside = JSON.stringify(pathToFileURL(fileURLToPath(new URL('inside.ts', import.meta.url))).href)
+
+/** What is put around a sample; undefined when nothing is. */
+export const ruleOf = (block: Block): Rule | undefined =>
+  rules.find(({ document, has }) => document === block.document && block.text.includes(has))
+
+/** Does it need packages of others? */
+export const needsPeers = (block: Block): boolean => ruleOf(block)?.peers === true
+
+/** Is it run as a module: TypeScript, or JSON that a rule makes something of? */
+export const isModule = (block: Block): boolean =>
+  isTypeScript(block) || (isJson(block) && ruleOf(block) !== undefined)
+
+/** How a process ended. */
+export interface Ended {
+  readonly code: number | string | null
+  readonly output: string
+}
+
+/** The folders and stand-ins of samples, and the processes in which they run. */
+export class SampleRunner {
+  readonly #folder: string
+  readonly #standIns: StandIns
+  readonly #env: Readonly<Record<string, string>>
+
+  private constructor(folder: string, standIns: StandIns, env: Readonly<Record<string, string>>) {
+    this.#folder = folder
+    this.#standIns = standIns
+    this.#env = env
+  }
+
+  /** `packages` are paths below test/peers/node_modules that samples may import. */
+  static async open(
+    packages: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<SampleRunner> {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-samples-')))
+    mkdirSync(join(folder, 'node_modules'))
+    symlinkSync(root, join(folder, 'node_modules/runwright'))
+    for (const name of packages) {
+      symlinkSync(join(root, 'test/peers/node_modules', name), join(folder, 'node_modules', name))
+    }
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+    return new SampleRunner(folder, await startStandIns(), env)
+  }
+
+  async close(): Promise<void> {
+    await this.#standIns.close()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  /** Makes the folder in which a sample runs, with the folders and files that it names. */
+  prepareFolder(block: Block): string {
+    const cwd = join(this.#folder, `${block.document.replaceAll(/\W/g, '-')}-${block.line}`)
+    const { bugs = false, files = {} } = ruleOf(block) ?? {}
+    const shop = plantBugs(join(cwd, 'srv/projects/shop'))
+    if (!bugs) repairBugs(shop)
+    for (const [name, content] of Object.entries(files)) {
+      mkdirSync(dirname(join(cwd, name)), { recursive: true })
+      writeFileSync(join(cwd, name), content)
+    }
+    return cwd
+  }
+
+  /** A text with everything that is beyond the sample's reach replaced. */
+  localize(text: string, cwd: string): string {
+    return text
+      .replaceAll(/https:\/\/(?:api|files|chat|tracker)\.example(?!:)/g, this.#standIns.origin)
+      .replaceAll('https://api.groq.com', this.#standIns.origin)
+      .replaceAll('gate.example:1080', this.#standIns.proxy)
+      .replaceAll(/\/(?=(?:srv|var|etc)\/)/g, `${cwd}/`)
+      .replaceAll(/(?<=listen\()(?:8000|8080)\b/g, '0')
+  }
+
+  /** Runs modules one after the other in one process, each in its folder; `alone` lets it end by itself. */
+  async runModules(group: readonly Block[], alone = false): Promise<void> {
+    const steps = group.map((block) => {
+      const cwd = this.prepareFolder(block)
+      const file = join(cwd, 'sample.ts')
+      writeFileSync(file, this.#assemble(block, cwd))
+      const place = JSON.stringify(`sample ${block.document}:${block.line}`)
+      return `process.chdir(${JSON.stringify(cwd)}); console.log(${place}); await import(${JSON.stringify(file)})`
+    })
+    const first = group[0]!
+    const main = join(this.#folder, `${first.document.replaceAll(/\W/g, '-')}-${first.line}.mjs`)
+    // Servers that a sample leaves open are part of what it shows; tests end by themselves.
+    writeFileSync(main, `${steps.join('\n')}\n${alone ? '' : 'process.exit()\n'}`)
+    const node = ['--conditions=runwright-source', '--import', import.meta.resolve('tsx'), main]
+    const { code, output } = await this.run(process.execPath, node, this.#folder)
+    assert.equal(code, 0, output)
+  }
+
+  /** Runs a program with the environment of samples. */
+  run(command: string, args: readonly string[], cwd: string): Promise<Ended> {
+    const { PATH = '' } = process.env
+    const env = { PATH, HOME: this.#folder, ...keys(this.#standIns.origin), ...this.#env }
+    return new Promise((resolve) => {
+      execFile(command, args, { cwd, env, timeout: 120_000, maxBuffer: 2 ** 24 }, (error, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : (error.code ?? error.signal ?? 1), output: `${stdout}${stderr}` })
+      })
+    })
+  }
+
+  /** The module that a sample is run as. */
+  #assemble(block: Block, cwd: string): string {
+    const { before = '', after = '', replace = {} } = ruleOf(block) ?? {}
+    let text = isJson(block) ? `const sample = ${block.text}` : block.text
+    for (const [from, to] of Object.entries(replace)) {
+      assert.ok(text.includes(from), `${block.document}:${block.line} has no ${from}`)
+      text = text.replaceAll(from, to)
+    }
+    const names = 'assert, printed, originOf, tryService, shut, doRun, connectPeer, twoSteps'
+    const given = [
+      `import { ${names} } from ${inside}`,
+      `const INSIDE = ${inside}, folder = ${JSON.stringify(cwd)}, standIn = '${this.#standIns.origin}'`,
+      'printed.length = 0',
+    ]
+    return `${given.join('; ')}; ${before}\n${this.localize(text, cwd)}\n${after}\nexport {}\n`
+  }
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The folder of the repository. */
+export const root: string = fileURLToPath(new URL('../..', import.meta.url))
+
+/** The text of a file of the repository. */
+export const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+/** Names below a folder, but for what is generated. */
+export function listFiles(folder: string, ending: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => path.endsWith(ending) && !path.startsWith('docs/api/'))
+    .sort()
+}
+
+/** Every document for people. */
+export const documents: readonly string[] = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  ...listFiles('docs', '.md'),
+]
+
+/** A fenced block: what stands behind its fence, where its first line is, and its text. */
+export interface Block {
+  readonly document: string
+  readonly info: string
+  readonly line: number
+  readonly text: string
+}
+
+interface OpenFence {
+  readonly fence: string
+  readonly indent: string
+  readonly text: string[]
+}
+
+/** A document, taken apart. */
+export interface Markdown {
+  readonly blocks: readonly Block[]
+  /** The document without its fenced blocks, line for line. */
+  readonly prose: readonly string[]
+}
+
+/** Takes a document apart; a block that is never closed is an error. */
+export function parseMarkdown(document: string): Markdown {
+  const blocks: Block[] = []
+  const prose: string[] = []
+  let open: (Omit<Block, 'document' | 'text'> & OpenFence) | null = null
+  for (const [index, line] of read(document).split('\n').entries()) {
+    const [, indent = '', fence, info = ''] = /^(\s*)(`{3,}|~{3,})\s*([^`]*?)\s*$/.exec(line) ?? []
+    if (open === null) {
+      prose.push(fence === undefined ? line : '')
+      if (fence !== undefined) open = { fence, indent, info, line: index + 2, text: [] }
+    } else {
+      prose.push('')
+      if (fence !== undefined && fence.startsWith(open.fence) && info === '') {
+        blocks.push({ document, info: open.info, line: open.line, text: open.text.join('\n') })
+        open = null
+      } else open.text.push(line.startsWith(open.indent) ? line.slice(open.indent.length) : line)
+    }
+  }
+  assert.equal(open, null, `${document}: the block at line ${open?.line} is never closed`)
+  return { blocks, prose }
+}
+
+/** Every document, taken apart, by its path. */
+export const markdown: ReadonlyMap<string, Markdown> = new Map(
+  documents.map((document) => [document, parseMarkdown(document)]),
+)
+
+/** Is it a sample in TypeScript? */
+export const isTypeScript = ({ info }: Block): boolean => /^(ts|typescript)\b/.test(info)
