@@ -61,18 +61,11 @@ export const rules: readonly Rule[] = [
   {
     document: 'README.md',
     has: 'service.attach(server)',
-    files: {
-      'project/package.json': '{ "type": "module" }',
-      'project/sum.js': 'export const sum = (a, b) => a - b\n',
-      'project/sum.test.js': `import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { sum } from './sum.js'
-test('adds', () => assert.equal(sum(2, 3), 5))
-`,
-    },
-    after: `assert.equal(printed[0], '1 of 1 tests fail')
-      assert.ok(printed.some((line) => line.includes('sum.js')), printed.join('|'))
-      assert.equal(printed.at(-1), 'all 1 tests pass')
+    bugs: true,
+    replace: { "roots: ['./project']": "roots: ['./srv/projects/shop'], providers: [twoSteps], defaultModel: 'two:steps'" },
+    after: `const tests = printed.filter((line) => line.includes('tests'))
+      assert.deepEqual([tests[0], tests.at(-1)], ['3 of 4 tests fail', 'all 4 tests pass'])
+      assert.ok(printed.includes('write_file range.js'), printed.join('|'))
       const { get } = await import('runwright/http')
       const origin = await originOf(server)
       assert.equal((await get(origin + '/')).text, 'the rest of your app')
