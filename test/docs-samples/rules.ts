@@ -62,7 +62,7 @@ export const rules: readonly Rule[] = [
     document: 'README.md',
     has: 'service.attach(server)',
     bugs: true,
-    replace: { "roots: ['./project']": "roots: ['./srv/projects/shop'], providers: [twoSteps], defaultModel: 'two:steps'" },
+    replace: { "roots: ['./project']": "roots: ['/srv/projects/shop'], providers: [twoSteps], defaultModel: 'two:steps'" },
     after: `const tests = printed.filter((line) => line.includes('tests'))
       assert.deepEqual([tests[0], tests.at(-1)], ['3 of 4 tests fail', 'all 4 tests pass'])
       assert.ok(printed.includes('write_file range.js'), printed.join('|'))
@@ -173,8 +173,9 @@ export const rules: readonly Rule[] = [
     document: 'docs/http-client.md',
     has: 'docker.sock',
     before: `(await import('node:fs')).mkdirSync('var/run', { recursive: true })
-      const daemon = (await import('node:http')).createServer((_, response) => response.end('27')).listen('var/run/docker.sock')
-      await (await import('node:events')).once(daemon, 'listening')`,
+      const { createServer } = await import('node:http')
+      const daemon = createServer((_, response) => response.end('27')).listen('var/run/docker.sock')
+      await new Promise((resolve) => daemon.once('listening', () => resolve(null)))`,
     after: `assert.equal((await client.get('http://docker/version')).text, '27'); daemon.close()`,
   },
   {
