@@ -11,7 +11,7 @@
  * 3. The bundler is the one that tsx brings along: nothing more to install.
  */
 import { execFileSync } from 'node:child_process'
-import { cpSync, readFileSync, readdirSync, rmSync, rmdirSync } from 'node:fs'
+import { cpSync, readFileSync, readdirSync, rmSync, rmdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -76,6 +76,7 @@ async function bundle(name, entries) {
     target: 'node20.19',
     plugins: [{ name: 'modules stay apart', setup: (build) => build.onResolve({ filter: /^\./ }, apart(name)) }],
   })
+  for (const file of Object.keys(metafile.outputs)) restoreClassNames(join(root, file))
   for (const [file, { imports }] of Object.entries(metafile.outputs)) {
     for (const { path, external } of imports) {
       if (external && path.startsWith('.') && dirname(file) !== relative(root, join(dist, name))) {
@@ -83,6 +84,18 @@ async function bundle(name, entries) {
       }
     }
   }
+}
+
+/**
+ * The bundler makes `Name = class _Name` of a class that mentions itself, and the underscore would
+ * show in stack traces and wherever an object is printed.
+ *
+ * @param {string} file
+ */
+function restoreClassNames(file) {
+  const code = readFileSync(file, 'utf8')
+  const names = [...code.matchAll(/\b(\w+)=class _\1\b/g)].map(([, name]) => name)
+  if (names.length > 0) writeFileSync(file, code.replace(new RegExp(`\\b_(${names.join('|')})\\b`, 'g'), '$1'))
 }
 
 /**

@@ -63,7 +63,11 @@ import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 for (const specifier of ${JSON.stringify(specifiers)}) {
-  assert.ok(Object.keys(await import(specifier)).length > 0, specifier)
+  const names = Object.entries(await import(specifier))
+  assert.ok(names.length > 0, specifier)
+  // Classes bear their names, which stack traces and the console show.
+  for (const [name, value] of names) if (/^[A-Z]/.test(value.name ?? '')) assert.equal(value.name, name)
+  for (const [name, value] of names) assert.doesNotMatch(String(value.name ?? ''), /^_/, name)
 }
 const { AsyncClient, Client } = await import('runwright/http')
 const { FileStore } = await import('runwright/agent')

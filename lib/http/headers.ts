@@ -2,6 +2,7 @@ import { inspect } from 'node:util'
 import { printAs } from './inspect.js'
 import { LocalProtocolError } from './errors.js'
 import { withoutBlanks } from './transports/field-text.js'
+import { redactUrl } from './url.js'
 
 /** What headers can be made from. An array repeats the header, `undefined` skips it, `null` removes an inherited one. */
 export type HeadersInit =
@@ -25,6 +26,9 @@ const SENSITIVE = new Set([
   'x-amz-security-token',
   'x-csrf-token',
 ])
+
+/** Names whose values are URLs, or have them. */
+const URL_FIELDS = new Set(['location', 'content-location', 'referer', 'link', 'refresh'])
 
 /** What stands in for a secret wherever one would be printed. */
 export const MASK = '[secret]'
@@ -212,12 +216,13 @@ export class Headers implements Iterable<[string, string]> {
     for (let i = 0; i < this.#keys.length; i++) each(this.#keys[i]!, this.#values[i]!)
   }
 
-  /** The fields as an object of joined values, credentials and cookies masked. */
+  /** The fields as an object of joined values; credentials and cookies, in URLs too, are masked. */
   toJSON(): Record<string, string> {
     const seen: Record<string, string> = {}
     for (const key of new Set(this.#keys)) {
       const hidden = SENSITIVE.has(key) || this.#alsoSensitive?.has(key) === true
-      seen[key] = hidden ? MASK : this.get(key)!
+      const value = this.get(key)!
+      seen[key] = hidden ? MASK : URL_FIELDS.has(key) ? redactUrl(value) : value
     }
     return seen
   }

@@ -159,7 +159,7 @@ export function sameOrigin(a: URL, b: URL): boolean {
 }
 
 const SECRET_KEYS =
-  /([?&;#](?:[\w-]*(?:api[_-]?key|token|secret|password|signature)|key|sig|auth|code)=)[^&#;]*/gi
+  /([?&;#](?:[\w-]*(?:api[_-]?key|token|secret|password|signature)|key|sig|auth|code)=)[^&#;>]*/gi
 
 /** The URL as it may be printed: no password, and no value of a query key that names a secret. */
 export function redactUrl(url: URL | string): string {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { randomUUID } from 'node:crypto'
+import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import {
@@ -171,6 +172,35 @@ behaviour('a redirect hook may change the next request, refuse it, or end the ca
   assert.equal(refused.text, 'redirecting')
   assert.equal(await failure(() => client.get('/redirect?to=http://internal.test/')), veto)
   assert.equal((await client.get('/echo')).statusCode, 200)
+})
+
+test('one signal may serve many calls at a time, and mocks heed it and the total limit', async () => {
+  const warnings: Error[] = []
+  const note = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', note)
+  const client = new AsyncClient({ transport: new MockTransport(() => new Promise(() => {})) })
+  const controller = new AbortController()
+  const reason = new Error('enough')
+  const calls = Array.from({ length: 30 }, () => client.get('http://a.test/', { signal: controller.signal }))
+  const settled = Promise.allSettled(calls)
+  controller.abort(reason)
+  for (const call of await settled) assert.equal(call.status === 'rejected' && call.reason, reason)
+  await assert.rejects(client.get('http://a.test/', { timeout: { total: 20 } }), { code: 'ERR_HTTP_TOTAL_TIMEOUT' })
+  await new Promise((resolve) => setImmediate(resolve))
+  process.off('warning', note)
+  assert.deepEqual(warnings, [])
+  assert.equal(getEventListeners(controller.signal, 'abort').length, 0)
+})
+
+test('headers with URLs are printed without the secrets in them', () => {
+  const headers = new Headers({
+    Location: 'https://u:hush@a.test/back#access_token=hush&x=1',
+    Link: '<https://a.test/?page=2&api_key=hush>; rel="next"',
+  })
+  assert.deepEqual(headers.toJSON(), {
+    location: 'https://[secret]@a.test/back#access_token=[secret]&x=1',
+    link: '<https://a.test/?page=2&api_key=[secret]>; rel="next"',
+  })
 })
 
 behaviour('sse() opens the stream again where it broke off, and ends at 204', async ({ client }) => {

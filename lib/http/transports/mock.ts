@@ -7,7 +7,8 @@ export type MockHandler = (request: Request) => TransportResponse | Promise<Tran
 
 /**
  * A function in place of the network, for tests. It works with both clients; requests are recorded
- * in order, their bodies read.
+ * in order, their bodies read. A promise that is still open when the call is aborted, or passes its
+ * total limit, is not waited for.
  *
  * @example
  * ```ts
@@ -28,7 +29,7 @@ export class MockTransport implements AsyncTransport, Transport {
     this.requests.push(request)
     const { body } = request
     // The types of both seams at once: which of them it is shows in what the handler returns.
-    const answer = (): unknown => this.#handler(request)
+    const answer = (): unknown => orAborted(this.#handler(request), request.signal)
     if (body === null || body.bytes !== null) {
       return answer() as TransportResponse<SyncByteStream> & Promise<TransportResponse>
     }
@@ -36,12 +37,24 @@ export class MockTransport implements AsyncTransport, Transport {
       request.readSync()
       return answer() as TransportResponse<SyncByteStream> & Promise<TransportResponse>
     }
-    return request.read().then(answer) as Promise<TransportResponse> & TransportResponse<SyncByteStream>
+    return orAborted(request.read().then(answer), request.signal) as Promise<TransportResponse> & TransportResponse<SyncByteStream>
   }
 
   close(): void {
     // There is nothing to free.
   }
+}
+
+/** What is answered, unless `signal` aborts before it is there. */
+function orAborted(answer: unknown, signal: AbortSignal | null): unknown {
+  if (signal === null || typeof (answer as PromiseLike<unknown> | undefined)?.then !== 'function') return answer
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error)
+    signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) onAbort()
+    const done = (): void => signal.removeEventListener('abort', onAbort)
+    ;(answer as PromiseLike<unknown>).then(resolve, reject).then(done, done)
+  })
 }
 
 /** Refuses what a blocking client cannot wait for. @internal */
