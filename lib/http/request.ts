@@ -1,4 +1,4 @@
-import { defaultMaxListeners, getMaxListeners, setMaxListeners } from 'node:events'
+import { setMaxListeners } from 'node:events'
 import { printAs } from './inspect.js'
 import { bytesBody, contentBody, formBody, jsonBody, type Body, type BodyContent } from './body.js'
 import { InvalidBodyError, LocalProtocolError, RequestNotReadError } from './errors.js'
@@ -182,7 +182,7 @@ function checkedSignal(signal: AbortSignal | null | undefined): AbortSignal | nu
   if (signal === undefined || signal === null) return null
   if (typeof signal.throwIfAborted === 'function') {
     // One signal may end any number of calls at a time, so many listeners are no sign of a leak.
-    if (signal instanceof EventTarget && getMaxListeners(signal) === defaultMaxListeners) setMaxListeners(0, signal)
+    if (signal instanceof EventTarget) setMaxListeners(0, signal)
     return signal
   }
   throw new TypeError('signal must be an AbortSignal; of an AbortController give controller.signal')
