@@ -207,7 +207,8 @@ class BlockingExchange implements SyncByteStream {
 function plainProxy(proxy: ProxyInit | null | undefined): ProxyInit | null {
   if (proxy === null || proxy === undefined || typeof proxy === 'string') return proxy ?? null
   if (proxy instanceof URL) return proxy.href
-  return { url: String(proxy.url), auth: proxy.auth, headers: new Headers(proxy.headers).raw }
+  const { url, auth, authScheme, headers } = proxy
+  return { url: String(url), auth, authScheme, headers: new Headers(headers).raw }
 }
 
 function wireRequest(request: Request): WireRequest {

@@ -63,6 +63,9 @@ type Connection = Http1Connection | Http2Connection
 /** Loaded when it is offered: most clients never need it. */
 type Http2 = typeof import('./http2.js')
 
+const NO_OCTETS = new Uint8Array(0)
+/** Refusals up to this size are read, so that the connection can be kept. */
+const DRAIN_OCTETS = 64 * 1024
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 /** A stream that servers keep refusing is given up after this many tries. */
 const MAX_REFUSALS = 3
@@ -123,12 +126,15 @@ export class HttpTransport implements AsyncTransport {
     }
     signal?.throwIfAborted()
     let refusals = 0
+    let challenges = 0
     for (let fresh = false; ; ) {
       const clock = new PhaseClock()
       const connection = await this.#connection(request, fresh, clock)
       const reused = connection.exchanges > 0
       try {
-        return await this.#send(connection, request, clock)
+        const response = await this.#send(connection, request, clock)
+        if (response.statusCode === 407 && (await this.#challenged(request, response, challenges++))) continue
+        return response
       } catch (error) {
         const replayable = request.body?.replayable !== false && !isAborted(signal)
         if (!replayable || !(error instanceof RequestError)) throw error
@@ -152,11 +158,19 @@ export class HttpTransport implements AsyncTransport {
     if (connection.protocol === 'HTTP/2') return connection.request(request, timeouts, target, clock)
     const proxy = this.#forwarding(url)
     if (proxy === null) return connection.request(request, timeouts, { target }, clock)
-    const wire = {
-      target: extensions.target ?? `${url.protocol}//${url.host}${target}`,
-      proxyHeaders: proxy.headers,
-    }
-    return connection.request(request, timeouts, wire, clock)
+    const absolute = extensions.target ?? `${url.protocol}//${url.host}${target}`
+    const content = request.body === null ? NO_OCTETS : request.body.bytes
+    const proxyHeaders = proxy.headersFor(request.method, absolute, content)
+    return connection.request(request, timeouts, { target: absolute, proxyHeaders }, clock)
+  }
+
+  /** Whether a request that the proxy has challenged is to be sent again, signed. */
+  async #challenged(request: Request, response: TransportResponse, tries: number): Promise<boolean> {
+    const proxy = this.#forwarding(request.url)
+    const answered = proxy?.challenged(response.headers.getList('proxy-authenticate'), tries) ?? false
+    if (!answered || request.body?.replayable === false) return false
+    await drain(response)
+    return true
   }
 
   /** The proxy to which requests for `url` are sent in absolute form, rather than through a tunnel. */
@@ -248,15 +262,20 @@ export class HttpTransport implements AsyncTransport {
     const what = addressText(address)
     clock.skip()
     return withPatience({ timeoutMs, signal }, what, async (track) => {
-      let socket: Socket = await openTcp(address, timeoutMs, track, () => clock.lap('dns'))
-      clock.lap('tcp')
-      if (proxy?.secure === true) {
-        const tls = this.#tls.optionsFor(proxy.host, ['http/1.1'])
-        socket = await openTls(socket, tls, what, track)
-      }
       const tunnelled = proxy !== null && this.#forwarding(url) === null
-      if (tunnelled) await tunnel(socket, proxy, host, port)
-      if (tunnelled || proxy?.secure === true) clock.lap('proxy')
+      let socket: Socket
+      for (let tries = 0; ; tries++) {
+        socket = await openTcp(address, timeoutMs, track, () => clock.lap('dns'))
+        clock.lap('tcp')
+        if (proxy?.secure === true) {
+          const tls = this.#tls.optionsFor(proxy.host, ['http/1.1'])
+          socket = await openTls(socket, tls, what, track)
+        }
+        const open = !tunnelled || (await tunnel(socket, proxy, host, port, tries))
+        if (tunnelled || proxy?.secure === true) clock.lap('proxy')
+        if (open) break
+        socket.destroy()
+      }
       if (!secure) return socket
       const tls = this.#tls.optionsFor(request.extensions.sniHostname ?? host, this.#alpn)
       const secured = await openTls(socket, tls, addressText({ ...address, host, port }), track)
@@ -264,6 +283,17 @@ export class HttpTransport implements AsyncTransport {
       return secured
     })
   }
+}
+
+/** Frees the connection of a response that nobody will read. */
+async function drain(response: TransportResponse): Promise<void> {
+  try {
+    const length = Number(response.headers.get('content-length') ?? 'NaN')
+    if (length <= DRAIN_OCTETS) for await (const _chunk of response.stream);
+  } catch {
+    // Its content is not wanted; the next request says whether the network is well.
+  }
+  await response.stream.close?.()
 }
 
 /** Whether the connection itself failed, rather than a limit of time. */

@@ -193,6 +193,44 @@ shutdown_lifetime 0 seconds
   })
 }
 
+test('squid: Digest, in absolute form and with CONNECT, with and without trying Basic first', { skip: missing('squid') || missing('nginx') }, async () => {
+  const [server, port] = [await nginx(), await freePort()]
+  const users = join(folder, 'squid.digest')
+  writeFileSync(users, 'user:pass\n')
+  const config = join(folder, 'squid-digest.conf')
+  writeFileSync(
+    config,
+    `http_port 127.0.0.1:${port}
+auth_param digest program /usr/lib/squid/digest_file_auth ${users}
+auth_param digest children 1
+auth_param digest realm gate
+acl known proxy_auth REQUIRED
+http_access allow known
+http_access deny all
+cache deny all
+pid_filename none
+access_log none
+cache_log /dev/null
+coredump_dir ${folder}
+shutdown_lifetime 0 seconds
+`,
+  )
+  await start('squid', ['-N', '-d', '1', '-f', config], port)
+  for (const authScheme of ['basic', 'digest'] as const) {
+    const proxy = (password: string): ClientOptions['proxy'] => ({ url: `http://127.0.0.1:${port}`, auth: ['user', password], authScheme })
+    await both({ proxy: proxy('pass'), verify }, async (client) => {
+      for (let i = 0; i < 3; i++) {
+        assert.equal((await client.get(`${server.http}/fox.txt`)).text, text)
+        assert.equal((await client.get(`${server.https}/fox.txt`)).text, text)
+      }
+    })
+    await both({ proxy: proxy('wrong'), verify }, async (client) => {
+      assert.equal((await client.get(`${server.http}/fox.txt`)).statusCode, 407)
+      await assert.rejects(async () => client.get(`${server.https}/fox.txt`), { code: 'ERR_HTTP_PROXY', statusCode: 407 })
+    })
+  }
+})
+
 test('dante: SOCKS5 with names resolved here and there; its refusal is a ProxyError', { skip: missing('danted') || missing('nginx') }, async () => {
   const [server, port] = [await nginx(), await freePort()]
   const config = join(folder, 'danted.conf')
