@@ -165,7 +165,7 @@ export class RunEngine {
     const first = await this.#config.store.findByKey(owner, idempotencyKey, this.#keysSince())
     if (first === null) return await this.#create(parsed, owner, { key: idempotencyKey, body_hash }, options)
     if (first.idempotency?.body_hash !== body_hash) throw new IdempotencyError()
-    return { details: copyOf(first.details), created: false }
+    return { details: first.details, created: false }
   }
 
   /** Runs by condition, newest first; without a limit up to 10 000. */
@@ -178,7 +178,7 @@ export class RunEngine {
 
   /** @throws {@link UnknownRunError} when there is no such run that the caller may see. */
   async get(runId: string, caller?: Caller): Promise<RunDetails> {
-    return copyOf((await this.#head(runId, caller)).details)
+    return (await this.#head(runId, caller)).details
   }
 
   /**
@@ -387,15 +387,10 @@ export class RunEngine {
     const draft = createdRecord(newRun, options.parentRunId ?? null, more)
     const record = stamp(draft, runId, 1, 0, clock)
     const { head, created } = await this.#driver.begin(record, newRun.model, this.#keysSince())
-    return { details: copyOf(head.details), created }
+    return { details: head.details, created }
   }
 }
 
 function isUnreadable(error: unknown): boolean {
   return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_CORRUPT'
-}
-
-/** Details as they are now: the store goes on folding its own. */
-function copyOf(details: RunDetails): RunDetails {
-  return { ...details, final_state: { ...details.final_state } }
 }

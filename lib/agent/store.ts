@@ -64,9 +64,9 @@ export interface RunStore {
   append(runId: string, records: readonly RunRecord[]): Promise<void>
   /** Records with `seq` greater than `after`, in order, at most `limit`; empty for an unknown run. */
   read(runId: string, after: number, limit: number): Promise<readonly RunRecord[]>
-  /** The head of a run, or null. The caller does not change it. */
+  /** The head of a run as it is now, or null; what is appended later does not change the object. */
   head(runId: string): Promise<RunHead | null>
-  /** Runs by condition, newest first. Heads are not changed by the caller. */
+  /** Runs by condition, newest first; their heads as {@link RunStore.head} gives them. */
   list(query: RunQuery): Promise<RunPage>
   /** Number of runs by status. */
   counts(): Promise<Readonly<Record<RunStatus, number>>>

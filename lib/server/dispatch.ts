@@ -94,11 +94,27 @@ export class Dispatcher {
     } catch (error) {
       reply = this.#refusal(error, visit)
     }
-    if (!isPromise(reply)) return done(this.#ended(visit, reply))
-    reply
-      .catch((error: unknown) => this.#refusal(error, visit))
-      .then((late) => done(this.#ended(visit, late)))
-      .catch((error: unknown) => this.#host.report(error, request))
+    if (isPromise(reply)) void this.#answerLate(visit, reply, done)
+    else done(this.#ended(visit, reply))
+  }
+
+  /** Never rejects. */
+  async #answerLate(
+    visit: Visit,
+    pending: Promise<Reply | null>,
+    done: (reply: Reply | null) => void,
+  ): Promise<void> {
+    let reply: Reply | null
+    try {
+      reply = await pending
+    } catch (error) {
+      reply = this.#refusal(error, visit)
+    }
+    try {
+      done(this.#ended(visit, reply))
+    } catch (error) {
+      this.#host.report(error, visit.request)
+    }
   }
 
   /** Who calls. @throws {@link ProblemError} 401 when the host does not know. */

@@ -57,7 +57,7 @@ function below(whole: string, basePath: string): Target | null {
 
 function split(target: string): Target {
   // A request to a proxy names the scheme and host as well (RFC 9112, section 3.2.2).
-  const local = target.replace(/^https?:\/\/[^/?#]*/i, '')
+  const local = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '')
   const end = local.search(/[?#]/)
   if (end === -1) return { path: local, query: '' }
   return { path: local.slice(0, end), query: local[end] === '?' ? local.slice(end + 1) : '' }

@@ -90,12 +90,15 @@ export class Router {
     if (!path.startsWith('/')) return null
     let node = this.#root
     let parameter = ''
-    for (const segment of path.slice(1).split('/')) {
+    for (let start = 1, end = 0; end !== -1; start = end + 1) {
+      end = path.indexOf('/', start)
+      const segment = end === -1 ? path.slice(start) : path.slice(start, end)
       const literal = node.literals.get(segment)
       if (literal !== undefined) node = literal
-      else if (node.parameter !== null && segment !== '')
-        [node, parameter] = [node.parameter, segment]
-      else return null
+      else if (node.parameter !== null && segment !== '') {
+        node = node.parameter
+        parameter = segment
+      } else return null
     }
     return node.byMethod.size === 0 ? null : { byMethod: node.byMethod, parameter }
   }

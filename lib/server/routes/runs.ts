@@ -250,10 +250,12 @@ class RunRoutes {
 
   async get({ request, parameter, caller }: Call): Promise<Reply> {
     const details = await this.#context.engine.get(parameter, caller)
-    const tag = `"${VERSION}-${details.last_seq}"`
-    const headers = { ETag: tag, 'Cache-Control': 'no-cache' }
-    if (matchesTag(request.headers['if-none-match'], tag)) return { status: 304, headers }
-    return this.#encoded.reply(details, headers)
+    const known = request.headers['if-none-match']
+    if (known !== undefined) {
+      const headers = validatorsOf(details)
+      if (matchesTag(known, headers.ETag)) return { status: 304, headers }
+    }
+    return this.#encoded.reply(details)
   }
 
   async delete({ parameter, caller }: Call): Promise<Reply> {
@@ -293,11 +295,11 @@ class RunRoutes {
 class EncodedDetails {
   readonly #kept = new Map<string, { readonly seq: number; readonly reply: Reply }>()
 
-  reply(details: RunDetails, headers: Readonly<Record<string, string>>): Reply {
+  reply(details: RunDetails): Reply {
     const { run_id, last_seq: seq } = details
     const kept = this.#kept.get(run_id)
     if (kept !== undefined && kept.seq === seq) return kept.reply
-    const reply = jsonText(200, JSON.stringify(details), headers)
+    const reply = jsonText(200, JSON.stringify(details), validatorsOf(details))
     // Taken out first, so that the oldest entry stays the first one of the map.
     this.#kept.delete(run_id)
     this.#kept.set(run_id, { seq, reply })
@@ -308,6 +310,11 @@ class EncodedDetails {
   forget(runId: string): void {
     this.#kept.delete(runId)
   }
+}
+
+/** Headers by which a client asks again for details that it has. */
+function validatorsOf({ last_seq }: RunDetails): { readonly ETag: string; readonly 'Cache-Control': string } {
+  return { ETag: `"${VERSION}-${last_seq}"`, 'Cache-Control': 'no-cache' }
 }
 
 /** The trace that a request belongs to; the engine ignores what is not well-formed. */
