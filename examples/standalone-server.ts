@@ -121,7 +121,7 @@ function listen(server: Server, { port, host }: Settings): Promise<void> {
 function greet(server: Server, settings: Settings, demo: string | null): void {
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : settings.port
-  const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
+  const host = nameToCall(settings.host)
   const url = `http://${host}:${port}`
   const request = demo === null ? { goal: 'auto' } : { goal: 'node-test', cwd: demo }
   const key = settings.keys === null ? '' : ` -H 'authorization: Bearer YOUR_KEY'`
@@ -129,12 +129,23 @@ function greet(server: Server, settings: Settings, demo: string | null): void {
   console.log(`runwright listening on ${url}`)
   console.log(`start a first run: curl -sS ${url}/api/runs -H 'content-type: application/json'${key} -d '${body}'`)
   console.log(`watch it: ${url}/`)
+  if (isWildcard(settings.host)) console.log('it listens on all addresses of this machine')
   if (settings.keys === null) {
     console.log(
       'no RUNWRIGHT_API_KEYS: only this machine may call, and the commands of a run can reach the API' +
         ' and answer their own gate. Gates bind only with keys.',
     )
   }
+}
+
+/** Says where to listen, and is no address to call. */
+function isWildcard(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
+}
+
+function nameToCall(host: string): string {
+  if (isWildcard(host)) return 'localhost'
+  return host.includes(':') ? `[${host}]` : host
 }
 
 function messageOf(error: unknown): string {

@@ -138,6 +138,12 @@ test('with keys, calls without one are refused, and the key is not printed', asy
   assert.equal((await client.get('/api/runs', { headers: { authorization: `Bearer ${key}` } })).statusCode, 200)
 })
 
+test('on all addresses it names one that answers', async (t) => {
+  const { baseUrl, lines } = await start(t, { RUNWRIGHT_DATA: scratch(t), HOST: '0.0.0.0' })
+  await using client = new AsyncClient({ baseUrl })
+  assert.equal((await client.get('/api/runs')).statusCode, 200, lines[1])
+})
+
 test('the default model is builtin:repair whatever keys the environment holds', async (t) => {
   const { baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t), OPENAI_API_KEY: 'sk-test-0123456789' })
   await using client = new AsyncClient({ baseUrl })
@@ -150,6 +156,7 @@ test('the default model is builtin:repair whatever keys the environment holds', 
 
 for (const [name, env, message] of [
   ['a PORT that is no number', { PORT: 'http' }, /^runwright: PORT must be a number from 0 to 65535, got "http"\n$/],
+  ['a root that is a file', { RUNWRIGHT_ROOTS: '/etc/passwd' }, /^runwright: roots: \/etc\/passwd is no folder\n$/],
   ['roots that are not there', { RUNWRIGHT_ROOTS: '/no/such/folder' }, /^runwright: roots: there is no folder \/no\/such\/folder\n$/],
   ['a key that is too short', { RUNWRIGHT_API_KEYS: 'short' }, /^runwright: .*16 characters.*\n$/],
   ['an unknown model', { RUNWRIGHT_MODEL: 'nobody:x' }, /^runwright: .*nobody.*\n$/],

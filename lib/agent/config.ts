@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { realpathSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { systemClock, type Clock } from '../internal/clock.js'
 import type { Executor } from './executor.js'
 import { executorNamed, type ExecutorName } from './executors/named.js'
@@ -181,11 +181,14 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
 function realRoots(roots: readonly string[]): string[] {
   if (roots.length === 0) throw new TypeError('roots must name at least one folder, got none')
   return roots.map((root) => {
+    let real: string
     try {
-      return realpathSync(root)
+      real = realpathSync(root)
     } catch (cause) {
       throw new TypeError(`roots: there is no folder ${root}`, { cause })
     }
+    if (!statSync(real).isDirectory()) throw new TypeError(`roots: ${root} is no folder`)
+    return real
   })
 }
 

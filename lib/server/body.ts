@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ProblemError } from './errors.js'
 import type { HttpRequest } from './http.js'
+import { repeatedName } from './repeated-name.js'
 
 /** What frameworks leave on a request whose content they have read already. */
 interface ParsedBody {
@@ -106,6 +107,9 @@ function tooLarge(request: HttpRequest, maxBytes: number): ProblemError {
   })
 }
 
+/** Longest part of a name that an error repeats. */
+const MAX_NAME = 60
+
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 function parse(octets: Buffer): unknown {
@@ -116,8 +120,9 @@ function parse(octets: Buffer): unknown {
   } catch {
     throw new ProblemError(400, 'bad_json', 'the body is not UTF-8')
   }
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = JSON.parse(text)
   } catch (error) {
     // The parser quotes the text around the mistake, which may hold a secret: keep the place only.
     const place = /position \d+/.exec((error as Error).message)?.[0]
@@ -127,4 +132,8 @@ function parse(octets: Buffer): unknown {
       `the body is not JSON${place === undefined ? '' : ` at ${place}`}`,
     )
   }
+  const twice = repeatedName(text)
+  if (twice === null) return value
+  const name = JSON.stringify(twice.slice(0, MAX_NAME))
+  throw new ProblemError(400, 'bad_json', `the body has ${name} twice in one object; send it once`)
 }

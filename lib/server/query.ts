@@ -59,9 +59,16 @@ export function readTime(query: URLSearchParams, name: string): number | undefin
   if (text === undefined) return undefined
   // A `+` that was not percent-encoded arrives as a space.
   const repaired = text.replace(/ (?=\d\d:\d\d$)/, '+')
-  const ms = DATE_TIME.test(repaired) ? Date.parse(repaired) : NaN
+  const ms = DATE_TIME.test(repaired) && isDay(repaired) ? Date.parse(repaired) : NaN
   if (!Number.isNaN(ms)) return ms / 1000
   throw bad(name, `must be a time like 2026-01-31T12:00:00Z, got ${quote(text)}`)
+}
+
+/** False for the 31st of February, which `Date` takes for a day in March. */
+function isDay(time: string): boolean {
+  const day = time.slice(0, 10)
+  const ms = Date.parse(day)
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day)
 }
 
 function choose<T extends string>(name: string, value: string, known: readonly T[]): T {

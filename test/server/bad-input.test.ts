@@ -351,6 +351,14 @@ for (const {
     pointer: '/created_after',
   },
   {
+    name: 'the 31st of February',
+    method: 'GET',
+    path: '/api/runs?created_after=2026-02-31T00:00:00Z',
+    send: {},
+    status: 422,
+    pointer: '/created_after',
+  },
+  {
     name: 'a time without its zone',
     method: 'GET',
     path: '/api/runs?created_before=2026-01-01T00:00:00',

@@ -20,6 +20,13 @@ for (const { name, body, headers, status, code } of [
     code: 'bad_json',
   },
   {
+    name: 'a field that comes twice',
+    body: '{"goal":"x","hitl_enabled":true,"hitl_enabled":false}',
+    headers: json,
+    status: 400,
+    code: 'bad_json',
+  },
+  {
     name: 'a form',
     body: 'goal=x',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },

@@ -1,0 +1,24 @@
+/** Names and strings of a JSON text, and where its objects begin and end. */
+const TOKEN = /"((?:[^"\\]|\\.)*)"(\s*:)?|[{}]/g
+
+/**
+ * The first name that one object of a JSON text has twice, or null. Parsers disagree which of the two
+ * counts (RFC 8259, section 4), so that whoever looked at `"hitl_enabled": true` in front of us may
+ * have seen another request than the one that runs.
+ *
+ * @param text valid JSON
+ */
+export function repeatedName(text: string): string | null {
+  const open: Set<string>[] = []
+  for (const [token, raw, colon] of text.matchAll(TOKEN)) {
+    if (token === '{') open.push(new Set())
+    else if (token === '}') open.pop()
+    else if (colon !== undefined) {
+      const name = raw!.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw!
+      const names = open.at(-1)!
+      if (names.has(name)) return name
+      names.add(name)
+    }
+  }
+  return null
+}
