@@ -51,6 +51,13 @@ interface Claimant {
   wants(request: UpgradeRequest): boolean
 }
 
+type ShouldUpgrade = (request: IncomingMessage) => boolean
+
+/** Servers of Node 22 and later ask this of each request that offers another protocol. */
+interface AsksBeforeUpgrade {
+  shouldUpgradeCallback: ShouldUpgrade
+}
+
 /** Time for a refused client to hang up. */
 const LINGER_MS = 5_000
 
@@ -92,6 +99,9 @@ function pathOf(request: UpgradeRequest): string {
 class Switchboard {
   readonly #server: AttachableServer
   readonly #claimants: Claimant[] = []
+  /** What decides, in place of Node, which requests are upgrades; null where Node does not ask. */
+  #decides: ShouldUpgrade | null = null
+  #decidedBefore: ShouldUpgrade | null = null
   readonly #seen: WeakSet<ServerHttp2Stream> = new WeakSet()
 
   constructor(server: AttachableServer) {
@@ -103,6 +113,7 @@ class Switchboard {
     if (this.#claimants.length === 0) {
       // Before listeners that are there already: one of those may refuse every path but its own.
       events.prependListener('upgrade', this.#onUpgrade)
+      this.#ignoreOtherOffers(this.#server)
       if (!isHttp2(this.#server)) events.on('request', this.#onRequest)
     }
     if (claimant.http2 && isHttp2(this.#server) && !this.#servesHttp2) {
@@ -126,10 +137,32 @@ class Switchboard {
     if (this.#claimants.length === 0) {
       events.off('upgrade', this.#onUpgrade)
       events.off('request', this.#onRequest)
+      this.#letNodeDecide(this.#server)
     }
     if (this.#servesHttp2) return
     events.off('stream', this.#onStream)
     events.off('connect', this.#onConnect)
+  }
+
+  /**
+   * An offer of another protocol than WebSocket, such as `Upgrade: h2c`, may be ignored (RFC 9110,
+   * section 7.8): with nobody else to take it, it is a request like any other. Node 20 does not ask
+   * and lets go of the connection; see {@link serveWithoutUpgrade}.
+   */
+  #ignoreOtherOffers(server: AttachableServer & Partial<AsksBeforeUpgrade>): void {
+    const before = server.shouldUpgradeCallback
+    if (before === undefined) return
+    const decides: ShouldUpgrade = (request) =>
+      (asksForWebSocket(request) || this.#count('upgrade') > 1) && before.call(server, request)
+    server.shouldUpgradeCallback = this.#decides = decides
+    this.#decidedBefore = before
+  }
+
+  #letNodeDecide(server: AttachableServer & Partial<AsksBeforeUpgrade>): void {
+    if (this.#decidedBefore !== null && server.shouldUpgradeCallback === this.#decides) {
+      server.shouldUpgradeCallback = this.#decidedBefore
+    }
+    this.#decides = this.#decidedBefore = null
   }
 
   #count(event: string): number {
@@ -231,9 +264,9 @@ function takeAlone(socket: Duplex, take: () => void): void {
 }
 
 /**
- * An offer of another protocol, such as `Upgrade: h2c`, may be ignored (RFC 9110, section 7.8). Node
- * has already let go of the connection, so the request is given to it again without the offer: it
- * then reads content and keeps the connection alive like any other.
+ * For Node 20, which has let go of the connection of any request that offers another protocol: the
+ * request is given to it again without the offer. It then reads content and keeps the connection
+ * alive like any other.
  */
 function serveWithoutUpgrade(
   server: AttachableServer,

@@ -9,7 +9,7 @@ import { openService } from './client.js'
 import { FakeEngine } from './fake-engine.js'
 
 /** A signal that only the handlers of a test hear. */
-const SIGNAL = 'SIGUSR2'
+const SIGNAL = 'SIGHUP'
 
 test('a signal ends streams with 1001, then the servers, and the handler can be taken away', async () => {
   const engine = new FakeEngine()

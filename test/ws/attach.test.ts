@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
+import { connect as connectPlain } from 'node:net'
 import { connect } from 'node:tls'
 import { describe, test } from 'node:test'
 import { WebSocketServer } from 'runwright/ws'
@@ -147,7 +148,7 @@ describe('offers of other protocols', () => {
 
   test('a GET with Upgrade: h2c gets its normal answer and keeps its connection (RFC 9110, section 7.8)', async () => {
     const server = createServer((request, response) => {
-      response.end(`${request.method} ${request.url} ${request.headers['connection']} ${request.headers['upgrade']}`)
+      response.end(`${request.method} ${request.url}`)
     })
     await using w = await world(echo, { path: '/echo' }, server)
     for (const path of ['/page', '/echo']) {
@@ -157,7 +158,7 @@ describe('offers of other protocols', () => {
         const { status, headers } = await peer.head()
         assert.equal(status, 200, turn)
         assert.equal(headers.get('connection'), 'keep-alive')
-        assert.equal((await peer.take(Number(headers.get('content-length')))).toString(), `GET ${path} keep-alive undefined`)
+        assert.equal((await peer.take(Number(headers.get('content-length')))).toString(), `GET ${path}`)
       }
     }
   })
@@ -174,6 +175,28 @@ describe('offers of other protocols', () => {
     peer.write('world')
     assert.equal((await peer.head()).status, 200)
     assert.match((await peer.body()).toString(), /got helloworld/)
+  })
+
+  test('a server that decides for itself which requests are upgrades is asked, and left as it was', async (t) => {
+    const server: Server & { shouldUpgradeCallback?: (request: IncomingMessage) => boolean } = createServer(
+      (_request, response) => response.end('plain'),
+    )
+    if (server.shouldUpgradeCallback === undefined) return t.skip('this line of Node does not ask')
+    const own = (request: IncomingMessage): boolean => request.url === '/echo'
+    server.shouldUpgradeCallback = own
+    const sockets = new WebSocketServer(echo)
+    const detach = sockets.attach(server)
+    const port = await listen(server)
+    for (const [path, status] of [['/echo', 101], ['/other', 200]] as const) {
+      const peer = new RawPeer(connectPlain({ port, host: '127.0.0.1' }))
+      peer.write(opening({}, { path }))
+      assert.equal((await peer.head()).status, status)
+      peer.socket.destroy()
+    }
+    detach()
+    assert.equal(server.shouldUpgradeCallback, own)
+    await sockets.close()
+    await stop(server)
   })
 
   test('next to a foreign upgrade listener they are left alone', async () => {
