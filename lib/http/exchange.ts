@@ -2,7 +2,7 @@ import type { Auth } from './auth.js'
 import { BasicAuth, resolveAuth, type AuthInit } from './auth.js'
 import { MAX_AUTH_LEGS, resolveTimeouts, type Timeouts, type TimeoutOptions } from './config.js'
 import { Deadline, totalTimeout } from './deadline.js'
-import { RequestError, TooManyRedirectsError } from './errors.js'
+import { RemoteProtocolError, RequestError, TooManyRedirectsError } from './errors.js'
 import { settle, type Flow } from './flow.js'
 import { Cookies, type CookiesInit } from './cookies.js'
 import { Headers } from './headers.js'
@@ -320,9 +320,10 @@ function* redirected(call: Call, first: Request): Flow<AnyResponse> {
 
 /** The request that follows a redirect; null for one that nobody wants to follow, and nobody could. */
 function redirection(call: Call, request: Request, response: AnyResponse): Request | null {
-  const location = response.headers.get('location')!
+  const [location, ...others] = new Set(response.headers.getList('location'))
   try {
-    return redirectRequest(request, response.statusCode, location, call.offOrigin)
+    if (others.length > 0) throw new RemoteProtocolError('the server redirects to several places at once')
+    return redirectRequest(request, response.statusCode, location!, call.offOrigin)
   } catch (error) {
     if (call.follow) throw error
     return null

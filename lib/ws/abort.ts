@@ -11,12 +11,3 @@ export function abort(socket: Duplex): void {
   if (isHttp2Stream(socket)) socket.close(constants.NGHTTP2_CANCEL)
   socket.destroy()
 }
-
-/** `result`, or a rejection with the signal's own reason if it aborts first. */
-export function unlessAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abandon = (): void => reject(signal.reason as Error)
-    signal.addEventListener('abort', abandon, { once: true })
-    result.then(resolve, reject).finally(() => signal.removeEventListener('abort', abandon))
-  })
-}

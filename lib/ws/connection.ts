@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
-import { abort, unlessAborted } from './abort.js'
+import { raceAbort } from '../internal/abort.js'
+import { abort } from './abort.js'
 import { checkCloseCode } from './close-codes.js'
 import type { Deflater } from './deflate.js'
 import {
@@ -220,7 +221,7 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
     if (this.#state === 'closed') return false
     if (this.#sender.drained) return true
     const drained = this.#sender.whenDrained()
-    return options?.signal === undefined ? drained : await unlessAborted(drained, options.signal)
+    return options?.signal === undefined ? drained : await raceAbort(drained, options.signal)
   }
 
   /**

@@ -1,3 +1,4 @@
+import { abortListeners } from '../internal/abort.js'
 import type { WebSocketMessage } from './receiver.js'
 
 /** What an empty message still counts for, so that a flood of them is bounded too. */
@@ -80,14 +81,16 @@ export class Inbox {
       const waiter = { resolve, reject }
       this.#waiters.push(waiter)
       if (signal === undefined) return
-      const abort = (): void => {
+      // One signal may be given to any number of connections.
+      const aborts = abortListeners(signal)
+      const abort = (reason: unknown): void => {
         const at = this.#waiters.indexOf(waiter)
         if (at !== -1) this.#waiters.splice(at, 1)
-        reject(signal.reason as Error)
+        reject(reason as Error)
       }
-      signal.addEventListener('abort', abort, { once: true })
+      aborts.add(abort)
       waiter.resolve = (result) => {
-        signal.removeEventListener('abort', abort)
+        aborts.delete(abort)
         resolve(result)
       }
     })

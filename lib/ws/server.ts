@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { abortListeners } from '../internal/abort.js'
 import { type AttachableServer, type AttachOptions, attachTo, type PlainResponse } from './attach.js'
 import { resolveConfig, type WebSocketServerConfig, type WebSocketServerSettings } from './config.js'
 import { friend, type WebSocketConnection } from './connection.js'
@@ -127,8 +128,14 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
       },
       onHandlerError: (error) => this.#report(error),
     }
-    if (options.signal?.aborted === true) void this.close()
-    else options.signal?.addEventListener('abort', () => void this.close(), { once: true })
+    const { signal } = options
+    if (signal?.aborted === true) void this.close()
+    else if (signal !== undefined) {
+      const close = (): void => void this.close()
+      abortListeners(signal).add(close)
+      // A signal that outlives this server must not hold it.
+      abortListeners(this.#closing.signal).add(() => abortListeners(signal).delete(close))
+    }
   }
 
   /** The connections whose transport is still there. */
@@ -324,7 +331,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     const stop = (): void => controller.abort()
     const timer = setTimeout(stop, this.config.handshakeTimeoutMs)
     socket.once('close', stop)
-    this.#closing.signal.addEventListener('abort', stop)
+    const closings = abortListeners(this.#closing.signal).add(stop)
     try {
       return await new Promise<Admission<Context> | Refusal>((resolve, reject) => {
         controller.signal.addEventListener('abort', () => resolve(unavailable()))
@@ -334,7 +341,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     } finally {
       clearTimeout(timer)
       socket.off('close', stop)
-      this.#closing.signal.removeEventListener('abort', stop)
+      closings.delete(stop)
     }
   }
 

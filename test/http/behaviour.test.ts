@@ -235,6 +235,22 @@ for (const location of ['app://signed-in?code=1', 'mailto:a@b.test', 'http://[ba
   })
 }
 
+behaviour('several different Locations lead nowhere, the same one twice does', async ({ make }) => {
+  const answers = [['/a', '/b'], ['/a', '/b'], ['/a', '/a'], []]
+  const client = make({ transport: new MockTransport(() => new Response(302, { headers: { Location: answers.shift()! } })) })
+  assert.equal((await client.get('http://a.test/')).nextRequest, null)
+  assert.ok((await failure(() => client.get('http://a.test/', { followRedirects: true }))) instanceof RemoteProtocolError)
+  assert.equal((await client.get('http://a.test/', { followRedirects: true })).url.pathname, '/a')
+})
+
+behaviour('a request target is never empty, nor breaks its line', async ({ client }) => {
+  for (const target of ['', '/a b', '/a\r\nX: y', '/\u00e9', '/a#b', '/\0']) {
+    const error = await failure(() => client.get('/echo', { extensions: { target } }))
+    assert.equal(error.code, 'ERR_HTTP_LOCAL_PROTOCOL', JSON.stringify(target))
+  }
+  assert.equal((await client.get('/echo', { extensions: { target: '/echo?"{x}' } })).json<Echo>().url, '/echo?"{x}')
+})
+
 behaviour('elapsed is of the last exchange, without the redirects before it', async ({ make }) => {
   let redirected = 0
   const transport = new MockTransport(({ url }) => {

@@ -247,6 +247,36 @@ describe('limits', () => {
   })
 })
 
+test('one signal serves many connections, and many handshakes wait at once, without a warning of leaks', async () => {
+  const warnings: Error[] = []
+  const note = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', note)
+  const shutdown = new AbortController()
+  const ended: unknown[] = []
+  let admit = (): void => {}
+  const admitted = new Promise<Admission<undefined>>((resolve) => (admit = () => resolve({ context: undefined })))
+  let asked = 0
+  await using w = await world({
+    authorize: () => {
+      if (++asked === 30) admit()
+      return admitted
+    },
+    onConnection: async (connection) => {
+      try {
+        for await (const _ of connection.messages({ signal: shutdown.signal }));
+      } catch (error) {
+        ended.push(error)
+      }
+    },
+  })
+  await Promise.all(Array.from({ length: 30 }, () => w.open()))
+  const reason = new Error('enough')
+  shutdown.abort(reason)
+  await new Promise((resolve) => setImmediate(resolve))
+  process.off('warning', note)
+  assert.deepEqual([warnings, ended], [[], Array.from({ length: 30 }, () => reason)])
+})
+
 describe('upgrade', () => {
   test('a host may route itself, below a prefix of its own', async () => {
     const sockets = new WebSocketServer(echo)

@@ -45,12 +45,16 @@ export function checkFraming(request: Request): void {
   if (known !== null && known !== Number(lengths[0])) throw lengthMismatch(known, Number(lengths[0]))
 }
 
+/** Refuses a target that would break the request line, or is none (RFC 9112, section 3.2). */
+export function checkTarget(target: string): void {
+  if (/^[!-"$-~]+$/.test(target)) return
+  throw new LocalProtocolError('the request target is empty, or has a blank, a "#" or another character that is not allowed there')
+}
+
 /** Request line and header section, as they go on the wire (RFC 9112, sections 2 and 3). */
 export function encodeHead(request: Request, wire: WireOptions): string {
   const { target } = wire
-  if (/[\0-\x20\x7f]/.test(target)) {
-    throw new LocalProtocolError('the request target contains a blank or a control character')
-  }
+  checkTarget(target)
   const { headers } = request
   const host = headers.has('host') ? '' : `Host: ${request.url.host}\r\n`
   const forProxy = wire.proxyHeaders === undefined ? '' : wire.proxyHeaders.toLines()

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net'
 import { MAX_TIMER_MS, type Timeouts } from '../config.js'
-import { LocalProtocolError, ReadError, RefusedStreamError, RemoteProtocolError } from '../errors.js'
+import { ReadError, RefusedStreamError, RemoteProtocolError } from '../errors.js'
 import type { Request } from '../request.js'
 import type { PhaseClock } from '../timings.js'
 import type { TransportResponse } from './base.js'
 import { HpackEncoder, HpackError } from './hpack.js'
-import { checkFraming } from './http1-head.js'
+import { checkFraming, checkTarget } from './http1-head.js'
 import {
   CODE,
   DEFAULT_FRAME_SIZE,
@@ -193,9 +193,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
     // It may have aborted while the connection was on its way to us.
     request.signal?.throwIfAborted()
     checkFraming(request)
-    if (/[\0-\x20\x7f]/.test(target)) {
-      throw new LocalProtocolError('the request target contains a blank or a control character')
-    }
+    checkTarget(target)
     if (this.#state !== 'open') throw new RefusedStreamError('the HTTP/2 connection takes no more requests')
   }
 
