@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
 import { printAs } from './inspect.js'
 import { CookieConflictError, LocalProtocolError } from './errors.js'
 import { MASK, type Headers } from './headers.js'
@@ -103,7 +104,7 @@ export class Cookies implements Iterable<Cookie> {
   /** Sets a cookie for a domain and those below it, or, without a domain, for every host. */
   set(name: string, value: string, scope: CookieScope = {}): void {
     checkPair(name, value)
-    const domain = (scope.domain ?? '').toLowerCase().replace(/^\./, '')
+    const domain = domainOf(scope.domain ?? '')
     this.#store({
       name,
       value,
@@ -289,7 +290,7 @@ function parseAttributes(attributes: readonly string[]): Attributes {
     if (name === 'secure') found.secure = true
     else if (name === 'httponly') found.httpOnly = true
     else if (name === 'path') found.path = value
-    else if (name === 'domain') found.domain = value.toLowerCase().replace(/^\./, '')
+    else if (name === 'domain') found.domain = domainOf(value)
     else if (name === 'samesite') found.sameSite = sameSiteOf(value)
     else if (name === 'expires') found.expiresAt = parseCookieDate(value) ?? found.expiresAt
     else if (name === 'max-age' && /^-?[0-9]+$/.test(value)) {
@@ -298,6 +299,12 @@ function parseAttributes(attributes: readonly string[]): Attributes {
   }
   if (maxAge !== null) found.expiresAt = maxAge
   return found
+}
+
+/** A domain as it is compared: in ASCII and lower case, without a leading dot (section 5.1.2). */
+function domainOf(text: string): string {
+  const domain = text.toLowerCase().replace(/^\./, '')
+  return /[^\0-\x7f]/.test(domain) ? domainToASCII(domain) : domain
 }
 
 function sameSiteOf(value: string): Cookie['sameSite'] {
@@ -379,7 +386,7 @@ function isExpired(cookie: Cookie): boolean {
 }
 
 function inScope(cookie: Cookie, scope: CookieScope): boolean {
-  const domain = scope.domain?.toLowerCase().replace(/^\./, '')
+  const domain = scope.domain === undefined ? undefined : domainOf(scope.domain)
   return (domain === undefined || cookie.domain === domain) && (scope.path ?? cookie.path) === cookie.path
 }
 

@@ -86,6 +86,14 @@ for (const { name, secure, clear, sent } of [
   })
 }
 
+test('a domain in Unicode is the same as in ASCII', () => {
+  const jar = new Cookies()
+  jar.extract(new URL('http://bücher.test/'), new Headers({ 'Set-Cookie': 'k=1; Domain=Bücher.test' }))
+  jar.set('own', '2', { domain: 'bücher.test' })
+  assert.equal(jar.headerFor(new URL('http://shop.xn--bcher-kva.test/')), 'k=1; own=2')
+  assert.equal(jar.get('own', { domain: '.bücher.test' }), '2')
+})
+
 test('a name that looks like a loopback address is none, so Secure cookies keep to TLS there', () => {
   const jar = new Cookies()
   jar.extract(new URL('https://127.0.0.1.evil.test/'), new Headers({ 'Set-Cookie': 'k=1; Secure' }))

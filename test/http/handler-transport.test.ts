@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
 import { AsyncClient, HandlerTransport, ReadTimeoutError, RemoteProtocolError } from 'runwright/http'
 
@@ -19,6 +21,57 @@ test('a handler sees method, target, headers and body, and its answer is read', 
   const response = await client.post('/a?b=1', { content: (function* () { yield 'x'; yield 'y' })() })
   assert.equal(response.text, 'POST /a?b=1 xy 127.0.0.1')
   assert.equal(response.headers.get('x-host'), 'app.test')
+})
+
+for (const { name, echo } of [
+  { name: 'pipe()', echo: (request: IncomingMessage, response: ServerResponse): unknown => request.pipe(response) },
+  { name: 'pipeline()', echo: (request: IncomingMessage, response: ServerResponse): unknown => pipeline(request, response) },
+  {
+    name: "'data' events",
+    echo: (request: IncomingMessage, response: ServerResponse): unknown =>
+      request.on('data', (chunk) => response.write(chunk)).on('end', () => response.end()),
+  },
+  {
+    name: "'readable' events",
+    echo: (request: IncomingMessage, response: ServerResponse): unknown =>
+      request
+        .on('readable', () => {
+          for (let chunk = request.read(); chunk !== null; chunk = request.read()) response.write(chunk)
+        })
+        .on('end', () => response.end()),
+  },
+]) {
+  test(`a body that comes in pieces reaches a handler that reads it by ${name}`, async () => {
+    await using client = clientFor(echo)
+    for (const content of [['a'], ['ab', 'c'], Array.from({ length: 40 }, (_, i) => String(i % 10).repeat(9_000))]) {
+      const later = async function* (): AsyncGenerator<string> {
+        for (const piece of content) {
+          await new Promise((resolve) => setImmediate(resolve))
+          yield piece
+        }
+      }
+      assert.equal((await client.post('/', { content })).text, content.join(''))
+      assert.equal((await client.post('/', { content: later() })).text, content.join(''))
+    }
+  })
+}
+
+test('a handler that waits for drain is told when it can write again, and held up while nobody reads', async () => {
+  let written = 0
+  await using client = clientFor(async (_request, response) => {
+    for (let i = 0; i < 200; i++) {
+      written++
+      if (response.write(Buffer.alloc(20_000, 'x'))) continue
+      assert.equal(response.writableNeedDrain, true)
+      await once(response, 'drain')
+      assert.equal(response.writableNeedDrain, false)
+    }
+    response.end()
+  })
+  const response = await client.stream('GET', '/')
+  for (let i = 0; i < 100; i++) await new Promise((resolve) => setImmediate(resolve))
+  assert.ok(written < 60, String(written))
+  assert.equal((await response.read()).length, 4_000_000)
 })
 
 test('what a handler writes is read before it ends, and closing tells the handler', async () => {

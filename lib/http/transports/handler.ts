@@ -88,6 +88,7 @@ class HandlerExchange implements ParserEvents, BodySource {
     this.#response = new (nodeHttp().ServerResponse)(this.#incoming)
     this.#response.assignSocket(this.#socket as unknown as Socket)
     this.#response.on('error', () => {})
+    this.#socket.on('drain', () => relayDrain(this.#response))
     this.#timer = new PhaseTimer((ms) => {
       this.#fail(new ReadTimeoutError(`the handler wrote nothing for ${ms} ms`, ms))
     }, true)
@@ -225,6 +226,14 @@ class HandlerExchange implements ParserEvents, BodySource {
   }
 }
 
+/** Tells a handler that was told to wait that it can write again, as an HTTP server does. */
+function relayDrain(response: ServerResponse): void {
+  if (!response.writableNeedDrain) return
+  const flag = Object.getOwnPropertySymbols(response).find(({ description }) => description === 'kNeedDrain')
+  if (flag !== undefined) (response as unknown as Record<symbol, boolean>)[flag] = false
+  response.emit('drain')
+}
+
 /** What stands in for a socket: what is written to it goes to the parser at once. */
 class HandlerSocket extends Duplex {
   readonly remoteAddress: string
@@ -336,16 +345,22 @@ function feedBody(incoming: IncomingMessage, body: Body | null, onError: (error:
   }
   const source = body.open()
   const iterator = isAsyncChunks(source) ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
+  let pulling = false
+  // A flowing IncomingMessage asks once only, so what it has room for is pushed without being asked.
   const pull = async (): Promise<void> => {
+    if (pulling) return
+    pulling = true
     try {
-      const next = await iterator.next()
-      if (next.done === true) {
-        incoming.complete = true
-        incoming.push(null)
-      } else incoming.push(next.value)
+      for (let room = true; room && !incoming.destroyed; ) {
+        const next = await iterator.next()
+        if (next.done === true) incoming.complete = true
+        room = incoming.push(next.done === true ? null : next.value)
+      }
     } catch (error) {
       onError(error)
       incoming.destroy(error as Error)
+    } finally {
+      pulling = false
     }
   }
   incoming._read = () => void pull()
