@@ -17,11 +17,18 @@ type Next = IteratorResult<Uint8Array, undefined>
 
 /** Octets held for a slow consumer before the socket is paused. */
 const HIGH_WATER = 256 * 1024
+/** Chunks up to this size are held together: each by itself would take a hundred times its octets. */
+const SMALL = 1024
+/** Octets of small chunks after which they are made one. */
+const MERGE_AT = 4 * 1024
 
 /** The content of a response as it arrives, with back-pressure to the connection. */
 export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, undefined> {
   readonly #source: BodySource
   #queue: Uint8Array[] = []
+  /** Small chunks behind those of the queue. */
+  #small: Uint8Array[] | null = null
+  #smallOctets = 0
   #queued = 0
   #paused = false
   #state: 'open' | 'ended' | 'failed' | 'closed' = 'open'
@@ -41,8 +48,15 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
       waiter.resolve({ done: false, value: chunk })
       return
     }
-    this.#queue.push(chunk)
     this.#queued += chunk.length
+    if (chunk.length <= SMALL && this.#queue.length > 0) {
+      ;(this.#small ??= []).push(chunk)
+      this.#smallOctets += chunk.length
+      if (this.#smallOctets >= MERGE_AT) this.#mergeSmall()
+    } else {
+      this.#mergeSmall()
+      this.#queue.push(chunk)
+    }
     if (this.#queued >= HIGH_WATER && !this.#paused) {
       this.#paused = true
       this.#source.pause()
@@ -67,6 +81,7 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
   }
 
   next(): Promise<Next> {
+    if (this.#queue.length === 0) this.#mergeSmall()
     const chunk = this.#queue.shift()
     if (chunk !== undefined) {
       this.#queued -= chunk.length
@@ -94,6 +109,7 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
 
   /** Takes what is there without waiting, and whether that was all. */
   takeReady(): { readonly chunks: Uint8Array[]; readonly ended: boolean } {
+    this.#mergeSmall()
     const chunks = this.#queue
     this.#queue = []
     this.#queued = 0
@@ -102,6 +118,14 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
       this.#source.resume()
     }
     return { chunks, ended: this.#state === 'ended' }
+  }
+
+  #mergeSmall(): void {
+    const small = this.#small
+    if (small === null) return
+    this.#queue.push(small.length === 1 ? small[0]! : Buffer.concat(small, this.#smallOctets))
+    this.#small = null
+    this.#smallOctets = 0
   }
 
   async return(): Promise<Next> {
@@ -118,6 +142,8 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
     const wasOpen = this.#state === 'open'
     this.#state = 'closed'
     this.#queue = []
+    this.#small = null
+    this.#smallOctets = 0
     this.#queued = 0
     this.#waiter?.reject(new StreamClosedError('the response was closed while it was being read'))
     this.#waiter = null
