@@ -41,6 +41,8 @@ export interface LiveRunOptions
   readonly openWorkspace: (cwd: string) => Promise<Workspace>
   /** True when a process that is gone drove the run before. */
   readonly takenOver: boolean
+  /** The gate whose time is known to be up; else this process's clock decides. */
+  readonly overdueGate: string | null
   /** True when nobody holds a run that waits for a human: whoever takes it up next goes on with it. */
   readonly parksAtGates: boolean
 }
@@ -217,7 +219,8 @@ export class LiveRun {
     const { gate } = this.state.head.details
     if (gate === null) return
     const left = gate.deadline === null ? null : Date.parse(gate.deadline) - clock.now()
-    if (left !== null && left <= 0) {
+    const overdue = gate.gate_id === this.#options.overdueGate
+    if (overdue || (left !== null && left <= 0)) {
       const reason = `nobody answered gate ${gate.gate_id} until ${gate.deadline}`
       return finishRun(this.#log, { status: 'aborted', endReason: 'gate_timeout', reason })
     }

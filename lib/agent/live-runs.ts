@@ -37,6 +37,8 @@ export interface Origin {
   readonly abandoned: boolean
   /** It had begun before, in whatever process. */
   readonly resumed: boolean
+  /** It waits for a human whose time is up, whatever the clock of this process says. */
+  readonly overdue?: boolean
 }
 
 /** The runs that this process drives. */
@@ -77,7 +79,8 @@ export class LiveRuns {
   }
 
   /** Makes a run that is not driven yet; its model is found by its name unless it is given. */
-  prepare(state: RunState, feed: RunFeed, { abandoned, resumed }: Origin, model?: Model): LiveRun {
+  prepare(state: RunState, feed: RunFeed, origin: Origin, model?: Model): LiveRun {
+    const { abandoned, resumed, overdue = false } = origin
     const { config, tracing, tools } = this.#options
     const { store, roots } = config
     const { frozen, head } = state
@@ -93,6 +96,7 @@ export class LiveRuns {
       scheduler: this.scheduler,
       openWorkspace: (cwd) => openWorkspace(cwd, { roots, closed: store.closedFolders ?? [] }),
       takenOver: abandoned,
+      overdueGate: overdue ? (head.details.gate?.gate_id ?? null) : null,
       parksAtGates: store.shared !== undefined,
     })
   }

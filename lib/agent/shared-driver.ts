@@ -186,7 +186,7 @@ export class SharedDriver implements RunDriver {
     }
   }
 
-  async #take({ runId, abandoned, abort }: Claim): Promise<void> {
+  async #take({ runId, abandoned, abort, overdue }: Claim): Promise<void> {
     const { config, shared, runs } = this.#options
     try {
       await this.#driven.get(runId)?.over
@@ -197,7 +197,7 @@ export class SharedDriver implements RunDriver {
       const { last_seq, started_at } = state.head.details
       const tail = this.#tails.open(runId, last_seq)
       tail.catchUp(last_seq)
-      const run = runs.prepare(state, tail.feed, { abandoned, resumed: started_at !== null })
+      const run = runs.prepare(state, tail.feed, { abandoned, resumed: started_at !== null, overdue })
       if (abort !== null && !state.abortRequested) void run.abort(abort.by).catch(() => undefined)
       this.#driven.set(runId, { run, over: this.#drive(run, tail) })
     } catch (error) {

@@ -44,6 +44,8 @@ export interface Claim {
   readonly abandoned: boolean
   /** Who wants the run to end, when somebody does. */
   readonly abort: AbortWish | null
+  /** True when the run waits for a human whose time is up, by the clock that all processes share. */
+  readonly overdue: boolean
 }
 
 /** Somebody wants a run to end; `by` is null when the host has no authorization. */

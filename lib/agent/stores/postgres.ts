@@ -18,9 +18,11 @@ import { Changes } from './postgres/changes.js'
 import { Claims, releaseAndTell } from './postgres/claims.js'
 import { Database } from './postgres/database.js'
 import type { PgPool } from './postgres/pool.js'
+import { Pulse } from './postgres/pulse.js'
 import { sweep } from './postgres/retention.js'
 import { RunQueries } from './postgres/run-queries.js'
-import { migrate, quoteSchema } from './postgres/schema.js'
+import { isRunId, keyText } from './postgres/run-rows.js'
+import { checkVersion, migrate, quoteSchema } from './postgres/schema.js'
 import type { Retention } from './run-index.js'
 
 /** Milliseconds between two looks for runs that are kept no longer. */
@@ -30,7 +32,7 @@ const SWEEP_MS = 10 * 60_000
 export interface PostgresStoreOptions {
   /**
    * The host's pool, for example `new pg.Pool({ connectionString })`. It stays the host's and is
-   * not ended by `close()`. Four connections are enough for one process.
+   * not ended by `close()`. Four connections are enough for one process, one of which it keeps.
    */
   readonly pool: PgPool
   /** Schema of the tables. Stores of different schemas know nothing of one another. @defaultValue 'runwright' */
@@ -114,10 +116,12 @@ export class PostgresStore implements RunStore {
     this.#schema = schema
     this.#patienceMs = patienceMs
     this.#queries = new RunQueries(database, schema, patienceMs)
-    this.#claims = new Claims({ database, schema, workerId, leaseMs, labels, maxRunning, patienceMs })
+    const pulse = new Pulse(database, listen === false)
+    this.#claims = new Claims({ database, pulse, schema, workerId, leaseMs, labels, maxRunning, patienceMs })
     let claimable = (): void => undefined
     this.#changes = new Changes({
       database,
+      pulse,
       schema,
       workerId,
       pollMs,
@@ -173,10 +177,11 @@ export class PostgresStore implements RunStore {
     if (this.#state === 'closed') this.#checkOpen()
     if (this.#state === 'open') return
     if (this.#options.migrate !== false) await this.migrate()
+    else await checkVersion(this.#database, this.#schema, this.#patienceMs)
     await this.#claims.start()
     this.#state = 'open'
     this.#changes.start()
-    if (this.#options.retain !== undefined) this.#sweeping = this.#keepSweeping(this.#options.retain)
+    this.#sweeping = this.#keepSweeping(this.#options.retain)
   }
 
   async append(runId: string, records: readonly RunRecord[]): Promise<void> {
@@ -212,6 +217,7 @@ export class PostgresStore implements RunStore {
 
   async delete(runId: string): Promise<void> {
     this.#checkOpen()
+    if (!isRunId(runId)) return
     await this.#database.transaction(this.#patienceMs, async ({ rows }) => {
       await rows({ text: `DELETE FROM ${this.#schema}.runs WHERE run_id = $1`, values: [runId] })
       await rows({ text: `DELETE FROM ${this.#schema}.events WHERE run_id = $1`, values: [runId] })
@@ -265,9 +271,11 @@ export class PostgresStore implements RunStore {
     if (this.#claims.fence(details.run_id) === undefined) this.#changes.claimable()
   }
 
-  async #keepSweeping(retain: Retention): Promise<void> {
+  async #keepSweeping(retain: Retention | undefined): Promise<void> {
+    // Without a rule only what processes left behind is removed, which is in no hurry.
+    if (retain === undefined) await this.#database.pause(SWEEP_MS)
     while (!this.#database.closing.aborted) {
-      await sweep(this.#database, this.#schema, retain).catch(() => 0)
+      await sweep(this.#database, this.#schema, retain ?? {}).catch(() => 0)
       await this.#database.pause(SWEEP_MS)
     }
   }
@@ -282,5 +290,5 @@ export class PostgresStore implements RunStore {
 /** The folder that a run wants for itself: one path is another folder on machines of another label. */
 function placeIn({ details }: RunHead, labels: readonly string[]): Place {
   const sorted = [...new Set(labels)].sort()
-  return { folder: JSON.stringify([details.cwd, ...sorted]), labels: sorted }
+  return { folder: keyText(JSON.stringify([details.cwd, ...sorted])), labels: sorted }
 }

@@ -10,12 +10,13 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { PostgresStore, RunEngine, type AgentEvent } from 'runwright/agent'
+import { PostgresStore, RunEngine } from 'runwright/agent'
 import { bundle } from '../../helpers/bundle.js'
 import { scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { Random } from '../../helpers/random.js'
 import { noPostgres, startPostgres } from './postgres.js'
+import { followThrough } from './stores.js'
 import { openTcpProxy } from './tcp-proxy.js'
 import type { WorkerOptions } from './worker.js'
 
@@ -134,21 +135,6 @@ test(`${RUNS} runs on 4 processes survive kills, pauses, cuts and restarts (seed
   const allowed = new Set(['max_iterations', 'recovery_failed'])
   assert.deepEqual(Object.keys(ends).filter((reason) => !allowed.has(reason)), [])
 })
-
-/** Follows a run to its end; a stream that breaks is taken up again behind its last event. */
-async function followThrough(engine: RunEngine, runId: string, onEvent: (() => void) | undefined): Promise<AgentEvent[]> {
-  const events: AgentEvent[] = []
-  while (events.at(-1)?.kind !== 'run_end') {
-    const subscription = await engine.subscribe(runId, { after: events.at(-1)?.seq ?? 0 })
-    for await (const batch of subscription) {
-      for (const { json } of batch) {
-        events.push(JSON.parse(json) as AgentEvent)
-        onEvent?.()
-      }
-    }
-  }
-  return events
-}
 
 class Workers {
   readonly #script: string

@@ -9,8 +9,6 @@ import {
   PostgresStore,
   RunEngine,
   StoreError,
-  type AgentEvent,
-  type PgClient,
   type PgPool,
   type PostgresStoreOptions,
 } from 'runwright/agent'
@@ -19,7 +17,7 @@ import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
-import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
+import { firstClaim, followThrough, openStore, proxyTo, until, wrap } from './stores.js'
 
 const UNAVAILABLE = { code: 'ERR_AGENT_STORE_UNAVAILABLE' }
 let postgres: Postgres
@@ -90,19 +88,19 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     const near = await poolOf(t, postgres.port)
     const schema = next()
     const options = { schema, leaseMs: 300, pollMs: 20 }
-    const one = await open(t, { pool: far.pool, ...options })
-    const two = await open(t, { pool: near.pool, ...options })
+    const one = await openStore(t, { pool: far.pool, ...options })
+    const two = await openStore(t, { pool: near.pool, ...options })
     const records = sampleRun('a', { status: 'running', records: 4 })
     await one.append('a', records.slice(0, 2))
     const lost: string[] = []
     one.shared.listen({ claimable: () => undefined, abortRequested: () => undefined, lost: (runId) => lost.push(runId) })
-    assert.deepEqual(await one.shared.claim(1), [{ runId: 'a', abandoned: false, abort: null }])
+    assert.deepEqual(await one.shared.claim(1), [{ runId: 'a', abandoned: false, abort: null, overdue: false }])
     await one.append('a', records.slice(2, 3))
-    const claimed = claims(two)
+    const claimed = firstClaim(two)
     proxy.stall()
     const late = one.append('a', records.slice(3))
     late.catch(() => undefined)
-    assert.deepEqual(await claimed, { runId: 'a', abandoned: true, abort: null })
+    assert.deepEqual(await claimed, { runId: 'a', abandoned: true, abort: null, overdue: false })
     await two.append('a', [{ ...records[3], ts: records[3]!.ts + 1 } as (typeof records)[number]])
     proxy.flow()
     await assert.rejects(late, { code: 'ERR_AGENT_CLAIM_LOST' })
@@ -120,7 +118,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
       lose = false
       throw Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' })
     })
-    const store = await open(t, { pool: losing, schema: next() })
+    const store = await openStore(t, { pool: losing, schema: next() })
     const records = sampleRun('a', { status: 'running', records: 30 })
     for (const record of records) {
       lose = true
@@ -145,20 +143,22 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
       lose = false
       throw Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' })
     })
-    const store = await open(t, { pool: losing, schema: next() })
+    const store = await openStore(t, { pool: losing, schema: next() })
     await store.append('a', sampleRun('a', { status: 'running', records: 2 }))
     lose = true
     await assert.rejects(store.shared.claim(1), UNAVAILABLE)
     assert.equal(store.shared.holds('a'), false)
-    assert.deepEqual(await store.shared.claim(1), [{ runId: 'a', abandoned: false, abort: null }])
+    assert.deepEqual(await store.shared.claim(1), [{ runId: 'a', abandoned: false, abort: null, overdue: false }])
   })
 
   test('a database that does not answer is given up on in time', async (t) => {
     const proxy = await proxyTo(t, postgres.port)
     const { pool } = await poolOf(t, proxy.port)
-    const store = await open(t, { pool, schema: next(), statementTimeoutMs: 100, patienceMs: 1, leaseMs: 60_000 })
+    const schema = next()
+    await new PostgresStore({ pool, schema }).migrate()
+    const store = await openStore(t, { pool, schema, statementTimeoutMs: 500, patienceMs: 1, leaseMs: 60_000 })
     proxy.stall()
-    await assert.rejects(store.head('a'), { ...UNAVAILABLE, message: /no answer within 100 ms/ })
+    await assert.rejects(store.head('a'), { ...UNAVAILABLE, message: /no answer within 500 ms/ })
     await assert.rejects(store.check(), UNAVAILABLE)
     proxy.flow()
     await until(() => store.check())
@@ -168,7 +168,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
   test('a database without free connections is waited for', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
     const schema = next()
-    const store = await open(t, { pool, schema, listen: false, patienceMs: 1, leaseMs: 60_000, pollMs: 60_000 })
+    const store = await openStore(t, { pool, schema, listen: false, patienceMs: 1, leaseMs: 60_000, pollMs: 60_000 })
     await store.head('a')
     const greedy = Array.from({ length: 50 }, () => new pg.Client({ host: '127.0.0.1', port: postgres.port, user: 'visitor', database: 'postgres' }))
     await pool.query(`DO $$ BEGIN CREATE ROLE visitor LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$`)
@@ -187,7 +187,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
   test('eight processes make the tables at the same time', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
     const schema = next()
-    await Promise.all(Array.from({ length: 8 }, () => open(t, { pool, schema })))
+    await Promise.all(Array.from({ length: 8 }, () => openStore(t, { pool, schema })))
     const { rows } = await pool.query(`SELECT version FROM "${schema}".migrations`)
     assert.deepEqual(rows, [{ version: 1 }])
   })
@@ -195,10 +195,10 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
   test('tables of a newer version are worked with while they allow it, and refused when not', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
     const schema = next()
-    const store = await open(t, { pool, schema })
+    const store = await openStore(t, { pool, schema })
     await store.append('a', sampleRun('a'))
     await pool.query(`INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (2, 1)`)
-    const beside = await open(t, { pool, schema })
+    const beside = await openStore(t, { pool, schema })
     assert.equal((await beside.head('a'))?.details.run_id, 'a')
     await pool.query(`INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (3, 3)`)
     await assert.rejects(new PostgresStore({ pool, schema }).open(), {
@@ -217,7 +217,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     const onWarning = ({ message }: Error): void => void warnings.push(message)
     process.on('warning', onWarning)
     t.after(() => process.off('warning', onWarning))
-    const store = await open(t, { pool: forgetful, schema: next(), listen: false })
+    const store = await openStore(t, { pool: forgetful, schema: next(), listen: false })
     await store.append('a', sampleRun('a'))
     assert.equal((await store.read('a', 0, 100)).length, 4)
     assert.equal(warnings.filter((text) => text.includes('prepared statements')).length, 1)
@@ -226,7 +226,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
   test('runs that are kept no longer are removed with their logs', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
     const schema = next()
-    const store = await open(t, { pool, schema })
+    const store = await openStore(t, { pool, schema })
     const now = Date.now() / 1000
     for (let i = 0; i < 10; i++) await store.append(`old-${i}`, sampleRun(`old-${i}`, { createdAt: now - 9 * 86_400 - i }))
     for (let i = 0; i < 10; i++) await store.append(`new-${i}`, sampleRun(`new-${i}`, { createdAt: now - 60 + i }))
@@ -295,83 +295,8 @@ function next(): string {
   return `o${(schemas += 1)}`
 }
 
-async function open(t: TestContext, options: PostgresStoreOptions): Promise<PostgresStore> {
-  const store = new PostgresStore(options)
-  await store.open()
-  t.after(() => store.close())
-  return store
-}
-
-async function proxyTo(t: TestContext, port: number): Promise<TcpProxy> {
-  const proxy = await openTcpProxy(port)
-  t.after(() => proxy.close())
-  return proxy
-}
-
 async function poolOf(t: TestContext, port: number, more: pg.PoolConfig = {}): Promise<{ readonly pool: pg.Pool }> {
   const pool = postgres.pool({ port, ...more })
   t.after(() => void pool.end()) // not awaited: what is stalled may never end
   return { pool }
-}
-
-/** A pool whose statements go through `run`. */
-function wrap(pool: PgPool, run: PgClient['query'] extends (query: infer Q) => infer R ? (client: PgClient, query: Q) => R : never): PgPool {
-  return {
-    connect(callback) {
-      pool.connect((error, client) => {
-        if (client === undefined) return callback(error, undefined)
-        callback(undefined, {
-          query: (query) => run(client, query),
-          release: (destroy) => client.release(destroy),
-          on: ((event: 'end', listener: () => void) => client.on(event, listener)) as PgClient['on'],
-        })
-      })
-    },
-  }
-}
-
-/** The first claim that a store gets. */
-async function claims(store: PostgresStore): Promise<unknown> {
-  return await new Promise((resolve, reject) => {
-    let asking = false
-    store.shared.listen({
-      abortRequested: () => undefined,
-      lost: () => undefined,
-      claimable: () => {
-        if (asking) return
-        asking = true
-        store.shared.claim(1).then(([claim]) => {
-          asking = false
-          if (claim !== undefined) resolve(claim)
-        }, reject)
-      },
-    })
-  })
-}
-
-/** Tries until it works. */
-async function until(work: () => Promise<unknown>): Promise<void> {
-  for (;;) {
-    try {
-      await work()
-      return
-    } catch {
-      // not yet
-    }
-  }
-}
-
-/** Follows a run to its end; a stream that breaks is taken up again behind its last event. */
-async function followThrough(engine: RunEngine, runId: string): Promise<AgentEvent[]> {
-  const events: AgentEvent[] = []
-  while (events.at(-1)?.kind !== 'run_end') {
-    try {
-      for await (const batch of await engine.subscribe(runId, { after: events.at(-1)?.seq ?? 0 })) {
-        for (const { json } of batch) events.push(JSON.parse(json) as AgentEvent)
-      }
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error
-    }
-  }
-  return events
 }

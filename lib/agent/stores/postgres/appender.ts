@@ -14,9 +14,19 @@ import type { RunRecord } from '../../events.js'
 import { foldHead, isTerminal, type RunHead } from '../../run-details.js'
 import { checkAppend } from '../appends.js'
 import type { Claims } from './claims.js'
-import type { Database } from './database.js'
+import { isUnavailable, type Database } from './database.js'
 import type { PgRow } from './pool.js'
-import { epochMs, fixedJson, goalHash, HEAD_COLUMNS, headOf, movingJson } from './run-rows.js'
+import {
+  epochMs,
+  fixedJson,
+  goalHash,
+  HEAD_COLUMNS,
+  headOf,
+  isRunId,
+  keyText,
+  movingJson,
+  searchText,
+} from './run-rows.js'
 
 /** Statements on their way at a time. */
 const LANES = 2
@@ -88,9 +98,13 @@ export class Appender {
   }
 
   /** As `RunStore.append`. */
-  append(runId: string, records: readonly RunRecord[]): Promise<void> {
+  async append(runId: string, records: readonly RunRecord[]): Promise<void> {
+    if (!isRunId(runId)) {
+      const message = 'a run id has at most 600 characters, none of them NUL or half of one'
+      throw new StoreError('ERR_AGENT_STORE', message)
+    }
     const json = records.map((record) => JSON.stringify(record))
-    return new Promise((resolve, reject) => {
+    await new Promise<void>((resolve, reject) => {
       const copy = [...records]
       this.#enqueue(runId, [{ records: copy, json, inDoubt: false, races: 0, resolve, reject }])
       this.#open()
@@ -256,10 +270,13 @@ export class Appender {
     const begun = moves.filter(({ row }) => row === null)
     for (const move of begun) if (await this.#begin(move, patience)) moved.add(move.runId)
     const grown = moves.filter(({ row }) => row !== null)
-    if (grown.length > 0) for (const runId of await this.#grow(grown, patience)) moved.add(runId)
+    const refused = new Set<Move>()
+    if (grown.length > 0) for (const runId of await this.#growApart(grown, patience, refused)) moved.add(runId)
     const missed = new Map<string, readonly Group[]>()
-    for (const { runId, groups, head, row } of moves) {
+    for (const move of moves) {
+      const { runId, groups, head, row } = move
       this.#rows.delete(runId)
+      if (refused.has(move)) continue
       if (!moved.has(runId)) {
         const late = groups.filter((group) => !gaveUp(runId, group))
         if (late.length > 0) missed.set(runId, late)
@@ -277,6 +294,24 @@ export class Appender {
     const query = beginQuery(this.#options.schema, head, this.#options.placeOf(head), groups.flatMap(({ json }) => json))
     const rows = await this.#options.database.rows(query, patience, () => doubt(groups))
     return rows.some((row) => row['run_id'] === runId)
+  }
+
+  /** As `#grow`; what the database refuses of one run costs that run alone. */
+  async #growApart(moves: readonly Move[], patience: number, refused: Set<Move>): Promise<readonly unknown[]> {
+    try {
+      return await this.#grow(moves, patience)
+    } catch (error) {
+      if (isUnavailable(error)) throw error
+      const [first] = moves
+      if (moves.length === 1 && first !== undefined) {
+        refused.add(first)
+        for (const group of first.groups) group.reject(error as Error)
+        return []
+      }
+    }
+    const moved: unknown[] = []
+    for (const move of moves) moved.push(...(await this.#growApart([move], patience, refused)))
+    return moved
   }
 
   async #grow(moves: readonly Move[], patience: number): Promise<readonly unknown[]> {
@@ -337,8 +372,8 @@ export function beginQuery(
   const { details, owner, idempotency } = head
   const text = `WITH begun AS (
       INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash, model_name, owner_id, tenant,
-        idempotency_key, fixed, head, last_seq, gate_deadline_ms, folder, labels)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+        idempotency_key, fixed, head, last_seq, gate_deadline_ms, folder, labels, search_text)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $17)
       ON CONFLICT (run_id) DO NOTHING
       RETURNING run_id
     ), added AS (
@@ -353,10 +388,10 @@ export function beginQuery(
     epochMs(details.ended_at),
     details.status,
     goalHash(details.goal),
-    details.model_name,
-    owner.id,
-    owner.tenant,
-    idempotency?.key ?? null,
+    keyText(details.model_name),
+    owner.id === null ? null : keyText(owner.id),
+    owner.tenant === null ? null : keyText(owner.tenant),
+    idempotency === null ? null : keyText(idempotency.key),
     fixedJson(head),
     movingJson(head),
     details.last_seq,
@@ -364,6 +399,7 @@ export function beginQuery(
     folder,
     [...labels],
     [...json],
+    searchText(details),
   ]
   return { name: 'runwright_begin', text, values }
 }

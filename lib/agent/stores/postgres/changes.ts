@@ -6,11 +6,14 @@
  * @module
  */
 import type { LogEnd } from '../../shared-runs.js'
-import { checkOut, type Database } from './database.js'
+import type { Database } from './database.js'
 import type { PgPool } from './pool.js'
+import type { Pulse } from './pulse.js'
 
-/** PostgreSQL takes less than 8000 octets in one notification. */
-const IDS_PER_NOTIFICATION = 100
+/** Octets of ids in one notification, of which PostgreSQL takes less than 8000 in all. */
+const IDS_BYTES = 7_000
+/** Octets around an id: quotes, a comma, the end of a log. */
+const AROUND_ID_BYTES = 16
 const LONGEST_DELAY_MS = 5_000
 
 /** What goes on the channel. */
@@ -28,6 +31,8 @@ interface Message {
 /** Options of {@link Changes}. */
 export interface ChangesOptions {
   readonly database: Database
+  /** Is lent the connection that listens, and finds out with its heartbeats whether that still stands. */
+  readonly pulse: Pulse
   /** Where the listening connection comes from; null to poll only. */
   readonly listen: PgPool | null
   /** Quoted name of the schema. */
@@ -125,22 +130,15 @@ export class Changes {
   }
 
   #next(): Message | null {
-    const ends = take(this.#ends.keys())
-    const deleted = take(this.#deleted)
-    const aborts = take(this.#aborts)
-    if (ends.length + deleted.length + aborts.length === 0 && !this.#claimable) return null
-    const message: Message = {
-      from: this.#options.workerId,
-      ends: Object.fromEntries(ends.map((runId) => [runId, this.#ends.get(runId) ?? 0])),
-      deleted,
-      aborts,
-      claimable: this.#claimable,
-    }
-    for (const runId of ends) this.#ends.delete(runId)
-    for (const runId of deleted) this.#deleted.delete(runId)
-    for (const runId of aborts) this.#aborts.delete(runId)
+    if (this.#ends.size + this.#deleted.size + this.#aborts.size === 0 && !this.#claimable) return null
+    const room = { bytes: IDS_BYTES }
+    const aborts = take(this.#aborts, room)
+    const deleted = take(this.#deleted, room)
+    const lastSeqs = new Map(this.#ends)
+    const ends = Object.fromEntries(take(this.#ends, room).map((runId) => [runId, lastSeqs.get(runId) ?? 0]))
+    const claimable = this.#claimable
     this.#claimable = false
-    return message
+    return { from: this.#options.workerId, ends, deleted, aborts, claimable }
   }
 
   async #listen(pool: PgPool): Promise<void> {
@@ -154,27 +152,33 @@ export class Changes {
 
   /** Listens until the connection ends; true when it listened at all. */
   async #listenOnce(pool: PgPool): Promise<boolean> {
-    const { closing } = this.#options.database
-    const client = await checkOut(pool)
-    if (closing.aborted) {
-      client.release()
-      return false
-    }
+    const { database, pulse } = this.#options
+    const { closing } = database
     let end: () => void = () => undefined
     const ended = new Promise<void>((resolve) => (end = resolve))
+    closing.addEventListener('abort', end, { once: true })
+    const connecting = database.connect(pool)
+    const client = await Promise.race([connecting, ended]).catch(() => undefined)
+    if (client === undefined) {
+      closing.removeEventListener('abort', end)
+      connecting.then((late) => late.release(), () => undefined)
+      return false
+    }
     client.on('error', end)
     client.on('end', end)
     client.on('notification', ({ channel, payload }) => {
       if (channel === this.#channel && payload !== undefined) this.#hear(payload)
     })
-    closing.addEventListener('abort', end, { once: true })
+    let takeBack: () => void = () => undefined
     try {
-      await client.query({ text: `LISTEN "${this.#channel}"` })
+      await Promise.race([ended, database.inTime(client.query({ text: `LISTEN "${this.#channel}"` }))])
+      takeBack = pulse.lend(client, end)
       this.#options.claimable()
-      await this.#lookAtAll() // whatever was told before somebody listened
+      await this.#lookAtAll().catch(() => undefined) // whatever was told before somebody listened
       await ended
       return true
     } finally {
+      takeBack()
       closing.removeEventListener('abort', end)
       client.release(true)
     }
@@ -208,17 +212,30 @@ export class Changes {
     const { database, schema } = this.#options
     const runIds = [...this.#watchers.keys()]
     if (runIds.length === 0) return
-    const text = `SELECT run_id, last_seq FROM ${schema}.runs WHERE run_id = ANY($1)`
+    const text = `SELECT run_id, last_seq, abort_wanted FROM ${schema}.runs WHERE run_id = ANY($1)`
     const rows = await database.rows({ name: 'runwright_look', text, values: [runIds] }, 0)
     const ends = new Map(rows.map((row) => [row['run_id'] as string, row['last_seq'] as number]))
     for (const runId of runIds) this.#tell(runId, ends.get(runId) ?? 'deleted')
+    const aborts = rows.filter((row) => row['abort_wanted'] === true).map((row) => row['run_id'] as string)
+    if (aborts.length > 0) this.#options.abortsWanted(aborts)
   }
 }
 
-function take(ids: Iterable<string>): string[] {
+/** Takes ids out of a collection as long as there is room; what is too long for any is left to the poll. */
+function take(
+  ids: { keys(): Iterable<string>; delete(id: string): unknown },
+  room: { bytes: number },
+): string[] {
   const taken: string[] = []
-  for (const id of ids) {
-    if (taken.length === IDS_PER_NOTIFICATION) break
+  for (const id of [...ids.keys()]) {
+    const bytes = Buffer.byteLength(JSON.stringify(id)) + AROUND_ID_BYTES
+    if (bytes > IDS_BYTES) {
+      ids.delete(id)
+      continue
+    }
+    if (bytes > room.bytes) break
+    room.bytes -= bytes
+    ids.delete(id)
     taken.push(id)
   }
   return taken

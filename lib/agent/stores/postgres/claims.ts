@@ -9,6 +9,7 @@ import type { Claim, SharedRunsListener } from '../../shared-runs.js'
 import type { Changes } from './changes.js'
 import type { Database, Transaction } from './database.js'
 import type { PgQuery, PgRow } from './pool.js'
+import type { Pulse } from './pulse.js'
 
 /** Runs that are taken at once only to be ended. */
 const ENDINGS = 64
@@ -16,6 +17,7 @@ const ENDINGS = 64
 /** Options of {@link Claims}. */
 export interface ClaimsOptions {
   readonly database: Database
+  readonly pulse: Pulse
   /** Quoted name of the schema. */
   readonly schema: string
   readonly workerId: string
@@ -34,7 +36,7 @@ export class Claims {
   /** Runs whose holder was told of the wish for their end. */
   readonly #told = new Set<string>()
   #listener: SharedRunsListener | undefined
-  /** True after a claim whose outcome was lost: this process may hold runs that it does not know of. */
+  /** True after a claim or release whose outcome was lost: this process may hold runs that it does not know of. */
   #inDoubt = false
   #beating: Promise<void> | undefined
 
@@ -61,6 +63,7 @@ export class Claims {
   /** Gives the lease up; the database is closing. */
   async close(): Promise<void> {
     await this.#beating
+    await this.#options.pulse.close()
   }
 
   /** Ends the lease at once, so that nobody waits for it to run out. */
@@ -73,11 +76,10 @@ export class Claims {
   /** As `SharedRuns.claim`. */
   async claim(slots: number): Promise<readonly Claim[]> {
     const { database } = this.#options
-    if (this.#inDoubt) await this.#dropUnknown()
-    const waiting = await database.rows(this.#candidates(1), 0)
-    if (waiting.length === 0) return []
+    if (!this.#inDoubt && (await database.rows(this.#candidates(slots, 1), 0)).length === 0) return []
     try {
       const rows = await database.transaction(0, (transaction) => this.#claimWithin(transaction, slots))
+      this.#inDoubt = false
       return rows.map((row) => this.#take(row))
     } catch (error) {
       this.#inDoubt = true
@@ -105,7 +107,12 @@ export class Claims {
     if (fence === undefined) return false
     this.forget(runId)
     const text = `UPDATE ${schema}.runs SET claimed_by = NULL WHERE run_id = $1 AND claimed_by = $2 AND fence = $3`
-    await database.rows({ text, values: [runId, workerId, String(fence)] }, patienceMs)
+    try {
+      await database.rows({ text, values: [runId, workerId, String(fence)] }, patienceMs)
+    } catch (error) {
+      this.#inDoubt = true
+      throw error
+    }
     return true
   }
 
@@ -121,14 +128,8 @@ export class Claims {
 
   /** Looks whether an end is wanted of runs that this process holds, and whether it still holds them. */
   async lookAt(runIds: readonly string[]): Promise<void> {
-    if (runIds.some((runId) => this.#held.has(runId))) await this.#beat(0).catch(() => undefined)
-  }
-
-  async #dropUnknown(): Promise<void> {
-    const { database, schema, workerId } = this.#options
-    const text = `UPDATE ${schema}.runs SET claimed_by = NULL WHERE claimed_by = $1 AND NOT run_id = ANY($2)`
-    await database.rows({ text, values: [workerId, [...this.#held.keys()]] }, 0)
-    this.#inDoubt = false
+    const news = runIds.some((runId) => this.#held.has(runId) && !this.#told.has(runId))
+    if (news) await this.#beat(0).catch(() => undefined)
   }
 
   #tellAbort(runId: string, by: string | null): void {
@@ -142,12 +143,12 @@ export class Claims {
     while (!database.closing.aborted) {
       await database.pause(leaseMs / 3)
       if (database.closing.aborted) return
-      await this.#beat(0).catch(() => undefined)
+      await this.#beat(leaseMs / 3).catch(() => undefined)
     }
   }
 
   async #beat(patienceMs: number): Promise<void> {
-    const { database, schema, workerId, leaseMs } = this.#options
+    const { pulse, schema, workerId, leaseMs } = this.#options
     const before = new Map(this.#held)
     const text = `WITH beat AS (
         INSERT INTO ${schema}.workers (worker_id, expires_at)
@@ -160,7 +161,7 @@ export class Claims {
       text,
       values: [workerId, leaseMs, [...before.keys()]],
     }
-    const rows = await database.rows(query, patienceMs)
+    const rows = await pulse.rows(query, patienceMs, leaseMs / 3)
     const found = new Map(rows.map((row) => [row['run_id'] as string, row]))
     for (const [runId, fence] of before) {
       if (this.#held.get(runId) !== fence) continue // given back meanwhile
@@ -174,12 +175,14 @@ export class Claims {
     const { schema, workerId, maxRunning } = this.#options
     const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 1)`
     await rows({ name: 'runwright_claim_lock', text: lock, values: [schema] })
+    // With the lock: a claim that was given up on here may still have been on its way there.
+    if (this.#inDoubt) await rows(this.#dropUnknown())
     let free = slots
     if (maxRunning !== null) {
       const [row] = await rows(this.#working())
       free = Math.min(free, Math.max(0, maxRunning - (row?.['working'] as number)))
     }
-    const candidates = await rows(this.#candidates(free + ENDINGS))
+    const candidates = await rows(this.#candidates(free, free + ENDINGS))
     const endings = candidates.filter((row) => row['ends'] === true).slice(0, ENDINGS)
     const others = candidates.filter((row) => row['ends'] === false).slice(0, free)
     const runIds = [...endings, ...others].map((row) => row['run_id'])
@@ -194,7 +197,8 @@ export class Claims {
         ORDER BY queue_number FOR UPDATE SKIP LOCKED
       ) c
       WHERE r.run_id = c.run_id
-      RETURNING r.run_id, r.fence::text AS fence, c.before, r.abort_wanted, r.abort_by, r.queue_number`
+      RETURNING r.run_id, r.fence::text AS fence, c.before, r.abort_wanted, r.abort_by,
+        r.status = 'awaiting_human' AND coalesce(r.gate_deadline_ms <= ${NOW_MS}, false) AS overdue`
     const claimed = await rows({ name: 'runwright_claim', text, values: [workerId, runIds] })
     const order = new Map(runIds.map((runId, place) => [runId, place]))
     return [...claimed].sort((a, b) => (order.get(a['run_id']) ?? 0) - (order.get(b['run_id']) ?? 0))
@@ -207,14 +211,24 @@ export class Claims {
     const wanted = row['abort_wanted'] === true
     if (wanted) this.#told.add(runId)
     const abort = wanted ? { by: row['abort_by'] as string | null } : null
-    return { runId, abandoned: row['before'] !== null, abort }
+    return { runId, abandoned: row['before'] !== null, abort, overdue: row['overdue'] === true }
   }
 
-  /** Runs that may be claimed now, in order; `ends` marks those that only have to be ended. */
-  #candidates(limit: number): PgQuery {
+  /** Gives back what this process is said to hold and does not know of. */
+  #dropUnknown(): PgQuery {
+    const { schema, workerId } = this.#options
+    const text = `UPDATE ${schema}.runs SET claimed_by = NULL WHERE claimed_by = $1 AND NOT run_id = ANY($2)`
+    return { text, values: [workerId, [...this.#held.keys()]] }
+  }
+
+  /**
+   * Runs that may be claimed now, in order; `ends` marks those that only have to be ended, which any
+   * process may do: the machine that a run is pinned to may be gone. Without slots only those.
+   */
+  #candidates(slots: number, limit: number): PgQuery {
     const { schema, labels } = this.#options
     const columns = `run_id, queue_number, folder, holds_folder, ${ENDS} AS ends`
-    const open = `ended_ms IS NULL AND labels <@ $1 AND ${this.#unclaimed()}`
+    const open = `ended_ms IS NULL AND (${ENDS} OR ($3 AND labels <@ $1)) AND ${this.#unclaimed()}`
     const text = `WITH open AS (
         SELECT ${columns} FROM ${schema}.runs
         WHERE (status IN ('pending', 'running') OR abort_wanted) AND ${open}
@@ -234,7 +248,7 @@ export class Claims {
       )
       SELECT run_id, ends FROM free WHERE place = 1
       ORDER BY ends DESC, holds_folder DESC, queue_number LIMIT $2`
-    return { name: 'runwright_candidates', text, values: [[...labels], limit] }
+    return { name: 'runwright_candidates', text, values: [[...labels], limit, slots > 0] }
   }
 
   #working(): PgQuery {

@@ -10,7 +10,7 @@ import { StoreError } from '../../errors.js'
 import type { PgClient, PgPool, PgQuery, PgRow } from './pool.js'
 
 /** Failures of the connection, of the server's state or of a race, by SQLSTATE: the same statement may succeed later. */
-const TRANSIENT = /^(08|53|57P0|40001$|40P01$|55P03$|57014$|25006$)/
+const TRANSIENT = /^(08|53|57P0|25P0[34]$|40001$|40P01$|55P03$|57014$|25006$)/
 /** Failures of the socket under the connection, by Node's code. */
 const SOCKET = new Set([
   'ECONNREFUSED',
@@ -21,13 +21,23 @@ const SOCKET = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
   'EHOSTUNREACH',
+  'EHOSTDOWN',
   'ENETUNREACH',
+  'ENETDOWN',
+  'EADDRNOTAVAIL',
+  'ENOBUFS',
+  'EMFILE',
   'ENOENT',
 ])
 /** A prepared statement that the server behind a pooler does not know, or knows from another client. */
 const UNPREPARED = /^(26000|42P05)$/
 const FIRST_DELAY_MS = 50
 const LONGEST_DELAY_MS = 2_000
+/**
+ * Longest silence inside a transaction, in milliseconds. The server ends one that says nothing for
+ * longer, with its locks: a process that was paused or cut off in it must not stop all others.
+ */
+const SILENCE_MS = 3_000
 
 /** Clients whose `error` event is heard: without a listener a lost connection would end the process. */
 const heard = new WeakSet<PgClient>()
@@ -77,17 +87,17 @@ export class Database {
    */
   rows(query: PgQuery, patienceMs: number, again?: () => void): Promise<readonly PgRow[]> {
     const attempt = (client: PgClient): Promise<readonly PgRow[]> => this.#rows(client, query)
-    return this.#patiently(patienceMs, () => this.#checkedOut(attempt), again)
+    return this.patiently(patienceMs, () => this.#checkedOut(attempt), again)
   }
 
   /** As {@link Database.rows} for several statements that take effect together or not at all. */
   transaction<T>(patienceMs: number, work: (transaction: Transaction) => Promise<T>): Promise<T> {
     const attempt = (client: PgClient): Promise<T> => this.#transact(client, work)
-    return this.#patiently(patienceMs, () => this.#checkedOut(attempt))
+    return this.patiently(patienceMs, () => this.#checkedOut(attempt))
   }
 
   /** Runs `attempt` again while it fails with `ERR_AGENT_STORE_UNAVAILABLE` and patience lasts. */
-  async #patiently<T>(patienceMs: number, attempt: () => Promise<T>, again?: () => void): Promise<T> {
+  async patiently<T>(patienceMs: number, attempt: () => Promise<T>, again?: () => void): Promise<T> {
     const deadline = performance.now() + patienceMs
     for (let wait = FIRST_DELAY_MS; ; wait = Math.min(wait * 2, LONGEST_DELAY_MS)) {
       try {
@@ -106,9 +116,12 @@ export class Database {
     await delay(ms, undefined, { signal: this.#closing.signal }).catch(() => undefined)
   }
 
-  /** A connection of its own; the caller releases it. */
-  async connect(): Promise<PgClient> {
-    return await this.#timed(checkOut(this.#pool), (late) => late.release())
+  /** A connection of a pool; the caller releases it. */
+  async connect(pool: PgPool = this.#pool): Promise<PgClient> {
+    const connected = this.inTime(checkOut(pool), this.#timeoutMs, (late) => late.release())
+    return await connected.catch((error: unknown) => {
+      throw this.failure(error)
+    })
   }
 
   /** Stops all patience: what cannot be done now fails. */
@@ -133,6 +146,15 @@ export class Database {
     return new StoreError('ERR_AGENT_STORE', `the database refused a statement: ${message}`, { cause })
   }
 
+  /** As {@link Database.rows}, on a connection that the caller has; it is the caller's to release. */
+  async rowsOn(client: PgClient, query: PgQuery, timeoutMs: number): Promise<readonly PgRow[]> {
+    try {
+      return await this.inTime(this.#rows(client, query), timeoutMs)
+    } catch (error) {
+      throw this.failure(error)
+    }
+  }
+
   async #checkedOut<T>(work: (client: PgClient) => Promise<T>): Promise<T> {
     const use = this.#use(work)
     this.#inUse.add(use)
@@ -147,7 +169,7 @@ export class Database {
     let client: PgClient | undefined
     try {
       client = await this.connect()
-      const result = await this.#timed(work(client))
+      const result = await this.inTime(work(client))
       client.release()
       return result
     } catch (error) {
@@ -159,7 +181,11 @@ export class Database {
   }
 
   async #transact<T>(client: PgClient, work: (transaction: Transaction) => Promise<T>): Promise<T> {
-    await client.query({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED' })
+    await client.query({
+      text: `BEGIN ISOLATION LEVEL READ COMMITTED;
+        SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(Math.min(SILENCE_MS, this.#timeoutMs))};
+        SET LOCAL statement_timeout = ${Math.ceil(this.#timeoutMs)}`,
+    })
     const result = await work({ rows: (query) => this.#rows(client, query) })
     await client.query({ text: 'COMMIT' })
     return result
@@ -193,14 +219,14 @@ export class Database {
   }
 
   /** `work`, or a failure when it takes too long; what then still comes is handed to `late`. */
-  #timed<T>(work: Promise<T>, late?: (result: T) => void): Promise<T> {
+  inTime<T>(work: Promise<T>, timeoutMs: number = this.#timeoutMs, late?: (result: T) => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       let over = false
       const timer = setTimeout(() => {
         over = true
-        const message = `no answer within ${this.#timeoutMs} ms`
+        const message = `no answer within ${timeoutMs} ms`
         reject(Object.assign(new Error(message), { code: 'ETIMEDOUT' }))
-      }, this.#timeoutMs)
+      }, timeoutMs)
       work.then(
         (result) => {
           clearTimeout(timer)

@@ -1,9 +1,14 @@
 import type { Retention } from '../run-index.js'
-import type { Database } from './database.js'
+import type { Database, Transaction } from './database.js'
+import type { PgRow } from './pool.js'
 
-/** Runs that are removed in one transaction: short ones, so that nobody waits for them. */
-const BATCH = 200
+/** Bounds of one transaction: runs, and events unless one run has more. They are short, so that nobody waits for them. */
+const RUNS_PER_BATCH = 200
+const EVENTS_PER_BATCH = 20_000
 const MS_PER_DAY = 86_400_000
+
+/** The oldest runs that go next. */
+type Expired = (transaction: Transaction) => Promise<readonly PgRow[]>
 
 /**
  * Removes ended runs that `retain` keeps no more, oldest first, and what processes left that are
@@ -11,41 +16,54 @@ const MS_PER_DAY = 86_400_000
  *
  * @returns how many runs were removed.
  */
-export async function sweep(database: Database, schema: string, retain: Retention): Promise<number> {
+export async function sweep(database: Database, schema: string, { days, runs }: Retention): Promise<number> {
   let removed = 0
-  for (let batch = BATCH; batch === BATCH && !database.closing.aborted; removed += batch) {
-    batch = await database.transaction(0, async ({ rows }) => {
-      const lock = `SELECT pg_try_advisory_xact_lock(hashtext($1), 3) AS mine`
-      const [answer] = await rows({ text: lock, values: [schema] })
-      if (answer?.['mine'] !== true) return 0
-      await rows({
-        text: `DELETE FROM ${schema}.workers w WHERE expires_at < now() - interval '1 hour'
-          AND NOT EXISTS (SELECT 1 FROM ${schema}.runs r WHERE r.claimed_by = w.worker_id)`,
-      })
-      const expired = await rows({ text: expiredRuns(schema), values: limits(retain) })
-      const runIds = expired.map((row) => row['run_id'])
-      if (runIds.length === 0) return 0
-      await rows({ text: `DELETE FROM ${schema}.events WHERE run_id = ANY($1)`, values: [runIds] })
-      await rows({ text: `DELETE FROM ${schema}.runs WHERE run_id = ANY($1)`, values: [runIds] })
-      return runIds.length
+  const remove = async (expired: Expired): Promise<void> => {
+    for (let batch = 1; batch > 0 && !database.closing.aborted; removed += batch) {
+      batch = await database.transaction(0, (transaction) => removeBatch(transaction, schema, expired))
+    }
+  }
+  await remove(async ({ rows }) => {
+    await rows({
+      text: `DELETE FROM ${schema}.workers w WHERE expires_at < now() - interval '1 hour'
+        AND NOT EXISTS (SELECT 1 FROM ${schema}.runs r WHERE r.claimed_by = w.worker_id)`,
     })
+    return []
+  })
+  if (days !== undefined) {
+    const text = `SELECT run_id, last_seq FROM ${schema}.runs
+      WHERE ended_ms < extract(epoch FROM clock_timestamp()) * 1000 - $1::double precision
+      ORDER BY ended_ms LIMIT ${RUNS_PER_BATCH}`
+    await remove(({ rows }) => rows({ text, values: [days * MS_PER_DAY] }))
+  }
+  if (runs !== undefined) {
+    // The newest that goes: found once, as it is far down the list.
+    const newest = `SELECT created_ms, run_id FROM ${schema}.runs WHERE ended_ms IS NOT NULL
+      ORDER BY created_ms DESC, run_id DESC OFFSET $1 LIMIT 1`
+    const [row] = await database.rows({ text: newest, values: [runs] }, 0)
+    const text = `SELECT run_id, last_seq FROM ${schema}.runs
+      WHERE ended_ms IS NOT NULL AND (created_ms, run_id) <= ($1, $2)
+      ORDER BY created_ms, run_id LIMIT ${RUNS_PER_BATCH}`
+    const values = [row?.['created_ms'], row?.['run_id']]
+    if (row !== undefined) await remove(({ rows }) => rows({ text, values }))
   }
   return removed
 }
 
-function expiredRuns(schema: string): string {
-  return `SELECT run_id FROM ${schema}.runs
-    WHERE ended_ms IS NOT NULL AND (
-      ended_ms < extract(epoch FROM clock_timestamp()) * 1000 - $1::double precision
-      OR (created_ms, run_id) <= (
-        SELECT created_ms, run_id FROM ${schema}.runs WHERE ended_ms IS NOT NULL
-        ORDER BY created_ms DESC, run_id DESC OFFSET $2 LIMIT 1
-      )
-    )
-    ORDER BY created_ms, run_id LIMIT ${BATCH}`
-}
-
-/** Age in milliseconds and number; null, which compares with nothing, for no limit. */
-function limits({ days, runs }: Retention): unknown[] {
-  return [days === undefined ? null : days * MS_PER_DAY, runs ?? Number.MAX_SAFE_INTEGER]
+async function removeBatch(transaction: Transaction, schema: string, expired: Expired): Promise<number> {
+  const { rows } = transaction
+  const lock = `SELECT pg_try_advisory_xact_lock(hashtext($1), 3) AS mine`
+  const [answer] = await rows({ text: lock, values: [schema] })
+  if (answer?.['mine'] !== true) return 0
+  const runIds: unknown[] = []
+  let events = 0
+  for (const row of await expired(transaction)) {
+    events += row['last_seq'] as number
+    if (runIds.length > 0 && events > EVENTS_PER_BATCH) break
+    runIds.push(row['run_id'])
+  }
+  if (runIds.length === 0) return 0
+  await rows({ text: `DELETE FROM ${schema}.events WHERE run_id = ANY($1)`, values: [runIds] })
+  await rows({ text: `DELETE FROM ${schema}.runs WHERE run_id = ANY($1)`, values: [runIds] })
+  return runIds.length
 }

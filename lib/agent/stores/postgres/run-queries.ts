@@ -9,7 +9,7 @@ import type { RunPage, RunQuery } from '../../store.js'
 import { decodeCursor, encodeCursor, searchWords, toMs } from '../run-index.js'
 import type { Database } from './database.js'
 import type { PgQuery } from './pool.js'
-import { goalHash, HEAD_COLUMNS, headOf } from './run-rows.js'
+import { goalHash, HEAD_COLUMNS, headOf, isRunId, keyText, searchable } from './run-rows.js'
 
 /** Milliseconds that a read of the log waits for a database that restarts or fails over. */
 const LOG_PATIENCE_MS = 60_000
@@ -27,6 +27,7 @@ export class RunQueries {
   }
 
   async read(runId: string, after: number, limit: number): Promise<readonly RunRecord[]> {
+    if (!isRunId(runId)) return []
     const text = `SELECT record FROM ${this.#schema}.events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`
     const query: PgQuery = { name: 'runwright_read', text, values: [runId, after, limit] }
     const rows = await this.#database.rows(query, LOG_PATIENCE_MS)
@@ -34,6 +35,7 @@ export class RunQueries {
   }
 
   async head(runId: string): Promise<RunHead | null> {
+    if (!isRunId(runId)) return null
     const text = `SELECT ${HEAD_COLUMNS} FROM ${this.#schema}.runs WHERE run_id = $1`
     const [row] = await this.#rows({ name: 'runwright_head', text, values: [runId] })
     return row === undefined ? null : headOf(row)
@@ -85,25 +87,26 @@ export function keyQuery(schema: string, { id, tenant }: RunOwner, key: string, 
     WHERE idempotency_key = $1 AND owner_id IS NOT DISTINCT FROM $2 AND tenant IS NOT DISTINCT FROM $3
       AND created_ms >= $4
     ORDER BY created_ms DESC, run_id DESC LIMIT 1`
-  return { name: 'runwright_key', text, values: [key, id, tenant, Math.floor(toMs(since))] }
+  const values = [keyText(key), id === null ? null : keyText(id), tenant === null ? null : keyText(tenant)]
+  return { name: 'runwright_key', text, values: [...values, Math.floor(toMs(since))] }
 }
 
 function conditions(query: RunQuery, value: (one: unknown) => string): string[] {
   const { tenant, status, goal, modelName, createdAfter, createdBefore, cursor } = query
   const where: string[] = []
   if (tenant === null) where.push('tenant IS NULL')
-  else if (tenant !== undefined) where.push(`tenant = ${value(tenant)}`)
+  else if (tenant !== undefined) where.push(`tenant = ${value(keyText(tenant))}`)
   if (status !== undefined && status.length > 0) where.push(`status = ANY(${value([...status])})`)
   if (goal !== undefined) where.push(`goal_hash = ${value(goalHash(goal))}`)
-  if (modelName !== undefined) where.push(`model_name = ${value(modelName)}`)
+  if (modelName !== undefined) where.push(`model_name = ${value(keyText(modelName))}`)
   for (const word of searchWords(query)) {
-    where.push(`strpos(lower(concat_ws(' ', fixed->'details'->>'goal', model_name, run_id)), ${value(word)}) > 0`)
+    where.push(`strpos(search_text, ${value(searchable(word))}) > 0`)
   }
   if (createdAfter !== undefined) where.push(`created_ms >= ${value(Math.floor(toMs(createdAfter)) + 1)}`)
   if (createdBefore !== undefined) where.push(`created_ms < ${value(Math.ceil(toMs(createdBefore)))}`)
   if (cursor !== undefined) {
     const last = decodeCursor(cursor)
-    where.push(`(created_ms, run_id) < (${value(last.createdMs)}, ${value(last.runId)})`)
+    where.push(`(created_ms, run_id) < (${value(last.createdMs)}, ${value(searchable(last.runId))})`)
   }
   return where
 }

@@ -5,6 +5,7 @@
  * @module
  */
 import { hash } from 'node:crypto'
+import { toUSVString } from 'node:util'
 import type { RunDetails, RunHead } from '../../run-details.js'
 import type { PgRow } from './pool.js'
 
@@ -48,6 +49,34 @@ export function headOf(row: PgRow): RunHead {
   const fixed = JSON.parse(row['fixed'] as string) as RunHead
   const moving = JSON.parse(row['head'] as string) as RunHead
   return { ...fixed, ...moving, details: { ...fixed.details, ...moving.details } }
+}
+
+/** Longest text that goes into an index as it is: a key of PostgreSQL's has 2704 octets at most. */
+const LONGEST_KEY = 600
+
+/** Can a run have this id in a database? */
+export function isRunId(runId: string): boolean {
+  return isColumnText(runId)
+}
+
+/** What a text is found by in a column: itself, or its hash when a column or its index does not take it. */
+export function keyText(text: string): string {
+  return isColumnText(text) ? text : `sha256:${goalHash(JSON.stringify(text))}`
+}
+
+/** Is the text what a column gives back, short enough for an index? */
+function isColumnText(text: string): boolean {
+  return text.length <= LONGEST_KEY && !text.includes('\0') && toUSVString(text) === text
+}
+
+/** The column `search_text`, in which words are searched: goal, model and id, in lower case. */
+export function searchText({ goal, model_name, run_id }: RunDetails): string {
+  return searchable(`${goal} ${model_name} ${run_id}`)
+}
+
+/** A text, or a word to search for, as it stands in `search_text`. */
+export function searchable(text: string): string {
+  return toUSVString(text.toLowerCase().replaceAll('\0', '\ufffd'))
 }
 
 /** What a goal is found by: goals may be longer than an index takes, and hold octets that columns do not. */

@@ -37,6 +37,7 @@ const MIGRATIONS: readonly Migration[] = [
         owner_id text,
         tenant text,
         idempotency_key text,
+        search_text text NOT NULL DEFAULT '',
         fixed json NOT NULL,
         head json NOT NULL,
         last_seq integer NOT NULL,
@@ -96,7 +97,9 @@ export async function migrate(database: Database, schema: string, patienceMs: nu
   await database.transaction(patienceMs, async ({ rows }) => {
     const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 0)`
     await rows({ text: lock, values: [`runwright migrate ${schema}`] })
-    await rows({ text: `CREATE SCHEMA IF NOT EXISTS ${schema}` })
+    // Asked for beforehand: a role that may not make schemas may own one that was made for it.
+    const [there] = await rows({ text: 'SELECT to_regnamespace($1) IS NOT NULL AS found', values: [schema] })
+    if (there?.['found'] !== true) await rows({ text: `CREATE SCHEMA IF NOT EXISTS ${schema}` })
     await rows({
       text: `CREATE TABLE IF NOT EXISTS ${schema}.migrations (
         version integer PRIMARY KEY,
@@ -113,6 +116,20 @@ export async function migrate(database: Database, schema: string, patienceMs: nu
       await rows({ text, values: [version, compatibleFrom] })
     }
   })
+}
+
+/**
+ * Checks tables that somebody else makes and updates.
+ *
+ * @throws {@link StoreError} with `ERR_AGENT_STORE_VERSION` when they are not there yet, too old or
+ * too new.
+ */
+export async function checkVersion(database: Database, schema: string, patienceMs: number): Promise<void> {
+  const version = await readVersion(database, schema, patienceMs)
+  if (version >= NEWEST) return
+  const found = version === 0 ? 'has no tables of runwright' : `has tables of version ${version}`
+  const message = `schema ${schema} ${found}, and this is version ${NEWEST}; call migrate() of the store with a role that may change it`
+  throw new StoreError('ERR_AGENT_STORE_VERSION', message)
 }
 
 /** The version of the tables that are there; 0 when there are none. */

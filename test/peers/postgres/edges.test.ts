@@ -1,0 +1,443 @@
+/** What is rare: odd texts, roles with few rights, crowded pools, processes that stop in a bad moment. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, describe, test, type TestContext } from 'node:test'
+import type pg from 'pg'
+import { PostgresStore, RunEngine, type PgClient, type PgPool, type RunRecord } from 'runwright/agent'
+import { systemClock } from '../../../lib/internal/clock.js'
+import type { RunCreated } from '../../../lib/agent/shared-runs.js'
+import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { follow, scratch, testProvider } from '../../helpers/engine.js'
+import { assertInvariants } from '../../helpers/invariants.js'
+import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { firstClaim, openStore, proxyTo, until, wrap } from './stores.js'
+
+const ALL = 1_000
+let postgres: Postgres
+let schemas = 0
+
+describe('PostgresStore at its edges', { skip: noPostgres }, () => {
+  before(async () => {
+    postgres = await startPostgres({ fsync: 'off' })
+  })
+  after(() => postgres.remove())
+
+  test('a goal with half a character does not break the search of others', async (t) => {
+    const store = await openStore(t, { pool: poolOf(t), schema: next(), listen: false })
+    await store.append('a', sampleRun('a', { goal: 'half \ud800 of one' }))
+    await store.append('b', sampleRun('b', { goal: 'whole ÄPFEL' }))
+    assert.deepEqual(await found(store, 'whole'), ['b'])
+    assert.deepEqual(await found(store, 'half OF'), ['a'])
+    assert.deepEqual(await found(store, 'äpfel'), ['b'])
+    assert.equal((await store.head('a'))?.details.goal, 'half \ud800 of one')
+  })
+
+  test('texts that a column cannot hold are looked for in vain, and do no harm', async (t) => {
+    const store = await openStore(t, { pool: poolOf(t), schema: next(), listen: false })
+    await store.append('a', sampleRun('a'))
+    for (const odd of ['\0', 'a\0', 'a\ud800', 'x'.repeat(5_000)]) {
+      assert.equal(await store.head(odd), null)
+      assert.deepEqual(await store.read(odd, 0, ALL), [])
+      await store.delete(odd)
+      assert.equal(await store.findByKey({ id: odd, tenant: odd }, odd, 0), null)
+      for (const query of [{ search: odd }, { tenant: odd }, { modelName: odd }, { goal: odd }]) {
+        if (odd.startsWith('a\0') && 'search' in query) continue
+        assert.deepEqual((await store.list({ ...query, limit: 9 })).heads, [], JSON.stringify(query))
+      }
+      const cursor = Buffer.from(JSON.stringify([9e15, odd])).toString('base64url')
+      assert.equal((await store.list({ limit: 9, cursor })).heads.length, 1)
+      await assert.rejects(store.append(odd, sampleRun(odd)), { code: 'ERR_AGENT_STORE', message: /^a run id has/ })
+    }
+  })
+
+  test('owners, tenants, keys, models and folders of any length are told apart', async (t) => {
+    const store = await openStore(t, { pool: poolOf(t), schema: next(), listen: false })
+    const long = randomBytes(4_000).toString('base64')
+    for (const [i, end] of ['1', '2', '\0', '\ud800', '\ud801'].entries()) {
+      const text = long + end
+      const [created] = sampleRun(`run-${i}`, { ownerId: text, tenant: text, key: text, modelName: text })
+      const record = { ...created, payload: { ...created!.payload, cwd: `/${text}` } } as RunCreated
+      const admission = { created: record, maxQueued: 99, cwdPolicy: 'reject' as const, keysSince: 0 }
+      assert.deepEqual(await store.shared.admit(admission), { outcome: 'admitted' })
+      assert.equal((await store.findByKey({ id: text, tenant: text }, text, 0))?.details.run_id, `run-${i}`)
+      for (const query of [{ tenant: text }, { modelName: text }]) {
+        const { heads } = await store.list({ ...query, limit: 9 })
+        assert.deepEqual(heads.map(({ details }) => details.run_id), [`run-${i}`])
+      }
+      assert.equal((await store.head(`run-${i}`))?.details.model_name, text)
+    }
+  })
+
+  test('what the database refuses of one run costs that run alone', async (t) => {
+    const pool = poolOf(t)
+    const schema = next()
+    const ids = ['a', 'bad', 'c']
+    // Each in a folder of its own.
+    const store = await openStore(t, { pool, schema, listen: false, labels: ids, labelsFor: ({ run_id }) => [run_id] })
+    const logs = ids.map((runId) => sampleRun(runId, { status: 'running', records: 3 }))
+    for (const [i, runId] of ids.entries()) await store.append(runId, logs[i]!.slice(0, 2))
+    assert.equal((await store.shared.claim(3)).length, 3)
+    await pool.query(`CREATE FUNCTION ${schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN IF new.run_id = 'bad' THEN RAISE 'not this one'; END IF; RETURN new; END $$;
+      CREATE TRIGGER refuse BEFORE INSERT ON ${schema}.events FOR EACH ROW EXECUTE FUNCTION ${schema}.refuse()`)
+    const outcomes = await Promise.allSettled(ids.map((runId, i) => store.append(runId, logs[i]!.slice(2))))
+    assert.deepEqual(outcomes.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled'])
+    for (const [i, runId] of ids.entries()) {
+      assert.deepEqual(await store.read(runId, 0, ALL), runId === 'bad' ? logs[i]!.slice(0, 2) : logs[i])
+    }
+    await pool.query(`DROP TRIGGER refuse ON ${schema}.events`)
+    await store.append('bad', logs[1]!.slice(2))
+    assert.deepEqual(await store.read('bad', 0, ALL), logs[1])
+  })
+
+  test('a process that stops in the middle of a claim does not stop the others', async (t) => {
+    const schema = next()
+    const stuck = wrapReleases(poolOf(t), async (client, query) => {
+      const result = await client.query(query)
+      if (query.name?.startsWith('runwright_claim_lock') === true) await new Promise(() => undefined)
+      return result
+    })
+    const one = await openStore(t, { pool: stuck, schema, listen: false, statementTimeoutMs: 400 })
+    const two = await openStore(t, { pool: poolOf(t), schema, pollMs: 20 })
+    await one.append('a', sampleRun('a', { status: 'running' }))
+    await assert.rejects(one.shared.claim(1), { code: 'ERR_AGENT_STORE_UNAVAILABLE' })
+    const claim = await firstClaim(two)
+    assert.deepEqual(claim, { runId: 'a', abandoned: false, abort: null, overdue: false })
+  })
+
+  test('a claim that could not be given back is given back later', async (t) => {
+    const schema = next()
+    let lose = true
+    const losing = wrap(poolOf(t), async (client, query) => {
+      if (lose && query.text.includes('SET claimed_by = NULL')) {
+        throw Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' })
+      }
+      return await client.query(query)
+    })
+    const one = await openStore(t, { pool: losing, schema, listen: false, patienceMs: 1 })
+    const two = await openStore(t, { pool: poolOf(t), schema, pollMs: 20 })
+    await one.append('a', sampleRun('a', { status: 'running' }))
+    assert.equal((await one.shared.claim(1)).length, 1)
+    await assert.rejects(one.shared.release('a'), { code: 'ERR_AGENT_STORE_UNAVAILABLE' })
+    lose = false
+    const claim = firstClaim(two)
+    assert.deepEqual(await one.shared.claim(0), [])
+    assert.equal(((await claim) as { runId: string }).runId, 'a')
+  })
+
+  for (const listen of ['with', 'without'] as const) {
+    test(`a crowd in front of the pool does not cost a process its lease, ${listen} notifications`, async (t) => {
+      const schema = next()
+      const near = poolOf(t)
+      const pool = poolOf(t, { max: 4 })
+      const store = await openStore(t, {
+        ...{ pool, schema, leaseMs: 300, pollMs: 20 },
+        ...(listen === 'with' ? {} : { listen: false as const }),
+      })
+      await store.append('a', sampleRun('a', { status: 'running' }))
+      assert.equal((await store.shared.claim(1)).length, 1)
+      // All that are left, for ever, and many who wait for one.
+      const crowd = Array.from({ length: 30 }, () => pool.connect())
+      const leave = async (): Promise<unknown> => Promise.all(crowd.map(async (client) => (await client).release()))
+      await Promise.all(crowd.slice(0, 3))
+      const other = await openStore(t, { pool: near, schema, listen: false, leaseMs: 300 })
+      const beats = new Set<string>()
+      await until(async () => {
+        const { rows } = await near.query(`SELECT w.expires_at::text AS at FROM ${schema}.workers w
+          JOIN ${schema}.runs r ON r.claimed_by = w.worker_id`)
+        beats.add(rows[0].at)
+        assert.deepEqual(await other.shared.claim(1), [])
+        assert.ok(beats.size > 6)
+      }).finally(leave)
+    })
+  }
+
+  test('many runs that change at once are all told, however long their ids', async (t) => {
+    const schema = next()
+    const pool = poolOf(t)
+    const [one, two] = [
+      await openStore(t, { pool, schema, listen: false, pollMs: 600_000 }),
+      await openStore(t, { pool, schema, listen: poolOf(t, { application_name: schema }), pollMs: 600_000 }),
+    ]
+    await listening(pool, schema)
+    const ids = Array.from({ length: 200 }, (_, i) => `${i}-${'x'.repeat(i === 0 ? 599 : 100)}`.slice(0, 600))
+    const logs = ids.map((runId) => sampleRun(runId, { records: 4 }))
+    await Promise.all(ids.map((runId, i) => one.append(runId, logs[i]!.slice(0, 2))))
+    const told = ids.map(
+      (runId, i) =>
+        new Promise<void>((resolve) => {
+          two.shared.watch(runId, (end) => {
+            if (end === (i % 2 === 0 ? 'deleted' : 4)) resolve()
+          })
+        }),
+    )
+    await Promise.all(ids.map((runId, i) => (i % 2 === 0 ? one.delete(runId) : one.append(runId, logs[i]!.slice(2)))))
+    await Promise.all(told)
+  })
+
+  test('what happened while nobody listened is told as soon as somebody does', async (t) => {
+    const schema = next()
+    const proxy = await proxyTo(t, postgres.port)
+    const near = poolOf(t)
+    const one = await openStore(t, { pool: near, schema, listen: false, pollMs: 600_000 })
+    const listen = poolOf(t, { port: proxy.port, application_name: schema })
+    const two = await openStore(t, { pool: near, schema, listen, pollMs: 600_000 })
+    await listening(near, schema)
+    const records = sampleRun('a', { status: 'running', records: 9 })
+    await one.append('a', records.slice(0, 1))
+    for (let seq = 1; seq < 9; seq++) {
+      const told = new Promise<void>((resolve) => {
+        const unwatch = two.shared.watch('a', (end) => {
+          if (end !== seq + 1) return
+          unwatch()
+          resolve()
+        })
+      })
+      proxy.cut()
+      await one.append('a', records.slice(seq, seq + 1))
+      await told
+    }
+  })
+
+  test('a store is closed in time although the database says nothing', async (t) => {
+    const proxy = await proxyTo(t, postgres.port)
+    const pool = poolOf(t, { port: proxy.port })
+    const options = { pool, schema: next(), statementTimeoutMs: 1_000, patienceMs: 1, pollMs: 20 }
+    const store = await openStore(t, options)
+    await store.append('a', sampleRun('a', { status: 'running', records: 2 }))
+    assert.equal((await store.shared.claim(1)).length, 1)
+    proxy.stall()
+    const late = assert.rejects(store.append('a', sampleRun('a', { status: 'running', records: 3 }).slice(2)))
+    await store.close()
+    await late
+    proxy.flow()
+  })
+
+  test('a role without the right to make schemas works with tables that are there', async (t) => {
+    const admin = poolOf(t)
+    const schema = next()
+    await admin.query(`CREATE ROLE poor_${schema} LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC`)
+    const poor = poolOf(t, { user: `poor_${schema}` })
+    const tooEarly = { code: 'ERR_AGENT_STORE_VERSION', message: /has no tables of runwright.*call migrate\(\)/ }
+    await assert.rejects(new PostgresStore({ pool: poor, schema, migrate: false }).open(), tooEarly)
+    await assert.rejects(new PostgresStore({ pool: poor, schema }).open(), { code: 'ERR_AGENT_STORE', message: /permission denied/ })
+    await new PostgresStore({ pool: admin, schema }).migrate()
+    await admin.query(`GRANT USAGE ON SCHEMA ${schema} TO poor_${schema};
+      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO poor_${schema}`)
+    for (const migrate of [true, false]) {
+      const store = await openStore(t, { pool: poor, schema, migrate, retain: { runs: 5 } })
+      const runId = `a-${migrate}`
+      await store.append(runId, sampleRun(runId, { status: 'running', records: 3 }))
+      assert.equal((await store.shared.claim(1))[0]?.runId, runId)
+      await store.append(runId, [{ ...sampleRun(runId, { records: 4 })[3] } as RunRecord])
+      assert.equal((await store.list({ limit: 9 })).heads[0]?.details.status, 'achieved')
+      await store.sweep()
+      await store.delete(runId)
+      await store.close()
+    }
+  })
+
+  test('a role makes the tables in a schema that was made for it', async (t) => {
+    const admin = poolOf(t)
+    const schema = next()
+    await admin.query(`CREATE ROLE owner_${schema} LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC;
+      CREATE SCHEMA ${schema} AUTHORIZATION owner_${schema}`)
+    const store = await openStore(t, { pool: poolOf(t, { user: `owner_${schema}` }), schema })
+    await store.append('a', sampleRun('a'))
+    assert.equal((await store.read('a', 0, ALL)).length, 4)
+  })
+
+  test('services in schemas of one database know nothing of one another, whatever the schemas are called', async (t) => {
+    const pool = poolOf(t)
+    const stores = await Promise.all(['user', 'select', '_1'].map((schema) => openStore(t, { pool, schema })))
+    for (const [i, store] of stores.entries()) {
+      await store.append('same', sampleRun('same', { status: 'running', records: 2 + i }))
+    }
+    for (const [i, store] of stores.entries()) {
+      assert.equal((await store.head('same'))?.details.last_seq, 2 + i)
+      assert.deepEqual((await store.shared.claim(9)).map(({ runId }) => runId), ['same'])
+    }
+    await stores[0]!.delete('same')
+    assert.equal(await stores[0]!.head('same'), null)
+    assert.equal((await stores[1]!.read('same', 0, ALL)).length, 3)
+    assert.ok(stores[1]!.shared.holds('same'))
+  })
+
+  test('a reader of a run that retention removes meanwhile is told so, and saw no gap', async (t) => {
+    const schema = next()
+    const pool = poolOf(t)
+    const store = new PostgresStore({ pool, schema })
+    const engine = await RunEngine.open({ store, roots: [scratch(t)] })
+    t.after(() => engine.close())
+    await store.append('a', sampleRun('a', { records: 2_000, text: 'x'.repeat(2_000) }))
+    const subscription = await engine.subscribe('a')
+    const seqs: number[] = []
+    for (let batch = await subscription.next(); batch !== null; batch = await subscription.next()) {
+      for (const { seq } of batch) seqs.push(seq)
+      if (seqs.length === batch.length) assert.equal(await store.sweep({ days: 7 }), 1)
+    }
+    assert.equal(subscription.end, 'deleted')
+    assert.deepEqual(seqs, Array.from(seqs, (_, i) => i + 1))
+    assert.ok(seqs.length < 2_000)
+  })
+
+  test('retention removes runs of any size in pieces, the first created first', async (t) => {
+    const pool = poolOf(t)
+    const schema = next()
+    const store = await openStore(t, { pool, schema, listen: false })
+    await store.append('seed', sampleRun('seed'))
+    await fill(pool, schema, 500)
+    await pool.query(`UPDATE ${schema}.runs SET last_seq = 30000 WHERE run_id IN ('old-3', 'old-4')`)
+    assert.equal(await store.sweep({ runs: 101 }), 400)
+    const { heads } = await store.list({ limit: 500 })
+    assert.equal(heads.length, 101)
+    assert.equal(heads.at(-1)?.details.run_id, 'old-401')
+    const { rows } = await pool.query(`SELECT count(DISTINCT run_id)::integer AS logs FROM ${schema}.events`)
+    assert.equal(rows[0].logs, 101)
+  })
+
+  test("a gate's time is up by the clock of the database, however wrong a process's own is", async (t) => {
+    const schema = next()
+    const root = scratch(t)
+    const pool = poolOf(t)
+    const open = async (lateMs: number): Promise<RunEngine> => {
+      const engine = await RunEngine.open({
+        store: new PostgresStore({ pool, schema, pollMs: 20 }),
+        roots: [root],
+        providers: [testProvider(() => ({}))],
+        defaultModel: 'test:m',
+        gateTimeoutMs: 300,
+        clock: { now: () => systemClock.now() - lateMs, setTimeout: (callback, ms) => systemClock.setTimeout(callback, ms) },
+      })
+      t.after(() => engine.close())
+      return engine
+    }
+    const right = await open(0)
+    const { details } = await right.create({ goal: 'shell: false', hitl_enabled: true })
+    await follow(right, details.run_id, ({ kind }) => kind === 'human_check_required')
+    await right.close()
+    const late = await open(3_600_000)
+    assertInvariants(await follow(late, details.run_id))
+    assert.equal((await late.get(details.run_id)).end_reason, 'gate_timeout')
+  })
+
+  test('a run that waits for a machine that is gone is aborted from another', async (t) => {
+    const root = scratch(t)
+    const store = new PostgresStore({ pool: poolOf(t), schema: next(), labels: ['here'], labelsFor: () => ['gone'] })
+    const engine = await RunEngine.open({
+      ...{ store, roots: [root], providers: [testProvider(() => ({}))], defaultModel: 'test:m' },
+    })
+    t.after(() => engine.close())
+    const { details } = await engine.create({ goal: 'shell: false' })
+    await engine.abort(details.run_id)
+    assertInvariants(await follow(engine, details.run_id))
+    assert.equal((await engine.get(details.run_id)).status, 'aborted')
+  })
+
+  test('a wish for an end is found by the poll alone', async (t) => {
+    const schema = next()
+    const pool = poolOf(t)
+    const options = { pool, schema, listen: false as const, pollMs: 20, leaseMs: 3_600_000 }
+    const [one, two] = [await openStore(t, options), await openStore(t, options)]
+    await one.append('a', sampleRun('a', { status: 'running' }))
+    const wanted = new Promise((resolve) => {
+      one.shared.listen({
+        ...{ claimable: () => undefined, lost: () => undefined },
+        abortRequested: (runId, { by }) => resolve([runId, by]),
+      })
+    })
+    assert.equal((await one.shared.claim(1)).length, 1)
+    one.shared.watch('a', () => undefined)
+    await two.shared.requestAbort('a', 'somebody')
+    assert.deepEqual(await wanted, ['a', 'somebody'])
+  })
+
+  test('no statement reads a whole table', async (t) => {
+    const schema = next()
+    const pool = poolOf(t)
+    const scans: string[] = []
+    const seen = new Set<string>()
+    const explaining = wrap(pool, async (client, query) => {
+      if (/^\s*(SELECT|WITH|UPDATE|DELETE)/.test(query.text) && query.text.includes(schema)) {
+        const { text, values = [] } = query
+        const { rows } = await client.query({ text: `EXPLAIN (FORMAT JSON) ${text}`, values })
+        const what = text.trim().split('\n')[0] as string
+        seen.add(what)
+        const scan = /"Node Type":"Seq Scan"[^}]*?"Relation Name":"(?:runs|events)"/
+        if (scan.test(JSON.stringify(rows))) scans.push(what)
+      }
+      return await client.query(query)
+    })
+    const plain = await openStore(t, { pool, schema, listen: false })
+    await plain.append('seed', sampleRun('seed'))
+    await fill(pool, schema, 20_000)
+    await plain.append('live', sampleRun('live', { status: 'running', records: 2, key: 'k' }))
+    const store = await openStore(t, { pool: explaining, schema, listen: false, maxRunning: 9 })
+    const limit = 20
+    for (const query of [
+      ...[{}, { status: ['running' as const] }, { tenant: 't1' }, { tenant: null }, { modelName: 'm-7' }, { goal: 'no such' }],
+      ...[{ createdAfter: 1.7e9 }, { createdBefore: 1.5e9 }, { status: ['failed' as const], tenant: 't2' }],
+    ]) {
+      const page = await store.list({ ...query, limit })
+      if (page.next !== null) await store.list({ ...query, limit, cursor: page.next })
+    }
+    const created = sampleRun('new', { status: 'pending', key: 'n', records: 1 })[0] as RunCreated
+    await store.shared.admit({ created, maxQueued: 9, cwdPolicy: 'reject', keysSince: 0 })
+    assert.equal((await store.shared.claim(9)).length, 1)
+    await store.append('live', sampleRun('live', { status: 'running', records: 3 }).slice(2))
+    await store.read('old-77', 50, 10)
+    await store.findByKey({ id: null, tenant: null }, 'k', 0)
+    await store.shared.requestAbort('live', null)
+    await store.shared.release('live')
+    await store.sweep({ days: 36_500 })
+    await store.delete('old-19999')
+    await store.close()
+    assert.ok(seen.size > 15, [...seen].join('\n'))
+    assert.deepEqual(scans, [])
+  })
+})
+
+function next(): string {
+  return `e${(schemas += 1)}`
+}
+
+function poolOf(t: TestContext, more: pg.PoolConfig = {}): pg.Pool {
+  const pool = postgres.pool(more)
+  t.after(() => void pool.end()) // not awaited: what is stalled may never end
+  return pool
+}
+
+/** As `wrap`, for a process that was stopped: what it holds is not given back. */
+function wrapReleases(pool: PgPool, run: Parameters<typeof wrap>[1]): PgPool {
+  const wrapped = wrap(pool, run)
+  return {
+    connect(callback) {
+      wrapped.connect((error, client) => {
+        if (client === undefined) return callback(error, client)
+        const release: PgClient['release'] = (destroy) => destroy === undefined && client.release()
+        callback(error, { query: (query) => client.query(query), release, on: client.on })
+      })
+    },
+  }
+}
+
+async function found(store: PostgresStore, search: string): Promise<string[]> {
+  return (await store.list({ search, limit: 9 })).heads.map(({ details }) => details.run_id)
+}
+
+/** Resolves when the pool listens that has this application's name. */
+async function listening(pool: pg.Pool, name: string): Promise<void> {
+  const text = `SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND state = 'idle' AND query <> ''`
+  await until(async () => assert.equal((await pool.query(text, [name])).rows.length, 1))
+}
+
+/** Ended runs of one event each, made of the run `seed`. */
+async function fill(pool: pg.Pool, schema: string, runs: number): Promise<void> {
+  await pool.query(`INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash, model_name, tenant, fixed, head, last_seq)
+    SELECT 'old-' || i, 1.6e12 + i, 1.6e12 + i, (ARRAY['achieved', 'failed'])[1 + i % 2], md5(i::text), 'm-' || i % 50, 't' || i % 9,
+      replace(fixed::text, '"seed"', '"old-' || i || '"')::json, head, 100
+    FROM generate_series(1, ${runs}) i, (SELECT fixed, head FROM ${schema}.runs WHERE run_id = 'seed') s`)
+  await pool.query(`INSERT INTO ${schema}.events (run_id, seq, record)
+    SELECT 'old-' || i, 1, '{}' FROM generate_series(1, ${runs}) i`)
+  await pool.query(`ANALYZE ${schema}.runs; ANALYZE ${schema}.events`)
+}

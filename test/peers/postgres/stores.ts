@@ -1,0 +1,97 @@
+/** Stores, pools and readers for tests that disturb them. */
+import type { TestContext } from 'node:test'
+import {
+  PostgresStore,
+  StoreError,
+  type AgentEvent,
+  type PgClient,
+  type PgPool,
+  type PostgresStoreOptions,
+  type RunEngine,
+} from 'runwright/agent'
+import type { PgQuery, PgResult } from '../../../lib/agent/stores/postgres/pool.js'
+import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
+
+/** An open store that is closed after the test. */
+export async function openStore(t: TestContext, options: PostgresStoreOptions): Promise<PostgresStore> {
+  const store = new PostgresStore(options)
+  await store.open()
+  t.after(() => store.close())
+  return store
+}
+
+/** A proxy that is closed after the test. */
+export async function proxyTo(t: TestContext, port: number): Promise<TcpProxy> {
+  const proxy = await openTcpProxy(port)
+  t.after(() => proxy.close())
+  return proxy
+}
+
+/** A pool whose statements go through `run`. */
+export function wrap(pool: PgPool, run: (client: PgClient, query: PgQuery) => Promise<PgResult>): PgPool {
+  return {
+    connect(callback) {
+      pool.connect((error, client) => {
+        if (client === undefined) return callback(error, undefined)
+        callback(undefined, {
+          query: (query) => run(client, query),
+          release: (destroy) => client.release(destroy),
+          on: ((event: 'end', listener: () => void) => client.on(event, listener)) as PgClient['on'],
+        })
+      })
+    },
+  }
+}
+
+/** The first claim that a store gets. */
+export async function firstClaim(store: PostgresStore): Promise<unknown> {
+  return await new Promise((resolve, reject) => {
+    let asking = false
+    store.shared.listen({
+      abortRequested: () => undefined,
+      lost: () => undefined,
+      claimable: () => {
+        if (asking) return
+        asking = true
+        store.shared.claim(1).then(([claim]) => {
+          asking = false
+          if (claim !== undefined) resolve(claim)
+        }, reject)
+      },
+    })
+  })
+}
+
+/** Tries until it works. */
+export async function until(work: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    try {
+      await work()
+      return
+    } catch {
+      // not yet
+    }
+  }
+}
+
+/** Follows a run to its end; a stream that breaks is taken up again behind its last event. */
+export async function followThrough(
+  engine: RunEngine,
+  runId: string,
+  onEvent: () => void = () => undefined,
+): Promise<AgentEvent[]> {
+  const events: AgentEvent[] = []
+  while (events.at(-1)?.kind !== 'run_end') {
+    try {
+      for await (const batch of await engine.subscribe(runId, { after: events.at(-1)?.seq ?? 0 })) {
+        for (const { json } of batch) {
+          events.push(JSON.parse(json) as AgentEvent)
+          onEvent()
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+    }
+  }
+  return events
+}
