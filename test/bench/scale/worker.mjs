@@ -136,6 +136,45 @@ const roles = {
     return { events: ages.length, p50: at(0.5), p99: at(0.99), max: ages.at(-1) }
   },
 
+  /** Microseconds of each kind of statement, beside `runs` runs that have ended. */
+  async look({ runs, ms }) {
+    const store = await openStore({ labels: [], labelsFor: () => [], listen: false })
+    const anyRun = () => 1 + Math.floor(Math.random() * runs)
+    const idOf = (i) => `old-${String(i).padStart(7, '0')}`
+    const cursorAt = (i) => Buffer.from(JSON.stringify([i, idOf(i)])).toString('base64url')
+    const page = 50
+    const looks = {
+      'a page from the middle of a log': () => store.read(idOf(anyRun()), 25, page),
+      'the head of a run': () => store.head(idOf(anyRun())),
+      'the first page of the list': () => store.list({ limit: page }),
+      'a page from the middle of the list': () => store.list({ limit: page, cursor: cursorAt(anyRun()) }),
+      'a page of a tenant and a status': () => store.list({ limit: page, tenant: 't7', status: ['failed'] }),
+      'a search that finds a page': () => store.list({ limit: page, search: 'tests' }),
+      'a search that finds nothing': () => store.list({ limit: page, search: 'nowhere' }),
+      'counts by status': () => store.counts(),
+    }
+    const took = async (work) => {
+      const began = performance.now()
+      await work()
+      return (performance.now() - began) * 1000
+    }
+    const results = {}
+    for (const [what, work] of Object.entries(looks)) {
+      const times = []
+      for (const began = performance.now(); performance.now() - began < ms; ) times.push(await took(work))
+      results[what] = median(times)
+    }
+    const claims = []
+    for (const began = performance.now(); performance.now() - began < ms; ) {
+      const runId = `${process.pid}-${(serial += 1)}`
+      await store.append(runId, [created(runId)])
+      claims.push(await took(() => store.shared.claim(1)))
+      await store.delete(runId)
+    }
+    await store.close()
+    return { ...results, 'a claim': median(claims) }
+  },
+
   /** Microseconds of a step of our engine. */
   async step({ length }) {
     let task

@@ -86,11 +86,7 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
   await start()
   return {
     port,
-    pool: (options) => {
-      const pool = new pg.Pool({ host: '127.0.0.1', port, user: 'runwright', database: 'postgres', ...options })
-      pool.on('error', () => undefined) // idle connections are lost when the server restarts
-      return pool
-    },
+    pool: (options) => poolTo(port, options),
     stop,
     start,
     async remove() {
@@ -98,6 +94,13 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** A pool of connections to a server on this machine; ended by the caller. */
+export function poolTo(port: number, options: pg.PoolConfig = {}): pg.Pool {
+  const pool = new pg.Pool({ host: '127.0.0.1', port, user: 'runwright', database: 'postgres', ...options })
+  pool.on('error', () => undefined) // idle connections are lost when the server restarts
+  return pool
 }
 
 function binaries(): string | undefined {
