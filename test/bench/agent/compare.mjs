@@ -21,17 +21,15 @@
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { buildPackage } from '../build-package.mjs'
+import { rowText, versionsOf, writeResults } from '../report.mjs'
 import { scenarios } from './scenarios.mjs'
 import { median } from './task.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
-const root = here('../../..')
 const { values: flags, positionals: words } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } })
 const TURNS = Number(process.env.TURNS ?? 5)
 const TURN_MS = Number(process.env.TURN_MS ?? 400)
@@ -106,29 +104,7 @@ function rowsOf({ title, figure, unit, bars }, results) {
 
 function print(title, rows) {
   console.log(`\n${title}`)
-  for (const row of rows) {
-    const digits = row.median < 10 ? 2 : row.median < 100 ? 1 : 0
-    const cells = [
-      `  ${row.contender.padEnd(30)} ${row.median.toFixed(digits).padStart(8)} ${row.unit.padEnd(2)}`,
-      (row.ratio === null ? '' : `${row.ratio.toFixed(2)}x`).padStart(9),
-      `(${row.min.toFixed(digits)}..${row.max.toFixed(digits)})`.padEnd(18),
-      (row.cpu === null ? '' : `cpu ${row.cpu.toFixed(1)} us`).padEnd(15),
-      row.bar === null ? '' : `${row.bar}: ${row.met ? 'met' : `MISSED ${row.missed}`}`,
-    ]
-    console.log(cells.join(' ').trimEnd())
-  }
-}
-
-function versionsOfPeers() {
-  const versions = { node: process.version }
-  for (const name of ['@langchain/langgraph', '@openai/agents', 'ai', '@mastra/core']) {
-    try {
-      versions[name] = JSON.parse(readFileSync(join(root, 'test/peers/node_modules', name, 'package.json'), 'utf8')).version
-    } catch {
-      versions[name] = 'not installed'
-    }
-  }
-  return versions
+  for (const row of rows) console.log(`${rowText(row)}${row.met === false ? ` ${row.missed}` : ''}`)
 }
 
 const allRows = []
@@ -146,13 +122,6 @@ const missed = allRows.filter((row) => row.met === false)
 console.log(`\n${allRows.filter((row) => row.met === true).length} rows hold their bars, ${missed.length} do not`)
 for (const row of missed) console.log(`  missed: ${row.scenario}, ${row.contender}: ${row.missed}`)
 if (flags.json !== undefined) {
-  const machine = {
-    cpu: cpus()[0]?.model ?? 'unknown',
-    cores: availableParallelism(),
-    memoryGB: Math.round(totalmem() / 2 ** 30),
-    platform: `${process.platform} ${process.arch}`,
-    pinned: false,
-  }
-  const rows = allRows.map(({ missed: _, ...row }) => row)
-  writeFileSync(flags.json, JSON.stringify({ name: 'agent', versions: versionsOfPeers(), machine, rows }, null, 2) + '\n')
+  const versions = versionsOf(['@langchain/langgraph', '@openai/agents', 'ai', '@mastra/core'])
+  writeResults(flags.json, { name: 'agent', versions, rows: allRows.map(({ missed: _, ...row }) => row) })
 }

@@ -35,12 +35,12 @@
  */
 import { fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, totalmem } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { buildPackage } from '../build-package.mjs'
+import { rowText, versionsOf, writeResults } from '../report.mjs'
 import { scenarios } from './scenarios.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
@@ -163,29 +163,7 @@ function rowsOf(title, measure, results) {
 
 function print(title, rows) {
   console.log(`\n${title}`)
-  for (const row of rows) {
-    const digits = row.median < 100 ? 1 : 0
-    const cells = [
-      `  ${row.contender.padEnd(26)} ${row.median.toFixed(digits).padStart(8)} ${row.unit.padEnd(2)}`,
-      (row.ratio === null ? '' : `${row.ratio.toFixed(2)}x`).padStart(8),
-      `(${row.min.toFixed(digits)}..${row.max.toFixed(digits)})`.padEnd(18),
-      (row.cpu === null ? '' : `cpu ${row.cpu.toFixed(1)} us`).padEnd(16),
-      row.bar === null ? '' : `${row.bar}: ${row.met ? 'met' : 'MISSED'}`,
-    ]
-    console.log(cells.join(' ').trimEnd())
-  }
-}
-
-function versionsOfPeers() {
-  const versions = { node: process.version }
-  for (const name of ['undici', 'got', 'axios', 'ky', 'sync-fetch', 'synckit']) {
-    try {
-      versions[name] = JSON.parse(readFileSync(join(root, 'test/peers/node_modules', name, 'package.json'), 'utf8')).version
-    } catch {
-      versions[name] = 'not installed'
-    }
-  }
-  return versions
+  for (const row of rows) console.log(rowText(row, 26))
 }
 
 const rows = []
@@ -205,12 +183,6 @@ const missed = rows.filter((row) => row.met === false)
 console.log(`\n${rows.filter((row) => row.met === true).length} bars met, ${missed.length} missed`)
 for (const row of missed) console.log(`  missed: ${row.scenario}, ${row.contender}: ${row.bar}`)
 if (flags.json !== undefined) {
-  const machine = {
-    cpu: cpus()[0]?.model ?? 'unknown',
-    cores: availableParallelism(),
-    memoryGB: Math.round(totalmem() / 2 ** 30),
-    platform: `${process.platform} ${process.arch}`,
-    pinned: canPin,
-  }
-  writeFileSync(flags.json, JSON.stringify({ name: 'http', versions: versionsOfPeers(), machine, rows }, null, 2) + '\n')
+  const versions = versionsOf(['undici', 'got', 'axios', 'ky', 'sync-fetch', 'synckit'])
+  writeResults(flags.json, { name: 'http', versions, rows, pinned: canPin })
 }

@@ -16,12 +16,11 @@
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { buildPackage } from '../build-package.mjs'
+import { rowText, versionsOf, writeResults } from '../report.mjs'
 import type { Row } from '../results.js'
 import { poolTo, startPostgres } from '../../peers/postgres/postgres.js'
 
@@ -32,7 +31,6 @@ const { values: flags, positionals: words } = parseArgs({
 const TURNS = Number(process.env['TURNS'] ?? 3)
 const TURN_MS = Number(process.env['TURN_MS'] ?? 2_000)
 const PROCESSES = 4
-const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 const built = buildPackage()
 const env = { ...process.env, RUNWRIGHT_AGENT: pathToFileURL(join(built, 'agent/index.js')).href }
@@ -175,7 +173,7 @@ async function fill(schema: string, events: number): Promise<void> {
       'make the tests of part ' || md5(i::text) || ' pass m old-' || lpad(i::text, 7, '0'), f.fixed, f.head, 100
     FROM generate_series(1, ${runs}) i, (SELECT fixed, head FROM ${schema}.runs LIMIT 1) f`)
   const rows = `x = sprintf("%300s", ""); gsub(/ /, "x", x)
-    for (i = 1; i <= ${runs}; i++) for (s = 1; s <= 100; s++) printf "old-%07d\\t%d\\t%s\\n", i, s, x`
+    for (i = 1; i <= ${runs}; i++) for (s = 1; s <= 100; s++) printf "old-%07d\\t%d\\t\\"%s\\"\\n", i, s, x`
   await pool.query(`COPY ${schema}.events FROM PROGRAM $copy$awk 'BEGIN { ${rows} }'$copy$`)
   await pool.query('ALTER SYSTEM RESET fsync')
   await pool.query('SELECT pg_reload_conf()')
@@ -260,24 +258,11 @@ async function takeOvers(): Promise<void> {
 
 function print(): void {
   let last = ''
-  for (const { scenario, contender, median, min, max, unit, ratio, cpu, bar, met } of rows) {
-    if (scenario !== last) console.log(`\n${scenario}`)
-    last = scenario
-    const digits = median < 100 ? 1 : 0
-    const cells = [
-      `  ${contender.padEnd(32)} ${median.toFixed(digits).padStart(9)} ${unit.padEnd(2)}`,
-      (ratio === null ? '' : `${ratio.toFixed(2)}x`).padStart(7),
-      `(${min.toFixed(digits)}..${max.toFixed(digits)})`.padEnd(20),
-      cpu === null ? '' : `cpu ${cpu.toFixed(0)} us`,
-      bar === null ? '' : `${bar}: ${met === true ? 'met' : 'MISSED'}`,
-    ]
-    console.log(cells.join(' ').trimEnd())
+  for (const made of rows) {
+    if (made.scenario !== last) console.log(`\n${made.scenario}`)
+    last = made.scenario
+    console.log(rowText(made, 32))
   }
-}
-
-function versionOf(name: string): string {
-  const path = join(root, 'test/peers/node_modules', name, 'package.json')
-  return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version
 }
 
 try {
@@ -286,19 +271,10 @@ try {
   if (flags.json !== undefined) {
     const { rows: server } = await pool.query<{ server_version: string }>('SHOW server_version')
     const versions = {
-      node: process.version,
+      ...versionsOf(['pg', '@langchain/langgraph-checkpoint-postgres']),
       postgresql: server[0]?.server_version ?? 'unknown',
-      pg: versionOf('pg'),
-      '@langchain/langgraph-checkpoint-postgres': versionOf('@langchain/langgraph-checkpoint-postgres'),
     }
-    const machine = {
-      cpu: cpus()[0]?.model ?? 'unknown',
-      cores: availableParallelism(),
-      memoryGB: Math.round(totalmem() / 2 ** 30),
-      platform: `${process.platform} ${process.arch}`,
-      pinned: false,
-    }
-    writeFileSync(flags.json, `${JSON.stringify({ name: 'scale', versions, machine, rows }, null, 2)}\n`)
+    writeResults(flags.json, { name: 'scale', versions, rows })
   }
 } finally {
   for (const child of children) child.kill('SIGKILL')

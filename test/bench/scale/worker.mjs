@@ -1,9 +1,11 @@
 // One process of the bench: opens a store, or an engine over it, and measures what it is told to.
 import { peer } from '../http/peer.mjs'
-import { median, PROMPT, Run, TOKENS, TOOL } from '../agent/task.mjs'
+import { langGraph } from '../agent/contenders/langgraph.mjs'
+import { openBenchEngine } from '../agent/contenders/runwright.mjs'
+import { median, Run } from '../agent/task.mjs'
 
 const { port, schema } = JSON.parse(process.argv[2])
-const { NO_USAGE, PostgresStore, RunEngine } = await import(process.env.RUNWRIGHT_AGENT)
+const { PostgresStore, RunEngine } = await import(process.env.RUNWRIGHT_AGENT)
 const { default: pg } = await peer('pg')
 const connection = { host: '127.0.0.1', port, user: 'runwright', database: 'postgres' }
 const pool = new pg.Pool({ ...connection, max: 10 })
@@ -178,32 +180,7 @@ const roles = {
   /** Microseconds of a step of our engine. */
   async step({ length }) {
     let task
-    const usage = { ...NO_USAGE, input_tokens: TOKENS.input, output_tokens: TOKENS.output }
-    const model = {
-      name: 'bench:script',
-      isLanguageModel: false,
-      contextWindow: null,
-      prices: null,
-      async complete() {
-        const { text, callId, args } = task.turn()
-        const calls = [{ call_id: callId, tool: TOOL.name, args }]
-        return { message: { role: 'assistant', text, calls }, reasoning: '', usage, stop: 'tool_calls' }
-      },
-    }
-    const engine = await RunEngine.open({
-      store: new PostgresStore({ pool, schema }),
-      roots: ['/tmp'],
-      providers: [{ id: 'bench', description: 'a script', isLanguageModel: false, suggestions: [], create: () => model }],
-      defaultModel: 'bench:script',
-      tools: [{ ...TOOL, effect: 'read', execute: async (args) => ({ output: task.use(args), exitCode: 0 }) }],
-      maxTurnsPerIteration: 1,
-      cwdPolicy: 'allow',
-      executor: {
-        name: 'none',
-        run: async () => ({ exitCode: 1, output: '', truncated: false, timedOut: false, durationMs: 0 }),
-        killMarked: async () => 0,
-      },
-    })
+    const engine = await openBenchEngine({ store: new PostgresStore({ pool, schema }), cwd: '/tmp', task: () => task })
     const steps = []
     for (let i = 0; i < 5; i++) {
       task = new Run(length)
@@ -218,36 +195,14 @@ const roles = {
 
   /** The same with LangGraph.js and its own checkpointer for PostgreSQL. */
   async langgraph({ length }) {
-    const { Annotation, END, START, StateGraph } = await peer('@langchain/langgraph')
     const { PostgresSaver } = await peer('@langchain/langgraph-checkpoint-postgres')
     const checkpointer = new PostgresSaver(pool)
     await checkpointer.setup()
-    const State = Annotation.Root({
-      messages: Annotation({ reducer: (all, more) => all.concat(more), default: () => [] }),
-      over: Annotation(),
-    })
+    const graph = await langGraph({ checkpointer, name: `${process.pid}` })
     const steps = []
     for (let i = 0; i < 5; i++) {
       const task = new Run(length)
-      const graph = new StateGraph(State)
-        .addNode('plan', async () => {
-          const { text, callId, args } = task.turn()
-          return { messages: [{ role: 'assistant', content: text, callId, args }] }
-        })
-        .addNode('act', async ({ messages }) => {
-          const { callId, args } = messages.at(-1)
-          return { messages: [{ role: 'tool', callId, content: task.use(args) }] }
-        })
-        .addNode('evaluate', async () => ({ over: task.isOver }))
-        .addEdge(START, 'plan')
-        .addEdge('plan', 'act')
-        .addEdge('act', 'evaluate')
-        .addConditionalEdges('evaluate', ({ over }) => (over ? END : 'plan'))
-        .compile({ checkpointer })
-      await graph.invoke(
-        { messages: [{ role: 'user', content: PROMPT }] },
-        { recursionLimit: 3 * length + 10, configurable: { thread_id: `${process.pid}-${i}` } },
-      )
+      await graph.run(task, length)
       steps.push((performance.now() - task.began) / length)
       task.check()
     }

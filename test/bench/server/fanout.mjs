@@ -19,15 +19,13 @@
  */
 import { fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, totalmem } from 'node:os'
-import { join } from 'node:path'
+import { availableParallelism } from 'node:os'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { buildPackage } from '../build-package.mjs'
+import { versionsOf, writeResults } from '../report.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
-const root = here('../../..')
 const { values: flags, positionals: words } = parseArgs({
   allowPositionals: true,
   options: { json: { type: 'string' } },
@@ -174,14 +172,5 @@ if (wanted('one run')) await hold('5000 subscribers on one run', 1, 5_000, 60)
 if (wanted('many runs')) await hold('1000 runs with 5 subscribers each', 1_000, 5, Number(process.env.ROUNDS ?? 40))
 
 if (flags.json !== undefined) {
-  const version = (name) => JSON.parse(readFileSync(join(root, 'test/peers/node_modules', name, 'package.json'), 'utf8')).version
-  const machine = {
-    cpu: cpus()[0]?.model ?? 'unknown',
-    cores: availableParallelism(),
-    memoryGB: Math.round(totalmem() / 2 ** 30),
-    platform: `${process.platform} ${process.arch}`,
-    pinned: canPin,
-  }
-  const versions = { node: process.version, ws: version('ws') }
-  writeFileSync(flags.json, `${JSON.stringify({ name: 'fanout', versions, machine, rows }, null, 2)}\n`)
+  writeResults(flags.json, { name: 'fanout', versions: versionsOf(['ws']), rows, pinned: canPin })
 }

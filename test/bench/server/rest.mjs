@@ -15,16 +15,15 @@
  */
 import { fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, totalmem } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { buildPackage } from '../build-package.mjs'
+import { versionsOf, writeResults } from '../report.mjs'
 import { firstEvent, hammer } from './load.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
-const root = here('../../..')
 const { values: flags, positionals: words } = parseArgs({
   allowPositionals: true,
   options: { json: { type: 'string' } },
@@ -145,10 +144,6 @@ if (wants('list')) {
 }
 
 if (flags.json !== undefined) {
-  const versionOf = (name) => JSON.parse(readFileSync(join(root, 'test/peers/node_modules', name, 'package.json'), 'utf8')).version
-  const versions = { node: process.version, fastify: versionOf('fastify'), hono: versionOf('hono'), express: versionOf('express') }
-  const [{ model }] = cpus()
-  const machine = { cpu: model, cores: cpus().length, memoryGB: Math.round(totalmem() / 2 ** 30), platform: `${process.platform} ${process.arch}`, pinned: canPin }
-  writeFileSync(flags.json, `${JSON.stringify({ name: 'rest', versions, machine, rows }, null, 2)}\n`)
+  writeResults(flags.json, { name: 'rest', versions: versionsOf(['fastify', 'hono', 'express']), rows, pinned: canPin })
 }
 process.exit(0)

@@ -13,11 +13,12 @@
  */
 import { type ChildProcess, fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { versionsOf, writeResults } from '../report.mjs'
 import type { Row } from '../results.js'
 import type { LoadOrder } from './load.js'
 import type { Answer, Order } from './server.js'
@@ -250,11 +251,6 @@ async function stalled(folder: string): Promise<void> {
   }
 }
 
-function versionOf(name: string): string {
-  const path = join(root, 'test/peers/node_modules', name, 'package.json')
-  return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version
-}
-
 const { values: flags, positionals: wanted } = parseArgs({
   allowPositionals: true,
   options: { json: { type: 'string' } },
@@ -276,15 +272,7 @@ try {
   if (wants('stalled')) await stalled(folder)
   if (flags.json !== undefined) {
     const peers = NAMES.filter((name) => name !== 'raw' && name !== 'runwright')
-    const versions = { node: process.version, ...Object.fromEntries(peers.map((name) => [name, versionOf(name)])) }
-    const machine = {
-      cpu: cpus()[0]?.model ?? 'unknown',
-      cores: availableParallelism(),
-      memoryGB: Math.round(totalmem() / 2 ** 30),
-      platform: `${process.platform} ${process.arch}`,
-      pinned: false,
-    }
-    writeFileSync(flags.json, `${JSON.stringify({ name: 'ws', versions, machine, rows }, null, 2)}\n`)
+    writeResults(flags.json, { name: 'ws', versions: versionsOf(peers), rows })
   }
 } finally {
   rmSync(folder, { recursive: true, force: true })

@@ -1,8 +1,11 @@
 import { PROMPT } from '../task.mjs'
 import { peer } from '../../http/peer.mjs'
 
-/** The smallest graph that does the task: plan, act and evaluate as one node each. */
-export async function langGraph({ checkpointer }) {
+/**
+ * The smallest graph that does the task: plan, act and evaluate as one node each. `checkpointer` is
+ * one of theirs, or true for the one in memory; `name` begins the names of threads.
+ */
+export async function langGraph({ checkpointer, name = 'thread' }) {
   const { Annotation, END, MemorySaver, START, StateGraph } = await peer('@langchain/langgraph')
   const State = Annotation.Root({
     messages: Annotation({ reducer: (all, more) => all.concat(more), default: () => [] }),
@@ -25,12 +28,12 @@ export async function langGraph({ checkpointer }) {
         .addEdge('plan', 'act')
         .addEdge('act', 'evaluate')
         .addConditionalEdges('evaluate', ({ over }) => (over ? END : 'plan'))
-        .compile(checkpointer ? { checkpointer: new MemorySaver() } : {})
+        .compile(checkpointer ? { checkpointer: checkpointer === true ? new MemorySaver() : checkpointer } : {})
       const input = { messages: [{ role: 'user', content: PROMPT }] }
       threads += 1
       await graph.invoke(input, {
         recursionLimit: 3 * length + 10,
-        configurable: { thread_id: `thread-${threads}` },
+        configurable: { thread_id: `${name}-${threads}` },
       })
     },
   }

@@ -11,20 +11,9 @@ const EVENTS_AROUND = 4
 /** Ended runs that stay in memory: as many as one that is measured needs not to be dropped. */
 const KEPT_RUNS = 64
 
-/**
- * The engine as a host mounts it: a run per task, every event in its log. `store` is memory, file
- * (without sync) or durable; with `reader` somebody follows the run and gets each event as JSON.
- */
-export async function runwright({ store: kind, reader, concurrent = 1 }) {
-  const { FileStore, MemoryStore, NO_USAGE, RunEngine } = await import(process.env.RUNWRIGHT_AGENT)
-  const cwd = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
-  const data = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
-  const retain = { runs: KEPT_RUNS }
-  const store =
-    kind === 'memory'
-      ? new MemoryStore({ retain })
-      : new FileStore({ directory: data, retain, sync: kind === 'file' ? 'none' : 'group' })
-  let task
+/** An engine whose model and only tool are scripts: `task()` says which. */
+export async function openBenchEngine({ store, cwd, concurrent = 1, task }) {
+  const { NO_USAGE, RunEngine } = await import(process.env.RUNWRIGHT_AGENT)
   const usage = { ...NO_USAGE, input_tokens: TOKENS.input, output_tokens: TOKENS.output }
   const model = {
     name: 'bench:script',
@@ -32,7 +21,7 @@ export async function runwright({ store: kind, reader, concurrent = 1 }) {
     contextWindow: null,
     prices: null,
     async complete() {
-      const { text, callId, args } = task.turn()
+      const { text, callId, args } = task().turn()
       const calls = [{ call_id: callId, tool: TOOL.name, args }]
       return { message: { role: 'assistant', text, calls }, reasoning: '', usage, stop: 'tool_calls' }
     },
@@ -41,9 +30,9 @@ export async function runwright({ store: kind, reader, concurrent = 1 }) {
   const tool = {
     ...TOOL,
     effect: 'read',
-    execute: async (args) => ({ output: task.use(args), exitCode: 0 }),
+    execute: async (args) => ({ output: task().use(args), exitCode: 0 }),
   }
-  const engine = await RunEngine.open({
+  return await RunEngine.open({
     store,
     roots: [cwd],
     providers: [provider],
@@ -60,6 +49,23 @@ export async function runwright({ store: kind, reader, concurrent = 1 }) {
       killMarked: async () => 0,
     },
   })
+}
+
+/**
+ * The engine as a host mounts it: a run per task, every event in its log. `store` is memory, file
+ * (without sync) or durable; with `reader` somebody follows the run and gets each event as JSON.
+ */
+export async function runwright({ store: kind, reader, concurrent = 1 }) {
+  const { FileStore, MemoryStore } = await import(process.env.RUNWRIGHT_AGENT)
+  const cwd = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
+  const data = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
+  const retain = { runs: KEPT_RUNS }
+  const store =
+    kind === 'memory'
+      ? new MemoryStore({ retain })
+      : new FileStore({ directory: data, retain, sync: kind === 'file' ? 'none' : 'group' })
+  let task
+  const engine = await openBenchEngine({ store, cwd, concurrent, task: () => task })
   const start = async (length) => (await engine.create({ goal: 'shell: false', max_iterations: length })).details.run_id
   const logOf = async (runId, length) => {
     const expected = EVENTS_PER_STEP * length + EVENTS_AROUND
