@@ -67,9 +67,19 @@ export class GeminiStream implements StreamDecoder {
     )
   }
 
-  /** Text goes on in the part before it, unless a signature marks where one ends. */
+  /**
+   * Text goes on in the part before it, unless a signature marks where one ends; a call without a
+   * name brings the arguments of the one before it.
+   */
   #add(part: JsonObject): void {
     const last = this.#parts.at(-1)
+    const call = part['functionCall']
+    const open = last?.['functionCall']
+    if (isObject(call) && textOf(call['name']) === '' && isObject(open)) {
+      const args = { ...objectOf(open['args']), ...objectOf(call['args']) }
+      this.#parts[this.#parts.length - 1] = { ...last, ...part, functionCall: { ...call, ...open, args } }
+      return
+    }
     const joins =
       last !== undefined &&
       isPlainText(last) &&

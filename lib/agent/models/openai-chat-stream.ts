@@ -52,6 +52,7 @@ export class OpenAiChatStream implements StreamDecoder {
     // Other answers to the same question, where a host asks for several, are not for us.
     const choice = listOf(chunk['choices']).find((one) => countOf(objectOf(one)['index']) === 0)
     if (!isObject(choice)) return ''
+    if (isObject(choice['usage'])) this.#usage = choice['usage']
     if (isError(choice['error'])) throw embeddedError(choice, this.#context)
     if (textOf(choice['finish_reason']) !== '') this.#finishReason = textOf(choice['finish_reason'])
     return this.#delta(objectOf(choice['delta'] ?? choice['message']))
@@ -111,7 +112,7 @@ export class OpenAiChatStream implements StreamDecoder {
       call === undefined ||
       (id !== '' && call.id !== '' && id !== call.id) ||
       // Neither index nor id tell: a name that comes again begins another call after a whole one.
-      (id === '' && name !== '' && (isComplete(call) || (call.name !== '' && name !== call.name)))
+      (id === '' && name !== '' && call.name !== '' && (isComplete(call) || name !== call.name))
     if (another) {
       call = { id: '', name: '', text: '', object: null, rest: {} }
       this.#calls.push(call)

@@ -11,6 +11,7 @@ import type {
   ToolChoice,
   ToolSpec,
 } from '../model.js'
+import type { ModelError } from '../errors.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { exchanges, resultText } from './conversation.js'
@@ -179,6 +180,19 @@ function encodeCalls(message: AssistantMessage, own: JsonObject, names: ToolName
   })
 }
 
+function noChoice(answer: JsonObject, context: WireContext): ModelError {
+  // MiniMax tells of errors in a field of its own, beside choices that are null.
+  const { status_code: code, status_msg: message } = objectOf(answer['base_resp'])
+  if (typeof code === 'number' && code !== 0) {
+    return embeddedError({ error: { message: textOf(message), code: String(code) } }, context)
+  }
+  if (Array.isArray(answer['choices'])) {
+    return protocolError('the answer has no choices', true, context)
+  }
+  const where = 'is the base URL that of a Chat Completions interface?'
+  return protocolError(`the answer has no choices[0].message; ${where}`, false, context)
+}
+
 /** Reads a whole answer. */
 export function decodeOpenAiChatResponse(
   body: unknown,
@@ -188,18 +202,15 @@ export function decodeOpenAiChatResponse(
   const answer = objectOf(body)
   if (isPresent(answer['error'])) throw embeddedError(answer, context)
   const choice = objectOf(listOf(answer['choices'])[0])
-  if (!isObject(choice['message'])) {
+  const finishReason = textOf(choice['finish_reason'])
+  if (!isObject(choice['message']) && finishReason === '') {
     if (isPresent(choice['error'])) throw embeddedError(choice, context)
-    throw protocolError(
-      'the answer has no choices[0].message; is the base URL that of a Chat Completions interface?',
-      false,
-      context,
-    )
+    throw noChoice(answer, context)
   }
   return buildChatTurn(
-    choice['message'],
-    textOf(choice['finish_reason']),
-    objectOf(answer['usage']),
+    objectOf(choice['message']),
+    finishReason,
+    objectOf(answer['usage'] ?? choice['usage']),
     request,
     context,
   )

@@ -191,6 +191,28 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
     expected: { text: 'Half', stop: 'refusal' },
   },
   {
+    title: 'Moonshot: counts within the choice, counted ids that servers want back as they are',
+    stream: lines([
+      part({ role: 'assistant', content: '' }),
+      callPart({ index: 0, id: 'functions.now:0', type: 'function', function: { name: 'now', arguments: '{}' } }),
+      { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls', usage: { prompt_tokens: 19, completion_tokens: 13, total_tokens: 32, cached_tokens: 19 } }] },
+      DONE,
+    ]),
+    expected: { calls: [['now', {}]], usage: [19, 13, 19, 0] },
+    back: (list) => assert.equal((list[2] as { tool_call_id: string }).tool_call_id, 'functions.now:0'),
+  },
+  {
+    title: 'names that come late, indexes from 1, and empty names after',
+    stream: lines([
+      callPart({ index: 1, id: 'call_aaaaaaaa1', type: 'function', function: { name: null, arguments: '{}' } }),
+      callPart({ index: 1, type: 'function', function: { name: 'now', arguments: '' } }),
+      callPart({ index: 2, id: 'call_bbbbbbbb2', type: 'function', function: { name: 'read', arguments: '{"path"' } }),
+      callPart({ index: 2, type: 'function', function: { name: '', arguments: ':"a"}' } }),
+      finish('tool_calls'), DONE,
+    ]),
+    expected: { calls: [['now', {}], ['read', { path: 'a' }]] },
+  },
+  {
     title: 'Gemini’s own Chat Completions: no index, a signature beside the call, total beyond the sum',
     stream: lines([
       { choices: [{ index: 0, delta: { role: 'assistant', tool_calls: [{ extra_content: { google: { thought_signature: 'c2ln' } }, function: { arguments: '{}', name: 'now' }, id: 'function-call-2900024254458648715', type: 'function' }] }, finish_reason: 'stop' }], usage: { prompt_tokens: 35, completion_tokens: 12, total_tokens: 126 } },
@@ -376,6 +398,15 @@ const GEMINI: readonly Omit<Streamed, 'adapter'>[] = [
     back: (list) => assert.deepEqual(list[2], { role: 'user', parts: ['a1', 'b2'].map((id, i) => ({ functionResponse: { id, name: 'read', response: { output: `result ${i}` } } })) }),
   },
   {
+    title: 'the arguments of a call in a piece of their own, without its name',
+    stream: lines([
+      candidate([{ functionCall: { name: 'read', args: {} }, thoughtSignature: 'c2ln' }]),
+      candidate([{ functionCall: { args: { path: 'a' } } }], { finishReason: 'STOP' }),
+    ], '\r\n'),
+    expected: { calls: [['read', { path: 'a' }]] },
+    back: (list) => assert.deepEqual(list[1], { role: 'model', parts: [{ functionCall: { name: 'read', args: { path: 'a' } }, thoughtSignature: 'c2ln' }] }),
+  },
+  {
     title: 'code that the server ran itself, its tokens counted as input',
     stream: lines([
       candidate([{ executableCode: { language: 'PYTHON', code: 'print(1)' }, thought: true }]),
@@ -436,6 +467,7 @@ const WHOLE: readonly (readonly [string, ModelAdapter, object, Expected])[] = [
   ['the stop word in capitals', chat, { choices: [{ message: { content: 'Hi' }, finish_reason: 'STOP' }] }, { stop: 'end' }],
   ['moderation results beside the choices', chat, { choices: [{ finish_reason: 'stop', index: 0, message: { annotations: [], content: 'Talk to me.', refusal: null, role: 'assistant' } }], moderation: { input: { results: [{ flagged: true }] } }, usage: { prompt_tokens: 12, completion_tokens: 1880, total_tokens: 1892, completion_tokens_details: { reasoning_tokens: 1536 } } },
     { text: 'Talk to me.', stop: 'end', usage: [12, 1880, 0, 1536] }],
+  ['Gemini’s own Chat Completions: a choice without a message', chat, { choices: [{ finish_reason: 'stop', index: 0 }], usage: { prompt_tokens: 5, total_tokens: 5 } }, { text: '', stop: 'end', usage: [5, 0, 0, 0] }],
   ['text around a call, and a reason of no answer', anthropic, { type: 'message', content: [{ type: 'text', text: 'Now: ' }, { type: 'tool_use', id: 'toolu_1', name: 'now', input: {}, caller: { type: 'direct' } }], stop_reason: null, usage: { input_tokens: 3, output_tokens: 4, service_tier: 'standard' } },
     { text: 'Now: ', calls: [['now', {}]], stop: 'tool_calls', usage: [3, 4, 0, 0] }],
   ['an empty answer', anthropic, { type: 'message', content: [], stop_reason: 'end_turn', usage: { input_tokens: 3, output_tokens: 2 } }, { text: '', calls: [], stop: 'end' }],
@@ -453,5 +485,15 @@ for (const finish_reason of ['error', 'network_error', 'abort']) {
   test(`chat: an answer that ends with ${finish_reason} may be asked for again`, () => {
     const body = { choices: [{ message: { content: 'Ha' }, finish_reason }] }
     assert.throws(() => chat.decode(body, modelRequest(), context), { code: 'ERR_AGENT_MODEL', retryable: true })
+  })
+}
+
+for (const [title, body, expected] of [
+  ['no choices at all', { choices: [], usage: { prompt_tokens: 5 } }, { code: 'ERR_AGENT_MODEL_PROTOCOL', retryable: true }],
+  ['MiniMax: an error beside null choices', { choices: null, base_resp: { status_code: 1008, status_msg: 'insufficient balance' } }, { code: 'ERR_AGENT_MODEL_QUOTA', retryable: false }],
+  ['MiniMax: a rate limit', { choices: null, base_resp: { status_code: 1002, status_msg: 'rate limit' } }, { code: 'ERR_AGENT_MODEL_RATE_LIMIT', retryable: true }],
+] as const) {
+  test(`chat: ${title}`, () => {
+    assert.throws(() => chat.decode(body, modelRequest(), context), expected)
   })
 }
