@@ -341,6 +341,60 @@ test('a key is asked for on 401, kept for the tab, used for the stream too, and 
   await dialog.getByLabel('API key').waitFor()
 })
 
+test('after a key was withdrawn nobody is asked twice, and a new one takes up what was followed', async (t) => {
+  const [first, second] = ['a-key-for-the-page-0001', 'a-key-for-the-page-0002'] as const
+  let check = bearerKeys({ ann: first })
+  const page = await openPage(t, `${await openService(t, { authorize: (request) => check(request) })}/`)
+  let drop = async (): Promise<void> => {}
+  await page.routeWebSocket(/\/api\/ws\//, (socket) => {
+    socket.connectToServer()
+    drop = () => socket.close({ code: 3001, reason: 'the cable' })
+  })
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('API key').fill(first)
+  await dialog.getByRole('button', { name: 'Use key' }).click()
+  await startRun(page, 'shell: test -e never', async () =>
+    page.getByLabel('Ask me after each iteration').check(),
+  )
+  const gate = page.locator('section.gate')
+  await gate.getByRole('heading', { name: 'Iteration 1 is done. Go on?' }).waitFor()
+  await page.locator('.stream.live').waitFor()
+  check = bearerKeys({ ann: second })
+  await drop()
+  await dialog.getByText('The key was not accepted.').waitFor()
+  await page.locator('.stream.waiting, .stream.connecting').waitFor()
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await page.locator('.stream.locked').waitFor()
+  assert.equal(await dialog.count(), 0)
+  await gate.getByRole('button', { name: 'Approve and go on' }).click()
+  await dialog.getByLabel('API key').fill(second)
+  await dialog.getByRole('button', { name: 'Use key' }).click()
+  await gate.getByRole('heading', { name: 'Iteration 2 is done. Go on?' }).waitFor()
+  await page.locator('.stream.live').waitFor()
+})
+
+test('a late refusal of an old key does not take the new one away', async (t) => {
+  const key = 'a-key-for-the-page-0001'
+  const url = await openService(t, { authorize: bearerKeys({ ann: key }) })
+  const context = await openChromium(t)
+  let letGo = (): void => {}
+  const held = new Promise<void>((resolve) => (letGo = resolve))
+  // The first answer about models is a refusal that is late.
+  await context.route(/\/api\/models$/, async (route) => {
+    if (route.request().headers()['authorization'] === undefined) await held
+    await route.continue()
+  })
+  const page = await openPage(t, `${url}/#/new`, context)
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('API key').fill(key)
+  await dialog.getByRole('button', { name: 'Use key' }).click()
+  await page.getByText('No runs yet.').waitFor()
+  const again = page.waitForResponse((response) => response.url().endsWith('/api/models') && response.ok())
+  letGo()
+  await again
+  assert.equal(await dialog.count(), 0)
+})
+
 test('a lost connection is made again behind the last event, without loss or repetition', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
   await page.routeWebSocket(/\/api\/ws\//, (socket) => {

@@ -34,10 +34,37 @@ export function storedKey() {
   return sessionStorage.getItem(KEY)
 }
 
+/** Told about every key that is given. */
+const keys = new EventTarget()
+
 /** @param {string | null} key */
 export function storeKey(key) {
-  if (key === null) sessionStorage.removeItem(KEY)
-  else sessionStorage.setItem(KEY, key)
+  if (key === null) return sessionStorage.removeItem(KEY)
+  sessionStorage.setItem(KEY, key)
+  keys.dispatchEvent(new Event('given'))
+}
+
+/** @param {() => void} listener called for every key that is given from now on */
+export function onKeyGiven(listener) {
+  keys.addEventListener('given', listener)
+}
+
+/**
+ * Resolves when somebody gives a key, or `signal` is aborted.
+ *
+ * @param {AbortSignal} signal
+ * @returns {Promise<void>}
+ */
+function keyGiven(signal) {
+  return new Promise((resolve) => {
+    const done = () => {
+      keys.removeEventListener('given', done)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    keys.addEventListener('given', done)
+    signal.addEventListener('abort', done)
+  })
 }
 
 /**
@@ -94,7 +121,10 @@ async function send(method, path, options) {
     const response = await fetch(new URL(path, base), init)
     if (response.ok) return response
     const problem = await readProblem(response)
-    if (problem.status !== 401 || !(await askForKey())) throw new ApiError(problem)
+    if (problem.status !== 401) throw new ApiError(problem)
+    // Another call may have asked meanwhile: a key that was just given is tried before it is doubted.
+    if (storedKey() !== null && storedKey() !== key) continue
+    if (!(await askForKey())) throw new ApiError(problem)
   }
 }
 
@@ -191,7 +221,11 @@ export function follow(runId, reader) {
         }
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) return reader.state('gone')
-        if (error instanceof ApiError && error.status === 401) return reader.state('locked')
+        if (error instanceof ApiError && error.status === 401) {
+          reader.state('locked')
+          await keyGiven(signal)
+          continue
+        }
       }
       if (ended) return reader.state('ended')
       failures += 1

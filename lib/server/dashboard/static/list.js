@@ -2,7 +2,7 @@
  * The list of runs at the side. Searched, filtered and paged by the service; asked for again as long
  * as somebody looks.
  */
-import { ApiError, page } from './api.js'
+import { ApiError, onKeyGiven, page } from './api.js'
 import { byId, fill, h, setText } from './dom.js'
 import { ago, isLive, plural, statusLabel } from './format.js'
 
@@ -13,6 +13,8 @@ import { ago, isLive, plural, statusLabel } from './format.js'
 
 const LIVE_MS = 1_500
 const IDLE_MS = 5_000
+/** Pause after somebody declined to give a key, before the page asks for one again. */
+const DECLINED_MS = 60_000
 /** Runs of a page. */
 const PAGE = 50
 /** Runs that are asked for again at a time; older ones stay as they were when they were read. */
@@ -77,6 +79,7 @@ export class RunList {
       this.#more,
       this.#note,
     )
+    onKeyGiven(() => void this.refresh())
     document.addEventListener('visibilitychange', () => {
       if (!document.hidden) void this.refresh()
     })
@@ -124,6 +127,7 @@ export class RunList {
   async refresh() {
     clearTimeout(this.#timer)
     const question = ++this.#question
+    let declined = false
     try {
       const { items, next } = await page(this.#path())
       if (question !== this.#question) return
@@ -132,11 +136,13 @@ export class RunList {
     } catch (error) {
       const shown = error instanceof ApiError ? error.message : 'The service does not answer.'
       setText(byId('service'), shown)
+      declined = error instanceof ApiError && error.status === 401
     }
     if (document.hidden) return
     const live = this.#runs.some(({ status }) => isLive(status))
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.refresh(), live ? LIVE_MS : IDLE_MS)
+    const pause = declined ? DECLINED_MS : live ? LIVE_MS : IDLE_MS
+    this.#timer = setTimeout(() => void this.refresh(), pause)
   }
 
   /**

@@ -38,7 +38,7 @@ const STREAM_TEXT = {
   connecting: 'Connecting…',
   live: 'Live',
   waiting: 'Connection lost, trying again…',
-  locked: 'No longer followed: reload the page to give a key.',
+  locked: 'Not followed: the service asks for a key.',
   ended: '',
   gone: 'This run was deleted.',
 }
