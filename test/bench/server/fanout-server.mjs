@@ -28,7 +28,6 @@ const engine = await RunEngine.open({
   cwdPolicy: 'allow',
   maxConcurrentRuns: 1_000,
   maxQueuedRuns: 1_000,
-  maxTurnsPerIteration: 1_000,
   defaultModel: 'burst:m',
   tools: [
     defineTool({
@@ -117,7 +116,7 @@ const allWait = () =>
 
 const runs = []
 for (let i = 0; i < Number(runCount); i++) {
-  const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 })
+  const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1_000 })
   runs.push(details.run_id)
 }
 await allWait()
