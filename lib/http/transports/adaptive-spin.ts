@@ -6,8 +6,8 @@ const SPIN_MS = 0.4
 const PROBE = 32
 /** Waits that are done in turn, to begin with. */
 const TRIALS = 16
-/** How much shorter waits must be with a spin, for the processor time that it takes. */
-const WORTH = 0.9
+/** How much shorter waits must be with a spin: it takes processor time, and luck looks like a gain. */
+const WORTH = 0.8
 
 /**
  * Decides whether a wait begins with a spin. It is tried both ways now and then, and the spin is kept
@@ -20,21 +20,31 @@ export class AdaptiveSpin {
   /** How long waits take of late, each way; 0 before the first. */
   #spun = 0
   #slept = 0
+  /** Waits with a spin over those without. Taken at each probe, so that a change of server is no gain. */
+  #ratio = 0
 
   /** How long to spin in the wait that begins, in ms; 0 not at all. */
   next(): number {
     if (!this.#allowed) return 0
     const wait = this.#waits++
     if (wait < TRIALS) return wait % 2 === 0 ? SPIN_MS : 0
-    const better = this.#spun < this.#slept * WORTH
-    return better === (wait % PROBE !== 0) ? SPIN_MS : 0
+    return this.#pays === (wait % PROBE !== 0) ? SPIN_MS : 0
   }
 
   /** Notes how long a wait took that was told to spin so long. */
-  note(spinMs: number, tookMs: number): void {
+  note(spinMs: number, waitedMs: number): void {
     if (!this.#allowed) return
-    if (spinMs > 0) this.#spun = smoothed(this.#spun, tookMs)
+    const tookMs = Math.max(waitedMs, 0.001)
+    const spins = spinMs > 0
+    const probe = this.#waits <= TRIALS || spins !== this.#pays
+    if (spins) this.#spun = smoothed(this.#spun, tookMs)
     else this.#slept = smoothed(this.#slept, tookMs)
+    if (!probe || this.#spun === 0 || this.#slept === 0) return
+    this.#ratio = smoothed(this.#ratio, spins ? tookMs / this.#slept : this.#spun / tookMs)
+  }
+
+  get #pays(): boolean {
+    return this.#ratio < WORTH
   }
 }
 
