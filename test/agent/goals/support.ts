@@ -36,12 +36,15 @@ const FAST = { PYTEST_DISABLE_PLUGIN_AUTOLOAD: '1' }
 export class RecordingExecutor implements Executor {
   readonly name = 'recording'
   readonly calls: { readonly command: string; readonly options: CommandOptions }[] = []
+  /** Called before each command. */
+  onRun: (options: CommandOptions) => void = () => {}
   /** Variables besides those that a check gives. */
   env: Readonly<Record<string, string>> = {}
   readonly #executor: Executor = processExecutor()
 
   run(command: string, options: CommandOptions): Promise<CommandResult> {
     this.calls.push({ command, options })
+    this.onRun(options)
     return this.#executor.run(command, {
       ...options,
       env: { ...FAST, ...this.env, ...options.env },
