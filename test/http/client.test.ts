@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { AsyncResponse, Client, ClientStateError, HandlerTransport, Headers, MockTransport, Response, TimeoutError, TotalTimeoutError, WorkerError } from 'runwright/http'
+import { AsyncResponse, Client, ClientStateError, HandlerTransport, Headers, MockTransport, PoolTimeoutError, Response, TimeoutError, TotalTimeoutError, WorkerError } from 'runwright/http'
 import { PATIENCE, sharedHost } from '../../lib/http/transports/blocking-host.js'
 import { serve } from '../helpers/serve.js'
 import { Random } from '../helpers/random.js'
@@ -31,6 +31,17 @@ test('connections are kept between calls', () => {
   using client = new Client({ baseUrl: origin })
   const count = client.get('/connections').text
   for (let i = 0; i < 5; i++) assert.equal(client.get('/connections').text, count)
+})
+
+test('a call that waits in vain for a connection says so, and blames no server', () => {
+  using client = new Client({ baseUrl: origin, limits: { maxConnections: 1 } })
+  using _response = client.stream('GET', '/bytes?n=50000000')
+  assert.throws(() => client.get('/bytes?n=1', { timeout: { pool: 20 } }), (error) => {
+    assert.ok(error instanceof PoolTimeoutError)
+    assert.match(error.message, /1 are in use/)
+    assert.doesNotMatch(error.message, /AsyncClient/)
+    return true
+  })
 })
 
 test('a call returns its response, not a promise', () => {

@@ -141,7 +141,9 @@ const PLAIN: Readonly<Record<string, new (message: string, options?: ErrorOption
 export function decodeError(wire: WireError, hint = ''): Error {
   const cause = wire.cause === undefined ? {} : { cause: decodeError(wire.cause) }
   if (wire.name in TIMEOUTS) {
-    return new TIMEOUTS[wire.name]!(wire.message + hint, wire.timeoutMs ?? 0, cause)
+    // Who waits for a connection of the pool waits for other calls, not for the server.
+    const why = wire.name === 'PoolTimeoutError' ? '' : hint
+    return new TIMEOUTS[wire.name]!(wire.message + why, wire.timeoutMs ?? 0, cause)
   }
   if (wire.name === 'ProxyError') {
     const { statusCode } = wire
