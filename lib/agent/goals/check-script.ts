@@ -112,13 +112,15 @@ const SETUP_OPTIONS = new Set([
   '--loader',
   '--experimental-loader',
   '--config',
-  '-c',
   '--config-file',
   '--env-file',
   '--rcfile',
   '--test-global-setup',
   '--setup',
 ])
+
+/** What `-c` names when it stands for `--config`, and not for `gcc -c` or `sort -c`. */
+const CONFIGURATION = /(?:\.(?:[cm]?[jt]s|json[5c]?|ya?ml|toml|ini|cfg|conf|xml)|rc)$/
 
 /** Options by which a program is told to work in another folder. */
 const FOLDER_OPTION = /^(?:--prefix|--cwd|--dir|--directory|-C)(?:=(.+))?$/
@@ -188,7 +190,8 @@ class ScriptReader {
     if (stats?.isDirectory() === true) {
       if (CHECKING.test(path)) this.files.add(`${path}/**`)
     } else if (stats !== null) {
-      const setup = SETUP_OPTIONS.has(option?.[1] ?? before)
+      const named = option?.[1] ?? before
+      const setup = SETUP_OPTIONS.has(named) || (named === '-c' && CONFIGURATION.test(path))
       const tests = node && /['"]node:test['"]/.test((await this.#read(path)) ?? '')
       if (tests) this.importsNodeTest = true
       if (setup || runner || tests || CHECKING.test(path)) this.files.add(path)
