@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { getEventListeners } from 'node:events'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { getEventListeners, once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { constants, createSecureServer, createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
@@ -9,6 +10,7 @@ import { test } from 'node:test'
 import { AsyncClient, HttpTransport, ReadError, ReadTimeoutError, RemoteProtocolError } from 'runwright/http'
 import { behaviour, collect, failure, testCa, useApp } from './both-clients.js'
 import { abortAtRandom, answerInStages } from './random-aborts.js'
+import { HeldTimers } from '../helpers/held-timers.js'
 import { listen, type Served } from '../helpers/serve.js'
 
 useApp()
@@ -226,8 +228,15 @@ test('1000 random aborts over HTTP/2 leave the connection, and no listener, behi
 })
 
 /** Passes octets on to `port` until it is told to keep them back, without closing anything. */
-async function freezer(port: number): Promise<Served & { freeze(): void; readonly closed: Promise<void> }> {
+async function freezer(port: number): Promise<Served & {
+  freeze(): void
+  /** Resolves once octets for `port` were kept back. */
+  readonly withheld: Promise<void>
+  readonly closed: Promise<void>
+}> {
   let latest: Socket | undefined
+  let onWithheld = (): void => {}
+  const withheld = new Promise<void>((resolve) => (onWithheld = resolve))
   let onClosed = (): void => {}
   const closed = new Promise<void>((resolve) => (onClosed = resolve))
   let frozen = false
@@ -240,12 +249,30 @@ async function freezer(port: number): Promise<Served & { freeze(): void; readonl
     if (latest === undefined) {
       latest = socket
       socket.on('close', onClosed)
-      socket.on('data', (chunk) => void (frozen || target.write(chunk)))
+      socket.on('data', (chunk) => void (frozen ? onWithheld() : target.write(chunk)))
       target.on('data', (chunk) => void (frozen || socket.write(chunk)))
     } else socket.pipe(target).pipe(socket)
   })
   const served = await listen(server as never)
-  return Object.assign(served, { freeze: () => void (frozen = true), closed })
+  return Object.assign(served, { freeze: () => void (frozen = true), withheld, closed })
+}
+
+/** The sockets that this process connects to `port`, from now on. */
+class Connecting implements Disposable {
+  readonly sockets: Socket[] = []
+  readonly #note: (message: unknown) => void
+
+  constructor(port: number) {
+    this.#note = (message) => {
+      const { socket } = message as { socket: Socket }
+      socket.once('connect', () => void (socket.remotePort === port && this.sockets.push(socket)))
+    }
+    subscribe('net.client.socket', this.#note)
+  }
+
+  [Symbol.dispose](): void {
+    unsubscribe('net.client.socket', this.#note)
+  }
 }
 
 test('a connection that goes silent is found out by a ping: safe requests go to a new one, others fail', async () => {
@@ -253,12 +280,16 @@ test('a connection that goes silent is found out by a ping: safe requests go to 
   plain.on('stream', (stream, headers) => answer(stream, String(headers[':path'])))
   await using server = await listen(plain as never)
   for (const method of ['GET', 'POST']) {
+    using silences = new HeldTimers(4_321)
     await using between = await freezer(server.port)
-    const transport = new HttpTransport({ http1: false, http2: true, pingInterval: 40 })
+    const transport = new HttpTransport({ http1: false, http2: true, pingInterval: 4_321 })
     await using client = new AsyncClient({ transport, baseUrl: between.origin, timeout: null })
     assert.equal((await client.get('/first')).text, '/first')
     between.freeze()
     const call = client.request(method, '/second')
+    await between.withheld
+    // What was heard before the freeze, the ping, the end of the patience.
+    for (let i = 0; i < 3; i++) silences.fire()
     if (method === 'GET') assert.equal((await call).text, '/second')
     else await assert.rejects(call, (error) => error instanceof ReadError && /ping/.test(error.message))
     await between.closed
@@ -268,17 +299,28 @@ test('a connection that goes silent is found out by a ping: safe requests go to 
 
 test('an idle connection that died is closed before it is needed; one that lives is kept', async () => {
   const plain = createServer()
-  let pings = 0
-  plain.on('session', (session) => session.on('ping', () => pings++))
+  let pinged = (): void => assert.fail('a ping that was not due')
+  plain.on('session', (session) => session.on('ping', () => pinged()))
   plain.on('stream', (stream) => answer(stream, 'ok'))
   await using server = await listen(plain as never)
   await using between = await freezer(server.port)
-  const transport = new HttpTransport({ http1: false, http2: true, pingInterval: 20, limits: { keepaliveExpiry: null } })
+  using silences = new HeldTimers(4_321)
+  const transport = new HttpTransport({ http1: false, http2: true, pingInterval: 4_321, limits: { keepaliveExpiry: null } })
+  using ours = new Connecting(between.port)
   await using client = new AsyncClient({ transport, baseUrl: between.origin })
   await client.get('/')
-  while (pings < 3) await new Promise((resolve) => setImmediate(resolve))
-  assert.equal(transport.stats.open, 1)
+  silences.fire()
+  for (let i = 0; i < 3; i++) {
+    const asked = new Promise<void>((resolve) => (pinged = resolve))
+    const answered = once(ours.sockets[0]!, 'data')
+    silences.fire()
+    await Promise.all([asked, answered])
+    silences.fire()
+    assert.equal(transport.stats.open, 1)
+  }
   between.freeze()
+  silences.fire()
+  silences.fire()
   await between.closed
   assert.equal(transport.stats.open, 0)
   assert.equal((await client.get('/')).text, 'ok')

@@ -7,6 +7,7 @@ import { FileStore, type AgentEvent } from 'runwright/agent'
 import { HandlerTransport } from 'runwright/http'
 import { createRunService, RunServiceClient, type RunService } from 'runwright/server'
 import { scratch, testProvider } from '../helpers/engine.js'
+import { HeldTimers } from '../helpers/held-timers.js'
 import { listen } from '../helpers/serve.js'
 import { openService } from './client.js'
 import { FakeEngine } from './fake-engine.js'
@@ -206,8 +207,14 @@ test('a connection that falls silent is opened again at the cursor', async () =>
     if (urls.length === 1) response.write(line(1))
     else response.end(line(1) + line(2, 'run_end'))
   })
-  const events = await collect(runs.events(RUN, { silenceMs: 20, reconnectMs: 0 }))
-  assert.deepEqual(seqs(events), [1, 2])
+  using silences = new HeldTimers(4_321)
+  const events = runs.events(RUN, { silenceMs: 4_321, reconnectMs: 0 })
+  assert.equal((await events.next()).value?.seq, 1)
+  const next = events.next()
+  await new Promise((resolve) => setImmediate(resolve))
+  silences.fire()
+  assert.equal((await next).value?.seq, 2)
+  assert.deepEqual(await collect(events), [])
   assert.deepEqual(urls.map((url) => new URL(url, 'http://a').searchParams.get('after')), ['0', '1'])
 })
 

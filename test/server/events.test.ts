@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { RawPeer } from '../helpers/raw-peer.js'
 import { openService, type Opened } from './client.js'
@@ -189,13 +190,14 @@ test('a reader that takes nothing is let go, and nothing more is kept for it tha
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine, streams: { stuckMs: 50 } })
+  const accepted = once(opened.served.server, 'connection') as Promise<[Socket]>
   using peer = await RawPeer.connect(opened.port)
+  const [socket] = await accepted
   peer.socket.pause()
+  const closed = new Promise((resolve) => socket.once('close', resolve))
   peer.write(
     `GET /api/runs/${runId}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n`,
   )
-  const [socket] = opened.served.sockets
-  const closed = new Promise((resolve) => socket!.once('close', resolve))
   engine.log(runId, 400, 'x'.repeat(50_000))
   await closed
   assert.equal(engine.runs.get(runId)!.readers.size, 0)
@@ -206,7 +208,7 @@ test('a reader that takes a little now and then is not stuck', async () => {
   const runId = engine.add()
   engine.log(runId, 300, 'x'.repeat(20_000))
   engine.finish(runId)
-  await using opened = await openService({ engine, streams: { stuckMs: 1_000 } })
+  await using opened = await openService({ engine, streams: { stuckMs: 60_000 } })
   const reader = await StreamReader.open(opened, `/api/runs/${runId}/events`)
   assert.deepEqual(await reader.ids(), upTo(302))
 })

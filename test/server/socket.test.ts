@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { HeldTimers } from '../helpers/held-timers.js'
 import { openService } from './client.js'
 import { FakeEngine } from './fake-engine.js'
 
@@ -137,11 +138,14 @@ test('a flood of messages is 1008', async () => {
 test('pings are sent, and a client that answers nothing is given up', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
-  await using opened = await openService({ engine, streams: { pingMs: 20 } })
+  using beats = new HeldTimers(1_001)
+  await using opened = await openService({ engine, streams: { pingMs: 8 * 1_001 } })
   using client = await opened.socket(`/api/ws/${runId}?after=1`)
   const [socket] = opened.served.sockets
   const closed = new Promise((resolve) => socket!.once('close', resolve))
+  for (let i = 0; i < 8; i++) beats.fire()
   assert.equal((await client.frame()).opcode, 9)
+  for (let i = 0; i < 3 * 8; i++) beats.fire()
   await closed
   assert.equal(engine.runs.get(runId)!.readers.size, 0)
 })

@@ -10,6 +10,7 @@ import {
   inflateRawSync,
 } from 'node:zlib'
 import { prepare, type WebSocketServerOptions } from 'runwright/ws'
+import { collectGarbage } from '../helpers/garbage.js'
 import { closeFrame, echo, frame, opening, type RawPeer, text, world } from '../helpers/ws-peer.js'
 import { random, splits } from './random.js'
 
@@ -283,6 +284,7 @@ describe('compressed messages', () => {
       const { external, arrayBuffers } = process.memoryUsage()
       return external - arrayBuffers
     }
+    await collectGarbage()
     const before = held()
     for (let i = 0; i < 100; i++) {
       const peer = await w.open({ 'Sec-WebSocket-Extensions': OFFER })
@@ -293,6 +295,7 @@ describe('compressed messages', () => {
       await connection!.closed
     }
     assert.equal(w.sockets.connections.size, 0)
+    await collectGarbage()
     assert.ok(held() - before < 10 ** 6, `${held() - before} octets are held`)
   })
 })

@@ -33,8 +33,9 @@ for (const header of ['foo bar', ';a', 'foo;', 'foo;;a', 'foo; a=', 'foo; =1', '
 
 test('time grows with the length of a hostile header, no faster (RFC 6455, section 10.4)', () => {
   for (const header of ['a;'.repeat(50_000), 'a,'.repeat(50_000), `a; b="${'\\a'.repeat(50_000)}`, ' '.repeat(100_000), `a${'\t'.repeat(100_000)}b`]) {
-    const began = performance.now()
+    const before = process.cpuUsage()
     parseExtensions(header)
-    assert.ok(performance.now() - began < 2_000)
+    const { user, system } = process.cpuUsage(before)
+    assert.ok(user + system < 2_000_000, `${user + system} microseconds of work`)
   }
 })
