@@ -25,6 +25,8 @@ import { noPostgres, startPostgres, type Postgres } from './postgres.js'
 const SECRET = 'host-secret-1234'
 const MARK = '[secret removed]'
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
+/** Longer than any machine stands still: no process loses its lease here. */
+const LEASE_MS = 600_000
 
 let postgres: Postgres
 let pool: pg.Pool
@@ -188,7 +190,7 @@ function newWorld(t: TestContext): {
     schema,
     async open(options, store = {}) {
       const engine = await RunEngine.open({
-        store: new PostgresStore({ pool, schema, ...store }),
+        store: new PostgresStore({ pool, schema, leaseMs: LEASE_MS, ...store }),
         roots: [cwd],
         defaultModel: 'test:m',
         ...options,

@@ -8,7 +8,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test, type TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { PostgresStore, RunEngine } from 'runwright/agent'
 import { bundle } from '../../helpers/bundle.js'
@@ -23,17 +23,10 @@ import type { WorkerOptions } from './worker.js'
 const RUNS = Number(process.env['RUNWRIGHT_CHAOS_RUNS'] ?? 60)
 const SEED = Number(process.env['RUNWRIGHT_CHAOS_SEED'] ?? Date.now() % 1_000_000)
 const LEASE_MS = 1_500
+/** Longer than any series of blows, on the slowest machine. */
+const PATIENCE_MS = 600_000
 /** Events between two blows. */
 const PACE = 80
-
-after(() => {
-  // Whatever still keeps this process is named, and does not keep the tests that follow.
-  const late = (): void => {
-    console.error(`left behind: ${process.getActiveResourcesInfo().join(' ')}`)
-    process.exit()
-  }
-  setTimeout(late, 20_000).unref()
-})
 
 test(`${RUNS} runs on 4 processes survive kills, pauses, cuts and restarts (seed ${SEED})`, { skip: noPostgres }, async (t) => {
   const random = new Random(SEED)
@@ -48,31 +41,31 @@ test(`${RUNS} runs on 4 processes survive kills, pauses, cuts and restarts (seed
     root,
     marks,
     leaseMs: LEASE_MS,
+    patienceMs: PATIENCE_MS,
     slots: 8,
   })
+  const watchers: RunEngine[] = []
   t.after(async () => {
     await workers.killAll()
+    await Promise.all(watchers.map((engine) => engine.close()))
+    await pool.end()
     await proxy.close()
     await postgres.remove()
   })
 
   // Two processes that take requests and watch, one of them without notifications.
   const pool = postgres.pool({ host: '127.0.0.1', port: proxy.port, max: 20 })
-  const watchers = await Promise.all(
-    [{}, { listen: false } as const].map((more) =>
-      RunEngine.open({
-        store: new PostgresStore({ pool, schema: 'chaos', leaseMs: LEASE_MS, labelsFor: () => ['worker'], patienceMs: 30_000, ...more }),
+  for (const more of [{}, { listen: false }] as const) {
+    watchers.push(
+      await RunEngine.open({
+        store: new PostgresStore({ pool, schema: 'chaos', leaseMs: LEASE_MS, labelsFor: () => ['worker'], patienceMs: PATIENCE_MS, ...more }),
         roots: [root],
         defaultModel: 'test:m',
         maxQueuedRuns: RUNS,
         providers: [testProvider(() => ({}))],
       }),
-    ),
-  )
-  t.after(async () => {
-    await Promise.all(watchers.map((engine) => engine.close()))
-    await pool.end()
-  })
+    )
+  }
   await workers.start(4)
 
   let seen = 0

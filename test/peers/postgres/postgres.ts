@@ -7,11 +7,11 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
+import { freePort } from '../programs.js'
 
 /** A user that owns nothing: `nobody`. */
 const UNPRIVILEGED = 65_534
@@ -108,13 +108,4 @@ function binaries(): string | undefined {
   const debian = '/usr/lib/postgresql'
   if (existsSync(debian)) for (const version of readdirSync(debian)) folders.push(join(debian, version, 'bin'))
   return folders.find((folder) => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')))
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }

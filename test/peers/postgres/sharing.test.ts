@@ -16,6 +16,9 @@ import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
 
+/** Longer than any machine stands still: no process loses its lease here. */
+const LEASE_MS = 600_000
+
 let postgres: Postgres
 let pool: pg.Pool
 let schemas = 0
@@ -294,7 +297,7 @@ async function cluster(
       return { tokens: [3, 2] }
     })
     const engine = await RunEngine.open({
-      store: new PostgresStore({ pool, schema: `t${schema}`, ...place.store }),
+      store: new PostgresStore({ pool, schema: `t${schema}`, leaseMs: LEASE_MS, ...place.store }),
       roots: [cwd, '/tmp'],
       providers: [provider],
       defaultModel: 'test:m',

@@ -69,7 +69,7 @@ export async function until(work: () => Promise<unknown>): Promise<void> {
       await work()
       return
     } catch {
-      // not yet
+      await new Promise((resolve) => setImmediate(resolve)) // not yet
     }
   }
 }

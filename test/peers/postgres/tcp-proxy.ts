@@ -34,7 +34,12 @@ export async function openTcpProxy(target: number): Promise<TcpProxy> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const cut = (): void => {
-    for (const socket of sockets) socket.resetAndDestroy()
+    for (const socket of sockets) {
+      // One that is being ended already cannot be reset any more: it would stay open (EINVAL), and
+      // Node, when the process ends, would wait for it for ever.
+      if (socket.writableEnded) socket.destroy()
+      else socket.resetAndDestroy()
+    }
   }
   return {
     port: (server.address() as AddressInfo).port,

@@ -20,6 +20,7 @@ export interface WorkerOptions {
   /** File to which the unsafe tool appends. */
   readonly marks: string
   readonly leaseMs: number
+  readonly patienceMs: number
   readonly slots: number
 }
 
@@ -45,6 +46,7 @@ await RunEngine.open({
     pool,
     schema: options.schema,
     leaseMs: options.leaseMs,
+    patienceMs: options.patienceMs,
     labels: ['worker'],
     statementTimeoutMs: 5_000,
   }),

@@ -222,11 +222,13 @@ export class Database {
   inTime<T>(work: Promise<T>, timeoutMs: number = this.#timeoutMs, late?: (result: T) => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       let over = false
-      const timer = setTimeout(() => {
+      const giveUp = (): void => {
         over = true
         const message = `no answer within ${timeoutMs} ms`
         reject(Object.assign(new Error(message), { code: 'ETIMEDOUT' }))
-      }, timeoutMs)
+      }
+      // A process that stood still finds its timers due before it reads what has come meanwhile.
+      const timer = setTimeout(() => setImmediate(giveUp), timeoutMs)
       work.then(
         (result) => {
           clearTimeout(timer)
