@@ -3,13 +3,15 @@
  *
  * Lists the .test.ts files under test itself (but for peers, bench, types and fixtures; with
  * --peers just those under test/peers): a shell's globs skip folders in silence. Finding no file,
- * or running no test, is a failure.
+ * or running no test, is a failure. The files run compiled, see compile.mjs; one alone runs as well
+ * by `node --conditions=runwright-source --import tsx FILE`.
  */
 import { spawn } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { compile } from './compile.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const apart = new Set(['peers', 'bench', 'types', 'fixtures', 'node_modules'])
@@ -34,11 +36,16 @@ if (files.length === 0) {
   console.error(`no test file matches ${parts.join(' ') || 'test/**/*.test.ts'}`)
   process.exit(1)
 }
+// The tests of peers start programs that bring loaders of their own, each in its own way.
+const compiled = words.includes('--peers') ? null : await compile()
+const paths = compiled === null ? files : files.map((path) => join(compiled, path.replace(/ts$/, 'js')))
+const loader = compiled === null ? ['--conditions=runwright-source', '--import', 'tsx'] : ['--enable-source-maps']
 const child = spawn(
   process.execPath,
-  ['--conditions=runwright-source', '--import', 'tsx', '--test', `--test-concurrency=${availableParallelism()}`, '--test-timeout=180000', '--test-reporter=spec', ...flags, ...files],
+  [...loader, '--test', `--test-concurrency=${availableParallelism()}`, '--test-timeout=180000', '--test-reporter=spec', ...flags, ...paths],
   { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, FORCE_COLOR: '0' } },
 )
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => void child.kill(signal))
 let ran = 0
 let rest = ''
 child.stdout.setEncoding('utf8')
@@ -49,6 +56,7 @@ child.stdout.on('data', (chunk) => {
   for (const line of lines) ran = Number(/^ℹ tests (\d+)$/.exec(line)?.[1] ?? ran)
 })
 child.on('close', (code, signal) => {
+  if (compiled !== null) rmSync(compiled, { recursive: true, force: true })
   if (ran === 0) console.error('no test ran')
   process.exitCode = signal !== null ? 1 : ran === 0 ? 1 : code ?? 1
 })

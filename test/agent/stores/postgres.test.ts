@@ -18,9 +18,10 @@ interface Helper {
   }>
 }
 
-const peers = new URL('../../peers/', import.meta.url)
-const helper = existsSync(new URL('node_modules/pg', peers))
-  ? ((await import(new URL('postgres/postgres.ts', peers).href)) as Helper)
+// A variable, for the types of the driver need not be there either.
+const postgres: string = '../../peers/postgres/postgres.js'
+const helper = existsSync(new URL('../../peers/node_modules/pg', import.meta.url))
+  ? ((await import(postgres)) as Helper)
   : undefined
 const missing =
   helper === undefined
