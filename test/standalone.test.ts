@@ -11,8 +11,10 @@ import { AsyncClient, SseParser } from 'runwright/http'
 import type { AgentEvent, RunDetails } from 'runwright/agent'
 import { assertInvariants } from './helpers/invariants.js'
 import { plantBugs } from './helpers/plant-bugs.js'
+import { programAt } from './helpers/programs.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+const compiled = programAt('examples/standalone-server.ts')
 
 interface Started {
   readonly child: ChildProcess
@@ -26,8 +28,12 @@ function scratch(t: TestContext): string {
   return folder
 }
 
-function launch(t: TestContext, env: Record<string, string>, words: readonly string[] = []): ChildProcess {
-  const args = ['--conditions=runwright-source', '--import', 'tsx', 'examples/standalone-server.ts', ...words]
+/** What `npm start` runs. */
+const script: string = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start
+const asItStands = script.replace(/^node /, '').split(' ')
+
+function launch(t: TestContext, env: Record<string, string>, words: readonly string[] = [], node = compiled): ChildProcess {
+  const args = [...node, ...words]
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, args, { cwd: root, env: { PATH, HOME, ...env }, stdio: 'pipe' })
   t.after(() => child.kill('SIGKILL'))
@@ -35,8 +41,8 @@ function launch(t: TestContext, env: Record<string, string>, words: readonly str
 }
 
 /** Starts the server and resolves once it has printed its lines. */
-async function start(t: TestContext, env: Record<string, string>): Promise<Started> {
-  const child = launch(t, { PORT: '0', ...env })
+async function start(t: TestContext, env: Record<string, string>, node = compiled): Promise<Started> {
+  const child = launch(t, { PORT: '0', ...env }, [], node)
   let printed = ''
   const stderr: string[] = []
   child.stderr?.on('data', (chunk: Buffer) => stderr.push(String(chunk)))
@@ -121,7 +127,7 @@ async function read(
 }
 
 test('Ctrl-C ends it cleanly, and the printed lines say how to begin', async (t) => {
-  const { child, lines, baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t) })
+  const { child, lines, baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t) }, asItStands)
   assert.equal(lines[0], `runwright listening on ${baseUrl}`)
   assert.match(lines[1] ?? '', /curl .*\/api\/runs .*"goal":"node-test","cwd":"[^"]*demo-project"/)
   child.kill('SIGINT')

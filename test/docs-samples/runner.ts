@@ -7,16 +7,22 @@ import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
+import { transform } from '../helpers/bundle.js'
 import { documents, isTypeScript, markdown, root, type Block } from '../helpers/markdown.js'
 import { plantBugs, repairBugs } from '../helpers/plant-bugs.js'
+import { compiled, withLoader } from '../helpers/programs.js'
 import { keys, rules, type Rule } from './rules.js'
 import { startStandIns, type StandIns } from './stand-ins.js'
 
 /** Every block of code of every document. */
 export const blocks: readonly Block[] = documents.flatMap((document) => markdown.get(document)!.blocks)
 const isJson = ({ info }: Block): boolean => info === 'json'
-const inside = JSON.stringify(pathToFileURL(fileURLToPath(new URL('inside.ts', import.meta.url))).href)
+/** The tree that samples see: compiled, or as it stands, for which they need the loader. */
+const source = compiled ?? root
+const node = compiled === undefined ? withLoader : []
+const insideName = `test/docs-samples/inside.${compiled === undefined ? 'ts' : 'js'}`
+const inside = JSON.stringify(pathToFileURL(join(source, insideName)).href)
 
 /** What is put around a sample; undefined when nothing is. */
 export const ruleOf = (block: Block): Rule | undefined =>
@@ -54,7 +60,7 @@ export class SampleRunner {
   ): Promise<SampleRunner> {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-samples-')))
     mkdirSync(join(folder, 'node_modules'))
-    symlinkSync(root, join(folder, 'node_modules/runwright'))
+    symlinkSync(source, join(folder, 'node_modules/runwright'))
     for (const name of packages) {
       symlinkSync(join(root, 'test/peers/node_modules', name), join(folder, 'node_modules', name))
     }
@@ -94,8 +100,7 @@ export class SampleRunner {
   async runModules(group: readonly Block[], alone = false): Promise<void> {
     const steps = group.map((block) => {
       const cwd = this.prepareFolder(block)
-      const file = join(cwd, 'sample.ts')
-      writeFileSync(file, this.#assemble(block, cwd))
+      const file = this.#write(this.#assemble(block, cwd), cwd)
       const place = JSON.stringify(`sample ${block.document}:${block.line}`)
       return `process.chdir(${JSON.stringify(cwd)}); console.log(${place}); await import(${JSON.stringify(file)})`
     })
@@ -103,9 +108,9 @@ export class SampleRunner {
     const main = join(this.#folder, `${first.document.replaceAll(/\W/g, '-')}-${first.line}.mjs`)
     // Servers that a sample leaves open are part of what it shows; tests end by themselves.
     writeFileSync(main, `${steps.join('\n')}\n${alone ? '' : 'process.exit()\n'}`)
-    const node = ['--conditions=runwright-source', '--import', import.meta.resolve('tsx'), main]
-    const { code, output } = await this.run(process.execPath, node, this.#folder)
+    const { code, output } = await this.run(process.execPath, [...node, main], this.#folder)
     assert.equal(code, 0, output)
+    if (alone) assert.ok(Number(/^# pass (\d+)$/m.exec(output)?.[1]) > 0, `no test ran: ${output}`)
   }
 
   /** Runs a program with the environment of samples. */
@@ -117,6 +122,13 @@ export class SampleRunner {
         resolve({ code: error === null ? 0 : (error.code ?? error.signal ?? 1), output: `${stdout}${stderr}` })
       })
     })
+  }
+
+  /** Writes a module, and returns its path. */
+  #write(code: string, cwd: string): string {
+    const file = join(cwd, compiled === undefined ? 'sample.ts' : 'sample.js')
+    writeFileSync(file, compiled === undefined ? code : transform(code))
+    return file
   }
 
   /** The module that a sample is run as. */

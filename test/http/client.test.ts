@@ -11,6 +11,7 @@ import { Worker } from 'node:worker_threads'
 import { AsyncResponse, Client, ClientStateError, HandlerTransport, Headers, MockTransport, PoolTimeoutError, Response, TimeoutError, TotalTimeoutError, WorkerError } from 'runwright/http'
 import { PATIENCE, sharedHost } from '../../lib/http/transports/blocking-host.js'
 import { serve } from '../helpers/serve.js'
+import { compiled, withLoader } from '../helpers/programs.js'
 import { Random } from '../helpers/random.js'
 import { failure, testCa } from './both-clients.js'
 
@@ -172,8 +173,8 @@ test('the process ends by itself when the client was not closed', async () => {
     import { Client } from 'runwright/http'
     console.log(new Client({ baseUrl: ${JSON.stringify(origin)} }).get('/bytes?n=1').text)`
   const run = promisify(execFile)
-  const args = ['--conditions=runwright-source', '--import', 'tsx', '--input-type=module', '-e', script]
-  const { stdout } = await run(process.execPath, args, { cwd: root, timeout: 60_000 })
+  const args = [...(compiled === undefined ? withLoader : []), '--input-type=module', '-e', script]
+  const { stdout } = await run(process.execPath, args, { cwd: compiled ?? root, timeout: 60_000 })
   assert.equal(stdout, 'a\n')
 })
 

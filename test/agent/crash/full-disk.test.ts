@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { scratch } from '../../helpers/engine.js'
+import { programAt } from '../../helpers/programs.js'
 
 test('a run that fills the disk fails with what to do, and neither its service nor other runs do', (t) => {
   const mounted = spawnSync('unshare', ['-Urm', 'sh', '-c', 'mount -t tmpfs -o size=1m none /mnt'])
@@ -10,8 +11,7 @@ test('a run that fills the disk fails with what to do, and neither its service n
     t.skip('this kernel lets no ordinary user mount a small file system (unshare -Urm)')
     return
   }
-  const child = fileURLToPath(new URL('full-disk-child.ts', import.meta.url))
-  const node = [process.execPath, '--conditions=runwright-source', '--import', 'tsx', child, '/mnt', scratch(t)]
+  const node = [process.execPath, ...programAt('test/agent/crash/full-disk-child.ts'), '/mnt', scratch(t)]
   const command = node.map((word) => `'${word}'`).join(' ')
   const script = `mount -t tmpfs -o size=1m none /mnt && exec ${command}`
   const { status, stdout, stderr } = spawnSync('unshare', ['-Urm', 'sh', '-c', script], {

@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { processExecutor } from '../../../lib/agent/executors/process.js'
 import { processGroup, waitUntilGone } from '../../../lib/agent/executors/process-tree.js'
+import { programAt } from '../../helpers/programs.js'
 import { Bench, testExecutor } from './executor-contract.js'
 
 testExecutor('process', () => processExecutor(), false)
@@ -71,8 +71,7 @@ test('process: the shell can be chosen; one that is missing is a result', async 
 
 test('process: a held command never runs when this process dies', async (t) => {
   const bench = new Bench(t, processExecutor())
-  const script = fileURLToPath(new URL('./hold-for-ever.ts', import.meta.url))
-  const args = ['--conditions=runwright-source', '--import', 'tsx', script, bench.folder]
+  const args = [...programAt('test/agent/executors/hold-for-ever.ts'), bench.folder]
   const holder = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   t.after(() => holder.kill('SIGKILL'))
   const exited = once(holder, 'exit')

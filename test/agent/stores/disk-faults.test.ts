@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { RunRecord } from '../../../lib/agent/events.js'
 import { systemDisk, type Disk } from '../../../lib/agent/stores/disk.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { programAt } from '../../helpers/programs.js'
 import { assertHolds, openStore, temporaryFolder } from './store-files.js'
 
 type Operation = 'write' | 'sync' | 'truncate'
@@ -146,8 +147,7 @@ test('on a really full disk appends fail with what to do, and succeed when there
     t.skip('this kernel lets no ordinary user mount a small file system (unshare -Urm)')
     return
   }
-  const child = fileURLToPath(new URL('full-disk-child.ts', import.meta.url))
-  const node = [process.execPath, '--conditions=runwright-source', '--import', 'tsx', child, '/mnt']
+  const node = [process.execPath, ...programAt('test/agent/stores/full-disk-child.ts'), '/mnt']
   const command = node.map((word) => `'${word}'`).join(' ')
   const script = `mount -t tmpfs -o size=1m none /mnt && exec ${command}`
   const { status, stdout, stderr } = spawnSync('unshare', ['-Urm', 'sh', '-c', script], {

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { MemoryStore } from 'runwright/agent'
 import { testRunStore } from 'runwright/agent/testing'
+import { programAt } from '../../helpers/programs.js'
 import { handleOn } from './shared-memory.js'
 
 const shelf = new WeakMap<object, MemoryStore>()
@@ -34,11 +35,10 @@ test('teardown is called once after each test', () => {
 })
 
 test('a store that breaks the contract in one way fails the tests of just that', () => {
-  const file = fileURLToPath(new URL('broken-stores.ts', import.meta.url))
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   const { stdout, status } = spawnSync(
     process.execPath,
-    ['--conditions=runwright-source', '--import', 'tsx', '--test-reporter=tap', file],
+    ['--test-reporter=tap', ...programAt('test/agent/testing/broken-stores.ts')],
     { encoding: 'utf8', env, cwd: fileURLToPath(new URL('../../..', import.meta.url)) },
   )
   assert.equal(status, 1)
