@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { AsyncClient, CloseError, HttpTransport, PoolTimeoutError, ReadTimeoutError } from 'runwright/http'
 import { abortAtRandom, answerInStages } from './random-aborts.js'
+import { HeldTimers } from '../helpers/held-timers.js'
 import { serve } from '../helpers/serve.js'
 
 test('no more connections are opened than limits say; the rest wait in order', async () => {
@@ -133,13 +134,20 @@ test('1000 random aborts leak no connection, waiter or listener, and the next ca
 
 test('a silent server is not asked twice: a read limit that passes on a kept connection is final', async () => {
   let asked = 0
+  let heard = (): void => {}
+  const arrived = new Promise<void>((resolve) => (heard = resolve))
   await using server = await serve((request, response) => {
-    if (request.url === '/never') asked++
-    else response.end('ok')
+    if (request.url !== '/never') return void response.end('ok')
+    asked++
+    heard()
   })
   await using client = new AsyncClient({ baseUrl: server.origin })
   await client.get('/')
-  await assert.rejects(client.get('/never', { timeout: { read: 30 } }), ReadTimeoutError)
+  using silences = new HeldTimers(4_321)
+  const call = client.get('/never', { timeout: { read: 4_321 } })
+  await Promise.all([arrived, silences.started()])
+  silences.fire()
+  await assert.rejects(call, ReadTimeoutError)
   assert.equal(asked, 1)
 })
 
