@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { JsonObject } from '../../../lib/internal/json.js'
 import { checkArguments } from '../../../lib/agent/define-tool.js'
 import type { Tool, ToolContext } from '../../../lib/agent/tool.js'
 import { builtinTools } from '../../../lib/agent/tools/index.js'
+import { HeldTimers } from '../../helpers/held-timers.js'
 import { toolContext } from './tool-context.js'
 import { sha256 } from '../../../lib/agent/tools/file-hashes.js'
 
@@ -59,10 +62,13 @@ test('bash runs in the workspace and gives both outputs and the exit code', asyn
 
 test('bash says when its time is over', async (t) => {
   const context = await toolContext(t)
-  assert.equal(
-    await call(context, 'bash', { command: 'echo begun; exec sleep 60', timeout_ms: 300 }),
-    '124: begun\n[ended because it took longer than 300 ms]',
-  )
+  const pipe = join(context.root, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  using limits = new HeldTimers(54_321)
+  const running = call(context, 'bash', { command: 'echo begun; echo > pipe; exec sleep 60', timeout_ms: 54_321 })
+  await readFile(pipe)
+  limits.fire()
+  assert.equal(await running, '124: begun\n[ended because it took longer than 54321 ms]')
 })
 
 test('read_file gives the text as it is, or lines of it', async (t) => {
