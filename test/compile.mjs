@@ -78,9 +78,11 @@ function mirror(folder, target) {
 function tellWhere(build) {
   build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
     if (!path.startsWith(join(root, 'test'))) return undefined
-    const meta = { url: pathToFileURL(path).href, dirname: dirname(path) }
+    /** @type {Readonly<Record<string, string>>} */
+    const meta = { url: pathToFileURL(path).href, filename: path, dirname: dirname(path) }
     const code = readFileSync(path, 'utf8')
-    const contents = code.replaceAll(/\bimport\.meta\.(url|dirname)\b/g, (_, name) => JSON.stringify(meta[/** @type {keyof typeof meta} */ (name)]))
+    const own = /\bimport\.meta\.(url|filename|dirname)\b/g
+    const contents = code.replaceAll(own, (_, name) => JSON.stringify(meta[name]))
     return { contents, loader: 'ts' }
   })
 }
