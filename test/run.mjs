@@ -28,6 +28,8 @@ function testFiles(folder) {
 const words = process.argv.slice(2)
 const flags = words.filter((word) => word.startsWith('-') && word !== '--peers')
 const parts = words.filter((word) => !word.startsWith('-'))
+/** Milliseconds for a test and for a file; those with peers wait for programs that may start slowly. */
+const timeout = words.includes('--peers') ? 900_000 : 180_000
 const files = testFiles(join(root, words.includes('--peers') ? 'test/peers' : 'test'))
   .map((path) => relative(root, path))
   .filter((path) => parts.length === 0 || parts.some((part) => path.includes(part)))
@@ -43,7 +45,7 @@ const loader = compiled === null ? ['--conditions=runwright-source', '--import',
 const env = { ...process.env, FORCE_COLOR: '0', ...(compiled === null ? {} : { RUNWRIGHT_COMPILED: compiled }) }
 const child = spawn(
   process.execPath,
-  [...loader, '--test', `--test-concurrency=${availableParallelism()}`, '--test-timeout=180000', '--test-reporter=spec', ...flags, ...paths],
+  [...loader, '--test', `--test-concurrency=${availableParallelism()}`, `--test-timeout=${timeout}`, '--test-reporter=spec', ...flags, ...paths],
   { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env },
 )
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => void child.kill(signal))

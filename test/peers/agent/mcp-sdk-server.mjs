@@ -21,6 +21,7 @@ export function makeServer() {
     return { content: [{ type: 'text', text: 'done' }] }
   })
   server.registerTool('hang', {}, (extra) => new Promise((resolve) => {
+    process.emit('mcp-hanging')
     extra.signal.addEventListener('abort', () => {
       process.emit('mcp-cancelled')
       resolve({ content: [] })

@@ -161,10 +161,12 @@ for (const way of ['stdio', 'http'] as const) {
 test('a cancelled call is cancelled at the server', async (t) => {
   const { open } = await sdkOverHttp(t, 'stateful')
   const server = await open()
-  const cancelled = once(process, 'mcp-cancelled')
+  const [begun, cancelled] = [once(process, 'mcp-hanging'), once(process, 'mcp-cancelled')]
   const stop = new AbortController()
-  const hanging = call(server, 'hang', {}, stop.signal)
-  setImmediate(() => stop.abort(new Error('enough')))
-  await assert.rejects(hanging, /enough/)
+  const hanging = assert.rejects(call(server, 'hang', {}, stop.signal), /enough/)
+  // What the server hears of a call that it does not know yet goes unheard.
+  await begun
+  stop.abort(new Error('enough'))
+  await hanging
   await cancelled
 })

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync, type ChildProcess } from 'node:child_process'
 import { copyFileSync, chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { AsyncClient, Client, type AsyncClientOptions, type ClientOptions } from 'runwright/http'
+import { freePort, missing, startProgram } from '../programs.js'
 
 // Real servers from Debian's packages: nginx, nghttp2-server, tinyproxy, squid, microsocks, dante-server.
 
@@ -24,41 +22,9 @@ after(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const missing = (binary: string): string | false =>
-  spawnSync('sh', ['-c', `command -v ${binary}`], { env: { PATH: `${process.env['PATH']}:/usr/sbin` } }).status === 0
-    ? false
-    : `${binary} is not installed`
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-/** Starts a program and resolves once it accepts connections on `port`. */
-async function start(binary: string, args: readonly string[], port: number): Promise<ChildProcess> {
-  const child = spawn(binary, args, {
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { PATH: `${process.env['PATH']}:/usr/sbin` },
-  })
-  children.push(child)
-  let said = ''
-  child.stderr!.on('data', (chunk: Buffer) => (said = (said + chunk).slice(-2000)))
-  const deadline = Date.now() + 20_000
-  for (;;) {
-    const socket = connect(port, '127.0.0.1')
-    const open = await new Promise<boolean>((resolve) => {
-      socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    })
-    socket.destroy()
-    if (open) return child
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${binary} did not start: ${said}`)
-    // A program has no event for "I listen now": asking again is all there is.
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+/** As `startProgram`, until the tests have ended. */
+async function start(binary: string, args: readonly string[], port: number): Promise<void> {
+  children.push(await startProgram(binary, args, port))
 }
 
 /** A password as squid's helper reads it. */
@@ -71,7 +37,9 @@ async function both(
   options: ClientOptions & AsyncClientOptions,
   show: (client: AsyncClient | Client) => Promise<void>,
 ): Promise<void> {
-  for (const client of [new AsyncClient(options), new Client(options)]) {
+  // A slow machine is no matter here; below what a test may take, as a client that blocks hears nothing.
+  const timeout = 120_000
+  for (const client of [new AsyncClient({ timeout, ...options }), new Client({ timeout, ...options })]) {
     try {
       await show(client)
     } finally {
@@ -142,7 +110,7 @@ test("nghttpd: HTTP/2 from nghttp2's own server, 200 calls over one connection",
     ['-d', folder, '--max-concurrent-streams=10', String(port), join(certs, 'server-key.pem'), join(certs, 'server.pem')],
     port,
   )
-  const client = new AsyncClient({ http2: true, verify, baseUrl: `https://localhost:${port}`, limits: { maxConnections: 1 } })
+  const client = new AsyncClient({ http2: true, verify, baseUrl: `https://localhost:${port}`, limits: { maxConnections: 1 }, timeout: null })
   const responses = await Promise.all(Array.from({ length: 200 }, () => client.get('/fox.txt')))
   assert.deepEqual([...new Set(responses.map((response) => `${response.httpVersion} ${response.statusCode} ${response.text.length}`))], [`HTTP/2 200 ${text.length}`])
   await client.close()

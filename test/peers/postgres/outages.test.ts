@@ -173,9 +173,8 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     const standStill = new Int32Array(new SharedArrayBuffer(4))
     let stand = false
     const standing = wrap(pool, (client, query) => {
-      const result = client.query(query)
-      if (stand) Atomics.wait(standStill, 0, 0, 600)
-      return result
+      if (stand) setImmediate(() => Atomics.wait(standStill, 0, 0, 600))
+      return client.query(query)
     })
     const schema = next()
     await new PostgresStore({ pool, schema }).migrate()

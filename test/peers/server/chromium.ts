@@ -1,14 +1,15 @@
-/** A real Chromium (Debian's package) for tests. */
-import { mkdtempSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { chromium, type BrowserContext, type BrowserContextOptions } from 'playwright-core'
+/** A real Chromium (Debian's package) for tests: one process for all contexts of a file. */
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions } from 'playwright-core'
 
 export const EXECUTABLE: string = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 
+/**
+ * Milliseconds for one step of a page, which no machine is too slow for: it only has to run out
+ * before the test does, so that what was waited for in vain is named.
+ */
+export const STEP_MS = 300_000
+
 const ARGUMENTS = [
-  '--headless',
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
@@ -16,25 +17,32 @@ const ARGUMENTS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  // Names of other sites, all of which are this machine.
+  '--host-resolver-rules=MAP *.test 127.0.0.1',
 ]
 
-/** A browser with a profile of its own; both are gone when the owner's `after` hooks have run. */
+let running: Promise<Browser> | undefined
+let contexts = 0
+
+/**
+ * A context of its own: cookies, storage, size of the window. It is gone when the owner's `after`
+ * hooks have run, and the browser with the last of them.
+ */
 export async function openChromium(
   owner: { after(hook: () => Promise<void>): void },
-  options: BrowserContextOptions & { readonly args?: readonly string[] } = {},
+  options: BrowserContextOptions = {},
 ): Promise<BrowserContext> {
-  const { args = [], ...context } = options
-  const profile = mkdtempSync(join(tmpdir(), 'runwright-chromium-'))
-  const browser = await chromium.launchPersistentContext(profile, {
-    executablePath: EXECUTABLE,
-    args: [...ARGUMENTS, ...args],
-    viewport: { width: 1440, height: 900 },
-    ...context,
-  })
+  contexts += 1
+  running ??= chromium.launch({ executablePath: EXECUTABLE, args: ARGUMENTS, timeout: STEP_MS })
+  const browser = await running
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options })
+  context.setDefaultTimeout(STEP_MS)
   owner.after(async () => {
+    await context.close()
+    contexts -= 1
+    if (contexts > 0) return
+    running = undefined
     await browser.close()
-    // Its last process may still be writing.
-    await rm(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
   })
-  return browser
+  return context
 }

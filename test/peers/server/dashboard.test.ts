@@ -72,7 +72,6 @@ async function openPage(
   context: BrowserContext = desktop,
 ): Promise<Page> {
   const page = await context.newPage()
-  page.setDefaultTimeout(15_000)
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(String(error)))
   page.on('console', (message) => {

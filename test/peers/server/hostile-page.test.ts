@@ -24,10 +24,7 @@ const SECRET = 'secret-7261'
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  browser = await openChromium(
-    { after: (hook) => (closeBrowser = hook) },
-    { args: ['--host-resolver-rules=MAP *.test 127.0.0.1'] },
-  )
+  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 

@@ -29,7 +29,6 @@ async function open(t: TestContext, options: RunServiceOptions): Promise<Page> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const page = await browser.newPage()
-  page.setDefaultTimeout(30_000)
   t.after(async () => {
     await page.close()
     await service.close({ graceMs: 0 })

@@ -1,10 +1,9 @@
 /** The service behind a real nginx (Debian's package), set up as docs/mounting.md says. */
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -14,26 +13,16 @@ import { AsyncClient } from 'runwright/http'
 import { bearerKeys, createRunService, type RunServiceOptions } from 'runwright/server'
 import { WebSocket } from 'ws'
 import { testProvider } from '../../helpers/engine.js'
+import { freePort, missing, startProgram } from '../programs.js'
 import { openChromium } from './chromium.js'
 import { assertWhole, readSse, type Event } from './proof.js'
 
 const KEY = 'a-key-behind-nginx-0001'
-const PATH = `${process.env['PATH']}:/usr/sbin`
-const skip =
-  spawnSync('nginx', ['-v'], { env: { PATH } }).status === 0 ? false : 'nginx is not installed'
+const skip = missing('nginx')
 
 /** The location that the guide shows. */
 const guide = readFileSync(fileURLToPath(new URL('../../../docs/mounting.md', import.meta.url)), 'utf8')
 const LOCATION = /^```nginx\n(.*?)^```$/ms.exec(guide)?.[1] ?? ''
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 function scratch(t: TestContext): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-nginx-')))
@@ -91,35 +80,19 @@ async function startNginx(t: TestContext, location: string): Promise<number> {
       }
     }`,
   )
-  const child = spawn('nginx', ['-e', 'stderr', '-c', config], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { PATH },
-  })
-  const ended = once(child, 'close')
+  const child = await startProgram('nginx', ['-e', 'stderr', '-c', config], port)
   t.after(async () => {
     child.kill('SIGKILL')
-    await ended
+    await once(child, 'close')
   })
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
-  for (;;) {
-    const socket = connect(port, '127.0.0.1')
-    const open = await new Promise<boolean>((resolve) => {
-      socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    })
-    socket.destroy()
-    if (open) return port
-    if (child.exitCode !== null) throw new Error(`nginx did not start: ${said}`)
-    // A program has no event for "I listen now": asking again is all there is.
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  return port
 }
 
 function client(t: TestContext, origin: string, key?: string): AsyncClient {
   const one = new AsyncClient({
     baseUrl: origin,
     trustEnv: false,
-    timeout: 30_000,
+    timeout: null, // the test has one
     headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
   })
   t.after(() => one.close())

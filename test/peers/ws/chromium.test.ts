@@ -4,12 +4,26 @@ import { createServer } from 'node:http'
 import { createSecureServer, type Http2SecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
-import { test } from 'node:test'
-import { chromium } from 'playwright-core'
+import { after, before, test } from 'node:test'
+import type { BrowserContext } from 'playwright-core'
 import { type AttachableServer, type CloseInfo, WebSocketServer } from 'runwright/ws'
+import { EXECUTABLE, openChromium } from '../server/chromium.js'
 
-const BROWSER = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
-const skip = existsSync(BROWSER) ? false : `${BROWSER} is not there: apt-get install chromium`
+const skip = existsSync(EXECUTABLE) ? false : `${EXECUTABLE} is not there: apt-get install chromium`
+
+/** Keeps the browser between the tests, each of which has a context of its own. */
+let closeBrowser = async (): Promise<void> => {}
+before(async () => {
+  if (skip === false) await openChromium({ after: (hook) => (closeBrowser = hook) })
+})
+after(() => closeBrowser())
+
+/** A context whose connections, those of HTTP/2 as well, end with it. */
+async function openContext(): Promise<{ readonly context: BrowserContext; readonly close: () => Promise<void> }> {
+  let close = async (): Promise<void> => {}
+  const context = await openChromium({ after: (hook) => (close = hook) }, { ignoreHTTPSErrors: true })
+  return { context, close: () => close() }
+}
 
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../fixtures/ws/${name}`, import.meta.url), 'utf8')
@@ -73,12 +87,9 @@ for (const [name, { scheme, deflate, make }] of Object.entries(versions)) {
     sockets.attach(server, { path: '/echo', http2: true })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const browser = await chromium.launch({
-      executablePath: BROWSER,
-      args: ['--no-sandbox', '--ignore-certificate-errors'],
-    })
+    const opened = await openContext()
     try {
-      const tab = await browser.newPage({ ignoreHTTPSErrors: true })
+      const tab = await opened.context.newPage()
       await tab.goto(`${scheme}://localhost:${(server.address() as AddressInfo).port}/`)
       const seen = (await tab.evaluate(`(${converse})()`)) as Seen
       assert.deepEqual(seen.seen, [0, 10, 100_000, 'b70000'])
@@ -86,7 +97,7 @@ for (const [name, { scheme, deflate, make }] of Object.entries(versions)) {
       assert.equal(seen.extensions.startsWith('permessage-deflate'), deflate)
       assert.deepEqual(httpVersions, [name === 'HTTP/2' ? '2.0' : '1.1'])
     } finally {
-      await browser.close()
+      await opened.close()
       await sockets.close()
       server.close()
       ;(server as Partial<Http2SecureServer> & { closeAllConnections?: () => void }).closeAllConnections?.()
@@ -101,12 +112,9 @@ for (const [name, { scheme, deflate, make }] of Object.entries(versions)) {
     sockets.attach(server, { http2: true })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const browser = await chromium.launch({
-      executablePath: BROWSER,
-      args: ['--no-sandbox', '--ignore-certificate-errors'],
-    })
+    const opened = await openContext()
     try {
-      const tab = await browser.newPage({ ignoreHTTPSErrors: true })
+      const tab = await opened.context.newPage()
       const { port } = server.address() as AddressInfo
       // The same server under another name is another origin.
       await tab.goto(`${scheme}://127.0.0.1:${port}/`)
@@ -116,7 +124,7 @@ for (const [name, { scheme, deflate, make }] of Object.entries(versions)) {
       })`)
       assert.equal(code, 1006)
     } finally {
-      await browser.close()
+      await opened.close()
       await sockets.close()
       server.close()
       ;(server as Partial<Http2SecureServer> & { closeAllConnections?: () => void }).closeAllConnections?.()

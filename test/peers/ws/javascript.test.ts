@@ -63,7 +63,7 @@ async function converse(client: Client, texts: readonly string[]): Promise<{ cod
 
 for (const deflate of [false, true]) {
   for (const [name, make] of Object.entries(clients)) {
-    test(`the client of ${name} talks to the echo server, ${deflate ? 'with' : 'without'} compression`, { timeout: 60_000 }, async () => {
+    test(`the client of ${name} talks to the echo server, ${deflate ? 'with' : 'without'} compression`, async () => {
       await using server = await echoServer(deflate)
       // The client of `websocket` keeps an empty text to itself.
       const texts = name === 'websocket' ? TEXTS.filter((text) => text !== '') : TEXTS
@@ -74,7 +74,7 @@ for (const deflate of [false, true]) {
     })
   }
 
-  test(`Node's own WebSocket talks to the echo server, ${deflate ? 'with' : 'without'} compression`, { timeout: 60_000 }, async () => {
+  test(`Node's own WebSocket talks to the echo server, ${deflate ? 'with' : 'without'} compression`, async () => {
     await using server = await echoServer(deflate)
     const script = `
       const socket = new WebSocket(process.argv[1], 'echo')
