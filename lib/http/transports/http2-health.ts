@@ -10,6 +10,7 @@ export class HealthCheck {
   readonly #timer: NodeJS.Timeout | null
   readonly #ask: () => void
   readonly #giveUp: () => void
+  #verdict: NodeJS.Immediate | undefined
   #asked = false
   #heard = 0
 
@@ -23,6 +24,7 @@ export class HealthCheck {
 
   stop(): void {
     if (this.#timer !== null) clearTimeout(this.#timer)
+    clearImmediate(this.#verdict)
   }
 
   #check(): void {
@@ -31,12 +33,18 @@ export class HealthCheck {
       this.#heard = heard
       this.#asked = false
     } else if (this.#asked) {
-      this.#giveUp()
+      // Where this process was held up, the answer is there and was not read yet: it is read first.
+      this.#verdict = setImmediate(() => this.#judge())
       return
     } else {
       this.#asked = true
       this.#ask()
     }
     this.#timer?.refresh()
+  }
+
+  #judge(): void {
+    if (this.#socket.bytesRead === this.#heard) this.#giveUp()
+    else this.#check()
   }
 }
