@@ -112,16 +112,16 @@ test('a run is started from the form and followed live to its end', async (t) =>
   await startRun(page, 'shell: test -e src/file-2.js')
   await page.getByText('Achieved: the goal was met').waitFor()
   await page.locator('.run-head .chip.achieved').waitFor()
-  assert.match(await page.title(), /^Achieved · /)
-  assert.equal(await page.getByText('is a program, not a language model').isVisible(), true)
+  await page.waitForFunction(() => document.title.startsWith('Achieved · '))
+  await page.getByText('is a program, not a language model').waitFor()
   await page.getByText('Changed files (2)').waitFor()
   const diff = page.locator('.diff .line.plus').filter({ hasText: 'answer = 2' })
-  assert.equal(await diff.first().isVisible(), true)
+  await diff.first().waitFor()
   assert.match(
     String(await page.locator('.meters').textContent()),
     /Iterations2 of 20.*Tokens4,400.*Cost\$/,
   )
-  assert.equal(await page.locator('nav .chip.achieved').count(), 1)
+  await page.locator('nav .chip.achieved').waitFor()
   await shoot(page, 'achieved-1440-light')
 })
 
@@ -132,12 +132,12 @@ test('one gate is approved with feedback and the next one aborts the run, withou
   )
   const gate = page.locator('section.gate')
   await gate.getByRole('heading', { name: 'Iteration 1 is done. Go on?' }).waitFor()
-  assert.equal(await page.locator('.run-head .chip').textContent(), 'Waiting for you')
+  await page.locator('.run-head .chip').getByText('Waiting for you', { exact: true }).waitFor()
   await shoot(page, 'gate-1440-light')
   await gate.getByLabel('Feedback for the model').fill('look at the other file')
   await gate.getByRole('button', { name: 'Approve and go on' }).click()
   await gate.getByRole('heading', { name: 'Iteration 2 is done. Go on?' }).waitFor()
-  assert.equal(await page.evaluate(() => document.activeElement?.id), 'run-title')
+  await page.waitForFunction(() => document.activeElement?.id === 'run-title')
   // The feedback stands in the iteration that was answered, which is folded by now.
   assert.equal(await page.getByText('look at the other file').count(), 0)
   await page.getByLabel('Find in this run').fill('other FILE')
@@ -147,7 +147,7 @@ test('one gate is approved with feedback and the next one aborts the run, withou
   await gate.getByRole('button', { name: 'Abort run' }).click()
   await page.getByText('Aborted: a person said stop at a gate').waitFor()
   await gate.waitFor({ state: 'hidden' })
-  assert.equal(await page.getByRole('button', { name: 'Run again' }).isVisible(), true)
+  await page.getByRole('button', { name: 'Run again' }).waitFor()
 })
 
 test('a gate for single tool calls shows what would run, and calls can be rejected', async (t) => {
