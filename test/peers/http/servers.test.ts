@@ -116,16 +116,13 @@ test("nghttpd: HTTP/2 from nghttp2's own server, 200 calls over one connection",
   await client.close()
 })
 
-for (const { binary, args } of [
-  {
-    binary: 'squid',
-    args: (port: number) => {
-      writeFileSync(join(folder, 'squid.users'), `user:${md5Password('pass')}\n`)
-      writeFileSync(
-        join(folder, 'squid.conf'),
-        `http_port 127.0.0.1:${port}
-auth_param basic program /usr/lib/squid/basic_ncsa_auth ${join(folder, 'squid.users')}
-auth_param basic children 1
+/** Writes the configuration of a squid that serves whoever is known by these lines of `auth_param`. */
+function squidArguments(port: number, auth: readonly string[]): string[] {
+  const config = join(folder, `squid-${port}.conf`)
+  writeFileSync(
+    config,
+    `http_port 127.0.0.1:${port}
+${auth.map((line) => `auth_param ${line}`).join('\n')}
 acl known proxy_auth REQUIRED
 http_access allow known
 http_access deny all
@@ -136,8 +133,19 @@ cache_log /dev/null
 coredump_dir ${folder}
 shutdown_lifetime 0 seconds
 `,
-      )
-      return ['-N', '-d', '1', '-f', join(folder, 'squid.conf')]
+  )
+  return ['-N', '-d', '1', '-f', config]
+}
+
+for (const { binary, args } of [
+  {
+    binary: 'squid',
+    args: (port: number) => {
+      writeFileSync(join(folder, 'squid.users'), `user:${md5Password('pass')}\n`)
+      return squidArguments(port, [
+        `basic program /usr/lib/squid/basic_ncsa_auth ${join(folder, 'squid.users')}`,
+        'basic children 1',
+      ])
     },
   },
   {
@@ -165,25 +173,8 @@ test('squid: Digest, in absolute form and with CONNECT, with and without trying 
   const [server, port] = [await nginx(), await freePort()]
   const users = join(folder, 'squid.digest')
   writeFileSync(users, 'user:pass\n')
-  const config = join(folder, 'squid-digest.conf')
-  writeFileSync(
-    config,
-    `http_port 127.0.0.1:${port}
-auth_param digest program /usr/lib/squid/digest_file_auth ${users}
-auth_param digest children 1
-auth_param digest realm gate
-acl known proxy_auth REQUIRED
-http_access allow known
-http_access deny all
-cache deny all
-pid_filename none
-access_log none
-cache_log /dev/null
-coredump_dir ${folder}
-shutdown_lifetime 0 seconds
-`,
-  )
-  await start('squid', ['-N', '-d', '1', '-f', config], port)
+  const digest = [`digest program /usr/lib/squid/digest_file_auth ${users}`, 'digest children 1', 'digest realm gate']
+  await start('squid', squidArguments(port, digest), port)
   for (const authScheme of ['basic', 'digest'] as const) {
     const proxy = (password: string): ClientOptions['proxy'] => ({ url: `http://127.0.0.1:${port}`, auth: ['user', password], authScheme })
     await both({ proxy: proxy('pass'), verify }, async (client) => {
