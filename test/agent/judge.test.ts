@@ -2,55 +2,15 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import {
   ModelError,
-  NO_USAGE,
   type AgentEvent,
   type JsonObject,
-  type ModelProvider,
   type ModelRequest,
-  type ToolCall,
 } from 'runwright/agent'
 import { collectEvidence, judgeMessage, readVerdict } from '../../lib/agent/goals/judge.js'
 import { sampleRun } from '../../lib/agent/testing/sample-records.js'
 import { openEngine, runToEnd, testProvider, type Said } from '../helpers/engine.js'
 import { assertInvariants } from '../helpers/invariants.js'
-
-/** What a judge says: a verdict, other calls, or nothing but text. */
-type Answer = JsonObject | readonly ToolCall[] | string
-
-const asCalls = (answer: Answer): readonly ToolCall[] =>
-  typeof answer === 'string'
-    ? []
-    : Array.isArray(answer)
-      ? (answer as readonly ToolCall[])
-      : [{ call_id: 'v', tool: 'verdict', args: answer as JsonObject }]
-
-/** A provider `judge` whose model answers by a function and keeps what it was asked. */
-function judgeProvider(answer: (n: number) => Answer, prices = true): { provider: ModelProvider; asked: ModelRequest[] } {
-  const asked: ModelRequest[] = []
-  const provider: ModelProvider = {
-    id: 'judge',
-    description: 'a function of the test',
-    isLanguageModel: true,
-    suggestions: ['j'],
-    create: () => ({
-      name: 'judge:j',
-      isLanguageModel: true,
-      contextWindow: null,
-      prices: prices ? { input: 10, output: 20, as_of: '2026-01-01' } : null,
-      complete: (request) => {
-        asked.push(request)
-        const said = answer(asked.length - 1)
-        return Promise.resolve({
-          message: { role: 'assistant', text: typeof said === 'string' ? said : '', calls: asCalls(said) },
-          reasoning: '',
-          usage: { ...NO_USAGE, input_tokens: 1_000, output_tokens: 50 },
-          stop: 'end',
-        })
-      },
-    }),
-  }
-  return { provider, asked }
-}
+import { judgeProvider, type JudgeAnswer } from '../helpers/judge.js'
 
 const GOAL = 'Write a file that says hello.'
 const write = (content: string): Said => ({
@@ -62,7 +22,7 @@ const write = (content: string): Said => ({
 async function judged(
   t: TestContext,
   said: readonly Said[],
-  answer: (n: number) => Answer,
+  answer: (n: number) => JudgeAnswer,
   request: JsonObject = {},
 ): Promise<{ events: AgentEvent[]; asked: ModelRequest[]; last: AgentEvent }> {
   const { provider, asked } = judgeProvider(answer)
@@ -116,7 +76,7 @@ for (const [title, answer, says] of [
   ['gives a word for a boolean', { achieved: 'true', reason: 'x' }, /achieved must be true or false/],
   ['calls twice', [{ call_id: 'a', tool: 'verdict', args: { achieved: false, reason: 'x' } }, { call_id: 'b', tool: 'verdict', args: { achieved: true, reason: 'x' } }], /more than one/],
   ['has its arguments cut off', [{ call_id: 'a', tool: 'verdict', args: {}, error: 'cut off' }], /cut off/],
-] as readonly (readonly [string, Answer, RegExp])[]) {
+] as readonly (readonly [string, JudgeAnswer, RegExp])[]) {
   test(`a judge that ${title} is asked once more, and then it is no verdict`, async (t) => {
     const { events, asked } = await judged(t, [write('hello'), {}], () => answer, { max_iterations: 1 })
     assert.equal(asked.length, 2)

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import type pg from 'pg'
 import {
-  NO_USAGE,
   PostgresStore,
   RunEngine,
   type AgentEvent,
@@ -20,6 +19,7 @@ import {
 } from 'runwright/agent'
 import { follow, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
+import { judgeProvider, type JudgeAnswer } from '../../helpers/judge.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
 
 const SECRET = 'host-secret-1234'
@@ -131,7 +131,7 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
 
   test('a goal in free text is judged in the process that has the run, by what both of them did', async (t) => {
     const world = newWorld(t)
-    const judges = [judgeProvider(), judgeProvider()]
+    const judges = [judgeProvider(secondFile), judgeProvider(secondFile)]
     const worker = handedOver({ calls: [{ tool: 'write_file', args: { path: 'a.txt', content: 'by the first\n' } }] })
     const one = await world.open({ providers: [worker, judges[0]!.provider], judgeModel: 'judge:j' })
     const { details } = await one.create({ goal: 'Write two files.', max_iterations: 2 })
@@ -211,33 +211,11 @@ function handedOver(first: Said = { tokens: [3, 2] }): ModelProvider {
 
 const inIteration = (n: number) => ({ kind, iteration }: AgentEvent): boolean => kind === 'step_start' && iteration === n
 
-/** A judge that is satisfied the second time that it hears of a file. */
-function judgeProvider(): { readonly provider: ModelProvider; readonly asked: ModelRequest[] } {
-  const asked: ModelRequest[] = []
-  const provider: ModelProvider = {
-    id: 'judge',
-    description: 'a function of the test',
-    isLanguageModel: true,
-    suggestions: ['j'],
-    create: () => ({
-      name: 'judge:j',
-      isLanguageModel: true,
-      contextWindow: null,
-      prices: { input: 10, output: 20, as_of: '2026-01-01' },
-      complete: (request) => {
-        asked.push(request)
-        const args = { achieved: JSON.stringify(request).includes('by the second'), reason: 'Seen.' }
-        return Promise.resolve({
-          message: { role: 'assistant', text: '', calls: [{ call_id: 'v', tool: 'verdict', args }] },
-          reasoning: '',
-          usage: { ...NO_USAGE, input_tokens: 1_000 },
-          stop: 'end',
-        })
-      },
-    }),
-  }
-  return { provider, asked }
-}
+/** A judge that is satisfied once it hears of the second file. */
+const secondFile = (_: number, request: ModelRequest): JudgeAnswer => ({
+  achieved: JSON.stringify(request).includes('by the second'),
+  reason: 'Seen.',
+})
 
 /** A tracer that keeps the spans that have ended. */
 class Notebook implements Tracer {
