@@ -23,7 +23,7 @@ const dist = resolve(process.argv[2] ?? join(root, 'dist'))
 /** What is built together: the entries of one module, the worker that it starts among them. */
 const modules = {
   '.': ['index.ts'],
-  http: ['index.ts', 'transports/blocking-worker.ts'],
+  http: ['index.ts', 'transports/blocking/worker.ts'],
   ws: ['index.ts'],
   agent: ['index.ts', 'testing/index.ts'],
   server: ['index.ts'],
@@ -62,7 +62,7 @@ async function bundle(name, entries) {
     entryPoints: entries.map((entry) => ({
       in: join(lib, name, entry),
       // A worker is started from beside the chunk that starts it.
-      out: entry.replace('transports/', '').replace('.ts', ''),
+      out: entry.replace('transports/blocking/', '').replace('.ts', ''),
     })),
     outdir: join(dist, name),
     absWorkingDir: root,

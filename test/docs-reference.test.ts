@@ -54,7 +54,9 @@ test('docs/reference.md lists every environment variable that the library and th
     'lib/http/environment.ts',
     'lib/agent/models/environment.ts',
     'examples/standalone-server.ts',
-    ...readdirSync(join(root, 'lib/server')).filter((name) => name.endsWith('.ts')).map((name) => `lib/server/${name}`),
+    ...readdirSync(join(root, 'lib/server'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => `lib/server/${name}`),
   ]
   const found = files.flatMap((file) => {
     const source = read(file).replaceAll(/^\s*(\/?\*|\/\/).*$/gm, '')

@@ -221,7 +221,7 @@ const literalsOf = (folder: string, pattern: RegExp): string[] =>
 
 /** What the service closes streams with, and what the WebSocket server below it does. */
 const closeCodes = [
-  ...allOf(read('lib/server/socket.ts'), /(?:\[|close\()(\d{4}),/g),
+  ...allOf(read('lib/server/streams/websocket.ts'), /(?:\[|close\()(\d{4}),/g),
   ...allOf(read('lib/ws/errors.ts'), /closeCode = (\d{4})/g),
 ]
 

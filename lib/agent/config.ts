@@ -13,10 +13,10 @@ import { resolveMcpServers } from './mcp/servers.js'
 import type { Model } from './model.js'
 import { DEFAULT_MODEL } from './models/registry.js'
 import type { RunStore } from './store.js'
-import { SHORTEST_SECRET } from './redact.js'
+import { SHORTEST_SECRET } from './redaction/redactor.js'
 import type { Tool } from './tool.js'
 import { builtinTools } from './tools/index.js'
-import type { Tracer } from './tracing.js'
+import type { Tracer } from './tracing/tracing.js'
 
 /** A family of models that the engine resolves names with: `provider:model`. */
 export interface ModelProvider {

@@ -13,9 +13,9 @@
 import type { JsonObject } from '../internal/json.js'
 import type { GoalBaseline, GoalSpec, TestCounts, TestOutcomes } from './goal.js'
 import type { AssistantMessage, ModelPrices } from './model.js'
-import type { RunRequest } from './run-request.js'
-import type { TraceContext } from './trace-context.js'
-import type { FileChange } from './workspace.js'
+import type { RunRequest } from './request/start-request.js'
+import type { TraceContext } from './tracing/trace-context.js'
+import type { FileChange } from './workspace/workspace.js'
 
 /** Where a run stands; the last three absorb. */
 export type RunStatus = 'pending' | 'running' | 'awaiting_human' | 'achieved' | 'failed' | 'aborted'

@@ -8,9 +8,9 @@ export { RunEngine } from './engine.js'
 export type { Caller, CreateOptions, GoalInfo, ResumeResult, ToolInfo } from './engine.js'
 export { ENGINE_DEFAULTS } from './config.js'
 export type { EngineOptions, ModelProvider } from './config.js'
-export type { ResumeAnswer } from './gate-answer.js'
-export { RESUME_SCHEMA, START_REQUEST_SCHEMA } from './run-request.js'
-export type { Approval, RunRequest, StartRequest } from './run-request.js'
+export type { ResumeAnswer } from './request/gate-answer.js'
+export { RESUME_SCHEMA, START_REQUEST_SCHEMA } from './request/start-request.js'
+export type { Approval, RunRequest, StartRequest } from './request/start-request.js'
 export {
   AgentError,
   CursorError,
@@ -53,12 +53,12 @@ export type {
   RunRecord,
   RunStatus,
 } from './events.js'
-export { foldHead, isTerminal, summarize } from './run-details.js'
-export type { FinalState, Gate, RunDetails, RunFailure, RunHead, RunSummary } from './run-details.js'
-export { transition } from './transitions.js'
-export type { Trigger } from './transitions.js'
-export type { AttributeValue, Span, SpanAttributes, SpanEvent, Tracer } from './tracing.js'
-export type { TraceContext } from './trace-context.js'
+export { foldHead, isTerminal, summarize } from './log/head.js'
+export type { FinalState, Gate, RunDetails, RunFailure, RunHead, RunSummary } from './log/head.js'
+export { transition } from './log/transitions.js'
+export type { Trigger } from './log/transitions.js'
+export type { AttributeValue, Span, SpanAttributes, SpanEvent, Tracer } from './tracing/tracing.js'
+export type { TraceContext } from './tracing/trace-context.js'
 export type {
   DeltaPayload,
   EncodedDelta,
@@ -66,15 +66,15 @@ export type {
   RunSubscription,
   StreamItem,
   SubscriptionEnd,
-} from './subscription.js'
-export type { ObservedAppend, RunObserver } from './observer.js'
+} from './log/subscription.js'
+export type { ObservedAppend, RunObserver } from './log/observer.js'
 export type { RunPage, RunQuery, RunStore } from './store.js'
-export { FileStore } from './stores/file.js'
-export type { FileStoreOptions, QuarantinedRun } from './stores/file.js'
-export { MemoryStore } from './stores/memory.js'
-export type { MemoryStoreOptions } from './stores/memory.js'
-export { PostgresStore } from './stores/postgres.js'
-export type { PostgresStoreOptions } from './stores/postgres.js'
+export { FileStore } from './stores/file/file-store.js'
+export type { FileStoreOptions, QuarantinedRun } from './stores/file/file-store.js'
+export { MemoryStore } from './stores/memory-store.js'
+export type { MemoryStoreOptions } from './stores/memory-store.js'
+export { PostgresStore } from './stores/postgres/postgres-store.js'
+export type { PostgresStoreOptions } from './stores/postgres/postgres-store.js'
 export type { PgClient, PgNotification, PgPool, PgQuery, PgResult } from './stores/postgres/pool.js'
 export type {
   AbortWish,
@@ -84,7 +84,7 @@ export type {
   LogEnd,
   SharedRuns,
   SharedRunsListener,
-} from './shared-runs.js'
+} from './shared-store.js'
 export type { Retention } from './stores/run-index.js'
 export { providersFromEnvironment } from './models/environment.js'
 export { createHttpProvider } from './models/http-provider.js'
@@ -98,20 +98,20 @@ export type {
   WireRequest,
 } from './models/adapter.js'
 export type { WireContext } from './models/provider-errors.js'
-export { openAiChatAdapter } from './models/openai-chat.js'
-export type { OpenAiChatOptions } from './models/openai-chat.js'
-export { openAiResponsesAdapter } from './models/openai-responses.js'
-export type { OpenAiResponsesOptions } from './models/openai-responses.js'
-export { anthropicAdapter } from './models/anthropic.js'
-export type { AnthropicOptions } from './models/anthropic.js'
-export { geminiAdapter } from './models/gemini.js'
-export type { GeminiOptions } from './models/gemini.js'
+export { openAiChatAdapter } from './models/openai/chat.js'
+export type { OpenAiChatOptions } from './models/openai/chat.js'
+export { openAiResponsesAdapter } from './models/openai/responses.js'
+export type { OpenAiResponsesOptions } from './models/openai/responses.js'
+export { anthropicAdapter } from './models/anthropic/adapter.js'
+export type { AnthropicOptions } from './models/anthropic/adapter.js'
+export { geminiAdapter } from './models/gemini/adapter.js'
+export type { GeminiOptions } from './models/gemini/adapter.js'
 export { createModelRegistry } from './models/registry.js'
 export type { ModelInfo, ModelRegistry, ModelRegistryOptions } from './models/registry.js'
 export type { ReplayStore } from './models/replay.js'
-export { retryDelay } from './retry.js'
-export type { RetryPolicy } from './retry.js'
-export { costOf, knownPrices } from './pricing.js'
+export { retryDelay } from './models/call-retry.js'
+export type { RetryPolicy } from './models/call-retry.js'
+export { costOf, knownPrices } from './models/pricing.js'
 export { repairModel } from './models/repair/index.js'
 export type {
   AssistantMessage,
@@ -135,18 +135,18 @@ export type { McpServer } from './mcp/server.js'
 export type { McpServerBase, McpServerOptions, McpToolInfo } from './mcp/options.js'
 export type { McpEndpoint } from './mcp/http.js'
 export type { McpProcess } from './mcp/stdio.js'
-export { checkArguments, defineTool } from './define-tool.js'
-export type { RequiredName, SchemaValue, ToolDefinition } from './define-tool.js'
+export { checkArguments, defineTool } from './tools/define.js'
+export type { RequiredName, SchemaValue, ToolDefinition } from './tools/define.js'
 export type { CommandOptions, CommandResult, Executor } from './executor.js'
 export { processExecutor } from './executors/process.js'
 export type { ExecutorName } from './executors/named.js'
 export type { ProcessExecutorOptions } from './executors/process.js'
 export { autoExecutor, bubblewrapExecutor, bubblewrapProblem } from './executors/bubblewrap.js'
 export type { BubblewrapOptions } from './executors/bubblewrap.js'
-export { diffText } from './diff.js'
-export type { TextDiff } from './diff.js'
-export { openWorkspace } from './workspace.js'
-export type { FileChange, Workspace, WorkspaceEntry, WorkspaceOptions } from './workspace.js'
+export { diffText } from './workspace/diff.js'
+export type { TextDiff } from './workspace/diff.js'
+export { openWorkspace } from './workspace/workspace.js'
+export type { FileChange, Workspace, WorkspaceEntry, WorkspaceOptions } from './workspace/workspace.js'
 export type {
   GoalBaseline,
   GoalCheckContext,

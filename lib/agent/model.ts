@@ -6,7 +6,7 @@
  */
 import type { JsonObject } from '../internal/json.js'
 import type { JsonSchema } from './schema.js'
-import type { TraceContext } from './trace-context.js'
+import type { TraceContext } from './tracing/trace-context.js'
 
 /** A tool call as the model asked for it. */
 export interface ToolCall {

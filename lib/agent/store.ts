@@ -11,8 +11,8 @@
  * @module
  */
 import type { RunOwner, RunRecord, RunStatus } from './events.js'
-import type { RunHead } from './run-details.js'
-import type { SharedRuns } from './shared-runs.js'
+import type { RunHead } from './log/head.js'
+import type { SharedRuns } from './shared-store.js'
 
 /** Which runs to list. All conditions must hold. */
 export interface RunQuery {

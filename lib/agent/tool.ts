@@ -6,7 +6,7 @@
 import type { JsonObject } from '../internal/json.js'
 import type { CommandOptions, CommandResult } from './executor.js'
 import type { JsonSchema } from './schema.js'
-import type { FileChange, Workspace } from './workspace.js'
+import type { FileChange, Workspace } from './workspace/workspace.js'
 
 /**
  * What running a tool twice would do, which decides what happens after a crash:

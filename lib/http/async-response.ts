@@ -1,7 +1,7 @@
-import { decodeContent, decodeStream } from './decoders.js'
+import { decodeContent, decodeStream } from './content/decoders.js'
 import { BaseResponse, initOf, type IterOptions, type ResponseInit } from './response.js'
 import { IncomingBody } from './transports/incoming-body.js'
-import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './text.js'
+import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './content/text.js'
 import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
 
 /** The response of {@link AsyncClient}. Reading is awaited; everything else is as in `Response`. */

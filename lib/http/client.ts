@@ -1,8 +1,8 @@
 import { printAs } from './inspect.js'
 import type { BaseClientOptions } from './options.js'
 import { resolveSettings, transportOptions } from './options.js'
-import { ClientTransports } from './mounts.js'
-import type { Cookies } from './cookies.js'
+import { ClientTransports } from './client-transports.js'
+import type { Cookies } from './cookies/jar.js'
 import { ClientStateError } from './errors.js'
 import {
   buildRequest,
@@ -17,11 +17,11 @@ import { driveSync, settle } from './flow.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
 import { DEFAULT_MAX_PAGES, firstPageOptions, laterPageOptions, nextPage, type PaginateOptions } from './pagination.js'
 import { sleepSync } from './sleep.js'
-import type { ServerSentEvent } from './sse.js'
+import type { ServerSentEvent } from './content/sse-parser.js'
 import type { Request } from './request.js'
 import { Response } from './sync-response.js'
 import type { Transport, TransportResponse } from './transports/base.js'
-import { BlockingTransport } from './transports/blocking.js'
+import { BlockingTransport } from './transports/blocking/blocking-transport.js'
 import { redactUrl } from './url.js'
 
 /** Options of {@link Client}. */

@@ -7,8 +7,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { NetrcAuth } from './netrc.js'
-import { isNoProxy, parseNoProxy, type NoProxyRule } from './no-proxy.js'
+import { NetrcAuth } from './auth/netrc.js'
+import { isNoProxy, parseNoProxy, type NoProxyRule } from './transports/proxy/no-proxy.js'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

@@ -2,7 +2,7 @@ import { HttpStatusError, NetworkError, RemoteProtocolError, TimeoutError, Total
 import type { RequestOptions } from './exchange.js'
 import { Headers } from './headers.js'
 import type { BaseResponse } from './response.js'
-import { MAX_SSE_EVENT_LENGTH, SseParser, type ServerSentEvent } from './sse.js'
+import { MAX_SSE_EVENT_LENGTH, SseParser, type ServerSentEvent } from './content/sse-parser.js'
 import { redactUrl } from './url.js'
 
 /** What `sse()` may be told besides the options of a request. */

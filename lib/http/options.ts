@@ -1,4 +1,4 @@
-import { resolveAuth, type AuthInit } from './auth.js'
+import { resolveAuth, type AuthInit } from './auth/auth.js'
 import {
   checkBoolean,
   checkCount,
@@ -8,20 +8,20 @@ import {
   type LimitOptions,
   type TimeoutOptions,
 } from './config.js'
-import { Cookies, type CookiesInit } from './cookies.js'
-import { ACCEPT_ENCODING } from './decoders.js'
+import { Cookies, type CookiesInit } from './cookies/jar.js'
+import { ACCEPT_ENCODING } from './content/decoders.js'
 import { netrcFromEnvironment } from './environment.js'
 import type { ClientSettings } from './exchange.js'
 import { Headers, type HeadersInit } from './headers.js'
 import { resolveHooks, type EventHookOptions } from './hooks.js'
 import { resolveRetry, type RetryOptions } from './retry.js'
 import type { BaseResponse, DefaultEncoding } from './response.js'
-import type { Mounts } from './mounts.js'
+import type { Mounts } from './client-transports.js'
 import type { ClientCertificate, Verify } from './tls.js'
-import type { HttpTransportOptions } from './transports/http.js'
-import type { ProxyInit } from './transports/proxy.js'
+import type { HttpTransportOptions } from './transports/http-transport.js'
+import type { ProxyInit } from './transports/proxy/proxy.js'
 import { checkOptions } from './known-options.js'
-import { encodingName } from './text.js'
+import { encodingName } from './content/text.js'
 import { paramPairs, parseUrl, type ParamsInit } from './url.js'
 
 /** What both clients are made from. Everything may be left out. */

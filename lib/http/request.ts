@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events'
 import { printAs } from './inspect.js'
-import { bytesBody, contentBody, formBody, jsonBody, type Body, type BodyContent } from './body.js'
+import { bytesBody, contentBody, formBody, jsonBody, type Body, type BodyContent } from './content/body.js'
 import { InvalidBodyError, LocalProtocolError, RequestNotReadError } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
-import { filePairs, multipartBody, type FilesInit } from './multipart.js'
-import { blockingChunks } from './sync-body.js'
+import { filePairs, multipartBody, type FilesInit } from './content/multipart.js'
+import { blockingChunks } from './transports/blocking/request-body.js'
 import { applyParams, parseUrl, redactUrl, type ParamsInit } from './url.js'
 import type { Timeouts } from './config.js'
 

@@ -1,6 +1,6 @@
 import { printAs } from './inspect.js'
-import { Cookies } from './cookies.js'
-import { codingsOf } from './decoders.js'
+import { Cookies } from './cookies/jar.js'
+import { codingsOf } from './content/decoders.js'
 import {
   ClientStateError,
   HttpStatusError,
@@ -14,7 +14,7 @@ import { Headers, type HeadersInit } from './headers.js'
 import { parseLinks, relationsOf, type Link } from './links.js'
 import type { Request } from './request.js'
 import * as status from './status-codes.js'
-import { decodeText, encodingName, jsonEncoding } from './text.js'
+import { decodeText, encodingName, jsonEncoding } from './content/text.js'
 import { completeTimings, type PhaseTimings, type Timings } from './timings.js'
 import type { AsyncByteStream, SyncByteStream } from './transports/base.js'
 import { redactUrl } from './url.js'

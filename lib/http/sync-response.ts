@@ -1,9 +1,9 @@
-import { decodeContentSync } from './decoders.js'
+import { decodeContentSync } from './content/decoders.js'
 import { ClientStateError } from './errors.js'
 import { BaseResponse, initOf, type IterOptions, type ResponseInit } from './response.js'
-import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './text.js'
+import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './content/text.js'
 import type { SyncByteStream, TransportResponse } from './transports/base.js'
-import { inflateSync } from './transports/blocking.js'
+import { inflateSync } from './transports/blocking/blocking-transport.js'
 
 /** The response of {@link Client}. Reading blocks; everything else is as in `AsyncResponse`. */
 export class Response extends BaseResponse implements Disposable {

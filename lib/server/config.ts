@@ -1,9 +1,9 @@
 import type { EngineOptions, RunEngine } from '../agent/index.js'
-import type { Authorize } from './auth.js'
-import type { LimitSettings } from './limits.js'
-import type { LogLine } from './log.js'
-import { isHttpOrigin } from './origin.js'
-import type { WebhookOptions } from './webhooks.js'
+import type { Authorize } from './access/auth.js'
+import type { LimitSettings } from './access/limits.js'
+import type { LogLine } from './monitoring/log.js'
+import { isHttpOrigin } from './access/origin.js'
+import type { WebhookOptions } from './webhooks/webhooks.js'
 
 /** What the service needs of an engine. */
 export type ServiceEngine = Pick<

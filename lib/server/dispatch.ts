@@ -5,15 +5,15 @@
  * @module
  */
 import type { Caller } from '../agent/index.js'
-import { chooseType } from './accept.js'
-import type { AuthorizableRequest, Principal } from './auth.js'
+import { chooseType } from './http/accept.js'
+import type { AuthorizableRequest, Principal } from './access/auth.js'
 import type { ServiceConfig } from './config.js'
 import { draining, ProblemError, toProblemError, unknownRun } from './errors.js'
-import { problemReply, type HttpRequest, type Reply } from './http.js'
-import type { Limiter } from './limits.js'
-import { targetOf, type Target } from './mount.js'
-import type { Monitor } from './monitor.js'
-import { checkCaller, PREFLIGHT_HEADERS } from './origin.js'
+import { problemReply, type HttpRequest, type Reply } from './http/call-reply.js'
+import type { Limiter } from './access/limits.js'
+import { targetOf, type Target } from './http/request-target.js'
+import type { Monitor } from './monitoring/monitor.js'
+import { checkCaller, PREFLIGHT_HEADERS } from './access/origin.js'
 import { allowOf, isRunId, type Call, type Match, type Route, type Router } from './router.js'
 
 /** What dispatching needs of the service. */

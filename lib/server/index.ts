@@ -4,29 +4,29 @@
  *
  * @module
  */
-export { bearerKeys, bearerToken } from './auth.js'
-export type { Authorize, AuthorizableRequest, BearerKey, Principal } from './auth.js'
-export { RunServiceClient } from './client.js'
+export { bearerKeys, bearerToken } from './access/auth.js'
+export type { Authorize, AuthorizableRequest, BearerKey, Principal } from './access/auth.js'
+export { RunServiceClient } from './client/client.js'
 export type {
   CallSignal,
   RunFilter,
   RunList,
   RunServiceClientOptions,
   ServiceHealth,
-} from './client.js'
-export type { FollowOptions, ModelDelta } from './client-events.js'
+} from './client/client.js'
+export type { FollowOptions, ModelDelta } from './client/events.js'
 export type { FailedCall, RunServiceOptions, ServiceEngine, StreamSettings } from './config.js'
 export { drainOnSignal } from './drain.js'
 export type { DrainableServer, DrainOptions } from './drain.js'
 export { ProblemError, RunServiceError } from './errors.js'
 export type { RunServiceErrorFacts } from './errors.js'
 export type { FieldError, Problem, ProblemCode, ProblemOptions } from './errors.js'
-export type { HttpRequest, HttpResponse } from './http.js'
-export type { HealthStatus } from './health.js'
-export type { LimitSettings } from './limits.js'
-export { jsonLines } from './log.js'
-export type { PumpEnd } from './live.js'
-export type { LogLine, RequestLine, RunLine, StreamKind, StreamLine } from './log.js'
-export type { WebhookEndpoint, WebhookFailure, WebhookOptions } from './webhooks.js'
+export type { HttpRequest, HttpResponse } from './http/call-reply.js'
+export type { HealthStatus } from './monitoring/health.js'
+export type { LimitSettings } from './access/limits.js'
+export { jsonLines } from './monitoring/log.js'
+export type { PumpEnd } from './streams/pump.js'
+export type { LogLine, RequestLine, RunLine, StreamKind, StreamLine } from './monitoring/log.js'
+export type { WebhookEndpoint, WebhookFailure, WebhookOptions } from './webhooks/webhooks.js'
 export { createRunService } from './service.js'
 export type { NextFunction, RunService } from './service.js'

@@ -6,9 +6,9 @@
  * @module
  */
 import type { Caller } from '../agent/index.js'
-import type { Principal } from './auth.js'
-import type { HttpRequest, Reply } from './http.js'
-import type { Operation } from './openapi.js'
+import type { Principal } from './access/auth.js'
+import type { HttpRequest, Reply } from './http/call-reply.js'
+import type { Operation } from './describe/openapi.js'
 
 /** Methods that routes have; HEAD is answered by GET. */
 export type RouteMethod = 'GET' | 'POST' | 'DELETE'

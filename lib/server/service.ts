@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { RunEngine } from '../agent/index.js'
 import type { AttachableServer, UpgradeRequest } from '../ws/index.js'
-import type { Principal } from './auth.js'
+import type { Principal } from './access/auth.js'
 import {
   isEngine,
   resolveConfig,
@@ -19,21 +19,21 @@ import {
   type HttpRequest,
   type HttpResponse,
   type Reply,
-} from './http.js'
-import { Limiter } from './limits.js'
-import type { PumpEnd } from './live.js'
-import type { StreamKind } from './log.js'
-import { Monitor } from './monitor.js'
-import { checkCaller, corsHeaders } from './origin.js'
+} from './http/call-reply.js'
+import { Limiter } from './access/limits.js'
+import type { PumpEnd } from './streams/pump.js'
+import type { StreamKind } from './monitoring/log.js'
+import { Monitor } from './monitoring/monitor.js'
+import { checkCaller, corsHeaders } from './access/origin.js'
 import { Router } from './router.js'
-import type { RouteContext } from './routes/context.js'
+import type { RouteContext } from './routes/route-context.js'
 import { eventRoutes } from './routes/events.js'
 import { gateRoutes } from './routes/gates.js'
 import { metaRoutes } from './routes/meta.js'
 import { runRoutes } from './routes/runs.js'
-import { RunSockets, type StreamCaller } from './socket.js'
-import { SseStreams } from './sse.js'
-import { Webhooks } from './webhooks.js'
+import { RunSockets, type StreamCaller } from './streams/websocket.js'
+import { SseStreams } from './streams/sse.js'
+import { Webhooks } from './webhooks/webhooks.js'
 
 /** Called when a request is not for the service, or when it failed before it could be answered. */
 export type NextFunction = (error?: unknown) => void

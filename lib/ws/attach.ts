@@ -10,8 +10,8 @@ import type { Server as HttpsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { Server as TlsServer } from 'node:tls'
 import { asksForWebSocket, type UpgradeRequest, upgradeRequired } from './handshake.js'
-import { headerFields, refusalBody, refuseUpgrade } from './http1.js'
-import { refuseConnect, requestOf } from './http2.js'
+import { headerFields, refusalBody, refuseUpgrade } from './upgrade-http1.js'
+import { refuseConnect, requestOf } from './upgrade-http2.js'
 
 /** Any HTTP server of Node. */
 export type AttachableServer = HttpServer | HttpsServer | Http2Server | Http2SecureServer

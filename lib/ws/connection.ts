@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { raceAbort } from '../internal/abort.js'
-import { abort } from './abort.js'
+import { abort } from './cut-off.js'
 import { checkCloseCode } from './close-codes.js'
 import type { Deflater } from './deflate.js'
 import {
@@ -9,12 +9,12 @@ import {
   SlowReaderError,
   type WebSocketError,
 } from './errors.js'
-import { type CloseInfo, Ending } from './ending.js'
+import { type CloseInfo, Ending } from './close-state.js'
 import { encodeClose, encodeFrame, encodeHeader, encodeText, Opcode, RSV1 } from './frame.js'
-import type { ConnectionFriend, ConnectionHome } from './home.js'
-import { Inbox } from './inbox.js'
+import type { ConnectionFriend, ConnectionHome } from './connection-owner.js'
+import { Inbox } from './message-queue.js'
 import { Inflater } from './inflater.js'
-import { frameOf, PreparedMessage } from './prepared.js'
+import { frameOf, PreparedMessage } from './prepared-message.js'
 import { Receiver, type ReceiverEvents, type WebSocketMessage } from './receiver.js'
 import { Sender, type SendResult } from './sender.js'
 

@@ -9,10 +9,10 @@ export type { AttachableServer, AttachOptions, PlainResponse } from './attach.js
 export type { Refusal, UpgradeRequest } from './handshake.js'
 export { WebSocketConnection } from './connection.js'
 export type { SendOptions } from './connection.js'
-export type { CloseInfo } from './ending.js'
+export type { CloseInfo } from './close-state.js'
 export type { WebSocketMessage } from './receiver.js'
 export type { SendResult } from './sender.js'
-export { prepare, PreparedMessage } from './prepared.js'
+export { prepare, PreparedMessage } from './prepared-message.js'
 export { CloseCode } from './close-codes.js'
 export { DEFAULT_CONFIG, DEFAULT_DEFLATE } from './config.js'
 export type {

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { Batch } from './batch.js'
+import { Batch } from './frame-batch.js'
 import type { Backpressure } from './config.js'
 
 /**

@@ -17,11 +17,11 @@ import {
   type UpgradeRequest,
   upgradeRequired,
 } from './handshake.js'
-import type { ConnectionHome } from './home.js'
-import { acceptUpgrade, headerFields, refusalBody, refuseUpgrade } from './http1.js'
-import { acceptConnect, refuseConnect } from './http2.js'
+import type { ConnectionHome } from './connection-owner.js'
+import { acceptUpgrade, headerFields, refusalBody, refuseUpgrade } from './upgrade-http1.js'
+import { acceptConnect, refuseConnect } from './upgrade-http2.js'
 import { KEEP_ALIVE_SLOTS, KeepAlive } from './keep-alive.js'
-import { prepare, PreparedMessage } from './prepared.js'
+import { prepare, PreparedMessage } from './prepared-message.js'
 
 /** What a client offers, and how long an answer is of use. */
 export interface HandshakeOffer {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { checkSchema, type JsonSchema } from 'runwright/agent'
-import { describeStreams } from '../../lib/server/asyncapi.js'
+import { describeStreams } from '../../lib/server/describe/asyncapi.js'
 import type { Answer } from './client.js'
 
 interface Content {

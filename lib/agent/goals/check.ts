@@ -15,8 +15,8 @@ import { headAndTail } from '../output.js'
 import { changeOf, countTests, failureOf, listChanges } from './compare-tests.js'
 import { compareFiles } from './protected-files.js'
 import { readableGo } from './reports/go.js'
-import { ReportFolder } from './reports/report.js'
-import type { ReportProblem, TestReport } from './reports/report.js'
+import { ReportFolder } from './reports/reports.js'
+import type { ReportProblem, TestReport } from './reports/reports.js'
 
 /** With the list of changed files it makes up the 32 KiB that a verdict may hold. */
 const MAX_OUTPUT_BYTES = 27 * 1024

@@ -5,8 +5,8 @@
  * @module
  */
 import type { TestCounts, TestOutcomes } from '../goal.js'
-import { NAME_SEPARATOR } from './reports/report.js'
-import type { TestReport } from './reports/report.js'
+import { NAME_SEPARATOR } from './reports/reports.js'
+import type { TestReport } from './reports/reports.js'
 
 /** Counts what was reported. */
 export function countTests(tests: TestOutcomes): TestCounts {

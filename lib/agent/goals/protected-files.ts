@@ -14,7 +14,7 @@ import { basename, join, relative, sep } from 'node:path'
 
 import { GoalError } from '../errors.js'
 import type { GoalBaseline, GoalSpec } from '../goal.js'
-import { PASSED_OVER } from '../passed-over.js'
+import { PASSED_OVER } from '../workspace/skipped-folders.js'
 import { FileHashes, sha256 } from './file-hashes.js'
 import { compileGlobs, isLiteral } from './globs.js'
 import type { PathMatcher } from './globs.js'

@@ -5,7 +5,7 @@ import { auto } from './detect.js'
 import { bunTest, nodeTest, npmTest, typeCheck } from './javascript.js'
 import { cargoTest, goTest, lint, makeTest } from './native.js'
 import { pytest, unittest } from './python.js'
-import { judgedGoal } from './judge.js'
+import { judgedGoal } from './judge-evidence.js'
 import { perf, shell, textGoal } from './shell.js'
 
 /** A goal as it is offered in forms. */

@@ -4,12 +4,12 @@
  * @module
  */
 import type { ModelAdapter } from './adapter.js'
-import { anthropicAdapter } from './anthropic.js'
-import { geminiAdapter } from './gemini.js'
+import { anthropicAdapter } from './anthropic/adapter.js'
+import { geminiAdapter } from './gemini/adapter.js'
 import { createHttpProvider, type HttpProvider, type HttpProviderOptions } from './http-provider.js'
 import { isReasoningModel } from './known-models.js'
-import { openAiChatAdapter } from './openai-chat.js'
-import { openAiResponsesAdapter } from './openai-responses.js'
+import { openAiChatAdapter } from './openai/chat.js'
+import { openAiResponsesAdapter } from './openai/responses.js'
 
 /** Bare names of OpenAI's models. */
 const OPENAI_FAMILY = /^(?:gpt-|chatgpt-|o[1-9](?:-|$)|codex-)/

@@ -18,7 +18,7 @@ import {
 } from '../../http/index.js'
 import { ModelError } from '../errors.js'
 import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../model.js'
-import type { TraceContext } from '../trace-context.js'
+import type { TraceContext } from '../tracing/trace-context.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { parseJson } from './json-reader.js'
 import { knownContextWindow } from './known-models.js'

@@ -8,7 +8,7 @@ import { ModelError } from '../errors.js'
 import type { Model } from '../model.js'
 import { repairModel } from './repair/index.js'
 import { replayProvider, type ReplayStore } from './replay.js'
-import { scriptedProvider } from './scripted-provider.js'
+import { scriptedProvider } from './scripted/provider.js'
 
 /** A model as it is offered to people. */
 export interface ModelInfo {

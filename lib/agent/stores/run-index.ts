@@ -11,7 +11,7 @@
  */
 import { InvalidRequestError } from '../errors.js'
 import type { RunOwner, RunStatus } from '../events.js'
-import { isTerminal, type RunHead } from '../run-details.js'
+import { isTerminal, type RunHead } from '../log/head.js'
 import type { RunQuery } from '../store.js'
 import { compareRuns, newestFirst, OrderedRuns, type Dated } from './ordered-runs.js'
 

@@ -1,5 +1,5 @@
 import type { RunRecord, RunStatus } from '../events.js'
-import type { RunRequest } from '../run-request.js'
+import type { RunRequest } from '../request/start-request.js'
 
 /** What {@link sampleRun} can be told; the rest has defaults. */
 export interface SampleRunOptions {

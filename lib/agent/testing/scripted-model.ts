@@ -7,7 +7,7 @@ import {
   checkScriptedTurn,
   turnIndex,
   type ScriptedTurn,
-} from '../models/scripted.js'
+} from '../models/scripted/scripted.js'
 
 /** A scripted turn, or a function that makes one (or throws) from the request. */
 export type ScriptedStep =

@@ -1,4 +1,4 @@
-import { defineTool } from '../define-tool.js'
+import { defineTool } from './define.js'
 import type { Tool } from '../tool.js'
 import { MAX_TOOL_OUTPUT_BYTES } from './answers.js'
 

@@ -1,4 +1,4 @@
-import { defineTool } from '../define-tool.js'
+import { defineTool } from './define.js'
 import type { Tool, ToolContext } from '../tool.js'
 import { answering, refusal, showPath, textOf } from './answers.js'
 import { planOf, sha256, verifyByHash } from './file-hashes.js'

@@ -1,4 +1,4 @@
-import { defineTool } from '../define-tool.js'
+import { defineTool } from './define.js'
 import { headAndTail } from '../output.js'
 import type { Tool } from '../tool.js'
 import { answer, answering, MAX_TOOL_OUTPUT_BYTES, showPath } from './answers.js'

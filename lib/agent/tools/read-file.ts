@@ -1,4 +1,4 @@
-import { defineTool } from '../define-tool.js'
+import { defineTool } from './define.js'
 import type { Tool, ToolOutput } from '../tool.js'
 import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath, textOf } from './answers.js'
 

@@ -1,6 +1,6 @@
-import { defineTool } from '../define-tool.js'
+import { defineTool } from './define.js'
 import type { Tool, ToolContext, ToolOutput } from '../tool.js'
-import type { WorkspaceEntry } from '../workspace.js'
+import type { WorkspaceEntry } from '../workspace/workspace.js'
 import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath, textOf } from './answers.js'
 import { literalMatcher, regexMatcher, type LineMatcher } from './line-matcher.js'
 

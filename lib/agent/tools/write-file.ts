@@ -1,4 +1,4 @@
-import { defineTool } from '../define-tool.js'
+import { defineTool } from './define.js'
 import type { Tool } from '../tool.js'
 import { answering, showPath } from './answers.js'
 import { hashOfFile, planOf, sha256, verifyByHash } from './file-hashes.js'

@@ -1,11 +1,11 @@
-/** The event log of a run: a stream over HTTP, or pages. See `socket.ts` as well. @module */
+/** The event log of a run: a stream over HTTP, or pages. See `streams/websocket.ts` as well. @module */
 import type { EventKind, RunDetails } from '../../agent/index.js'
 import { invalidField, ProblemError } from '../errors.js'
-import { jsonText, type Reply } from '../http.js'
-import { readInteger } from '../query.js'
+import { jsonText, type Reply } from '../http/call-reply.js'
+import { readInteger } from '../http/query.js'
 import type { Call, RouteDefinition } from '../router.js'
-import { AGENT_EVENT } from '../schema.js'
-import type { RouteContext } from './context.js'
+import { AGENT_EVENT } from '../describe/schemas.js'
+import type { RouteContext } from './route-context.js'
 import { readKinds, readStreamWish, STREAM_PARAMETERS } from './stream-parameters.js'
 
 const EVENT_STREAM = 'text/event-stream'

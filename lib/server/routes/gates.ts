@@ -1,10 +1,10 @@
 /** Gates: where a run waits for a human. @module */
 import { RESUME_SCHEMA, type ResumeAnswer } from '../../agent/index.js'
-import { readJson } from '../body.js'
-import { json } from '../http.js'
+import { readJson } from '../http/body.js'
+import { json } from '../http/call-reply.js'
 import type { RouteDefinition } from '../router.js'
-import { RESUME_RESULT, validate } from '../schema.js'
-import { JSON_ONLY, type RouteContext } from './context.js'
+import { RESUME_RESULT, validate } from '../describe/schemas.js'
+import { JSON_ONLY, type RouteContext } from './route-context.js'
 
 /** The routes of gates. */
 export function gateRoutes({ engine, config }: RouteContext): readonly RouteDefinition[] {

@@ -1,16 +1,16 @@
 /** What the host offers, how the service is, and how it is spoken to. @module */
 import { RESUME_SCHEMA, START_REQUEST_SCHEMA } from '../../agent/index.js'
-import { describeStreams } from '../asyncapi.js'
-import { Health } from '../health.js'
-import { json, jsonText } from '../http.js'
-import { METRICS_TYPE } from '../metrics.js'
-import type { Monitor } from '../monitor.js'
+import { describeStreams } from '../describe/asyncapi.js'
+import { Health } from '../monitoring/health.js'
+import { json, jsonText } from '../http/call-reply.js'
+import { METRICS_TYPE } from '../monitoring/metrics.js'
+import type { Monitor } from '../monitoring/monitor.js'
 import { ProblemError } from '../errors.js'
-import { describeApi } from '../openapi.js'
+import { describeApi } from '../describe/openapi.js'
 import type { Call, Route, RouteDefinition } from '../router.js'
-import * as schemas from '../schema.js'
+import * as schemas from '../describe/schemas.js'
 import { VERSION } from '../version.js'
-import { JSON_ONLY, type RouteContext } from './context.js'
+import { JSON_ONLY, type RouteContext } from './route-context.js'
 
 /** Schemas that the API description gives a name. */
 const NAMED = {

@@ -5,16 +5,16 @@ import {
   type RunStatus,
   type TraceContext,
 } from '../../agent/index.js'
-import { readJson } from '../body.js'
+import { readJson } from '../http/body.js'
 import { draining, invalidField } from '../errors.js'
-import { json, jsonText, type Reply } from '../http.js'
-import { matchesTag } from '../etag.js'
-import type { Parameter } from '../openapi.js'
-import { readChoices, readInteger, readText, readTime } from '../query.js'
+import { json, jsonText, type Reply } from '../http/call-reply.js'
+import { matchesTag } from '../http/etag.js'
+import type { Parameter } from '../describe/openapi.js'
+import { readChoices, readInteger, readText, readTime } from '../http/query.js'
 import type { Call, RouteDefinition } from '../router.js'
-import { NO_FIELDS, RUN_DETAILS, RUN_STATUSES, RUN_SUMMARY, validate } from '../schema.js'
+import { NO_FIELDS, RUN_DETAILS, RUN_STATUSES, RUN_SUMMARY, validate } from '../describe/schemas.js'
 import { VERSION } from '../version.js'
-import { JSON_ONLY, type RouteContext } from './context.js'
+import { JSON_ONLY, type RouteContext } from './route-context.js'
 
 /** Runs in a list that names no limit, and the largest limit. */
 const MAX_LISTED = 10_000

@@ -1,8 +1,8 @@
 /** What a reader of a stream may ask for, in the query of both kinds of stream. @module */
 import type { EventKind } from '../../agent/index.js'
-import type { Parameter } from '../openapi.js'
-import { readChoices, readInteger, readList, readText } from '../query.js'
-import { EVENT_KINDS } from '../schema.js'
+import type { Parameter } from '../describe/openapi.js'
+import { readChoices, readInteger, readList, readText } from '../http/query.js'
+import { EVENT_KINDS } from '../describe/schemas.js'
 
 /** The parameters of a stream. */
 export const STREAM_PARAMETERS: readonly Parameter[] = [

@@ -12,7 +12,7 @@ import { existsSync, mkdirSync, readFileSync, watch as watchFolder, writeSync } 
 import { join } from 'node:path'
 import { RunEngine } from '../../../lib/agent/engine.js'
 import type { AgentEvent } from '../../../lib/agent/events.js'
-import { FileStore } from '../../../lib/agent/stores/file.js'
+import { FileStore } from '../../../lib/agent/stores/file/file-store.js'
 import { scenario, type ChildPlan } from './scenario.js'
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as ChildPlan

@@ -5,8 +5,8 @@ import type { ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
 import {
   decodeAnthropicResponse,
   encodeAnthropicRequest,
-} from '../../../lib/agent/models/anthropic.js'
-import { AnthropicStream } from '../../../lib/agent/models/anthropic-stream.js'
+} from '../../../lib/agent/models/anthropic/adapter.js'
+import { AnthropicStream } from '../../../lib/agent/models/anthropic/stream.js'
 import type { JsonObject } from '../../../lib/internal/json.js'
 import {
   afterCalls,

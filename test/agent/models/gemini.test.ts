@@ -6,8 +6,8 @@ import {
   decodeGeminiResponse,
   encodeGeminiRequest,
   geminiAdapter,
-} from '../../../lib/agent/models/gemini.js'
-import { GeminiStream } from '../../../lib/agent/models/gemini-stream.js'
+} from '../../../lib/agent/models/gemini/adapter.js'
+import { GeminiStream } from '../../../lib/agent/models/gemini/stream.js'
 import { HttpModel } from '../../../lib/agent/models/http-model.js'
 import type { JsonObject } from '../../../lib/internal/json.js'
 import { serve } from '../../helpers/serve.js'

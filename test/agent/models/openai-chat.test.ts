@@ -5,8 +5,8 @@ import type { ToolSpec } from '../../../lib/agent/model.js'
 import {
   decodeOpenAiChatResponse,
   encodeOpenAiChatRequest,
-} from '../../../lib/agent/models/openai-chat.js'
-import { readChatUsage } from '../../../lib/agent/models/openai-chat-answer.js'
+} from '../../../lib/agent/models/openai/chat.js'
+import { readChatUsage } from '../../../lib/agent/models/openai/chat-answer.js'
 import type { JsonObject } from '../../../lib/internal/json.js'
 import { afterCalls, context, modelRequest, recording, tool } from './exchange.js'
 

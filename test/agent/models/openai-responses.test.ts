@@ -5,8 +5,8 @@ import type { ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
 import {
   decodeOpenAiResponsesResponse,
   encodeOpenAiResponsesRequest,
-} from '../../../lib/agent/models/openai-responses.js'
-import { OpenAiResponsesStream } from '../../../lib/agent/models/openai-responses-stream.js'
+} from '../../../lib/agent/models/openai/responses.js'
+import { OpenAiResponsesStream } from '../../../lib/agent/models/openai/responses-stream.js'
 import type { JsonObject } from '../../../lib/internal/json.js'
 import {
   afterCalls,

@@ -5,7 +5,7 @@
  */
 import { once } from 'node:events'
 import { writeSync } from 'node:fs'
-import { FileStore } from '../../../lib/agent/stores/file.js'
+import { FileStore } from '../../../lib/agent/stores/file/file-store.js'
 import { batchAt, RUN_LENGTH } from './kill-plan.js'
 
 const [, , directory = '', workers = '8', generation = '0'] = process.argv

@@ -1,5 +1,5 @@
 /** Says `ready`, waits for a word, takes the lock of a directory and holds it; see lock.test.ts. */
-import { DirectoryLock } from '../../../lib/agent/stores/lock.js'
+import { DirectoryLock } from '../../../lib/agent/stores/file/lock.js'
 
 console.log('ready')
 process.stdin.once('data', () => {

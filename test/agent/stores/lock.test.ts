@@ -6,7 +6,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { bundle } from '../../helpers/bundle.js'
-import { DirectoryLock } from '../../../lib/agent/stores/lock.js'
+import { DirectoryLock } from '../../../lib/agent/stores/file/lock.js'
 import { openStore, temporaryFolder } from './store-files.js'
 
 const LOCKED = { code: 'ERR_AGENT_STORE_LOCKED' }

@@ -3,8 +3,8 @@ import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { RunRecord } from '../../../lib/agent/events.js'
-import { systemDisk, type Disk } from '../../../lib/agent/stores/disk.js'
-import type { FileStore } from '../../../lib/agent/stores/file.js'
+import { systemDisk, type Disk } from '../../../lib/agent/stores/file/disk.js'
+import type { FileStore } from '../../../lib/agent/stores/file/file-store.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import {
   assertHolds,

@@ -3,8 +3,8 @@ import { accessSync, constants, cpSync, mkdtempSync, readdirSync, rmSync } from 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { RunRecord } from '../../../lib/agent/events.js'
-import type { Disk } from '../../../lib/agent/stores/disk.js'
-import { FileStore, type FileStoreOptions } from '../../../lib/agent/stores/file.js'
+import type { Disk } from '../../../lib/agent/stores/file/disk.js'
+import { FileStore, type FileStoreOptions } from '../../../lib/agent/stores/file/file-store.js'
 
 /** A folder that is gone with the test; in memory where that can be had and is asked for. */
 export function temporaryFolder(

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { processExecutor } from '../../../lib/agent/executors/process.js'
 import type { ToolContext } from '../../../lib/agent/tool.js'
-import { openWorkspace } from '../../../lib/agent/workspace.js'
+import { openWorkspace } from '../../../lib/agent/workspace/workspace.js'
 
 /** A workspace with these files, and what a tool gets to work in it. */
 export async function toolContext(

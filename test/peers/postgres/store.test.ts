@@ -1,6 +1,6 @@
 import { after, before } from 'node:test'
 import type pg from 'pg'
-import { PostgresStore } from '../../../lib/agent/stores/postgres.js'
+import { PostgresStore } from '../../../lib/agent/stores/postgres/postgres-store.js'
 import { testRunStore } from '../../../lib/agent/testing/test-run-store.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
 

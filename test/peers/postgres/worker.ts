@@ -7,10 +7,10 @@
  */
 import { appendFileSync, writeSync } from 'node:fs'
 import pg from 'pg'
-import { defineTool } from '../../../lib/agent/define-tool.js'
+import { defineTool } from '../../../lib/agent/tools/define.js'
 import { RunEngine } from '../../../lib/agent/engine.js'
 import { NO_USAGE } from '../../../lib/agent/model.js'
-import { PostgresStore } from '../../../lib/agent/stores/postgres.js'
+import { PostgresStore } from '../../../lib/agent/stores/postgres/postgres-store.js'
 
 /** What a worker is told. */
 export interface WorkerOptions {

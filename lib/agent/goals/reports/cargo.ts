@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import type { TestOutcome } from '../../goal.js'
-import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './report.js'
+import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './reports.js'
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024
 

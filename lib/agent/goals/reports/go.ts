@@ -1,5 +1,5 @@
 import type { TestOutcome } from '../../goal.js'
-import type { ReportedTest, ReportInjection, ReportProblem } from './report.js'
+import type { ReportedTest, ReportInjection, ReportProblem } from './reports.js'
 
 /**
  * Go's own account of its tests: `go test -json` prints one event a line, and wraps whatever the

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 
 import { ASSERT_LOCK } from './assert-lock.js'
-import type { ReportInjection, ReportPlace } from './report.js'
+import type { ReportInjection, ReportPlace } from './reports.js'
 
 /**
  * Our reporters for Jest, Vitest and Mocha. None of them takes a reporter from the environment, so

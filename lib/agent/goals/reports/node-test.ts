@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 import { ASSERT_LOCK } from './assert-lock.js'
-import type { ReportInjection, ReportPlace } from './report.js'
+import type { ReportInjection, ReportPlace } from './reports.js'
 
 /**
  * Our reporter for node:test. It comes in through NODE_OPTIONS, which reaches `node --test` behind

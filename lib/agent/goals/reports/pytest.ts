@@ -1,4 +1,4 @@
-import type { ReportInjection, ReportPlace } from './report.js'
+import type { ReportInjection, ReportPlace } from './reports.js'
 
 /**
  * Our plugin for pytest, brought in by PYTEST_ADDOPTS and PYTHONPATH, so that it also reaches a

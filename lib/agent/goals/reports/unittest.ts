@@ -1,4 +1,4 @@
-import type { ReportInjection, ReportPlace } from './report.js'
+import type { ReportInjection, ReportPlace } from './reports.js'
 
 /**
  * Our hook for unittest: a `sitecustomize` in a private folder of PYTHONPATH, which hands on to the

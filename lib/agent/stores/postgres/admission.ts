@@ -1,5 +1,5 @@
-import { foldHead, type RunHead } from '../../run-details.js'
-import { keyOf, type Admission, type Admitted } from '../../shared-runs.js'
+import { foldHead, type RunHead } from '../../log/head.js'
+import { keyOf, type Admission, type Admitted } from '../../shared-store.js'
 import { beginQuery, type Place } from './appender.js'
 import type { Database, Transaction } from './database.js'
 import { keyQuery } from './run-queries.js'

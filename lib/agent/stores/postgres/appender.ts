@@ -11,8 +11,8 @@
  */
 import { StoreError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
-import { foldHead, isTerminal, type RunHead } from '../../run-details.js'
-import { checkAppend } from '../appends.js'
+import { foldHead, isTerminal, type RunHead } from '../../log/head.js'
+import { checkAppend } from '../append-checks.js'
 import type { Claims } from './claims.js'
 import { isUnavailable, type Database } from './database.js'
 import type { PgRow } from './pool.js'

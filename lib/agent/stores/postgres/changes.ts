@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { LogEnd } from '../../shared-runs.js'
+import type { LogEnd } from '../../shared-store.js'
 import type { Database } from './database.js'
 import type { PgPool } from './pool.js'
 import type { Pulse } from './pulse.js'

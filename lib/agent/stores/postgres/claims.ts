@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { Claim, SharedRunsListener } from '../../shared-runs.js'
+import type { Claim, SharedRunsListener } from '../../shared-store.js'
 import type { Changes } from './changes.js'
 import type { Database, Transaction } from './database.js'
 import type { PgQuery, PgRow } from './pool.js'

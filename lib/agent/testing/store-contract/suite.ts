@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { StoreError, type StoreErrorCode } from '../../errors.js'
 import type { RunOwner, RunRecord } from '../../events.js'
-import { foldHead, type RunHead } from '../../run-details.js'
+import { foldHead, type RunHead } from '../../log/head.js'
 import type { RunQuery, RunStore } from '../../store.js'
 import { sampleRun, type SampleRunOptions } from '../sample-records.js'
 

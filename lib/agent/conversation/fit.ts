@@ -1,0 +1,265 @@
+/**
+ * Fits a conversation into a budget of tokens without ever parting a tool call from its result,
+ * which providers refuse for good.
+ *
+ * 1. The first user message, which holds the goal, always stays, and so does everything from the
+ *    last turn of the model on.
+ * 2. Outputs of older tool calls are masked first, oldest first. Then the oldest turns are left
+ *    out, each with all of its results.
+ * 3. Both happen in steps of several turns, so that the beginning of the conversation, and with it
+ *    the provider's prompt cache, stays the same from one call to most of the next ones.
+ * 4. What cannot be made to fit is reported; nothing is tried twice.
+ * 5. What will be masked or left out in every later call, as the conversation only grows and the
+ *    budget does not, needs not be kept: see {@link forgetUnsent}.
+ *
+ * @module
+ */
+import type { Message, ToolMessage, UserMessage } from '../model.js'
+
+/** What became of a conversation. */
+export type FittedContext =
+  | {
+      readonly fits: true
+      /** The very list that was given when nothing had to be done. */
+      readonly messages: readonly Message[]
+      /** Tool outputs that were masked now. */
+      readonly masked: number
+      /** Messages that were left out; all that were forgotten before count as one. */
+      readonly dropped: number
+      /**
+       * What is enough to keep of the conversation: with whatever is added to it, it fits into this
+       * budget, or a smaller one, exactly as the whole would.
+       */
+      readonly rest: readonly Message[]
+    }
+  | {
+      readonly fits: false
+      /** Tokens that the shortest form of the conversation takes. */
+      readonly neededTokens: number
+    }
+
+/** Turns that are masked, or left out, at a time. */
+const STEP = 8
+
+/** Outputs that are no longer than their mask stay. */
+const SHORT_OUTPUT = 200
+
+/** Stands where turns were that are sent no more: only how many there were still counts. */
+interface LeftOut extends UserMessage {
+  readonly turns: number
+  /** Of the turns with their outputs masked. */
+  readonly tokens: number
+}
+
+/** One turn of the model with its results, or one user message; or all that were left out. */
+interface Group {
+  readonly messages: readonly Message[]
+  readonly turns: number
+  readonly tokens: number
+  readonly masked: {
+    readonly messages: readonly Message[]
+    readonly tokens: number
+    readonly outputs: number
+  }
+}
+
+/**
+ * Shortens `messages` until their estimates add up to no more than `budgetTokens`. The system
+ * prompt and the tools are not in here: take them off the budget first.
+ *
+ * @param estimate - tokens of one message; see {@link estimateTokens}.
+ */
+export function fitContext(
+  messages: readonly Message[],
+  budgetTokens: number,
+  estimate: (message: Message) => number = estimateTokens,
+): FittedContext {
+  const size = (message: Message): number => leftOutOf(message)?.tokens ?? estimate(message)
+  let total = 0
+  for (const message of messages) total += size(message)
+  if (total <= budgetTokens) return { fits: true, messages, masked: 0, dropped: 0, rest: messages }
+  return shorten(messages, budgetTokens, total, size)
+}
+
+function shorten(
+  messages: readonly Message[],
+  budget: number,
+  total: number,
+  estimate: (message: Message) => number,
+): FittedContext {
+  const { head, middle, tail } = split(messages, estimate)
+  const masked = takeUntil(middle, total, budget, (group) => group.tokens - group.masked.tokens)
+  const maskedGroups = middle.map((group, i) => (i < masked.count ? group.masked : null))
+  const fixed = [...head, ...tail].reduce((sum, message) => sum + estimate(message), 0)
+  const outputs = maskedGroups.reduce((sum, group) => sum + (group?.outputs ?? 0), 0)
+  if (masked.total <= budget) {
+    const kept = middle.flatMap((group, i) => maskedGroups[i]?.messages ?? group.messages)
+    const rest = middle.flatMap((group, i) => (i < masked.settled ? group.masked : group).messages)
+    return {
+      fits: true,
+      messages: [...head, ...kept, ...tail],
+      masked: outputs,
+      dropped: 0,
+      rest: [...head, ...rest, ...tail],
+    }
+  }
+  const notice = leftOutNotice()
+  const start = masked.total + estimate(notice)
+  const left = takeUntil(middle, start, budget, (group) => group.masked.tokens)
+  if (left.total > budget) return { fits: false, neededTokens: fixed + estimate(notice) }
+  const kept = middle.slice(left.count)
+  // Outputs of the last turn will be masked one day, and the turns that gave way to them come back.
+  const ofTail = tail.reduce((sum, message) => sum + estimate(message) - estimate(maskOutput(message)), 0)
+  const least = start - ofTail
+  const isFinal = least - estimate(notice) > budget
+  const gone = isFinal ? takeUntil(middle, least, budget, (group) => group.masked.tokens).count : 0
+  return {
+    fits: true,
+    messages: [...head, notice, ...kept.flatMap((group) => group.masked.messages), ...tail],
+    masked: kept.reduce((sum, group) => sum + group.masked.outputs, 0),
+    dropped: middle.slice(0, left.count).reduce((sum, group) => sum + group.messages.length, 0),
+    rest: [
+      ...head,
+      ...standInFor(middle.slice(0, gone)),
+      ...middle.slice(gone).flatMap((group) => group.masked.messages),
+      ...tail,
+    ],
+  }
+}
+
+function standInFor(groups: readonly Group[]): LeftOut[] {
+  if (groups.length === 0) return []
+  const turns = groups.reduce((sum, group) => sum + group.turns, 0)
+  const tokens = groups.reduce((sum, group) => sum + group.masked.tokens, 0)
+  return [{ role: 'user', text: '', turns, tokens }]
+}
+
+function leftOutOf(message: Message): LeftOut | undefined {
+  return 'turns' in message ? (message as LeftOut) : undefined
+}
+
+/**
+ * Takes out of a conversation, in place, what {@link fitContext} found to be sent no more, so that
+ * what a run holds in memory follows the model's window and not the length of the run. The log has
+ * all of it.
+ */
+export function forgetUnsent(messages: Message[], { rest }: Extract<FittedContext, { fits: true }>): void {
+  if (rest === messages) return
+  messages.length = 0
+  for (const message of rest) messages.push(message)
+  totals.delete(messages)
+}
+
+/**
+ * How many groups, oldest first, must give up `gain` for `total` to reach `budget`, in steps.
+ * `settled` of them end with a whole step: when there are more groups, these give it up as well.
+ */
+function takeUntil(
+  groups: readonly Group[],
+  total: number,
+  budget: number,
+  gain: (group: Group) => number,
+): { readonly count: number; readonly settled: number; readonly total: number } {
+  let [count, settled, turns, rest] = [0, 0, 0, total]
+  while (count < groups.length && (rest > budget || turns % STEP !== 0)) {
+    const group = groups[count++]!
+    rest -= gain(group)
+    turns += group.turns
+    if (turns % STEP === 0) settled = count
+  }
+  return { count, settled, total: rest }
+}
+
+/** The parts that stay (`head`, `tail`) and the groups between them. */
+function split(
+  messages: readonly Message[],
+  estimate: (message: Message) => number,
+): { readonly head: Message[]; readonly middle: Group[]; readonly tail: readonly Message[] } {
+  const firstUser = messages.findIndex(({ role }) => role === 'user')
+  const lastTurn = messages.findLastIndex(({ role }) => role === 'assistant')
+  const tailFrom = lastTurn === -1 ? Math.max(0, messages.length - 1) : lastTurn
+  const head = firstUser !== -1 && firstUser < tailFrom ? [messages[firstUser]!] : []
+  const middle: Group[] = []
+  let open: Message[] = []
+  const close = (): void => {
+    if (open.length > 0) middle.push(makeGroup(open, estimate))
+    open = []
+  }
+  for (let i = 0; i < tailFrom; i++) {
+    const message = messages[i]!
+    if (i === firstUser) continue
+    if (message.role !== 'tool') close()
+    open.push(message)
+  }
+  close()
+  return { head, middle, tail: messages.slice(tailFrom) }
+}
+
+function makeGroup(messages: readonly Message[], estimate: (message: Message) => number): Group {
+  const shorter = messages.map(maskOutput)
+  const sum = (list: readonly Message[]): number =>
+    list.reduce((all, message) => all + estimate(message), 0)
+  const outputs = shorter.filter((message, i) => message !== messages[i]).length
+  const tokens = sum(messages)
+  return {
+    messages,
+    turns: leftOutOf(messages[0]!)?.turns ?? 1,
+    tokens,
+    masked: { messages: shorter, tokens: outputs === 0 ? tokens : sum(shorter), outputs },
+  }
+}
+
+function maskOutput(message: Message): Message {
+  if (message.role !== 'tool' || message.output.length <= SHORT_OUTPUT) return message
+  const masked: ToolMessage = {
+    ...message,
+    output: `[${message.output.length} characters left out; call the tool again if you need them]`,
+  }
+  return masked
+}
+
+function leftOutNotice(): UserMessage {
+  return {
+    role: 'user',
+    text:
+      '[The oldest part of this conversation was left out because it no longer fits. ' +
+      'Files are as your tools show them now.]',
+  }
+}
+
+const estimates = new WeakMap<Message, number>()
+
+/**
+ * Tokens of one message, estimated from its length at three characters a token, which is more than
+ * most tokenizers need for code and English. Remembered per message object.
+ */
+export function estimateTokens(message: Message): number {
+  const known = leftOutOf(message)?.tokens ?? estimates.get(message)
+  if (known !== undefined) return known
+  const tokens = Math.ceil(lengthOf(message) / 3) + 8
+  estimates.set(message, tokens)
+  return tokens
+}
+
+const totals = new WeakMap<readonly Message[], { count: number; tokens: number }>()
+
+/**
+ * Tokens of a conversation that only grows: what was counted before is remembered by the list, so
+ * that a long conversation costs no more than its newest messages.
+ */
+export function estimateConversation(messages: readonly Message[]): number {
+  let total = totals.get(messages)
+  if (total === undefined) totals.set(messages, (total = { count: 0, tokens: 0 }))
+  for (; total.count < messages.length; total.count++) {
+    total.tokens += estimateTokens(messages[total.count] as Message)
+  }
+  return total.tokens
+}
+
+function lengthOf(message: Message): number {
+  if (message.role === 'user') return message.text.length
+  if (message.role === 'tool') return message.output.length
+  const calls = message.calls.reduce((sum, call) => sum + JSON.stringify(call).length, 0)
+  const parts = message.parts === undefined ? 0 : JSON.stringify(message.parts.value).length
+  return Math.max(message.text.length + calls, parts)
+}

@@ -1,0 +1,81 @@
+/**
+ * What the model is told, as pure functions of the log. Whatever stands here is part of how a
+ * recovered run rebuilds its conversation.
+ *
+ * @module
+ */
+import type { EventPayloads, PrivatePayloads } from '../events.js'
+import type { UserMessage } from '../model.js'
+import { headAndTail } from '../output.js'
+
+/** Octets of one tool output that the model gets to see. */
+export const MODEL_OUTPUT_BYTES = 16_384
+
+const CHECKED = [
+  'A command that you cannot edit checks the goal after each iteration; its answer counts, not',
+  'what you say. Tests, their configuration and the check itself must stay as they are: a change',
+  'to them is noticed and the goal then counts as not met.',
+]
+const JUDGED = [
+  'Another model judges the goal after each iteration, by the files that you changed and the commands',
+  'that you ran with their output; what you say does not count. Run what shows that the goal is met.',
+]
+
+/** The system prompt: sent on every call, whatever else was left out. */
+export function systemPrompt(cwd: string, judged = false): string {
+  return [
+    'You are an engineer who works on a project by calling tools, until its goal is met.',
+    `All paths are relative to the working directory, ${cwd}. Nothing outside it can be reached.`,
+    'Read before you change. Make small changes, and run what checks them.',
+    ...(judged ? JUDGED : CHECKED),
+    'When you have done what you can for now, answer without calling a tool: the goal is checked.',
+  ].join('\n')
+}
+
+/** The first message: the goal, how it is checked, and what the check says now. */
+export function firstMessage(
+  frozen: PrivatePayloads['run_created'],
+  check: EventPayloads['goal_check'],
+  output: string,
+): UserMessage {
+  const text = [
+    `Goal: ${frozen.request.goal}`,
+    frozen.goal.instructions,
+    frozen.goal.judge === undefined ? `Checked by: ${frozen.goal.command}` : '',
+    `State now: ${check.reason}`,
+    outputBlock(output),
+  ]
+  return { role: 'user', text: text.filter((line) => line !== '').join('\n\n') }
+}
+
+/** What the model hears after a check that was not passed. */
+export function checkFeedback(
+  iteration: number,
+  check: EventPayloads['goal_check'],
+  output: string,
+): UserMessage {
+  if (check.cached) {
+    const text = `Goal check after iteration ${iteration}: not achieved, and nothing was changed since the last check (${check.reason}). Change something.`
+    return { role: 'user', text }
+  }
+  const text = [`Goal check after iteration ${iteration}: not achieved: ${check.reason}`, outputBlock(output)]
+  return { role: 'user', text: text.filter((line) => line !== '').join('\n\n') }
+}
+
+/** What the model hears when a human let the run go on with a remark. */
+export function gateFeedback(feedback: string): UserMessage {
+  return { role: 'user', text: `A human reviewed your work and says:\n\n${feedback}` }
+}
+
+/** Added to the result of a call when the model goes round in circles. */
+export const REPETITION =
+  '[This call gave the same result before, and so did the ones before it. Repeating them once more ends the run: do something else.]'
+
+/** A tool's output as the model gets it. */
+export function toolOutputForModel(output: string): string {
+  return headAndTail(output, MODEL_OUTPUT_BYTES)
+}
+
+function outputBlock(output: string): string {
+  return output.trim() === '' ? '' : `Output of the check:\n${headAndTail(output, MODEL_OUTPUT_BYTES)}`
+}

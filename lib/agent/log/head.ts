@@ -1,0 +1,265 @@
+/**
+ * What the service tells about a run, as a fold over its records: small, cheap, and the same in the
+ * engine, in every store and after a restart.
+ *
+ * @module
+ */
+import type { EndReason, GatedCall, RunOwner, RunRecord, RunStatus } from '../events.js'
+import type { Usage } from '../model.js'
+import type { Approval } from '../request/start-request.js'
+import { statusAfter } from './transitions.js'
+
+/** The gate at which a run waits. */
+export interface Gate {
+  readonly gate_id: string
+  readonly kind: 'iteration' | 'tool' | 'recovery'
+  readonly iteration: number
+  readonly summary: string
+  /** ISO 8601 UTC; null waits for ever. */
+  readonly deadline: string | null
+  readonly opened_at: string
+  /** The calls that wait, at a gate of kind `tool`. */
+  readonly calls: readonly GatedCall[]
+}
+
+/** What broke, when something broke. */
+export interface RunFailure {
+  readonly message: string
+  readonly traceback: string
+  readonly code: string
+  readonly iteration: number
+}
+
+/** The state that a run has reached; live from the start. */
+export interface FinalState {
+  iteration: number
+  goal_achieved: boolean
+  goal_reason: string
+  total_tokens: number
+  estimated_cost_usd: number
+}
+
+/** Run details as they are sent: the fields of the service's interface and additive ones. */
+export interface RunDetails {
+  readonly run_id: string
+  readonly goal: string
+  status: RunStatus
+  readonly model_name: string
+  readonly max_iterations: number
+  readonly hitl_enabled: boolean
+  readonly cwd: string
+  error: RunFailure | null
+  readonly final_state: FinalState
+  /** ISO 8601 UTC. */
+  readonly created_at: string
+  started_at: string | null
+  ended_at: string | null
+  iteration: number
+  end_reason: EndReason | null
+  gate: Gate | null
+  last_seq: number
+  readonly parent_run_id: string | null
+  readonly metadata: { readonly [name: string]: string }
+  usage: Usage & { readonly model_calls: number; readonly tool_calls: number }
+  /** False when a price is not known: `estimated_cost_usd` then counts that model as 0. */
+  cost_known: boolean
+  readonly check: string | null
+  readonly approval: Approval
+  readonly max_total_tokens: number | null
+  readonly max_cost_usd: number | null
+  readonly max_seconds: number | null
+  readonly max_tool_calls: number | null
+}
+
+/** An element of the list of runs. */
+export interface RunSummary {
+  readonly run_id: string
+  readonly goal: string
+  readonly status: RunStatus
+  readonly created_at: string
+  readonly model_name: string
+  readonly iteration: number
+  readonly end_reason: EndReason | null
+  readonly started_at: string | null
+  readonly ended_at: string | null
+  readonly parent_run_id: string | null
+  readonly last_seq: number
+}
+
+/** What stores keep beside the log of each run. */
+export interface RunHead {
+  readonly details: RunDetails
+  readonly owner: RunOwner
+  readonly idempotency: { readonly key: string; readonly body_hash: string } | null
+  /** How often the run was taken up again after the service had stopped. */
+  recoveries: number
+  /** `ts` of the last record. */
+  last_ts: number
+  /** The gate answered last and its answer, for repeated answers. */
+  lastDecision: { readonly gate_id: string; readonly decision: string } | null
+}
+
+/**
+ * Folds one record into the head of its run and returns the head; the first record
+ * (`run_created`) makes it. The head is changed in place: a copy for each of ten thousand events
+ * would make long runs slow.
+ *
+ * @throws `IllegalTransitionError` when the record does not fit the status of the run.
+ */
+export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
+  if (head === null) {
+    if (record.kind !== 'run_created') throw new TypeError(`a run begins with run_created, not ${record.kind}`)
+    return createHead(record)
+  }
+  const { details } = head
+  details.status = statusAfter(details.status, record)
+  details.last_seq = record.seq
+  details.iteration = details.final_state.iteration = record.iteration
+  head.last_ts = record.ts
+  switch (record.kind) {
+    case 'run_started':
+      details.started_at = isoTime(record.ts)
+      break
+    case 'run_recovered':
+      head.recoveries = record.payload.attempt
+      break
+    case 'llm_usage': {
+      const { payload } = record
+      const { usage } = details
+      details.usage = {
+        input_tokens: usage.input_tokens + payload.input_tokens,
+        output_tokens: usage.output_tokens + payload.output_tokens,
+        cached_tokens: usage.cached_tokens + payload.cached_tokens,
+        reasoning_tokens: usage.reasoning_tokens + payload.reasoning_tokens,
+        model_calls: usage.model_calls + 1,
+        tool_calls: usage.tool_calls,
+      }
+      details.final_state.total_tokens += payload.input_tokens + payload.output_tokens
+      details.final_state.estimated_cost_usd += payload.cost_usd ?? 0
+      if (payload.cost_usd === null) details.cost_known = false
+      break
+    }
+    case 'tool_started':
+      details.usage = { ...details.usage, tool_calls: details.usage.tool_calls + 1 }
+      break
+    case 'goal_check':
+      details.final_state.goal_achieved = record.payload.achieved
+      details.final_state.goal_reason = record.payload.reason
+      break
+    case 'human_check_required': {
+      const { gate_id, kind, iteration, summary, deadline, calls } = record.payload
+      details.gate = {
+        gate_id,
+        kind,
+        iteration,
+        summary,
+        deadline,
+        opened_at: isoTime(record.ts),
+        calls: calls ?? [],
+      }
+      break
+    }
+    case 'human_check_response': {
+      const { gate_id, decision } = record.payload
+      details.gate = null
+      head.lastDecision = { gate_id, decision }
+      break
+    }
+    case 'error':
+      details.error = {
+        message: record.payload.message,
+        traceback: record.payload.traceback,
+        code: record.payload.code,
+        iteration: record.iteration,
+      }
+      break
+    case 'run_end':
+      details.end_reason = record.payload.end_reason
+      details.ended_at = isoTime(record.ts)
+      details.gate = null
+      break
+    default:
+  }
+  return head
+}
+
+function createHead(record: Extract<RunRecord, { kind: 'run_created' }>): RunHead {
+  const { payload } = record
+  const request = record.private?.request
+  const frozen = record.private
+  return {
+    details: {
+      run_id: record.run_id,
+      goal: payload.goal,
+      status: 'pending',
+      model_name: payload.model_name,
+      max_iterations: payload.max_iterations,
+      hitl_enabled: payload.hitl_enabled,
+      cwd: payload.cwd,
+      error: null,
+      final_state: {
+        iteration: 0,
+        goal_achieved: false,
+        goal_reason: '',
+        total_tokens: 0,
+        estimated_cost_usd: 0,
+      },
+      created_at: isoTime(record.ts),
+      started_at: null,
+      ended_at: null,
+      iteration: 0,
+      end_reason: null,
+      gate: null,
+      last_seq: record.seq,
+      parent_run_id: payload.parent_run_id,
+      metadata: request?.metadata ?? {},
+      usage: {
+        input_tokens: 0,
+        output_tokens: 0,
+        cached_tokens: 0,
+        reasoning_tokens: 0,
+        model_calls: 0,
+        tool_calls: 0,
+      },
+      cost_known: frozen?.prices !== null,
+      check: request?.check ?? null,
+      approval: request?.approval ?? 'never',
+      max_total_tokens: request?.max_total_tokens ?? null,
+      max_cost_usd: request?.max_cost_usd ?? null,
+      max_seconds: request?.max_seconds ?? null,
+      max_tool_calls: request?.max_tool_calls ?? null,
+    },
+    owner: frozen?.owner ?? { id: null, tenant: null },
+    idempotency: frozen?.idempotency ?? null,
+    recoveries: 0,
+    last_ts: record.ts,
+    lastDecision: null,
+  }
+}
+
+/** The list element of a run. */
+export function summarize(details: RunDetails): RunSummary {
+  return {
+    run_id: details.run_id,
+    goal: details.goal,
+    status: details.status,
+    created_at: details.created_at,
+    model_name: details.model_name,
+    iteration: details.iteration,
+    end_reason: details.end_reason,
+    started_at: details.started_at,
+    ended_at: details.ended_at,
+    parent_run_id: details.parent_run_id,
+    last_seq: details.last_seq,
+  }
+}
+
+/** True once nothing more can happen to a run. */
+export function isTerminal(status: RunStatus): boolean {
+  return status === 'achieved' || status === 'failed' || status === 'aborted'
+}
+
+/** ISO 8601 in UTC with milliseconds, of float seconds since the epoch. */
+export function isoTime(ts: number): string {
+  return new Date(Math.round(ts * 1000)).toISOString()
+}

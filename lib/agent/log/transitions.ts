@@ -1,0 +1,83 @@
+/**
+ * What may follow what. One pure function that engine, stores and recovery use alike: they fold
+ * records, and a record that does not fit the status of its run is a bug or a damaged log.
+ *
+ * ```
+ * pending ──start──▶ running ◀──respond── awaiting_human
+ *    │                 │  └────gate────▶       │
+ *    └─────────────────┴── achieve, fail, abort ┴──▶ achieved | failed | aborted   (absorbing)
+ * ```
+ *
+ * @module
+ */
+import { IllegalTransitionError } from '../errors.js'
+import type { RunRecord, RunStatus } from '../events.js'
+
+/** What moves a run from one status to another. */
+export type Trigger = 'start' | 'gate' | 'respond' | 'achieve' | 'fail' | 'abort' | 'recover'
+
+const TABLE: Readonly<Record<RunStatus, Readonly<Partial<Record<Trigger, RunStatus>>>>> = {
+  pending: { start: 'running', fail: 'failed', abort: 'aborted', recover: 'pending' },
+  running: {
+    gate: 'awaiting_human',
+    achieve: 'achieved',
+    fail: 'failed',
+    abort: 'aborted',
+    recover: 'running',
+  },
+  awaiting_human: {
+    respond: 'running',
+    fail: 'failed',
+    abort: 'aborted',
+    recover: 'awaiting_human',
+  },
+  achieved: {},
+  failed: {},
+  aborted: {},
+}
+
+/** Statuses that nothing follows. */
+const ENDED: ReadonlySet<string> = new Set(
+  Object.entries(TABLE).flatMap(([status, next]) => (Object.keys(next).length === 0 ? [status] : [])),
+)
+
+/** The status after `trigger`, or null when nothing of the kind may happen in `status`. */
+export function transition(status: RunStatus, trigger: Trigger): RunStatus | null {
+  return TABLE[status][trigger] ?? null
+}
+
+/** The trigger that a record stands for; null for records that move nothing. */
+export function triggerOf(record: RunRecord): Trigger | null {
+  switch (record.kind) {
+    case 'run_started':
+      return 'start'
+    case 'run_recovered':
+      return 'recover'
+    case 'human_check_required':
+      return 'gate'
+    case 'human_check_response':
+      return 'respond'
+    case 'run_end':
+      return END_TRIGGERS[record.payload.status] ?? null
+    default:
+      return null
+  }
+}
+
+const END_TRIGGERS: Readonly<Partial<Record<RunStatus, Trigger>>> = {
+  achieved: 'achieve',
+  failed: 'fail',
+  aborted: 'abort',
+}
+
+/**
+ * The status after `record`; terminal statuses take nothing at all.
+ *
+ * @throws {@link IllegalTransitionError}
+ */
+export function statusAfter(status: RunStatus, record: RunRecord): RunStatus {
+  const trigger = triggerOf(record)
+  const next = trigger === null ? status : transition(status, trigger)
+  if (next === null || ENDED.has(status)) throw new IllegalTransitionError(status, record.kind)
+  return next
+}

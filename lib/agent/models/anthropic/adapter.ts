@@ -1,0 +1,233 @@
+/**
+ * Anthropic Messages.
+ *
+ * @module
+ */
+import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import type {
+  AssistantMessage,
+  ModelPrices,
+  ModelRequest,
+  ModelTurn,
+  ToolChoice,
+  ToolMessage,
+} from '../../model.js'
+import { knownPrices } from '../pricing.js'
+import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
+import { ANTHROPIC_FORMAT, buildAnthropicTurn } from './answer.js'
+import { AnthropicStream } from './stream.js'
+import { exchanges, resultText } from '../conversation.js'
+import { countOf, isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { choosesItsThinking, knownOutputLimit, refusesTemperature } from '../known-models.js'
+import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
+import { ToolNames } from '../tool-names.js'
+
+/** What can be chosen for this format besides the common options. */
+export interface AnthropicOptions extends WireOptions {
+  /**
+   * Mark the end of the system prompt and of the conversation for the provider's prompt cache, so
+   * that each call pays in full only for what is new (and a quarter more, for writing the cache).
+   *
+   * @defaultValue true
+   */
+  readonly promptCaching?: boolean | undefined
+  /**
+   * Tokens that the model may spend on thinking, from 1024; without it, it does not think. Models
+   * since Claude 4.6 choose themselves, within `reasoningEffort`: any number lets them think.
+   */
+  readonly thinkingBudget?: number | undefined
+}
+
+/** The adapter, for Anthropic itself and for servers that speak its format. */
+export function anthropicAdapter(
+  choices: Pick<AnthropicOptions, 'promptCaching' | 'thinkingBudget'> = {},
+): ModelAdapter {
+  return {
+    provider: 'anthropic',
+    defaultBaseUrl: 'https://api.anthropic.com',
+    prices: (model) =>
+      choices.promptCaching === false ? knownPrices(model) : withCacheWrites(knownPrices(model)),
+    authHeaders: (apiKey) => ({ 'x-api-key': apiKey }),
+    encode: (request, options) => encodeAnthropicRequest(request, { ...choices, ...options }),
+    decode: decodeAnthropicResponse,
+    decodeStream: (request, context) => new AnthropicStream(request, context),
+  }
+}
+
+/** All input that does not come from the cache is written to it, which costs a quarter more. */
+function withCacheWrites(prices: ModelPrices | null): ModelPrices | null {
+  return prices === null ? null : { ...prices, input: prices.input * 1.25 }
+}
+
+/** The request for one turn. */
+export function encodeAnthropicRequest(
+  request: ModelRequest,
+  options: AnthropicOptions,
+): WireRequest {
+  const names = new ToolNames(request)
+  const caching = options.promptCaching !== false
+  const { temperature } = options
+  const toolChoice = encodeToolChoice(request.toolChoice, names)
+  // A tool cannot be demanded of a model that thinks first.
+  const demanded = toolChoice['type'] === 'any' || toolChoice['type'] === 'tool'
+  const thinking = demanded ? null : encodeThinking(options)
+  const budget = countOf(thinking?.['budget_tokens'])
+  const answer = options.maxOutputTokens ?? knownOutputLimit(options.model)
+  const tools = request.tools.map(({ name, description, parameters }) => ({
+    name: names.toWire(name),
+    description,
+    input_schema: parameters as JsonObject,
+  }))
+  const body: JsonObject = {
+    model: options.model,
+    max_tokens: budget === 0 ? answer : Math.max(answer, budget + 1024),
+    ...(request.system !== '' && { system: encodeSystem(request.system, caching) }),
+    messages: encodeMessages(request, names, caching),
+    ...(tools.length > 0 && { tools, tool_choice: toolChoice }),
+    ...(thinking !== null && { thinking }),
+    ...encodeEffort(options),
+    // Thinking and sampling exclude each other.
+    ...(temperature !== undefined &&
+      thinking === null &&
+      !refusesTemperature(options.model) && { temperature }),
+    stream: options.stream,
+    ...options.extraBody,
+  }
+  return { path: '/v1/messages', params: {}, headers: { 'anthropic-version': '2023-06-01' }, body }
+}
+
+function encodeToolChoice(choice: ToolChoice = 'auto', names: ToolNames): JsonObject {
+  if (typeof choice !== 'string') return { type: 'tool', name: names.toWire(choice.tool) }
+  return { type: choice === 'required' ? 'any' : choice }
+}
+
+function encodeThinking({
+  model,
+  thinkingBudget,
+  reasoningEffort,
+}: AnthropicOptions): JsonObject | null {
+  if (choosesItsThinking(model)) {
+    const wanted = thinkingBudget !== undefined || reasoningEffort !== undefined
+    return wanted ? { type: 'adaptive' } : null
+  }
+  return thinkingBudget === undefined ? null : { type: 'enabled', budget_tokens: thinkingBudget }
+}
+
+function encodeEffort({ model, reasoningEffort }: AnthropicOptions): JsonObject {
+  const known = reasoningEffort !== undefined && choosesItsThinking(model)
+  return known ? { output_config: { effort: reasoningEffort } } : {}
+}
+
+const CACHED: JsonObject = { type: 'ephemeral' }
+
+function encodeSystem(system: string, caching: boolean): JsonValue {
+  return caching ? [{ type: 'text', text: system, cache_control: CACHED }] : system
+}
+
+interface WireMessage {
+  readonly role: 'user' | 'assistant'
+  readonly content: JsonObject[]
+}
+
+/** Roles have to alternate, beginning and ending with the user. */
+function encodeMessages(request: ModelRequest, names: ToolNames, caching: boolean): JsonObject[] {
+  const list: WireMessage[] = []
+  const add = (role: WireMessage['role'], blocks: readonly JsonObject[]): void => {
+    const last = list.at(-1)
+    if (last?.role === role) last.content.push(...blocks)
+    else if (blocks.length > 0) list.push({ role, content: [...blocks] })
+  }
+  for (const exchange of exchanges(request.messages)) {
+    if (exchange.kind === 'user') add('user', textBlocks(exchange.text))
+    else {
+      if (list.length === 0) add('user', CONTINUED)
+      const blocks = assistantBlocks(exchange.message, names)
+      add('assistant', blocks)
+      add('user', resultBlocks(exchange.results, blocks))
+    }
+  }
+  if (list.at(-1)?.role !== 'user') add('user', list.length === 0 ? BEGIN : CONTINUE)
+  const last = list.at(-1)!.content
+  if (caching) last[last.length - 1] = { ...last.at(-1)!, cache_control: CACHED }
+  return list.map(({ role, content }) => ({ role, content }))
+}
+
+const CONTINUED = textBlocks('(The beginning of this conversation was left out.)')
+const CONTINUE = textBlocks('Go on.')
+const BEGIN = textBlocks('Begin.')
+
+/** Empty text blocks are refused. */
+function textBlocks(text: string): JsonObject[] {
+  return text.trim() === '' ? [] : [{ type: 'text', text }]
+}
+
+/** The turn as it came, signatures included, when it was one of this format; else rebuilt. */
+function assistantBlocks(message: AssistantMessage, names: ToolNames): JsonObject[] {
+  if (message.parts?.format === ANTHROPIC_FORMAT) {
+    let call = 0
+    return listOf(message.parts.value)
+      .map(objectOf)
+      .filter(isAcceptable)
+      .map((block) => {
+        if (block['type'] !== 'tool_use') return block
+        const id = message.calls[call++]?.call_id ?? ''
+        return textOf(block['id']) === '' ? { ...block, id } : block
+      })
+  }
+  const calls = message.calls.map((call) => ({
+    type: 'tool_use',
+    id: call.call_id,
+    name: names.toWire(call.tool),
+    input: call.args,
+  }))
+  return [...textBlocks(message.text), ...calls]
+}
+
+/** Empty text, and thinking that was cut off before it was signed, would be refused. */
+function isAcceptable(block: JsonObject): boolean {
+  if (block['type'] === 'text') return textOf(block['text']).trim() !== ''
+  return block['type'] !== 'thinking' || textOf(block['signature']) !== ''
+}
+
+/** Results come before any text, all in one message, which merging roles sees to. */
+function resultBlocks(results: readonly ToolMessage[], turn: readonly JsonObject[]): JsonObject[] {
+  const ids = turn
+    .filter((block) => block['type'] === 'tool_use')
+    .map((block) => textOf(block['id']))
+  return results.map((result, i) => ({
+    type: 'tool_result',
+    tool_use_id: ids[i] ?? result.call_id,
+    content: resultText(result),
+    ...(result.exit_code !== 0 && { is_error: true }),
+  }))
+}
+
+/** Reads a whole answer. */
+export function decodeAnthropicResponse(
+  body: unknown,
+  request: ModelRequest,
+  context: WireContext,
+): ModelTurn {
+  const answer = objectOf(body)
+  if (answer['type'] === 'error' || isObject(answer['error'])) throw embeddedError(answer, context)
+  if (!Array.isArray(answer['content'])) {
+    throw protocolError(
+      'the answer has no content; is the base URL that of a Messages interface?',
+      false,
+      context,
+    )
+  }
+  const calls = listOf(answer['content'])
+    .map(objectOf)
+    .filter((block) => block['type'] === 'tool_use')
+    .map((block) => block['input'])
+  return buildAnthropicTurn(
+    {
+      content: listOf(answer['content']).map(objectOf),
+      inputs: calls,
+      stopReason: textOf(answer['stop_reason']),
+      usage: objectOf(answer['usage']),
+    },
+    request,
+  )
+}

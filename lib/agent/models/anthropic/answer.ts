@@ -1,0 +1,92 @@
+/**
+ * The answer of the Messages interface, whole: its content blocks, stop reason and token counts.
+ *
+ * @module
+ */
+import type { JsonObject } from '../../../internal/json.js'
+import type { ModelRequest, ModelTurn, StopReason, Usage } from '../../model.js'
+import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
+import { buildTurn } from '../turn.js'
+
+/** The name under which this format's own parts are kept. */
+export const ANTHROPIC_FORMAT = 'anthropic'
+
+/** What was read of an answer. */
+export interface AnthropicAnswer {
+  readonly content: readonly JsonObject[]
+  /** The arguments of each `tool_use` block: an object, or JSON text as it was streamed. */
+  readonly inputs: readonly unknown[]
+  readonly stopReason: string
+  readonly usage: JsonObject
+}
+
+const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+  '': 'end',
+  end_turn: 'end',
+  stop_sequence: 'end',
+  tool_use: 'tool_calls',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  refusal: 'refusal',
+}
+
+/** Makes the turn. Its parts are all content blocks, to be sent back unchanged. */
+export function buildAnthropicTurn(answer: AnthropicAnswer, request: ModelRequest): ModelTurn {
+  const blocksOf = (type: string): JsonObject[] =>
+    answer.content.filter((block) => block['type'] === type)
+  const calls = blocksOf('tool_use').map((block, i) => ({
+    id: textOf(block['id']),
+    name: textOf(block['name']),
+    arguments: answer.inputs[i],
+  }))
+  return buildTurn(
+    {
+      text: blocksOf('text')
+        .map((block) => textOf(block['text']))
+        .join(''),
+      reasoning: blocksOf('thinking')
+        .map((block) => textOf(block['thinking']))
+        .join('\n\n'),
+      calls,
+      usage: readAnthropicUsage(answer.usage),
+      stop: STOP_REASONS[answer.stopReason] ?? 'other',
+      parts: { format: ANTHROPIC_FORMAT, value: answer.content },
+    },
+    request,
+  )
+}
+
+/**
+ * Token counts. `input_tokens` leaves out what was read from the cache and written to it; thinking
+ * is part of the output, and told apart by newer models only. Where the provider's own steps are
+ * listed (`iterations`), the counts beside them may leave some of those out, which are paid too.
+ */
+export function readAnthropicUsage(usage: JsonObject): Usage {
+  const whole = readCounts(usage)
+  const steps = listOf(usage['iterations']).map((step) => readCounts(objectOf(step)))
+  const sum = (count: keyof Usage): number => steps.reduce((total, step) => total + step[count], 0)
+  if (sum('input_tokens') + sum('output_tokens') <= whole.input_tokens + whole.output_tokens)
+    return whole
+  return {
+    input_tokens: sum('input_tokens'),
+    output_tokens: sum('output_tokens'),
+    cached_tokens: sum('cached_tokens'),
+    reasoning_tokens: Math.min(
+      Math.max(whole.reasoning_tokens, sum('reasoning_tokens')),
+      sum('output_tokens'),
+    ),
+  }
+}
+
+function readCounts(usage: JsonObject): Usage {
+  const cached = countOf(usage['cache_read_input_tokens'])
+  const written = countOf(usage['cache_creation_input_tokens'])
+  const output = countOf(usage['output_tokens'])
+  const thinking = countOf(objectOf(usage['output_tokens_details'])['thinking_tokens'])
+  return {
+    input_tokens: countOf(usage['input_tokens']) + cached + written,
+    output_tokens: output,
+    cached_tokens: cached,
+    reasoning_tokens: Math.min(thinking, output),
+  }
+}

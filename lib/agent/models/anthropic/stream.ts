@@ -1,0 +1,136 @@
+import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import type { ModelRequest, ModelTurn, Usage } from '../../model.js'
+import type { StreamDecoder } from '../adapter.js'
+import { buildAnthropicTurn, readAnthropicUsage } from './answer.js'
+import { countOf, isObject, listOf, objectOf, parseJson, textOf } from '../json-reader.js'
+import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
+
+/** A content block that is being put together. */
+interface OpenBlock {
+  readonly block: Record<string, JsonValue>
+  /** The arguments of a `tool_use` block, as JSON text. */
+  input: string
+}
+
+/** Which field of a block each kind of delta adds to. */
+const GROWING_FIELDS: Readonly<Record<string, string>> = {
+  text_delta: 'text',
+  thinking_delta: 'thinking',
+  signature_delta: 'signature',
+  compaction_delta: 'content',
+}
+
+/** Puts a streamed Messages answer together into the content blocks that a whole one would have. */
+export class AnthropicStream implements StreamDecoder {
+  readonly #request: ModelRequest
+  readonly #context: WireContext
+  readonly #blocks = new Map<number, OpenBlock>()
+  readonly #usage: Record<string, JsonValue> = {}
+  #stopReason = ''
+  done = false
+
+  constructor(request: ModelRequest, context: WireContext) {
+    this.#request = request
+    this.#context = context
+  }
+
+  push({ event, data }: { readonly event: string; readonly data: string }): string {
+    const value = readPiece(data, this.#context)
+    if (value === null) return ''
+    const type = textOf(value['type']) || event
+    switch (type) {
+      case 'message_start':
+        this.#count(objectOf(objectOf(value['message'])['usage']))
+        return ''
+      case 'content_block_start':
+        return this.#start(countOf(value['index']), objectOf(value['content_block']))
+      case 'content_block_delta':
+        return this.#delta(countOf(value['index']), objectOf(value['delta']))
+      case 'message_delta':
+        this.#stopReason = textOf(objectOf(value['delta'])['stop_reason']) || this.#stopReason
+        this.#count(objectOf(value['usage']))
+        return ''
+      case 'message_stop':
+        this.done = true
+        return ''
+      case 'error':
+        throw embeddedError(value, this.#context)
+      default:
+        if (isObject(value['error'])) throw embeddedError(value, this.#context)
+        return ''
+    }
+  }
+
+  get usage(): Usage {
+    return readAnthropicUsage(this.#usage)
+  }
+
+  finish(): ModelTurn {
+    if (!this.done && this.#stopReason === '') {
+      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
+    }
+    const ordered = [...this.#blocks].sort(([a], [b]) => a - b).map(([, open]) => open)
+    return buildAnthropicTurn(
+      {
+        content: ordered.map(closeBlock),
+        inputs: ordered.filter(({ block }) => block['type'] === 'tool_use').map(inputOf),
+        stopReason: this.#stopReason,
+        usage: this.#usage,
+      },
+      this.#request,
+    )
+  }
+
+  #start(index: number, block: JsonObject): string {
+    this.#blocks.set(index, { block: { ...block }, input: '' })
+    return block['type'] === 'text' ? textOf(block['text']) : ''
+  }
+
+  #delta(index: number, delta: JsonObject): string {
+    const type = textOf(delta['type'])
+    const open = this.#blocks.get(index) ?? this.#unannounced(index, type)
+    if (open === undefined) return ''
+    if (type === 'input_json_delta') open.input += textOf(delta['partial_json'])
+    if (type === 'citations_delta' && delta['citation'] !== undefined)
+      open.block['citations'] = [...listOf(open.block['citations']), delta['citation']]
+    const field = GROWING_FIELDS[type]
+    if (field === undefined) return ''
+    const piece = textOf(delta[field])
+    open.block[field] = textOf(open.block[field]) + piece
+    return type === 'text_delta' ? piece : ''
+  }
+
+  /** A block whose start a server left out; its first piece tells what it is, but not which call. */
+  #unannounced(index: number, type: string): OpenBlock | undefined {
+    if (type === 'input_json_delta')
+      throw protocolError(`arguments came for no tool call (block ${index})`, true, this.#context)
+    const field = GROWING_FIELDS[type]
+    if (field === undefined || field === 'content') return undefined
+    const kind = field === 'signature' ? 'thinking' : field
+    this.#start(index, { type: kind, [kind]: '' })
+    return this.#blocks.get(index)
+  }
+
+  /** Counts come twice, the later ones cumulative: the larger of both holds. */
+  #count(usage: JsonObject): void {
+    for (const [name, value] of Object.entries(usage)) {
+      if (typeof value === 'number')
+        this.#usage[name] = Math.max(countOf(this.#usage[name]), countOf(value))
+      else if (typeof value === 'object' && value !== null) this.#usage[name] = value
+    }
+  }
+}
+
+/** Arguments come in pieces after an empty `input`, or whole in it. */
+function inputOf({ block, input }: OpenBlock): JsonValue {
+  return input === '' ? (block['input'] ?? {}) : input
+}
+
+function closeBlock(open: OpenBlock): JsonObject {
+  // The provider's own tools have arguments as well.
+  if (open.block['type'] !== 'tool_use' && open.input === '') return open.block
+  const input = inputOf(open)
+  const parsed = typeof input === 'string' ? parseJson(input) : input
+  // What was cut off goes back as an empty object, the only thing that the provider accepts.
+  return { ...open.block, input: isObject(parsed) ? parsed : {} }
+}

@@ -1,0 +1,184 @@
+/**
+ * Google Gemini, `generateContent`.
+ *
+ * @module
+ */
+import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import type {
+  AssistantMessage,
+  ModelRequest,
+  ModelTurn,
+  ToolChoice,
+  ToolMessage,
+  ToolSpec,
+} from '../../model.js'
+import { knownPrices } from '../pricing.js'
+import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
+import { exchanges, resultText } from '../conversation.js'
+import { buildGeminiTurn, GEMINI_FORMAT } from './answer.js'
+import { GeminiStream } from './stream.js'
+import { isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { bareName } from '../known-models.js'
+import { embeddedError, type WireContext } from '../provider-errors.js'
+import { ToolNames } from '../tool-names.js'
+import { geminiSchema } from '../tool-schemas.js'
+
+/** What can be chosen for this format besides the common options. */
+export interface GeminiOptions extends WireOptions {
+  /** Ask for summaries of thoughts; models that do not think refuse. @defaultValue false */
+  readonly includeThoughts?: boolean | undefined
+  /** Tokens that the model may spend on thinking. */
+  readonly thinkingBudget?: number | undefined
+}
+
+/** The adapter. */
+export function geminiAdapter(
+  choices: Pick<GeminiOptions, 'includeThoughts' | 'thinkingBudget'> = {},
+): ModelAdapter {
+  return {
+    provider: 'gemini',
+    defaultBaseUrl: 'https://generativelanguage.googleapis.com',
+    prices: knownPrices,
+    authHeaders: (apiKey) => ({ 'x-goog-api-key': apiKey }),
+    encode: (request, options) => encodeGeminiRequest(request, { ...choices, ...options }),
+    decode: decodeGeminiResponse,
+    decodeStream: (request, context) => new GeminiStream(request, context),
+  }
+}
+
+/** The request for one turn. */
+export function encodeGeminiRequest(request: ModelRequest, options: GeminiOptions): WireRequest {
+  const names = new ToolNames(request)
+  const config = generationConfig(options)
+  const body: JsonObject = {
+    ...(request.system !== '' && { systemInstruction: { parts: [{ text: request.system }] } }),
+    contents: encodeContents(request, names, options.model),
+    ...(request.tools.length > 0 && {
+      tools: [{ functionDeclarations: request.tools.map((tool) => encodeTool(tool, names)) }],
+      toolConfig: { functionCallingConfig: encodeToolChoice(request.toolChoice, names) },
+    }),
+    ...(Object.keys(config).length > 0 && { generationConfig: config }),
+    ...options.extraBody,
+  }
+  const model = options.model.includes('/') ? options.model : `models/${options.model}`
+  const method = options.stream ? 'streamGenerateContent' : 'generateContent'
+  const params: Record<string, string> = options.stream ? { alt: 'sse' } : {}
+  return { path: `/v1beta/${model}:${method}`, params, headers: {}, body }
+}
+
+function encodeToolChoice(choice: ToolChoice = 'auto', names: ToolNames): JsonObject {
+  if (typeof choice !== 'string')
+    return { mode: 'ANY', allowedFunctionNames: [names.toWire(choice.tool)] }
+  return { mode: choice === 'required' ? 'ANY' : choice.toUpperCase() }
+}
+
+function generationConfig(options: GeminiOptions): JsonObject {
+  const { maxOutputTokens, temperature, reasoningEffort, includeThoughts, thinkingBudget } = options
+  const thinking: JsonObject = {
+    ...(includeThoughts === true && { includeThoughts: true }),
+    ...(thinkingBudget !== undefined && { thinkingBudget }),
+    ...(reasoningEffort !== undefined && { thinkingLevel: reasoningEffort }),
+  }
+  return {
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(Object.keys(thinking).length > 0 && { thinkingConfig: thinking }),
+  }
+}
+
+/** A function without parameters is declared without a schema: an empty one is refused. */
+function encodeTool({ name, description, parameters }: ToolSpec, names: ToolNames): JsonObject {
+  const takesAny = Object.keys(parameters.properties ?? {}).length > 0
+  return {
+    name: names.toWire(name),
+    description,
+    ...(takesAny && { parametersJsonSchema: geminiSchema(parameters) }),
+  }
+}
+
+/**
+ * Results stand in a message of their own directly after their calls, as many as there were calls;
+ * text that follows comes in the next one.
+ */
+function encodeContents(request: ModelRequest, names: ToolNames, model: string): JsonObject[] {
+  const list: JsonObject[] = []
+  for (const exchange of exchanges(request.messages)) {
+    if (exchange.kind === 'user') list.push({ role: 'user', parts: [{ text: exchange.text }] })
+    else {
+      if (list.length === 0) list.push({ role: 'user', parts: [{ text: BEGINNING }] })
+      const parts = encodeTurn(exchange.message, names, model)
+      list.push({ role: 'model', parts })
+      if (exchange.results.length > 0)
+        list.push({ role: 'user', parts: encodeResults(exchange.results, parts) })
+    }
+  }
+  return list
+}
+
+const BEGINNING = '(The beginning of this conversation was left out.)'
+
+/** Stands in for the signature of a call that another model made; Gemini 3 demands one. */
+const NO_SIGNATURE = 'skip_thought_signature_validator'
+
+function encodeTurn(message: AssistantMessage, names: ToolNames, model: string): JsonObject[] {
+  if (message.parts?.format === GEMINI_FORMAT) {
+    const own = listOf(message.parts.value).map(objectOf)
+    // Signatures stay on the very parts that they came with; summaries of thoughts are for people.
+    const kept = own.filter(
+      (part) => part['thought'] !== true || part['thoughtSignature'] !== undefined,
+    )
+    if (kept.length > 0) return kept
+  }
+  const signed = /^gemini-[3-9]/.test(bareName(model))
+  const calls = message.calls.map((call, i): JsonObject => ({
+    functionCall: { name: names.toWire(call.tool), args: call.args },
+    ...(signed && i === 0 && { thoughtSignature: NO_SIGNATURE }),
+  }))
+  return [...(message.text === '' ? [] : [{ text: message.text }]), ...calls]
+}
+
+/** Results are matched by place, by name, and by id where the call had one. */
+function encodeResults(results: readonly ToolMessage[], turn: readonly JsonObject[]): JsonObject[] {
+  const calls = turn.map((part) => part['functionCall']).filter(isObject)
+  return results.map((result, i) => {
+    const { name, id } = calls[i] ?? {}
+    const text = resultText(result)
+    const response: JsonObject = result.exit_code === 0 ? { output: text } : { error: text }
+    return {
+      functionResponse: {
+        ...(textOf(id) !== '' && { id: id as JsonValue }),
+        name: textOf(name) || result.tool,
+        response,
+      },
+    }
+  })
+}
+
+/** Reads a whole answer. */
+export function decodeGeminiResponse(
+  body: unknown,
+  request: ModelRequest,
+  context: WireContext,
+): ModelTurn {
+  // Without `alt=sse` a stream is a list of its pieces.
+  if (Array.isArray(body)) {
+    const stream = new GeminiStream(request, context)
+    for (const piece of body) stream.push({ data: JSON.stringify(piece) })
+    return stream.finish()
+  }
+  const answer = objectOf(body)
+  if (isObject(answer['error'])) throw embeddedError(answer, context)
+  const candidate = objectOf(listOf(answer['candidates'])[0])
+  return buildGeminiTurn(
+    {
+      parts: listOf(objectOf(candidate['content'])['parts']).map(objectOf),
+      finishReason: textOf(candidate['finishReason']),
+      finishMessage: textOf(candidate['finishMessage']),
+      blockReason: textOf(objectOf(answer['promptFeedback'])['blockReason']),
+      hasCandidate: listOf(answer['candidates']).length > 0,
+      usage: objectOf(answer['usageMetadata']),
+    },
+    request,
+    context,
+  )
+}

@@ -1,0 +1,104 @@
+/**
+ * The answer of Gemini, whole: its parts, finish reason and token counts.
+ *
+ * @module
+ */
+import type { JsonObject } from '../../../internal/json.js'
+import type { ModelRequest, ModelTurn, StopReason, Usage } from '../../model.js'
+import { countOf, isObject, textOf } from '../json-reader.js'
+import { mistakeError, protocolError, type WireContext } from '../provider-errors.js'
+import { buildTurn } from '../turn.js'
+
+/** The name under which this format's own parts are kept. */
+export const GEMINI_FORMAT = 'gemini'
+
+/** What was read of an answer. */
+export interface GeminiAnswer {
+  readonly parts: readonly JsonObject[]
+  readonly finishReason: string
+  readonly finishMessage: string
+  /** Why the prompt was refused; empty when it was not. */
+  readonly blockReason: string
+  readonly hasCandidate: boolean
+  readonly usage: JsonObject
+}
+
+/** Finish reasons; one that is left out means the end of a whole answer. */
+const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+  '': 'end',
+  STOP: 'end',
+  MAX_TOKENS: 'length',
+  SAFETY: 'refusal',
+  RECITATION: 'refusal',
+  LANGUAGE: 'refusal',
+  BLOCKLIST: 'refusal',
+  PROHIBITED_CONTENT: 'refusal',
+  SPII: 'refusal',
+  MODEL_ARMOR: 'refusal',
+  IMAGE_SAFETY: 'refusal',
+  IMAGE_PROHIBITED_CONTENT: 'refusal',
+  IMAGE_RECITATION: 'refusal',
+}
+
+/** Finish reasons that mean a tool call that could not be made. */
+const SPOILED = new Set(['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS'])
+
+/** Makes the turn. Its parts are all parts, to be sent back with their signatures. */
+export function buildGeminiTurn(
+  answer: GeminiAnswer,
+  request: ModelRequest,
+  context: WireContext,
+): ModelTurn {
+  const { finishReason, blockReason } = answer
+  if (!answer.hasCandidate && blockReason === '') {
+    throw protocolError('the answer has no candidates', true, context)
+  }
+  const functionCalls = answer.parts.map((part) => part['functionCall']).filter(isObject)
+  const unmade = finishReason === 'MALFORMED_FUNCTION_CALL' || functionCalls.length === 0
+  if (SPOILED.has(finishReason) && unmade) {
+    throw mistakeError(
+      answer.finishMessage || `the tool call could not be made (${finishReason})`,
+      context,
+      readGeminiUsage(answer.usage),
+    )
+  }
+  const textOfParts = (thought: boolean): string =>
+    answer.parts
+      .filter((part) => (part['thought'] === true) === thought)
+      .map((part) => textOf(part['text']))
+      .join('')
+  const blocked = blockReason === '' ? '' : `(the prompt was refused: ${blockReason})`
+  return buildTurn(
+    {
+      text: textOfParts(false) || blocked,
+      reasoning: textOfParts(true),
+      calls: functionCalls.map(({ id, name, args }) => ({
+        id: textOf(id),
+        name: textOf(name),
+        arguments: args,
+      })),
+      usage: readGeminiUsage(answer.usage),
+      stop: blockReason !== '' ? 'refusal' : (STOP_REASONS[finishReason] ?? 'other'),
+      parts: { format: GEMINI_FORMAT, value: answer.parts.filter((part) => !isEmpty(part)) },
+    },
+    request,
+  )
+}
+
+/** A part that says nothing, as streams end with; some of Google's servers refuse to get it back. */
+function isEmpty(part: JsonObject): boolean {
+  return part['text'] === '' && Object.keys(part).every((key) => key === 'text' || key === 'thought')
+}
+
+/** Token counts. The prompt includes what was cached; thoughts come on top of the candidates. */
+export function readGeminiUsage(usage: JsonObject): Usage {
+  const input = countOf(usage['promptTokenCount']) + countOf(usage['toolUsePromptTokenCount'])
+  const thoughts = countOf(usage['thoughtsTokenCount'])
+  const output = countOf(usage['candidatesTokenCount']) + thoughts
+  return {
+    input_tokens: input,
+    output_tokens: Math.max(output, countOf(usage['totalTokenCount']) - input),
+    cached_tokens: Math.min(input, countOf(usage['cachedContentTokenCount'])),
+    reasoning_tokens: thoughts,
+  }
+}

@@ -1,0 +1,99 @@
+import type { JsonObject } from '../../../internal/json.js'
+import type { ModelRequest, ModelTurn, Usage } from '../../model.js'
+import type { StreamDecoder } from '../adapter.js'
+import { buildGeminiTurn, readGeminiUsage } from './answer.js'
+import { isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
+
+/**
+ * Puts a streamed Gemini answer together: each piece is a response of its own with further parts.
+ * Nothing tells that it is the last one but the end of the stream.
+ */
+export class GeminiStream implements StreamDecoder {
+  readonly #request: ModelRequest
+  readonly #context: WireContext
+  readonly #parts: JsonObject[] = []
+  #finishReason = ''
+  #finishMessage = ''
+  #blockReason = ''
+  #hasCandidate = false
+  #usage: JsonObject = {}
+  readonly done = false
+
+  constructor(request: ModelRequest, context: WireContext) {
+    this.#request = request
+    this.#context = context
+  }
+
+  push({ data }: { readonly data: string }): string {
+    const chunk = readPiece(data, this.#context)
+    if (chunk === null) return ''
+    // Counts are repeated in each piece; the last ones hold.
+    if (isObject(chunk['usageMetadata'])) this.#usage = chunk['usageMetadata']
+    if (isObject(chunk['error'])) throw embeddedError(chunk, this.#context)
+    this.#blockReason ||= textOf(objectOf(chunk['promptFeedback'])['blockReason'])
+    const candidate = listOf(chunk['candidates'])[0]
+    if (!isObject(candidate)) return ''
+    this.#hasCandidate = true
+    this.#finishReason = textOf(candidate['finishReason']) || this.#finishReason
+    this.#finishMessage = textOf(candidate['finishMessage']) || this.#finishMessage
+    let visible = ''
+    for (const part of listOf(objectOf(candidate['content'])['parts']).map(objectOf)) {
+      this.#add(part)
+      if (part['thought'] !== true) visible += textOf(part['text'])
+    }
+    return visible
+  }
+
+  get usage(): Usage {
+    return readGeminiUsage(this.#usage)
+  }
+
+  finish(): ModelTurn {
+    if (this.#finishReason === '' && this.#blockReason === '') {
+      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
+    }
+    return buildGeminiTurn(
+      {
+        parts: this.#parts,
+        finishReason: this.#finishReason,
+        finishMessage: this.#finishMessage,
+        blockReason: this.#blockReason,
+        hasCandidate: this.#hasCandidate,
+        usage: this.#usage,
+      },
+      this.#request,
+      this.#context,
+    )
+  }
+
+  /**
+   * Text goes on in the part before it, unless a signature marks where one ends; a call without a
+   * name brings the arguments of the one before it.
+   */
+  #add(part: JsonObject): void {
+    const last = this.#parts.at(-1)
+    const call = part['functionCall']
+    const open = last?.['functionCall']
+    if (isObject(call) && textOf(call['name']) === '' && isObject(open)) {
+      const args = { ...objectOf(open['args']), ...objectOf(call['args']) }
+      this.#parts[this.#parts.length - 1] = { ...last, ...part, functionCall: { ...call, ...open, args } }
+      return
+    }
+    const joins =
+      last !== undefined &&
+      isPlainText(last) &&
+      isPlainText(part) &&
+      last['thought'] === part['thought']
+    if (joins)
+      this.#parts[this.#parts.length - 1] = {
+        ...last,
+        text: textOf(last['text']) + textOf(part['text']),
+      }
+    else this.#parts.push(part)
+  }
+}
+
+function isPlainText(part: JsonObject): boolean {
+  return typeof part['text'] === 'string' && part['thoughtSignature'] === undefined
+}

@@ -1,0 +1,185 @@
+import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import type { ModelRequest, ModelTurn, Usage } from '../../model.js'
+import type { StreamDecoder } from '../adapter.js'
+import { countOf, isObject, listOf, objectOf, parseJson, textOf } from '../json-reader.js'
+import { buildChatTurn, readChatUsage, readContent } from './chat-answer.js'
+import { LeadingThought } from './leading-thought.js'
+import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
+
+/** A tool call that is being put together. */
+interface OpenCall {
+  id: string
+  name: string
+  /** Fragments of JSON text. */
+  text: string
+  /** The arguments, where a server sends them as an object. */
+  object: JsonObject | null
+  /** Whatever else came with it (`type`, `extra_content`). */
+  rest: Record<string, JsonValue>
+}
+
+/**
+ * Puts a streamed Chat Completions answer together into the message that a whole answer would have
+ * had. Calls are told apart by index and id: the same index with another id is another call, and
+ * servers that send whole calls without index or id get one call for each.
+ */
+export class OpenAiChatStream implements StreamDecoder {
+  readonly #request: ModelRequest
+  readonly #context: WireContext
+  readonly #calls: OpenCall[] = []
+  readonly #byIndex = new Map<number, OpenCall>()
+  readonly #message: Record<string, JsonValue> = { role: 'assistant', content: null }
+  readonly #thought = new LeadingThought()
+  #finishReason = ''
+  #usage: JsonObject = {}
+  #anything = false
+  done = false
+
+  constructor(request: ModelRequest, context: WireContext) {
+    this.#request = request
+    this.#context = context
+  }
+
+  push({ event, data }: { readonly event: string; readonly data: string }): string {
+    if (data.trim() === '[DONE]') this.done = true
+    const chunk = readPiece(data, this.#context)
+    if (chunk === null) return ''
+    const groq = objectOf(chunk['x_groq'])
+    const usage = chunk['usage'] ?? groq['usage']
+    if (isObject(usage)) this.#usage = usage
+    if (event === 'error' || isError(chunk['error'])) throw embeddedError(chunk, this.#context)
+    if (isError(groq['error'])) throw embeddedError(groq, this.#context)
+    // Other answers to the same question, where a host asks for several, are not for us.
+    const choice = listOf(chunk['choices']).find((one) => countOf(objectOf(one)['index']) === 0)
+    if (!isObject(choice)) return ''
+    if (isObject(choice['usage'])) this.#usage = choice['usage']
+    if (isError(choice['error'])) throw embeddedError(choice, this.#context)
+    if (textOf(choice['finish_reason']) !== '') this.#finishReason = textOf(choice['finish_reason'])
+    return this.#delta(objectOf(choice['delta'] ?? choice['message']))
+  }
+
+  get usage(): Usage {
+    return readChatUsage(this.#usage)
+  }
+
+  finish(): ModelTurn {
+    if (this.#finishReason === '' && !(this.done && this.#anything)) {
+      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
+    }
+    const finishReason = this.#finishReason === '' ? 'stop' : this.#finishReason
+    const message: JsonObject =
+      this.#calls.length === 0
+        ? this.#message
+        : { ...this.#message, tool_calls: this.#calls.map(closeCall) }
+    return buildChatTurn(message, finishReason, this.#usage, this.#request, this.#context)
+  }
+
+  #delta(delta: JsonObject): string {
+    for (const [key, value] of Object.entries(delta)) {
+      if (key === 'role' || key === 'tool_calls' || key === 'function_call' || value === null || value === '') continue
+      this.#message[key] =
+        key === 'reasoning_details'
+          ? joinDetails(this.#message[key], value)
+          : join(this.#message[key], value)
+      this.#anything = true
+    }
+    for (const call of listOf(delta['tool_calls'])) this.#callDelta(objectOf(call))
+    // The form before there were several calls: one, without an id.
+    const only = delta['function_call']
+    if (isObject(only)) this.#callDelta({ index: 0, function: only })
+    const content = this.#thought.pass(readContent(delta['content']).text)
+    // A refusal is what is said when nothing else is.
+    return this.#message['content'] === null ? textOf(delta['refusal']) : content
+  }
+
+  #callDelta(delta: JsonObject): void {
+    this.#anything = true
+    const { index, id, function: named, ...rest } = delta
+    const { name, arguments: args } = objectOf(named)
+    const call = this.#callFor(index, textOf(id), textOf(name))
+    call.id ||= textOf(id)
+    call.name ||= textOf(name)
+    Object.assign(call.rest, rest)
+    if (isObject(args)) call.object = args
+    else call.text += textOf(args)
+  }
+
+  #callFor(index: JsonValue | undefined, id: string, name: string): OpenCall {
+    const place = typeof index === 'number' ? index : null
+    let call = place === null ? this.#calls.at(-1) : this.#byIndex.get(place)
+    if (place === null && id !== '') call = this.#calls.find((known) => known.id === id)
+    const another =
+      call === undefined ||
+      (id !== '' && call.id !== '' && id !== call.id) ||
+      // Neither index nor id tell: a name that comes again begins another call after a whole one.
+      (id === '' && name !== '' && call.name !== '' && (isComplete(call) || name !== call.name))
+    if (another) {
+      call = { id: '', name: '', text: '', object: null, rest: {} }
+      this.#calls.push(call)
+    }
+    if (place !== null) this.#byIndex.set(place, call!)
+    return call!
+  }
+}
+
+function isError(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null && value !== ''
+}
+
+/** Text grows, lists of parts grow (text may follow them as plain text), the rest is replaced. */
+function join(before: JsonValue | undefined, value: JsonValue): JsonValue {
+  if (typeof before === 'string' && typeof value === 'string') return before + value
+  if (!Array.isArray(before) && !Array.isArray(value)) return value
+  const parts = [...partsOf(before)]
+  for (const part of partsOf(value)) {
+    const last = objectOf(parts.at(-1))
+    const joined = joinParts(last, objectOf(part))
+    if (joined === null) parts.push(part)
+    else parts[parts.length - 1] = joined
+  }
+  return parts
+}
+
+/** One part of two pieces of the same text or thought; null when they are not that. */
+function joinParts(last: JsonObject, part: JsonObject): JsonObject | null {
+  const { type } = part
+  if (type !== last['type']) return null
+  if (type === 'text') return { ...last, text: textOf(last['text']) + textOf(part['text']) }
+  if (type !== 'thinking' || !Array.isArray(last['thinking'])) return null
+  return { ...last, ...part, thinking: join(last['thinking'], part['thinking'] ?? []) }
+}
+
+function partsOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return typeof value === 'string' ? [{ type: 'text', text: value }] : listOf(value)
+}
+
+/** Pieces of one reasoning block, told by their `index`, become one block again. */
+function joinDetails(before: JsonValue | undefined, value: JsonValue): JsonValue {
+  const blocks = [...listOf(before)]
+  for (const piece of listOf(value).map(objectOf)) {
+    const at = blocks.findIndex(
+      (block) => piece['index'] !== undefined && objectOf(block)['index'] === piece['index'],
+    )
+    if (at === -1) blocks.push(piece)
+    else blocks[at] = joinBlock(objectOf(blocks[at]), piece)
+  }
+  return blocks
+}
+
+function joinBlock(block: JsonObject, piece: JsonObject): JsonObject {
+  const joined: Record<string, JsonValue> = { ...block }
+  for (const [key, value] of Object.entries(piece)) {
+    if (value === null) continue
+    joined[key] = ['text', 'summary', 'data'].includes(key) ? join(joined[key], value) : value
+  }
+  return joined
+}
+
+function isComplete(call: OpenCall): boolean {
+  return call.object !== null || isObject(parseJson(call.text))
+}
+
+function closeCall(call: OpenCall): JsonObject {
+  const named = { name: call.name, arguments: call.object ?? call.text }
+  return { ...call.rest, id: call.id, type: 'function', function: named }
+}

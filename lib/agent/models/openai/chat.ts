@@ -1,0 +1,217 @@
+/**
+ * OpenAI Chat Completions, and the many servers that speak it in their own ways.
+ *
+ * @module
+ */
+import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import type {
+  AssistantMessage,
+  ModelRequest,
+  ModelTurn,
+  ToolChoice,
+  ToolSpec,
+} from '../../model.js'
+import type { ModelError } from '../../errors.js'
+import { knownPrices } from '../pricing.js'
+import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
+import { exchanges, resultText } from '../conversation.js'
+import { isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { isReasoningModel } from '../known-models.js'
+import { buildChatTurn, OPENAI_CHAT_FORMAT } from './chat-answer.js'
+import { OpenAiChatStream } from './chat-stream.js'
+import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
+import { ToolNames } from '../tool-names.js'
+import { isStrictSchema } from '../tool-schemas.js'
+
+/** What differs between the servers that speak this format. */
+export interface OpenAiChatOptions extends WireOptions {
+  /** Ask for token counts in streams; a few servers refuse that. @defaultValue true */
+  readonly streamUsage?: boolean | undefined
+  /** Mark tools whose schemas fit as `strict`. @defaultValue false */
+  readonly strictTools?: boolean | undefined
+  /** Demand a certain tool by its name; a few servers know only that some tool is demanded. @defaultValue true */
+  readonly namedToolChoice?: boolean | undefined
+  /** The field that bounds the answer. @defaultValue the second for reasoning models */
+  readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined
+}
+
+/** The adapter for one server. */
+export function openAiChatAdapter(
+  quirks: Omit<OpenAiChatOptions, keyof WireOptions> = {},
+): ModelAdapter {
+  return {
+    provider: 'openai',
+    defaultBaseUrl: 'https://api.openai.com/v1',
+    prices: knownPrices,
+    authHeaders: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
+    encode: (request, options) => encodeOpenAiChatRequest(request, { ...quirks, ...options }),
+    decode: decodeOpenAiChatResponse,
+    decodeStream: (request, context) => new OpenAiChatStream(request, context),
+  }
+}
+
+/** The request for one turn. */
+export function encodeOpenAiChatRequest(
+  request: ModelRequest,
+  options: OpenAiChatOptions,
+): WireRequest {
+  const names = new ToolNames(request)
+  const reasons = isReasoningModel(options.model)
+  const limitField = options.maxTokensField ?? (reasons ? 'max_completion_tokens' : 'max_tokens')
+  const { maxOutputTokens, temperature, reasoningEffort, stream } = options
+  const body: JsonObject = {
+    model: options.model,
+    messages: encodeMessages(request, names),
+    ...(request.tools.length > 0 && {
+      tools: encodeTools(request.tools, names, options.strictTools),
+      tool_choice: encodeToolChoice(request.toolChoice, names, options.namedToolChoice),
+    }),
+    ...(maxOutputTokens !== undefined && { [limitField]: maxOutputTokens }),
+    ...(temperature !== undefined && !reasons && { temperature }),
+    ...(reasoningEffort !== undefined && { reasoning_effort: reasoningEffort }),
+    stream,
+    ...(stream && options.streamUsage !== false && { stream_options: { include_usage: true } }),
+    ...options.extraBody,
+  }
+  return { path: '/chat/completions', params: {}, headers: {}, body }
+}
+
+function encodeToolChoice(
+  choice: ToolChoice = 'auto',
+  names: ToolNames,
+  named = true,
+): JsonValue {
+  if (typeof choice === 'string') return choice
+  if (!named) return 'required'
+  return { type: 'function', function: { name: names.toWire(choice.tool) } }
+}
+
+function encodeTools(
+  tools: readonly ToolSpec[],
+  names: ToolNames,
+  strictTools?: boolean,
+): JsonObject[] {
+  return tools.map(({ name, description, parameters }) => ({
+    type: 'function',
+    function: {
+      name: names.toWire(name),
+      description,
+      parameters: parameters as JsonObject,
+      ...(strictTools === true && isStrictSchema(parameters) && { strict: true }),
+    },
+  }))
+}
+
+function encodeMessages(request: ModelRequest, names: ToolNames): JsonObject[] {
+  const list: JsonObject[] =
+    request.system === '' ? [] : [{ role: 'system', content: request.system }]
+  for (const exchange of exchanges(request.messages)) {
+    if (exchange.kind === 'user') {
+      list.push({ role: 'user', content: exchange.text })
+      continue
+    }
+    const { message, results } = exchange
+    const own = ownParts(message)
+    const calls = encodeCalls(message, own, names)
+    list.push(encodeAssistant(message, own, calls))
+    results.forEach((result, i) => {
+      list.push({
+        role: 'tool',
+        tool_call_id: textOf(calls[i]!['id']),
+        content: resultText(result),
+      })
+    })
+  }
+  return list
+}
+
+/** The message as the provider sent it, when it was one of this format. */
+function ownParts(message: AssistantMessage): JsonObject {
+  return message.parts?.format === OPENAI_CHAT_FORMAT ? objectOf(message.parts.value) : {}
+}
+
+/** Fields of an assistant message that some servers must get back as they were. */
+const ECHOED_FIELDS = ['reasoning_details', 'thinking_blocks', 'extra_content']
+
+function encodeAssistant(
+  message: AssistantMessage,
+  own: JsonObject,
+  calls: readonly JsonObject[],
+): JsonObject {
+  const echoed: Record<string, JsonValue> = {}
+  for (const field of ECHOED_FIELDS) if (isPresent(own[field])) echoed[field] = own[field]!
+  // DeepSeek wants reasoning back within a chain of tool calls and refuses it everywhere else.
+  if (calls.length > 0 && isPresent(own['reasoning_content'])) {
+    echoed['reasoning_content'] = own['reasoning_content']!
+  }
+  const content = Array.isArray(own['content']) ? own['content'] : message.text
+  return {
+    role: 'assistant',
+    content: content === '' && calls.length > 0 ? null : content,
+    ...echoed,
+    ...(calls.length > 0 && { tool_calls: calls }),
+  }
+}
+
+function isPresent(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null && value !== ''
+}
+
+function encodeCalls(message: AssistantMessage, own: JsonObject, names: ToolNames): JsonObject[] {
+  const wire = listOf(own['tool_calls'])
+  const used = new Set<string>()
+  return message.calls.map((call, i) => {
+    const { id: given, index: _, function: raw, ...rest } = objectOf(wire[i])
+    // Some servers give every call of a turn the same id: their results could not be told apart.
+    const id = textOf(given) === '' || used.has(textOf(given)) ? call.call_id : textOf(given)
+    used.add(id)
+    const text = textOf(objectOf(raw)['arguments'])
+    // What could not be read goes back as an empty object: some servers parse it and would fail.
+    const usable = call.error === undefined && text.trimStart().startsWith('{')
+    return {
+      ...rest,
+      id,
+      type: 'function',
+      function: {
+        name: names.toWire(call.tool),
+        arguments: usable ? text : JSON.stringify(call.args),
+      },
+    }
+  })
+}
+
+function noChoice(answer: JsonObject, context: WireContext): ModelError {
+  // MiniMax tells of errors in a field of its own, beside choices that are null.
+  const { status_code: code, status_msg: message } = objectOf(answer['base_resp'])
+  if (typeof code === 'number' && code !== 0) {
+    return embeddedError({ error: { message: textOf(message), code: String(code) } }, context)
+  }
+  if (Array.isArray(answer['choices'])) {
+    return protocolError('the answer has no choices', true, context)
+  }
+  const where = 'is the base URL that of a Chat Completions interface?'
+  return protocolError(`the answer has no choices[0].message; ${where}`, false, context)
+}
+
+/** Reads a whole answer. */
+export function decodeOpenAiChatResponse(
+  body: unknown,
+  request: ModelRequest,
+  context: WireContext,
+): ModelTurn {
+  const answer = objectOf(body)
+  if (isPresent(answer['error'])) throw embeddedError(answer, context)
+  const choice = objectOf(listOf(answer['choices'])[0])
+  const finishReason = textOf(choice['finish_reason'])
+  if (!isObject(choice['message']) && finishReason === '') {
+    if (isPresent(choice['error'])) throw embeddedError(choice, context)
+    throw noChoice(answer, context)
+  }
+  return buildChatTurn(
+    objectOf(choice['message']),
+    finishReason,
+    objectOf(answer['usage'] ?? choice['usage']),
+    request,
+    context,
+  )
+}

@@ -1,0 +1,75 @@
+import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import type { ModelRequest, ModelTurn, Usage } from '../../model.js'
+import type { StreamDecoder } from '../adapter.js'
+import { isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { buildResponsesTurn, readResponsesUsage } from './responses-answer.js'
+import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
+
+/**
+ * Reads a streamed Responses answer. The event that ends it holds the whole response; the items
+ * that came before stand in where a server leaves its `output` empty.
+ */
+export class OpenAiResponsesStream implements StreamDecoder {
+  readonly #request: ModelRequest
+  readonly #context: WireContext
+  readonly #items = new Map<number, JsonObject>()
+  #final: JsonObject | null = null
+
+  constructor(request: ModelRequest, context: WireContext) {
+    this.#request = request
+    this.#context = context
+  }
+
+  get done(): boolean {
+    return this.#final !== null
+  }
+
+  push({ event, data }: { readonly event: string; readonly data: string }): string {
+    const value = readPiece(data, this.#context)
+    if (value === null) return ''
+    const type = textOf(value['type']) || event
+    switch (type) {
+      case 'response.output_text.delta':
+      case 'response.refusal.delta':
+        return textOf(value['delta'])
+      case 'response.output_item.done':
+        this.#items.set(this.#placeOf(value['output_index']), objectOf(value['item']))
+        return ''
+      case 'response.completed':
+      case 'response.incomplete':
+      case 'response.done':
+        this.#final = objectOf(value['response'])
+        return ''
+      case 'response.failed': {
+        const failed = objectOf(value['response'])
+        const error = failed['error'] ??
+          value['error'] ?? { message: 'the response failed', type: 'server_error' }
+        const usage = readResponsesUsage(objectOf(failed['usage']))
+        throw embeddedError({ error }, this.#context, usage)
+      }
+      case 'error':
+        throw embeddedError(value, this.#context)
+      default:
+        if (isObject(value['error'])) throw embeddedError(value, this.#context)
+        return ''
+    }
+  }
+
+  get usage(): Usage {
+    return readResponsesUsage(objectOf(this.#final?.['usage']))
+  }
+
+  finish(): ModelTurn {
+    if (this.#final === null) {
+      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
+    }
+    const items = [...this.#items].sort(([a], [b]) => a - b).map(([, item]) => item)
+    const output = listOf(this.#final['output']).length > 0 ? this.#final['output']! : items
+    return buildResponsesTurn({ ...this.#final, output }, this.#request, this.#context)
+  }
+
+  /** Items without a place come one after the other. */
+  #placeOf(index: JsonValue | undefined): number {
+    return typeof index === 'number' ? index : this.#items.size
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * OpenAI Responses. The whole conversation is sent with each call and nothing is stored there.
+ *
+ * @module
+ */
+import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import type {
+  AssistantMessage,
+  ModelRequest,
+  ModelTurn,
+  ToolChoice,
+  ToolMessage,
+  ToolSpec,
+} from '../../model.js'
+import { knownPrices } from '../pricing.js'
+import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
+import { exchanges, resultText } from '../conversation.js'
+import { listOf, objectOf, textOf } from '../json-reader.js'
+import { isReasoningModel } from '../known-models.js'
+import { buildResponsesTurn, isCall, OPENAI_RESPONSES_FORMAT } from './responses-answer.js'
+import { OpenAiResponsesStream } from './responses-stream.js'
+import type { WireContext } from '../provider-errors.js'
+import { ToolNames } from '../tool-names.js'
+import { isStrictSchema } from '../tool-schemas.js'
+
+/** What can be chosen for this format besides the common options. */
+export interface OpenAiResponsesOptions extends WireOptions {
+  /** Mark tools whose schemas fit as `strict`. @defaultValue true */
+  readonly strictTools?: boolean | undefined
+}
+
+/** The adapter for OpenAI itself and for servers that speak this format. */
+export function openAiResponsesAdapter(
+  choices: Pick<OpenAiResponsesOptions, 'strictTools'> = {},
+): ModelAdapter {
+  return {
+    provider: 'openai-responses',
+    defaultBaseUrl: 'https://api.openai.com/v1',
+    prices: knownPrices,
+    authHeaders: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
+    encode: (request, options) => encodeOpenAiResponsesRequest(request, { ...choices, ...options }),
+    decode: decodeOpenAiResponsesResponse,
+    decodeStream: (request, context) => new OpenAiResponsesStream(request, context),
+  }
+}
+
+/** The request for one turn. */
+export function encodeOpenAiResponsesRequest(
+  request: ModelRequest,
+  options: OpenAiResponsesOptions,
+): WireRequest {
+  const names = new ToolNames(request)
+  const reasons = isReasoningModel(options.model)
+  const { maxOutputTokens, temperature, reasoningEffort } = options
+  const body: JsonObject = {
+    model: options.model,
+    ...(request.system !== '' && { instructions: request.system }),
+    input: encodeInput(request, names),
+    ...(request.tools.length > 0 && {
+      tools: encodeTools(request.tools, names, options.strictTools !== false),
+      tool_choice: encodeToolChoice(request.toolChoice, names),
+    }),
+    ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
+    ...(temperature !== undefined && !reasons && { temperature }),
+    ...(reasoningEffort !== undefined && { reasoning: { effort: reasoningEffort } }),
+    store: false,
+    // Reasoning comes back sealed, to be sent along with its call; other models refuse to be asked.
+    ...(reasons && { include: ['reasoning.encrypted_content'] }),
+    stream: options.stream,
+    ...options.extraBody,
+  }
+  return { path: '/responses', params: {}, headers: {}, body }
+}
+
+function encodeToolChoice(choice: ToolChoice = 'auto', names: ToolNames): JsonValue {
+  return typeof choice === 'string' ? choice : { type: 'function', name: names.toWire(choice.tool) }
+}
+
+/** `strict` is always said: left out, the server takes it as true and rewrites the schema. */
+function encodeTools(
+  tools: readonly ToolSpec[],
+  names: ToolNames,
+  strictTools: boolean,
+): JsonObject[] {
+  return tools.map(({ name, description, parameters }) => ({
+    type: 'function',
+    name: names.toWire(name),
+    description,
+    parameters: parameters as JsonObject,
+    strict: strictTools && isStrictSchema(parameters),
+  }))
+}
+
+function encodeInput(request: ModelRequest, names: ToolNames): JsonObject[] {
+  const list: JsonObject[] = []
+  for (const exchange of exchanges(request.messages)) {
+    if (exchange.kind === 'user') list.push({ role: 'user', content: exchange.text })
+    else {
+      const items = encodeTurn(exchange.message, names)
+      list.push(...items, ...encodeResults(exchange.results, items))
+    }
+  }
+  return list
+}
+
+/** The turn's own items as they came, when it was one of this format; else rebuilt. */
+function encodeTurn(message: AssistantMessage, names: ToolNames): JsonObject[] {
+  if (message.parts?.format !== OPENAI_RESPONSES_FORMAT) return rebuild(message, names)
+  const own = listOf(message.parts.value).map(objectOf)
+  const kept = own.filter(
+    (item, i) => item['type'] !== 'reasoning' || isUsableReasoning(item, own[i + 1]),
+  )
+  let call = 0
+  return kept.map((item) => {
+    // Without its reasoning an item must not refer to where the server would look for it.
+    const { id, ...rest } = item
+    const echoed: JsonObject = kept.length === own.length ? item : rest
+    if (!isCall(item)) return echoed
+    const made = message.calls[call++]
+    const call_id = textOf(item['call_id']) || (made?.call_id ?? '')
+    if (made?.error === undefined || item['type'] !== 'function_call') return { ...echoed, call_id }
+    const { status: _, ...whole } = echoed
+    return { ...whole, call_id, arguments: '{}' }
+  })
+}
+
+/** Nothing is stored at the server: reasoning counts only sealed and before what it led to. */
+function isUsableReasoning(item: JsonObject, next: JsonObject | undefined): boolean {
+  return textOf(item['encrypted_content']) !== '' && next !== undefined
+}
+
+function rebuild(message: AssistantMessage, names: ToolNames): JsonObject[] {
+  const said: JsonObject[] =
+    message.text === '' ? [] : [{ role: 'assistant', content: message.text }]
+  const calls = message.calls.map((call) => ({
+    type: 'function_call',
+    call_id: call.call_id,
+    name: names.toWire(call.tool),
+    arguments: JSON.stringify(call.args),
+  }))
+  return [...said, ...calls]
+}
+
+/** Results name the `call_id`, never the `id` of the item. */
+function encodeResults(
+  results: readonly ToolMessage[],
+  items: readonly JsonObject[],
+): JsonObject[] {
+  const calls = items.filter(isCall)
+  return results.map((result, i) => ({
+    type: `${textOf(calls[i]?.['type'])}_output`,
+    call_id: calls[i]?.['call_id'] ?? result.call_id,
+    output: resultText(result),
+  }))
+}
+
+/** Reads a whole answer. */
+export function decodeOpenAiResponsesResponse(
+  body: unknown,
+  request: ModelRequest,
+  context: WireContext,
+): ModelTurn {
+  return buildResponsesTurn(objectOf(body), request, context)
+}

@@ -1,0 +1,17 @@
+import type { ModelProvider } from '../../config.js'
+import { readScriptFile } from './script-file.js'
+import { ScriptedPlayer } from './player.js'
+
+/**
+ * The provider of `scripted:<file>`: turns from a JSON file inside `folder`, which the host chooses
+ * on purpose, since a request could otherwise name any file. The file is read when a run begins.
+ */
+export function scriptedProvider(folder: string): ModelProvider {
+  return {
+    id: 'scripted',
+    description: 'Turns from a script file; no language model, no network',
+    isLanguageModel: false,
+    suggestions: [],
+    create: (file) => new ScriptedPlayer(`scripted:${file}`, readScriptFile(folder, file)),
+  }
+}

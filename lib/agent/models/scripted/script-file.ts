@@ -1,0 +1,146 @@
+/**
+ * Scripts in files: `{"turns": [...]}`, checked before anything is played.
+ *
+ * @module
+ */
+import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from 'node:fs'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { ModelError } from '../../errors.js'
+import { checkSchema, type JsonSchema } from '../../schema.js'
+import { parseJson } from '../json-reader.js'
+import type { ScriptedTurn } from './scripted.js'
+
+/** Octets of one script. */
+const MAX_SCRIPT_BYTES = 4 * 1024 * 1024
+
+const count: JsonSchema = { type: 'integer', minimum: 0 }
+const text: JsonSchema = { type: 'string' }
+const texts: JsonSchema = { anyOf: [text, { type: 'array', items: text }] }
+
+function record(
+  properties: Readonly<Record<string, JsonSchema>>,
+  required: readonly string[] = [],
+): JsonSchema {
+  return { type: 'object', properties, required, additionalProperties: false }
+}
+
+/** The schema of a script file. */
+export const SCRIPT_SCHEMA: JsonSchema = record(
+  {
+    description: text,
+    turns: {
+      type: 'array',
+      maxItems: 10_000,
+      items: record({
+        text,
+        reasoning: text,
+        calls: {
+          type: 'array',
+          maxItems: 128,
+          items: record(
+            {
+              tool: text,
+              args: { type: 'object' },
+              call_id: { type: 'string', minLength: 1 },
+              error: text,
+            },
+            ['tool'],
+          ),
+        },
+        usage: record({
+          input_tokens: count,
+          output_tokens: count,
+          cached_tokens: count,
+          reasoning_tokens: count,
+        }),
+        stop: { type: 'string', enum: ['end', 'tool_calls', 'length', 'refusal', 'other'] },
+        delay_ms: { type: 'integer', minimum: 0, maximum: 600_000 },
+        error: record({
+          code: {
+            type: 'string',
+            enum: [
+              'ERR_AGENT_MODEL',
+              'ERR_AGENT_MODEL_AUTH',
+              'ERR_AGENT_MODEL_RATE_LIMIT',
+              'ERR_AGENT_MODEL_QUOTA',
+              'ERR_AGENT_MODEL_CONTEXT',
+              'ERR_AGENT_MODEL_PROTOCOL',
+            ],
+          },
+          message: text,
+          retryable: { type: 'boolean' },
+          retry_after_ms: count,
+          model_mistake: { type: 'boolean' },
+          times: count,
+        }),
+        expect: record({
+          messages_at_least: count,
+          iteration: count,
+          turn: count,
+          system_contains: texts,
+          last_user_contains: texts,
+          last_tool_result_contains: texts,
+          last_tool_exit_code: { type: 'integer' },
+          tool_results: count,
+          tools_include: { type: 'array', items: text },
+        }),
+      }),
+    },
+  },
+  ['turns'],
+)
+
+/**
+ * Reads a script.
+ *
+ * @param source - what to call it in errors.
+ * @throws `ModelError` naming the place that is wrong.
+ */
+export function parseScript(json: string, source: string): readonly ScriptedTurn[] {
+  const value = parseJson(json)
+  if (value === undefined) throw problem(`${source} is not JSON`)
+  const [violation] = checkSchema(SCRIPT_SCHEMA, value)
+  if (violation !== undefined)
+    throw problem(`${source}: ${violation.pointer || '/'} ${violation.detail}`)
+  return (value as unknown as { readonly turns: readonly ScriptedTurn[] }).turns
+}
+
+/**
+ * Reads a script file inside a folder. Its real path must lie inside the real path of the folder,
+ * so that a request cannot name any other file of the host, by `..`, as an absolute path or through
+ * a symbolic link.
+ *
+ * @throws `ModelError` when there is no such file inside the folder, or it is no script.
+ */
+export function readScriptFile(folder: string, file: string): readonly ScriptedTurn[] {
+  const source = `scripted:${file}`
+  const missing = (): ModelError =>
+    problem(`there is no file for ${source} in the host's folder of scripts`)
+  if (file === '' || file.includes('\0') || isAbsolute(file)) throw missing()
+  let descriptor: number
+  try {
+    const root = realpathSync(folder)
+    const path = realpathSync(resolve(root, file))
+    const inside = relative(root, path)
+    if (inside === '' || inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside))
+      throw missing()
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch {
+    throw missing()
+  }
+  try {
+    const status = fstatSync(descriptor)
+    if (!status.isFile()) throw missing()
+    if (status.size > MAX_SCRIPT_BYTES)
+      throw problem(`${source} is larger than ${MAX_SCRIPT_BYTES} octets`)
+    const octets = Buffer.alloc(status.size)
+    const length = readSync(descriptor, octets, 0, status.size, 0)
+    return parseScript(octets.toString('utf8', 0, length), source)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function problem(message: string): ModelError {
+  return new ModelError('ERR_AGENT_MODEL', message, { retryable: false })
+}

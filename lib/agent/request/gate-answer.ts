@@ -1,0 +1,114 @@
+/**
+ * Pure: what an answer to a gate means for a run in its present state. Two people may answer at
+ * once; the first answer counts, the same one again is harmless, any other is refused.
+ *
+ * @module
+ */
+import { InvalidRequestError, RunStateError } from '../errors.js'
+import type { CallEdit, Decision, RecordDraft } from '../events.js'
+import { checkArguments } from '../tools/define.js'
+import type { Outcome } from '../run/next-step.js'
+import { isTerminal, type Gate, type RunHead } from '../log/head.js'
+import { RESUME_SCHEMA } from './start-request.js'
+import { checkSchema, type SchemaViolation } from '../schema.js'
+import type { Tool } from '../tool.js'
+
+/** An answer to an open gate. */
+export interface ResumeAnswer {
+  /** Required: a missing field must never approve. */
+  readonly decision: Decision
+  /** Which gate is meant; without it the one that is open. */
+  readonly gate_id?: string | undefined
+  /** Told to the model as a user message, at most 16 384 characters. */
+  readonly feedback?: string | undefined
+  /** For tool gates: changes by call id. */
+  readonly edits?: { readonly [callId: string]: CallEdit } | undefined
+}
+
+/** The outcome of a run that a human ended at a gate. */
+export const ABORTED_BY_HUMAN: Outcome = {
+  status: 'aborted',
+  endReason: 'human_abort',
+  reason: 'aborted by a human at a gate',
+}
+
+/**
+ * The gate that `answer` closes, or null when the same answer was given to it before.
+ *
+ * @throws {@link InvalidRequestError} when the answer is malformed; {@link RunStateError} when no
+ * gate waits for it.
+ */
+export function gateFor(
+  head: RunHead,
+  answer: ResumeAnswer,
+  tools: ReadonlyMap<string, Tool>,
+): Gate | null {
+  const violations = checkSchema(RESUME_SCHEMA, answer)
+  if (violations.length > 0) throw new InvalidRequestError(violations)
+  const { gate } = head.details
+  if (gate !== null && (answer.gate_id === undefined || answer.gate_id === gate.gate_id)) {
+    const wrong = editViolations(gate, answer, tools)
+    if (wrong.length > 0) throw new InvalidRequestError(wrong)
+    return gate
+  }
+  if (isRepeated(head, answer)) return null
+  throw refusal(head, answer)
+}
+
+/** Was this very answer given to this very gate before? */
+function isRepeated({ lastDecision, details }: RunHead, { decision, gate_id }: ResumeAnswer): boolean {
+  if (lastDecision === null || lastDecision.decision !== decision) return false
+  if (gate_id !== undefined) return lastDecision.gate_id === gate_id
+  // Without a gate's name it is a repetition only while the run has not gone on to an end of its own.
+  return details.gate === null && (!isTerminal(details.status) || details.end_reason === 'human_abort')
+}
+
+function refusal({ lastDecision, details }: RunHead, { gate_id }: ResumeAnswer): RunStateError {
+  const { run_id, status, gate } = details
+  if (lastDecision !== null && lastDecision.gate_id === gate_id) {
+    const message = `gate ${gate_id} was answered before with ${lastDecision.decision}`
+    return new RunStateError('already_decided', message)
+  }
+  if (gate !== null) {
+    return new RunStateError('stale_gate', `gate ${gate_id} is not open; ${gate.gate_id} is`)
+  }
+  return new RunStateError('not_waiting', `run ${run_id} waits at no gate; it is ${status}`)
+}
+
+function editViolations(
+  gate: Gate,
+  { decision, edits }: ResumeAnswer,
+  tools: ReadonlyMap<string, Tool>,
+): SchemaViolation[] {
+  if (gate.kind !== 'tool' && decision === 'reject') {
+    return [{ pointer: '/decision', detail: `must be approve or abort at a gate of kind ${gate.kind}` }]
+  }
+  return Object.entries(edits ?? {}).flatMap(([callId, edit]) => {
+    const pointer = `/edits/${callId.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    const call = gate.calls.find(({ call_id }) => call_id === callId)
+    if (call === undefined) return [{ pointer, detail: 'is not a call that waits at this gate' }]
+    const tool = tools.get(call.tool)
+    const problem = tool && edit.args !== undefined ? checkArguments(tool, edit.args) : null
+    return problem === null ? [] : [{ pointer: `${pointer}/args`, detail: problem }]
+  })
+}
+
+/** The record of an answer. */
+export function responseRecord(
+  gate: Gate,
+  answer: ResumeAnswer,
+  decidedBy: string | null,
+): RecordDraft {
+  const { decision, feedback, edits } = answer
+  return {
+    kind: 'human_check_response',
+    iteration: gate.iteration,
+    payload: {
+      decision,
+      gate_id: gate.gate_id,
+      decided_by: decidedBy,
+      ...(feedback === undefined || feedback === '' ? undefined : { feedback }),
+      ...(edits === undefined ? undefined : { edits }),
+    },
+  }
+}

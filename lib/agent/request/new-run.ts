@@ -1,0 +1,121 @@
+/**
+ * From a start request to the first record of a run: everything that is decided once and frozen.
+ *
+ * @module
+ */
+import { hash } from 'node:crypto'
+import type { EngineConfig } from '../config.js'
+import { InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
+import type { PrivatePayloads, RecordDraft, RunOwner } from '../events.js'
+import type { GoalSpec } from '../goal.js'
+import type { GoalRegistry } from '../goals/index.js'
+import type { Model, ModelPrices } from '../model.js'
+import { ReplayModel } from '../models/replay.js'
+import type { ModelRegistry } from '../models/registry.js'
+import { completeRequest, type RunRequest, type StartRequest } from './start-request.js'
+import { resolveUnderRoots } from '../workspace/workspace.js'
+
+/** A run that may begin: its request with all defaults, its goal and its model. */
+export interface NewRun {
+  readonly request: RunRequest
+  readonly goal: GoalSpec
+  readonly model: Model
+}
+
+/**
+ * Resolves folder, model and goal of a request.
+ *
+ * @throws {@link InvalidRequestError} naming the field; {@link GoalError}.
+ */
+export async function resolveNewRun(
+  start: StartRequest,
+  { roots, allowTestChanges, judgeModel }: EngineConfig,
+  models: ModelRegistry,
+  goals: GoalRegistry,
+  owner: RunOwner,
+): Promise<NewRun> {
+  const cwd = await resolveCwd(start.cwd, roots)
+  const model = resolveModel(start, models)
+  if (model instanceof ReplayModel) await checkReplay(model, owner)
+  const request = completeRequest(start, cwd, model.name)
+  const judge = judgeModel === undefined ? null : models.resolve(judgeModel)
+  const goal = await goals.resolve(request.goal, cwd, {
+    check: request.check,
+    allowTestChanges,
+    judge: judge === null ? null : { model: judge.name, prices: judge.prices },
+  })
+  if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
+  return { request, goal, model }
+}
+
+async function resolveCwd(cwd: string | undefined, roots: readonly string[]): Promise<string> {
+  try {
+    return await resolveUnderRoots(cwd ?? (roots[0] as string), roots)
+  } catch (error) {
+    if (!(error instanceof WorkspaceError)) throw error
+    throw new InvalidRequestError([{ pointer: '/cwd', detail: error.message }])
+  }
+}
+
+function resolveModel(start: StartRequest, models: ModelRegistry): Model {
+  let model: Model
+  try {
+    model = models.resolve(start.model_name)
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error)
+    throw new InvalidRequestError([{ pointer: '/model_name', detail }])
+  }
+  checkBudget(start, model.name, model.prices)
+  return model
+}
+
+/** Whose run it is must not be found out by naming it. */
+async function checkReplay(model: ReplayModel, owner: RunOwner): Promise<void> {
+  try {
+    await model.assertVisibleTo(owner)
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error
+    throw new InvalidRequestError([{ pointer: '/model_name', detail: error.message }])
+  }
+}
+
+function checkBudget({ max_cost_usd }: StartRequest, model: string, prices: ModelPrices | null): void {
+  if (max_cost_usd === undefined || prices !== null) return
+  const detail = `cannot be kept: the price of ${model} is not known; use max_total_tokens`
+  throw new InvalidRequestError([{ pointer: '/max_cost_usd', detail }])
+}
+
+/** The record that a run begins with. */
+export function createdRecord(
+  { request, goal, model }: NewRun,
+  parentRunId: string | null,
+  more: Pick<PrivatePayloads['run_created'], 'tools' | 'owner' | 'idempotency' | 'trace'>,
+): Extract<RecordDraft, { kind: 'run_created' }> {
+  const { cwd, model_name, max_iterations, hitl_enabled } = request
+  return {
+    kind: 'run_created',
+    iteration: 0,
+    payload: {
+      goal: request.goal,
+      model_name,
+      cwd,
+      max_iterations,
+      hitl_enabled,
+      parent_run_id: parentRunId,
+    },
+    private: { request, goal, prices: model.prices, ...more },
+  }
+}
+
+/** What tells one request from another: its hash, whatever the order of its fields. */
+export function requestHash(request: StartRequest): string {
+  return hash('sha256', canonicalJson(request))
+}
+
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) =>
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  )
+}

@@ -1,0 +1,173 @@
+/**
+ * The start request: its schema, its defaults, and how it is read.
+ *
+ * @module
+ */
+import type { JsonObject } from '../../internal/json.js'
+import { InvalidRequestError } from '../errors.js'
+import { checkSchema, type JsonSchema } from '../schema.js'
+
+/** When single tool calls wait for a human. */
+export type Approval = 'never' | 'writes' | 'all'
+
+/** A start request with every default filled in, as it is frozen in the log. */
+export interface RunRequest {
+  readonly goal: string
+  /** Real path of the working directory. */
+  readonly cwd: string
+  readonly model_name: string
+  readonly max_iterations: number
+  readonly hitl_enabled: boolean
+  /** Command that verifies a free-text goal. */
+  readonly check: string | null
+  readonly approval: Approval
+  readonly max_total_tokens: number | null
+  readonly max_cost_usd: number | null
+  readonly max_seconds: number | null
+  readonly max_tool_calls: number | null
+  readonly metadata: { readonly [name: string]: string }
+}
+
+/** Octets of a goal, of a check command. */
+const GOAL_BYTES = 32_768
+/** Characters of feedback at a gate. */
+const FEEDBACK_CHARACTERS = 16_384
+
+/** What a client may send to start a run. The same object validates and documents. */
+export const START_REQUEST_SCHEMA: JsonSchema = {
+  type: 'object',
+  title: 'RunStartRequest',
+  required: ['goal'],
+  additionalProperties: false,
+  properties: {
+    goal: {
+      type: 'string',
+      minLength: 1,
+      maxLength: GOAL_BYTES,
+      description: 'What the run pursues: a named goal such as node-test, `shell: <command>`, or free text with `check`.',
+    },
+    cwd: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 4096,
+      description: "The project's folder, below a root that the host allows. Default: the first root.",
+    },
+    model_name: { type: 'string', minLength: 1, maxLength: 256, description: 'Name of the language model.' },
+    max_iterations: { type: 'integer', minimum: 1, maximum: 1000, default: 20, description: 'Bound on iterations.' },
+    hitl_enabled: { type: 'boolean', default: false, description: 'Stop at a human gate after each iteration.' },
+    check: {
+      type: 'string',
+      minLength: 1,
+      maxLength: GOAL_BYTES,
+      description: 'Shell command that verifies a free-text goal by its exit code.',
+    },
+    approval: {
+      type: 'string',
+      enum: ['never', 'writes', 'all'],
+      default: 'never',
+      description: 'Which single tool calls wait for a human.',
+    },
+    max_total_tokens: { type: 'integer', minimum: 1, description: 'Token budget, input and output.' },
+    max_cost_usd: { type: 'number', minimum: 0.000001, description: 'Cost budget in US dollars.' },
+    max_seconds: {
+      type: 'number',
+      minimum: 1,
+      maximum: 2_592_000,
+      description: 'Time budget in seconds of work; waiting for humans does not count.',
+    },
+    max_tool_calls: { type: 'integer', minimum: 1, description: 'Bound on tool calls that run.' },
+    metadata: {
+      type: 'object',
+      maxProperties: 32,
+      additionalProperties: { type: 'string', maxLength: 2048 },
+      description: 'Names and values of your own.',
+    },
+  },
+}
+
+/** What a client may send to answer a gate. */
+export const RESUME_SCHEMA: JsonSchema = {
+  type: 'object',
+  title: 'ResumeRequest',
+  required: ['decision'],
+  additionalProperties: false,
+  properties: {
+    decision: {
+      type: 'string',
+      enum: ['approve', 'abort', 'reject'],
+      description: '`reject` only at a gate for single tool calls.',
+    },
+    gate_id: { type: 'string', minLength: 1, maxLength: 64, description: 'Default: the gate that is open.' },
+    feedback: { type: 'string', maxLength: FEEDBACK_CHARACTERS, description: 'Told to the model.' },
+    edits: {
+      type: 'object',
+      maxProperties: 64,
+      description: 'At a gate for tool calls: changes by call_id.',
+      additionalProperties: {
+        type: 'object',
+        additionalProperties: false,
+        properties: {
+          decision: { type: 'string', enum: ['approve', 'reject'] },
+          args: { type: 'object' },
+          feedback: { type: 'string', maxLength: FEEDBACK_CHARACTERS },
+        },
+      },
+    },
+  },
+}
+
+/** A start request as it was sent, known to fit {@link START_REQUEST_SCHEMA}. */
+export type StartRequest = { readonly goal: string } & {
+  readonly [K in Exclude<keyof RunRequest, 'goal'>]?: NonNullable<RunRequest[K]>
+}
+
+/**
+ * Reads a start request; defaults are filled in later, when folder and model are known.
+ *
+ * @throws {@link InvalidRequestError} naming each field that is wrong.
+ */
+export function parseStartRequest(value: unknown): StartRequest {
+  const violations = [...checkSchema(START_REQUEST_SCHEMA, value)]
+  const request = value as StartRequest
+  if (violations.length === 0) {
+    if (request.goal.trim() === '') {
+      violations.push({ pointer: '/goal', detail: 'must not be blank' })
+    }
+    for (const field of ['goal', 'check'] as const) {
+      if (Buffer.byteLength(request[field] ?? '') > GOAL_BYTES) {
+        violations.push({ pointer: `/${field}`, detail: `must be at most ${GOAL_BYTES} octets long` })
+      }
+    }
+    for (const field of ['goal', 'cwd', 'check', 'model_name'] as const) {
+      if (request[field]?.includes('\0') === true) {
+        violations.push({ pointer: `/${field}`, detail: 'must not contain NUL' })
+      }
+    }
+  }
+  if (violations.length > 0) throw new InvalidRequestError(violations)
+  return request
+}
+
+/** The request with all defaults, as it is frozen. */
+export function completeRequest(request: StartRequest, cwd: string, modelName: string): RunRequest {
+  return {
+    goal: request.goal,
+    cwd,
+    model_name: modelName,
+    max_iterations: request.max_iterations ?? 20,
+    hitl_enabled: request.hitl_enabled ?? false,
+    check: request.check ?? null,
+    approval: request.approval ?? 'never',
+    max_total_tokens: request.max_total_tokens ?? null,
+    max_cost_usd: request.max_cost_usd ?? null,
+    max_seconds: request.max_seconds ?? null,
+    max_tool_calls: request.max_tool_calls ?? null,
+    metadata: { ...request.metadata },
+  }
+}
+
+/** The start request that gives a frozen request again. */
+export function requestAgain(request: RunRequest): JsonObject {
+  const entries = Object.entries(request).filter(([, value]) => value !== null)
+  return Object.fromEntries(entries) as JsonObject
+}

@@ -1,0 +1,189 @@
+/**
+ * Works on the runs of a store that belongs to this process alone: every run that has not ended is
+ * driven here, and the queue is this process's own.
+ *
+ * @module
+ */
+import type { EngineConfig } from '../config.js'
+import { CwdBusyError, EngineClosedError, IdempotencyError, QueueFullError, RunStateError } from '../errors.js'
+import type { RunStatus } from '../events.js'
+import { ABORTED_BY_HUMAN, gateFor, responseRecord, type ResumeAnswer } from '../request/gate-answer.js'
+import { loadState, type LiveRun } from './run-loop.js'
+import type { LiveRuns } from './active-runs.js'
+import type { Model } from '../model.js'
+import type { Observers } from '../log/observer.js'
+import { isTerminal, type RunDetails, type RunHead } from '../log/head.js'
+import type { BegunRun, OpenFeed, RunDriver } from './driver.js'
+import { RunFeed } from '../log/feed.js'
+import type { RunCreated } from '../shared-store.js'
+import { foldState } from '../log/state.js'
+import { endingRecords } from './steps/finish.js'
+import { copyHead } from '../stores/append-checks.js'
+import type { Tool } from '../tool.js'
+
+/** What {@link LocalDriver} works with. */
+export interface LocalDriverOptions {
+  readonly config: EngineConfig
+  readonly runs: LiveRuns
+  readonly observers: Observers
+  readonly tools: () => ReadonlyMap<string, Tool>
+}
+
+/** Drives every run of its store. */
+export class LocalDriver implements RunDriver {
+  readonly #options: LocalDriverOptions
+  /** Creations in progress by owner and key: a second one with the same key waits for the first. */
+  readonly #creating = new Map<string, Promise<unknown>>()
+  #closed = false
+
+  constructor(options: LocalDriverOptions) {
+    this.#options = options
+  }
+
+  get queued(): number {
+    return this.#options.runs.queued
+  }
+
+  isLive(runId: string): boolean {
+    return this.#options.runs.get(runId) !== undefined
+  }
+
+  /** Takes up every run that has not ended, oldest first. */
+  async start(): Promise<void> {
+    const { config, runs } = this.#options
+    const { store } = config
+    const heads: RunHead[] = []
+    let cursor: string | null | undefined
+    while (cursor !== null) {
+      const status: RunStatus[] = ['pending', 'running', 'awaiting_human']
+      const page = await store.list({ status, limit: 1000, cursor })
+      heads.push(...page.heads)
+      cursor = page.next
+    }
+    const taken: LiveRun[] = []
+    for (const { details } of heads.reverse()) {
+      const state = await loadState(store, details.run_id).catch(reportUnreadable(details.run_id))
+      if (state === null) continue
+      const feed = new RunFeed(details.run_id, store, state.head.details.last_seq)
+      if (details.status !== 'pending') runs.scheduler.hold(details.run_id, state.frozen.request.cwd)
+      taken.push(runs.prepare(state, feed, { abandoned: true, resumed: true }))
+    }
+    for (const run of taken) void this.#drive(run)
+  }
+
+  async begin(created: RunCreated, model: Model, keysSince: number): Promise<BegunRun> {
+    const { owner, idempotency } = created.private ?? {}
+    if (owner === undefined || idempotency == null) return await this.#begin(created, model)
+    const lock = JSON.stringify([owner.tenant, owner.id, idempotency.key])
+    const before = this.#creating.get(lock) ?? Promise.resolve()
+    const creation = before.then(async () => {
+      const first = await this.#options.config.store.findByKey(owner, idempotency.key, keysSince)
+      if (first === null) return await this.#begin(created, model)
+      if (first.idempotency?.body_hash !== idempotency.body_hash) throw new IdempotencyError()
+      return { head: first, created: false }
+    })
+    const settled = creation.catch(() => undefined).finally(() => {
+      if (this.#creating.get(lock) === settled) this.#creating.delete(lock)
+    })
+    this.#creating.set(lock, settled)
+    return await creation
+  }
+
+  async answer(
+    stored: RunHead,
+    answer: ResumeAnswer,
+    by: string | null,
+  ): Promise<{ readonly status: RunStatus; readonly gateId: string }> {
+    const { runs, tools } = this.#options
+    const live = runs.get(stored.details.run_id)
+    const head = live?.state.head ?? stored
+    const gate = gateFor(head, answer, live?.tools ?? tools())
+    if (gate !== null) {
+      // A run that this process does not drive cannot hear the answer.
+      if (live === undefined) throw new EngineClosedError()
+      await live.answer([responseRecord(gate, answer, by)], (state) =>
+        answer.decision === 'abort' ? endingRecords(state, ABORTED_BY_HUMAN) : [],
+      )
+    } else {
+      await live?.log.flush()
+    }
+    const { status } = (live?.state.head ?? stored).details
+    return { status, gateId: gate?.gate_id ?? answer.gate_id ?? head.lastDecision?.gate_id ?? '' }
+  }
+
+  async abort({ run_id, ...stored }: RunDetails, by: string | null): Promise<boolean> {
+    const live = this.#options.runs.get(run_id)
+    const status = live?.state.head.details.status ?? stored.status
+    if (status === 'aborted') {
+      await live?.log.flush()
+      return true
+    }
+    if (isTerminal(status)) throw new RunStateError('ended', `run ${run_id} has ended before: it is ${status}`)
+    if (live === undefined) throw new EngineClosedError()
+    await live.abort(by)
+    return false
+  }
+
+  async follow({ run_id }: RunDetails): Promise<OpenFeed> {
+    const { config, runs } = this.#options
+    const release = (): void => undefined
+    const live = runs.get(run_id)
+    if (live !== undefined) return { feed: live.log.feed, release }
+    // Read again: the run may have ended between the first look and now.
+    const head = await config.store.head(run_id)
+    const feed = new RunFeed(run_id, config.store, head?.details.last_seq ?? 0)
+    if (head === null) feed.finish('deleted')
+    else feed.finish(isTerminal(head.details.status) ? 'run_end' : 'shutdown')
+    return { feed, release }
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#closed = true
+    await this.#options.runs.close(graceMs)
+  }
+
+  async #begin(created: RunCreated, model: Model): Promise<BegunRun> {
+    const { config, runs, observers } = this.#options
+    // Nothing waits between these checks and the run's place in the queue.
+    if (this.#closed) throw new EngineClosedError()
+    this.#assertRoom(created.payload.cwd)
+    const feed = new RunFeed(created.run_id, config.store, 0)
+    const run = runs.prepare(foldState(null, created), feed, { abandoned: false, resumed: false }, model)
+    runs.add(run)
+    const began = performance.now()
+    try {
+      await config.store.append(created.run_id, [created])
+    } catch (error) {
+      runs.remove(run)
+      throw error
+    }
+    feed.publish([created])
+    observers.tell(run.state.head.details, [created], performance.now() - began)
+    const head = copyHead(run.state.head)
+    void this.#drive(run)
+    return { head, created: true }
+  }
+
+  #assertRoom(cwd: string): void {
+    const { config, runs } = this.#options
+    if (config.cwdPolicy === 'reject') {
+      for (const { state, log } of runs) {
+        if (state.frozen.request.cwd === cwd) throw new CwdBusyError(log.runId)
+      }
+    }
+    if (runs.queued >= config.maxQueuedRuns) throw new QueueFullError(config.maxQueuedRuns)
+  }
+
+  async #drive(run: LiveRun): Promise<void> {
+    const ended = await this.#options.runs.drive(run)
+    run.log.feed.finish(ended ? 'run_end' : 'shutdown')
+  }
+}
+
+/** A run whose log cannot be read stays as it is, and does not keep the others from going on. */
+function reportUnreadable(runId: string): (error: unknown) => null {
+  return (error) => {
+    process.emitWarning(`run ${runId} is not taken up: ${error instanceof Error ? error.message : String(error)}`)
+    return null
+  }
+}

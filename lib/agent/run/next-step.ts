@@ -1,0 +1,137 @@
+/**
+ * Pure: what a run does next, told by its state alone. The loop performs the step and asks again;
+ * after a crash another process asks the same question and goes on.
+ *
+ * @module
+ */
+import { exhausted, remainingCalls } from './budgets.js'
+import type { EndReason, RunStatus } from '../events.js'
+import type { CallState, RunState } from '../log/state.js'
+import { stuckReason } from '../log/progress.js'
+
+/** How a run ends. */
+export interface Outcome {
+  readonly status: Extract<RunStatus, 'achieved' | 'failed' | 'aborted'>
+  readonly endReason: EndReason
+  readonly reason: string
+}
+
+/** The next step of a run. */
+export type Step =
+  | { readonly kind: 'start' }
+  | { readonly kind: 'baseline' }
+  /** One model call; `begins` says that it opens an iteration. */
+  | { readonly kind: 'turn'; readonly iteration: number; readonly begins: boolean }
+  | { readonly kind: 'ask'; readonly calls: readonly CallState[] }
+  | { readonly kind: 'tools'; readonly calls: readonly CallState[] }
+  | { readonly kind: 'evaluate'; readonly iteration: number }
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'finish'; readonly outcome: Outcome }
+  | { readonly kind: 'ended' }
+
+/** What the engine's configuration adds to the state. */
+export interface StepLimits {
+  readonly maxTurnsPerIteration: number
+  /** End runs that go round in circles? */
+  readonly detectStuck: boolean
+  /** Must a human approve this call before it runs? */
+  needsApproval(call: CallState): boolean
+}
+
+/** Iterations in a row without a single tool call after which a run is stuck. */
+const MAX_IDLE_ITERATIONS = 3
+
+/** The next step of the run. */
+export function nextStep(state: RunState, limits: StepLimits, nowMs: number): Step {
+  const { details } = state.head
+  switch (details.status) {
+    case 'pending':
+      return state.abortRequested ? finish(ABORTED) : { kind: 'start' }
+    case 'awaiting_human':
+      return state.abortRequested ? finish(ABORTED) : { kind: 'wait' }
+    case 'running':
+      return state.abortRequested ? finish(ABORTED) : runningStep(state, limits, nowMs)
+    default:
+      return { kind: 'ended' }
+  }
+}
+
+function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
+  const { iteration } = state.head.details
+  const open = state.calls.filter(({ status }) => status !== 'done')
+  const spent = exhausted(state, nowMs)
+  if (spent?.endReason === 'time_budget') return finish({ status: 'failed', ...spent })
+  if (state.lastCheck === null) return { kind: 'baseline' }
+  if (open.length > 0) {
+    // Calls beyond the budget are refused, and nobody has to be asked.
+    const gated = remainingCalls(state) <= 0 ? [] : open.filter((call) => call.status === 'asked' && limits.needsApproval(call))
+    return gated.length > 0 ? { kind: 'ask', calls: gated } : { kind: 'tools', calls: open }
+  }
+  switch (state.node) {
+    case 'plan':
+    case 'act': {
+      const another = state.turns === 0 || state.wantsTurn
+      if (!another || state.turns >= limits.maxTurnsPerIteration) return { kind: 'evaluate', iteration }
+      const end = spent ?? stuck(state, limits.detectStuck)
+      if (end === null) return { kind: 'turn', iteration, begins: false }
+      // What was paid for is checked before the run ends.
+      return state.turns > 0 ? { kind: 'evaluate', iteration } : finish({ status: 'failed', ...end })
+    }
+    case 'evaluate':
+      return { kind: 'evaluate', iteration }
+    case 'human_check':
+    case null: {
+      const outcome = outcomeAtBoundary(state, limits, nowMs)
+      return outcome === null ? { kind: 'turn', iteration: iteration + 1, begins: true } : finish(outcome)
+    }
+  }
+}
+
+/**
+ * How the run ends at the boundary of an iteration, or null when another one follows. Between two
+ * iterations `state.node` is null; the check of the last one is `state.lastCheck`.
+ */
+export function outcomeAtBoundary(
+  state: RunState,
+  { detectStuck }: Pick<StepLimits, 'detectStuck'>,
+  nowMs: number,
+): Outcome | null {
+  const { iteration, max_iterations } = state.head.details
+  const check = state.lastCheck?.payload
+  if (check?.achieved === true) {
+    return { status: 'achieved', endReason: 'goal_achieved', reason: check.reason }
+  }
+  const reason = check?.reason ?? ''
+  if (state.gaveUp) return { status: 'failed', endReason: 'stuck', reason: `the model gave up: ${reason}` }
+  const round = stuck(state, detectStuck)
+  if (round !== null) return { status: 'failed', endReason: 'stuck', reason: `${round.reason}: ${reason}` }
+  if (iteration >= max_iterations) {
+    return { status: 'failed', endReason: 'max_iterations', reason: `after ${iteration} iterations: ${reason}` }
+  }
+  const spent = exhausted(state, nowMs)
+  return spent === null ? null : { status: 'failed', ...spent }
+}
+
+/** Why a run gets nowhere; null while it may go on. */
+function stuck(
+  { idleIterations, progress }: RunState,
+  detect: boolean,
+): { readonly endReason: 'stuck'; readonly reason: string } | null {
+  if (!detect) return null
+  const idle = idleIterations >= MAX_IDLE_ITERATIONS
+  const reason = idle
+    ? `the model asked for no tool in ${MAX_IDLE_ITERATIONS} iterations`
+    : stuckReason(progress)
+  return reason === null ? null : { endReason: 'stuck', reason }
+}
+
+/** The outcome of a run that somebody asked to stop. */
+export const ABORTED: Outcome = {
+  status: 'aborted',
+  endReason: 'cancelled',
+  reason: 'aborted on request',
+}
+
+function finish(outcome: Outcome): Step {
+  return { kind: 'finish', outcome }
+}

@@ -1,0 +1,226 @@
+/**
+ * The engine's part in a store that several processes share: claims runs and hands them over to be
+ * driven, begins runs, answers gates and asks for ends wherever the run is, and follows logs that
+ * others write.
+ *
+ * @module
+ */
+import { sleep } from '../../internal/abort.js'
+import type { EngineConfig } from '../config.js'
+import {
+  CwdBusyError,
+  EngineClosedError,
+  IdempotencyError,
+  QueueFullError,
+  RunStateError,
+  StoreError,
+  UnknownRunError,
+} from '../errors.js'
+import type { RunStatus } from '../events.js'
+import { ABORTED_BY_HUMAN, gateFor, responseRecord, type ResumeAnswer } from '../request/gate-answer.js'
+import { loadState, type LiveRun } from './run-loop.js'
+import type { LiveRuns } from './active-runs.js'
+import type { Model } from '../model.js'
+import type { Observers } from '../log/observer.js'
+import { foldHead, isTerminal, type RunDetails, type RunHead } from '../log/head.js'
+import type { BegunRun, OpenFeed, RunDriver } from './driver.js'
+import { RunFeed } from '../log/feed.js'
+import { RunLog } from '../log/writer.js'
+import { RunTails, type OpenTail } from '../log/shared-feeds.js'
+import type { Claim, RunCreated, SharedRuns } from '../shared-store.js'
+import { endingRecords } from './steps/finish.js'
+import type { Tool } from '../tool.js'
+
+/** Times that an answer is tried again because the run has changed in between. */
+const MAX_RACES = 20
+const RACE_DELAY_MS = 25
+
+/** What {@link SharedDriver} works with. */
+export interface SharedDriverOptions {
+  readonly config: EngineConfig
+  readonly shared: SharedRuns
+  readonly runs: LiveRuns
+  readonly observers: Observers
+  readonly tools: () => ReadonlyMap<string, Tool>
+}
+
+/** Drives what this process has claimed. */
+export class SharedDriver implements RunDriver {
+  readonly #tails: RunTails
+  readonly #options: SharedDriverOptions
+  /** Runs that are driven here, with the end of their drive. */
+  readonly #driven = new Map<string, { readonly run: LiveRun; readonly over: Promise<void> }>()
+  #asking: Promise<void> | undefined
+  #askAgain = false
+  readonly #stopped = new AbortController()
+
+  constructor(options: SharedDriverOptions) {
+    this.#options = options
+    const { store, clock } = options.config
+    this.#tails = new RunTails(store, options.shared, clock)
+  }
+
+  get queued(): number {
+    return this.#options.runs.queued
+  }
+
+  isLive(runId: string): boolean {
+    return this.#driven.has(runId)
+  }
+
+  /** Begins to claim. */
+  async start(): Promise<void> {
+    this.#options.shared.listen({
+      claimable: () => this.#ask(),
+      abortRequested: (runId, { by }) => void this.#driven.get(runId)?.run.abort(by).catch(() => undefined),
+      lost: (runId) => this.#driven.get(runId)?.run.lose(),
+    })
+    this.#ask()
+  }
+
+  /** Claims no more, hands over what works after `graceMs`, and ends all streams. */
+  async close(graceMs: number): Promise<void> {
+    this.#stopped.abort(new EngineClosedError())
+    await this.#asking
+    await this.#options.runs.close(graceMs)
+    await Promise.all([...this.#driven.values()].map(({ over }) => over))
+    this.#tails.close()
+  }
+
+  async begin(created: RunCreated, _: Model, keysSince: number): Promise<BegunRun> {
+    const { shared, observers, config } = this.#options
+    const { maxQueuedRuns: maxQueued, cwdPolicy } = config
+    const began = performance.now()
+    const admitted = await shared.admit({ created, maxQueued, cwdPolicy, keysSince })
+    switch (admitted.outcome) {
+      case 'admitted': {
+        const head = foldHead(null, created)
+        observers.tell(head.details, [created], performance.now() - began)
+        return { head, created: true }
+      }
+      case 'repeated': {
+        const { head } = admitted
+        const same = head.idempotency?.body_hash === created.private?.idempotency?.body_hash
+        if (!same) throw new IdempotencyError()
+        return { head, created: false }
+      }
+      case 'queue_full':
+        throw new QueueFullError(maxQueued)
+      case 'cwd_busy':
+        throw new CwdBusyError(admitted.runId)
+    }
+  }
+
+  /** Answers the gate of a run, which nobody works on while it waits; again when somebody else was faster. */
+  async answer(
+    stored: RunHead,
+    answer: ResumeAnswer,
+    by: string | null,
+  ): Promise<{ readonly status: RunStatus; readonly gateId: string }> {
+    const { runs, tools, config } = this.#options
+    const { run_id: runId } = stored.details
+    for (let races = 0; ; races++) {
+      const state = await loadState(config.store, runId)
+      if (state === null) throw new UnknownRunError(runId)
+      const { head } = state
+      const gate = gateFor(head, answer, tools())
+      if (gate === null) {
+        return { status: head.details.status, gateId: answer.gate_id ?? head.lastDecision?.gate_id ?? '' }
+      }
+      const feed = new RunFeed(runId, config.store, head.details.last_seq)
+      const log = new RunLog(runs.logOptions, feed, state)
+      try {
+        await log.append([responseRecord(gate, answer, by)], (next) =>
+          answer.decision === 'abort' ? endingRecords(next, ABORTED_BY_HUMAN) : [],
+        )
+        return { status: log.state.head.details.status, gateId: gate.gate_id }
+      } catch (error) {
+        if (!wasOvertaken(error) || races === MAX_RACES) throw error
+      }
+      await sleep(config.clock, RACE_DELAY_MS, this.#stopped.signal)
+    }
+  }
+
+  async abort({ run_id, status }: RunDetails, by: string | null): Promise<boolean> {
+    if (status === 'aborted') return true
+    if (isTerminal(status)) throw new RunStateError('ended', `run ${run_id} has ended before: it is ${status}`)
+    await this.#options.shared.requestAbort(run_id, by)
+    return false
+  }
+
+  async follow({ run_id, status, last_seq }: RunDetails): Promise<OpenFeed> {
+    const { store } = this.#options.config
+    if (isTerminal(status)) {
+      const feed = new RunFeed(run_id, store, last_seq)
+      feed.finish('run_end')
+      return { feed, release: () => undefined }
+    }
+    const tail = this.#tails.open(run_id, last_seq)
+    if (!tail.fresh) return tail
+    try {
+      // Whatever was appended before the watch began is seen now, the rest by the watch.
+      const head = await store.head(run_id)
+      if (head === null) tail.feed.finish('deleted')
+      else tail.catchUp(head.details.last_seq)
+      return tail
+    } catch (error) {
+      tail.release()
+      throw error
+    }
+  }
+
+  #ask(): void {
+    if (this.#stopped.signal.aborted) return
+    this.#askAgain = true
+    this.#asking ??= this.#claim().finally(() => (this.#asking = undefined))
+  }
+
+  async #claim(): Promise<void> {
+    const { shared, config } = this.#options
+    while (this.#askAgain && !this.#stopped.signal.aborted) {
+      this.#askAgain = false
+      const slots = Math.max(0, config.maxConcurrentRuns - this.#driven.size)
+      const claims = await shared.claim(slots).catch(() => [])
+      if (claims.length > 0) this.#askAgain = true
+      for (const claim of claims) await this.#take(claim)
+    }
+  }
+
+  async #take({ runId, abandoned, abort, overdue }: Claim): Promise<void> {
+    const { config, shared, runs } = this.#options
+    try {
+      await this.#driven.get(runId)?.over
+      const state = await loadState(config.store, runId)
+      if (state === null || isTerminal(state.head.details.status) || this.#stopped.signal.aborted) {
+        return await shared.release(runId)
+      }
+      const { last_seq, started_at } = state.head.details
+      const tail = this.#tails.open(runId, last_seq)
+      tail.catchUp(last_seq)
+      const run = runs.prepare(state, tail.feed, { abandoned, resumed: started_at !== null, overdue })
+      if (abort !== null && !state.abortRequested) void run.abort(abort.by).catch(() => undefined)
+      this.#driven.set(runId, { run, over: this.#drive(run, tail) })
+    } catch (error) {
+      process.emitWarning(`run ${runId} is not taken up here: ${error instanceof Error ? error.message : String(error)}`)
+      await shared.release(runId).catch(() => undefined)
+    }
+  }
+
+  async #drive(run: LiveRun, tail: OpenTail): Promise<void> {
+    const { runs, shared } = this.#options
+    const { runId } = run.log
+    const ended = await runs.drive(run)
+    if (ended) tail.feed.finish('run_end')
+    tail.release()
+    this.#driven.delete(runId)
+    await shared.release(runId).catch(() => undefined)
+    this.#ask()
+  }
+}
+
+/** Was another process faster, or does it work on the run just now? */
+function wasOvertaken(error: unknown): boolean {
+  return (
+    error instanceof StoreError && ['ERR_AGENT_SEQ_CONFLICT', 'ERR_AGENT_CLAIM_LOST'].includes(error.code)
+  )
+}

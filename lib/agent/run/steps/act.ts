@@ -1,0 +1,212 @@
+import { hash } from 'node:crypto'
+import type { JsonObject } from '../../../internal/json.js'
+import { remainingCalls } from '../budgets.js'
+import { checkArguments } from '../../tools/define.js'
+import type { RecordDraft } from '../../events.js'
+import { headAndTail } from '../../output.js'
+import { changesIn, toolContext, type RunContext } from '../step-context.js'
+import type { FileChange } from '../../workspace/workspace.js'
+import type { CallState } from '../../log/state.js'
+import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
+import type { Tool, ToolOutput } from '../../tool.js'
+
+/** Reads that run at the same time. */
+const PARALLEL_READS = 8
+/** Octets of a tool's output that its event carries. */
+const EVENT_OUTPUT_BYTES = 65_536
+/** Milliseconds in which an executor ends a command: SIGTERM, 2 s, SIGKILL, and some room. */
+const COMMAND_END_MS = 5_000
+
+/**
+ * Runs the calls that have no result yet: reads side by side, everything else one by one, results
+ * in the order of the calls. What a call does begins only after its `tool_started` is durable.
+ *
+ * @throws the signal's reason when the run is stopped; calls without a result are then closed by
+ * whoever stops it.
+ */
+export async function runTools(context: RunContext, calls: readonly CallState[]): Promise<void> {
+  let rest = calls
+  while (rest.length > 0) {
+    const allowed = remainingCalls(context.log.state)
+    if (allowed <= 0) return refuseRest(context, rest)
+    const reads = rest.findIndex((call) => !isRead(context, call))
+    const count = Math.min(reads < 0 ? rest.length : Math.max(reads, 1), PARALLEL_READS, allowed)
+    const batch = rest.slice(0, count)
+    const outputs =
+      count === 1
+        ? [await runCall(context, batch[0] as CallState)]
+        : await Promise.all(batch.map((call) => runCall(context, call)))
+    const { iteration } = context.log.state.head.details
+    batch.forEach((call, index) => {
+      context.log.note(resultRecord(iteration, call, outputs[index] as TimedOutput))
+    })
+    // A read whose result is lost runs again; nothing else may.
+    if (reads === 0) await context.log.flush()
+    rest = rest.slice(count)
+  }
+}
+
+/** Calls beyond the budget are answered, since the model hears of each, and are not run. */
+function refuseRest({ log }: RunContext, calls: readonly CallState[]): void {
+  const { head, frozen } = log.state
+  const output = `Not run: the run's ${frozen.request.max_tool_calls} tool calls are used up.`
+  for (const call of calls) log.note(closingRecord(head.details.iteration, call, 126, output))
+}
+
+function isRead(context: RunContext, { call }: CallState): boolean {
+  return context.tools.get(call.tool)?.effect === 'read'
+}
+
+interface TimedOutput {
+  readonly result: ToolOutput
+  readonly durationMs: number
+}
+
+async function runCall(context: RunContext, state: CallState): Promise<TimedOutput> {
+  const began = context.clock.now()
+  const tool = context.tools.get(state.call.tool)
+  const refusal = refusalOf(context, tool, state)
+  const result = refusal ?? (await execute(context, tool as Tool, state))
+  return { result, durationMs: Math.max(0, Math.round(context.clock.now() - began)) }
+}
+
+/** The result of a call that is not run; null for one that may be. */
+function refusalOf(
+  context: RunContext,
+  tool: Tool | undefined,
+  { call, args, status, feedback }: CallState,
+): ToolOutput | null {
+  if (status === 'rejected') {
+    const why = feedback === '' ? '' : `: ${feedback}`
+    return { output: `A human refused this call${why}`, exitCode: 126 }
+  }
+  if (call.error !== undefined) return { output: call.error, exitCode: 1 }
+  if (tool === undefined) {
+    const known = [...context.tools.keys()].join(', ')
+    return { output: `There is no tool ${call.tool}. Tools: ${known}`, exitCode: 127 }
+  }
+  const problem = checkArguments(tool, args)
+  return problem === null ? null : { output: problem, exitCode: 1 }
+}
+
+async function execute(context: RunContext, tool: Tool, state: CallState): Promise<ToolOutput> {
+  const { clock, log, signal, toolTimeoutMs, trace } = context
+  const { call, args, feedback } = state
+  // A command is given the time in which its executor ends it; then nobody waits any longer.
+  const span = trace.beginTool(log.state.head.details.iteration, tool, call.call_id)
+  const stop = new ToolStop(signal, clock, toolTimeoutMs, tool.startsProcess === true ? COMMAND_END_MS : 0)
+  const onStart = async (pgid: number): Promise<void> => begin(context, tool, state, pgid)
+  let changed: readonly FileChange[] = []
+  const onChanges = (changes: readonly FileChange[]): void => {
+    changed = changed.length === 0 ? changes : [...changed, ...changes]
+  }
+  const watch = tool.effect === 'read' ? undefined : onChanges
+  const looks = tool.changesFiles === true && watch !== undefined
+  const withChanges = async (result: ToolOutput): Promise<ToolOutput> => {
+    if (looks) onChanges(await changesIn(context.workspace))
+    return changed.length === 0 ? result : { ...result, changes: [...(result.changes ?? []), ...changed] }
+  }
+  const working = toolContext(context, call.call_id, stop, onStart, watch)
+  try {
+    signal.throwIfAborted()
+    if (tool.startsProcess !== true) {
+      const plan = tool.plan === undefined ? undefined : await tool.plan(args, working)
+      const durable = begin(context, tool, state, undefined, plan)
+      if (durable !== undefined) await durable
+    }
+    if (looks) {
+      await changesIn(context.workspace) // what others changed meanwhile is not this call's
+      signal.throwIfAborted()
+    }
+    const own = await stop.race(tool.execute(args, working))
+    const { timedOut } = stop
+    trace.endTool(span, timedOut ? 124 : own.exitCode, tool.startsProcess === true)
+    const result = looks || changed.length > 0 ? await withChanges(own) : own
+    if (feedback === '' && !timedOut) return result
+    const output = feedback === '' ? result.output : withRemark(result.output, feedback)
+    return { ...result, output, exitCode: timedOut ? 124 : result.exitCode }
+  } catch (error) {
+    if (error instanceof ToolTimeout) {
+      trace.endTool(span, 124, true)
+      return await withChanges({ output: error.message, exitCode: 124 })
+    }
+    trace.fail(span, error)
+    signal.throwIfAborted()
+    await log.flush() // a log that cannot be written is no failure of the tool
+    return await withChanges({ output: `${tool.name} failed: ${errorText(error)}`, exitCode: 1 })
+  } finally {
+    stop.end()
+  }
+}
+
+/** Records that a call begins; resolves once that is durable, where it must be. */
+function begin(
+  context: RunContext,
+  tool: Tool,
+  state: CallState,
+  pgid?: number,
+  plan?: JsonObject,
+): Promise<void> | undefined {
+  if (state.status === 'started') return undefined
+  const record = startRecord(context, tool, state, pgid, plan)
+  if (tool.effect !== 'read') return context.log.append([record])
+  // Nothing is lost when a read runs and its start is not in the log: it may run again.
+  context.log.note(record)
+  return undefined
+}
+
+function startRecord(
+  context: RunContext,
+  tool: Tool,
+  state: CallState,
+  pgid?: number,
+  plan?: JsonObject,
+): RecordDraft {
+  return {
+    kind: 'tool_started',
+    iteration: context.log.state.head.details.iteration,
+    payload: {
+      call_id: state.call.call_id,
+      args_hash: hash('sha256', JSON.stringify(state.args)),
+      effect: tool.effect,
+      ...(pgid === undefined ? undefined : { pgid }),
+    },
+    ...(plan === undefined ? undefined : { private: { plan } }),
+  }
+}
+
+function resultRecord(iteration: number, { call }: CallState, timed: TimedOutput): RecordDraft {
+  const { result, durationMs } = timed
+  const { changes, exitCode, output } = result
+  return {
+    kind: 'tool_result',
+    iteration,
+    payload: {
+      tool: call.tool,
+      output: headAndTail(output, EVENT_OUTPUT_BYTES),
+      exit_code: exitCode,
+      call_id: call.call_id,
+      duration_ms: durationMs,
+      ...(changes === undefined || changes.length === 0 ? undefined : { changes }),
+    },
+  }
+}
+
+/** The result of a call that got none of its own. */
+export function closingRecord(
+  iteration: number,
+  { call }: CallState,
+  exitCode: number,
+  output: string,
+): RecordDraft {
+  const payload = { tool: call.tool, output, exit_code: exitCode, call_id: call.call_id, duration_ms: 0 }
+  return { kind: 'tool_result', iteration, payload }
+}
+
+function withRemark(output: string, feedback: string): string {
+  return `${output}\n\nA human who approved this call says: ${feedback}`
+}
+
+function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,61 @@
+import type { RecordDraft } from '../../events.js'
+import { toolContext, type RunContext } from '../step-context.js'
+import type { CallState } from '../../log/state.js'
+import { closingRecord } from './act.js'
+import { finishRun } from './finish.js'
+import { gateRecords } from './human-check.js'
+
+/** Times that a run is taken up again after a crash. */
+const MAX_RECOVERIES = 3
+
+/**
+ * Takes up a run whose process died while it ran, once what it left running has been ended: settles
+ * the calls that were started and have no result. Reads run again; idempotent calls are verified and run again
+ * only when they did not happen; unsafe ones never run twice: their outcome is unknown, and a gate
+ * opens when the run has gates.
+ */
+export async function recoverRun(context: RunContext): Promise<void> {
+  const { log } = context
+  const { head, calls, frozen } = log.state
+  const attempt = head.recoveries + 1
+  const started = calls.filter(({ status }) => status === 'started')
+  const { iteration } = head.details
+  if (attempt > MAX_RECOVERIES) {
+    const message = `the service stopped ${attempt} times while this run worked; it is not tried again`
+    const failure = { message, traceback: '', code: 'ERR_AGENT_RECOVERY' }
+    await finishRun(log, { status: 'failed', endReason: 'recovery_failed', reason: message }, failure)
+    return
+  }
+  const settled = await Promise.all(started.map((call) => settle(context, call)))
+  const records: RecordDraft[] = settled.filter((record) => record !== null)
+  const unknown = records.some(
+    (record) => record.kind === 'tool_result' && record.payload.exit_code === -1,
+  )
+  const in_doubt = started.map(({ call }) => call.call_id)
+  await log.append(
+    [{ kind: 'run_recovered', iteration, payload: { attempt, in_doubt } }, ...records],
+    (state) => {
+      if (!unknown || !frozen.request.hitl_enabled) return []
+      const note = 'The service stopped while a command ran; whether it did its work is not known.'
+      return gateRecords(state, { kind: 'recovery', calls: [], note }, context)
+    },
+  )
+}
+
+/** The result that settles a call, or null when it may simply run (again). */
+async function settle(context: RunContext, state: CallState): Promise<RecordDraft | null> {
+  const { call, args, plan } = state
+  const { iteration } = context.log.state.head.details
+  const tool = context.tools.get(call.tool)
+  if (tool?.effect === 'read') return null
+  if (tool?.effect === 'idempotent' && plan !== null && tool.verify !== undefined) {
+    const working = toolContext(context, call.call_id, context, () => Promise.resolve())
+    const happened = await tool.verify(args, plan, working)
+    if (happened === 'undone') return null
+    if (happened === 'done') {
+      return closingRecord(iteration, state, 0, 'Done: the change is there (verified after a restart).')
+    }
+  }
+  const message = 'Outcome unknown: the service stopped while this ran. It was not run again.'
+  return closingRecord(iteration, state, -1, message)
+}

@@ -1,0 +1,193 @@
+import { raceAbort, sleep } from '../../../internal/abort.js'
+import type { RecordDraft } from '../../events.js'
+import { exhausted } from '../budgets.js'
+import { estimateConversation, fitContext, forgetUnsent } from '../../conversation/fit.js'
+import { DeltaWriter } from '../../log/deltas.js'
+import { ModelError } from '../../errors.js'
+import type { Message, ModelTurn, ToolCall, Usage } from '../../model.js'
+import { costOf } from '../../models/pricing.js'
+import { retryDelay } from '../../models/call-retry.js'
+import type { RunContext } from '../step-context.js'
+import type { RunState } from '../../log/state.js'
+import { soundUsage } from '../../models/usage.js'
+
+/** Characters of a provider's answer that are told to the model when it was at fault. */
+const MISTAKE_CHARACTERS = 4_000
+
+/**
+ * One model call: as the plan of a new iteration when `begins`, else as a further turn of the one
+ * that runs. Everything that came of it is appended at once, all tool calls before any is judged.
+ *
+ * @throws {@link ModelError} when the provider gave no usable answer, retries included.
+ */
+export async function takeTurn(context: RunContext, iteration: number, begins: boolean): Promise<void> {
+  const { log, model } = context
+  if (begins) log.note({ kind: 'step_start', iteration, payload: { node: 'plan' } })
+  try {
+    const turn = await callModel(context, iteration)
+    if (turn === null) return // the next step tells which budget is spent
+    await log.append(turnRecords(log.state, iteration, turn))
+  } catch (error) {
+    if (!(error instanceof ModelError && error.modelMistake)) throw error
+    await log.append([mistakeRecord(log.state, iteration, error, model.name)])
+  }
+}
+
+/** The model's turn; null when failed attempts have used up a budget. */
+async function callModel(context: RunContext, iteration: number): Promise<ModelTurn | null> {
+  const { log, model, signal, clock, trace } = context
+  const { frozen, messages, turns } = log.state
+  const { request, goal } = frozen
+  const { system, tools } = context.prompt
+  let fitted = fitMessages(context, messages)
+  let refits = 0
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted()
+    const deltas = new DeltaWriter(log.feed, clock, log.redactor, { iteration, turn: turns + 1, attempt })
+    const span = trace.beginChat(iteration, model.name, attempt)
+    try {
+      // A model that ignores the signal is left to itself: an abort waits for nobody.
+      const call = model.complete({
+        system,
+        messages: fitted,
+        tools,
+        signal,
+        onDelta: deltas.write,
+        trace: trace.outgoing(span),
+        run: {
+          run_id: log.runId,
+          iteration,
+          turn: turns,
+          goal: request.goal,
+          check: goal.judge === undefined ? goal.command : null,
+          cwd: request.cwd,
+        },
+      })
+      const turn = await raceAbort(call, signal)
+      trace.endChat(span, turn)
+      deltas.end()
+      return turn
+    } catch (error) {
+      trace.fail(span, error)
+      deltas.close()
+      const used = error instanceof ModelError ? error.usage : undefined
+      if (used !== undefined) log.note(usageRecord(log.state, iteration, used))
+      signal.throwIfAborted()
+      if (used !== undefined && exhausted(log.state, clock.now()) !== null) return null
+      if (isContextProblem(error) && refits < MAX_REFITS) {
+        refits += 1
+        context.fit.tokens = Math.floor(estimateConversation(fitted) * REFIT_SHARE)
+        fitted = fitMessages(context, messages)
+        const message = `the model did not take the whole conversation: ${error.message}; sending less`
+        log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
+        continue
+      }
+      const delay = error instanceof ModelError ? retryDelay(attempt, error, context.random) : null
+      if (delay === null) throw error
+      const message = `model call failed, attempt ${attempt}: ${(error as Error).message}; trying again`
+      log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
+      await sleep(clock, delay, signal)
+    } finally {
+      deltas.close()
+    }
+  }
+}
+
+/** Part of the context window that is kept free for the model's answer. */
+const ANSWER_SHARE = 0.2
+
+/** How often in a row less is sent to a model that refused what was fitted. */
+const MAX_REFITS = 2
+/** The part of what a model refused that is sent next. */
+const REFIT_SHARE = 0.6
+
+function isContextProblem(error: unknown): error is ModelError {
+  return error instanceof ModelError && error.code === 'ERR_AGENT_MODEL_CONTEXT'
+}
+
+function fitMessages(
+  { model, fit, prompt }: RunContext,
+  messages: Message[],
+): readonly Message[] {
+  const window = (model.contextWindow ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
+  const budget = Math.floor(Math.min(window, fit.tokens))
+  if (budget === Infinity) return messages
+  if (estimateConversation(messages) <= budget) return messages
+  const fitted = fitContext(messages, budget)
+  if (fitted.fits) {
+    forgetUnsent(messages, fitted)
+    return fitted.messages
+  }
+  const need = `the conversation needs ${fitted.neededTokens} tokens at least, and ${budget} are left for it`
+  throw new ModelError('ERR_AGENT_MODEL_CONTEXT', `${need} in the context of ${model.name}`, {
+    retryable: false,
+  })
+}
+
+function usageRecord({ frozen }: RunState, iteration: number, told: Usage): RecordDraft {
+  const usage = soundUsage(told)
+  const cost_usd = costOf(usage, frozen.prices)
+  return { kind: 'llm_usage', iteration, payload: { ...usage, cost_usd, purpose: 'worker' } }
+}
+
+function turnRecords(state: RunState, iteration: number, turn: ModelTurn): RecordDraft[] {
+  const message = withFreshCallIds(turn.message, state.callIds)
+  const records: RecordDraft[] = [usageRecord(state, iteration, turn.usage)]
+  if (turn.reasoning !== '') {
+    records.push({ kind: 'reasoning', iteration, payload: { text: turn.reasoning } })
+  }
+  records.push({
+    kind: 'model_turn',
+    iteration,
+    payload: { turn: state.turns + 1, text: message.text, stop: turn.stop },
+    private: { message },
+  })
+  if (message.calls.length > 0 && state.node === 'plan') {
+    records.push({ kind: 'step_start', iteration, payload: { node: 'act' } })
+  }
+  for (const { tool, args, call_id } of message.calls) {
+    records.push({ kind: 'tool_call', iteration, payload: { tool, args, call_id } })
+  }
+  return records
+}
+
+/**
+ * The message with call ids that are unique in the run. Where one had to be changed, the provider's
+ * own parts are left out, since they name the old one.
+ */
+function withFreshCallIds(
+  message: ModelTurn['message'],
+  used: ReadonlySet<string>,
+): ModelTurn['message'] {
+  const [first, second] = message.calls
+  if (first === undefined) return message
+  if (second === undefined && first.call_id !== '' && !used.has(first.call_id)) return message
+  const seen = new Set<string>()
+  let changed = false
+  const calls = message.calls.map((call): ToolCall => {
+    let call_id = call.call_id === '' ? 'call' : call.call_id
+    for (let n = 2; used.has(call_id) || seen.has(call_id); n++) call_id = `${call.call_id || 'call'}.${n}`
+    seen.add(call_id)
+    changed ||= call_id !== call.call_id
+    return { ...call, call_id }
+  })
+  return changed ? { role: 'assistant', text: message.text, calls } : message
+}
+
+function mistakeRecord(
+  state: RunState,
+  iteration: number,
+  error: ModelError,
+  model: string,
+): RecordDraft {
+  const said = error.message.slice(0, MISTAKE_CHARACTERS)
+  return {
+    kind: 'model_turn',
+    iteration,
+    payload: { turn: state.turns + 1, text: '', stop: 'other' },
+    private: {
+      message: { role: 'assistant', text: '(this turn could not be read)', calls: [] },
+      feedback: `${model} could not make a tool call of your last answer: ${said}\nCall a tool again, with valid JSON arguments.`,
+    },
+  }
+}

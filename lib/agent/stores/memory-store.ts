@@ -1,0 +1,113 @@
+import { systemClock, type Clock } from '../../internal/clock.js'
+import { StoreError } from '../errors.js'
+import type { RunOwner, RunRecord, RunStatus } from '../events.js'
+import { foldHead, isTerminal, type RunHead } from '../log/head.js'
+import type { RunPage, RunQuery, RunStore } from '../store.js'
+import { checkAppend, checkPage, copyHead } from './append-checks.js'
+import { indexFields, RunIndex, type IndexedRun, type Retention } from './run-index.js'
+
+/** Options of {@link MemoryStore}. */
+export interface MemoryStoreOptions {
+  /** Which ended runs are kept. @defaultValue the newest 10 000 */
+  readonly retain?: Retention | undefined
+  /** Tells how old a run is. @defaultValue the system's clock */
+  readonly clock?: Clock | undefined
+}
+
+interface MemoryRun extends IndexedRun {
+  readonly head: RunHead
+  readonly records: RunRecord[]
+}
+
+/**
+ * Keeps runs in this process and nowhere else: for tests, and for hosts that need no run to outlive
+ * them. Nothing is durable, so appends are done at once.
+ */
+export class MemoryStore implements RunStore {
+  readonly #index = new RunIndex<MemoryRun>()
+  readonly #retain: Retention
+  readonly #clock: Clock
+  #state: 'new' | 'open' | 'closed' = 'new'
+
+  constructor(options: MemoryStoreOptions = {}) {
+    this.#retain = options.retain ?? { runs: 10_000 }
+    this.#clock = options.clock ?? systemClock
+  }
+
+  async open(): Promise<void> {
+    if (this.#state === 'closed') this.#checkOpen()
+    this.#state = 'open'
+  }
+
+  async append(runId: string, records: readonly RunRecord[]): Promise<void> {
+    this.#checkOpen()
+    const run = this.#index.get(runId)
+    checkAppend(runId, records, run?.records.length ?? 0)
+    if (run === undefined) {
+      const [first, ...others] = records as [RunRecord, ...RunRecord[]]
+      const head = others.reduce(foldHead, foldHead(null, first))
+      this.#index.add({ ...indexFields(head), head, records: [...records] })
+    } else {
+      for (const record of records) {
+        run.records.push(record)
+        foldHead(run.head, record)
+      }
+      this.#index.update(run, run.head)
+    }
+    if (run === undefined || isTerminal(run.status)) this.#dropExpired()
+  }
+
+  async read(runId: string, after: number, limit: number): Promise<readonly RunRecord[]> {
+    this.#checkOpen()
+    checkPage(after, limit)
+    return this.#index.get(runId)?.records.slice(after, after + limit) ?? []
+  }
+
+  async head(runId: string): Promise<RunHead | null> {
+    this.#checkOpen()
+    const run = this.#index.get(runId)
+    return run === undefined ? null : copyHead(run.head)
+  }
+
+  async list(query: RunQuery): Promise<RunPage> {
+    this.#checkOpen()
+    const { runs, next } = this.#index.page(query)
+    return { heads: runs.map(({ head }) => copyHead(head)), next }
+  }
+
+  async counts(): Promise<Readonly<Record<RunStatus, number>>> {
+    this.#checkOpen()
+    return this.#index.counts()
+  }
+
+  async findByKey(owner: RunOwner, key: string, since: number): Promise<RunHead | null> {
+    this.#checkOpen()
+    const run = this.#index.findByKey(owner, key, since)
+    return run === undefined ? null : copyHead(run.head)
+  }
+
+  async delete(runId: string): Promise<void> {
+    this.#checkOpen()
+    const run = this.#index.get(runId)
+    if (run !== undefined) this.#index.remove(run)
+  }
+
+  async close(): Promise<void> {
+    this.#state = 'closed'
+  }
+
+  /** Calls `close()`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  #dropExpired(): void {
+    for (const run of this.#index.expired(this.#retain, this.#clock.now())) this.#index.remove(run)
+  }
+
+  #checkOpen(): void {
+    if (this.#state === 'open') return
+    const what = this.#state === 'new' ? 'is not open yet; call open() first' : 'is closed'
+    throw new StoreError('ERR_AGENT_STORE', `the store ${what}`)
+  }
+}

@@ -1,0 +1,180 @@
+import type { JsonObject } from '../../internal/json.js'
+import { checkSchema, isPattern, type JsonSchema } from '../schema.js'
+import type { Tool, ToolContext, ToolEffect, ToolOutput } from '../tool.js'
+
+/** The type of the values that a schema lets through, as far as types can tell. */
+export type SchemaValue<S> = S extends { readonly const: infer C }
+  ? C
+  : S extends { readonly enum: readonly (infer E)[] }
+    ? E
+    : S extends { readonly anyOf: readonly (infer A)[] }
+      ? SchemaValue<A>
+      : S extends { readonly type: 'string' }
+        ? string
+        : S extends { readonly type: 'number' | 'integer' }
+          ? number
+          : S extends { readonly type: 'boolean' }
+            ? boolean
+            : S extends { readonly type: 'null' }
+              ? null
+              : S extends { readonly type: 'array'; readonly items: infer I }
+                ? readonly SchemaValue<I>[]
+                : S extends { readonly type: 'object'; readonly properties: infer P }
+                ? {
+                    readonly [K in keyof P as K extends RequiredName<S> ? K : never]: SchemaValue<
+                      P[K]
+                    >
+                  } & {
+                    readonly [K in keyof P as K extends RequiredName<S> ? never : K]?: SchemaValue<
+                      P[K]
+                    >
+                  }
+                : unknown
+
+/** The names of the fields that an object schema requires. */
+export type RequiredName<S> = S extends { readonly required: readonly (infer R)[] } ? R : never
+
+/** What {@link defineTool} takes: a {@link Tool} whose arguments are typed by its schema. */
+export interface ToolDefinition<S extends JsonSchema> {
+  /** Matches `^[a-zA-Z0-9_-]{1,64}$`. */
+  readonly name: string
+  /** Tells the model what the tool does and when to use it. */
+  readonly description: string
+  /** A schema of type `object`. Unless it says otherwise, other fields are refused. */
+  readonly parameters: S
+  /** What running the tool twice would do. @defaultValue 'unsafe' */
+  readonly effect?: ToolEffect | undefined
+  /** True when the tool runs a command. @defaultValue false */
+  readonly startsProcess?: boolean | undefined
+  /** True when it may change files without reporting `changes` itself. @defaultValue false */
+  readonly changesFiles?: boolean | undefined
+  /** See {@link Tool.plan}; needed when `effect` is `idempotent`. */
+  plan?(args: SchemaValue<S>, context: ToolContext): Promise<JsonObject>
+  /** See {@link Tool.verify}; needed when `effect` is `idempotent`. */
+  verify?(
+    args: SchemaValue<S>,
+    plan: JsonObject,
+    context: ToolContext,
+  ): Promise<'done' | 'undone' | 'unknown'>
+  /** Does the work. A string is an output with exit code 0; an exception one with exit code 1. */
+  execute(
+    args: SchemaValue<S>,
+    context: ToolContext,
+  ): Promise<ToolOutput | string> | ToolOutput | string
+}
+
+/**
+ * Makes a tool that runs may offer to their models. Name and schema are checked here, arguments
+ * before every execution, so that `execute` gets what its schema says.
+ *
+ * @throws TypeError that names the field which is wrong.
+ *
+ * @example
+ * ```ts
+ * const weather = defineTool({
+ *   name: 'weather',
+ *   description: 'The weather of a city now.',
+ *   parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+ *   effect: 'read',
+ *   execute: async ({ city }, { signal }) => await forecast(city, signal),
+ * })
+ * ```
+ */
+export function defineTool<const S extends JsonSchema>(definition: ToolDefinition<S>): Tool {
+  const { name, description, effect = 'unsafe', startsProcess = false, changesFiles = false } = definition
+  if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
+    throw new TypeError(
+      `a tool's name must be 1 to 64 letters, digits, - or _, got ${JSON.stringify(name)}`,
+    )
+  }
+  const wrong = (what: string): TypeError => new TypeError(`tool ${name}: ${what}`)
+  if (typeof description !== 'string' || description.trim() === '') {
+    throw wrong('description must be text that tells the model what the tool does')
+  }
+  if (!['read', 'idempotent', 'unsafe'].includes(effect)) {
+    throw wrong(`effect must be read, idempotent or unsafe, got ${JSON.stringify(effect)}`)
+  }
+  if (typeof definition.execute !== 'function') throw wrong('execute must be a function')
+  if (effect === 'idempotent' && !(definition.plan && definition.verify)) {
+    throw wrong('an idempotent tool needs plan() and verify(), by which a repetition is avoided')
+  }
+  if (definition.parameters?.type !== 'object') {
+    throw wrong("parameters must be a schema with type: 'object'")
+  }
+  const problem = schemaProblem(definition.parameters, 'parameters', 0)
+  if (problem !== null) throw wrong(problem)
+  const parameters: JsonSchema = { additionalProperties: false, ...definition.parameters }
+  // Arguments were checked against the schema that gives them their type.
+  const typed = (args: JsonObject): SchemaValue<S> => args as SchemaValue<S>
+  const tool: Tool = {
+    name,
+    description,
+    parameters: structuredClone(parameters),
+    effect,
+    ...(startsProcess ? { startsProcess } : {}),
+    ...(changesFiles ? { changesFiles } : {}),
+    async execute(args, context) {
+      const mistake = checkArguments(tool, args)
+      if (mistake !== null) return { output: mistake, exitCode: 1 }
+      const result = await definition.execute(typed(args), context)
+      return typeof result === 'string' ? { output: result, exitCode: 0 } : result
+    },
+  }
+  if (definition.plan) {
+    tool.plan = async (args, context) => (await definition.plan?.(typed(args), context)) ?? {}
+  }
+  if (definition.verify) {
+    tool.verify = async (args, plan, context) =>
+      (await definition.verify?.(typed(args), plan, context)) ?? 'unknown'
+  }
+  return Object.freeze(tool)
+}
+
+/**
+ * Checks the arguments of a tool call; null when they fit. Otherwise one message for the model:
+ * what is wrong with each of them, and that it may call again.
+ */
+export function checkArguments(
+  tool: Pick<Tool, 'name' | 'parameters'>,
+  args: unknown,
+): string | null {
+  const violations = checkSchema(tool.parameters, args)
+  if (violations.length === 0) return null
+  const lines = violations.slice(0, 8).map(({ pointer, detail }) => {
+    const field = pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')
+    return `- ${field === '' ? 'the arguments' : field} ${detail}`
+  })
+  if (violations.length > lines.length) lines.push(`- and ${violations.length - lines.length} more`)
+  const known = Object.keys(tool.parameters.properties ?? {})
+  const hint = known.length === 0 ? '' : ` (its fields: ${known.join(', ')})`
+  return [
+    `${tool.name} was not run, because its arguments are wrong:`,
+    ...lines,
+    `Call ${tool.name} again with corrected arguments${hint}.`,
+  ].join('\n')
+}
+
+/** What is wrong with a schema itself, or null. */
+function schemaProblem(schema: JsonSchema, at: string, depth: number): string | null {
+  if (typeof schema !== 'object' || schema === null) return `${at} must be a schema object`
+  if (depth > 32) return `${at} is nested more than 32 levels deep`
+  if (schema.pattern !== undefined && !isPattern(schema.pattern)) {
+    return `${at}.pattern is not a regular expression: ${JSON.stringify(schema.pattern)}`
+  }
+  const properties = schema.properties ?? {}
+  const missing = schema.required?.find((name) => !Object.hasOwn(properties, name))
+  if (missing !== undefined) {
+    return `${at}.required names ${missing}, which is not in its properties`
+  }
+  const { items, additionalProperties: rest } = schema
+  const parts = new Map<string, JsonSchema>()
+  for (const [name, part] of Object.entries(properties)) parts.set(`properties.${name}`, part)
+  for (const [i, part] of (schema.anyOf ?? []).entries()) parts.set(`anyOf[${i}]`, part)
+  if (items !== undefined) parts.set('items', items)
+  if (typeof rest === 'object') parts.set('additionalProperties', rest)
+  for (const [name, part] of parts) {
+    const problem = schemaProblem(part, `${at}.${name}`, depth + 1)
+    if (problem !== null) return problem
+  }
+  return null
+}

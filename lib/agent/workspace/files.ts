@@ -1,0 +1,192 @@
+/**
+ * Reading and replacing single files of a workspace, by the rules of `workspace-paths.ts`.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto'
+import { constants, type Stats } from 'node:fs'
+import { mkdir, open, rename, unlink, type FileHandle } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { fileChange } from './diff.js'
+import { WorkspaceError } from '../errors.js'
+import type { FileChange } from './workspace.js'
+import { codeOf, failure, outside, peek } from './paths.js'
+import type { Confinement, Location, OpenFolder } from './paths.js'
+
+/** A file larger than this is replaced without being compared. */
+const MAX_COMPARED_BYTES = 4 * 1024 * 1024
+
+/** Links are not followed, and opening a FIFO or a terminal neither waits nor takes it over. */
+const READ_FLAGS =
+  constants.O_RDONLY |
+  (constants.O_NOFOLLOW ?? 0) |
+  (constants.O_NONBLOCK ?? 0) |
+  (constants.O_NOCTTY ?? 0)
+
+/** See `Workspace.readFile`. */
+export async function readConfined(
+  confinement: Confinement,
+  path: string,
+  maxBytes: number,
+): Promise<Uint8Array> {
+  const { real } = await confinement.locate(path, false)
+  return await explain(path, async () => {
+    // Opening a device can have effects; this look comes first, the check that counts after.
+    requireFile(path, await peek(real))
+    await using handle = await open(real, READ_FLAGS)
+    await confinement.verify(handle, real)
+    const stats = await handle.stat()
+    requireFile(path, stats)
+    if (stats.size > maxBytes) throw tooLarge(path, stats.size, maxBytes)
+    return await readAll(handle, path, stats.size, maxBytes)
+  })
+}
+
+/** Reads to the end, which may have moved since the size was taken. */
+async function readAll(
+  handle: FileHandle,
+  path: string,
+  size: number,
+  maxBytes: number,
+): Promise<Uint8Array> {
+  let buffer = Buffer.allocUnsafe(Math.min(size, maxBytes) + 1)
+  let length = 0
+  for (;;) {
+    const { bytesRead } = await handle.read(buffer, length, buffer.length - length, length)
+    if (bytesRead === 0) return buffer.subarray(0, length)
+    length += bytesRead
+    if (length > maxBytes) throw tooLarge(path, length, maxBytes)
+    if (length < buffer.length) continue
+    const larger = Buffer.allocUnsafe(Math.min(buffer.length * 2, maxBytes + 1))
+    buffer.copy(larger)
+    buffer = larger
+  }
+}
+
+/** See `Workspace.writeFile`. */
+export async function replaceConfined(
+  confinement: Confinement,
+  path: string,
+  content: Uint8Array,
+): Promise<FileChange> {
+  const location = await confinement.locate(path, true)
+  if (location.relative === '') throw failure(`${path} is the workspace itself, not a file`)
+  return await explain(path, async () => {
+    await using folder = await openParent(confinement, location)
+    const name = basename(location.real)
+    const before = await readReplaced(folder, name, path)
+    await replace(folder, name, content, before?.mode ?? null)
+    const old = before === null ? null : before.content
+    if (before !== null && old === null) {
+      return { path: location.relative, change: 'modified', ...NOT_COMPARED }
+    }
+    return fileChange(location.relative, old, content)
+  })
+}
+
+const NOT_COMPARED = { added_lines: 0, removed_lines: 0, diff: '' }
+
+/** Opens the folder that the file is in, making folders that are missing, one by one. */
+async function openParent(confinement: Confinement, location: Location): Promise<OpenFolder> {
+  const { existing, missing } = location
+  const start = missing.length === 0 ? dirname(existing) : existing
+  let folder = await confinement.openFolder(start)
+  for (const name of missing.slice(0, -1)) {
+    const parent = folder
+    try {
+      await mkdir(parent.entry(name)).catch((error: unknown) => {
+        if (codeOf(error) !== 'EEXIST') throw error
+      })
+      folder = await parent.child(name)
+    } finally {
+      await parent[Symbol.asyncDispose]()
+    }
+  }
+  return folder
+}
+
+/** What is there now: null when nothing is; content null when it is too large to compare. */
+async function readReplaced(
+  folder: OpenFolder,
+  name: string,
+  path: string,
+): Promise<{ readonly mode: number; readonly content: Uint8Array | null } | null> {
+  const stats = await peek(folder.entry(name))
+  if (stats === null) return null
+  requireFile(path, stats)
+  await using handle = await open(folder.entry(name), READ_FLAGS)
+  const opened = await handle.stat()
+  requireFile(path, opened)
+  const content =
+    opened.size > MAX_COMPARED_BYTES
+      ? null
+      : await readAll(handle, path, opened.size, MAX_COMPARED_BYTES)
+  return { mode: opened.mode & 0o777, content }
+}
+
+/** Writes beside the file and puts the whole in its place; a link in that place is replaced. */
+async function replace(
+  folder: OpenFolder,
+  name: string,
+  content: Uint8Array,
+  mode: number | null,
+): Promise<void> {
+  const temporary = folder.entry(`.runwright-${randomBytes(8).toString('hex')}.tmp`)
+  const flags =
+    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0)
+  try {
+    {
+      await using handle = await open(temporary, flags, mode ?? 0o666)
+      await handle.writeFile(content)
+      // The umask has its say about new files only.
+      if (mode !== null) await handle.chmod(mode)
+      await handle.datasync()
+    }
+    await rename(temporary, folder.entry(name))
+  } catch (error) {
+    await unlink(temporary).catch(() => undefined)
+    throw error
+  }
+}
+
+function requireFile(path: string, stats: Stats | Awaited<ReturnType<typeof peek>>): void {
+  if (stats === null) throw failure(`${path} does not exist`)
+  if (stats.isFile()) return
+  if (stats.isDirectory()) throw failure(`${path} is a folder, not a file`)
+  if (stats.isSymbolicLink()) throw outside(path)
+  throw failure(`${path} is a device, pipe or socket, not a file`)
+}
+
+function tooLarge(path: string, size: number, maxBytes: number): WorkspaceError {
+  return failure(`${path} has ${size} octets; at most ${maxBytes} are read`)
+}
+
+/** Turns errors of the file system into ones that say what to do. */
+export async function explain<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof WorkspaceError) throw error
+    switch (codeOf(error)) {
+      case 'ENOENT':
+        throw failure(`${path} does not exist`, error)
+      case 'ELOOP':
+        // O_NOFOLLOW met a link that was not there when the path was judged.
+        throw outside(path)
+      case 'ENOTDIR':
+        throw failure(`a part of ${path} is a file, not a folder`, error)
+      case 'EISDIR':
+        throw failure(`${path} is a folder, not a file`, error)
+      case 'EACCES':
+      case 'EPERM':
+        throw failure(`${path} may not be accessed`, error)
+      case 'ENOSPC':
+      case 'EDQUOT':
+        throw failure(`${path} cannot be written: the disk is full`, error)
+      case 'ENAMETOOLONG':
+        throw failure(`${path} is too long a name for this file system`, error)
+      default:
+        throw failure(`${path} cannot be used`, error)
+    }
+  }
+}

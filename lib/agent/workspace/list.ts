@@ -1,0 +1,81 @@
+import { opendir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { WorkspaceEntry } from './workspace.js'
+import { explain } from './files.js'
+import { failure, isGitFolder, peek } from './paths.js'
+import type { Confinement, OpenFolder } from './paths.js'
+
+/** Names read from one folder before the rest of it is passed over. */
+const MAX_NAMES = 20_000
+/** Folders nested deeper than this are named but not entered. */
+const MAX_DEPTH = 64
+
+/**
+ * See `Workspace.list`. A folder comes before what is in it; links are named and never followed.
+ */
+export async function listFolder(
+  confinement: Confinement,
+  path: string,
+  options: { readonly recursive: boolean; readonly limit: number },
+): Promise<readonly WorkspaceEntry[]> {
+  const { real } = await confinement.locate(path, false)
+  const stats = await peek(real)
+  if (stats !== null && !stats.isDirectory()) throw failure(`${path} is not a folder`)
+  const entries: WorkspaceEntry[] = []
+  await explain(path, async () => {
+    await using folder = await confinement.openFolder(real)
+    await walk(confinement, folder, options, entries, 0)
+  })
+  return entries
+}
+
+async function walk(
+  confinement: Confinement,
+  folder: OpenFolder,
+  options: { readonly recursive: boolean; readonly limit: number },
+  entries: WorkspaceEntry[],
+  depth: number,
+): Promise<void> {
+  for (const name of await namesIn(folder)) {
+    if (entries.length >= options.limit) return
+    const real = join(folder.real, name)
+    if (isPassedOver(name) || confinement.isClosed(real)) continue
+    const entry = await describe(confinement, folder, name)
+    if (entry === null) continue
+    entries.push(entry)
+    if (!options.recursive || entry.type !== 'directory' || depth >= MAX_DEPTH) continue
+    try {
+      await using child = await folder.child(name)
+      await walk(confinement, child, options, entries, depth + 1)
+    } catch {
+      // It may not be entered, or has just become something else: named above, and that is all.
+    }
+  }
+}
+
+async function namesIn(folder: OpenFolder): Promise<readonly string[]> {
+  const names: string[] = []
+  for await (const { name } of await opendir(folder.self, { bufferSize: 256 })) {
+    names.push(name)
+    if (names.length >= MAX_NAMES) break
+  }
+  return names.sort()
+}
+
+function isPassedOver(name: string): boolean {
+  const isTemporary = /^\.runwright-[0-9a-f]{16}\.tmp$/.test(name)
+  return name === 'node_modules' || isGitFolder(name) || isTemporary
+}
+
+async function describe(
+  confinement: Confinement,
+  folder: OpenFolder,
+  name: string,
+): Promise<WorkspaceEntry | null> {
+  const stats = await peek(folder.entry(name))
+  if (stats === null) return null
+  const path = confinement.show(join(folder.real, name))
+  if (stats.isFile()) return { path, type: 'file', size: Number(stats.size) }
+  if (stats.isDirectory()) return { path, type: 'directory', size: 0 }
+  return { path, type: stats.isSymbolicLink() ? 'symlink' : 'other', size: 0 }
+}

@@ -1,0 +1,307 @@
+/**
+ * Where paths really lead. Three rules, which the other workspace files build on:
+ *
+ * 1. A path is judged by its real path, never by its text.
+ * 2. What was judged and what is used must be the same thing: whoever opens a file or folder checks
+ *    with {@link Confinement.holds} what the *open descriptor* is, since a path may have been
+ *    swapped for a link in between. On Linux a folder is then entered through its descriptor
+ *    (`/proc/self/fd/N/name`), which no rename can redirect.
+ * 3. Closed folders do not exist: nothing about them is told.
+ *
+ * @module
+ */
+import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises'
+import { constants, existsSync } from 'node:fs'
+import { basename, dirname, join, relative, resolve, sep } from 'node:path'
+import { WorkspaceError } from '../errors.js'
+
+/** Longer paths are refused before the file system sees them. */
+const MAX_PATH_LENGTH = 4_096
+
+/** Can folders be entered through their descriptors? */
+export const HAS_PROC: boolean = process.platform === 'linux' && existsSync('/proc/self/fd')
+
+/** Where a path leads. */
+export interface Location {
+  /** The real absolute path, as far as it exists, and the names that do not exist yet. */
+  readonly real: string
+  /** The part of `real` that exists. */
+  readonly existing: string
+  /** Names below `existing` that do not exist; empty when the path exists. */
+  readonly missing: readonly string[]
+  /** Relative to the workspace with forward slashes; empty for the root itself. */
+  readonly relative: string
+}
+
+/** Is `path` the folder itself, or something in it? Both are real paths. */
+export function isInside(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
+}
+
+/** One workspace's bounds. */
+export class Confinement {
+  readonly root: string
+  readonly #closed: readonly string[]
+
+  constructor(root: string, closed: readonly string[]) {
+    this.root = root
+    this.#closed = closed
+  }
+
+  /** Is this real path inside the workspace, and not closed? */
+  holds(real: string): boolean {
+    return isInside(real, this.root) && !this.isClosed(real)
+  }
+
+  isClosed(real: string): boolean {
+    return this.#closed.some((folder) => isInside(real, folder))
+  }
+
+  /** The path as it is shown: relative, with forward slashes. */
+  show(real: string): string {
+    return relative(this.root, real).split(sep).join('/')
+  }
+
+  /**
+   * Finds where a path leads, by rule 1. With `forWriting` it need not exist, but must not be a
+   * dangling link nor lie under `.git`.
+   *
+   * @throws {@link WorkspaceError}
+   */
+  async locate(path: string, forWriting: boolean): Promise<Location> {
+    checkText(path)
+    const { existing, missing } = await existingPart(resolve(this.root, path), path, this.root)
+    if (!isInside(existing, this.root)) throw outside(path)
+    const real = join(existing, ...missing)
+    if (this.isClosed(real)) throw forWriting ? outside(path) : absent(path)
+    if (!forWriting && missing.length > 0) throw absent(path)
+    const shown = this.show(real)
+    if (forWriting && shown.split('/').some(isGitFolder)) {
+      throw new WorkspaceError(
+        'ERR_AGENT_WORKSPACE',
+        `${path} is under .git, which is never written: its hooks and settings run programs`,
+      )
+    }
+    return { real, existing, missing, relative: shown }
+  }
+
+  /**
+   * Opens a folder that {@link Confinement.locate} found, and makes sure that it is still that
+   * folder (rule 2).
+   */
+  async openFolder(real: string): Promise<OpenFolder> {
+    const handle = await open(real, FOLDER_FLAGS)
+    try {
+      // Another folder of the workspace will not do either: it may be .git.
+      if ((await pathOfDescriptor(handle, real)) !== real) throw outside(this.show(real))
+      return new OpenFolder(handle, real)
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
+  }
+
+  /** Makes sure that an open descriptor is a thing inside the workspace (rule 2). */
+  async verify(handle: FileHandle, path: string): Promise<void> {
+    if (!this.holds(await pathOfDescriptor(handle, path))) throw outside(this.show(path))
+  }
+}
+
+/** Linux's O_PATH: the folder need not be readable to reach what is in it. */
+const O_PATH = 0o10000000
+const FOLDER_FLAGS =
+  constants.O_DIRECTORY | (constants.O_NOFOLLOW ?? 0) | (HAS_PROC ? O_PATH : constants.O_RDONLY)
+
+/** A folder held open, so that its entries are reached through it and not through its path. */
+export class OpenFolder implements AsyncDisposable {
+  readonly real: string
+  readonly #handle: FileHandle
+
+  constructor(handle: FileHandle, real: string) {
+    this.#handle = handle
+    this.real = real
+  }
+
+  /** A path to an entry, good as long as the folder is open. */
+  entry(name: string): string {
+    return HAS_PROC ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.real, name)
+  }
+
+  /** A path to the folder itself, good as long as it is open. */
+  get self(): string {
+    return HAS_PROC ? `/proc/self/fd/${this.#handle.fd}/.` : this.real
+  }
+
+  /** Opens a folder in this one; links are not followed. */
+  async child(name: string): Promise<OpenFolder> {
+    return new OpenFolder(await open(this.entry(name), FOLDER_FLAGS), join(this.real, name))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle.close()
+  }
+}
+
+/**
+ * The real path of an open descriptor. Without `/proc`, the path's real path now, provided that it
+ * still leads to what was opened.
+ */
+async function pathOfDescriptor(handle: FileHandle, path: string): Promise<string> {
+  if (HAS_PROC) return await readlink(`/proc/self/fd/${handle.fd}`)
+  const real = await realpath(path)
+  const [now, opened] = await Promise.all([stat(real), handle.stat()])
+  if (now.ino !== opened.ino || now.dev !== opened.dev) throw outside(path)
+  return real
+}
+
+/** Finds the deepest part of an absolute path that exists, by its real path. */
+async function existingPart(
+  absolute: string,
+  path: string,
+  root: string,
+): Promise<{ readonly existing: string; readonly missing: readonly string[] }> {
+  const missing: string[] = []
+  for (let candidate = absolute; ; candidate = dirname(candidate)) {
+    try {
+      return { existing: await realpath(candidate), missing }
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === 'ELOOP') throw failure(`${path} is a symbolic link that leads to itself`, error)
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') throw failure(`${path} cannot be reached`, error)
+      await refuseDanglingLink(candidate, path, root)
+      missing.unshift(basename(candidate))
+      if (candidate === dirname(candidate)) throw absent(path)
+    }
+  }
+}
+
+/** A link to nothing: what would be created is wherever the link points. */
+async function refuseDanglingLink(candidate: string, path: string, root: string): Promise<void> {
+  let target: string
+  try {
+    target = await readlink(candidate)
+  } catch {
+    return
+  }
+  const aim = resolve(dirname(candidate), target)
+  if (!isInside(aim, root)) throw outside(path)
+  throw new WorkspaceError(
+    'ERR_AGENT_WORKSPACE',
+    `${path} goes through a symbolic link whose target does not exist; use the target's own path`,
+  )
+}
+
+/** See `openWorkspace`. */
+export async function confine(
+  cwd: string,
+  roots: readonly string[] | undefined,
+  closed: readonly string[],
+): Promise<Confinement> {
+  const root = await locateRoot(cwd, roots)
+  const shut = await Promise.all(closed.map(realOrAsIs))
+  if (shut.some((folder) => isInside(root, folder))) throw outsideRoots(cwd)
+  return new Confinement(root, shut)
+}
+
+/** See `resolveUnderRoots`; without roots, any directory will do. */
+export async function locateRoot(
+  path: string,
+  roots: readonly string[] | undefined,
+): Promise<string> {
+  checkText(path)
+  const { existing, missing } = await deepestReal(resolve(path))
+  if (roots !== undefined) {
+    const real = await Promise.all(roots.map(realOrAsIs))
+    if (!real.some((root) => isInside(existing, root))) throw outsideRoots(path)
+  }
+  if (missing) throw failure(`${path} does not exist`)
+  const stats = await stat(existing)
+  if (!stats.isDirectory()) throw failure(`${path} is not a directory`)
+  return existing
+}
+
+/** The deepest part of a path that exists; dangling links count as missing. */
+async function deepestReal(
+  absolute: string,
+): Promise<{ readonly existing: string; readonly missing: boolean }> {
+  for (let candidate = absolute; ; candidate = dirname(candidate)) {
+    try {
+      return { existing: await realpath(candidate), missing: candidate !== absolute }
+    } catch (error) {
+      if (candidate === dirname(candidate)) throw failure(`${absolute} cannot be reached`, error)
+    }
+  }
+}
+
+/** The real path of a folder, or the path itself while it does not exist. */
+async function realOrAsIs(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch {
+    return resolve(path)
+  }
+}
+
+function checkText(path: string): void {
+  if (path.includes('\0')) throw failure('a path cannot contain a NUL character')
+  if (path.length > MAX_PATH_LENGTH) {
+    throw failure(`a path cannot be longer than ${MAX_PATH_LENGTH} characters`)
+  }
+}
+
+/**
+ * Would some file system take this name for `.git`? Case, trailing dots and spaces, short names
+ * (Windows) and characters of no width (macOS) are looked through.
+ */
+export function isGitFolder(name: string): boolean {
+  const plain = name
+    .replaceAll(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '')
+    .replace(/[. ]+$/, '')
+    .toLowerCase()
+  return plain === '.git' || plain === 'git~1'
+}
+
+/** What is there under a name, links not followed; null when nothing is. */
+export async function peek(path: string): Promise<Awaited<ReturnType<typeof lstat>> | null> {
+  try {
+    return await lstat(path)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** The `code` of a file system error. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
+}
+
+/** The path leads outside. */
+export function outside(path: string): WorkspaceError {
+  return new WorkspaceError(
+    'ERR_AGENT_OUTSIDE_WORKSPACE',
+    `${path || 'this path'} leads outside the workspace; use a path inside it`,
+  )
+}
+
+function outsideRoots(path: string): WorkspaceError {
+  return new WorkspaceError(
+    'ERR_AGENT_OUTSIDE_WORKSPACE',
+    `${path} is outside the roots that this host allows`,
+  )
+}
+
+/** The path leads to nothing. */
+export function absent(path: string): WorkspaceError {
+  return failure(`${path} does not exist`)
+}
+
+/** Something about a path inside the workspace is wrong. */
+export function failure(message: string, cause?: unknown): WorkspaceError {
+  const reason = codeOf(cause)
+  return new WorkspaceError(
+    'ERR_AGENT_WORKSPACE',
+    reason === undefined ? message : `${message} (${reason})`,
+    cause === undefined ? undefined : { cause },
+  )
+}

@@ -1,0 +1,362 @@
+/**
+ * What a command did to the files of a workspace, found by looking before and after.
+ *
+ * 1. A look costs one `lstat` for each entry: only files whose size, mode, inode or times differ
+ *    from the look before are read. Who changes a file cannot set its time of change back.
+ * 2. Everything is bounded: entries, depth, octets of text kept to compare with, changes told,
+ *    octets of their diffs. What is beyond is named without its content, or not at all beyond the
+ *    entries.
+ * 3. Folders are entered through their descriptors and links are not followed, so nothing outside
+ *    is ever read (see `workspace-paths.ts`). Version control, dependencies and caches are passed
+ *    over.
+ *
+ * @module
+ */
+import { hash } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  type Stats,
+} from 'node:fs'
+import { opendir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { fileChange } from './diff.js'
+import { PASSED_OVER } from './skipped-folders.js'
+import type { FileChange } from './workspace.js'
+import { isGitFolder, type Confinement, type OpenFolder } from './paths.js'
+
+/** Bounds of {@link WorkspaceSnapshot}. */
+export interface SnapshotLimits {
+  /** Entries looked at, nearest to the top first. */
+  readonly entries: number
+  /** Octets of one file that is kept to compare with. */
+  readonly fileBytes: number
+  /** Octets of all files that are kept. */
+  readonly keptBytes: number
+  /** Changes told of one command. */
+  readonly changes: number
+  /** Octets of all their diffs. */
+  readonly diffBytes: number
+}
+
+/** The bounds that a run has. */
+export const SNAPSHOT_LIMITS: SnapshotLimits = {
+  entries: 20_000,
+  fileBytes: 256 * 1024,
+  keptBytes: 16 * 1024 * 1024,
+  changes: 200,
+  diffBytes: 128 * 1024,
+}
+
+const MAX_DEPTH = 64
+/** Names read from one folder, of which the first in order are looked at. */
+const MAX_NAMES = 200_000
+/** Entries looked at before others get their turn. */
+const SLICE = 100
+/** A file changed so shortly before a look may change again in the same tick of the disk's clock. */
+const UNSETTLED_MS = 50
+const READ_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
+
+/** One file or link as it was at some look. */
+interface Entry {
+  readonly print: string
+  readonly mode: number
+  readonly isLink: boolean
+  /** SHA-256 of the content; null when it was not read. */
+  readonly sha256: string | null
+  /** The content, or null when it is not kept. */
+  readonly content: Uint8Array | null
+}
+
+/** Looks at a workspace again and again, and tells what changed in between. */
+export class WorkspaceSnapshot {
+  readonly #confinement: Confinement
+  readonly #limits: SnapshotLimits
+  #entries: Map<string, Entry> | null = null
+  #keptBytes = 0
+  #lookedAt = 0
+  /** True when the last look had to stop before it had seen everything. */
+  #partial = false
+
+  constructor(confinement: Confinement, limits: SnapshotLimits = SNAPSHOT_LIMITS) {
+    this.#confinement = confinement
+    this.#limits = limits
+  }
+
+  /**
+   * Files that differ from the last look, by path; none at the first look, which everything later
+   * is compared with. With a deletion and a creation of the same content, a file was renamed.
+   */
+  async changes(): Promise<readonly FileChange[]> {
+    const before = this.#entries
+    const wasPartial = this.#partial
+    const previousLook = this.#lookedAt
+    const look = new Look(this.#confinement, this.#limits, before, this.#keptBytes)
+    this.#lookedAt = Date.now()
+    await look.run()
+    this.#entries = look.found
+    this.#keptBytes = look.keptBytes
+    this.#partial = look.partial
+    if (before === null) return []
+    const created = new Map(look.changed.filter(([path]) => !before.has(path)))
+    // What one look did not reach, another may: only what is new on the disk is a creation.
+    if (wasPartial) {
+      for (const [path, { born }] of created) {
+        if (born < previousLook - UNSETTLED_MS) created.delete(path)
+      }
+    }
+    const deleted = [...before].filter(
+      ([path]) => !look.found.has(path) && (!look.partial || !this.#exists(path)),
+    )
+    return this.#tell([
+      ...renamedAmong(created, new Map(deleted)),
+      ...look.changed
+        .filter(([path, { after }]) => isOther(before.get(path), after))
+        .map(([path, { after }]) => changeOf(path, before.get(path)!, after)),
+    ])
+  }
+
+  #exists(path: string): boolean {
+    return lstatSync(join(this.#confinement.root, path), { throwIfNoEntry: false }) !== undefined
+  }
+
+  #tell(changes: readonly FileChange[]): readonly FileChange[] {
+    let left = this.#limits.diffBytes
+    return [...changes]
+      .sort((a, b) => (a.path < b.path ? -1 : 1))
+      .slice(0, this.#limits.changes)
+      .map((change) => {
+        left -= Buffer.byteLength(change.diff)
+        return left >= 0 ? change : { ...change, diff: '' }
+      })
+  }
+}
+
+function isOther(before: Entry | undefined, after: Entry): before is Entry {
+  if (before === undefined) return false
+  if (before.mode !== after.mode || before.isLink !== after.isLink) return true
+  return before.sha256 === null || before.sha256 !== after.sha256
+}
+
+/** What is new and what is gone; the same content gone here and new there is one change. */
+function renamedAmong(
+  created: ReadonlyMap<string, Found>,
+  deleted: Map<string, Entry>,
+): readonly FileChange[] {
+  const gone = new Map<string, string[]>()
+  for (const [path, { sha256 }] of deleted) {
+    if (sha256 !== null) gone.set(sha256, [...(gone.get(sha256) ?? []), path])
+  }
+  const changes: FileChange[] = []
+  for (const [path, { after }] of created) {
+    const from = after.sha256 === null ? undefined : gone.get(after.sha256)?.shift()
+    const was = from === undefined ? undefined : deleted.get(from)
+    if (from === undefined || was === undefined) changes.push(changeOf(path, null, after))
+    else {
+      deleted.delete(from)
+      changes.push(renamed(path, from, was, after))
+    }
+  }
+  for (const [path, before] of deleted) changes.push(changeOf(path, before, null))
+  return changes
+}
+
+function renamed(path: string, from: string, before: Entry, after: Entry): FileChange {
+  const lines = `rename from ${oneLine(from)}\nrename to ${oneLine(path)}\n`
+  return {
+    path,
+    change: 'renamed',
+    from,
+    added_lines: 0,
+    removed_lines: 0,
+    before_sha256: before.sha256,
+    after_sha256: after.sha256,
+    diff: `${modeLines(before, after)}${lines}`,
+  }
+}
+
+/** A change with its diff, where both contents are known. */
+function changeOf(path: string, before: Entry | null, after: Entry | null): FileChange {
+  const mode = before !== null && after !== null ? modeLines(before, after) : ''
+  const known = (entry: Entry | null): boolean => entry === null || entry.content !== null
+  if (known(before) && known(after)) {
+    const change = fileChange(path, before?.content ?? null, after?.content ?? null)
+    return { ...change, diff: `${mode}${change.diff}` }
+  }
+  const change = before === null ? 'created' : after === null ? 'deleted' : 'modified'
+  const hashes = {
+    ...(before === null || before.sha256 !== null ? { before_sha256: before?.sha256 ?? null } : {}),
+    ...(after === null || after.sha256 !== null ? { after_sha256: after?.sha256 ?? null } : {}),
+  }
+  return { path, change, added_lines: 0, removed_lines: 0, ...hashes, diff: mode }
+}
+
+function modeLines(before: Entry, after: Entry): string {
+  if (before.mode === after.mode && before.isLink === after.isLink) return ''
+  return `old mode ${modeOf(before)}\nnew mode ${modeOf(after)}\n`
+}
+
+function modeOf({ isLink, mode }: Entry): string {
+  return isLink ? '120000' : `100${(mode & 0o777).toString(8).padStart(3, '0')}`
+}
+
+function oneLine(path: string): string {
+  return /[\u0000-\u001f\u007f]/.test(path) ? JSON.stringify(path) : path
+}
+
+interface Found {
+  readonly after: Entry
+  /** When the file came to be, or was changed last: epoch milliseconds. */
+  readonly born: number
+}
+
+/** One walk over the workspace. */
+class Look {
+  readonly found: Map<string, Entry> = new Map()
+  /** Files that are new or may differ, in the order of the walk. */
+  readonly changed: [string, Found][] = []
+  keptBytes: number
+  partial = false
+  readonly #confinement: Confinement
+  readonly #limits: SnapshotLimits
+  readonly #before: ReadonlyMap<string, Entry> | null
+  #looked = 0
+
+  constructor(
+    confinement: Confinement,
+    limits: SnapshotLimits,
+    before: ReadonlyMap<string, Entry> | null,
+    keptBytes: number,
+  ) {
+    this.#confinement = confinement
+    this.#limits = limits
+    this.#before = before
+    this.keptBytes = before === null ? 0 : keptBytes
+  }
+
+  async run(): Promise<void> {
+    let level = ['']
+    for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth++) {
+      const below: string[] = []
+      for (const path of level) await this.#folder(path, below)
+      level = below
+    }
+    if (level.length > 0) this.partial = true
+    // What is gone is kept no longer.
+    for (const [path, { content }] of this.#before ?? []) {
+      if (!this.found.has(path)) this.keptBytes -= content?.length ?? 0
+    }
+  }
+
+  async #folder(path: string, below: string[]): Promise<void> {
+    const real = join(this.#confinement.root, path)
+    let folder: OpenFolder
+    try {
+      folder = await this.#confinement.openFolder(real)
+    } catch {
+      return // gone meanwhile, replaced by a link, or closed to us
+    }
+    try {
+      for (const name of await this.#namesIn(folder)) {
+        const child = path === '' ? name : `${path}/${name}`
+        if (this.#confinement.isClosed(join(real, name))) continue
+        if (this.#looked >= this.#limits.entries) {
+          this.partial = true
+          return
+        }
+        this.#looked += 1
+        if (this.#looked % SLICE === 0) await setImmediate()
+        this.#entry(folder, name, child, below)
+      }
+    } finally {
+      await folder[Symbol.asyncDispose]()
+    }
+  }
+
+  async #namesIn(folder: OpenFolder): Promise<readonly string[]> {
+    const names: string[] = []
+    try {
+      for await (const { name } of await opendir(folder.self, { bufferSize: 256 })) {
+        if (!PASSED_OVER.has(name) && !isGitFolder(name)) names.push(name)
+        if (names.length >= MAX_NAMES) break
+      }
+    } catch {
+      // It may not be read: there is nothing to tell of it.
+    }
+    return names.sort()
+  }
+
+  #entry(folder: OpenFolder, name: string, path: string, below: string[]): void {
+    const stats = statsOf(folder.entry(name))
+    if (stats === null) return
+    if (stats.isDirectory()) {
+      below.push(path)
+      return
+    }
+    if (!stats.isFile() && !stats.isSymbolicLink()) return
+    const known = this.#before?.get(path)
+    const print = printOf(stats)
+    if (known?.print === print) {
+      this.found.set(path, known)
+      return
+    }
+    this.keptBytes -= known?.content?.length ?? 0
+    const after = this.#read(folder, name, stats, print)
+    this.keptBytes += after.content?.length ?? 0
+    this.found.set(path, after)
+    this.changed.push([path, { after, born: Math.max(stats.birthtimeMs, stats.ctimeMs) }])
+  }
+
+  #read(folder: OpenFolder, name: string, stats: Stats, print: string): Entry {
+    const settled = Date.now() - stats.ctimeMs > UNSETTLED_MS ? print : ''
+    const bare = { print: settled, mode: stats.mode & 0o777, isLink: stats.isSymbolicLink() }
+    const content = bare.isLink ? targetOf(folder, name) : this.#contentOf(folder, name, stats)
+    if (content === null) return { ...bare, print, sha256: null, content: null }
+    const sha256 = hash('sha256', content)
+    const fits = this.keptBytes + content.length <= this.#limits.keptBytes
+    return { ...bare, sha256, content: fits ? content : null }
+  }
+
+  /** Directly: from the thread pool, a file takes ten times as long. */
+  #contentOf(folder: OpenFolder, name: string, stats: Stats): Uint8Array | null {
+    if (stats.size > this.#limits.fileBytes) return null
+    let descriptor: number | undefined
+    try {
+      descriptor = openSync(folder.entry(name), READ_FLAGS)
+      const opened = fstatSync(descriptor)
+      if (!opened.isFile() || opened.size > this.#limits.fileBytes) return null
+      const buffer = Buffer.allocUnsafeSlow(opened.size)
+      return buffer.subarray(0, readSync(descriptor, buffer, 0, buffer.length, 0))
+    } catch {
+      return null
+    } finally {
+      if (descriptor !== undefined) closeSync(descriptor)
+    }
+  }
+}
+
+function statsOf(path: string): Stats | null {
+  try {
+    return lstatSync(path)
+  } catch {
+    return null
+  }
+}
+
+function targetOf(folder: OpenFolder, name: string): Uint8Array | null {
+  try {
+    return readlinkSync(folder.entry(name), { encoding: 'buffer' })
+  } catch {
+    return null
+  }
+}
+
+function printOf({ ino, size, mode, mtimeMs, ctimeMs }: Stats): string {
+  return `${ino} ${size} ${mode} ${mtimeMs} ${ctimeMs}`
+}

@@ -1,0 +1,130 @@
+import { DecodingError } from '../errors.js'
+
+/** One event of an event stream. */
+export interface ServerSentEvent {
+  /** Its type, "message" when the stream names none. */
+  readonly event: string
+  /** The `data:` lines joined by LF. */
+  readonly data: string
+  /** The last `id:` seen so far in the stream, "" when there was none. */
+  readonly id: string
+  /** Milliseconds from a `retry:` line since the last event, or null. */
+  readonly retry: number | null
+}
+
+/** The characters that one event may have before the stream is given up. */
+export const MAX_SSE_EVENT_LENGTH: number = 16 * 1024 * 1024
+
+/**
+ * Turns the octets of a `text/event-stream` into events, wherever they are cut: inside a UTF-8
+ * sequence, between CR and LF, or in the middle of a field (WHATWG HTML, section 9.2.6). An event
+ * that the stream ends before its blank line is dropped, as the standard says.
+ *
+ * @example
+ * ```ts
+ * const parser = new SseParser()
+ * parser.feed('event: tick\ndata: 1\n\n') // [{ event: 'tick', data: '1', id: '', retry: null }]
+ * ```
+ */
+export class SseParser {
+  readonly #decoder = new TextDecoder('utf-8')
+  readonly #maxLength: number
+  #rest = ''
+  #skipLineFeed = false
+  #event = ''
+  #data: string[] = []
+  #length = 0
+  #retry: number | null = null
+  #lastEventId = ''
+  #pendingId = ''
+
+  /** @param options - `maxEventLength`: characters of one event, 16 Mi unless given. */
+  constructor(options: { readonly maxEventLength?: number; readonly lastEventId?: string } = {}) {
+    this.#maxLength = options.maxEventLength ?? MAX_SSE_EVENT_LENGTH
+    this.#lastEventId = this.#pendingId = options.lastEventId ?? ''
+  }
+
+  /** The `id` to send as Last-Event-ID when the stream is opened again. */
+  get lastEventId(): string {
+    return this.#lastEventId
+  }
+
+  /**
+   * Takes the next octets, or characters, and returns the events that they complete.
+   *
+   * @throws {@link DecodingError} when one event is longer than the limit.
+   */
+  feed(chunk: Uint8Array | string): ServerSentEvent[] {
+    let text = typeof chunk === 'string' ? chunk : this.#decoder.decode(chunk, { stream: true })
+    const events: ServerSentEvent[] = []
+    if (this.#skipLineFeed && text !== '') {
+      if (text.startsWith('\n')) text = text.slice(1)
+      this.#skipLineFeed = false
+    }
+    // The rest holds no line end, so only the new text is searched: long lines stay linear.
+    const lineEnd = /\r\n?|\n/g
+    let from = 0
+    for (let match = lineEnd.exec(text); match !== null; match = lineEnd.exec(text)) {
+      this.#line(this.#rest + text.slice(from, match.index), events)
+      this.#rest = ''
+      from = match.index + match[0].length
+      if (match[0] === '\r' && from === text.length) this.#skipLineFeed = true
+    }
+    this.#rest += from === 0 ? text : text.slice(from)
+    if (this.#rest.length + this.#length > this.#maxLength) this.#tooLong()
+    return events
+  }
+
+  #line(line: string, events: ServerSentEvent[]): void {
+    if (line === '') {
+      this.#dispatch(events)
+      return
+    }
+    const colon = line.indexOf(':')
+    if (colon === 0) return
+    const field = colon === -1 ? line : line.slice(0, colon)
+    const start = colon === -1 ? line.length : line[colon + 1] === ' ' ? colon + 2 : colon + 1
+    const value = line.slice(start)
+    if (field === 'data') {
+      this.#data.push(value)
+      this.#length += value.length + 1
+      if (this.#length > this.#maxLength) this.#tooLong()
+    } else if (field === 'event') this.#event = value
+    else if (field === 'id') {
+      if (!value.includes('\0')) this.#pendingId = value
+    } else if (field === 'retry' && /^[0-9]{1,15}$/.test(value)) this.#retry = Number(value)
+  }
+
+  #dispatch(events: ServerSentEvent[]): void {
+    this.#lastEventId = this.#pendingId
+    if (this.#data.length > 0) {
+      events.push({
+        event: this.#event === '' ? 'message' : this.#event,
+        data: this.#data.join('\n'),
+        id: this.#lastEventId,
+        retry: this.#retry,
+      })
+      this.#retry = null
+    }
+    this.#event = ''
+    this.#data = []
+    this.#length = 0
+  }
+
+  /** The `retry:` that came since the last event, which the next one will tell. @internal */
+  get retry(): number | null {
+    return this.#retry
+  }
+
+  #tooLong(): never {
+    throw new DecodingError(`one server-sent event is longer than ${this.#maxLength} characters`)
+  }
+}
+
+/** The events of an event stream, from its octets (or from text). */
+export async function* parseSse(
+  source: AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>,
+): AsyncGenerator<ServerSentEvent, void, undefined> {
+  const parser = new SseParser()
+  for await (const chunk of source) yield* parser.feed(chunk)
+}

@@ -1,0 +1,368 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { abandonChunks, isAsyncChunks, type Body } from '../content/body.js'
+import { DEFAULT_MAX_HEADER_BYTES, DEFAULT_TIMEOUTS } from '../config.js'
+import { ClientStateError, ReadTimeoutError, RemoteProtocolError } from '../errors.js'
+import { Headers } from '../headers.js'
+import type { Request } from '../request.js'
+import type { AsyncTransport, SyncByteStream, Transport, TransportResponse } from './base.js'
+import { ResponseParser, type ParserEvents, type ResponseHead } from './http1/parser.js'
+import { IncomingBody, type BodySource } from './incoming-body.js'
+import { PhaseTimer } from './phase-timer.js'
+
+/** A Node request listener, as given to `http.createServer`; Express and the like are ones too. */
+export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => unknown
+
+/** Options of {@link HandlerTransport}. */
+export interface HandlerTransportOptions {
+  /** Whether an error of the handler ends the call (true), or becomes a 500 (false). @defaultValue true */
+  readonly raiseHandlerErrors?: boolean | undefined
+  /** The peer that the handler sees. @defaultValue 127.0.0.1, port 123 */
+  readonly clientAddress?: readonly [address: string, port: number] | undefined
+}
+
+/**
+ * Calls a `(request, response)` handler in this process: no socket, no port, yet the request and
+ * response are Node's own, and what the handler writes is parsed as if it came from a socket.
+ *
+ * It serves both clients; under `Client` the handler must end its response before it returns.
+ *
+ * @example
+ * ```ts
+ * const app = (request, response) => response.end('hello')
+ * const client = new AsyncClient({ transport: new HandlerTransport(app), baseUrl: 'http://app' })
+ * ```
+ */
+export class HandlerTransport implements AsyncTransport, Transport {
+  readonly #handler: RequestHandler
+  readonly #options: HandlerTransportOptions
+
+  constructor(handler: RequestHandler, options: HandlerTransportOptions = {}) {
+    this.#handler = handler
+    this.#options = { ...options }
+  }
+
+  handleRequest(request: Request): TransportResponse<SyncByteStream> & Promise<TransportResponse> {
+    const exchange = new HandlerExchange(request, this.#options)
+    const answer: unknown = request.blocking
+      ? exchange.runSync(this.#handler)
+      : exchange.run(this.#handler)
+    // The types of both seams at once: `blocking` says which of them asks.
+    return answer as TransportResponse<SyncByteStream> & Promise<TransportResponse>
+  }
+
+  close(): void {
+    // Nothing is kept between requests.
+  }
+}
+
+/** One call of the handler. */
+class HandlerExchange implements ParserEvents, BodySource {
+  readonly #request: Request
+  readonly #raise: boolean
+  readonly #parser = new ResponseParser(this, DEFAULT_MAX_HEADER_BYTES)
+  readonly #socket: HandlerSocket
+  readonly #incoming: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #chunks: Uint8Array[] = []
+  readonly #timer: PhaseTimer
+  #head: ResponseHead | null = null
+  #body: IncomingBody | null = null
+  #trailers: Headers = new Headers()
+  #complete = false
+  #over = false
+  #error: unknown
+  #resolve: ((response: TransportResponse) => void) | null = null
+  #reject: ((error: unknown) => void) | null = null
+
+  constructor(request: Request, options: HandlerTransportOptions) {
+    this.#request = request
+    this.#raise = options.raiseHandlerErrors ?? true
+    const [address, port] = options.clientAddress ?? ['127.0.0.1', 123]
+    this.#socket = new HandlerSocket(address, port, request.url.protocol === 'https:')
+    this.#socket.onOctets = (chunk) => this.#onOctets(chunk)
+    this.#socket.on('close', () => this.#onClose())
+    this.#socket.on('error', () => {})
+    this.#incoming = incomingMessage(request, this.#socket as unknown as Socket)
+    this.#response = new (nodeHttp().ServerResponse)(this.#incoming)
+    this.#response.assignSocket(this.#socket as unknown as Socket)
+    this.#response.on('error', () => {})
+    this.#socket.on('drain', () => relayDrain(this.#response))
+    this.#timer = new PhaseTimer((ms) => {
+      this.#fail(new ReadTimeoutError(`the handler wrote nothing for ${ms} ms`, ms))
+    }, true)
+    this.#parser.reset(request.method)
+  }
+
+  run(handler: RequestHandler): Promise<TransportResponse> {
+    const { signal } = this.#request
+    signal?.throwIfAborted()
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+      signal?.addEventListener('abort', this.#onAbort, { once: true })
+      this.#timer.start((this.#request.timeouts ?? DEFAULT_TIMEOUTS).read)
+      feedBody(this.#incoming, this.#request.body, (error) => this.#fail(error))
+      try {
+        const result = handler(this.#incoming, this.#response)
+        Promise.resolve(result).catch((error: unknown) => this.#onHandlerError(error))
+      } catch (error) {
+        this.#onHandlerError(error)
+      }
+    })
+  }
+
+  runSync(handler: RequestHandler): TransportResponse<SyncByteStream> {
+    const { body } = this.#request
+    if (body !== null) this.#incoming.push(this.#request.readSync())
+    this.#incoming.push(null)
+    try {
+      const result = handler(this.#incoming, this.#response)
+      Promise.resolve(result).catch(() => {})
+    } catch (error) {
+      this.#onHandlerError(error)
+    }
+    if (this.#error !== undefined) throw this.#error
+    if (!this.#complete) {
+      this.#socket.destroy()
+      throw new ClientStateError(
+        'the handler did not end its response before it returned, and Client cannot wait for it; ' +
+          'use AsyncClient',
+      )
+    }
+    return this.#answer(this.#chunks) as TransportResponse<SyncByteStream>
+  }
+
+  onHead(head: ResponseHead): void {
+    if (head.statusCode < 200) {
+      this.#request.extensions.onInformation?.(head.statusCode, head.headers)
+      return
+    }
+    this.#head = head
+    this.#timer.stop()
+    if (this.#resolve === null) return
+    this.#body = new IncomingBody(this)
+    this.#resolve(this.#answer(this.#body))
+  }
+
+  onContent(chunk: Uint8Array): void {
+    this.#timer.stop()
+    // The handler may reuse its buffer once the write is over.
+    const copy = Buffer.from(chunk)
+    if (this.#body === null) this.#chunks.push(copy)
+    else this.#body.push(copy)
+  }
+
+  onComplete(trailers: Headers | null): void {
+    for (const [name, value] of trailers?.raw ?? []) this.#trailers.append(name, value)
+    this.#complete = true
+    this.#settle()
+    this.#body?.end()
+    this.#socket.destroy()
+  }
+
+  waiting(): void {
+    this.#timer.start((this.#request.timeouts ?? DEFAULT_TIMEOUTS).read)
+  }
+
+  pause(): void {
+    this.#socket.hold()
+  }
+
+  resume(): void {
+    this.#socket.letGo()
+  }
+
+  abandon(): void {
+    this.#settle()
+    this.#socket.destroy()
+  }
+
+  #onAbort = (): void => this.#fail(this.#request.signal!.reason)
+
+  #answer(stream: IncomingBody | SyncByteStream): TransportResponse {
+    const { statusCode, reasonPhrase, headers } = this.#head!
+    return { statusCode, reasonPhrase, headers, httpVersion: 'HTTP/1.1', stream, trailers: this.#trailers }
+  }
+
+  #onOctets(chunk: Buffer): void {
+    if (this.#over) return
+    try {
+      this.#parser.feed(chunk)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #onClose(): void {
+    this.#incoming.destroy()
+    if (this.#over) return
+    this.#fail(new RemoteProtocolError('the handler destroyed its response before the end'))
+  }
+
+  #onHandlerError(error: unknown): void {
+    if (this.#raise || this.#head !== null) {
+      this.#fail(error)
+      return
+    }
+    this.#response.statusCode = 500
+    this.#response.end('Internal Server Error')
+  }
+
+  #fail(error: unknown): void {
+    if (this.#over) return
+    this.#settle()
+    this.#error = error
+    if (this.#body !== null) this.#body.fail(error)
+    else this.#reject?.(error)
+    this.#socket.destroy()
+  }
+
+  #settle(): void {
+    this.#over = true
+    this.#timer.clear()
+    this.#request.signal?.removeEventListener('abort', this.#onAbort)
+  }
+}
+
+/** Tells a handler that was told to wait that it can write again, as an HTTP server does. */
+function relayDrain(response: ServerResponse): void {
+  if (!response.writableNeedDrain) return
+  const flag = Object.getOwnPropertySymbols(response).find(({ description }) => description === 'kNeedDrain')
+  if (flag !== undefined) (response as unknown as Record<symbol, boolean>)[flag] = false
+  response.emit('drain')
+}
+
+/** What stands in for a socket: what is written to it goes to the parser at once. */
+class HandlerSocket extends Duplex {
+  readonly remoteAddress: string
+  readonly remotePort: number
+  readonly remoteFamily: string
+  readonly localAddress = '127.0.0.1'
+  readonly localPort = 80
+  readonly encrypted: boolean
+  onOctets: (chunk: Buffer) => void = () => {}
+  #held: (() => void) | null = null
+  #holding = false
+
+  constructor(remoteAddress: string, remotePort: number, encrypted: boolean) {
+    super({ allowHalfOpen: true })
+    this.remoteAddress = remoteAddress
+    this.remotePort = remotePort
+    this.remoteFamily = remoteAddress.includes(':') ? 'IPv6' : 'IPv4'
+    this.encrypted = encrypted
+  }
+
+  hold(): void {
+    this.#holding = true
+  }
+
+  letGo(): void {
+    this.#holding = false
+    const held = this.#held
+    this.#held = null
+    held?.()
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {
+    this.onOctets(chunk)
+    if (this.#holding) this.#held = callback
+    else callback()
+  }
+
+  override _read(): void {
+    // The request's body is pushed into the IncomingMessage itself.
+  }
+
+  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
+    this.letGo()
+    callback(error)
+  }
+
+  setTimeout(): this {
+    return this
+  }
+
+  setNoDelay(): this {
+    return this
+  }
+
+  setKeepAlive(): this {
+    return this
+  }
+
+  ref(): this {
+    return this
+  }
+
+  unref(): this {
+    return this
+  }
+
+  destroySoon(): void {
+    this.end()
+  }
+
+  address(): { address: string; family: string; port: number } {
+    return { address: this.localAddress, family: 'IPv4', port: this.localPort }
+  }
+}
+
+/** Loaded when it is needed: few who import this module have a handler to call. */
+function nodeHttp(): typeof import('node:http') {
+  return process.getBuiltinModule('node:http')
+}
+
+function incomingMessage(request: Request, socket: Socket): IncomingMessage {
+  const incoming = new (nodeHttp().IncomingMessage)(socket)
+  incoming.method = request.method
+  incoming.url = request.extensions.target ?? request.url.pathname + request.url.search
+  incoming.httpVersion = '1.1'
+  incoming.httpVersionMajor = 1
+  incoming.httpVersionMinor = 1
+  const fields: [string, string][] = request.headers.raw
+  if (!request.headers.has('host')) fields.unshift(['Host', request.url.host])
+  incoming.rawHeaders = fields.flat()
+  const headers: Record<string, string> = {}
+  for (const [name, value] of fields) {
+    const key = name.toLowerCase()
+    const before = headers[key]
+    headers[key] = before === undefined ? value : `${before}${key === 'cookie' ? '; ' : ', '}${value}`
+  }
+  incoming.headers = headers
+  return incoming
+}
+
+/** Lets the handler pull the body as it reads. */
+function feedBody(incoming: IncomingMessage, body: Body | null, onError: (error: unknown) => void): void {
+  incoming.on('error', () => {})
+  if (body === null || body.bytes !== null) {
+    if (body?.bytes != null && body.bytes.length > 0) incoming.push(body.bytes)
+    incoming.complete = true
+    incoming.push(null)
+    return
+  }
+  const source = body.open()
+  const iterator = isAsyncChunks(source) ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
+  let pulling = false
+  // A flowing IncomingMessage asks once only, so what it has room for is pushed without being asked.
+  const pull = async (): Promise<void> => {
+    if (pulling) return
+    pulling = true
+    try {
+      for (let room = true; room && !incoming.destroyed; ) {
+        const next = await iterator.next()
+        if (next.done === true) incoming.complete = true
+        room = incoming.push(next.done === true ? null : next.value)
+      }
+    } catch (error) {
+      onError(error)
+      incoming.destroy(error as Error)
+    } finally {
+      pulling = false
+    }
+  }
+  incoming._read = () => void pull()
+  incoming.once('close', () => abandonChunks(iterator))
+}

@@ -1,0 +1,424 @@
+import type { Socket } from 'node:net'
+import { isAsyncChunks, type Body } from '../../content/body.js'
+import type { Timeouts } from '../../config.js'
+import {
+  ReadError,
+  ReadTimeoutError,
+  RemoteProtocolError,
+  WriteError,
+  WriteTimeoutError,
+} from '../../errors.js'
+import { Headers } from '../../headers.js'
+import type { Request } from '../../request.js'
+import type { PhaseClock } from '../../timings.js'
+import type { TransportResponse } from '../base.js'
+import { Exchange } from './exchange.js'
+import { asksToClose, checkFraming, encodeHead, lengthMismatch, type WireOptions } from './head.js'
+import { ResponseParser, type ParserEvents, type ResponseHead } from './parser.js'
+import { IncomingBody, type BodySource } from '../incoming-body.js'
+import { PhaseTimer } from '../phase-timer.js'
+
+/** Bodies up to this size go out with the head, in one piece. */
+const ONE_PIECE = 64 * 1024
+/** Larger ones go out in slices, so that the write limit sees progress. */
+const SLICE = 512 * 1024
+
+/** Who keeps the connection and is told what becomes of it. */
+export interface ConnectionOwner {
+  /** The exchange is over and the connection can carry another. */
+  onIdle(connection: Http1Connection): void
+  /** The connection is gone; called once. */
+  onClose(connection: Http1Connection): void
+}
+
+/**
+ * One HTTP/1.1 connection, carrying one exchange after another (RFC 9112).
+ *
+ * 1. It is idle or has exactly one exchange; octets that arrive while idle close it.
+ * 2. It becomes idle again only when the request was sent whole, the response arrived whole, both
+ *    sides keep it alive, and nothing is left over. In every other case it is destroyed.
+ * 3. However an exchange ends, its timers are stopped and its abort listener is removed.
+ */
+export class Http1Connection implements ParserEvents, BodySource {
+  readonly protocol = 'HTTP/1.1'
+  readonly socket: Socket
+  /** Exchanges begun; more than one means that the connection was reused. */
+  exchanges = 0
+  /** `performance.now()` when it last became idle. */
+  idleSince = 0
+  /** The server's own idle limit in ms, from `Keep-Alive: timeout=…`. */
+  keepAliveHint: number | null = null
+  /** Whether any octet of the present exchange's answer has arrived. */
+  answered = false
+  readonly #owner: ConnectionOwner
+  readonly #parser: ResponseParser
+  readonly #readTimer: PhaseTimer
+  readonly #writeTimer: PhaseTimer
+  readonly #info: Readonly<Record<string, unknown>>
+  #exchange: Exchange | null = null
+  #drained: (() => void) | null = null
+  #closed = false
+
+  constructor(socket: Socket, owner: ConnectionOwner, maxHeaderBytes: number) {
+    this.socket = socket
+    this.#owner = owner
+    this.#parser = new ResponseParser(this, maxHeaderBytes)
+    this.#readTimer = new PhaseTimer((ms) => {
+      this.destroy(new ReadTimeoutError(`no octet of the response arrived for ${ms} ms`, ms))
+    })
+    this.#writeTimer = new PhaseTimer((ms) => {
+      this.destroy(new WriteTimeoutError(`the server took nothing of the request for ${ms} ms`, ms))
+    })
+    this.#info = addressesOf(socket)
+    socket.setNoDelay(true)
+    socket.on('data', (chunk: Buffer) => this.#onData(chunk))
+    // A handshake with a proxy leaves it paused.
+    socket.resume()
+    socket.on('end', () => this.#onEnd())
+    socket.on('error', (error: NodeJS.ErrnoException) => this.#onError(error))
+    socket.on('drain', () => this.#onDrain())
+    socket.on('close', () => this.#onClose())
+  }
+
+  /** Whether it can take a request now: open, idle, and nothing unread. */
+  get usable(): boolean {
+    const { socket } = this
+    return (
+      !this.#closed &&
+      this.#exchange === null &&
+      !socket.destroyed &&
+      socket.writable &&
+      socket.readable &&
+      socket.readableLength === 0
+    )
+  }
+
+  /** Sends `request` and resolves with the head of its answer. */
+  request(
+    request: Request,
+    timeouts: Timeouts,
+    wire: WireOptions,
+    clock: PhaseClock,
+  ): Promise<TransportResponse> {
+    return new Promise((resolve, reject) => {
+      const exchange = new Exchange(request, timeouts, clock, resolve, reject)
+      let head: string
+      try {
+        // It may have aborted while the connection was on its way to us.
+        request.signal?.throwIfAborted()
+        checkFraming(request)
+        head = encodeHead(request, wire)
+      } catch (error) {
+        // Nothing was sent: the connection is as good as before.
+        this.#goIdle()
+        reject(error as Error)
+        return
+      }
+      this.#exchange = exchange
+      this.exchanges++
+      this.answered = false
+      this.socket.ref()
+      this.#parser.reset(request.method)
+      const { signal } = request
+      if (signal !== null) {
+        exchange.onAbort = () => this.destroy(signal.reason)
+        signal.addEventListener('abort', exchange.onAbort, { once: true })
+      }
+      try {
+        this.#send(exchange, head)
+      } catch (error) {
+        this.destroy(error)
+      }
+    })
+  }
+
+  /** Ends whatever is going on with `error` and closes the socket. */
+  destroy(error?: unknown): void {
+    const exchange = this.#exchange
+    this.#exchange = null
+    if (exchange !== null) {
+      this.#leave(exchange)
+      exchange.fail(
+        error ?? new RemoteProtocolError('the connection was closed before the answer was complete'),
+      )
+    }
+    this.socket.destroy()
+    this.#onClose()
+  }
+
+  // --- from the parser
+
+  onHead(head: ResponseHead): void {
+    const exchange = this.#exchange!
+    if (head.statusCode === 101) {
+      throw new RemoteProtocolError('the server switched protocols (101) without being asked')
+    }
+    if (head.statusCode < 200) {
+      exchange.informed(head)
+      return
+    }
+    const { clock } = exchange
+    if (!exchange.sent) clock.lap('send')
+    clock.lap('wait')
+    exchange.head = head
+    exchange.goAhead()
+    if (head.statusCode >= 300) exchange.stopUpload()
+    this.keepAliveHint = keepAliveTimeout(head.headers)
+    const body = new IncomingBody(this)
+    exchange.body = body
+    this.#readTimer.stop()
+    exchange.resolve({
+      statusCode: head.statusCode,
+      reasonPhrase: head.reasonPhrase,
+      httpVersion: head.minorVersion === 0 ? 'HTTP/1.0' : 'HTTP/1.1',
+      headers: head.headers,
+      stream: body,
+      trailers: (exchange.trailers = head.contentLength === null ? new Headers() : undefined),
+      extensions: this.#info,
+      timings: clock,
+    })
+  }
+
+  onContent(chunk: Uint8Array): void {
+    this.#readTimer.stop()
+    this.#exchange?.body?.push(chunk)
+  }
+
+  onComplete(trailers: Headers | null): void {
+    const exchange = this.#exchange
+    if (exchange === null) return
+    exchange.complete = true
+    this.#readTimer.stop()
+    if (trailers !== null) for (const [name, value] of trailers.raw) exchange.trailers?.append(name, value)
+  }
+
+  // --- from the body
+
+  waiting(): void {
+    if (this.#exchange !== null) this.#readTimer.start(this.#exchange.timeouts.read)
+  }
+
+  pause(): void {
+    this.socket.pause()
+  }
+
+  resume(): void {
+    this.socket.resume()
+  }
+
+  abandon(): void {
+    const exchange = this.#exchange
+    if (exchange === null) return
+    this.#exchange = null
+    this.#leave(exchange)
+    exchange.abandonUpload()
+    this.socket.destroy()
+    this.#onClose()
+  }
+
+  // --- from the socket
+
+  #onData(chunk: Buffer): void {
+    const exchange = this.#exchange
+    if (exchange === null) {
+      this.destroy()
+      return
+    }
+    this.answered = true
+    if (exchange.head === null && exchange.sent) this.#readTimer.start(exchange.timeouts.read)
+    try {
+      const rest = this.#parser.feed(chunk)
+      if (exchange.complete) this.#finish(exchange, rest === null)
+    } catch (error) {
+      this.destroy(error)
+    }
+  }
+
+  #onEnd(): void {
+    const exchange = this.#exchange
+    if (exchange === null) {
+      this.destroy()
+      return
+    }
+    try {
+      this.#parser.end()
+      this.#finish(exchange, false)
+    } catch (error) {
+      this.destroy(error)
+    }
+  }
+
+  #onError(error: NodeJS.ErrnoException): void {
+    const exchange = this.#exchange
+    if (exchange === null) return
+    const cause = { cause: error }
+    const what = error.code ?? error.message
+    this.destroy(
+      exchange.head === null && !exchange.sent && !this.answered
+        ? new WriteError(`the connection failed while the request was being sent (${what})`, cause)
+        : new ReadError(`the connection failed while the response was awaited or read (${what})`, cause),
+    )
+  }
+
+  #onDrain(): void {
+    this.#writeTimer.stop()
+    this.#drained?.()
+    this.#drained = null
+  }
+
+  #onClose(): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#readTimer.clear()
+    this.#writeTimer.clear()
+    if (this.#exchange !== null) this.destroy()
+    this.#drained?.()
+    this.#drained = null
+    this.#owner.onClose(this)
+  }
+
+  /** The response is whole. */
+  #finish(exchange: Exchange, clean: boolean): void {
+    this.#exchange = null
+    this.#leave(exchange)
+    const { head } = exchange
+    const keep = clean && exchange.sent && head!.keepAlive && !asksToClose(exchange.request)
+    const delimited = head!.contentLength !== null || head!.headers.has('transfer-encoding')
+    if (keep && delimited && !this.socket.destroyed) this.#goIdle()
+    else {
+      exchange.abandonUpload()
+      this.socket.destroy()
+      this.#onClose()
+    }
+    exchange.body!.end()
+  }
+
+  #goIdle(): void {
+    this.idleSince = performance.now()
+    this.socket.resume()
+    this.socket.unref()
+    this.#owner.onIdle(this)
+  }
+
+  #leave(exchange: Exchange): void {
+    this.#readTimer.stop()
+    this.#writeTimer.stop()
+    exchange.leave()
+  }
+
+  // --- sending
+
+  #send(exchange: Exchange, head: string): void {
+    const { body } = exchange.request
+    const encoding = /[^\0-\x7f]/.test(head) ? 'utf8' : 'latin1'
+    const chunked = exchange.request.headers.has('transfer-encoding')
+    const bytes = body?.bytes ?? null
+    if (body === null) {
+      this.socket.write(head, encoding)
+      this.#sent(exchange)
+    } else if (bytes !== null && bytes.length <= ONE_PIECE && !chunked && !expectsContinue(exchange)) {
+      this.socket.cork()
+      this.socket.write(head, encoding)
+      this.socket.write(bytes)
+      this.socket.uncork()
+      this.#sent(exchange)
+    } else {
+      if (this.socket.write(head, encoding)) this.#writeTimer.stop()
+      void this.#upload(exchange, body, chunked)
+    }
+  }
+
+  #sent(exchange: Exchange): void {
+    exchange.sent = true
+    const { onUpload } = exchange.request.extensions
+    const length = exchange.request.body?.bytes?.length
+    if (onUpload !== undefined && length !== undefined) onUpload(length, length)
+    if (exchange.head === null && this.#exchange === exchange) this.#await(exchange)
+  }
+
+  /** The request is sent: the response is waited for. */
+  #await(exchange: Exchange): void {
+    exchange.clock.lap('send')
+    this.#readTimer.start(exchange.timeouts.read)
+  }
+
+  async #upload(exchange: Exchange, body: Body, chunked: boolean): Promise<void> {
+    try {
+      if (expectsContinue(exchange)) await exchange.untilGoAhead()
+      const sent = await this.#writeBody(exchange, body, chunked)
+      if (!sent || this.#exchange !== exchange) return
+      exchange.sent = true
+      if (exchange.head === null) this.#await(exchange)
+    } catch (error) {
+      if (this.#exchange === exchange) this.destroy(error)
+    }
+  }
+
+  /** Writes the body; false when it was stopped half way. */
+  async #writeBody(exchange: Exchange, body: Body, chunked: boolean): Promise<boolean> {
+    const expected = chunked ? null : Number(exchange.request.headers.get('content-length'))
+    const { onUpload } = exchange.request.extensions
+    const source = body.bytes === null ? body.open() : slices(body.bytes)
+    const iterator = isAsyncChunks(source) ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
+    exchange.upload = iterator
+    let sent = 0
+    for (;;) {
+      if (exchange.uploadStopped || this.#exchange !== exchange) {
+        exchange.abandonUpload()
+        return false
+      }
+      const next = await iterator.next()
+      if (next.done === true) break
+      if (exchange.uploadStopped || this.#exchange !== exchange) {
+        exchange.abandonUpload()
+        return false
+      }
+      const chunk = next.value
+      sent += chunk.length
+      if (expected !== null && sent > expected) throw lengthMismatch(sent, expected)
+      if (!this.#writeChunk(chunk, chunked)) await this.#drain(exchange)
+      onUpload?.(sent, body.length)
+    }
+    exchange.upload = null
+    if (expected !== null && sent !== expected) throw lengthMismatch(sent, expected)
+    if (chunked) this.socket.write('0\r\n\r\n', 'latin1')
+    return true
+  }
+
+  #writeChunk(chunk: Uint8Array, chunked: boolean): boolean {
+    if (!chunked) return this.socket.write(chunk)
+    this.socket.cork()
+    this.socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1')
+    this.socket.write(chunk)
+    const flowing = this.socket.write('\r\n', 'latin1')
+    this.socket.uncork()
+    return flowing
+  }
+
+  async #drain(exchange: Exchange): Promise<void> {
+    if (this.#closed || !this.socket.writableNeedDrain) return
+    this.#writeTimer.start(exchange.timeouts.write)
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve
+    })
+  }
+}
+
+function* slices(bytes: Uint8Array): Generator<Uint8Array, void, undefined> {
+  for (let at = 0; at < bytes.length; at += SLICE) yield bytes.subarray(at, at + SLICE)
+}
+
+function expectsContinue(exchange: Exchange): boolean {
+  return exchange.request.headers.get('expect')?.toLowerCase() === '100-continue'
+}
+
+function keepAliveTimeout(headers: Headers): number | null {
+  const value = headers.get('keep-alive')
+  const seconds = value === null ? null : /(?:^|[\s,;])timeout\s*=\s*"?([0-9]{1,6})/i.exec(value)
+  return seconds === null ? null : Number(seconds[1]) * 1_000
+}
+
+function addressesOf(socket: Socket): Readonly<Record<string, unknown>> {
+  const { remoteAddress, remotePort, localAddress, localPort } = socket
+  return { remoteAddress, remotePort, localAddress, localPort }
+}

@@ -1,0 +1,327 @@
+import { RemoteProtocolError } from '../../errors.js'
+import { Headers } from '../../headers.js'
+import { readable, withoutBlanks } from '../field-text.js'
+
+/** What the parser finds, in the order in which it is found. */
+export interface ParserEvents {
+  /** A head. 1xx heads come before the final one. */
+  onHead(head: ResponseHead): void
+  /** A piece of content, valid until the buffer it came in is reused. */
+  onContent(chunk: Uint8Array): void
+  /** The end of the message; `trailers` only after chunked content. */
+  onComplete(trailers: Headers | null): void
+}
+
+/** Status line and fields of a response (RFC 9112, section 4). */
+export interface ResponseHead {
+  readonly statusCode: number
+  readonly reasonPhrase: string
+  /** 0 for HTTP/1.0, 1 for HTTP/1.1 and above. */
+  readonly minorVersion: number
+  readonly headers: Headers
+  /** Octets of content by Content-Length; null when it is chunked or ends with the connection. */
+  readonly contentLength: number | null
+  /** Whether the server means to keep the connection; content up to its end rules that out. */
+  readonly keepAlive: boolean
+}
+
+const CR = 13
+const LF = 10
+/** Octets of one chunk-size line, extensions included. */
+const MAX_CHUNK_LINE = 4096
+const MAX_FIELDS = 1000
+/** Informational heads before the final one, so that they cannot hold a caller up for ever. */
+export const MAX_INFORMATIONAL = 100
+
+type State = 'head' | 'length' | 'close' | 'chunk-size' | 'chunk-data' | 'chunk-end' | 'trailers' | 'done'
+
+/**
+ * A strict parser for HTTP/1.x responses (RFC 9112): octets in, events out, wherever they are cut.
+ *
+ * 1. A head or trailer section larger than the limit is refused before it is stored.
+ * 2. Bare LF, obs-fold, blanks before a colon and control characters are refused: two parsers that
+ *    read them differently are how responses are smuggled.
+ * 3. Transfer-Encoding with Content-Length, two different Content-Lengths, and a final coding other
+ *    than chunked are refused.
+ * 4. After the end of a message no octet is taken; what is left over is returned to the caller.
+ */
+export class ResponseParser {
+  #state: State = 'head'
+  #held: Buffer | null = null
+  #left = 0
+  #method = ''
+  #informational = 0
+  readonly #events: ParserEvents
+  readonly #maxHeadOctets: number
+
+  constructor(events: ParserEvents, maxHeadOctets: number) {
+    this.#events = events
+    this.#maxHeadOctets = maxHeadOctets
+  }
+
+  /** Gets ready for the answer to a request; that to a HEAD has nothing but the head. */
+  reset(method: string): void {
+    this.#state = 'head'
+    this.#held = null
+    this.#method = method
+    this.#informational = 0
+  }
+
+  /** Whether any octet of a message was taken and its end has not come. */
+  get midway(): boolean {
+    return this.#state !== 'done' && (this.#state !== 'head' || this.#held !== null)
+  }
+
+  /**
+   * Takes octets and returns those beyond the end of the message, if any.
+   *
+   * @throws {@link RemoteProtocolError} when they are not HTTP/1.x.
+   */
+  feed(input: Buffer): Buffer | null {
+    let rest: Buffer | null = input
+    while (rest !== null && rest.length > 0 && this.#state !== 'done') rest = this.#step(rest)
+    return rest !== null && rest.length > 0 ? rest : null
+  }
+
+  /** The connection has ended. @throws {@link RemoteProtocolError} when that cuts a message short. */
+  end(): void {
+    if (this.#state === 'done') return
+    if (this.#state === 'close') {
+      this.#complete(null)
+      return
+    }
+    if (this.#state === 'head') {
+      throw new RemoteProtocolError(
+        this.#held === null
+          ? 'the server closed the connection without answering'
+          : 'the server closed the connection in the middle of the response head',
+      )
+    }
+    throw new RemoteProtocolError(
+      this.#state === 'length'
+        ? `the response is cut short: ${this.#left} octets of its Content-Length are missing`
+        : 'the response is cut short: its last chunk is missing',
+    )
+  }
+
+  #step(input: Buffer): Buffer | null {
+    switch (this.#state) {
+      case 'length':
+      case 'chunk-data':
+        return this.#content(input)
+      case 'close':
+        this.#events.onContent(input)
+        return null
+      case 'chunk-size':
+        return this.#chunkSize(input)
+      case 'chunk-end':
+        return this.#chunkEnd(input)
+      case 'trailers':
+        return this.#trailers(input)
+      default:
+        return this.#head(input)
+    }
+  }
+
+  #head(input: Buffer): Buffer | null {
+    const all = this.#held === null ? input : Buffer.concat([this.#held, input])
+    const end = all.indexOf('\r\n\r\n', Math.max(0, (this.#held?.length ?? 0) - 3), 'latin1')
+    if (end === -1 || end > this.#maxHeadOctets) {
+      checkStart(all)
+      if (all.length > this.#maxHeadOctets) this.#tooLarge('head')
+      if (all.includes('\n\n', 0, 'latin1') || all.includes('\n\r\n', 0, 'latin1')) {
+        if (hasBareLineFeed(all)) throw new RemoteProtocolError('the response head has a bare LF')
+      }
+      this.#held = all
+      return null
+    }
+    this.#held = null
+    this.#beginContent(parseHead(all.toString('latin1', 0, end)))
+    return all.subarray(end + 4)
+  }
+
+  #beginContent(head: ResponseHead): void {
+    const { statusCode } = head
+    if (statusCode < 200) {
+      if (++this.#informational > MAX_INFORMATIONAL) throw tooManyInformational()
+      this.#events.onHead(head)
+      return
+    }
+    // What follows a 2xx to CONNECT is the tunnel's, not content (RFC 9110, section 9.3.6).
+    const tunnels = this.#method === 'CONNECT' && statusCode < 300
+    const bodiless = this.#method === 'HEAD' || statusCode === 204 || statusCode === 304 || tunnels
+    const chunked = head.headers.has('transfer-encoding')
+    if (bodiless || head.contentLength === 0) this.#state = 'done'
+    else if (chunked) this.#state = 'chunk-size'
+    else if (head.contentLength === null) this.#state = 'close'
+    else {
+      this.#state = 'length'
+      this.#left = head.contentLength
+    }
+    const done = this.#state === 'done'
+    this.#events.onHead(bodiless ? { ...head, contentLength: 0, keepAlive: head.keepAlive && !tunnels } : head)
+    if (done) this.#complete(null)
+  }
+
+  #content(input: Buffer): Buffer | null {
+    const take = Math.min(this.#left, input.length)
+    this.#left -= take
+    this.#events.onContent(take === input.length ? input : input.subarray(0, take))
+    if (this.#left === 0) {
+      if (this.#state === 'length') this.#complete(null)
+      else this.#state = 'chunk-end'
+    }
+    return take === input.length ? null : input.subarray(take)
+  }
+
+  #chunkSize(input: Buffer): Buffer | null {
+    const all = this.#join(input)
+    const end = all.indexOf(LF)
+    if (end === -1) {
+      if (all.length > MAX_CHUNK_LINE) this.#tooLarge('chunk-size line')
+      this.#held = all
+      return null
+    }
+    const line = all.toString('latin1', 0, end)
+    const match = /^([0-9A-Fa-f]{1,13})[ \t]*(?:;[^\0-\x08\n-\x1f\x7f]*)?\r$/.exec(line)
+    if (match === null) {
+      throw new RemoteProtocolError('the response has a malformed chunk size')
+    }
+    this.#left = Number.parseInt(match[1]!, 16)
+    this.#state = this.#left === 0 ? 'trailers' : 'chunk-data'
+    return all.subarray(end + 1)
+  }
+
+  #chunkEnd(input: Buffer): Buffer | null {
+    const all = this.#join(input)
+    if (all[0] !== CR || (all.length > 1 && all[1] !== LF)) {
+      throw new RemoteProtocolError('the response has a chunk that is longer than its size')
+    }
+    if (all.length < 2) {
+      this.#held = all
+      return null
+    }
+    this.#state = 'chunk-size'
+    return all.subarray(2)
+  }
+
+  #trailers(input: Buffer): Buffer | null {
+    const all = this.#join(input)
+    if (all[0] === CR && all[1] === LF) {
+      this.#complete(null)
+      return all.subarray(2)
+    }
+    const end = all.indexOf('\r\n\r\n', 0, 'latin1')
+    if (end === -1 || end > this.#maxHeadOctets) {
+      if (all.length > this.#maxHeadOctets) this.#tooLarge('trailer section')
+      this.#held = all
+      return null
+    }
+    const fields = parseFields(all.toString('latin1', 0, end).split('\r\n'), 0)
+    this.#complete(Headers.fromWire(fields))
+    return all.subarray(end + 4)
+  }
+
+  #complete(trailers: Headers | null): void {
+    this.#state = 'done'
+    this.#events.onComplete(trailers)
+  }
+
+  #join(input: Buffer): Buffer {
+    if (this.#held === null) return input
+    const all = Buffer.concat([this.#held, input])
+    this.#held = null
+    return all
+  }
+
+  #tooLarge(what: string): never {
+    throw new RemoteProtocolError(
+      `the ${what} of the response is larger than ${this.#maxHeadOctets} octets`,
+    )
+  }
+}
+
+/** The error for a server that goes on and on before its answer. */
+export function tooManyInformational(): RemoteProtocolError {
+  return new RemoteProtocolError(`the server sent more than ${MAX_INFORMATIONAL} informational (1xx) heads and no answer`)
+}
+
+/** Refuses at once what cannot become a status line, instead of waiting for its end. */
+function checkStart(head: Buffer): void {
+  const start = head.toString('latin1', 0, Math.min(5, head.length))
+  if (!'HTTP/'.startsWith(start)) throw new RemoteProtocolError('the server does not speak HTTP/1.x')
+}
+
+function hasBareLineFeed(octets: Buffer): boolean {
+  for (let i = octets.indexOf(LF); i !== -1; i = octets.indexOf(LF, i + 1)) {
+    if (octets[i - 1] !== CR) return true
+  }
+  return false
+}
+
+function parseHead(text: string): ResponseHead {
+  const lines = text.split('\r\n')
+  const match = /^HTTP\/1\.([0-9]) ([1-9][0-9]{2})(?: ([^\0-\x08\n-\x1f\x7f]*))?$/.exec(lines[0]!)
+  if (match === null) throw new RemoteProtocolError('the server sent a malformed status line')
+  const minorVersion = Number(match[1])
+  const headers = Headers.fromWire(parseFields(lines, 1))
+  const contentLength = contentLengthOf(headers)
+  const coding = headers.get('transfer-encoding')
+  if (coding !== null) checkTransferCoding(coding, contentLength, minorVersion)
+  return {
+    statusCode: Number(match[2]),
+    reasonPhrase: match[3] ?? '',
+    minorVersion,
+    headers,
+    contentLength,
+    keepAlive: keepsAlive(headers, minorVersion),
+  }
+}
+
+const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const FORBIDDEN = /[\0-\x08\n-\x1f\x7f]/
+
+function parseFields(lines: readonly string[], from: number): string[] {
+  if (lines.length - from > MAX_FIELDS) {
+    throw new RemoteProtocolError(`the response has more than ${MAX_FIELDS} header fields`)
+  }
+  const flat: string[] = []
+  for (let i = from; i < lines.length; i++) {
+    const line = lines[i]!
+    const colon = line.indexOf(':')
+    const name = line.slice(0, Math.max(colon, 0))
+    if (!FIELD_NAME.test(name) || FORBIDDEN.test(line)) {
+      throw new RemoteProtocolError('the server sent a malformed header field')
+    }
+    flat.push(name, readable(withoutBlanks(line, colon + 1)))
+  }
+  return flat
+}
+
+function contentLengthOf(headers: Headers): number | null {
+  const value = headers.get('content-length')
+  if (value === null) return null
+  const members = value.includes(',') ? value.split(',').map((part) => part.trim()) : [value]
+  const length = members[0]!
+  if (!/^[0-9]{1,15}$/.test(length) || members.some((member) => member !== length)) {
+    throw new RemoteProtocolError('the response has a malformed or contradictory Content-Length')
+  }
+  return Number(length)
+}
+
+function checkTransferCoding(coding: string, contentLength: number | null, minor: number): void {
+  if (contentLength !== null) {
+    throw new RemoteProtocolError('the response has both Transfer-Encoding and Content-Length')
+  }
+  if (coding.toLowerCase() !== 'chunked' || minor === 0) {
+    throw new RemoteProtocolError('the response has a Transfer-Encoding other than chunked')
+  }
+}
+
+function keepsAlive(headers: Headers, minorVersion: number): boolean {
+  const connection = headers.get('connection')
+  if (connection === null) return minorVersion > 0
+  const options = connection.toLowerCase().split(',').map((option) => option.trim())
+  if (options.includes('close')) return false
+  return minorVersion > 0 || options.includes('keep-alive')
+}

@@ -1,0 +1,188 @@
+import { isIP, type Socket } from 'node:net'
+import { printAs } from '../../inspect.js'
+import { basicCredentials } from '../../auth/auth.js'
+import { DEFAULT_MAX_HEADER_BYTES } from '../../config.js'
+import { DigestCredentials } from '../../auth/digest-credentials.js'
+import { ProtocolError, ProxyError } from '../../errors.js'
+import { Headers, type HeadersInit } from '../../headers.js'
+import { parseUrl, percentDecoded, redactUrl } from '../../url.js'
+import { connectError } from '../connect.js'
+import { SocketReader } from './socket-reader.js'
+import { socksConnect } from './socks5.js'
+
+/** A proxy: its URL, or its parts. Printing shows no credentials. */
+export type ProxyInit =
+  | string
+  | URL
+  | {
+      /** `http:`, `https:`, `socks5:` (names resolved here) or `socks5h:` (resolved by the proxy). */
+      readonly url: string | URL
+      /** Takes the place of the user name and password of the URL. */
+      readonly auth?: readonly [username: string, password: string] | undefined
+      /**
+       * How an HTTP proxy is told them. `basic` sends them with every request, and answers a Digest
+       * challenge (RFC 7616) when they are refused so; `digest` never sends the password itself.
+       * @defaultValue 'basic'
+       */
+      readonly authScheme?: 'basic' | 'digest' | undefined
+      /** Sent to the proxy only. */
+      readonly headers?: HeadersInit | undefined
+    }
+
+const NO_OCTETS = new Uint8Array(0)
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443, 'socks5:': 1080, 'socks5h:': 1080 }
+
+/** A proxy, resolved. */
+export class Proxy {
+  readonly protocol: string
+  readonly host: string
+  readonly port: number
+  /** For the pool: same text, same proxy, credentials included. */
+  readonly key: string
+  readonly credentials: readonly [string, string] | null
+  /** What goes to the proxy, with CONNECT or with each absolute-form request. */
+  readonly headers: Headers
+  readonly #digest: DigestCredentials | null
+  readonly #url: URL
+
+  /** @throws TypeError when the scheme is unknown. */
+  constructor(init: ProxyInit) {
+    const parts = typeof init === 'string' || init instanceof URL ? { url: init } : init
+    const url = parseUrl(parts?.url, 'proxy')
+    if (!(url.protocol in DEFAULT_PORTS)) {
+      throw new TypeError(`proxy must be an http, https, socks5 or socks5h URL, got ${url.protocol}`)
+    }
+    this.#url = url
+    this.protocol = url.protocol
+    this.host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+    this.port = url.port === '' ? DEFAULT_PORTS[url.protocol]! : Number(url.port)
+    this.credentials = parts.auth ?? credentialsOf(url)
+    this.headers = new Headers(parts.headers)
+    const scheme = parts.authScheme ?? 'basic'
+    if (scheme !== 'basic' && scheme !== 'digest') {
+      throw new TypeError(`proxy.authScheme must be 'basic' or 'digest', got ${String(scheme)}`)
+    }
+    this.#digest = this.credentials === null || this.socks ? null : new DigestCredentials(...this.credentials)
+    if (this.credentials !== null && !this.socks && scheme === 'basic') {
+      this.headers.setDefault('Proxy-Authorization', basicCredentials(...this.credentials))
+    }
+    this.key = `${url.href} ${scheme} ${this.headers.toLines()}`
+  }
+
+  /** Whether it speaks SOCKS5 rather than HTTP. */
+  get socks(): boolean {
+    return this.protocol.startsWith('socks5')
+  }
+
+  /** Whether the way to the proxy itself is encrypted. */
+  get secure(): boolean {
+    return this.protocol === 'https:'
+  }
+
+  /**
+   * The fields for one request to the proxy, signed once it has asked for Digest.
+   *
+   * @param content - Octets of the request's body; null when they are not known yet.
+   */
+  headersFor(method: string, target: string, content: Uint8Array | null): Headers {
+    const signed = this.#digest?.authorize(method, target, content) ?? null
+    if (signed === null) return this.headers
+    const headers = new Headers(this.headers)
+    headers.set('Proxy-Authorization', signed)
+    return headers
+  }
+
+  /** Takes the challenges of a 407. True when the request is to be sent again, signed. */
+  challenged(fields: readonly string[], tries: number): boolean {
+    try {
+      return this.#digest?.challenged(fields, tries) ?? false
+    } catch (error) {
+      // A kind of Digest that nobody knows: the refusal stands.
+      if (error instanceof ProtocolError) return false
+      throw error
+    }
+  }
+
+  /** The URL without credentials. */
+  toString(): string {
+    return redactUrl(this.#url)
+  }
+
+  /** The URL without credentials. */
+  toJSON(): string {
+    return this.toString()
+  }
+
+  static {
+    printAs(Proxy, (self) => {
+      return `<Proxy [${self.toString()}]>`
+    })
+  }
+}
+
+function credentialsOf(url: URL): readonly [string, string] | null {
+  if (url.username === '' && url.password === '') return null
+  return [percentDecoded(url.username), percentDecoded(url.password)]
+}
+
+/**
+ * Turns an open connection to `proxy` into one to `host`. False when the proxy wants to be asked
+ * again with an answer to its challenge, over another connection: this one may be about to close.
+ *
+ * @param tries - How many of its challenges were answered before.
+ * @throws {@link ProxyError}
+ */
+export async function tunnel(socket: Socket, proxy: Proxy, host: string, port: number, tries: number): Promise<boolean> {
+  if (!proxy.socks) return await connectTunnel(socket, proxy, host, port, tries)
+  const address = proxy.protocol === 'socks5:' ? await resolveHere(host) : host
+  await socksConnect(socket, address, port, proxy.credentials)
+  return true
+}
+
+async function resolveHere(host: string): Promise<string> {
+  if (isIP(host) !== 0) return host
+  try {
+    const { lookup } = await import('node:dns/promises')
+    return (await lookup(host)).address
+  } catch (cause) {
+    throw connectError(host, cause)
+  }
+}
+
+/** CONNECT (RFC 9110, section 9.3.6). Only the proxy's own fields go with it. */
+async function connectTunnel(
+  socket: Socket,
+  proxy: Proxy,
+  host: string,
+  port: number,
+  tries: number,
+): Promise<boolean> {
+  const authority = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
+  const reader = new SocketReader(socket, 'the proxy')
+  try {
+    const lines = proxy.headersFor('CONNECT', authority, NO_OCTETS).toLines()
+    socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${lines}\r\n`, 'latin1')
+    for (;;) {
+      const head = (await reader.takeUntil('\r\n\r\n', DEFAULT_MAX_HEADER_BYTES)).toString('latin1')
+      const match = /^HTTP\/1\.[01] ([1-9][0-9]{2})(?: ([^\r\n]*))?\r\n/.exec(head)
+      if (match === null) throw new ProxyError('the proxy does not speak HTTP/1.x')
+      const status = Number(match[1])
+      if (status < 200 && status !== 101) continue
+      if (status >= 200 && status <= 299) return true
+      if (status === 407 && proxy.challenged(challengesIn(head), tries)) return false
+      throw refusal(status, match[2] ?? '')
+    }
+  } finally {
+    reader.release()
+  }
+}
+
+/** The values of Proxy-Authenticate in a head. */
+function challengesIn(head: string): string[] {
+  return [...head.matchAll(/\r\nproxy-authenticate:[ \t]*([^\r\n]*)/gi)].map((match) => match[1]!)
+}
+
+function refusal(statusCode: number, reason: string): ProxyError {
+  const hint = statusCode === 407 ? '; give the proxy a user name and password' : ''
+  return new ProxyError(`the proxy refused to connect: ${statusCode} ${reason}${hint}`, { statusCode })
+}

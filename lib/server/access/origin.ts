@@ -1,0 +1,167 @@
+/**
+ * Which requests are let near the service at all, before anybody asks who calls. A web page can
+ * make the browser on this machine send requests anywhere; what it cannot do is choose the headers
+ * Host and Origin, or leave Origin out of a write or an upgrade.
+ *
+ * 1. Writes and upgrades with an Origin: it must be the service's own, or an allowed one.
+ * 2. Reads that the browser marks as begun by a page of another site: only by an allowed one.
+ * 3. Without `authorize`: the peer is a loopback address, the Host is a loopback name (which a
+ *    rebound DNS name is not), and neither a header nor HTTP/1.0 shows that a proxy stands between,
+ *    since behind a proxy every peer looks local.
+ *
+ * @module
+ */
+import type { ServiceConfig } from '../config.js'
+import { ProblemError } from '../errors.js'
+
+/** The parts of a request that these rules read; requests of all Node servers have them. */
+export interface RequestFacts {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+  /** `1.0`, `1.1` or `2.0`; absent where nobody knows. */
+  readonly httpVersion?: string | undefined
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly socket: { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean }
+}
+
+/** Headers that proxies add (RFC 7239; RFC 9110, section 7.6.3; and the older, unwritten ones). */
+const PROXY_HEADER =
+  /^(forwarded|via|x-(forwarded|original)(-.*)?|(x-real|x-client|true-client|cf-connecting)-ip)$/
+
+/** What a host does to be reached from elsewhere. */
+const REMEDY = 'give createRunService() an authorize function to serve others'
+
+/** Methods that change nothing (RFC 9110, section 9.2.1). */
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
+ * Lets a request pass or throws the 403 that says why not.
+ *
+ * @throws {@link ProblemError}
+ */
+export function checkCaller(request: RequestFacts, config: ServiceConfig, upgrade: boolean): void {
+  if (config.authorize === null) checkLocal(request)
+  if (upgrade || !SAFE_METHODS.has(request.method ?? 'GET')) checkOrigin(request, config)
+  else checkSite(request, config)
+}
+
+function checkLocal(request: RequestFacts): void {
+  if (!isLoopbackAddress(request.socket.remoteAddress)) {
+    throw new ProblemError(
+      403,
+      'forbidden_peer',
+      `without authorize only callers on this machine are served; ${REMEDY}`,
+    )
+  }
+  const proxied = Object.keys(request.headers).find((name) => PROXY_HEADER.test(name))
+  if (proxied !== undefined) {
+    throw new ProblemError(
+      403,
+      'forbidden_proxy',
+      `the header ${proxied} shows a proxy, behind which every caller looks local; ${REMEDY}`,
+    )
+  }
+  // No browser or client of today speaks it, but nginx does to what stands behind it.
+  if (request.httpVersion === '1.0') {
+    throw new ProblemError(
+      403,
+      'forbidden_proxy',
+      `HTTP/1.0 is how a proxy calls, behind which every caller looks local; ${REMEDY}`,
+    )
+  }
+  if (!isLoopbackHost(hostOf(request))) {
+    throw new ProblemError(
+      403,
+      'forbidden_host',
+      'without authorize the Host must be localhost, 127.0.0.1 or [::1]',
+    )
+  }
+}
+
+function checkOrigin(request: RequestFacts, config: ServiceConfig): void {
+  const origin = request.headers['origin']
+  if (origin === undefined) return
+  if (typeof origin === 'string' && isOwnOrigin(origin, request, config)) return
+  if (typeof origin === 'string' && config.allowedOrigins.has(origin)) return
+  throw forbiddenOrigin()
+}
+
+function forbiddenOrigin(): ProblemError {
+  return new ProblemError(
+    403,
+    'forbidden_origin',
+    'pages of this origin may not call; see publicOrigin and allowedOrigins of createRunService()',
+  )
+}
+
+/**
+ * Reads that a page of another site has begun: the browser says so (W3C Fetch Metadata) and would
+ * keep the answer from the page anyway, but not from a fault of its own. Following a link is fine.
+ */
+function checkSite({ headers }: RequestFacts, config: ServiceConfig): void {
+  const site = headers['sec-fetch-site']
+  if (site !== 'cross-site' && site !== 'same-site') return
+  if (headers['sec-fetch-mode'] === 'navigate') return
+  const origin = headers['origin']
+  if (typeof origin === 'string' && config.allowedOrigins.has(origin)) return
+  throw forbiddenOrigin()
+}
+
+/** True when `origin` is what a page of this very service has. */
+function isOwnOrigin(origin: string, request: RequestFacts, config: ServiceConfig): boolean {
+  if (config.publicOrigin !== null) return origin === config.publicOrigin
+  if (!isHttpOrigin(origin)) return false
+  const { protocol, host } = new URL(origin)
+  // Over TLS a page from http:// is another site. Without it a proxy may have ended TLS.
+  if (request.socket.encrypted === true && protocol !== 'https:') return false
+  const own = hostOf(request)
+  if (own === undefined || !URL.canParse(`${protocol}//${own}`)) return false
+  return new URL(`${protocol}//${own}`).host === host
+}
+
+/** The host that a request names; undefined when it names none. */
+export function hostOf(request: RequestFacts): string | undefined {
+  // HTTP/2 has :authority in place of Host (RFC 9113, section 8.3.1).
+  const host = request.headers[':authority'] ?? request.headers['host']
+  return typeof host === 'string' ? host : undefined
+}
+
+/** True for 127.0.0.0/8 and ::1, as `remoteAddress` of a socket tells them. */
+export function isLoopbackAddress(address: string | undefined): boolean {
+  if (address === undefined) return false
+  const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
+  return plain === '::1' || /^127(\.\d{1,3}){3}$/.test(plain)
+}
+
+/** True for a Host that can only mean this machine, with or without a port. */
+export function isLoopbackHost(host: string | undefined): boolean {
+  return host !== undefined && /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i.test(host)
+}
+
+/** True for an origin as browsers write it: `https://app.example`, no path, lower case. */
+export function isHttpOrigin(origin: unknown): origin is string {
+  if (typeof origin !== 'string' || !/^https?:\/\//.test(origin)) return false
+  return URL.canParse(origin) && new URL(origin).origin === origin
+}
+
+/** CORS headers for this request (WHATWG Fetch, section 3.3); none unless configured. */
+export function corsHeaders(
+  request: RequestFacts,
+  config: ServiceConfig,
+): Readonly<Record<string, string>> {
+  if (config.allowedOrigins.size === 0) return {}
+  const origin = request.headers['origin']
+  if (typeof origin !== 'string' || !config.allowedOrigins.has(origin)) return { Vary: 'Origin' }
+  return {
+    Vary: 'Origin',
+    'Access-Control-Allow-Origin': origin,
+    'Access-Control-Expose-Headers': 'Location, Link, Retry-After, WWW-Authenticate',
+    'Cross-Origin-Resource-Policy': 'cross-origin',
+  }
+}
+
+/** What a preflight request is answered besides {@link corsHeaders}. */
+export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
+  'Access-Control-Allow-Headers': 'authorization, content-type, idempotency-key, last-event-id',
+  'Access-Control-Max-Age': '600',
+}

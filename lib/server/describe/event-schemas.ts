@@ -1,0 +1,189 @@
+/**
+ * What a subscriber is sent, kind by kind. The compiler sees to it that every kind and every field
+ * of the engine's vocabulary stands here, and no other; the tests hold what is really sent to it.
+ *
+ * @module
+ */
+import type { DeltaPayload, EventKind, EventPayloads, FileChange, JsonSchema } from '../../agent/index.js'
+import { AGENT_EVENT, END_REASONS, RUN_STATUSES } from './schemas.js'
+
+type Optional<T> = { readonly [K in keyof T]-?: undefined extends T[K] ? K : never }[keyof T]
+
+/** The schema of an object: one for each of its fields; those that may be absent are marked. */
+function fields<T>(
+  properties: { readonly [K in keyof T]-?: JsonSchema },
+  ...optional: readonly Optional<T>[]
+): JsonSchema {
+  const required = Object.keys(properties).filter((name) => !(optional as readonly string[]).includes(name))
+  return { type: 'object', properties, required }
+}
+
+const text: JsonSchema = { type: 'string' }
+const flag: JsonSchema = { type: 'boolean' }
+const whole: JsonSchema = { type: 'integer' }
+const count: JsonSchema = { type: 'integer', minimum: 0 }
+const amount: JsonSchema = { type: 'number', minimum: 0 }
+const object: JsonSchema = { type: 'object' }
+const decision: JsonSchema = { type: 'string', enum: ['approve', 'abort', 'reject'] }
+
+const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] })
+const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items })
+const oneOf = (...values: readonly string[]): JsonSchema => ({ type: 'string', enum: values })
+
+const fileChange: JsonSchema = fields<FileChange>(
+  {
+    path: text,
+    change: oneOf('created', 'modified', 'deleted', 'renamed'),
+    from: text,
+    added_lines: count,
+    removed_lines: count,
+    before_sha256: orNull(text),
+    after_sha256: orNull(text),
+    diff: text,
+  },
+  'from',
+  'before_sha256',
+  'after_sha256',
+)
+
+const gatedCall: JsonSchema = fields<NonNullable<EventPayloads['human_check_required']['calls']>[number]>(
+  { call_id: text, tool: text, args: object },
+)
+
+/** The payload of each kind. */
+const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
+  run_created: fields<EventPayloads['run_created']>({
+    goal: text,
+    model_name: text,
+    cwd: text,
+    max_iterations: count,
+    hitl_enabled: flag,
+    parent_run_id: orNull(text),
+  }),
+  run_started: fields<EventPayloads['run_started']>({}),
+  abort_requested: fields<EventPayloads['abort_requested']>({ by: orNull(text) }),
+  run_suspended: fields<EventPayloads['run_suspended']>({}),
+  run_recovered: fields<EventPayloads['run_recovered']>({ attempt: count, in_doubt: listOf(text) }),
+  step_start: fields<EventPayloads['step_start']>({
+    node: oneOf('plan', 'act', 'evaluate', 'human_check'),
+  }),
+  llm_usage: fields<EventPayloads['llm_usage']>({
+    input_tokens: count,
+    output_tokens: count,
+    cached_tokens: count,
+    reasoning_tokens: count,
+    cost_usd: orNull(amount),
+    purpose: oneOf('worker', 'judge'),
+  }),
+  model_turn: fields<EventPayloads['model_turn']>({ turn: count, text, stop: text }),
+  reasoning: fields<EventPayloads['reasoning']>({ text }),
+  tool_call: fields<EventPayloads['tool_call']>({ tool: text, args: object, call_id: text }),
+  tool_started: fields<EventPayloads['tool_started']>(
+    { call_id: text, args_hash: text, effect: oneOf('read', 'idempotent', 'unsafe'), pgid: whole },
+    'pgid',
+  ),
+  tool_result: fields<EventPayloads['tool_result']>(
+    {
+      tool: text,
+      output: text,
+      exit_code: whole,
+      call_id: text,
+      duration_ms: amount,
+      changes: listOf(fileChange),
+    },
+    'changes',
+  ),
+  goal_check: fields<EventPayloads['goal_check']>({
+    achieved: flag,
+    reason: text,
+    verified_by: oneOf('command', 'judge'),
+    cached: flag,
+    counts: orNull(
+      fields<NonNullable<EventPayloads['goal_check']['counts']>>({
+        total: count,
+        passed: count,
+        failed: count,
+        skipped: count,
+      }),
+    ),
+    duration_ms: amount,
+  }),
+  iteration_complete: fields<EventPayloads['iteration_complete']>({ iteration: count, tokens: count }),
+  human_check_required: fields<EventPayloads['human_check_required']>(
+    {
+      iteration: count,
+      summary: text,
+      gate_id: text,
+      kind: oneOf('iteration', 'tool', 'recovery'),
+      deadline: orNull(text),
+      calls: listOf(gatedCall),
+    },
+    'calls',
+  ),
+  human_check_response: fields<EventPayloads['human_check_response']>(
+    { decision, gate_id: text, decided_by: orNull(text), feedback: text, edits: object },
+    'feedback',
+    'edits',
+  ),
+  run_end: fields<EventPayloads['run_end']>({
+    achieved: flag,
+    iterations: count,
+    total_tokens: count,
+    status: { type: 'string', enum: RUN_STATUSES },
+    end_reason: { type: 'string', enum: END_REASONS },
+    reason: text,
+    estimated_cost_usd: amount,
+    cost_known: flag,
+  }),
+  error: fields<EventPayloads['error']>({ message: text, traceback: text, code: text }),
+  log: fields<EventPayloads['log']>({ level: oneOf('info', 'warn', 'error'), message: text }),
+}
+
+/** What an event of each kind says, for the description of the streams. */
+export const EVENT_MEANINGS: { readonly [K in EventKind]: string } = {
+  run_created: 'The run exists',
+  run_started: 'The run begins to work',
+  abort_requested: 'Somebody asked for the end of the run',
+  run_suspended: 'The service shut down in good order; the run goes on when it starts again',
+  run_recovered: 'The service stopped during the run, and the run goes on',
+  step_start: 'A node begins',
+  llm_usage: 'A model was called',
+  model_turn: 'What the model said',
+  reasoning: 'What the model thought, as far as the provider tells',
+  tool_call: 'The model asks for a tool',
+  tool_started: 'A tool begins',
+  tool_result: 'A tool has ended',
+  goal_check: 'The goal was evaluated',
+  iteration_complete: 'An iteration is over',
+  human_check_required: 'The run waits at a gate',
+  human_check_response: 'A human answered',
+  run_end: 'The run is over; the last event',
+  error: 'Something broke',
+  log: 'A note',
+}
+
+/** The whole event of each kind. */
+export const EVENT_SCHEMAS: { readonly [kind: string]: JsonSchema } = Object.fromEntries(
+  Object.entries(PAYLOADS).map(([kind, payload]): [string, JsonSchema] => {
+    const constant: JsonSchema = { type: 'string', const: kind }
+    return [kind, { ...AGENT_EVENT, properties: { ...AGENT_EVENT.properties, kind: constant, payload } }]
+  }),
+)
+
+const { kind: _kind, seq: _seq, payload: _payload, ...common } = AGENT_EVENT.properties ?? {}
+
+/** A piece of what a model writes just now: no event of the log, hence without `seq`. */
+export const MODEL_DELTA: JsonSchema = {
+  type: 'object',
+  required: ['kind', 'run_id', 'iteration', 'ts', 'payload'],
+  properties: {
+    kind: { type: 'string', const: 'model_delta' },
+    ...common,
+    payload: fields<DeltaPayload>({
+      turn: count,
+      attempt: { ...count, description: 'what an earlier attempt of the turn wrote is void' },
+      offset: { ...count, description: 'UTF-16 units of this attempt before `text`' },
+      text,
+    }),
+  },
+}

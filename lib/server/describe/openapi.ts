@@ -1,0 +1,195 @@
+/**
+ * The description of the REST interface (OpenAPI 3.1), made from the route table and the schema
+ * objects that validate.
+ *
+ * @module
+ */
+import type { JsonSchema } from '../../agent/index.js'
+import type { Route } from '../router.js'
+import { PROBLEM } from './schemas.js'
+import { VERSION } from '../version.js'
+
+/** A parameter in the query or a header. */
+export interface Parameter {
+  readonly name: string
+  readonly in: 'query' | 'header'
+  readonly description: string
+  readonly schema: JsonSchema
+  /** The parameter may be repeated. */
+  readonly repeated?: boolean
+}
+
+/** One answer of an operation. */
+export interface Answer {
+  readonly description: string
+  readonly schema?: JsonSchema
+  readonly mediaType?: string
+  /** Response headers by name, with their meaning. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** How one route is described. */
+export interface Operation {
+  readonly id: string
+  readonly summary: string
+  readonly description?: string
+  readonly parameters?: readonly Parameter[]
+  /** Schema of the JSON body; `optional` when the body may be left out. */
+  readonly body?: { readonly schema: JsonSchema; readonly optional?: boolean }
+  /** Answers by status. */
+  readonly answers: Readonly<Record<number, Answer | readonly Answer[]>>
+  /** Statuses answered with a problem, besides those that any call may meet. */
+  readonly problems: readonly number[]
+}
+
+/** Problems that any call may be answered with, and those of calls for data. */
+const COMMON_PROBLEMS = [403, 406, 500]
+const CALLER_PROBLEMS = [401, 429, 503]
+
+/** Writes the document. `named` are the schemas that get a name of their own. */
+export function describeApi(
+  routes: readonly Route[],
+  basePath: string,
+  named: Readonly<Record<string, JsonSchema>>,
+): object {
+  const schemas = new Schemas(named)
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of routes) {
+    if (route.operation === null) continue
+    const item = (paths[route.path] ??= pathParameters(route.path))
+    item[route.method.toLowerCase()] = describeRoute(route, route.operation, schemas)
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'runwright run service',
+      version: VERSION,
+      description: 'Starts goal-driven agent runs, reports them, and answers their gates.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: basePath === '' ? '/' : basePath }],
+    // Either nothing (the host runs without authorize) or a bearer key.
+    security: [{}, { bearer: [] }],
+    paths,
+    components: {
+      schemas: schemas.components(),
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+    },
+  }
+}
+
+function pathParameters(path: string): Record<string, unknown> {
+  const name = /\{(\w+)\}/.exec(path)?.[1]
+  if (name === undefined) return {}
+  const schema = { type: 'string', format: 'uuid' }
+  return { parameters: [{ name, in: 'path', required: true, schema }] }
+}
+
+function describeRoute(route: Route, operation: Operation, schemas: Schemas): object {
+  const { id, summary, description, parameters = [], body, answers, problems } = operation
+  const statuses = route.access === 'public' ? [] : CALLER_PROBLEMS
+  const bodyProblems = body === undefined ? [] : [400, 413, 415, 422]
+  const problemStatuses = new Set([...COMMON_PROBLEMS, ...statuses, ...bodyProblems, ...problems])
+  const responses: Record<string, unknown> = {}
+  for (const [status, answer] of Object.entries(answers)) {
+    responses[status] = describeAnswer([answer].flat() as readonly Answer[], schemas)
+  }
+  for (const status of [...problemStatuses].sort()) {
+    responses[status] ??= describeAnswer(
+      [{ description: 'problem details', schema: PROBLEM, mediaType: 'application/problem+json' }],
+      schemas,
+    )
+  }
+  return {
+    operationId: id,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(route.access === 'public' ? { security: [{}] } : {}),
+    ...(parameters.length === 0 ? {} : { parameters: parameters.map(describeParameter) }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: body.optional !== true,
+            content: { 'application/json': { schema: schemas.refer(body.schema) } },
+          },
+        }),
+    responses,
+  }
+}
+
+function describeParameter({ name, in: where, description, schema, repeated }: Parameter): object {
+  const full = repeated === true ? { type: 'array', items: schema } : schema
+  return {
+    name,
+    in: where,
+    description,
+    schema: full,
+    ...(repeated === true ? { explode: true } : {}),
+  }
+}
+
+function describeAnswer(answers: readonly Answer[], schemas: Schemas): object {
+  const content: Record<string, unknown> = {}
+  for (const { schema, mediaType = 'application/json' } of answers) {
+    if (schema !== undefined) content[mediaType] = { schema: schemas.refer(schema) }
+  }
+  const headers = Object.assign({}, ...answers.map((answer) => answer.headers ?? {})) as Record<
+    string,
+    string
+  >
+  const described = Object.entries(headers).map(([name, meaning]) => [
+    name,
+    { description: meaning, schema: { type: 'string' } },
+  ])
+  return {
+    description: answers.map(({ description }) => description).join('; or '),
+    ...(described.length === 0 ? {} : { headers: Object.fromEntries(described) }),
+    ...(Object.keys(content).length === 0 ? {} : { content }),
+  }
+}
+
+/** Schemas that are named are referred to, wherever they stand. */
+class Schemas {
+  readonly #names: ReadonlyMap<JsonSchema, string>
+
+  constructor(named: Readonly<Record<string, JsonSchema>>) {
+    this.#names = new Map(Object.entries(named).map(([name, schema]) => [schema, name]))
+  }
+
+  refer(schema: JsonSchema): unknown {
+    const name = this.#names.get(schema)
+    return name === undefined ? this.#expand(schema) : { $ref: `#/components/schemas/${name}` }
+  }
+
+  components(): object {
+    return Object.fromEntries(
+      [...this.#names].map(([schema, name]) => [name, this.#expand(schema)]),
+    )
+  }
+
+  /** The schema with every named one inside it replaced by a reference. */
+  #expand(schema: JsonSchema): unknown {
+    const { properties, items, anyOf, additionalProperties, ...plain } = schema
+    return {
+      ...plain,
+      ...(anyOf === undefined ? {} : { anyOf: anyOf.map((one) => this.refer(one)) }),
+      ...(items === undefined ? {} : { items: this.refer(items) }),
+      ...(properties === undefined
+        ? {}
+        : {
+            properties: Object.fromEntries(
+              Object.entries(properties).map(([name, one]) => [name, this.refer(one)]),
+            ),
+          }),
+      ...(additionalProperties === undefined
+        ? {}
+        : {
+            additionalProperties:
+              typeof additionalProperties === 'boolean'
+                ? additionalProperties
+                : this.refer(additionalProperties),
+          }),
+    }
+  }
+}

@@ -1,0 +1,273 @@
+/**
+ * The JSON documents of the service. Requests are validated by these very objects, and the API
+ * description is made of them, so that the two cannot tell different things.
+ *
+ * @module
+ */
+import {
+  checkSchema,
+  type EndReason,
+  type EventKind,
+  type JsonSchema,
+  type RunStatus,
+} from '../../agent/index.js'
+import { ProblemError } from '../errors.js'
+
+const text: JsonSchema = { type: 'string' }
+const flag: JsonSchema = { type: 'boolean' }
+const count: JsonSchema = { type: 'integer', minimum: 0 }
+const amount: JsonSchema = { type: 'number', minimum: 0 }
+const time: JsonSchema = { type: 'string', format: 'date-time' }
+const runId: JsonSchema = { type: 'string', format: 'uuid' }
+const nothing: JsonSchema = { type: 'null' }
+
+function orNull(schema: JsonSchema, description?: string): JsonSchema {
+  const either: JsonSchema = { anyOf: [schema, nothing] }
+  return description === undefined ? either : { ...either, description }
+}
+
+/** The names of a union: the compiler sees to it that none is missing. */
+function namesOf<T extends string>(names: Readonly<Record<T, true>>): readonly T[] {
+  return Object.keys(names) as T[]
+}
+
+/** An object in which every listed field is there; more may come with later versions. */
+function record(
+  properties: Readonly<Record<string, JsonSchema>>,
+  optional: readonly string[] = [],
+): JsonSchema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name))
+  return { type: 'object', properties, required }
+}
+
+/** An object that holds the listed fields and no other. */
+function closed(
+  properties: Readonly<Record<string, JsonSchema>>,
+  required: readonly string[] = [],
+): JsonSchema {
+  return { type: 'object', properties, required, additionalProperties: false }
+}
+
+/** Where a run stands. */
+export const RUN_STATUSES: readonly RunStatus[] = namesOf<RunStatus>({
+  pending: true,
+  running: true,
+  awaiting_human: true,
+  achieved: true,
+  failed: true,
+  aborted: true,
+})
+
+const status: JsonSchema = { type: 'string', enum: RUN_STATUSES }
+
+/** Why a run ended. */
+export const END_REASONS: readonly EndReason[] = namesOf<EndReason>({
+  goal_achieved: true,
+  max_iterations: true,
+  token_budget: true,
+  cost_budget: true,
+  time_budget: true,
+  tool_call_budget: true,
+  stuck: true,
+  context_exhausted: true,
+  provider_error: true,
+  goal_check_error: true,
+  internal_error: true,
+  recovery_failed: true,
+  human_abort: true,
+  cancelled: true,
+  gate_timeout: true,
+})
+
+const endReason: JsonSchema = { type: 'string', enum: END_REASONS }
+
+const decision: JsonSchema = {
+  type: 'string',
+  enum: ['approve', 'abort', 'reject'],
+  description: '`reject` is known at gates of kind `tool` only',
+}
+
+/** Kinds of events, in the order in which a run may meet them. */
+export const EVENT_KINDS: readonly EventKind[] = namesOf<EventKind>({
+  run_created: true,
+  run_started: true,
+  run_suspended: true,
+  run_recovered: true,
+  abort_requested: true,
+  step_start: true,
+  llm_usage: true,
+  model_turn: true,
+  reasoning: true,
+  tool_call: true,
+  tool_started: true,
+  tool_result: true,
+  goal_check: true,
+  iteration_complete: true,
+  human_check_required: true,
+  human_check_response: true,
+  run_end: true,
+  error: true,
+  log: true,
+})
+
+const anyObject: JsonSchema = { type: 'object' }
+
+const gatedCall: JsonSchema = record({ call_id: text, tool: text, args: anyObject })
+
+/** The gate at which a run waits. */
+export const GATE: JsonSchema = record({
+  gate_id: text,
+  kind: { type: 'string', enum: ['iteration', 'tool', 'recovery'] },
+  iteration: count,
+  summary: text,
+  deadline: orNull(time, 'null waits for ever'),
+  opened_at: time,
+  calls: { type: 'array', items: gatedCall },
+})
+
+const failure: JsonSchema = record({ message: text, traceback: text, code: text, iteration: count })
+
+const finalState: JsonSchema = record({
+  iteration: count,
+  goal_achieved: flag,
+  goal_reason: text,
+  total_tokens: count,
+  estimated_cost_usd: amount,
+})
+
+const usage: JsonSchema = record({
+  input_tokens: { ...count, description: 'cached tokens included' },
+  output_tokens: { ...count, description: 'reasoning tokens included' },
+  cached_tokens: count,
+  reasoning_tokens: count,
+  model_calls: count,
+  tool_calls: { ...count, description: 'calls that ran' },
+})
+
+/** A run in full. */
+export const RUN_DETAILS: JsonSchema = record({
+  run_id: runId,
+  goal: text,
+  status,
+  model_name: text,
+  max_iterations: count,
+  hitl_enabled: flag,
+  cwd: text,
+  error: orNull(failure, 'set when something broke'),
+  final_state: finalState,
+  created_at: time,
+  started_at: orNull(time),
+  ended_at: orNull(time),
+  iteration: count,
+  end_reason: orNull(endReason),
+  gate: orNull(GATE, 'the gate that is open'),
+  last_seq: count,
+  parent_run_id: orNull(runId),
+  metadata: { type: 'object', additionalProperties: text },
+  usage,
+  cost_known: { ...flag, description: 'false: a price is not known, and counted as 0' },
+  check: orNull(text),
+  approval: { type: 'string', enum: ['never', 'writes', 'all'] },
+  max_total_tokens: orNull(count),
+  max_cost_usd: orNull(amount),
+  max_seconds: orNull(amount),
+  max_tool_calls: orNull(count),
+})
+
+/** An element of the list of runs. */
+export const RUN_SUMMARY: JsonSchema = record({
+  run_id: runId,
+  goal: text,
+  status,
+  created_at: time,
+  model_name: text,
+  iteration: count,
+  end_reason: orNull(endReason),
+  started_at: orNull(time),
+  ended_at: orNull(time),
+  parent_run_id: orNull(runId),
+  last_seq: count,
+})
+
+/** One event of a run's log. */
+export const AGENT_EVENT: JsonSchema = record({
+  kind: {
+    type: 'string',
+    description: `one of ${EVENT_KINDS.join(', ')}; skip what you do not know`,
+  },
+  run_id: runId,
+  iteration: count,
+  ts: { type: 'number', description: 'seconds since the Unix epoch; never decreases within a run' },
+  seq: { type: 'integer', minimum: 1, description: '1, 2, 3, … within a run, without gaps' },
+  payload: { type: 'object', description: 'its shape depends on kind' },
+})
+
+/** What answering a gate gives. */
+export const RESUME_RESULT: JsonSchema = record({ run_id: runId, status, decision, gate_id: text })
+
+/** The body of calls that take none. */
+export const NO_FIELDS: JsonSchema = closed({})
+
+/** A model as it is offered. */
+export const MODEL_INFO: JsonSchema = record({
+  name: text,
+  provider: text,
+  is_language_model: flag,
+  default: flag,
+  description: text,
+})
+
+/** A goal as it is offered. */
+export const GOAL_INFO: JsonSchema = record({ name: text, description: text, usage: text })
+
+/** How the service is. */
+export const HEALTH: JsonSchema = record(
+  {
+    status: {
+      type: 'string',
+      enum: ['ok', 'busy', 'failing', 'draining'],
+      description: '`busy`: takes no more runs for now; `failing`: cannot store anything',
+    },
+    problem: orNull(text, 'what is wrong'),
+    version: text,
+    runs: { type: 'object', additionalProperties: count, description: 'number of runs by status' },
+  },
+  ['version', 'problem', 'runs'],
+)
+
+/** Problem details (RFC 9457). */
+export const PROBLEM: JsonSchema = record(
+  {
+    type: text,
+    title: text,
+    status: { type: 'integer', minimum: 400, maximum: 599 },
+    detail: text,
+    code: { type: 'string', description: 'stable, for programs' },
+    errors: {
+      type: 'array',
+      items: record(
+        {
+          pointer: { type: 'string', description: 'JSON Pointer (RFC 6901) to the field' },
+          detail: text,
+          in: { type: 'string', enum: ['query', 'header'], description: 'the body when absent' },
+        },
+        ['in'],
+      ),
+    },
+  },
+  ['errors'],
+)
+
+/**
+ * The body of a request, checked.
+ *
+ * @throws {@link ProblemError} 422 with every field that is wrong.
+ */
+export function validate<T>(schema: JsonSchema, body: unknown): T {
+  const violations = checkSchema(schema, body)
+  if (violations.length === 0) return body as T
+  const detail = violations.map(
+    ({ pointer, detail }) => `${pointer.slice(1) || 'the body'} ${detail}`,
+  )
+  throw new ProblemError(422, 'invalid_request', detail.join('; '), { errors: violations })
+}

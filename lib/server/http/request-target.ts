@@ -1,0 +1,64 @@
+import { ProblemError } from '../errors.js'
+
+/** The part of a request that tells where it points to. */
+export interface Located {
+  readonly url?: string | undefined
+}
+
+/** A request target, relative to where the service is mounted. */
+export interface Target {
+  readonly path: string
+  readonly query: string
+}
+
+/**
+ * Where a request points to, below `basePath`; null when it lies elsewhere.
+ *
+ * Connect-style routers cut the mount path off `url` and leave the whole in `originalUrl`. When
+ * they did, what they cut off must be `basePath`: with another one the links and the event
+ * streams, which go by `basePath`, would lead nowhere.
+ *
+ * @throws {@link ProblemError} 500 `mount_mismatch` when they disagree.
+ */
+export function targetOf(request: Located, basePath: string): Target | null {
+  const url = request.url ?? ''
+  const original = (request as { readonly originalUrl?: unknown }).originalUrl
+  const whole = typeof original === 'string' ? original : url
+  const target = below(whole, basePath)
+  if (typeof original === 'string' && original !== url) {
+    const mounted = split(url)
+    if (target === null || !samePath(target.path, mounted.path)) {
+      throw new ProblemError(500, 'mount_mismatch', mismatch(original, url, basePath), {
+        cause: new Error(mismatch(original, url, basePath)),
+      })
+    }
+  }
+  return target
+}
+
+function mismatch(original: string, url: string, basePath: string): string {
+  const [whole, rest] = [split(original).path, split(url).path]
+  const mount = whole.endsWith(rest) ? whole.slice(0, whole.length - rest.length) : whole
+  const told = `was created with basePath "${basePath}"; make them the same`
+  return `the service is mounted at "${mount}" but ${told}`
+}
+
+/** `/agents` mounted gives `url` = `/` although the target itself has no slash at its end. */
+function samePath(path: string, mounted: string): boolean {
+  return path === mounted || (path === '' && mounted === '/')
+}
+
+function below(whole: string, basePath: string): Target | null {
+  const { path, query } = split(whole)
+  if (!path.startsWith(basePath)) return null
+  const rest = path.slice(basePath.length)
+  return rest === '' || rest.startsWith('/') ? { path: rest, query } : null
+}
+
+function split(target: string): Target {
+  // A request to a proxy names the scheme and host as well (RFC 9112, section 3.2.2).
+  const local = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '')
+  const end = local.search(/[?#]/)
+  if (end === -1) return { path: local, query: '' }
+  return { path: local.slice(0, end), query: local[end] === '?' ? local.slice(end + 1) : '' }
+}

@@ -1,0 +1,204 @@
+/**
+ * What the service tells its operator: numbers at `/metrics` and lines in `onLog`. Both are off
+ * unless asked for, and then cost no more than adding numbers up.
+ *
+ * @module
+ */
+import type { ObservedAppend, RunStatus } from '../../agent/index.js'
+import type { Principal } from '../access/auth.js'
+import type { ServiceEngine } from '../config.js'
+import type { PumpEnd } from '../streams/pump.js'
+import type { LogLine, StreamKind } from './log.js'
+import { Counter, exposition, Gauge, Histogram } from './metrics.js'
+
+/** Bounds of the duration buckets, in seconds. */
+const APPEND_BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2]
+const REQUEST_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
+
+/** What a request came to. */
+export interface AnsweredRequest {
+  readonly method: string
+  /** The route's path, null when there is none. */
+  readonly route: string | null
+  readonly runId: string | null
+  readonly status: number
+  readonly principal: Principal | null
+  /** `performance.now()` when it came. */
+  readonly began: number
+}
+
+/** Counts and logs. */
+export class Monitor {
+  readonly #engine: ServiceEngine
+  readonly #onLog: ((line: LogLine) => void) | null
+  readonly #forget: () => void
+  readonly #streams: Record<StreamKind, number> = { websocket: 0, sse: 0 }
+  #counts: Readonly<Record<RunStatus, number>> | null = null
+
+  readonly #requests = new Counter(
+    'runwright_http_requests_total',
+    'Requests answered, by route.',
+    ['method', 'route', 'status'],
+  )
+  readonly #requestSeconds = new Histogram(
+    'runwright_http_request_seconds',
+    'Time from a request to the head of its answer.',
+    REQUEST_BOUNDS,
+  )
+  readonly #streamEnds = new Counter(
+    'runwright_streams_ended_total',
+    'Streams that have ended, and how.',
+    ['kind', 'end'],
+  )
+  readonly #slowReaders = new Counter(
+    'runwright_slow_readers_dropped_total',
+    'Readers let go because they took nothing for too long.',
+  )
+  readonly #events = new Counter('runwright_events_appended_total', 'Events made durable.')
+  readonly #appendSeconds = new Histogram(
+    'runwright_append_seconds',
+    'Time until appended events were durable.',
+    APPEND_BOUNDS,
+  )
+  readonly #runEnds = new Counter(
+    'runwright_runs_ended_total',
+    'Runs that have ended, and why.',
+    ['status', 'end_reason'],
+  )
+  readonly #modelCalls = new Counter('runwright_model_calls_total', 'Model calls.', ['model'])
+  readonly #tokens = new Counter('runwright_model_tokens_total', 'Tokens of model calls.', [
+    'model',
+    'direction',
+  ])
+  readonly #cost = new Counter(
+    'runwright_model_cost_usd_total',
+    'Estimated cost of model calls of known price.',
+    ['model'],
+  )
+  readonly #page = [
+    new Gauge('runwright_runs', 'Runs in the store, by status.', ['status'], () =>
+      Object.entries(this.#counts ?? {}).map(([status, count]) => [count, status]),
+    ),
+    new Gauge('runwright_queue_depth', 'Runs that wait for a slot.', [], () => [
+      [this.#engine.capacity().queued],
+    ]),
+    new Gauge('runwright_queue_limit', 'Runs that may wait for a slot.', [], () => [
+      [this.#engine.capacity().maxQueued],
+    ]),
+    new Gauge('runwright_gates_waiting', 'Runs that wait for a human.', [], () =>
+      this.#counts === null ? [] : [[this.#counts.awaiting_human]],
+    ),
+    new Gauge('runwright_streams_open', 'Readers that are connected.', ['kind'], () =>
+      Object.entries(this.#streams).map(([kind, count]) => [count, kind]),
+    ),
+    this.#events,
+    this.#appendSeconds,
+    this.#runEnds,
+    this.#modelCalls,
+    this.#tokens,
+    this.#cost,
+    this.#requests,
+    this.#requestSeconds,
+    this.#streamEnds,
+    this.#slowReaders,
+  ]
+
+  constructor(engine: ServiceEngine, onLog: ((line: LogLine) => void) | null) {
+    this.#engine = engine
+    this.#onLog = onLog
+    this.#forget = engine.observe((append) => this.#appended(append))
+  }
+
+  /** The page for Prometheus. */
+  async page(): Promise<string> {
+    // A store that cannot be read must not hide the other numbers.
+    this.#counts = await this.#engine.counts().catch(() => null)
+    return exposition(this.#page)
+  }
+
+  /** A request was answered. */
+  answered({ method, route, runId, status, principal, began }: AnsweredRequest): void {
+    const durationMs = performance.now() - began
+    this.#requests.add(1, knownMethod(method), route ?? 'none', String(status))
+    this.#requestSeconds.observe(durationMs / 1_000)
+    this.#log({
+      event: 'request',
+      time: new Date().toISOString(),
+      method: knownMethod(method),
+      route,
+      run_id: runId,
+      status,
+      duration_ms: rounded(durationMs),
+      principal: principal?.id ?? null,
+      tenant: principal?.tenant ?? null,
+    })
+  }
+
+  /** A stream was opened; the result is called with how it ended. */
+  streamOpened(kind: StreamKind, runId: string): (end: PumpEnd | 'failed') => void {
+    const began = performance.now()
+    this.#streams[kind] += 1
+    return (end) => {
+      this.#streams[kind] -= 1
+      this.#streamEnds.add(1, kind, end)
+      if (end === 'stuck') this.#slowReaders.add(1)
+      const time = new Date().toISOString()
+      const duration_ms = rounded(performance.now() - began)
+      this.#log({ event: 'stream_end', time, kind, run_id: runId, end, duration_ms })
+    }
+  }
+
+  /** Stops listening to the engine. */
+  close(): void {
+    this.#forget()
+  }
+
+  #appended({ details, events, durationMs }: ObservedAppend): void {
+    this.#events.add(events.length)
+    this.#appendSeconds.observe(durationMs / 1_000)
+    for (const { kind, payload } of events) {
+      if (kind === 'llm_usage') {
+        const model = details.model_name
+        this.#modelCalls.add(1, model)
+        this.#tokens.add(payload.input_tokens, model, 'input')
+        this.#tokens.add(payload.output_tokens, model, 'output')
+        this.#tokens.add(payload.cached_tokens, model, 'cached')
+        this.#tokens.add(payload.reasoning_tokens, model, 'reasoning')
+        this.#cost.add(payload.cost_usd ?? 0, model)
+      } else if (kind === 'run_end') {
+        this.#runEnds.add(1, payload.status, payload.end_reason)
+        this.#log({
+          event: 'run_end',
+          time: new Date().toISOString(),
+          run_id: details.run_id,
+          status: payload.status,
+          end_reason: payload.end_reason,
+          model_name: details.model_name,
+          iterations: payload.iterations,
+          total_tokens: payload.total_tokens,
+          estimated_cost_usd: payload.estimated_cost_usd,
+          duration_ms: Math.max(0, Date.now() - Date.parse(details.created_at)),
+        })
+      }
+    }
+  }
+
+  #log(line: LogLine): void {
+    try {
+      this.#onLog?.(line)
+    } catch (error) {
+      process.emitWarning(`onLog failed: ${String(error)}`)
+    }
+  }
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH']
+
+/** Anybody may send any method; only these are told apart. */
+function knownMethod(method: string): string {
+  return METHODS.includes(method) ? method : 'OTHER'
+}
+
+function rounded(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000
+}

@@ -1,0 +1,308 @@
+/**
+ * Tells other programs of events, by signed requests in the format of Standard Webhooks.
+ *
+ * 1. Each wanted event is delivered at least once, in the order of its run, with an id that is always
+ *    the same: a receiver that remembers ids sees it once.
+ * 2. What was not taken is sent again, later and later, for three days; a run waits for its own
+ *    deliveries, never for those of another.
+ * 3. How far an endpoint is survives the process: see {@link WebhookCursor}.
+ *
+ * @module
+ */
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { sleep } from '../../internal/abort.js'
+import { systemClock, type Clock } from '../../internal/clock.js'
+import { UnknownRunError, type AgentEvent, type EventKind, type ObservedAppend } from '../../agent/index.js'
+import type { ServiceEngine } from '../config.js'
+import { EVENT_KINDS } from '../describe/schemas.js'
+import { WebhookCursor } from './cursor.js'
+import { parseSecret, signatureHeaders } from './signature.js'
+import { deliver, type ResolveName } from './target.js'
+
+/** One receiver of events. */
+export interface WebhookEndpoint {
+  /** `https:`, or also `http:` with `allowPrivate`. */
+  readonly url: string
+  /** `whsec_` and base64 of 24 to 64 octets; several while one replaces another. */
+  readonly secret: string | readonly string[]
+  /** Kinds of events that it is told. @defaultValue run_end and human_check_required */
+  readonly kinds?: readonly EventKind[] | undefined
+  /** Let it be on this machine or in a private network. @defaultValue false */
+  readonly allowPrivate?: boolean | undefined
+}
+
+/** Where events are sent to. */
+export interface WebhookOptions {
+  /** Folder in which the service notes how far each endpoint is. Not inside a root. */
+  readonly directory: string
+  readonly endpoints: readonly WebhookEndpoint[]
+  /** Milliseconds before the first retry; doubles up to an hour. @defaultValue 1000 */
+  readonly retryMs?: number | undefined
+  /** Told of an endpoint's trouble: an event given up, an endpoint that is gone (410). */
+  readonly onFailure?: ((failure: WebhookFailure) => void) | undefined
+}
+
+/** An event that was not delivered. */
+export interface WebhookFailure {
+  /** Without its query, which may hold a key. */
+  readonly url: string
+  readonly run_id: string
+  readonly seq: number
+  readonly attempts: number
+  readonly problem: string
+  /** True when it is not tried any more. */
+  readonly final: boolean
+}
+
+/** Seams for tests. */
+export interface WebhookSeams {
+  readonly clock?: Clock | undefined
+  readonly resolve?: ResolveName | undefined
+}
+
+const DEFAULT_KINDS: readonly EventKind[] = ['run_end', 'human_check_required']
+const DEFAULT_RETRY_MS = 1_000
+const MAX_RETRY_MS = 3_600_000
+/** After so long an event is given up. */
+const GIVE_UP_MS = 3 * 24 * 3_600_000
+/** Runs whose events are delivered to one endpoint at the same time. */
+const CONCURRENT = 8
+/** Events read at a time. */
+const PAGE = 256
+/** Characters of a delivery; the payload of a larger event is left out. */
+const MAX_BODY = 262_144
+
+/** All endpoints of one service. */
+export class Webhooks {
+  readonly #endpoints: readonly Endpoint[]
+  readonly #forget: () => void
+
+  private constructor(engine: ServiceEngine, endpoints: readonly Endpoint[]) {
+    this.#endpoints = endpoints
+    this.#forget = engine.observe((append) => {
+      for (const endpoint of endpoints) endpoint.observe(append)
+    })
+  }
+
+  /**
+   * Opens the cursors and goes on with what was left when the process ended.
+   *
+   * @throws TypeError for a bad option; Error when the folder cannot be used.
+   */
+  static async open(
+    engine: ServiceEngine,
+    options: WebhookOptions,
+    seams: WebhookSeams = {},
+  ): Promise<Webhooks> {
+    const endpoints = await Promise.all(
+      options.endpoints.map((endpoint) => Endpoint.open(engine, endpoint, options, seams)),
+    )
+    const webhooks = new Webhooks(engine, endpoints)
+    await Promise.all(endpoints.map((endpoint) => endpoint.resume()))
+    return webhooks
+  }
+
+  /** Ends deliveries under way; they are made again at the next start. */
+  async close(): Promise<void> {
+    this.#forget()
+    await Promise.all(this.#endpoints.map((endpoint) => endpoint.close()))
+  }
+}
+
+/** Deliveries to one receiver. */
+class Endpoint {
+  readonly #engine: ServiceEngine
+  readonly #cursor: WebhookCursor
+  readonly #url: URL
+  readonly #secrets: readonly Buffer[]
+  readonly #kinds: ReadonlySet<EventKind>
+  readonly #allowPrivate: boolean
+  readonly #retryMs: number
+  readonly #onFailure: (failure: WebhookFailure) => void
+  readonly #clock: Clock
+  readonly #resolve: ResolveName | undefined
+  readonly #stop = new AbortController()
+  /** Runs that have something to tell, first come first served. */
+  readonly #waiting = new Set<string>()
+  readonly #working = new Map<string, Promise<void>>()
+
+  private constructor(
+    engine: ServiceEngine,
+    endpoint: WebhookEndpoint,
+    { retryMs = DEFAULT_RETRY_MS, onFailure }: WebhookOptions,
+    { clock = systemClock, resolve }: WebhookSeams,
+    cursor: WebhookCursor,
+  ) {
+    this.#engine = engine
+    this.#cursor = cursor
+    this.#url = parseUrl(endpoint)
+    this.#secrets = [endpoint.secret].flat().map(parseSecret)
+    this.#kinds = new Set(checkKinds(endpoint.kinds ?? DEFAULT_KINDS))
+    this.#allowPrivate = endpoint.allowPrivate ?? false
+    this.#retryMs = retryMs
+    this.#onFailure = onFailure ?? warn
+    this.#clock = clock
+    this.#resolve = resolve
+  }
+
+  static async open(
+    engine: ServiceEngine,
+    endpoint: WebhookEndpoint,
+    options: WebhookOptions,
+    seams: WebhookSeams,
+  ): Promise<Endpoint> {
+    const url = parseUrl(endpoint)
+    const name = createHash('sha256').update(url.href).digest('hex').slice(0, 16)
+    const { clock = systemClock } = seams
+    const cursor = await WebhookCursor.open(join(options.directory, `webhook-${name}.json`), clock.now())
+    return new Endpoint(engine, endpoint, options, seams, cursor)
+  }
+
+  /** Takes up what was left, and the runs that were created after the last note. */
+  async resume(): Promise<void> {
+    for (const runId of this.#cursor.runs.keys()) this.#enqueue(runId)
+    let cursor: string | undefined
+    const createdAfter = (this.#cursor.since - 1) / 1_000
+    do {
+      const page = await this.#engine.list({ createdAfter, limit: 1_000, cursor })
+      for (const { run_id, created_at } of page.runs) {
+        this.#cursor.add(run_id, Date.parse(created_at))
+        this.#enqueue(run_id)
+      }
+      cursor = page.next ?? undefined
+    } while (cursor !== undefined)
+  }
+
+  observe({ details, events }: ObservedAppend): void {
+    const { run_id, created_at } = details
+    if (events[0]?.seq === 1) this.#cursor.add(run_id, Date.parse(created_at))
+    const isOver = events.at(-1)?.kind === 'run_end'
+    if (isOver || events.some(({ kind }) => this.#kinds.has(kind))) this.#enqueue(run_id)
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort(new Error('the service shuts down'))
+    this.#waiting.clear()
+    await Promise.all(this.#working.values())
+    // An older note makes receivers hear some events twice, that is all.
+    await this.#cursor.save().catch((error: unknown) => process.emitWarning(String(error)))
+  }
+
+  #enqueue(runId: string): void {
+    if (this.#stop.signal.aborted) return
+    this.#waiting.add(runId)
+    this.#fill()
+  }
+
+  #fill(): void {
+    for (const runId of this.#waiting) {
+      if (this.#working.size >= CONCURRENT) return
+      // A run is told by one at a time, in order; what came meanwhile is looked at afterwards.
+      if (this.#working.has(runId)) continue
+      this.#waiting.delete(runId)
+      const work = this.#tell(runId)
+        .catch((error: unknown) => this.#fail(runId, error))
+        .finally(() => {
+          this.#working.delete(runId)
+          this.#fill()
+        })
+      this.#working.set(runId, work)
+    }
+  }
+
+  /** Delivers what is new of a run. */
+  async #tell(runId: string): Promise<void> {
+    for (;;) {
+      const after = this.#cursor.runs.get(runId)
+      if (after === undefined || this.#stop.signal.aborted) return
+      const events = await this.#engine.events(runId, { after, limit: PAGE })
+      for (const event of events) {
+        if (this.#kinds.has(event.kind)) {
+          await this.#deliver(event)
+          this.#cursor.advance(runId, event.seq)
+          await this.#cursor.save()
+        } else this.#cursor.advance(runId, event.seq)
+        if (event.kind === 'run_end') {
+          this.#cursor.finish(runId)
+          return this.#cursor.save()
+        }
+      }
+      if (events.length < PAGE) return
+    }
+  }
+
+  /** Resolves when the event was taken, or given up. @throws the reason of `stop` */
+  async #deliver(event: AgentEvent): Promise<void> {
+    const { signal } = this.#stop
+    const id = `${event.run_id}.${event.seq}`
+    const body = encode(event)
+    const first = this.#clock.now()
+    for (let attempts = 1; ; attempts++) {
+      signal.throwIfAborted()
+      const now = this.#clock.now()
+      let problem: string
+      let waitMs = Math.min(this.#retryMs * 2 ** Math.min(attempts - 1, 30), MAX_RETRY_MS)
+      let final = now - first >= GIVE_UP_MS
+      try {
+        const headers = signatureHeaders(this.#secrets, id, Math.floor(now / 1_000), body)
+        const rules = { allowPrivate: this.#allowPrivate, resolve: this.#resolve }
+        const { status, retryAfterMs } = await deliver(this.#url, headers, body, rules, signal)
+        if (status >= 200 && status < 300) return
+        problem = `it answers ${status}`
+        if (status === 410) final = true
+        waitMs = Math.min(Math.max(waitMs, retryAfterMs ?? 0), MAX_RETRY_MS)
+      } catch (error) {
+        signal.throwIfAborted()
+        problem = error instanceof Error ? error.message : String(error)
+      }
+      const url = this.#url.origin + this.#url.pathname
+      this.#report({ url, run_id: event.run_id, seq: event.seq, attempts, problem, final })
+      if (final) return
+      // Half of the wait is left to chance, so that many runs do not come back in one moment.
+      await sleep(this.#clock, waitMs * (0.5 + Math.random() / 2), signal)
+    }
+  }
+
+  #fail(runId: string, error: unknown): void {
+    if (this.#stop.signal.aborted) return
+    // Deleted runs have nothing to tell any more.
+    if (error instanceof UnknownRunError) return this.#cursor.finish(runId)
+    process.emitWarning(`webhooks of run ${runId} wait for its next event: ${String(error)}`)
+  }
+
+  #report(failure: WebhookFailure): void {
+    try {
+      this.#onFailure(failure)
+    } catch (error) {
+      process.emitWarning(`onFailure of webhooks failed: ${String(error)}`)
+    }
+  }
+}
+
+function encode(event: AgentEvent): string {
+  const timestamp = new Date(Math.round(event.ts * 1_000)).toISOString()
+  const body = JSON.stringify({ type: event.kind, timestamp, data: event })
+  if (body.length <= MAX_BODY) return body
+  return JSON.stringify({ type: event.kind, timestamp, data: { ...event, payload: null }, truncated: true })
+}
+
+function parseUrl({ url, allowPrivate = false }: WebhookEndpoint): URL {
+  const parsed = URL.canParse(url) ? new URL(url) : null
+  const good = allowPrivate ? ['https:', 'http:'] : ['https:']
+  if (parsed !== null && good.includes(parsed.protocol)) return parsed
+  throw new TypeError(`webhooks: url must be an ${good.join(' or ')} address${allowPrivate ? '' : '; http: needs allowPrivate'}`)
+}
+
+function checkKinds(kinds: readonly EventKind[]): readonly EventKind[] {
+  const wrong = kinds.find((kind) => !EVENT_KINDS.includes(kind))
+  if (wrong === undefined && kinds.length > 0) return kinds
+  throw new TypeError(`webhooks: kinds must be some of ${EVENT_KINDS.join(', ')}`)
+}
+
+function warn({ url, run_id, seq, attempts, problem, final }: WebhookFailure): void {
+  // One warning when trouble begins, and one when an event is lost.
+  if (attempts > 1 && !final) return
+  const then = final ? 'given up' : 'trying again'
+  process.emitWarning(`webhook ${url}: event ${seq} of run ${run_id} was not taken, ${then}: ${problem}`)
+}

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { estimateConversation, estimateTokens, fitContext, forgetUnsent } from '../../../lib/agent/conversation/fit.js'
+import type { Message } from '../../../lib/agent/model.js'
+import { Random } from '../../helpers/random.js'
+
+const size = (message: Message): number =>
+  message.role === 'tool' ? message.output.length : message.text.length
+
+/** The goal, then `turns` turns with one call and an output of `length` characters each. */
+function conversation(turns: number, length = 1_000): Message[] {
+  const list: Message[] = [{ role: 'user', text: 'goal'.padEnd(100) }]
+  for (let i = 0; i < turns; i++) {
+    const call_id = `call_${i}`
+    list.push({
+      role: 'assistant',
+      text: `turn ${i}`.padEnd(50),
+      calls: [{ call_id, tool: 'bash', args: {} }],
+    })
+    list.push({ role: 'tool', call_id, tool: 'bash', output: 'x'.repeat(length), exit_code: 0 })
+  }
+  return list
+}
+
+const total = (messages: readonly Message[]): number =>
+  messages.reduce((sum, message) => sum + size(message), 0)
+
+function assertPaired(messages: readonly Message[]): void {
+  const open = new Set<string>()
+  for (const message of messages) {
+    if (message.role === 'tool')
+      assert.ok(open.delete(message.call_id), `a result without its call: ${message.call_id}`)
+    else assert.equal(open.size, 0, 'a call without its result')
+    if (message.role === 'assistant') for (const { call_id } of message.calls) open.add(call_id)
+  }
+  assert.equal(open.size, 0)
+}
+
+test('a conversation that fits comes back as the very same list', () => {
+  const messages = conversation(5)
+  const fitted = fitContext(messages, 10_000, size)
+  assert.ok(fitted.fits)
+  assert.equal(fitted.messages, messages)
+  assert.deepEqual([fitted.masked, fitted.dropped], [0, 0])
+})
+
+test('old outputs are masked before anything is left out, the last turn never', () => {
+  const messages = conversation(20)
+  const fitted = fitContext(messages, 15_000, size)
+  assert.ok(fitted.fits)
+  assert.equal(fitted.dropped, 0)
+  assert.equal(fitted.messages.length, messages.length)
+  assert.equal(fitted.masked, 8)
+  assert.match(
+    (fitted.messages[2] as { output: string }).output,
+    /^\[1000 characters left out/,
+  )
+  assert.deepEqual(fitted.messages.slice(17), messages.slice(17))
+  assertPaired(fitted.messages)
+})
+
+test('when masks are not enough the oldest turns go, with their results and a notice', () => {
+  const messages = conversation(60)
+  const fitted = fitContext(messages, 6_000, size)
+  assert.ok(fitted.fits)
+  assert.ok(fitted.dropped > 0)
+  assert.equal(fitted.messages[0], messages[0])
+  assert.match((fitted.messages[1] as { text: string }).text, /left out/)
+  assert.deepEqual(fitted.messages.slice(-2), messages.slice(-2))
+  assertPaired(fitted.messages)
+})
+
+test('from turn to turn the beginning stays the same most of the time, for the prompt cache', () => {
+  const whole = conversation(80)
+  let same = 0
+  let before: readonly Message[] = []
+  for (let turns = 20; turns <= 80; turns++) {
+    const fitted = fitContext(whole.slice(0, 1 + 2 * turns), 12_000, size)
+    assert.ok(fitted.fits)
+    const shared = fitted.messages.findIndex(
+      (message, i) => JSON.stringify(message) !== JSON.stringify(before[i]),
+    )
+    if (shared >= before.length - 2) same++
+    before = fitted.messages
+  }
+  assert.ok(same >= 45, `only ${same} of 61 calls kept the beginning`)
+})
+
+test('what cannot fit is reported with what it needs, at once', () => {
+  const messages = conversation(30, 5_000)
+  const fitted = fitContext(messages, 4_000, size)
+  assert.ok(!fitted.fits)
+  assert.ok(fitted.neededTokens >= 5_150)
+  assert.deepEqual(fitContext([{ role: 'user', text: 'x'.repeat(50) }], 10, size).fits, false)
+})
+
+test('messages from the last turn on stay as they are', () => {
+  const messages = [...conversation(30), { role: 'user' as const, text: 'A human says: hurry.' }]
+  const fitted = fitContext(messages, 4_000, size)
+  assert.ok(fitted.fits)
+  assert.deepEqual(fitted.messages.slice(-3), messages.slice(-3))
+})
+
+test('any conversation and budget: pairs stay whole, the goal stays, and the budget holds', () => {
+  let state = 7
+  const random = (below: number): number => {
+    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
+    return Math.floor((state / 4_294_967_296) * below)
+  }
+  for (let round = 0; round < 300; round++) {
+    const messages: Message[] = [{ role: 'user', text: 'goal' }]
+    for (let turn = 0, turns = random(40); turn < turns; turn++) {
+      if (random(4) === 0) messages.push({ role: 'user', text: 'f'.repeat(random(500)) })
+      const calls = Array.from({ length: random(4) }, (_, i) => ({
+        call_id: `c${turn}_${i}`,
+        tool: 't',
+        args: {},
+      }))
+      messages.push({ role: 'assistant', text: 't'.repeat(random(300)), calls })
+      for (const { call_id } of calls) {
+        messages.push({
+          role: 'tool',
+          call_id,
+          tool: 't',
+          output: 'o'.repeat(random(2_000)),
+          exit_code: 0,
+        })
+      }
+    }
+    const budget = random(20_000)
+    const fitted = fitContext(messages, budget, size)
+    if (!fitted.fits) {
+      assert.ok(fitted.neededTokens > budget)
+      continue
+    }
+    assertPaired(fitted.messages)
+    assert.ok(total(fitted.messages) <= budget)
+    assert.equal(fitted.messages[0], messages[0])
+    assert.equal(fitted.messages.at(-1), messages.at(-1))
+  }
+})
+
+test('estimates count text, arguments and a provider’s own parts', () => {
+  assert.equal(estimateTokens({ role: 'user', text: 'x'.repeat(300) }), 108)
+  const call = { call_id: 'c', tool: 'bash', args: { command: 'x'.repeat(300) } }
+  assert.ok(estimateTokens({ role: 'assistant', text: '', calls: [call] }) > 100)
+  const parts = { format: 'anthropic', value: [{ type: 'thinking', thinking: 'x'.repeat(3_000) }] }
+  assert.ok(estimateTokens({ role: 'assistant', text: 'short', calls: [], parts }) > 1_000)
+})
+
+test('a conversation that grows is counted on from where it was counted before', () => {
+  const messages = conversation(3)
+  const sum = (): number => messages.reduce((all, message) => all + estimateTokens(message), 0)
+  assert.equal(estimateConversation(messages), sum())
+  messages.push(...conversation(2).slice(1))
+  assert.equal(estimateConversation(messages), sum())
+  assert.equal(estimateConversation([...messages]), sum())
+})
+
+/** One more turn, now and then with a remark of a human before it. */
+function nextTurn(random: Random, turn: number): Message[] {
+  const calls = Array.from({ length: random.integer(0, 3) }, (_, i) => ({
+    call_id: `c${turn}_${i}`,
+    tool: 't',
+    args: { text: 'a'.repeat(random.integer(0, 900)) },
+  }))
+  return [
+    ...(random.chance(0.2) ? [{ role: 'user' as const, text: 'f'.repeat(random.integer(0, 900)) }] : []),
+    { role: 'assistant', text: 't'.repeat(random.integer(0, 300)), calls },
+    ...calls.map(({ call_id }): Message => ({
+      role: 'tool',
+      call_id,
+      tool: 't',
+      output: 'o'.repeat(random.integer(0, 6_000)),
+      exit_code: 0,
+    })),
+  ]
+}
+
+test('a conversation of which the unsent part is forgotten is sent exactly as the whole would be', () => {
+  const random = new Random(11)
+  let dropped = 0
+  for (let round = 0; round < 60; round++) {
+    const whole: Message[] = [{ role: 'user', text: 'goal' }]
+    const kept = [...whole]
+    let budget = random.integer(2_000, 20_000)
+    for (let turn = 0; turn < 60; turn++) {
+      const more = nextTurn(random, turn)
+      whole.push(...more)
+      kept.push(...more)
+      // The model has refused what was fitted.
+      if (random.chance(0.02)) budget = Math.floor(budget * 0.6)
+      const expected = fitContext(whole, budget)
+      const fitted = fitContext(kept, budget)
+      assert.equal(fitted.fits, expected.fits)
+      if (!fitted.fits || !expected.fits) break
+      assert.deepEqual(fitted.messages, expected.messages)
+      dropped += fitted.dropped
+      forgetUnsent(kept, fitted)
+      assert.equal(estimateConversation(kept), estimateConversation([...kept]))
+    }
+  }
+  assert.ok(dropped > 0)
+})
+
+test('what is kept of a conversation follows the budget, not its length', () => {
+  const kept: Message[] = []
+  const sizes: number[] = []
+  for (const message of conversation(2_000, 3_000)) {
+    kept.push(message)
+    const fitted = fitContext(kept, 20_000)
+    assert.ok(fitted.fits)
+    forgetUnsent(kept, fitted)
+    sizes.push(total(kept))
+  }
+  // Three characters a token.
+  assert.ok(Math.max(...sizes) < 3 * 20_000 + 10_000, `${Math.max(...sizes)} characters`)
+  assert.ok(kept.length < 1_000, `${kept.length} messages`)
+})

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { MemoryStore, ModelError, RunEngine, type AgentEvent, type Clock, type ModelRequest, type RunStore, type Tool } from 'runwright/agent'
+import { scratch, testProvider, type Said } from '../../helpers/engine.js'
+import { assertInvariants } from '../../helpers/invariants.js'
+import { Random } from '../../helpers/random.js'
+
+const RUNS = Number(process.env['RUNWRIGHT_RANDOM_RUNS'] ?? 60)
+/** Crashes of one run at most: one more than after which it is given up. */
+const MAX_CRASHES = 4
+
+const never = <T>(): Promise<T> => new Promise<T>(() => undefined)
+
+/**
+ * What a process that has died sees of its store: nothing any more. The append at which it dies is
+ * stored or not, as chance has it; what is stored is there for the next process.
+ */
+class MortalStore {
+  readonly store: RunStore
+  readonly died: Promise<void>
+  #die: () => void = () => undefined
+  #dead = false
+
+  constructor(disk: MemoryStore, dieAt: number, keepsLast: boolean) {
+    this.died = new Promise((resolve) => (this.#die = resolve))
+    let appends = 0
+    const alive = <T>(work: () => Promise<T>): Promise<T> => (this.#dead ? never() : work())
+    this.store = {
+      open: () => Promise.resolve(),
+      close: () => Promise.resolve(),
+      read: (runId, after, limit) => alive(() => disk.read(runId, after, limit)),
+      head: (runId) => alive(() => disk.head(runId)),
+      list: (query) => alive(() => disk.list(query)),
+      counts: () => alive(() => disk.counts()),
+      findByKey: (owner, key, since) => alive(() => disk.findByKey(owner, key, since)),
+      delete: (runId) => alive(() => disk.delete(runId)),
+      append: (runId, records) =>
+        alive(async () => {
+          appends += 1
+          if (appends !== dieAt) return disk.append(runId, records)
+          this.#dead = true
+          if (keepsLast) await disk.append(runId, records)
+          this.#die()
+          return never()
+        }),
+    }
+  }
+}
+
+/** A clock whose timers go when the process dies that set them. */
+function mortalClock(died: Promise<void>): Clock {
+  const timers = new Set<NodeJS.Timeout>()
+  let dead = false
+  void died.then(() => {
+    dead = true
+    for (const timer of timers) clearTimeout(timer)
+  })
+  return {
+    now: () => Date.now(),
+    setTimeout: (callback, ms) => {
+      if (dead) return { cancel: () => undefined }
+      const timer = setTimeout(() => {
+        timers.delete(timer)
+        callback()
+      }, ms)
+      timers.add(timer)
+      return {
+        cancel: () => {
+          timers.delete(timer)
+          clearTimeout(timer)
+        },
+      }
+    },
+  }
+}
+
+function randomTurn(random: Random, request: ModelRequest): Said {
+  const n = request.messages.length
+  if (random.chance(0.05)) {
+    const retryable = random.chance(0.8)
+    throw new ModelError('ERR_AGENT_MODEL', 'a random fault', { retryable, modelMistake: !retryable, retryAfterMs: 1 })
+  }
+  const calls = Array.from({ length: random.integer(0, 3) }, () =>
+    random.pick([
+      { tool: 'list_files', args: {} },
+      { tool: 'write_file', args: { path: random.pick(['a', 'b']), content: `${n}` } },
+      { tool: 'edit_file', args: { path: 'a', old_text: `${n - 2}`, new_text: 'x' } },
+      { tool: 'nothing', args: {} },
+      { tool: 'once', args: { n } },
+    ]),
+  )
+  return { calls, tokens: [random.integer(0, 50), random.integer(0, 9)] }
+}
+
+test(`${RUNS} random runs keep every invariant although their process dies in between`, async (t) => {
+  const seed = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
+  t.diagnostic(`seed ${seed}`)
+  const ends: Record<string, number> = {}
+  let crashes = 0
+  for (let index = 0; index < RUNS; index++) {
+    const random = new Random(seed * 1000 + index)
+    for (let i = 0; i < 32; i++) random.next() // neighbouring seeds begin alike
+    const context = `seed ${seed}, run ${index}`
+    const { end, times } = await oneRun(t, random).catch((cause: unknown) => {
+      throw new Error(context, { cause })
+    })
+    crashes += times
+    ends[end] = (ends[end] ?? 0) + 1
+  }
+  t.diagnostic(JSON.stringify({ ...ends, crashes }))
+  assert.ok(RUNS < 60 || crashes > RUNS / 3, `${crashes} crashes`)
+})
+
+async function oneRun(t: TestContext, random: Random): Promise<{ readonly end: string; readonly times: number }> {
+  const cwd = scratch(t)
+  const disk = new MemoryStore()
+  await disk.open()
+  const ran = new Map<string, number>()
+  const once: Tool = {
+    name: 'once',
+    description: 'must not run twice for one call',
+    parameters: { type: 'object' },
+    effect: 'unsafe',
+    execute: (_, { callId }) => {
+      ran.set(callId, (ran.get(callId) ?? 0) + 1)
+      return Promise.resolve({ output: 'ok', exitCode: random.integer(0, 1) })
+    },
+  }
+  const request = {
+    goal: random.pick(['shell: grep -q 5 a', 'shell: false']),
+    max_iterations: random.integer(1, 5),
+    hitl_enabled: random.chance(0.4),
+    approval: random.pick(['never', 'writes', 'all']),
+    ...(random.chance(0.3) && { max_tool_calls: random.integer(1, 8) }),
+  }
+  const told: AgentEvent[] = []
+  let runId = ''
+  for (let crashes = 0; ; crashes++) {
+    const dieAt = crashes < MAX_CRASHES && random.chance(0.6) ? random.integer(1, 20) : 0
+    const mortal = new MortalStore(disk, dieAt, random.chance(0.5))
+    const open = RunEngine.open({
+      store: mortal.store,
+      roots: [cwd],
+      providers: [testProvider((asked) => randomTurn(random, asked))],
+      defaultModel: 'test:m',
+      tools: [once],
+      clock: mortalClock(mortal.died),
+      random: () => 0,
+      maxTurnsPerIteration: random.integer(1, 3),
+    })
+    const engine = await open
+    if (runId === '') {
+      const made = engine.create(request).then(({ details }) => details.run_id)
+      runId = (await Promise.race([made, mortal.died])) ?? (await disk.list({ limit: 1 })).heads[0]?.details.run_id ?? ''
+      if (runId === '') continue
+    }
+    const alive = await Promise.race([follow(engine, runId, told, random), mortal.died.then(() => false)])
+    if (!alive) continue
+    await engine.close()
+    const records = await disk.read(runId, 0, 100_000)
+    assertInvariants(records)
+    for (const [callId, times] of ran) assert.equal(times, 1, `call ${callId} ran ${times} times`)
+    const { details } = (await disk.head(runId)) ?? assert.fail()
+    const recoveries = records.filter(({ kind }) => kind === 'run_recovered').length
+    assert.ok(recoveries <= 3 && recoveries <= crashes)
+    return { end: `${details.status} ${details.end_reason}`, times: crashes }
+  }
+}
+
+/** Follows a run to its end, answers its gates, and compares with what was told before. */
+async function follow(engine: RunEngine, runId: string, told: AgentEvent[], random: Random): Promise<boolean> {
+  let position = 0
+  const abortAt = random.chance(0.1) ? random.integer(1, 60) : 0
+  for await (const batch of await engine.subscribe(runId)) {
+    for (const { seq, json } of batch) {
+      if (seq === null) continue
+      const event = JSON.parse(json) as AgentEvent
+      position += 1
+      assert.equal(seq, position)
+      if (position > told.length) told.push(event)
+      else assert.deepEqual(event, told[position - 1], 'what was told stays as it was')
+      if (seq === abortAt) void engine.abort(runId).catch(() => undefined)
+      if (event.kind !== 'human_check_required') continue
+      const { kind, gate_id } = event.payload
+      const decision = random.pick(kind === 'tool' ? (['approve', 'reject'] as const) : (['approve'] as const))
+      void engine.resume(runId, { decision, gate_id }).catch(() => undefined)
+    }
+  }
+  return true
+}

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MemoryStore, ModelError, type DeltaPayload, type RunRecord, type StreamItem } from 'runwright/agent'
+import { ManualClock, ScriptedModel } from 'runwright/agent/testing'
+import { DeltaWriter } from '../../../lib/agent/log/deltas.js'
+import { Redactor } from '../../../lib/agent/redaction/redactor.js'
+import { RunFeed } from '../../../lib/agent/log/feed.js'
+import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { openEngine } from '../../helpers/engine.js'
+
+const RUN = '01999999-0000-7000-8000-000000000001'
+
+interface Delta {
+  readonly kind: string
+  readonly run_id: string
+  readonly iteration: number
+  readonly ts: number
+  readonly payload: DeltaPayload
+}
+
+const deltaOf = (item: StreamItem): Delta => JSON.parse(item.json) as Delta
+
+/** A feed over a store, and what appends a log line to both. */
+async function openFeed(): Promise<{ feed: RunFeed; log: () => Promise<void> }> {
+  const store = new MemoryStore()
+  await store.open()
+  const feed = new RunFeed(RUN, store, 0)
+  const [created] = sampleRun(RUN) as [RunRecord]
+  let seq = 0
+  const log = async (): Promise<void> => {
+    seq += 1
+    const { ts } = created
+    const line: RunRecord = {
+      v: 1, seq, run_id: RUN, kind: 'log', iteration: 0, ts, payload: { level: 'info', message: 'x' },
+    }
+    const record = seq === 1 ? created : line
+    await store.append(RUN, [record])
+    feed.publish([record])
+  }
+  return { feed, log }
+}
+
+const writerOf = (feed: RunFeed): DeltaWriter =>
+  new DeltaWriter(feed, new ManualClock(5_000), new Redactor([]), { iteration: 2, turn: 3, attempt: 1 })
+
+test('deltas come between the events between which they were written, also to a late reader', async () => {
+  const { feed, log } = await openFeed()
+  const reader = feed.subscribe(0, true)
+  const plain = feed.subscribe(0)
+  const writer = writerOf(feed)
+  await log()
+  await log()
+  writer.write('Hel')
+  writer.write('lo')
+  await log()
+  writer.write('!')
+  feed.finish('run_end')
+  const seen: unknown[] = []
+  for await (const items of reader) {
+    for (const item of items) seen.push(item.seq ?? deltaOf(item).payload.text)
+  }
+  assert.deepEqual(seen, [1, 2, 'Hel', 'lo', 3, '!'])
+  const events: number[] = []
+  for await (const items of plain) events.push(...items.map(({ seq }) => seq))
+  assert.deepEqual(events, [1, 2, 3])
+})
+
+test('a delta tells run, iteration, turn, attempt and its place in the text, and has no seq', async () => {
+  const { feed } = await openFeed()
+  const reader = feed.subscribe(0, true)
+  const writer = writerOf(feed)
+  writer.write('Hé')
+  writer.write('llo')
+  const items = (await reader.next()) ?? []
+  assert.deepEqual(items.map(deltaOf), [
+    { kind: 'model_delta', run_id: RUN, iteration: 2, ts: 5, payload: { turn: 3, attempt: 1, offset: 0, text: 'Hé' } },
+    { kind: 'model_delta', run_id: RUN, iteration: 2, ts: 5, payload: { turn: 3, attempt: 1, offset: 2, text: 'llo' } },
+  ])
+  assert.deepEqual(items.map(({ seq }) => seq), [null, null])
+})
+
+test('what is written before a reader came is missing, and the offset tells it', async () => {
+  const { feed } = await openFeed()
+  const writer = writerOf(feed)
+  writer.write('12345')
+  const reader = feed.subscribe(0, true)
+  writer.write('6')
+  assert.deepEqual((await reader.next())?.map((item) => deltaOf(item).payload.offset), [5])
+})
+
+test('a slow reader misses deltas beyond 64 Ki characters, and no event', async () => {
+  const { feed, log } = await openFeed()
+  const reader = feed.subscribe(0, true)
+  const writer = writerOf(feed)
+  await log()
+  for (let n = 0; n < 100; n++) writer.write('x'.repeat(1_000))
+  await log()
+  feed.finish('run_end')
+  const seqs: number[] = []
+  let characters = 0
+  for await (const items of reader) {
+    for (const { seq, json } of items) {
+      if (seq === null) characters += json.length
+      else seqs.push(seq)
+    }
+  }
+  assert.deepEqual(seqs, [1, 2])
+  assert.ok(characters > 60_000 && characters <= 65_536, `${characters}`)
+})
+
+test('a long piece of text is parted', async () => {
+  const { feed } = await openFeed()
+  const reader = feed.subscribe(0, true)
+  const text = 'ab😀'.repeat(10_000)
+  writerOf(feed).write(text)
+  const pieces = ((await reader.next()) ?? []).map((item) => deltaOf(item).payload)
+  assert.ok(pieces.length > 1)
+  assert.ok(pieces.every((piece) => piece.text.length <= 16_384))
+  assert.equal(pieces.map((piece) => piece.text).join(''), text)
+})
+
+test('a reader that closed, and a writer whose call has ended, are done with deltas', async () => {
+  const { feed } = await openFeed()
+  const reader = feed.subscribe(0, true)
+  assert.equal(feed.wantsDeltas, true)
+  reader.close()
+  assert.equal(feed.wantsDeltas, false)
+  const another = feed.subscribe(0, true)
+  const writer = writerOf(feed)
+  writer.close()
+  writer.write('late')
+  feed.finish('shutdown')
+  assert.equal(await another.next(), null)
+  assert.equal(feed.wantsDeltas, false)
+})
+
+test('a run tells its model\'s text while it comes; a failed attempt is told apart', async (t) => {
+  const failing = { ok: false }
+  const model = new ScriptedModel([
+    (request) => {
+      if (failing.ok) return { text: 'second' }
+      failing.ok = true
+      request.onDelta?.('first, in part')
+      throw new ModelError('ERR_AGENT_MODEL', 'cut off', { retryable: true, retryAfterMs: 0 })
+    },
+  ])
+  const { engine } = await openEngine(t, {
+    providers: [
+      { id: 'test', description: 'a test', isLanguageModel: false, suggestions: [], create: () => model },
+    ],
+    defaultModel: 'test:it',
+  })
+  const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 })
+  const seen: [string, DeltaPayload?][] = []
+  for await (const items of await engine.subscribe(details.run_id, { deltas: true })) {
+    for (const item of items) {
+      seen.push(item.seq === null ? [item.kind, deltaOf(item).payload] : [item.kind])
+    }
+  }
+  assert.deepEqual(seen.filter(([kind]) => /model/.test(kind)), [
+    ['model_delta', { turn: 1, attempt: 1, offset: 0, text: 'first, in part' }],
+    ['model_delta', { turn: 1, attempt: 2, offset: 0, text: 'second' }],
+    ['model_turn'],
+  ])
+  const stored = await engine.events(details.run_id, { after: 0, limit: 100 })
+  assert.ok(stored.every(({ kind }) => (kind as string) !== 'model_delta'))
+})

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { AgentEvent } from 'runwright/agent'
+import { openEngine, runToEnd, testProvider } from '../../helpers/engine.js'
+
+test('an observer is told of every event once, in order, as subscribers get it', async (t) => {
+  const { engine } = await openEngine(t, { providers: [testProvider(() => ({ text: 'x' }))] })
+  const seen: AgentEvent[] = []
+  const stop = engine.observe(({ details, events, durationMs }) => {
+    assert.equal(details.run_id, events[0]?.run_id)
+    assert.ok(durationMs >= 0)
+    seen.push(...events)
+  })
+  const { events } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 1 })
+  assert.deepEqual(seen, events)
+  stop()
+  await runToEnd(engine, { goal: 'shell: true' })
+  assert.equal(seen.length, events.length)
+})
+
+test('an observer that throws is warned of, and the run goes on', async (t) => {
+  const { engine } = await openEngine(t, { providers: [testProvider(() => ({ text: 'x' }))] })
+  const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
+  const stop = engine.observe(() => {
+    throw new Error('no')
+  })
+  const { details } = await runToEnd(engine, { goal: 'shell: true' })
+  stop()
+  assert.equal(details.status, 'achieved')
+  assert.match((await warned).message, /observer/)
+})
+
+test('an engine tells how many runs wait, and that its store can be written', async (t) => {
+  let go = (): void => {}
+  const may = new Promise<void>((resolve) => (go = resolve))
+  const answer = async (): Promise<{ text: string }> => {
+    await may
+    return { text: 'x' }
+  }
+  const { engine } = await openEngine(t, {
+    providers: [testProvider(answer)],
+    maxConcurrentRuns: 1,
+    cwdPolicy: 'allow',
+  })
+  assert.deepEqual(engine.capacity(), { queued: 0, maxQueued: 256 })
+  const request = { goal: 'shell: false', max_iterations: 1 }
+  const first = await engine.create(request)
+  for await (const [event] of await engine.subscribe(first.details.run_id)) {
+    if (event?.kind === 'step_start') break
+  }
+  await engine.create(request)
+  assert.equal(engine.capacity().queued, 1)
+  await engine.check()
+  go()
+  await engine.close()
+  await assert.rejects(engine.check(), { code: 'ERR_AGENT_STORE' })
+})

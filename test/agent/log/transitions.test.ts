@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { transition, type RunStatus, type Trigger } from 'runwright/agent'
+import { statusAfter } from '../../../lib/agent/log/transitions.js'
+import type { RunRecord } from 'runwright/agent'
+
+const statuses: readonly RunStatus[] = ['pending', 'running', 'awaiting_human', 'achieved', 'failed', 'aborted']
+const triggers: readonly Trigger[] = ['start', 'gate', 'respond', 'achieve', 'fail', 'abort', 'recover']
+
+/** The whole table as written in the design: what is not here must not happen. */
+const allowed: Readonly<Record<string, RunStatus>> = {
+  'pending start': 'running',
+  'pending fail': 'failed',
+  'pending abort': 'aborted',
+  'pending recover': 'pending',
+  'running gate': 'awaiting_human',
+  'running achieve': 'achieved',
+  'running fail': 'failed',
+  'running abort': 'aborted',
+  'running recover': 'running',
+  'awaiting_human respond': 'running',
+  'awaiting_human fail': 'failed',
+  'awaiting_human abort': 'aborted',
+  'awaiting_human recover': 'awaiting_human',
+}
+
+for (const status of statuses) {
+  for (const trigger of triggers) {
+    const expected = allowed[`${status} ${trigger}`] ?? null
+    test(`${status} + ${trigger} → ${expected ?? 'refused'}`, () => {
+      assert.equal(transition(status, trigger), expected)
+    })
+  }
+}
+
+for (const status of ['achieved', 'failed', 'aborted'] as const) {
+  test(`a run that is ${status} takes no record at all`, () => {
+    const record: RunRecord = {
+      v: 1,
+      seq: 9,
+      run_id: 'r',
+      kind: 'log',
+      iteration: 1,
+      ts: 1,
+      payload: { level: 'info', message: 'late' },
+    }
+    assert.throws(() => statusAfter(status, record), { code: 'ERR_AGENT_ILLEGAL_TRANSITION' })
+  })
+}

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MemoryStore, StoreError, type RunRecord } from 'runwright/agent'
+import { systemClock } from '../../../lib/internal/clock.js'
+import { nextTurn } from '../../../lib/internal/next-turn.js'
+import type { RecordDraft } from '../../../lib/agent/events.js'
+import { Observers } from '../../../lib/agent/log/observer.js'
+import { Redactor } from '../../../lib/agent/redaction/redactor.js'
+import { RunFeed } from '../../../lib/agent/log/feed.js'
+import { RunLog } from '../../../lib/agent/log/writer.js'
+import { foldState } from '../../../lib/agent/log/state.js'
+import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+
+const RUN = '01999999-0000-7000-8000-000000000001'
+
+/** A store that notes how many records each append brought, and may refuse the next ones. */
+class CountingStore extends MemoryStore {
+  readonly appends: number[] = []
+  refuses = false
+
+  override append(runId: string, records: readonly RunRecord[]): Promise<void> {
+    this.appends.push(records.length)
+    if (this.refuses) return Promise.reject(new StoreError('ERR_AGENT_STORE', 'the disk is full'))
+    return super.append(runId, records)
+  }
+}
+
+async function newLog(): Promise<{ readonly log: RunLog; readonly store: CountingStore }> {
+  const store = new CountingStore()
+  await store.open()
+  const [created] = sampleRun(RUN, { createdAt: Date.now() / 1000 })
+  assert.ok(created !== undefined)
+  await store.append(RUN, [created])
+  store.appends.length = 0
+  const feed = new RunFeed(RUN, store, 1)
+  const options = { store, clock: systemClock, redactor: new Redactor([]), observers: new Observers() }
+  return { log: new RunLog(options, feed, foldState(null, created)), store }
+}
+
+const line = (message: string): RecordDraft => ({ kind: 'log', iteration: 0, payload: { level: 'info', message } })
+
+test('what is noted is folded at once and goes to the store with the next append, in order', async () => {
+  const { log, store } = await newLog()
+  log.note(line('a'))
+  log.note(line('b'))
+  assert.equal(log.state.head.details.last_seq, 3)
+  assert.deepEqual(store.appends, [])
+  await log.append([line('c')])
+  assert.deepEqual(store.appends, [3])
+  assert.equal(log.feed.lastSeq, 4)
+  const stored = await store.read(RUN, 1, 10)
+  assert.deepEqual(stored.map((record) => record.kind === 'log' && record.payload.message), ['a', 'b', 'c'])
+})
+
+test('what is noted is on its way at the end of the turn when nothing follows', async () => {
+  const { log, store } = await newLog()
+  log.note(line('a'))
+  await nextTurn()
+  assert.deepEqual(store.appends, [1])
+  log.note(line('b'))
+  await log.flush()
+  assert.deepEqual(store.appends, [1, 1])
+  assert.equal(log.feed.lastSeq, 3)
+})
+
+test('after an append that failed nothing is written any more, and everyone is told', async () => {
+  const { log, store } = await newLog()
+  store.refuses = true
+  const first = log.append([line('a')])
+  log.note(line('b'))
+  await assert.rejects(first, /the disk is full/)
+  store.refuses = false
+  await assert.rejects(log.append([line('c')]), /the disk is full/)
+  await assert.rejects(log.flush(), /the disk is full/)
+  await nextTurn()
+  assert.deepEqual(store.appends, [1])
+  assert.equal(log.feed.lastSeq, 1)
+})

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { DeltaPayload } from 'runwright/agent'
+import { ScriptedModel } from 'runwright/agent/testing'
+import { StreamRedactor } from '../../../lib/agent/redaction/stream-redactor.js'
+import { REDACTED, Redactor } from '../../../lib/agent/redaction/redactor.js'
+import { openEngine } from '../../helpers/engine.js'
+
+const PEM = `-----BEGIN RSA PRIVATE KEY-----\n${'MIIEow+/AB\n'.repeat(12)}-----END RSA PRIVATE KEY-----`
+const JWT = `eyJ${'a'.repeat(20)}.eyJ${'b'.repeat(20)}.${'c'.repeat(20)}`
+const NAMED = ['hunter2-horse', 'hunter2-horse-battery', 'two\nlines "quoted"', 'aXaXab']
+const redactor = new Redactor(NAMED)
+
+/** What comes of a text whose pieces end at these places. */
+function shownOf(text: string, ends: readonly number[]): string[] {
+  const stream = new StreamRedactor(redactor)
+  const pieces = [0, ...ends].map((at, i) => text.slice(at, ends[i] ?? text.length))
+  return [...pieces.map((piece) => stream.push(piece)), stream.end()]
+}
+
+const SECRETS: readonly (readonly [string, string])[] = [
+  ['a name that begins another', 'hunter2-horse'],
+  ['the longer of both', 'hunter2-horse-battery'],
+  ['a text of several lines', NAMED[2]!],
+  ['a text as it stands in JSON', JSON.stringify(NAMED[2]).slice(1, -1)],
+  ['a text as it stands in a URL', encodeURIComponent(NAMED[2]!)],
+  ['a name that begins like itself', 'aXaXab'],
+  ['a key of Anthropic', `sk-ant-${'api03-Ab_'.repeat(5)}`],
+  ['a key of GitHub', `ghp_${'aB3'.repeat(13)}`],
+  ['a key of Amazon', 'AKIAABCDEFGHIJKLMNOP'],
+  ['a web token', JWT],
+  ['a private key', PEM],
+]
+
+for (const [name, secret] of SECRETS) {
+  test(`${name} shows in no piece, wherever the text is cut`, () => {
+    for (const around of [['', ''], ['The key is ', ', keep it.'], ['sk-ant- eyJ -----BEGIN x aXa ', '\n-----END aX']]) {
+      const text = around.join(secret)
+      const whole = redactor.text(text)
+      assert.ok(whole.includes(REDACTED))
+      for (let a = 0; a <= text.length; a++) {
+        for (const ends of [[a], [a, Math.min(text.length, a + 3)]]) {
+          assert.equal(shownOf(text, ends).join(''), whole)
+        }
+      }
+      const single = Array.from({ length: text.length }, (_, at) => at)
+      assert.equal(shownOf(text, single).join(''), whole)
+    }
+  })
+}
+
+test('random texts of secrets, halves of them and words come out as the whole text would', () => {
+  let state = 7
+  const random = (below: number): number => {
+    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
+    return Math.floor((state / 4_294_967_296) * below)
+  }
+  const words = ['a', ' ', 'task-', 'x', '\n', '-----', 'BEGIN ', 'sk-', 'ant', '.', 'eyJ', 'aX', 'hunter2', '😀', REDACTED]
+  for (let n = 0; n < 3_000; n++) {
+    let text = ''
+    for (let i = random(8); i >= 0; i--) {
+      const [, secret = ''] = SECRETS[random(SECRETS.length)]!
+      const kind = random(4)
+      text += kind === 0 ? secret : kind === 1 ? secret.slice(0, random(secret.length)) : words[random(words.length)]!
+    }
+    const ends: number[] = []
+    for (let at = random(9); at < text.length; at += 1 + random(9)) ends.push(at)
+    assert.equal(shownOf(text, ends).join(''), redactor.text(text), JSON.stringify({ text, ends }))
+  }
+})
+
+test('text that is no beginning of a secret is let go at once', () => {
+  const stream = new StreamRedactor(redactor)
+  for (const piece of ['Hello', ' ', 'task', '-force one.', ' b', '--y', ' (sky', ')', ' skein', '\n\n']) {
+    assert.equal(stream.push(piece), piece)
+  }
+  assert.equal(stream.push(' see sk'), ' see ')
+  assert.equal(stream.push('y'), 'sky')
+  assert.equal(stream.end(), '')
+})
+
+test('what is held back is bounded: then the mark stands for it and for all that follows', () => {
+  const stream = new StreamRedactor(redactor)
+  const shown = [stream.push('See -----BEGIN PRIVATE KEY-----\n')]
+  for (let n = 0; n < 40; n++) shown.push(stream.push('A'.repeat(1_000)))
+  shown.push(stream.push('\n-----END PRIVATE KEY----- over'), stream.end())
+  assert.equal(shown.join(''), `See ${REDACTED}`)
+})
+
+test('readers of a run see no secret in what a model writes, and the places of pieces add up', async (t) => {
+  const [, secret] = SECRETS[1]!
+  const model = new ScriptedModel([
+    (request) => {
+      for (const piece of ['Key: hun', 'ter2-horse', '-batte', 'ry.', ' And hunter2-ho']) request.onDelta?.(piece)
+      return { text: `Key: ${secret}. And hunter2-ho` }
+    },
+  ])
+  const { engine } = await openEngine(t, {
+    providers: [{ id: 'test', description: 'a test', isLanguageModel: false, suggestions: [], create: () => model }],
+    defaultModel: 'test:it',
+    secrets: NAMED,
+  })
+  const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 })
+  const deltas: DeltaPayload[] = []
+  let turn = ''
+  for await (const items of await engine.subscribe(details.run_id, { deltas: true })) {
+    for (const item of items) {
+      if (item.seq === null) deltas.push((JSON.parse(item.json) as { payload: DeltaPayload }).payload)
+      else if (item.kind === 'model_turn') turn = (JSON.parse(item.json) as { payload: { text: string } }).payload.text
+    }
+  }
+  assert.equal(turn, `Key: ${REDACTED}. And hunter2-ho`)
+  let told = ''
+  for (const { offset, text } of deltas) {
+    assert.equal(offset, told.length)
+    told += text
+  }
+  assert.ok(told.startsWith(turn), told)
+})

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Scheduler } from '../../../lib/agent/run/scheduler.js'
+
+const never = new AbortController().signal
+
+/** Enters runs and notes who may work, in order. */
+function entering(scheduler: Scheduler): { enter(runId: string, cwd: string): Promise<void>; readonly order: string[] } {
+  const order: string[] = []
+  return {
+    order,
+    enter: async (runId, cwd) => {
+      await scheduler.enter(runId, cwd, never)
+      order.push(runId)
+    },
+  }
+}
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+test('runs work in the order in which they came, as many as there are slots', async () => {
+  const scheduler = new Scheduler(2, true)
+  const { enter, order } = entering(scheduler)
+  for (const name of ['a', 'b', 'c', 'd']) void enter(name, `/${name}`)
+  await turn()
+  assert.deepEqual(order, ['a', 'b'])
+  assert.equal(scheduler.queued, 2)
+  scheduler.leave('b')
+  await turn()
+  assert.deepEqual(order, ['a', 'b', 'c'])
+})
+
+test('a run whose folder is busy is passed over, and keeps its place', async () => {
+  const scheduler = new Scheduler(2, true)
+  const { enter, order } = entering(scheduler)
+  for (const [name, cwd] of [['a', '/x'], ['b', '/x'], ['c', '/y']] as const) void enter(name, cwd)
+  await turn()
+  assert.deepEqual(order, ['a', 'c'])
+  void enter('d', '/z')
+  scheduler.leave('a')
+  await turn()
+  assert.deepEqual(order, ['a', 'c', 'b'])
+})
+
+test('a run that waits for a human gives its slot away, keeps its folder, and comes back first', async () => {
+  const scheduler = new Scheduler(1, true)
+  const { enter, order } = entering(scheduler)
+  for (const [name, cwd] of [['a', '/x'], ['b', '/x'], ['c', '/y'], ['d', '/z']] as const) void enter(name, cwd)
+  scheduler.pause('a')
+  await turn()
+  assert.deepEqual(order, ['a', 'c'])
+  void enter('a', '/x')
+  scheduler.leave('c')
+  await turn()
+  assert.deepEqual(order, ['a', 'c', 'a'])
+  scheduler.leave('a')
+  await turn()
+  assert.deepEqual(order, ['a', 'c', 'a', 'b'])
+})
+
+test('a run that is aborted while it waits is forgotten', async () => {
+  const scheduler = new Scheduler(1, true)
+  const stop = new AbortController()
+  await scheduler.enter('a', '/x', never)
+  const waiting = scheduler.enter('b', '/y', stop.signal)
+  stop.abort(new Error('gone'))
+  await assert.rejects(waiting, /gone/)
+  assert.equal(scheduler.queued, 0)
+  scheduler.leave('a')
+  await scheduler.enter('c', '/x', never)
+  assert.equal(scheduler.isWorking('c'), true)
+})
+
+test('without exclusive folders runs share them, and the folder is free when the last has left', async () => {
+  const scheduler = new Scheduler(3, false)
+  await Promise.all(['a', 'b'].map((name) => scheduler.enter(name, '/x', never)))
+  scheduler.leave('a')
+  scheduler.leave('b')
+  await scheduler.enter('c', '/x', never)
+  assert.equal(scheduler.isWorking('c'), true)
+})

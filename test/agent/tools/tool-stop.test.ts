@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
+import { test } from 'node:test'
+import { ManualClock } from 'runwright/agent/testing'
+import { ToolStop, ToolTimeout } from '../../../lib/agent/tools/tool-stop.js'
+
+const never = (): Promise<never> => new Promise(() => undefined)
+
+test('a tool that ends in time leaves no timer, and one listener for all tools of a run', async () => {
+  const clock = new ManualClock()
+  const { signal } = new AbortController()
+  for (let i = 0; i < 3; i++) {
+    const stop = new ToolStop(signal, clock, 1_000, 0)
+    assert.equal(await stop.race(Promise.resolve('done')), 'done')
+    stop.end()
+    assert.equal(stop.timedOut, false)
+  }
+  assert.equal(clock.pending, 0)
+  assert.equal(getEventListeners(signal, 'abort').length, 1)
+})
+
+test('when the time is up the signal fires, and after the grace nobody waits any longer', async () => {
+  const clock = new ManualClock()
+  const stop = new ToolStop(new AbortController().signal, clock, 1_000, 500)
+  const { signal } = stop
+  const outcome = stop.race(never())
+  clock.advance(999)
+  assert.equal(signal.aborted, false)
+  clock.advance(1)
+  assert.ok(signal.reason instanceof ToolTimeout)
+  assert.equal(stop.timedOut, true)
+  clock.advance(500)
+  await assert.rejects(outcome, /did not end within 1 s/)
+  stop.end()
+  assert.equal(clock.pending, 0)
+})
+
+test('a tool that ends within the grace still gives its result', async () => {
+  const clock = new ManualClock()
+  const run = new AbortController()
+  const stop = new ToolStop(run.signal, clock, 1_000, 500)
+  let finish: (output: string) => void = () => undefined
+  const outcome = stop.race(new Promise<string>((resolve) => (finish = resolve)))
+  run.abort(new Error('over'))
+  clock.advance(499)
+  finish('cleaned up')
+  assert.equal(await outcome, 'cleaned up')
+  assert.equal(stop.timedOut, false)
+  stop.end()
+})
+
+test('whoever looks late at the signal, or begins late to wait, learns that it is over', async () => {
+  const clock = new ManualClock()
+  const run = new AbortController()
+  const stop = new ToolStop(run.signal, clock, 1_000, 0)
+  const why = new Error('the run was aborted')
+  run.abort(why)
+  assert.equal(stop.signal.reason, why)
+  clock.advance(0)
+  await assert.rejects(stop.race(never()), why)
+  stop.end()
+})

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as zlib from 'node:zlib'
+import { DecodingError, ResponseTooLargeError } from 'runwright/http'
+import { ZstdFrames } from '../../../lib/http/content/zstd.js'
+import { behaviour, collect, failure, useApp } from '../both-clients.js'
+
+useApp()
+
+const zstd = 'zstdCompressSync' in zlib
+const codings = ['gzip', 'deflate', 'deflate-raw', 'br', 'gzip,br', ...(zstd ? ['zstd', 'gzip,zstd'] : [])]
+
+for (const coding of codings) {
+  behaviour(`${coding} content is decoded, read whole or streamed`, async ({ client }) => {
+    const params = { coding, text: 'hällo ', times: 50_000 }
+    const whole = await client.get('/encoded', { params })
+    assert.equal(whole.text.length, 300_000)
+    assert.ok(whole.numBytesDownloaded < 10_000)
+    const streamed = await client.stream('GET', '/encoded', { params })
+    assert.equal((await collect(streamed.iterText())).join(''), whole.text)
+  })
+  behaviour(`${coding} content that is cut short is a DecodingError`, async ({ client }) => {
+    const params = { coding, text: 'hello', times: 1000, cut: 4 }
+    const error = await failure(() => client.get('/encoded', { params }))
+    assert.ok(error instanceof DecodingError, String(error))
+    const streamed = await client.stream('GET', '/encoded', { params })
+    const late = await failure(() => collect(streamed.iterBytes()))
+    assert.ok(late instanceof DecodingError, String(late))
+    assert.equal((await client.get('/echo')).statusCode, 200)
+  })
+}
+
+behaviour(
+  'content larger than maxResponseBytes is refused, packed or not',
+  async ({ client }) => {
+    for (const path of ['/bytes?n=1001', '/encoded?coding=gzip&text=a&times=1001']) {
+      const error = await failure(() => client.get(path))
+      assert.ok(error instanceof ResponseTooLargeError)
+      assert.equal(error.maxBytes, 1000)
+    }
+    assert.equal((await client.get('/bytes?n=1000')).content.length, 1000)
+  },
+  { maxResponseBytes: 1000 },
+)
+
+test('zstd content is decoded where Node can do it', { skip: zstd ? false : 'this Node has no zstd' }, () => {
+  assert.ok(codings.includes('zstd'))
+})
+
+behaviour('zstd is offered where it can be decoded, and nowhere else', async ({ client }) => {
+  const { headers } = (await client.get('/echo')).json<{ headers: Record<string, string> }>()
+  assert.equal(headers['accept-encoding'], zstd ? 'gzip, deflate, br, zstd' : 'gzip, deflate, br')
+})
+
+for (const coding of ['gzip', ...(zstd ? ['zstd'] : [])]) {
+  behaviour(`${coding} content of several members is decoded to the last, and a cut in it is seen`, async ({ client }) => {
+    const params = { coding, text: 'member ', times: 3000, members: 3 }
+    const whole = await client.get('/encoded', { params })
+    assert.equal(whole.text, 'member '.repeat(9000))
+    const streamed = await client.stream('GET', '/encoded', { params })
+    assert.equal((await collect(streamed.iterText())).join(''), whole.text)
+    const cut = { params: { ...params, cut: 3 } }
+    assert.ok((await failure(() => client.get('/encoded', cut))) instanceof DecodingError)
+    const late = await client.stream('GET', '/encoded', cut)
+    assert.ok((await failure(() => collect(late.iterBytes()))) instanceof DecodingError)
+  })
+}
+
+for (const coding of ['gzip', 'br', 'gzip,gzip', ...(zstd ? ['zstd'] : [])]) {
+  behaviour(
+    `a bomb of ${coding} ends at maxResponseBytes, and streams in small pieces`,
+    async ({ client }) => {
+      const params = { coding, text: '\0'.repeat(1000), times: 20_000 }
+      const error = await failure(() => client.get('/encoded', { params }))
+      assert.ok(error instanceof ResponseTooLargeError, String(error))
+      const response = await client.stream('GET', '/encoded', { params })
+      let length = 0
+      let largest = 0
+      for await (const chunk of response.iterBytes()) {
+        length += chunk.length
+        largest = Math.max(largest, chunk.length)
+      }
+      assert.equal(length, 20_000_000)
+      assert.ok(largest <= 1024 * 1024, `${largest} octets in one piece`)
+    },
+    { maxResponseBytes: 1_000_000 },
+  )
+}
+
+// "abc" without a checksum; "abc" with one and its size; a skippable frame of two octets.
+const plain = Buffer.from('28b52ffd0000190000616263', 'hex')
+const checked = Buffer.from('28b52ffd2403190000616263990977ad', 'hex')
+const skippable = Buffer.from('502a4d18020000000102', 'hex')
+
+test('zstd frames end where their lengths say, wherever the octets are cut', () => {
+  const all = Buffer.concat([plain, skippable, checked, plain])
+  for (let size = 1; size <= all.length; size++) {
+    const frames = new ZstdFrames()
+    const found: Buffer[] = []
+    let held: Uint8Array[] = []
+    for (let at = 0; at < all.length; at += size) {
+      for (const { octets, last } of frames.feed(all.subarray(at, at + size))) {
+        held.push(octets)
+        if (!last) continue
+        found.push(Buffer.concat(held))
+        held = []
+      }
+    }
+    assert.deepEqual(found, [plain, checked, plain], `pieces of ${size}`)
+    assert.equal(frames.complete, true)
+  }
+})
+
+test('a zstd frame that is cut anywhere is not complete, and other octets are refused', () => {
+  for (let length = 1; length < checked.length; length++) {
+    const frames = new ZstdFrames()
+    frames.feed(checked.subarray(0, length))
+    assert.equal(frames.complete, false, String(length))
+  }
+  assert.throws(() => new ZstdFrames().feed(Buffer.from('no zstd')), /unknown frame/)
+})

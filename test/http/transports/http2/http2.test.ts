@@ -1,0 +1,368 @@
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { getEventListeners, once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { constants, createSecureServer, createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import { fileURLToPath } from 'node:url'
+import { connect, createServer as createTcpServer, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { AsyncClient, HttpTransport, ReadError, ReadTimeoutError, RemoteProtocolError } from 'runwright/http'
+import { behaviour, collect, failure, testCa, useApp } from '../../both-clients.js'
+import { abortAtRandom, answerInStages } from '../../random-aborts.js'
+import { HeldTimers } from '../../../helpers/held-timers.js'
+import { listen, type Served } from '../../../helpers/serve.js'
+
+useApp()
+
+const cert = (name: string): Buffer => readFileSync(fileURLToPath(new URL(`../../../fixtures/http/certs/${name}.pem`, import.meta.url)))
+const verify = { ca: cert('ca').toString() }
+
+type OnStream = (stream: ServerHttp2Stream, headers: Record<string, unknown>) => void
+
+function secureServer(onStream: OnStream, settings = {}): Promise<Served> {
+  const server = createSecureServer({
+    cert: cert('server'),
+    key: cert('server-key'),
+    allowHTTP1: true,
+    settings,
+  })
+  server.on('stream', (stream, headers) => {
+    stream.on('error', () => {})
+    onStream(stream, headers)
+  })
+  server.on('sessionError', () => {})
+  return listen(server as never, 'https')
+}
+
+const answer = (stream: ServerHttp2Stream, body: string, headers = {}): void => {
+  stream.respond({ ':status': 200, ...headers })
+  stream.end(body)
+}
+
+test('HTTP/2 is spoken when it is offered and chosen; many calls share one connection', async () => {
+  await using server = await secureServer((stream, headers) => answer(stream, String(headers[':path'])))
+  await using client = new AsyncClient({ http2: true, verify })
+  const responses = await Promise.all([...Array(50).keys()].map((i) => client.get(`${server.origin}/${i}`)))
+  assert.deepEqual(responses.map((response) => response.text), [...Array(50).keys()].map((i) => `/${i}`))
+  assert.equal(responses[0]!.httpVersion, 'HTTP/2')
+  assert.equal(responses[0]!.reasonPhrase, 'OK')
+  assert.equal(server.accepted, 1)
+})
+
+test('without the offer HTTP/1.1 is spoken, and a server that knows only that is served so', async () => {
+  await using server = await secureServer((stream) => answer(stream, ''))
+  server.server.on('request', (request, response) => {
+    if (request.httpVersionMajor === 1) response.end('one')
+  })
+  await using client = new AsyncClient({ verify })
+  assert.equal((await client.get(server.origin)).httpVersion, 'HTTP/1.1')
+})
+
+test('with http1: false HTTP/2 is spoken in the clear', async () => {
+  const plain = createServer()
+  plain.on('stream', (stream) => answer(stream, 'clear'))
+  await using server = await listen(plain as never)
+  await using client = new AsyncClient({ http1: false, http2: true })
+  const response = await client.get(server.origin)
+  assert.deepEqual([response.text, response.httpVersion], ['clear', 'HTTP/2'])
+})
+
+test('fields of the connection are not sent, Host becomes :authority', async () => {
+  let seen: Record<string, unknown> = {}
+  await using server = await secureServer((stream, headers) => {
+    seen = headers
+    answer(stream, '')
+  })
+  await using client = new AsyncClient({ http2: true, verify })
+  await client.get(server.origin, { headers: { Host: 'other.test', Connection: 'x-hop', 'X-Hop': '1', 'X-End': '2' } })
+  assert.equal(seen[':authority'], 'other.test')
+  assert.equal(seen['x-end'], '2')
+  for (const name of ['connection', 'host', 'x-hop', 'transfer-encoding']) assert.equal(seen[name], undefined, name)
+})
+
+test('bodies go both ways, larger than any window, with trailers', async () => {
+  await using server = await secureServer((stream) => {
+    stream.respond({ ':status': 200 }, { waitForTrailers: true })
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'x-sum': '1' }))
+    stream.pipe(stream)
+  })
+  await using client = new AsyncClient({ http2: true, verify })
+  const content = Buffer.alloc(20_000_000, 'x')
+  const whole = await client.post(server.origin, { content })
+  assert.equal(whole.content.length, content.length)
+  assert.equal(whole.trailers.get('x-sum'), '1')
+  const chunks = async function* (): AsyncGenerator<Buffer> {
+    for (let i = 0; i < 50; i++) yield content.subarray(0, 100_000)
+  }
+  assert.equal((await client.post(server.origin, { content: chunks() })).content.length, 5_000_000)
+})
+
+test('after GOAWAY the next call opens a new connection, and streams that are open go on', async () => {
+  let session: ServerHttp2Session | undefined
+  let finish: (() => void) | undefined
+  await using server = await secureServer((stream, headers) => {
+    session = stream.session as ServerHttp2Session
+    if (headers[':path'] === '/slow') {
+      stream.respond({ ':status': 200 })
+      stream.write('begun')
+      finish = () => stream.end(' and done')
+    } else answer(stream, 'quick')
+  })
+  await using client = new AsyncClient({ http2: true, verify })
+  const slow = await client.stream('GET', `${server.origin}/slow`)
+  session!.goaway(constants.NGHTTP2_NO_ERROR)
+  for (let i = 0; i < 3; i++) assert.equal((await client.get(server.origin)).text, 'quick')
+  finish!()
+  assert.equal((await slow.read()).toString(), 'begun and done')
+  assert.equal(server.accepted, 2)
+})
+
+test('a refused stream is sent again, even a POST; another reset is an error', async () => {
+  let tries = 0
+  await using server = await secureServer((stream, headers) => {
+    if (headers[':path'] === '/reset') stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+    else if (tries++ === 0) stream.close(constants.NGHTTP2_REFUSED_STREAM)
+    else answer(stream, 'second')
+  })
+  await using client = new AsyncClient({ http2: true, verify })
+  assert.equal((await client.post(server.origin, { content: 'x' })).text, 'second')
+  await assert.rejects(client.get(`${server.origin}/reset`), RemoteProtocolError)
+  assert.equal((await client.get(server.origin)).text, 'second')
+})
+
+test("the server's limit of streams is kept to", async () => {
+  let most = 0
+  const open = new Set<ServerHttp2Stream>()
+  await using server = await secureServer(
+    (stream) => {
+      open.add(stream)
+      most = Math.max(most, open.size)
+      setImmediate(() => {
+        open.delete(stream)
+        answer(stream, 'ok')
+      })
+    },
+    { maxConcurrentStreams: 3 },
+  )
+  await using client = new AsyncClient({ http2: true, verify, limits: { maxConnections: 1 } })
+  const responses = await Promise.all([...Array(30).keys()].map(() => client.get(server.origin)))
+  assert.equal(responses.every((response) => response.text === 'ok'), true)
+  assert.ok(most <= 3, `${most} streams at a time`)
+  assert.equal(server.accepted, 1)
+})
+
+test('a lost session ends its streams with an error and does no more harm', async () => {
+  await using server = await secureServer((stream, headers) => {
+    if (headers[':path'] === '/lost') (stream.session as ServerHttp2Session).destroy()
+    else if (headers[':path'] !== '/never') answer(stream, 'ok')
+  })
+  await using client = new AsyncClient({ http2: true, verify })
+  await assert.rejects(client.get(`${server.origin}/lost`), RemoteProtocolError)
+  await assert.rejects(client.get(`${server.origin}/never`, { timeout: { read: 30 } }), ReadTimeoutError)
+  assert.equal((await client.get(server.origin)).text, 'ok')
+})
+
+test('an aborted stream leaves the others alone', async () => {
+  await using server = await secureServer((stream, headers) => {
+    if (headers[':path'] === '/a') answer(stream, 'ok')
+  })
+  await using client = new AsyncClient({ http2: true, verify })
+  const controller = new AbortController()
+  const reason = new Error('no more')
+  const never = client.get(`${server.origin}/never`, { signal: controller.signal })
+  const first = await client.get(`${server.origin}/a`)
+  controller.abort(reason)
+  await assert.rejects(never, (error) => error === reason)
+  assert.equal((await client.get(`${server.origin}/a`)).text, first.text)
+  assert.equal(server.accepted, 1)
+})
+
+behaviour('everything works over HTTP/2 as well', async ({ make, secureOrigin }) => {
+  const client = make({ http2: true, verify: testCa, baseUrl: secureOrigin, followRedirects: true })
+  interface Echo {
+    readonly method: string
+    readonly headers: Record<string, string>
+    readonly body: string
+  }
+  const posted = await client.post('/echo', { json: { a: 1 }, params: { q: 1 } })
+  assert.equal(posted.httpVersion, 'HTTP/2')
+  assert.equal(posted.json<Echo>().body, '{"a":1}')
+  const sent = await client.put('/echo', { content: ['ab', '', 'c'].values() })
+  assert.equal(sent.json<Echo>().body, 'abc')
+  const redirected = await client.post('/redirect', { params: { code: 307, to: '/echo' }, content: 'again' })
+  assert.deepEqual([redirected.history.length, redirected.json<Echo>().body], [1, 'again'])
+  const zipped = await client.get('/encoded', { params: { coding: 'gzip', text: 'ab', times: 1000 } })
+  assert.equal(zipped.text.length, 2000)
+  const streamed = await client.stream('GET', '/chunks?n=3')
+  assert.deepEqual(await collect(streamed.iterLines()), ['line 0', 'line 1', 'line 2'])
+  assert.equal(streamed.trailers.get('x-count'), '3')
+  await client.get('/cookies', { params: { set: 'k=v' } })
+  assert.equal((await client.get('/cookies')).text, 'k=v')
+  assert.equal((await client.head('/bytes?n=5')).text, '')
+  const late = await failure(() => client.get('/never', { timeout: { read: 40 } }))
+  assert.ok(late instanceof ReadTimeoutError)
+  const left = await client.stream('GET', '/bytes?n=10000000')
+  await left.close()
+  assert.equal((await client.get('/bytes?n=3000000')).content.length, 3_000_000)
+})
+
+test('1000 random aborts over HTTP/2 leave the connection, and no listener, behind', async () => {
+  const plain = createServer()
+  plain.on('request', (request, response) => {
+    // What is never read of an upload would use up the window of the whole connection.
+    request.resume()
+    answerInStages(request, response as unknown as ServerResponse)
+  })
+  plain.on('sessionError', () => {})
+  await using server = await listen(plain as never)
+  const transport = new HttpTransport({ http1: false, http2: true })
+  await using client = new AsyncClient({ transport, baseUrl: server.origin })
+  const signals = await abortAtRandom(client, 1000)
+  assert.equal((await client.get('/?stage=2')).content.length, 200_000)
+  assert.equal(signals.reduce((sum, signal) => sum + getEventListeners(signal, 'abort').length, 0), 0)
+  assert.deepEqual({ ...transport.stats, idle: 0 }, { open: 1, idle: 0, waiting: 0 })
+  assert.equal(server.accepted, 1)
+  await transport.close()
+  assert.equal(transport.stats.open, 0)
+})
+
+/** Passes octets on to `port` until it is told to keep them back, without closing anything. */
+async function freezer(port: number): Promise<Served & {
+  freeze(): void
+  /** Resolves once octets for `port` were kept back. */
+  readonly withheld: Promise<void>
+  readonly closed: Promise<void>
+}> {
+  let latest: Socket | undefined
+  let onWithheld = (): void => {}
+  const withheld = new Promise<void>((resolve) => (onWithheld = resolve))
+  let onClosed = (): void => {}
+  const closed = new Promise<void>((resolve) => (onClosed = resolve))
+  let frozen = false
+  const server = createTcpServer((socket) => {
+    const target = connect(port, '127.0.0.1')
+    for (const [from, to] of [[socket, target], [target, socket]] as const) {
+      from.on('error', () => to.destroy())
+      from.on('close', () => to.destroy())
+    }
+    if (latest === undefined) {
+      latest = socket
+      socket.on('close', onClosed)
+      socket.on('data', (chunk) => void (frozen ? onWithheld() : target.write(chunk)))
+      target.on('data', (chunk) => void (frozen || socket.write(chunk)))
+    } else socket.pipe(target).pipe(socket)
+  })
+  const served = await listen(server as never)
+  return Object.assign(served, { freeze: () => void (frozen = true), withheld, closed })
+}
+
+/** The sockets that this process connects to `port`, from now on. */
+class Connecting implements Disposable {
+  readonly sockets: Socket[] = []
+  readonly #note: (message: unknown) => void
+
+  constructor(port: number) {
+    this.#note = (message) => {
+      const { socket } = message as { socket: Socket }
+      socket.once('connect', () => void (socket.remotePort === port && this.sockets.push(socket)))
+    }
+    subscribe('net.client.socket', this.#note)
+  }
+
+  [Symbol.dispose](): void {
+    unsubscribe('net.client.socket', this.#note)
+  }
+}
+
+test('a connection that goes silent is found out by a ping: safe requests go to a new one, others fail', async () => {
+  const plain = createServer()
+  plain.on('stream', (stream, headers) => answer(stream, String(headers[':path'])))
+  await using server = await listen(plain as never)
+  for (const method of ['GET', 'POST']) {
+    using silences = new HeldTimers(4_321)
+    await using between = await freezer(server.port)
+    const transport = new HttpTransport({ http1: false, http2: true, pingInterval: 4_321 })
+    await using client = new AsyncClient({ transport, baseUrl: between.origin, timeout: null })
+    assert.equal((await client.get('/first')).text, '/first')
+    between.freeze()
+    const call = client.request(method, '/second')
+    await between.withheld
+    // What was heard before the freeze, the ping, the end of the patience.
+    for (let i = 0; i < 3; i++) silences.fire()
+    if (method === 'GET') assert.equal((await call).text, '/second')
+    else await assert.rejects(call, (error) => error instanceof ReadError && /ping/.test(error.message))
+    await between.closed
+    await transport.close()
+  }
+})
+
+test('an idle connection that died is closed before it is needed; one that lives is kept', async () => {
+  const plain = createServer()
+  let pinged = (): void => assert.fail('a ping that was not due')
+  plain.on('session', (session) => session.on('ping', () => pinged()))
+  plain.on('stream', (stream) => answer(stream, 'ok'))
+  await using server = await listen(plain as never)
+  await using between = await freezer(server.port)
+  using silences = new HeldTimers(4_321)
+  const transport = new HttpTransport({ http1: false, http2: true, pingInterval: 4_321, limits: { keepaliveExpiry: null } })
+  using ours = new Connecting(between.port)
+  await using client = new AsyncClient({ transport, baseUrl: between.origin })
+  await client.get('/')
+  silences.fire()
+  for (let i = 0; i < 3; i++) {
+    const asked = new Promise<void>((resolve) => (pinged = resolve))
+    const answered = once(ours.sockets[0]!, 'data')
+    silences.fire()
+    await Promise.all([asked, answered])
+    silences.fire()
+    assert.equal(transport.stats.open, 1)
+  }
+  between.freeze()
+  silences.fire()
+  silences.fire()
+  await between.closed
+  assert.equal(transport.stats.open, 0)
+  assert.equal((await client.get('/')).text, 'ok')
+  await transport.close()
+})
+
+test('streams that GOAWAY leaves out are sent again elsewhere, whatever their method', async () => {
+  const plain = createServer()
+  let sessions = 0
+  plain.on('session', () => sessions++)
+  const held: ServerHttp2Stream[] = []
+  plain.on('stream', (stream) => {
+    stream.on('error', () => {})
+    if (sessions > 1) return answer(stream, `session ${sessions}`)
+    held.push(stream)
+    if (held.length < 3) return
+    // The first stream counts, the others were not looked at.
+    const [first] = held as [ServerHttp2Stream]
+    ;(stream.session as ServerHttp2Session).goaway(constants.NGHTTP2_NO_ERROR, first.id)
+    answer(first, 'session 1')
+  })
+  await using server = await listen(plain as never)
+  await using client = new AsyncClient({ http1: false, http2: true, baseUrl: server.origin })
+  const responses = await Promise.all([1, 2, 3].map(() => client.post('/', { content: 'x' })))
+  assert.deepEqual(responses.map((response) => response.text).sort(), ['session 1', 'session 2', 'session 2'])
+  assert.equal(server.accepted, 2)
+})
+
+test('a head larger than the limit is refused', async () => {
+  await using server = await secureServer((stream) => answer(stream, '', { 'x-long': 'b'.repeat(70_000) }))
+  await using client = new AsyncClient({ http2: true, verify, timeout: 5_000 })
+  await assert.rejects(client.get(server.origin), RemoteProtocolError)
+})
+
+test('informational responses are told, and skipped', async () => {
+  await using server = await secureServer((stream) => {
+    stream.additionalHeaders({ ':status': 103, link: '</a>; rel=preload' })
+    answer(stream, 'ok')
+  })
+  await using client = new AsyncClient({ http2: true, verify })
+  const seen: unknown[] = []
+  const onInformation = (code: number, headers: { get(name: string): string | null }): void => void seen.push(code, headers.get('link'))
+  assert.equal((await client.get(server.origin, { extensions: { onInformation } })).text, 'ok')
+  assert.deepEqual(seen, [103, '</a>; rel=preload'])
+})

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { IncomingBody } from '../../../lib/http/transports/incoming-body.js'
+
+const source = { waiting: () => {}, pause: () => {}, resume: () => {}, abandon: () => {} }
+const pieces = Array.from({ length: 20_000 }, (_, i) => Buffer.from(String(i % 7)))
+
+test('octets that come one by one are not held one by one', () => {
+  const body = new IncomingBody(source)
+  for (const piece of pieces) body.push(piece)
+  body.end()
+  const chunks = body.takeWhole()!
+  assert.ok(chunks.length < 20, String(chunks.length))
+  assert.deepEqual(Buffer.concat(chunks), Buffer.concat(pieces))
+})
+
+test('small and large chunks keep their order, however they are taken', async () => {
+  const body = new IncomingBody(source)
+  const sent: Buffer[] = []
+  const taken: Uint8Array[] = []
+  for (let i = 0; i < 60; i++) {
+    const chunk = Buffer.alloc(i % 5 === 0 ? 3_000 : i * 7 + 1, String(i % 10))
+    sent.push(chunk)
+    body.push(chunk)
+    if (i % 9 === 0) taken.push((await body.next()).value!)
+    if (i === 30) taken.push(...body.takeReady().chunks)
+  }
+  body.end()
+  for await (const chunk of body) taken.push(chunk)
+  assert.deepEqual(Buffer.concat(taken), Buffer.concat(sent))
+})

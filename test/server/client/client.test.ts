@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MockTransport, Response } from 'runwright/http'
+import { bearerKeys, RunServiceClient, RunServiceError } from 'runwright/server'
+import { openService } from '../client.js'
+import { FakeEngine } from '../fake-engine.js'
+import { openReal } from '../real.js'
+
+const KEY = 'client-key-0123456789'
+
+/** What a call was refused with. */
+async function refusal(call: Promise<unknown>): Promise<RunServiceError> {
+  const error = await call.then(
+    () => assert.fail('the call succeeded'),
+    (reason: unknown) => reason,
+  )
+  assert.ok(error instanceof RunServiceError, String(error))
+  return error
+}
+
+for (const over of ['a socket', 'the handler in process']) {
+  test(`a run is started, looked at, steered and removed over ${over}`, async (t) => {
+    const real = await openReal(t, { service: { basePath: '/agents' } })
+    const baseUrl = `http://127.0.0.1:${real.port}/agents`
+    await using runs =
+      over === 'a socket'
+        ? new RunServiceClient({ baseUrl, trustEnv: false })
+        : RunServiceClient.inProcess(real.service)
+
+    const created = await runs.create({ goal: 'shell: false', hitl_enabled: true, metadata: { a: 'b' } })
+    assert.equal(created.metadata['a'], 'b')
+    for await (const event of runs.events(created.run_id)) {
+      if (event.kind !== 'human_check_required') continue
+      const { gate } = await runs.get(created.run_id)
+      assert.equal(gate?.gate_id, event.payload.gate_id)
+      const approves = event.iteration === 1
+      const decision = approves ? 'approve' : 'abort'
+      const answer = await runs.resume(created.run_id, { decision, gate_id: event.payload.gate_id })
+      assert.equal(answer.decision, decision)
+    }
+    assert.equal((await runs.get(created.run_id)).end_reason, 'human_abort')
+    assert.equal((await runs.abort(created.run_id)).status, 'aborted')
+
+    const again = await runs.retry(created.run_id)
+    assert.equal(again.parent_run_id, created.run_id)
+    await runs.abort(again.run_id)
+    assert.equal((await runs.wait(again.run_id)).status, 'aborted')
+    assert.equal((await runs.list()).runs.length, 2)
+    await runs.delete(again.run_id)
+    assert.equal((await refusal(runs.get(again.run_id))).code, 'run_not_found')
+
+    assert.ok((await runs.models()).some(({ name }) => name === 'builtin:repair'))
+    assert.ok((await runs.goals()).some(({ name }) => name === 'node-test'))
+    const health = await runs.health()
+    assert.equal(health.status, 'ok')
+    assert.equal(health.runs?.aborted, 1)
+  })
+}
+
+test('a refusal carries status, code and the fields that are wrong', async (t) => {
+  const { service } = await openReal(t)
+  await using runs = RunServiceClient.inProcess(service)
+  const error = await refusal(runs.create({ goal: 'auto', max_iterations: 0 }))
+  assert.equal(error.status, 422)
+  assert.equal(error.code, 'invalid_request')
+  assert.deepEqual(error.errors.map(({ pointer }) => pointer), ['/max_iterations'])
+  assert.equal(error.retryAfterMs, null)
+})
+
+test('a service with keys is called with one, and a wrong one is never told', async () => {
+  await using opened = await openService({ authorize: bearerKeys({ me: KEY }) })
+  await using runs = RunServiceClient.inProcess(opened.service, { key: KEY })
+  assert.deepEqual((await runs.list()).runs, [])
+  const wrong = 'wrong-key-0123456789'
+  await using stranger = RunServiceClient.inProcess(opened.service, { key: wrong })
+  const error = await refusal(stranger.list())
+  assert.equal(error.code, 'unauthorized')
+  assert.ok(!JSON.stringify([error, error.message, error.stack]).includes(wrong))
+})
+
+test('the same idempotency key starts one run, and without one each call starts its own', async (t) => {
+  const { service } = await openReal(t)
+  await using runs = RunServiceClient.inProcess(service)
+  const start = (idempotencyKey?: string): Promise<string> =>
+    runs.create({ goal: 'shell: true' }, { idempotencyKey }).then(({ run_id }) => run_id)
+  const [first, second] = [await start('k'), await start('k')]
+  assert.equal(first, second)
+  assert.equal(new Set([first, await start(), await start()]).size, 3)
+})
+
+test('filters reach the service, and pages are followed to the last', async () => {
+  const engine = new FakeEngine()
+  await using opened = await openService({ engine })
+  await using runs = RunServiceClient.inProcess(opened.service)
+  const ids = Array.from({ length: 7 }, () => engine.add()).reverse()
+  const page = await runs.list({ limit: 3 })
+  assert.deepEqual(page.runs.map(({ run_id }) => run_id), ids.slice(0, 3))
+  assert.ok(page.next !== null)
+  const seen: string[] = []
+  for await (const { run_id } of runs.runs({ limit: 2 })) seen.push(run_id)
+  assert.deepEqual(seen, ids)
+
+  await runs.list({
+    status: ['achieved', 'failed'],
+    goal: 'a & b',
+    search: 'needle +1',
+    modelName: 'm',
+    createdAfter: new Date(1_000),
+    createdBefore: '1970-01-01T00:00:02Z',
+  })
+  const query = engine.calls.at(-1)![1] as Record<string, unknown>
+  assert.deepEqual(
+    [query['status'], query['search'], query['goal'], query['modelName'], query['createdAfter'], query['createdBefore']],
+    [['achieved', 'failed'], 'needle +1', 'a & b', 'm', 1, 2],
+  )
+})
+
+for (const { what, type, body } of [
+  { what: 'a page of a proxy', type: 'text/html', body: '<h1>no</h1>' },
+  { what: 'a problem without a code', type: 'application/problem+json', body: '{"status":502}' },
+  { what: 'a problem that is cut short', type: 'application/problem+json', body: '{"code":"x"' },
+]) {
+  test(`${what} is an unexpected answer`, async () => {
+    const answer = (): Response =>
+      new Response(502, { headers: { 'content-type': type, 'retry-after': '7' }, content: body })
+    const transport = new MockTransport(answer)
+    await using runs = new RunServiceClient({ baseUrl: 'http://a.test', transport, retry: null })
+    const error = await refusal(runs.models())
+    assert.deepEqual([error.status, error.code, error.retryAfterMs], [502, 'unexpected_answer', 7_000])
+  })
+}
+
+test('a run is started again by nobody but the caller', async () => {
+  const transport = new MockTransport(() => new Response(503, { content: '' }))
+  await using runs = new RunServiceClient({
+    baseUrl: 'http://a.test',
+    transport,
+    retry: { retries: 2, backoffMs: 0 },
+  })
+  await refusal(runs.create({ goal: 'auto' }))
+  assert.equal(transport.requests.length, 1)
+  await refusal(runs.models())
+  assert.equal(transport.requests.length, 4)
+})
+
+test('a service that drains answers about its health all the same', async () => {
+  const opened = await openService()
+  await using runs = RunServiceClient.inProcess(opened.service, { retry: null })
+  await opened.service.close({ graceMs: 0 })
+  assert.equal((await runs.health()).status, 'draining')
+  assert.equal((await refusal(runs.create({ goal: 'auto' }))).code, 'draining')
+  await opened[Symbol.asyncDispose]()
+})
+
+test('a call ends with the reason of its signal', async () => {
+  const transport = new MockTransport(() => new Promise<never>(() => {}))
+  await using runs = new RunServiceClient({ baseUrl: 'http://a.test', transport })
+  const reason = new Error('enough')
+  await assert.rejects(runs.get('x', { signal: AbortSignal.abort(reason) }), reason)
+})

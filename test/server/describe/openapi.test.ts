@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { RESUME_SCHEMA, START_REQUEST_SCHEMA } from 'runwright/agent'
+import { openService } from '../client.js'
+import { resolveSchema, type ApiDescription, type Operation } from '../conformance.js'
+
+async function describe(basePath = ''): Promise<ApiDescription> {
+  await using opened = await openService({ basePath })
+  const answer = await opened.call('GET', `${basePath}/api/openapi.json`)
+  assert.equal(answer.headers['content-type'], 'application/json')
+  return answer.json
+}
+
+test('every route of the interface is described, and no other', async () => {
+  const api = await describe()
+  const routes = Object.entries(api.paths).flatMap(([path, item]) =>
+    Object.keys(item)
+      .filter((name) => name !== 'parameters')
+      .map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  assert.deepEqual(routes.sort(), [
+    'DELETE /api/runs/{run_id}',
+    'GET /api/asyncapi.json',
+    'GET /api/goals',
+    'GET /api/health',
+    'GET /api/models',
+    'GET /api/openapi.json',
+    'GET /api/runs',
+    'GET /api/runs/{run_id}',
+    'GET /api/runs/{run_id}/events',
+    'POST /api/runs',
+    'POST /api/runs/{run_id}/abort',
+    'POST /api/runs/{run_id}/resume',
+    'POST /api/runs/{run_id}/retry',
+  ])
+})
+
+test('requests are described by the very schemas that check them', async () => {
+  const api = await describe()
+  const body = (path: string): unknown => {
+    const { requestBody } = api.paths[path]!['post']!
+    return resolveSchema(requestBody!.content['application/json']!.schema, api)
+  }
+  assert.deepEqual(body('/api/runs'), JSON.parse(JSON.stringify(START_REQUEST_SCHEMA)))
+  assert.deepEqual(body('/api/runs/{run_id}/resume'), JSON.parse(JSON.stringify(RESUME_SCHEMA)))
+})
+
+test('each operation has a name of its own, a summary, and says what its answers mean', async () => {
+  const api = await describe()
+  const ids = new Set<string>()
+  for (const [path, item] of Object.entries(api.paths)) {
+    const parameters = item.parameters?.map(({ name }) => name) ?? []
+    assert.deepEqual(parameters, path.includes('{run_id}') ? ['run_id'] : [])
+    for (const [method, described] of Object.entries(item)) {
+      if (method === 'parameters') continue
+      const operation = described as Operation
+      assert.ok(operation.summary.length > 0)
+      assert.ok(!ids.has(operation.operationId), operation.operationId)
+      ids.add(operation.operationId)
+      const statuses = Object.keys(operation.responses)
+      assert.ok(statuses.some((status) => /^[23]/.test(status)))
+      for (const [status, response] of Object.entries(operation.responses)) {
+        assert.ok(response.description.length > 0, `${path} ${method} ${status}`)
+        for (const { schema } of Object.values(response.content ?? {})) resolveSchema(schema, api)
+      }
+    }
+  }
+})
+
+test('the description names its version and where the service is mounted', async () => {
+  assert.equal((await describe()).openapi, '3.1.0')
+  assert.deepEqual((await describe()).servers, [{ url: '/' }])
+  assert.deepEqual((await describe('/agents')).servers, [{ url: '/agents' }])
+})

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { bearerKeys } from 'runwright/server'
+import { openService } from '../client.js'
+import { FakeEngine } from '../fake-engine.js'
+
+for (const { what, break: breakIt, code, status, problem } of [
+  { what: 'works', break: () => {}, code: 200, status: 'ok', problem: null },
+  {
+    what: 'has a full queue',
+    break: (engine: FakeEngine) => (engine.queued = 2),
+    code: 200,
+    status: 'busy',
+    problem: '2 runs wait, and no more may',
+  },
+  {
+    what: 'cannot write to its disk',
+    break: (engine: FakeEngine) => (engine.broken = new Error('cannot write to /data: ENOSPC')),
+    code: 503,
+    status: 'failing',
+    problem: 'cannot write to /data: ENOSPC',
+  },
+]) {
+  test(`a service that ${what} tells so`, async () => {
+    const engine = new FakeEngine()
+    breakIt(engine)
+    await using opened = await openService({ engine })
+    const answer = await opened.call('GET', '/api/health')
+    assert.equal(answer.status, code)
+    assert.equal(answer.json.status, status)
+    assert.equal(answer.json.problem, problem)
+  })
+}
+
+test('what is wrong is told to those who may know all, the status to anybody', async () => {
+  const [free, bound] = ['free-key-0123456789', 'bound-key-0123456789']
+  const engine = new FakeEngine()
+  engine.broken = new Error('cannot write to /data: ENOSPC')
+  await using opened = await openService({
+    engine,
+    authorize: bearerKeys({ free, bound: { key: bound, tenant: 'acme' } }),
+  })
+  for (const headers of [{}, { authorization: `Bearer ${bound}` }]) {
+    assert.deepEqual((await opened.call('GET', '/api/health', { headers })).json, { status: 'failing' })
+  }
+  const headers = { authorization: `Bearer ${free}` }
+  assert.match((await opened.call('GET', '/api/health', { headers })).json.problem, /ENOSPC/)
+})
+
+test('however often the health is asked for, the store is asked once in a while only', async () => {
+  const engine = new FakeEngine()
+  let checks = 0
+  const check = async (): Promise<void> => void (checks += 1)
+  await using opened = await openService({ engine: Object.assign(engine, { check }) })
+  await Promise.all(Array.from({ length: 20 }, () => opened.call('GET', '/api/health')))
+  assert.equal(checks, 1)
+})
+
+test('a store that does not answer is told as failing', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const engine = new FakeEngine()
+  const asked = new Promise<void>((resolve) => {
+    Object.assign(engine, {
+      check: () => {
+        resolve()
+        return new Promise<void>(() => {})
+      },
+    })
+  })
+  await using opened = await openService({ engine })
+  const answer = opened.call('GET', '/api/health')
+  await asked
+  t.mock.timers.tick(5_000)
+  assert.equal((await answer).json.status, 'failing')
+})

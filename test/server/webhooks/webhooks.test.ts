@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import type { WebhookFailure, WebhookOptions } from 'runwright/server'
+import { Webhooks } from '../../../lib/server/webhooks/webhooks.js'
+import { deliver, isPublicAddress } from '../../../lib/server/webhooks/target.js'
+import { scratch } from '../../helpers/engine.js'
+import { serve } from '../../helpers/serve.js'
+import { FakeEngine } from '../fake-engine.js'
+
+const KEY = Buffer.alloc(32, 7)
+const SECRET = `whsec_${KEY.toString('base64')}`
+
+interface Received {
+  readonly id: string
+  readonly body: any
+  readonly raw: string
+  readonly headers: IncomingMessage['headers']
+}
+
+/** A receiver that answers by a function, and what it got. */
+async function openReceiver(
+  t: TestContext,
+  answer: (received: Received, response: ServerResponse) => void = (_, response) => response.end(),
+): Promise<{ url: string; received: Received[]; until: (count: number) => Promise<void> }> {
+  const received: Received[] = []
+  let wake = (): void => {}
+  const served = await serve((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const raw = Buffer.concat(chunks).toString()
+      const { headers } = request
+      const one = { id: String(headers['webhook-id']), body: JSON.parse(raw), raw, headers }
+      received.push(one)
+      answer(one, response)
+      wake()
+    })
+  })
+  t.after(() => served.close())
+  const until = async (count: number): Promise<void> => {
+    while (received.length < count) await new Promise<void>((resolve) => (wake = resolve))
+  }
+  return { url: `${served.origin}/hook?key=s3cret`, received, until }
+}
+
+async function openWebhooks(
+  t: TestContext,
+  engine: FakeEngine,
+  url: string,
+  more: Partial<WebhookOptions> = {},
+): Promise<Webhooks> {
+  const directory = more.directory ?? mkdtempSync(join(tmpdir(), 'runwright-webhooks-'))
+  const webhooks = await Webhooks.open(engine, {
+    endpoints: [{ url, secret: SECRET, allowPrivate: true }],
+    retryMs: 1,
+    onFailure: () => {},
+    ...more,
+    directory,
+  })
+  t.after(async () => {
+    await webhooks.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  return webhooks
+}
+
+test('wanted events are delivered in order, signed, with ids that tell them apart', async (t) => {
+  const { url, received, until } = await openReceiver(t)
+  const engine = new FakeEngine()
+  await openWebhooks(t, engine, url, {
+    endpoints: [{ url, secret: SECRET, allowPrivate: true, kinds: ['log', 'run_end'] }],
+  })
+  const runId = engine.add()
+  engine.log(runId, 2)
+  engine.finish(runId)
+  await until(3)
+  assert.deepEqual(received.map(({ id }) => id), [2, 3, 4].map((seq) => `${runId}.${seq}`))
+  assert.deepEqual(received.map(({ body }) => body.type), ['log', 'log', 'run_end'])
+  for (const { raw, headers, body } of received) {
+    const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${raw}`
+    const signature = createHmac('sha256', KEY).update(signed).digest('base64')
+    assert.equal(headers['webhook-signature'], `v1,${signature}`)
+    assert.equal(body.data.run_id, runId)
+    assert.match(body.timestamp, /^\d{4}-\d\d-\d\dT/)
+  }
+})
+
+test('what was not taken is sent again with the same id, and later events of the run wait for it', async (t) => {
+  let refusals = 3
+  const { url, received, until } = await openReceiver(t, (_, response) => {
+    response.statusCode = refusals-- > 0 ? 500 : 204
+    response.end()
+  })
+  const engine = new FakeEngine()
+  const failures: WebhookFailure[] = []
+  await openWebhooks(t, engine, url, { onFailure: (failure) => failures.push(failure) })
+  const runId = engine.add()
+  engine.append(runId, 'human_check_required', {
+    iteration: 1, summary: 's', gate_id: 'g', kind: 'iteration', deadline: null,
+  })
+  engine.finish(runId)
+  await until(5)
+  assert.deepEqual(received.map(({ id }) => Number(id.split('.')[1])), [2, 2, 2, 2, 3])
+  assert.deepEqual(failures.map(({ attempts, final }) => [attempts, final]), [[1, false], [2, false], [3, false]])
+  assert.ok(!JSON.stringify(failures).includes('s3cret'))
+})
+
+test('a receiver that is gone (410) is not told of the event again', async (t) => {
+  const { url, received } = await openReceiver(t, (_, response) => response.writeHead(410).end())
+  const engine = new FakeEngine()
+  const given = new Promise<WebhookFailure>((resolve) => {
+    void openWebhooks(t, engine, url, { onFailure: resolve }).then(() => engine.finish(engine.add()))
+  })
+  assert.equal((await given).final, true)
+  assert.equal(received.length, 1)
+})
+
+test('a restart goes on where the last process was cut off, also with runs that it never noted', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'runwright-webhooks-'))
+  let taking = false
+  const { url, received, until } = await openReceiver(t, (_, response) => {
+    // What a killed process had under way gets no answer.
+    if (taking) response.end()
+  })
+  const engine = new FakeEngine()
+  const options = { directory, retryMs: 1 }
+  const first = await openWebhooks(t, engine, url, options)
+  const [known, unknown] = [engine.add(), engine.add()]
+  engine.finish(known)
+  await until(1)
+  await first.close()
+  taking = true
+  // Both the run under way and one that ended while nobody watched.
+  engine.finish(unknown)
+  Object.assign(engine.runs.get(unknown)!.details, { created_at: new Date(Date.now() + 60_000).toISOString() })
+  const second = await openWebhooks(t, engine, url, options)
+  await until(3)
+  assert.deepEqual(new Set(received.slice(1).map(({ id }) => id)), new Set([`${known}.2`, `${unknown}.2`]))
+  await second.close()
+})
+
+test('redirects are not followed', async (t) => {
+  const other = await openReceiver(t)
+  const { url } = await openReceiver(t, (_, response) => response.writeHead(307, { location: other.url }).end())
+  const engine = new FakeEngine()
+  const failure = new Promise<WebhookFailure>((resolve) => {
+    void openWebhooks(t, engine, url, { onFailure: resolve }).then(() => engine.finish(engine.add()))
+  })
+  assert.equal((await failure).problem, 'it answers 307')
+  assert.equal(other.received.length, 0)
+})
+
+for (const { address, isPublic } of [
+  ...['127.0.0.1', '10.1.2.3', '172.31.0.1', '192.168.1.1', '169.254.169.254', '100.64.0.1', '0.0.0.0', '224.0.0.1', '255.255.255.255', '198.18.0.1', '192.0.2.1'].map((address) => ({ address, isPublic: false })),
+  ...['::1', '::', 'fe80::1', 'fc00::1', 'fd12::1', '::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:8.8.8.8', '64:ff9b::a00:1', '2002:7f00:1::', '2001:db8::1', '2001::1', 'ff02::1', '::7f00:1'].map((address) => ({ address, isPublic: false })),
+  ...['8.8.8.8', '1.1.1.1', '172.32.0.1', '2606:4700::1111', '2a00:1450::1'].map((address) => ({ address, isPublic: true })),
+  ...['', 'localhost', '127.1', '0x7f000001'].map((address) => ({ address, isPublic: false })),
+]) {
+  test(`${JSON.stringify(address)} is ${isPublic ? 'an' : 'no'} address of the public internet`, () => {
+    assert.equal(isPublicAddress(address), isPublic)
+  })
+}
+
+for (const url of ['http://127.0.0.1:1/', 'http://[::1]:1/', 'http://0x7f.1:1/', 'http://2130706433:1/', 'http://[::ffff:127.0.0.1]:1/']) {
+  test(`${url} is refused as the address of this machine`, async () => {
+    const { signal } = new AbortController()
+    await assert.rejects(deliver(new URL(url), {}, '{}', { allowPrivate: false }, signal), /address of this machine/)
+  })
+}
+
+test('a name is judged by what it resolves to, and nothing else is connected to', async (t) => {
+  const { url, received } = await openReceiver(t)
+  const { port } = new URL(url)
+  const target = new URL(`http://rebound.test:${port}/`)
+  const { signal } = new AbortController()
+  let asked = 0
+  // A name that leads outside when it is looked at, and inside when it is connected to.
+  const resolve = (_: string, done: (error: null, list: { address: string; family: number }[]) => void): void => {
+    asked += 1
+    done(null, [{ address: '127.0.0.1', family: 4 }])
+  }
+  await assert.rejects(deliver(target, {}, '{}', { allowPrivate: false, resolve }, signal), /private network/)
+  assert.equal(received.length, 0)
+  assert.equal((await deliver(target, {}, '{}', { allowPrivate: true, resolve }, signal)).status, 200)
+  assert.equal(asked, 2)
+})
+
+for (const { endpoint, named } of [
+  { endpoint: { url: 'http://example.com/', secret: SECRET }, named: /url must be/ },
+  { endpoint: { url: 'file:///etc/passwd', secret: SECRET, allowPrivate: true }, named: /url must be/ },
+  { endpoint: { url: 'https://example.com/', secret: 'whsec_c2hvcnQ=' }, named: /a secret must be/ },
+  { endpoint: { url: 'https://example.com/', secret: 'my-own-secret' }, named: /a secret must be/ },
+  { endpoint: { url: 'https://example.com/', secret: SECRET, kinds: ['nonsense' as never] }, named: /kinds must be/ },
+]) {
+  test(`the endpoint ${endpoint.url} with ${named} is refused`, async (t) => {
+    const opening = Webhooks.open(new FakeEngine(), { directory: scratch(t), endpoints: [endpoint] })
+    await assert.rejects(opening, (error: Error) => {
+      assert.match(error.message, named)
+      assert.ok(!error.message.includes('my-own-secret'))
+      return error instanceof TypeError
+    })
+  })
+}
+
+test('closing ends a delivery under way at once', async (t) => {
+  const { url, until } = await openReceiver(t, () => {})
+  const engine = new FakeEngine()
+  const webhooks = await openWebhooks(t, engine, url)
+  engine.finish(engine.add())
+  await until(1)
+  await webhooks.close()
+  assert.equal(engine.observers.size, 0)
+})
