@@ -16,7 +16,7 @@ import {
 import { drive, settle } from './flow.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
 import { DEFAULT_MAX_PAGES, firstPageOptions, laterPageOptions, nextPage, type PaginateOptions } from './pagination.js'
-import { sleep } from './sleep.js'
+import { sleep } from '../internal/sleep.js'
 import type { ServerSentEvent } from './content/sse-parser.js'
 import type { Request } from './request.js'
 import { AsyncResponse } from './async-response.js'

@@ -16,7 +16,7 @@ import {
 import { driveSync, settle } from './flow.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
 import { DEFAULT_MAX_PAGES, firstPageOptions, laterPageOptions, nextPage, type PaginateOptions } from './pagination.js'
-import { sleepSync } from './sleep.js'
+import { sleepSync } from '../internal/sleep.js'
 import type { ServerSentEvent } from './content/sse-parser.js'
 import type { Request } from './request.js'
 import { Response } from './sync-response.js'

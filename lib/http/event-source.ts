@@ -1,3 +1,4 @@
+import { backoffDelay, TRANSIENT_STATUSES } from '../internal/backoff.js'
 import { HttpStatusError, NetworkError, RemoteProtocolError, TimeoutError, TotalTimeoutError } from './errors.js'
 import type { RequestOptions } from './exchange.js'
 import { Headers } from './headers.js'
@@ -21,8 +22,8 @@ export interface SseOptions extends RequestOptions {
   readonly maxEventLength?: number | undefined
 }
 
-/** Answers after which opening again may help. */
-const PASSING = [408, 425, 429, 500, 502, 503, 504]
+/** Longest wait before a stream is opened again after failures, unless the server asks for more. */
+const MAX_RECONNECT_MS = 60_000
 
 /**
  * What an event stream remembers between its connections (WHATWG HTML, section 9.2): the last
@@ -105,7 +106,9 @@ export class EventSourceSession {
     if (error === null) return this.#delayMs
     this.#failures++
     if (!isPassing(error) || this.#failures > (this.#options.maxFailures ?? 5)) throw error
-    return Math.min(this.#delayMs * 2 ** (this.#failures - 1), 60_000)
+    // Never sooner than the server asked; how much later is left to chance.
+    const backoff = { firstMs: this.#delayMs, maxMs: MAX_RECONNECT_MS }
+    return Math.max(this.#delayMs, backoffDelay(this.#failures, backoff))
   }
 
   #newParser(lastEventId: string): SseParser {
@@ -120,7 +123,7 @@ function statusError(response: BaseResponse): HttpStatusError {
 }
 
 function isPassing(error: unknown): boolean {
-  if (error instanceof HttpStatusError) return PASSING.includes(error.statusCode)
+  if (error instanceof HttpStatusError) return TRANSIENT_STATUSES.includes(error.statusCode)
   if (error instanceof TotalTimeoutError) return false
   return (
     error instanceof NetworkError ||

@@ -1,3 +1,4 @@
+import { backoffDelay, TRANSIENT_STATUSES } from '../internal/backoff.js'
 import { ConnectError, ConnectTimeoutError, NetworkError, RemoteProtocolError, TimeoutError, TotalTimeoutError } from './errors.js'
 import { checkCount } from './config.js'
 import { retryChannel, type RetryEvent } from './diagnostics.js'
@@ -11,7 +12,7 @@ export interface RetryPolicy {
   readonly retries: number
   /** Methods that may be sent again once they may have been received. @defaultValue the idempotent ones */
   readonly methods: readonly string[]
-  /** Answers to try again after. @defaultValue 408 429 500 502 503 504 */
+  /** Answers to try again after. @defaultValue 408 425 429 500 502 503 504 */
   readonly statuses: readonly number[]
   /** Delay before the first retry, in ms; doubled for each further one. @defaultValue 200 */
   readonly backoffMs: number
@@ -30,7 +31,7 @@ export type RetryOptions = number | { readonly [K in keyof RetryPolicy]?: RetryP
 export const DEFAULT_RETRY: RetryPolicy = {
   retries: 2,
   methods: ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'],
-  statuses: [408, 429, 500, 502, 503, 504],
+  statuses: TRANSIENT_STATUSES,
   backoffMs: 200,
   maxBackoffMs: 20_000,
   maxRetryAfterMs: 60_000,
@@ -138,9 +139,8 @@ export function* withRetries<R extends { readonly statusCode: number; readonly h
   }
 }
 
-/** Full jitter: anything up to a bound that doubles with each try. */
-function backoff(policy: RetryPolicy, tries: number): number {
-  return policy.random() * Math.min(policy.maxBackoffMs, policy.backoffMs * 2 ** (tries - 1))
+function backoff({ backoffMs, maxBackoffMs, random }: RetryPolicy, tries: number): number {
+  return backoffDelay(tries, { firstMs: backoffMs, maxMs: maxBackoffMs }, random)
 }
 
 /** Retry-After in ms: seconds or an HTTP date (RFC 9110, section 10.2.3); null when it is neither. */

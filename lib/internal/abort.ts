@@ -1,5 +1,3 @@
-import type { Clock } from './clock.js'
-
 /** Who listens to a signal. An event listener that comes and goes costs more than a whole step. */
 const listeners = new WeakMap<AbortSignal, Set<(reason: unknown) => void>>()
 
@@ -41,24 +39,5 @@ export function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
         reject(error)
       },
     )
-  })
-}
-
-/** Resolves after `ms` milliseconds of `clock`. @throws the signal's reason when that fires first. */
-export function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise<void>((resolve, reject) => {
-    if (signal.aborted) {
-      reject(signal.reason as Error)
-      return
-    }
-    const timer = clock.setTimeout(() => {
-      signal.removeEventListener('abort', onAbort)
-      resolve()
-    }, ms)
-    const onAbort = (): void => {
-      timer.cancel()
-      reject(signal.reason as Error)
-    }
-    signal.addEventListener('abort', onAbort, { once: true })
   })
 }

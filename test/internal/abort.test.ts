@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
-import { ManualClock } from 'runwright/agent/testing'
-import { abortListeners, raceAbort, sleep } from '../../lib/internal/abort.js'
+import { abortListeners, raceAbort } from '../../lib/internal/abort.js'
 
 test('work that settles first settles the race, and any number of races share one listener', async () => {
   const { signal } = new AbortController()
@@ -35,17 +34,4 @@ test('an abort rejects with its reason, and late failure of the work is no unhan
   await assert.rejects(race, /stopped/)
   fail(new Error('late'))
   await assert.rejects(raceAbort(Promise.reject(new Error('early')), stop.signal), /stopped/)
-})
-
-test('a sleep ends with its time or with the signal', async () => {
-  const clock = new ManualClock(0)
-  const stop = new AbortController()
-  const slept = sleep(clock, 1_000, stop.signal)
-  clock.advance(1_000)
-  await slept
-  const cut = sleep(clock, 1_000, stop.signal)
-  stop.abort(new Error('up'))
-  await assert.rejects(cut, /up/)
-  await assert.rejects(sleep(clock, 1, stop.signal), /up/)
-  assert.equal(getEventListeners(stop.signal, 'abort').length, 0)
 })

@@ -11,6 +11,7 @@
  *
  * @module
  */
+import { backoffDelay, type Backoff } from '../../internal/backoff.js'
 import { raceAbort } from '../../internal/abort.js'
 import type { Timer } from '../../internal/clock.js'
 import type { JsonObject, JsonValue } from '../../internal/json.js'
@@ -26,9 +27,8 @@ import { buildTools, type RemoteTool } from './tools.js'
 
 /** Pages of one list of tools. */
 const MAX_PAGES = 64
-/** Bounds of the wait before a server is started again. */
-const FIRST_WAIT_MS = 1_000
-const LONGEST_WAIT_MS = 60_000
+/** Waits before a server that failed again is restarted. */
+const RESTART_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 }
 /** Milliseconds between two looks at a list that keeps changing. */
 const REFRESH_MS = 1_000
 
@@ -149,8 +149,8 @@ export class McpServer implements AsyncDisposable {
   #failed(error: unknown): void {
     this.#failures += 1
     this.#lastProblem = error instanceof McpError ? error.detail : String(error)
-    const wait = this.#failures === 1 ? 0 : FIRST_WAIT_MS * 2 ** Math.min(this.#failures - 2, 10)
-    this.#notBefore = this.#config.clock.now() + Math.min(wait, LONGEST_WAIT_MS)
+    const wait = this.#failures === 1 ? 0 : backoffDelay(this.#failures - 1, RESTART_BACKOFF)
+    this.#notBefore = this.#config.clock.now() + wait
   }
 
   async #readTools(session: McpSession): Promise<void> {

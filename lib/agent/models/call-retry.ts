@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { backoffDelay } from '../../internal/backoff.js'
 import { ModelError } from '../errors.js'
 
 /** How often and how long is waited. */
@@ -43,8 +44,8 @@ export function retryDelay(
 ): number | null {
   if (!(error instanceof ModelError) || !error.retryable || attempt >= policy.maxAttempts)
     return null
-  const bound = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1))
-  const jitter = Math.round(random() * bound)
+  const backoff = { firstMs: policy.baseDelayMs, maxMs: policy.maxDelayMs }
+  const jitter = Math.round(backoffDelay(attempt, backoff, random))
   const { retryAfterMs } = error
   if (retryAfterMs === undefined) return jitter
   return retryAfterMs > policy.maxRetryAfterMs ? null : retryAfterMs + jitter

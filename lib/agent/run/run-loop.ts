@@ -9,7 +9,8 @@
  *
  * @module
  */
-import { sleep } from '../../internal/abort.js'
+import { backoffDelay, type Backoff } from '../../internal/backoff.js'
+import { sleep } from '../../internal/sleep.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import { StoreError } from '../errors.js'
 import type { RecordDraft } from '../events.js'
@@ -54,6 +55,8 @@ class Suspended extends Error {
 
 /** Steps after which a run whose steps wait for nothing lets others have the thread. */
 const STEPS_PER_TURN = 32
+/** Waits before the end of a run is appended again to a store that failed. */
+const STORE_BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
 
 /** One run that has not ended. */
 export class LiveRun {
@@ -274,7 +277,7 @@ export class LiveRun {
    */
   async #endFromStore(outcome: Outcome, failure: Failure): Promise<void> {
     const { store, clock } = this.#options
-    for (let delay = 100; !this.#suspending; delay = Math.min(delay * 2, 5_000)) {
+    for (let retry = 1; !this.#suspending; retry++) {
       try {
         const state = await loadState(store, this.#log.runId)
         if (state === null || isTerminal(state.head.details.status)) return
@@ -284,7 +287,8 @@ export class LiveRun {
       } catch (error) {
         if (!(error instanceof StoreError)) throw error
         if (isClaimLost(error)) return void (this.#left = true)
-        await sleep(clock, delay, this.#stop.signal).catch(() => undefined)
+        const delay = backoffDelay(retry, STORE_BACKOFF)
+        await sleep(delay, this.#stop.signal, clock).catch(() => undefined)
         if (!this.#suspending) this.#stop = new AbortController()
       }
     }

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { sleep } from '../../internal/abort.js'
+import { sleep } from '../../internal/sleep.js'
 import type { EngineConfig } from '../config.js'
 import {
   CwdBusyError,
@@ -137,7 +137,7 @@ export class SharedDriver implements RunDriver {
       } catch (error) {
         if (!wasOvertaken(error) || races === MAX_RACES) throw error
       }
-      await sleep(config.clock, RACE_DELAY_MS, this.#stopped.signal)
+      await sleep(RACE_DELAY_MS, this.#stopped.signal, config.clock)
     }
   }
 

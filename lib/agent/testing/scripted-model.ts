@@ -1,4 +1,4 @@
-import { sleep } from '../../internal/abort.js'
+import { sleep } from '../../internal/sleep.js'
 import { systemClock, type Clock } from '../../internal/clock.js'
 import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../model.js'
 import {
@@ -73,7 +73,7 @@ export class ScriptedModel implements Model {
     const index = turnIndex(request)
     this.#used.add(index)
     const turn = await this.#turn(index, request)
-    if (turn.delay_ms !== undefined) await sleep(this.#clock, turn.delay_ms, request.signal)
+    if (turn.delay_ms !== undefined) await sleep(turn.delay_ms, request.signal, this.#clock)
     if (turn.error !== undefined) {
       const failures = (this.#failures.get(index) ?? 0) + 1
       this.#failures.set(index, failures)

@@ -9,8 +9,8 @@
  *
  * @module
  */
-import { sleep } from '../../internal/abort.js'
-import { systemClock } from '../../internal/clock.js'
+import { backoffDelay, TRANSIENT_STATUSES } from '../../internal/backoff.js'
+import { sleep } from '../../internal/sleep.js'
 import type { AgentEvent, DeltaPayload, EventFields, EventKind, RunDetails } from '../../agent/index.js'
 import {
   NetworkError,
@@ -56,9 +56,6 @@ const MAX_RECONNECT_MS = 15_000
 const DEFAULT_FAILURES = 10
 const DEFAULT_SILENCE_MS = 45_000
 
-/** Answers after which opening the stream again may help. */
-const PASSING: readonly number[] = [408, 425, 429, 500, 502, 503, 504]
-
 /** Follows the events of one run; `details` tells where its log ends now. */
 export async function* followEvents(
   http: AsyncClient,
@@ -98,8 +95,8 @@ export async function* followEvents(
       await response?.close()
     }
     if (cursor.position > before) quiet = 0
-    const delayMs = Math.min(reconnectMs * 2 ** Math.min(quiet, 10), MAX_RECONNECT_MS)
-    await sleep(systemClock, Math.max(delayMs, Math.min(retryAfterMs, MAX_RECONNECT_MS)), signal)
+    const delayMs = backoffDelay(quiet + 1, { firstMs: reconnectMs, maxMs: MAX_RECONNECT_MS })
+    await sleep(Math.max(delayMs, Math.min(retryAfterMs, MAX_RECONNECT_MS)), signal)
   }
 }
 
@@ -191,7 +188,7 @@ class Cursor {
 class BrokenStreamError extends RemoteProtocolError {}
 
 function isPassing(error: unknown): boolean {
-  if (error instanceof RunServiceError) return PASSING.includes(error.status)
+  if (error instanceof RunServiceError) return TRANSIENT_STATUSES.includes(error.status)
   if (error instanceof TotalTimeoutError) return false
   return error instanceof NetworkError || error instanceof TimeoutError || error instanceof RemoteProtocolError
 }

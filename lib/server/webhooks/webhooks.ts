@@ -9,9 +9,10 @@
  *
  * @module
  */
+import { backoffDelay } from '../../internal/backoff.js'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { sleep } from '../../internal/abort.js'
+import { sleep } from '../../internal/sleep.js'
 import { systemClock, type Clock } from '../../internal/clock.js'
 import { UnknownRunError, type AgentEvent, type EventKind, type ObservedAppend } from '../../agent/index.js'
 import type { ServiceEngine } from '../config.js'
@@ -242,7 +243,7 @@ class Endpoint {
       signal.throwIfAborted()
       const now = this.#clock.now()
       let problem: string
-      let waitMs = Math.min(this.#retryMs * 2 ** Math.min(attempts - 1, 30), MAX_RETRY_MS)
+      let waitMs = backoffDelay(attempts, { firstMs: this.#retryMs, maxMs: MAX_RETRY_MS })
       let final = now - first >= GIVE_UP_MS
       try {
         const headers = signatureHeaders(this.#secrets, id, Math.floor(now / 1_000), body)
@@ -259,8 +260,7 @@ class Endpoint {
       const url = this.#url.origin + this.#url.pathname
       this.#report({ url, run_id: event.run_id, seq: event.seq, attempts, problem, final })
       if (final) return
-      // Half of the wait is left to chance, so that many runs do not come back in one moment.
-      await sleep(this.#clock, waitMs * (0.5 + Math.random() / 2), signal)
+      await sleep(waitMs, signal, this.#clock)
     }
   }
 

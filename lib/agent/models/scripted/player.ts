@@ -1,4 +1,4 @@
-import { sleep } from '../../../internal/abort.js'
+import { sleep } from '../../../internal/sleep.js'
 import { systemClock, type Clock } from '../../../internal/clock.js'
 import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../../model.js'
 import {
@@ -35,7 +35,7 @@ export class ScriptedPlayer implements Model {
     const index = turnIndex(request)
     const found = this.#script[index]
     const turn = checkScriptedTurn(found, index, this.#script.length, request, this.name)
-    if (turn.delay_ms !== undefined) await sleep(this.#clock, turn.delay_ms, request.signal)
+    if (turn.delay_ms !== undefined) await sleep(turn.delay_ms, request.signal, this.#clock)
     if (
       turn.error !== undefined &&
       this.#fails(turn.error.times, `${request.run.run_id}:${index}`)

@@ -1,4 +1,5 @@
-import { raceAbort, sleep } from '../../../internal/abort.js'
+import { raceAbort } from '../../../internal/abort.js'
+import { sleep } from '../../../internal/sleep.js'
 import { exhausted } from '../budgets.js'
 import { ModelError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
@@ -95,7 +96,7 @@ async function ask(context: RunContext, evidence: string, again: string | null):
       const delay = retryDelay(attempt, error, context.random)
       if (delay === null && !error.retryable) throw error
       if (delay === null || exhausted(log.state, clock.now()) !== null) return error.message
-      await sleep(clock, delay, signal)
+      await sleep(delay, signal, clock)
     }
   }
 }

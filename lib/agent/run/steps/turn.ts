@@ -1,4 +1,5 @@
-import { raceAbort, sleep } from '../../../internal/abort.js'
+import { raceAbort } from '../../../internal/abort.js'
+import { sleep } from '../../../internal/sleep.js'
 import type { RecordDraft } from '../../events.js'
 import { exhausted } from '../budgets.js'
 import { estimateConversation, fitContext, forgetUnsent } from '../../conversation/fit.js'
@@ -86,7 +87,7 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
       if (delay === null) throw error
       const message = `model call failed, attempt ${attempt}: ${(error as Error).message}; trying again`
       log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
-      await sleep(clock, delay, signal)
+      await sleep(delay, signal, clock)
     } finally {
       deltas.close()
     }

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { backoffDelay, type Backoff } from '../../../internal/backoff.js'
 import type { LogEnd } from '../../shared-store.js'
 import type { Database } from './database.js'
 import type { PgPool } from './pool.js'
@@ -14,7 +15,7 @@ import type { Pulse } from './pulse.js'
 const IDS_BYTES = 7_000
 /** Octets around an id: quotes, a comma, the end of a log. */
 const AROUND_ID_BYTES = 16
-const LONGEST_DELAY_MS = 5_000
+const LISTEN_BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
 
 /** What goes on the channel. */
 interface Message {
@@ -143,10 +144,10 @@ export class Changes {
 
   async #listen(pool: PgPool): Promise<void> {
     const { database } = this.#options
-    for (let wait = 100; !database.closing.aborted; wait = Math.min(wait * 2, LONGEST_DELAY_MS)) {
+    for (let retry = 1; !database.closing.aborted; retry++) {
       const heard = await this.#listenOnce(pool).catch(() => false)
-      if (heard) wait = 100
-      await database.pause(wait)
+      if (heard) retry = 1
+      await database.pause(backoffDelay(retry, LISTEN_BACKOFF))
     }
   }
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { backoffDelay, type Backoff } from '../../../internal/backoff.js'
 import { hash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -31,8 +32,7 @@ const SOCKET = new Set([
 ])
 /** A prepared statement that the server behind a pooler does not know, or knows from another client. */
 const UNPREPARED = /^(26000|42P05)$/
-const FIRST_DELAY_MS = 50
-const LONGEST_DELAY_MS = 2_000
+const BACKOFF: Backoff = { firstMs: 50, maxMs: 2_000 }
 /**
  * Longest silence inside a transaction, in milliseconds. The server ends one that says nothing for
  * longer, with its locks: a process that was paused or cut off in it must not stop all others.
@@ -99,7 +99,8 @@ export class Database {
   /** Runs `attempt` again while it fails with `ERR_AGENT_STORE_UNAVAILABLE` and patience lasts. */
   async patiently<T>(patienceMs: number, attempt: () => Promise<T>, again?: () => void): Promise<T> {
     const deadline = performance.now() + patienceMs
-    for (let wait = FIRST_DELAY_MS; ; wait = Math.min(wait * 2, LONGEST_DELAY_MS)) {
+    for (let retry = 1; ; retry++) {
+      const wait = backoffDelay(retry, BACKOFF)
       try {
         return await attempt()
       } catch (error) {
@@ -107,7 +108,7 @@ export class Database {
         if (performance.now() + wait > deadline) throw error
       }
       again?.()
-      await this.pause(wait / 2 + (Math.random() * wait) / 2)
+      await this.pause(wait)
     }
   }
 

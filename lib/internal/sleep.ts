@@ -1,0 +1,33 @@
+import { systemClock, type Clock } from './clock.js'
+
+/**
+ * Resolves after `ms` milliseconds of `clock`; however long the wait, it is not cut short.
+ *
+ * @throws the signal's reason as soon as that fires, also when it had fired before.
+ */
+export function sleep(
+  ms: number,
+  signal: AbortSignal | null = null,
+  clock: Clock = systemClock,
+): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    if (signal?.aborted === true) {
+      reject(signal.reason as Error)
+      return
+    }
+    const timer = clock.setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    const onAbort = (): void => {
+      timer.cancel()
+      reject(signal!.reason as Error)
+    }
+    signal?.addEventListener('abort', onAbort, { once: true })
+  })
+}
+
+/** Blocks the calling thread for `ms` milliseconds. */
+export function sleepSync(ms: number): void {
+  if (ms > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
