@@ -42,7 +42,9 @@ const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild')
 
 rmSync(dist, { recursive: true, force: true })
 const declarationsTo = ['-p', lib, '--emitDeclarationOnly', '--outDir', dist]
-execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...declarationsTo], { stdio: 'inherit' })
+execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...declarationsTo], {
+  stdio: 'inherit',
+})
 prune(dist, declarations(entryPoints().map(({ types }) => join(dist, relative('dist', types)))))
 for (const [name, entries] of Object.entries(modules)) await bundle(name, entries)
 await copyPage(join(lib, 'server/dashboard/static'), join(dist, 'server/static'))
@@ -74,13 +76,20 @@ async function bundle(name, entries) {
     format: 'esm',
     platform: 'node',
     target: 'node20.19',
-    plugins: [{ name: 'modules stay apart', setup: (build) => build.onResolve({ filter: /^\./ }, apart(name)) }],
+    plugins: [
+      {
+        name: 'modules stay apart',
+        setup: (build) => build.onResolve({ filter: /^\./ }, apart(name)),
+      },
+    ],
   })
   for (const file of Object.keys(metafile.outputs)) restoreClassNames(join(root, file))
   for (const [file, { imports }] of Object.entries(metafile.outputs)) {
     for (const { path, external } of imports) {
       if (external && path.startsWith('.') && dirname(file) !== relative(root, join(dist, name))) {
-        throw new Error(`${file} imports ${path}, which is right in the folder of ${name}/index.js only`)
+        throw new Error(
+          `${file} imports ${path}, which is right in the folder of ${name}/index.js only`,
+        )
       }
     }
   }
@@ -95,7 +104,8 @@ async function bundle(name, entries) {
 function restoreClassNames(file) {
   const code = readFileSync(file, 'utf8')
   const names = [...code.matchAll(/\b(\w+)=class _\1\b/g)].map(([, name]) => name)
-  if (names.length > 0) writeFileSync(file, code.replace(new RegExp(`\\b_(${names.join('|')})\\b`, 'g'), '$1'))
+  if (names.length > 0)
+    writeFileSync(file, code.replace(new RegExp(`\\b_(${names.join('|')})\\b`, 'g'), '$1'))
 }
 
 /**
@@ -107,12 +117,20 @@ function restoreClassNames(file) {
 async function copyPage(from, to) {
   cpSync(from, to, { recursive: true })
   const entryPoints = readdirSync(from).filter((file) => /\.(js|css)$/.test(file))
-  await esbuild.build({ ...compact, entryPoints, absWorkingDir: from, outdir: to, allowOverwrite: true })
+  await esbuild.build({
+    ...compact,
+    entryPoints,
+    absWorkingDir: from,
+    outdir: to,
+    allowOverwrite: true,
+  })
 }
 
 /** Leaves the index of another module as an import. @param {string} name */
 function apart(name) {
-  return (/** @type {{ kind: string, resolveDir: string, path: string }} */ { kind, resolveDir, path }) => {
+  return (
+    /** @type {{ kind: string, resolveDir: string, path: string }} */ { kind, resolveDir, path },
+  ) => {
     if (kind === 'entry-point') return undefined
     const target = relative(lib, resolve(resolveDir, path))
     const other = /^(http|ws|agent|server)\/index\.js$/.exec(target)?.[1]
@@ -129,7 +147,9 @@ function apart(name) {
 function declarations(entries) {
   const found = new Set(entries)
   for (const file of found) {
-    for (const [, path] of readFileSync(file, 'utf8').matchAll(/(?:from |import\()['"](\.[^'"]+)\.js['"]/g)) {
+    for (const [, path] of readFileSync(file, 'utf8').matchAll(
+      /(?:from |import\()['"](\.[^'"]+)\.js['"]/g,
+    )) {
       found.add(`${resolve(dirname(file), path)}.d.ts`)
     }
   }

@@ -23,7 +23,12 @@ pool.on('error', () => undefined) // a lost connection is replaced
 /** One of the processes that do the work: it takes whatever run may be worked on. */
 async function work(): Promise<void> {
   const store = new PostgresStore({ pool, schema, leaseMs: 2_000, labels: ['worker'] })
-  const engine = await RunEngine.open({ store, roots: [root], providers: [threeSteps], maxConcurrentRuns: 4 })
+  const engine = await RunEngine.open({
+    store,
+    roots: [root],
+    providers: [threeSteps],
+    maxConcurrentRuns: 4,
+  })
   process.once('disconnect', () => void engine.close().then(() => pool.end()))
   process.send?.('ready')
 }
@@ -32,7 +37,12 @@ async function work(): Promise<void> {
 async function lead(): Promise<void> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-cluster-')))
   const store = new PostgresStore({ pool, schema, leaseMs: 2_000, labelsFor: () => ['worker'] })
-  const engine = await RunEngine.open({ store, roots: [folder], defaultModel: 'steps:three', providers: [threeSteps] })
+  const engine = await RunEngine.open({
+    store,
+    roots: [folder],
+    defaultModel: 'steps:three',
+    providers: [threeSteps],
+  })
   const workers = await Promise.all(['one', 'two', 'three'].map(() => startWorker(folder)))
   console.log(`${workers.length} processes wait for runs`)
 
@@ -59,7 +69,9 @@ async function lead(): Promise<void> {
   )
   const seconds = ((performance.now() - begun) / 1000).toFixed(1)
   const achieved = statuses.filter((status) => status === 'achieved').length
-  console.log(`${achieved} of ${RUNS} runs achieved their goal in ${seconds} s, ${events} events, none lost`)
+  console.log(
+    `${achieved} of ${RUNS} runs achieved their goal in ${seconds} s, ${events} events, none lost`,
+  )
   console.log(`${takenOver} of them were taken over from the process that was killed`)
 
   for (const worker of workers) {
@@ -93,7 +105,8 @@ const threeSteps: ModelProvider = {
       const told = messages.at(-1)
       const turns = messages.filter((message) => message.role === 'assistant').length
       const command = turns < 4 ? 'sleep 0.1; ls' : 'touch done'
-      const calls = told?.role === 'tool' ? [] : [{ call_id: `call-${turns}`, tool: 'bash', args: { command } }]
+      const calls =
+        told?.role === 'tool' ? [] : [{ call_id: `call-${turns}`, tool: 'bash', args: { command } }]
       return {
         message: { role: 'assistant', text: `Step ${turns}.`, calls },
         reasoning: '',

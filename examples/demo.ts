@@ -32,7 +32,9 @@ try {
   }
   const details = await runs.get(run_id)
   achieved = details.status === 'achieved'
-  console.log(`\n${details.status} after ${details.iteration} iterations: ${details.final_state.goal_reason}\n`)
+  console.log(
+    `\n${details.status} after ${details.iteration} iterations: ${details.final_state.goal_reason}\n`,
+  )
 } finally {
   await service.close({ graceMs: 0 })
 }
@@ -73,7 +75,9 @@ function oneLine(text: unknown): string {
 
 /** Unified diff of all files of two folders. */
 function changes(before: string, after: string): string {
-  const files = readdirSync(before, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  const files = readdirSync(before, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  )
   return files
     .map((entry) => join(entry.parentPath, entry.name).slice(before.length + 1))
     .map((path) => {

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { AsyncClient, Client, HandlerTransport, MockTransport, Response } from 'runwright/http'
 
 const transport = new MockTransport((request) => {
-  return request.url.pathname === '/ping' ? new Response(200, { json: { pong: true } }) : new Response(404)
+  return request.url.pathname === '/ping'
+    ? new Response(200, { json: { pong: true } })
+    : new Response(404)
 })
 await using client = new AsyncClient({ transport, baseUrl: 'http://api.test' })
 assert.deepEqual((await client.get('/ping')).json(), { pong: true })

@@ -14,9 +14,13 @@ const server = createServer((request, response) => {
   if (request.url === '/upload') {
     let octets = 0
     request.on('data', (chunk: Buffer) => (octets += chunk.length))
-    request.on('end', () => response.end(`${request.headers['content-type']?.split(';')[0]}, ${octets} octets`))
+    request.on('end', () =>
+      response.end(`${request.headers['content-type']?.split(';')[0]}, ${octets} octets`),
+    )
   } else if (request.url === '/latest') {
-    response.writeHead(302, { location: '/files/1', 'set-cookie': 'seen=latest; Path=/; HttpOnly' }).end()
+    response
+      .writeHead(302, { location: '/files/1', 'set-cookie': 'seen=latest; Path=/; HttpOnly' })
+      .end()
   } else if (request.url === '/files/1') {
     response.setHeader('x-cookie', request.headers.cookie ?? '')
     response.end('x'.repeat(100_000))
@@ -31,7 +35,10 @@ const { port } = server.address() as AddressInfo
 const folder = await mkdtemp(join(tmpdir(), 'runwright-example-'))
 
 {
-  await using client = new AsyncClient({ baseUrl: `http://127.0.0.1:${port}`, followRedirects: true })
+  await using client = new AsyncClient({
+    baseUrl: `http://127.0.0.1:${port}`,
+    followRedirects: true,
+  })
 
   // Up: a form with a file, sent as it is read.
   const path = join(folder, 'report.txt')
@@ -48,8 +55,21 @@ const folder = await mkdtemp(join(tmpdir(), 'runwright-example-'))
   await using answer = await client.stream('GET', '/latest')
   const target = join(folder, 'latest.bin')
   await pipeline(answer.iterBytes(), createWriteStream(target))
-  console.log('down:', (await stat(target)).size, 'octets over', answer.history.length, 'redirect, with', answer.headers.get('x-cookie'))
-  console.log('sha256:', createHash('sha256').update(await readFile(target)).digest('hex').slice(0, 16))
+  console.log(
+    'down:',
+    (await stat(target)).size,
+    'octets over',
+    answer.history.length,
+    'redirect, with',
+    answer.headers.get('x-cookie'),
+  )
+  console.log(
+    'sha256:',
+    createHash('sha256')
+      .update(await readFile(target))
+      .digest('hex')
+      .slice(0, 16),
+  )
 
   const hello = await client.get('/private', { auth: new DigestAuth('ann', 'secret') })
   console.log('digest:', hello.text)

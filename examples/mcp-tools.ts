@@ -26,7 +26,13 @@ async function main(): Promise<void> {
     store: new MemoryStore(),
     roots: [scratch],
     providers: [
-      { id: 'script', description: 'a script', isLanguageModel: false, suggestions: ['it'], create: () => model },
+      {
+        id: 'script',
+        description: 'a script',
+        isLanguageModel: false,
+        suggestions: ['it'],
+        create: () => model,
+      },
     ],
     defaultModel: 'script:it',
     mcpServers: [
@@ -58,8 +64,16 @@ function print(event: AgentEvent): void {
 
 /** A server with one tool. Real ones are made with an SDK. */
 function serve(): void {
-  const parameters = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
-  const tool = { name: 'count', description: 'Counts the words of a text.', inputSchema: parameters }
+  const parameters = {
+    type: 'object',
+    properties: { text: { type: 'string' } },
+    required: ['text'],
+  }
+  const tool = {
+    name: 'count',
+    description: 'Counts the words of a text.',
+    inputSchema: parameters,
+  }
   createInterface({ input: process.stdin }).on('line', (line) => {
     const { id, method, params } = JSON.parse(line)
     const answer = (result: object): boolean =>

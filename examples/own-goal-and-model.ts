@@ -30,8 +30,16 @@ const swapper: Model = {
   async complete({ messages }) {
     const told = messages.at(-1)
     const call_id = `call-${messages.length}`
-    const answer = (text: string, tool?: string, args = {}): Awaited<ReturnType<Model['complete']>> => ({
-      message: { role: 'assistant', text, calls: tool === undefined ? [] : [{ call_id, tool, args }] },
+    const answer = (
+      text: string,
+      tool?: string,
+      args = {},
+    ): Awaited<ReturnType<Model['complete']>> => ({
+      message: {
+        role: 'assistant',
+        text,
+        calls: tool === undefined ? [] : [{ call_id, tool, args }],
+      },
       reasoning: '',
       usage: NO_USAGE,
       stop: tool === undefined ? 'end' : 'tool_calls',
@@ -43,7 +51,10 @@ const swapper: Model = {
     if (at < 0) return answer('Nothing to swap.')
     const [first = '', second = ''] = [lines[at - 1], lines[at]]
     lines.splice(at - 1, 2, second, first)
-    return answer(`${first} and ${second} change places.`, 'write_file', { path: 'names.txt', content: `${lines.join('\n')}\n` })
+    return answer(`${first} and ${second} change places.`, 'write_file', {
+      path: 'names.txt',
+      content: `${lines.join('\n')}\n`,
+    })
   },
 }
 const local: ModelProvider = {

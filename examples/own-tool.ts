@@ -2,7 +2,13 @@
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { defineTool, MemoryStore, RunEngine, type AgentEvent, type ModelProvider } from 'runwright/agent'
+import {
+  defineTool,
+  MemoryStore,
+  RunEngine,
+  type AgentEvent,
+  type ModelProvider,
+} from 'runwright/agent'
 import { ScriptedModel } from 'runwright/agent/testing'
 
 /** Writes an order into the folder of the run. A real one would call a shop. */
@@ -11,7 +17,10 @@ const order = defineTool({
   description: 'Orders pieces of an article.',
   parameters: {
     type: 'object',
-    properties: { article: { type: 'string', minLength: 1 }, pieces: { type: 'integer', minimum: 1 } },
+    properties: {
+      article: { type: 'string', minLength: 1 },
+      pieces: { type: 'integer', minimum: 1 },
+    },
     required: ['article', 'pieces'],
   },
   effect: 'unsafe', // after a crash it is never done twice
@@ -23,7 +32,10 @@ const order = defineTool({
 
 // Stands in for a language model.
 const model = new ScriptedModel([
-  { text: 'We are short of lamps.', calls: [{ tool: 'order', args: { article: 'lamp', pieces: 1000 } }] },
+  {
+    text: 'We are short of lamps.',
+    calls: [{ tool: 'order', args: { article: 'lamp', pieces: 1000 } }],
+  },
   { text: 'Ordered.' },
 ])
 const provider: ModelProvider = {
@@ -51,11 +63,16 @@ try {
       if (event.kind !== 'human_check_required') continue
       for (const { call_id, tool, args } of event.payload.calls ?? []) {
         console.log(`the model wants ${tool} ${JSON.stringify(args)}; a person makes it 10`)
-        await engine.resume(details.run_id, { decision: 'approve', edits: { [call_id]: { args: { ...args, pieces: 10 } } } })
+        await engine.resume(details.run_id, {
+          decision: 'approve',
+          edits: { [call_id]: { args: { ...args, pieces: 10 } } },
+        })
       }
     }
   }
-  console.log(`${(await engine.get(details.run_id)).status}: ${readFileSync(join(folder, 'orders.txt'), 'utf8').trim()}`)
+  console.log(
+    `${(await engine.get(details.run_id)).status}: ${readFileSync(join(folder, 'orders.txt'), 'utf8').trim()}`,
+  )
 } finally {
   await engine.close()
   rmSync(folder, { recursive: true })

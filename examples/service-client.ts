@@ -47,7 +47,8 @@ try {
   console.log(`${(await runs.get(run_id)).status}, ${last} events`)
 
   // The log stays: any part of it can be read again.
-  for await (const event of runs.events(run_id, { after: last - 1 })) console.log(`again: ${event.kind}`)
+  for await (const event of runs.events(run_id, { after: last - 1 }))
+    console.log(`again: ${event.kind}`)
 
   const refused = await runs.abort(run_id).catch((error: unknown) => error)
   if (refused instanceof RunServiceError) console.log(`refused: ${refused.status} ${refused.code}`)

@@ -70,7 +70,8 @@ function readKeys(text: string | undefined): Settings['keys'] {
   const keys: { [id: string]: string[] } = {}
   for (const entry of text.split(',').map((part) => part.trim())) {
     const [, id = 'operator', key = ''] = /^(?:([\w.-]+)=)?(.*)$/.exec(entry) ?? []
-    if (key === '') throw new SettingError('RUNWRIGHT_API_KEYS must be name=key pairs with commas between')
+    if (key === '')
+      throw new SettingError('RUNWRIGHT_API_KEYS must be name=key pairs with commas between')
     keys[id] = [...(keys[id] ?? []), key]
   }
   return Object.fromEntries(Object.entries(keys).map(([id, list]) => [id, { key: list }]))
@@ -78,7 +79,9 @@ function readKeys(text: string | undefined): Settings['keys'] {
 
 const demoProject = fileURLToPath(new URL('./demo-project', import.meta.url))
 
-async function openService(settings: Settings): Promise<{ service: RunService; demo: string | null }> {
+async function openService(
+  settings: Settings,
+): Promise<{ service: RunService; demo: string | null }> {
   const { data, keys, model } = settings
   const demo = settings.roots === null ? join(data, 'demo-project') : null
   try {
@@ -127,7 +130,9 @@ function greet(server: Server, settings: Settings, demo: string | null): void {
   const key = settings.keys === null ? '' : ` -H 'authorization: Bearer YOUR_KEY'`
   const body = JSON.stringify(request).replaceAll("'", String.raw`'\''`)
   console.log(`runwright listening on ${url}`)
-  console.log(`start a first run: curl -sS ${url}/api/runs -H 'content-type: application/json'${key} -d '${body}'`)
+  console.log(
+    `start a first run: curl -sS ${url}/api/runs -H 'content-type: application/json'${key} -d '${body}'`,
+  )
   console.log(`watch it: ${url}/`)
   if (isWildcard(settings.host)) console.log('it listens on all addresses of this machine')
   if (settings.keys === null) {
@@ -154,9 +159,12 @@ function messageOf(error: unknown): string {
 
 function explain(error: unknown, { host, port }: Partial<Settings>): string {
   const code = (error as NodeJS.ErrnoException).code
-  if (code === 'EADDRINUSE') return `port ${port} is in use on ${host}; set PORT to another one (0 picks one)`
-  if (code === 'EACCES') return `not allowed to listen on ${host}:${port}; set PORT to 1024 or above`
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `HOST ${host} is no address of this machine`
+  if (code === 'EADDRINUSE')
+    return `port ${port} is in use on ${host}; set PORT to another one (0 picks one)`
+  if (code === 'EACCES')
+    return `not allowed to listen on ${host}:${port}; set PORT to 1024 or above`
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    return `HOST ${host} is no address of this machine`
   return messageOf(error)
 }
 
@@ -186,6 +194,8 @@ const [argument] = process.argv.slice(2)
 if (argument === undefined) await main()
 else if (argument === '--help' || argument === '-h') process.stdout.write(HELP)
 else {
-  console.error(`runwright: there is no argument ${argument}; settings are environment variables, see --help`)
+  console.error(
+    `runwright: there is no argument ${argument}; settings are environment variables, see --help`,
+  )
   process.exitCode = 1
 }

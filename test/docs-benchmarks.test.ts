@@ -33,7 +33,10 @@ for (const { suite, results } of saved) {
       assert.equal(bar === null, met === null, name)
     }
     for (const { scenario } of suite.plots) {
-      assert.ok(results.rows.some((one) => scenario.test(one.scenario)), `nothing to plot for ${scenario}`)
+      assert.ok(
+        results.rows.some((one) => scenario.test(one.scenario)),
+        `nothing to plot for ${scenario}`,
+      )
     }
   })
 }
@@ -42,10 +45,18 @@ test('a bar that is missed is told in the summary and in its table', () => {
   const suite = suites[0]!
   const machine = { cpu: 'x', cores: 2, memoryGB: 1, platform: 'linux x64', pinned: false }
   const rows = [row('floor', 10, null), row('runwright', 15, false)]
-  const page = pageOf([{ suite, results: { name: suite.name, versions: { node: 'v20' }, machine, rows } }])
+  const page = pageOf([
+    { suite, results: { name: suite.name, versions: { node: 'v20' }, machine, rows } },
+  ])
   const text = page.get('docs/benchmarks.md')!
-  assert.match(text, /- HTTP client, \*one \\\| two\*, runwright: &lt;= 1\.00x is missed, with 1\.50x/)
-  assert.match(text, /\| \*\*runwright\*\* \| 15\.0 us \| 7\.50–30\.0 \| 1\.50x \| 3\.00 us \| &lt;= 1\.00x: \*\*missed\*\* \|/)
+  assert.match(
+    text,
+    /- HTTP client, \*one \\\| two\*, runwright: &lt;= 1\.00x is missed, with 1\.50x/,
+  )
+  assert.match(
+    text,
+    /\| \*\*runwright\*\* \| 15\.0 us \| 7\.50–30\.0 \| 1\.50x \| 3\.00 us \| &lt;= 1\.00x: \*\*missed\*\* \|/,
+  )
   assert.match(text, /\[HTTP client\]\(#http-client\) \| 1 \| 0 \| 1 \|/)
 })
 

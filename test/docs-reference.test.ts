@@ -14,18 +14,28 @@ function rowsOf(heading: string): string[][] {
   const text = page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`))
   assert.ok(text !== undefined, `docs/reference.md has no heading ${heading}`)
   const lines = text.split('\n').filter((line) => line.startsWith('| `'))
-  return lines.map((line) => line.split('|').slice(1, -1).map((cell) => cell.replaceAll('`', '').trim()))
+  return lines.map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.replaceAll('`', '').trim()),
+  )
 }
 
 /** Names of the fields of each event kind, as the vocabulary declares them. */
 function declaredEvents(): Map<string, string[]> {
   const source = read('lib/agent/events.ts')
-  const body = /export interface EventPayloads \{([^]*?)\n\}/.exec(source)?.[1]?.replaceAll(/\/\*\*[^]*?\*\//g, '') ?? ''
+  const body =
+    /export interface EventPayloads \{([^]*?)\n\}/
+      .exec(source)?.[1]
+      ?.replaceAll(/\/\*\*[^]*?\*\//g, '') ?? ''
   const events = body.split(/^  readonly (?=\w+: )/m).slice(1)
   return new Map(
     events.map((text): [string, string[]] => {
       const [, kind = '', payload = ''] = /^(\w+): ([^]*)$/.exec(text) ?? []
-      const depth = payload.trim().includes('\n') ? /^    readonly (\w+)\??:/gm : /readonly (\w+)\??:/g
+      const depth = payload.trim().includes('\n')
+        ? /^    readonly (\w+)\??:/gm
+        : /readonly (\w+)\??:/g
       return [kind, [...payload.matchAll(depth)].map((match) => match[1]!)]
     }),
   )
@@ -34,15 +44,23 @@ function declaredEvents(): Map<string, string[]> {
 test('docs/reference.md lists every event kind with every field of its payload', () => {
   const declared = declaredEvents()
   assert.ok(declared.size >= 19, `only ${declared.size} were found`)
-  const listed = new Map(rowsOf('Events').map(([kind = '', , fields = '']) => [kind, fields.split(', ').filter((name) => name !== '')]))
+  const listed = new Map(
+    rowsOf('Events').map(([kind = '', , fields = '']) => [
+      kind,
+      fields.split(', ').filter((name) => name !== ''),
+    ]),
+  )
   assert.deepEqual([...listed.keys()].sort(), [...declared.keys()].sort())
-  for (const [kind, fields] of declared) assert.deepEqual(listed.get(kind)?.toSorted(), fields.toSorted(), kind)
+  for (const [kind, fields] of declared)
+    assert.deepEqual(listed.get(kind)?.toSorted(), fields.toSorted(), kind)
 })
 
 test('docs/reference.md tells what may follow each status', () => {
   const triggers = ['start', 'gate', 'respond', 'achieve', 'fail', 'abort'] as const
   for (const [status = '', , next = ''] of rowsOf('Statuses')) {
-    const possible = triggers.map((trigger) => transition(status as RunStatus, trigger)).filter((one) => one !== null)
+    const possible = triggers
+      .map((trigger) => transition(status as RunStatus, trigger))
+      .filter((one) => one !== null)
     assert.deepEqual(next === 'nothing' ? [] : next.split(', ').sort(), possible.sort(), status)
   }
   assert.equal(rowsOf('Statuses').length, 6)
@@ -60,8 +78,13 @@ test('docs/reference.md lists every environment variable that the library and th
   ]
   const found = files.flatMap((file) => {
     const source = read(file).replaceAll(/^\s*(\/?\*|\/\/).*$/gm, '')
-    const named = [...source.matchAll(/env\['(\w+)'\]|(?:keyOf|urlOf|valueOf)\(env, '(\w+)'\)/g)].map((match) => match[1] ?? match[2]!)
-    return [...named, ...[...source.matchAll(/read\('(\w+)'\)/g)].map((match) => match[1]!.toUpperCase())]
+    const named = [
+      ...source.matchAll(/env\['(\w+)'\]|(?:keyOf|urlOf|valueOf)\(env, '(\w+)'\)/g),
+    ].map((match) => match[1] ?? match[2]!)
+    return [
+      ...named,
+      ...[...source.matchAll(/read\('(\w+)'\)/g)].map((match) => match[1]!.toUpperCase()),
+    ]
   })
   const elsewhere = new Set(['REQUEST_METHOD', 'XDG_STATE_HOME'])
   const expected = [...new Set(found)].filter((name) => !elsewhere.has(name)).sort()

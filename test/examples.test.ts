@@ -118,7 +118,9 @@ test('the demo reaches its goal without network or language model, keys or no ke
   assert.match(ended.stdout, /model builtin:repair \(no language model\)/)
   assert.match(ended.stdout, /^iteration 1$/m)
   assert.match(ended.stdout, /^achieved after \d+ iterations?: .*18/m)
-  const changed = [...ended.stdout.matchAll(/^--- a\/(.*)\n\+\+\+ b\/\1$/gm)].map(([, path]) => path)
+  const changed = [...ended.stdout.matchAll(/^--- a\/(.*)\n\+\+\+ b\/\1$/gm)].map(
+    ([, path]) => path,
+  )
   assert.deepEqual(changed, ['src/catalogue.js', 'src/fees.js', 'src/loans.js', 'src/statement.js'])
   assert.match(ended.stdout, /^node --test in .*: exit code 0$/m)
   assert.ok(!ended.stdout.includes(env.OPENAI_API_KEY))

@@ -49,13 +49,23 @@ function mayImport(from: string, target: string): boolean {
 }
 
 test('lib imports nothing but node: modules and its own files', () => {
-  const foreign = imports.filter(({ target }) => !target.startsWith('node:') && !/\.ts$/.test(target))
-  assert.deepEqual(foreign.map(({ from, target }) => `${from} imports ${target}`), [])
+  const foreign = imports.filter(
+    ({ target }) => !target.startsWith('node:') && !/\.ts$/.test(target),
+  )
+  assert.deepEqual(
+    foreign.map(({ from, target }) => `${from} imports ${target}`),
+    [],
+  )
 })
 
 test('modules are imported in one direction only: server over agent, ws and http, internal under all', () => {
-  const wrong = imports.filter(({ from, target }) => target.endsWith('.ts') && !mayImport(from, target))
-  assert.deepEqual(wrong.map(({ from, target }) => `${from} imports ${target}`), [])
+  const wrong = imports.filter(
+    ({ from, target }) => target.endsWith('.ts') && !mayImport(from, target),
+  )
+  assert.deepEqual(
+    wrong.map(({ from, target }) => `${from} imports ${target}`),
+    [],
+  )
 })
 
 test('one module reaches another through its index only', () => {

@@ -38,7 +38,8 @@ function numberOf(name: string, text: string | undefined, otherwise: number): nu
 async function tasks(): Promise<Task[]> {
   const chosen: Fixture[] = []
   for (const fixture of fixtures) {
-    const named = positionals.length === 0 || positionals.some((part) => fixture.project.includes(part))
+    const named =
+      positionals.length === 0 || positionals.some((part) => fixture.project.includes(part))
     if (!named) continue
     if (fixture.needs !== undefined) {
       const { exitCode } = await runCommand(`python3 -m ${fixture.needs} --version`, FIXTURES)
@@ -76,7 +77,9 @@ async function work(queue: Task[]): Promise<void> {
     if (result.achieved) tally.repaired += 1
     // What is not repaired must say so, and tests are nobody's to change.
     const honest = result.achieved || result.gaveUp || result.iterations >= 20
-    const touchedTests = result.changed.split('\n').some((line) => /test|spec/.test(line.replace(FIXTURES, '')))
+    const touchedTests = result.changed
+      .split('\n')
+      .some((line) => /test|spec/.test(line.replace(FIXTURES, '')))
     if (!honest || touchedTests) tally.dishonest += 1
     const verdict = result.achieved ? 'repaired' : honest ? 'given up' : 'NOT HONEST'
     console.log(
@@ -95,6 +98,7 @@ console.log(
     `${tally.tried} of ${planted} tried, ${tally.projects.size} projects, ` +
     `${tally.patches} patches, ${elapsed().toFixed(0)} s`,
 )
-const enough = positionals.length > 0 || (tally.tried >= MIN_BUGS && tally.projects.size >= MIN_PROJECTS)
+const enough =
+  positionals.length > 0 || (tally.tried >= MIN_BUGS && tally.projects.size >= MIN_PROJECTS)
 if (!enough) console.log(`at least ${MIN_BUGS} bugs of ${MIN_PROJECTS} projects have to be tried`)
 if (share < WANTED || tally.dishonest > 0 || !enough) process.exitCode = 1

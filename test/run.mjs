@@ -40,15 +40,32 @@ if (files.length === 0) {
 }
 // The tests of peers start programs that bring loaders of their own, each in its own way.
 const compiled = words.includes('--peers') ? null : await compile()
-const paths = compiled === null ? files : files.map((path) => join(compiled, path.replace(/ts$/, 'js')))
-const loader = compiled === null ? ['--conditions=runwright-source', '--import', 'tsx'] : ['--enable-source-maps']
-const env = { ...process.env, FORCE_COLOR: '0', ...(compiled === null ? {} : { RUNWRIGHT_COMPILED: compiled }) }
+const paths =
+  compiled === null ? files : files.map((path) => join(compiled, path.replace(/ts$/, 'js')))
+const loader =
+  compiled === null
+    ? ['--conditions=runwright-source', '--import', 'tsx']
+    : ['--enable-source-maps']
+const env = {
+  ...process.env,
+  FORCE_COLOR: '0',
+  ...(compiled === null ? {} : { RUNWRIGHT_COMPILED: compiled }),
+}
 const child = spawn(
   process.execPath,
-  [...loader, '--test', `--test-concurrency=${availableParallelism()}`, `--test-timeout=${timeout}`, '--test-reporter=spec', ...flags, ...paths],
+  [
+    ...loader,
+    '--test',
+    `--test-concurrency=${availableParallelism()}`,
+    `--test-timeout=${timeout}`,
+    '--test-reporter=spec',
+    ...flags,
+    ...paths,
+  ],
   { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env },
 )
-for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => void child.kill(signal))
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM']))
+  process.on(signal, () => void child.kill(signal))
 let ran = 0
 let rest = ''
 child.stdout.setEncoding('utf8')

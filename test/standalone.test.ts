@@ -32,16 +32,29 @@ function scratch(t: TestContext): string {
 const script: string = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start
 const asItStands = script.replace(/^node /, '').split(' ')
 
-function launch(t: TestContext, env: Record<string, string>, words: readonly string[] = [], node = compiled): ChildProcess {
+function launch(
+  t: TestContext,
+  env: Record<string, string>,
+  words: readonly string[] = [],
+  node = compiled,
+): ChildProcess {
   const args = [...node, ...words]
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(process.execPath, args, { cwd: root, env: { PATH, HOME, ...env }, stdio: 'pipe' })
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: { PATH, HOME, ...env },
+    stdio: 'pipe',
+  })
   t.after(() => child.kill('SIGKILL'))
   return child
 }
 
 /** Starts the server and resolves once it has printed its lines. */
-async function start(t: TestContext, env: Record<string, string>, node = compiled): Promise<Started> {
+async function start(
+  t: TestContext,
+  env: Record<string, string>,
+  node = compiled,
+): Promise<Started> {
   const child = launch(t, { PORT: '0', ...env }, [], node)
   let printed = ''
   const stderr: string[] = []
@@ -58,7 +71,11 @@ async function start(t: TestContext, env: Record<string, string>, node = compile
   return { child, baseUrl, lines: printed.trim().split('\n') }
 }
 
-async function failsToStart(t: TestContext, env: Record<string, string>, words: readonly string[] = []): Promise<string> {
+async function failsToStart(
+  t: TestContext,
+  env: Record<string, string>,
+  words: readonly string[] = [],
+): Promise<string> {
   const child = launch(t, { PORT: '0', ...env }, words)
   let stderr = ''
   child.stderr?.on('data', (chunk: Buffer) => (stderr += String(chunk)))
@@ -77,17 +94,30 @@ test('a run goes on to its end over three kill -9, with no event lost or doubled
     const { child, baseUrl } = await start(t, env)
     await using client = new AsyncClient({ baseUrl, timeout: { read: 60_000 } })
     if (life === 0) {
-      const created = await client.post('/api/runs', { json: { goal: 'node-test', model_name: 'builtin:repair' } })
+      const created = await client.post('/api/runs', {
+        json: { goal: 'node-test', model_name: 'builtin:repair' },
+      })
       assert.equal(created.statusCode, 201, created.text)
       runId = created.json<RunDetails>().run_id
     }
     // Kill in the middle of a command, at a file change, and early in an iteration.
     const deadly = ['tool_started', 'tool_result', 'step_start'][life]
-    await read(client, runId, seen, (event) => event.kind === deadly && event.seq > 8 + life * 5, child)
+    await read(
+      client,
+      runId,
+      seen,
+      (event) => event.kind === deadly && event.seq > 8 + life * 5,
+      child,
+    )
     if (seen.at(-1)?.kind === 'run_end') {
       const details = (await client.get(`/api/runs/${runId}`)).json<RunDetails>()
       assert.equal(details.status, 'achieved')
-      const log = (await client.get(`/api/runs/${runId}/events`, { params: { limit: 1000 }, headers: { accept: 'application/json' } })).json<AgentEvent[]>()
+      const log = (
+        await client.get(`/api/runs/${runId}/events`, {
+          params: { limit: 1000 },
+          headers: { accept: 'application/json' },
+        })
+      ).json<AgentEvent[]>()
       assert.deepEqual(seen.slice(0, log.length), log, 'what the readers saw is the log')
       assertInvariants(seen)
       assert.equal(seen.filter(({ kind }) => kind === 'run_recovered').length, 3)
@@ -123,7 +153,8 @@ async function read(
   } catch (error) {
     if (child.signalCode === null && !child.killed) throw error
   }
-  if (child.killed) await (child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined)
+  if (child.killed)
+    await (child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined)
 }
 
 test('Ctrl-C ends it cleanly, and the printed lines say how to begin', async (t) => {
@@ -137,11 +168,17 @@ test('Ctrl-C ends it cleanly, and the printed lines say how to begin', async (t)
 
 test('with keys, calls without one are refused, and the key is not printed', async (t) => {
   const key = 'a-key-of-some-length'
-  const { lines, baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t), RUNWRIGHT_API_KEYS: `ann=${key}` })
+  const { lines, baseUrl } = await start(t, {
+    RUNWRIGHT_DATA: scratch(t),
+    RUNWRIGHT_API_KEYS: `ann=${key}`,
+  })
   assert.ok(!lines.join('\n').includes(key))
   await using client = new AsyncClient({ baseUrl })
   assert.equal((await client.get('/api/runs')).statusCode, 401)
-  assert.equal((await client.get('/api/runs', { headers: { authorization: `Bearer ${key}` } })).statusCode, 200)
+  assert.equal(
+    (await client.get('/api/runs', { headers: { authorization: `Bearer ${key}` } })).statusCode,
+    200,
+  )
 })
 
 test('on all addresses it names one that answers', async (t) => {
@@ -151,19 +188,37 @@ test('on all addresses it names one that answers', async (t) => {
 })
 
 test('the default model is builtin:repair whatever keys the environment holds', async (t) => {
-  const { baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t), OPENAI_API_KEY: 'sk-test-0123456789' })
+  const { baseUrl } = await start(t, {
+    RUNWRIGHT_DATA: scratch(t),
+    OPENAI_API_KEY: 'sk-test-0123456789',
+  })
   await using client = new AsyncClient({ baseUrl })
   const text = (await client.get('/api/models')).text
   const models = JSON.parse(text) as { name: string; default: boolean; provider: string }[]
-  assert.deepEqual(models.filter((model) => model.default).map(({ name }) => name), ['builtin:repair'])
+  assert.deepEqual(
+    models.filter((model) => model.default).map(({ name }) => name),
+    ['builtin:repair'],
+  )
   assert.ok(models.some(({ provider }) => provider === 'openai'))
   assert.ok(!text.includes('sk-test'))
 })
 
 for (const [name, env, message] of [
-  ['a PORT that is no number', { PORT: 'http' }, /^runwright: PORT must be a number from 0 to 65535, got "http"\n$/],
-  ['a root that is a file', { RUNWRIGHT_ROOTS: '/etc/passwd' }, /^runwright: roots: \/etc\/passwd is no folder\n$/],
-  ['roots that are not there', { RUNWRIGHT_ROOTS: '/no/such/folder' }, /^runwright: roots: there is no folder \/no\/such\/folder\n$/],
+  [
+    'a PORT that is no number',
+    { PORT: 'http' },
+    /^runwright: PORT must be a number from 0 to 65535, got "http"\n$/,
+  ],
+  [
+    'a root that is a file',
+    { RUNWRIGHT_ROOTS: '/etc/passwd' },
+    /^runwright: roots: \/etc\/passwd is no folder\n$/,
+  ],
+  [
+    'roots that are not there',
+    { RUNWRIGHT_ROOTS: '/no/such/folder' },
+    /^runwright: roots: there is no folder \/no\/such\/folder\n$/,
+  ],
   ['a key that is too short', { RUNWRIGHT_API_KEYS: 'short' }, /^runwright: .*16 characters.*\n$/],
   ['an unknown model', { RUNWRIGHT_MODEL: 'nobody:x' }, /^runwright: .*nobody.*\n$/],
 ] as const) {
@@ -183,7 +238,9 @@ test('--help lists every variable of docs/reference.md, and starts nothing', asy
   child.stdout?.on('data', (chunk: Buffer) => (stdout += String(chunk)))
   const [code] = (await once(child, 'close')) as [number]
   assert.equal(code, 0)
-  const table = readFileSync(join(root, 'docs/reference.md'), 'utf8').split('`npm start`')[1]!.split('\nOf ')[0]!
+  const table = readFileSync(join(root, 'docs/reference.md'), 'utf8')
+    .split('`npm start`')[1]!
+    .split('\nOf ')[0]!
   const names = [...table.matchAll(/`([A-Z][A-Z_]+)`/g)].map((match) => match[1]!)
   assert.ok(names.includes('RUNWRIGHT_MODEL'))
   for (const name of names) assert.match(stdout, new RegExp(`^  ${name} `, 'm'))
@@ -192,7 +249,9 @@ test('--help lists every variable of docs/reference.md, and starts nothing', asy
 test('a request that names no folder works on the copy of the demo project', async (t) => {
   const { baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t) })
   await using client = new AsyncClient({ baseUrl })
-  const { cwd } = (await client.post('/api/runs', { json: { goal: 'shell: true' } })).json<RunDetails>()
+  const { cwd } = (
+    await client.post('/api/runs', { json: { goal: 'shell: true' } })
+  ).json<RunDetails>()
   assert.match(cwd, /demo-project$/)
 })
 
@@ -202,13 +261,19 @@ test('a port in use is told in one line', async (t) => {
   t.after(() => blocker.close())
   const { port } = blocker.address() as AddressInfo
   const stderr = await failsToStart(t, { RUNWRIGHT_DATA: scratch(t), PORT: String(port) })
-  assert.match(stderr, new RegExp(`^runwright: port ${port} is in use on 127.0.0.1; set PORT.*\\n$`))
+  assert.match(
+    stderr,
+    new RegExp(`^runwright: port ${port} is in use on 127.0.0.1; set PORT.*\\n$`),
+  )
 })
 
 test('a data folder that cannot be made is told in one line', async (t) => {
   const data = join(scratch(t), 'file')
   writeFileSync(data, '')
-  assert.match(await failsToStart(t, { RUNWRIGHT_DATA: data }), /^runwright: cannot write to RUNWRIGHT_DATA .*\n$/)
+  assert.match(
+    await failsToStart(t, { RUNWRIGHT_DATA: data }),
+    /^runwright: cannot write to RUNWRIGHT_DATA .*\n$/,
+  )
 })
 
 test('a data folder that another server uses is told in one line', async (t) => {

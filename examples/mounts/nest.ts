@@ -17,7 +17,11 @@ class HelloController {
 }
 // Written without decorator syntax, which Node's own TypeScript support does not read.
 Controller()(HelloController)
-Get('hello')(HelloController.prototype, 'hello', Object.getOwnPropertyDescriptor(HelloController.prototype, 'hello')!)
+Get('hello')(
+  HelloController.prototype,
+  'hello',
+  Object.getOwnPropertyDescriptor(HelloController.prototype, 'hello')!,
+)
 
 class AppModule {}
 Module({ controllers: [HelloController] })(AppModule)

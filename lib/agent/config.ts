@@ -193,7 +193,9 @@ function realRoots(roots: readonly string[]): string[] {
 }
 
 function checkedSecrets(secrets: readonly string[]): string[] {
-  const short = secrets.findIndex((secret) => typeof secret !== 'string' || secret.length < SHORTEST_SECRET)
+  const short = secrets.findIndex(
+    (secret) => typeof secret !== 'string' || secret.length < SHORTEST_SECRET,
+  )
   if (short < 0) return [...secrets]
   throw new TypeError(`secrets[${short}] must be a text of ${SHORTEST_SECRET} characters or more`)
 }

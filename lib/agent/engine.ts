@@ -20,7 +20,13 @@ import { LocalDriver } from './run/local-driver.js'
 import { McpServers } from './mcp/servers.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
 import { createdRecord, requestHash, resolveNewRun } from './request/new-run.js'
-import { isTerminal, summarize, type RunDetails, type RunHead, type RunSummary } from './log/head.js'
+import {
+  isTerminal,
+  summarize,
+  type RunDetails,
+  type RunHead,
+  type RunSummary,
+} from './log/head.js'
 import { Redactor, secretsOfEnvironment } from './redaction/redactor.js'
 import { Observers, type RunObserver } from './log/observer.js'
 import type { RunDriver } from './run/driver.js'
@@ -115,10 +121,17 @@ export class RunEngine {
     const tracing = new Tracing(config.tracer, config.clock, this.#redactor)
     const tools = (): ReadonlyMap<string, Tool> => this.#tools()
     const common = { config, tools, observers: this.#observers }
-    const runs = new LiveRuns({ ...common, tracing, models: this.#models, redactor: this.#redactor })
+    const runs = new LiveRuns({
+      ...common,
+      tracing,
+      models: this.#models,
+      redactor: this.#redactor,
+    })
     const { shared } = config.store
     this.#driver =
-      shared === undefined ? new LocalDriver({ ...common, runs }) : new SharedDriver({ ...common, runs, shared })
+      shared === undefined
+        ? new LocalDriver({ ...common, runs })
+        : new SharedDriver({ ...common, runs, shared })
   }
 
   /**
@@ -163,7 +176,8 @@ export class RunEngine {
     if (idempotencyKey === undefined) return await this.#create(parsed, owner, null, options)
     const body_hash = requestHash(parsed)
     const first = await this.#config.store.findByKey(owner, idempotencyKey, this.#keysSince())
-    if (first === null) return await this.#create(parsed, owner, { key: idempotencyKey, body_hash }, options)
+    if (first === null)
+      return await this.#create(parsed, owner, { key: idempotencyKey, body_hash }, options)
     if (first.idempotency?.body_hash !== body_hash) throw new IdempotencyError()
     return { details: first.details, created: false }
   }
@@ -217,7 +231,8 @@ export class RunEngine {
   async retry(runId: string, caller?: Caller, trace?: TraceContext): Promise<RunDetails> {
     await this.#head(runId, caller)
     const [first] = await this.#config.store.read(runId, 0, 1)
-    if (first?.kind !== 'run_created' || first.private === undefined) throw new UnknownRunError(runId)
+    if (first?.kind !== 'run_created' || first.private === undefined)
+      throw new UnknownRunError(runId)
     const request = requestAgain(first.private.request)
     const { details } = await this.create(request, { caller, parentRunId: runId, trace })
     return details
@@ -293,7 +308,11 @@ export class RunEngine {
 
   /** The tools that a run gets that begins now: those of the host, of MCP servers, and the shipped ones. */
   tools(): readonly ToolInfo[] {
-    return [...this.#tools().values()].map(({ name, description, effect }) => ({ name, description, effect }))
+    return [...this.#tools().values()].map(({ name, description, effect }) => ({
+      name,
+      description,
+      effect,
+    }))
   }
 
   /** The goals that this host offers. */
@@ -383,7 +402,12 @@ export class RunEngine {
     this.#assertOpen()
     const runId = uuidV7(clock.now())
     const trace = readTraceContext(options.trace ?? {})
-    const more = { tools: [...this.#tools().keys()], owner, idempotency, ...(trace !== null && { trace }) }
+    const more = {
+      tools: [...this.#tools().keys()],
+      owner,
+      idempotency,
+      ...(trace !== null && { trace }),
+    }
     const draft = createdRecord(newRun, options.parentRunId ?? null, more)
     const record = stamp(draft, runId, 1, 0, clock)
     const { head, created } = await this.#driver.begin(record, newRun.model, this.#keysSince())

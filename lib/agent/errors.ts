@@ -93,7 +93,11 @@ export class GoalError extends AgentError {
   /** `not_verifiable`: free text with neither a check command nor a judge. */
   readonly problem: 'unknown' | 'unsuitable' | 'not_verifiable'
 
-  constructor(problem: 'unknown' | 'unsuitable' | 'not_verifiable', message: string, options?: ErrorOptions) {
+  constructor(
+    problem: 'unknown' | 'unsuitable' | 'not_verifiable',
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super(message, options)
     this.problem = problem
   }
@@ -229,7 +233,12 @@ export class McpError extends AgentError {
   /** The message without the server's name. */
   readonly detail: string
 
-  constructor(server: string, problem: McpError['problem'], detail: string, options?: ErrorOptions) {
+  constructor(
+    server: string,
+    problem: McpError['problem'],
+    detail: string,
+    options?: ErrorOptions,
+  ) {
     super(`MCP server ${server}: ${detail}`, options)
     this.server = server
     this.problem = problem

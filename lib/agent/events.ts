@@ -205,7 +205,9 @@ export type AgentEvent = {
 }[EventKind]
 
 /** The part of a record of kind `K` that only the engine reads, for kinds that have one. */
-export type PrivatePart<K> = K extends keyof PrivatePayloads ? { readonly private?: PrivatePayloads[K] } : unknown
+export type PrivatePart<K> = K extends keyof PrivatePayloads
+  ? { readonly private?: PrivatePayloads[K] }
+  : unknown
 
 /** One record of the log: an event, the version of its format, and what only the engine reads. */
 export type RunRecord = {

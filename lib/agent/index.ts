@@ -146,7 +146,12 @@ export type { BubblewrapOptions } from './executors/bubblewrap.js'
 export { diffText } from './workspace/diff.js'
 export type { TextDiff } from './workspace/diff.js'
 export { openWorkspace } from './workspace/workspace.js'
-export type { FileChange, Workspace, WorkspaceEntry, WorkspaceOptions } from './workspace/workspace.js'
+export type {
+  FileChange,
+  Workspace,
+  WorkspaceEntry,
+  WorkspaceOptions,
+} from './workspace/workspace.js'
 export type {
   GoalBaseline,
   GoalCheckContext,

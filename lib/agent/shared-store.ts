@@ -92,7 +92,9 @@ export interface SharedRuns {
 }
 
 /** The owner and key under which an admission is remembered; null without a key. */
-export function keyOf({ created }: Admission): { readonly owner: RunOwner; readonly key: string } | null {
+export function keyOf({
+  created,
+}: Admission): { readonly owner: RunOwner; readonly key: string } | null {
   const { owner, idempotency } = created.private ?? {}
   return owner === undefined || idempotency == null ? null : { owner, key: idempotency.key }
 }

@@ -56,7 +56,11 @@ export interface Tool {
    */
   plan?(args: JsonObject, context: ToolContext): Promise<JsonObject>
   /** For `idempotent` tools, after a crash: was the call done, not done, or can't it be told? */
-  verify?(args: JsonObject, plan: JsonObject, context: ToolContext): Promise<'done' | 'undone' | 'unknown'>
+  verify?(
+    args: JsonObject,
+    plan: JsonObject,
+    context: ToolContext,
+  ): Promise<'done' | 'undone' | 'unknown'>
   /** Does the work. An exception becomes a result with exit code 1 and the error's message. */
   execute(args: JsonObject, context: ToolContext): Promise<ToolOutput>
 }

@@ -11,12 +11,20 @@ const SHORT_LIVED = { limits: { maxKeepaliveConnections: 0 } } as const
  * Sends one request without a client of one's own. Use {@link AsyncClient} for more than one: it
  * keeps connections.
  */
-export function request(method: string, url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+export function request(
+  method: string,
+  url: string | URL,
+  options?: RequestOptions,
+): Promise<AsyncResponse> {
   return new AsyncClient(SHORT_LIVED).request(method, url, options)
 }
 
 /** As {@link request}, but leaves the content to be read; close the response. */
-export function stream(method: string, url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+export function stream(
+  method: string,
+  url: string | URL,
+  options?: RequestOptions,
+): Promise<AsyncResponse> {
   return new AsyncClient(SHORT_LIVED).stream(method, url, options)
 }
 

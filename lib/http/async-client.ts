@@ -15,7 +15,13 @@ import {
 } from './exchange.js'
 import { drive, settle } from './flow.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
-import { DEFAULT_MAX_PAGES, firstPageOptions, laterPageOptions, nextPage, type PaginateOptions } from './pagination.js'
+import {
+  DEFAULT_MAX_PAGES,
+  firstPageOptions,
+  laterPageOptions,
+  nextPage,
+  type PaginateOptions,
+} from './pagination.js'
 import { sleep } from '../internal/sleep.js'
 import type { ServerSentEvent } from './content/sse-parser.js'
 import type { Request } from './request.js'
@@ -114,7 +120,11 @@ export class AsyncClient implements AsyncDisposable {
    *
    * @throws {@link RequestError} when there is no answer; `signal.reason` when the signal aborts.
    */
-  async request(method: string, url: string | URL, options: RequestOptions = {}): Promise<AsyncResponse> {
+  async request(
+    method: string,
+    url: string | URL,
+    options: RequestOptions = {},
+  ): Promise<AsyncResponse> {
     return this.#send(this.buildRequest(method, url, options), options)
   }
 
@@ -122,7 +132,11 @@ export class AsyncClient implements AsyncDisposable {
    * As {@link AsyncClient.request}, but leaves the content to be read. Close the response when it
    * is not read to its end; `await using` does.
    */
-  async stream(method: string, url: string | URL, options: RequestOptions = {}): Promise<AsyncResponse> {
+  async stream(
+    method: string,
+    url: string | URL,
+    options: RequestOptions = {},
+  ): Promise<AsyncResponse> {
     return this.#send(this.buildRequest(method, url, options), { ...options, stream: true })
   }
 
@@ -132,7 +146,10 @@ export class AsyncClient implements AsyncDisposable {
    *
    * @throws {@link HttpStatusError} or {@link RemoteProtocolError} when the answer is no event stream.
    */
-  async *sse(url: string | URL, options: SseOptions = {}): AsyncGenerator<ServerSentEvent, void, undefined> {
+  async *sse(
+    url: string | URL,
+    options: SseOptions = {},
+  ): AsyncGenerator<ServerSentEvent, void, undefined> {
     const session = new EventSourceSession(options)
     for (;;) {
       let response: AsyncResponse | null = null
@@ -154,7 +171,10 @@ export class AsyncClient implements AsyncDisposable {
   }
 
   /** The pages of a list: the answer to a request, and those that its Link headers lead to (RFC 8288). */
-  async *paginate(url: string | URL, options: PaginateOptions = {}): AsyncGenerator<AsyncResponse, void, undefined> {
+  async *paginate(
+    url: string | URL,
+    options: PaginateOptions = {},
+  ): AsyncGenerator<AsyncResponse, void, undefined> {
     const { method = 'GET', maxPages = DEFAULT_MAX_PAGES, rel = 'next' } = options
     let target: string | URL | null = url
     for (let page = 0; page < maxPages && target !== null; page++) {

@@ -40,7 +40,9 @@ export class AsyncResponse extends BaseResponse implements AsyncDisposable {
       }
       const raw = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)
       this.contentRead =
-        codings.length === 0 ? raw : await decodeContent(raw, codings, this.settings.maxResponseBytes)
+        codings.length === 0
+          ? raw
+          : await decodeContent(raw, codings, this.settings.maxResponseBytes)
     } catch (error) {
       throw this.blame(error)
     }

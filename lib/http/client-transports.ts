@@ -32,7 +32,8 @@ export class ClientTransports<T extends { close?(): unknown }> {
     this.#options = options
     const { mounts, transport } = options
     if (transport !== null) checkTransport('transport', transport)
-    if (typeof (mounts ?? {}) !== 'object') throw new TypeError('mounts must be an object of transports by pattern')
+    if (typeof (mounts ?? {}) !== 'object')
+      throw new TypeError('mounts must be an object of transports by pattern')
     this.#mounts = Object.entries(mounts ?? {})
       .map(([pattern, mounted]) => parseMount(pattern, mounted))
       .sort((a, b) => compareRanks(b.rank, a.rank))
@@ -70,7 +71,8 @@ export class ClientTransports<T extends { close?(): unknown }> {
 }
 
 function checkTransport(what: string, transport: unknown): void {
-  if (typeof (transport as { handleRequest?: unknown } | undefined)?.handleRequest === 'function') return
+  if (typeof (transport as { handleRequest?: unknown } | undefined)?.handleRequest === 'function')
+    return
   throw new TypeError(`${what} must be a transport, which has handleRequest(), or null`)
 }
 
@@ -100,7 +102,8 @@ function parseMount<T>(pattern: string, transport: T | null): Mount<T> {
 function hostTest(host: string): (name: string) => boolean {
   if (host === '' || host === '*') return () => true
   if (host.startsWith('*.')) return (name) => name.endsWith(host.slice(1))
-  if (host.startsWith('*')) return (name) => name === host.slice(1) || name.endsWith(`.${host.slice(1)}`)
+  if (host.startsWith('*'))
+    return (name) => name === host.slice(1) || name.endsWith(`.${host.slice(1)}`)
   return (name) => name === host
 }
 

@@ -15,7 +15,13 @@ import {
 } from './exchange.js'
 import { driveSync, settle } from './flow.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
-import { DEFAULT_MAX_PAGES, firstPageOptions, laterPageOptions, nextPage, type PaginateOptions } from './pagination.js'
+import {
+  DEFAULT_MAX_PAGES,
+  firstPageOptions,
+  laterPageOptions,
+  nextPage,
+  type PaginateOptions,
+} from './pagination.js'
 import { sleepSync } from '../internal/sleep.js'
 import type { ServerSentEvent } from './content/sse-parser.js'
 import type { Request } from './request.js'
@@ -159,7 +165,10 @@ export class Client implements Disposable {
   }
 
   /** The pages of a list: the answer to a request, and those that its Link headers lead to (RFC 8288). */
-  *paginate(url: string | URL, options: PaginateOptions = {}): Generator<Response, void, undefined> {
+  *paginate(
+    url: string | URL,
+    options: PaginateOptions = {},
+  ): Generator<Response, void, undefined> {
     const { method = 'GET', maxPages = DEFAULT_MAX_PAGES, rel = 'next' } = options
     let target: string | URL | null = url
     for (let page = 0; page < maxPages && target !== null; page++) {

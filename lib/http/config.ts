@@ -82,12 +82,16 @@ export function resolveTimeouts(
     return { connect: option, read: option, write: option, pool: option, total: inherited.total }
   }
   if (typeof option !== 'object') {
-    throw new TypeError(`timeout must be a number of milliseconds, an object or null, got ${String(option)}`)
+    throw new TypeError(
+      `timeout must be a number of milliseconds, an object or null, got ${String(option)}`,
+    )
   }
   const merged: { -readonly [K in keyof Timeouts]: Timeouts[K] } = { ...inherited }
   for (const [name, value] of Object.entries(option)) {
     if (!(name in NO_TIMEOUTS)) {
-      throw new TypeError(`timeout.${name} is not known; there are connect, read, write, pool, total`)
+      throw new TypeError(
+        `timeout.${name} is not known; there are connect, read, write, pool, total`,
+      )
     }
     if (value === undefined) continue
     if (value !== null) checkMs(`timeout.${name}`, value)
@@ -112,7 +116,9 @@ export function resolveLimits(option: LimitOptions | undefined): Limits {
   const merged: { -readonly [K in keyof Limits]: Limits[K] } = { ...DEFAULT_LIMITS }
   for (const [name, value] of Object.entries(option ?? {})) {
     if (!(name in DEFAULT_LIMITS)) {
-      throw new TypeError(`limits.${name} is not known; there are ${Object.keys(merged).join(', ')}`)
+      throw new TypeError(
+        `limits.${name} is not known; there are ${Object.keys(merged).join(', ')}`,
+      )
     }
     if (value === undefined) continue
     const least = name === 'maxConnections' || name === 'maxConnectionsPerOrigin' ? 1 : 0
@@ -126,7 +132,8 @@ export function resolveLimits(option: LimitOptions | undefined): Limits {
 
 /** Checks a switch. @throws TypeError */
 export function checkBoolean(name: string, value: unknown): boolean {
-  if (typeof value !== 'boolean') throw new TypeError(`${name} must be true or false, got ${String(value)}`)
+  if (typeof value !== 'boolean')
+    throw new TypeError(`${name} must be true or false, got ${String(value)}`)
   return value
 }
 

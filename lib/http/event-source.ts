@@ -1,5 +1,11 @@
 import { backoffDelay, TRANSIENT_STATUSES } from '../internal/backoff.js'
-import { HttpStatusError, NetworkError, RemoteProtocolError, TimeoutError, TotalTimeoutError } from './errors.js'
+import {
+  HttpStatusError,
+  NetworkError,
+  RemoteProtocolError,
+  TimeoutError,
+  TotalTimeoutError,
+} from './errors.js'
 import type { RequestOptions } from './exchange.js'
 import { Headers } from './headers.js'
 import type { BaseResponse } from './response.js'
@@ -59,7 +65,8 @@ export class EventSourceSession {
     headers.setDefault('Cache-Control', 'no-store')
     const { lastEventId } = this.#parser
     // One with a control character cannot be sent, and is no reason to give the stream up.
-    if (lastEventId !== '' && !/[\0-\x1f\x7f]/.test(lastEventId)) headers.set('Last-Event-ID', lastEventId)
+    if (lastEventId !== '' && !/[\0-\x1f\x7f]/.test(lastEventId))
+      headers.set('Last-Event-ID', lastEventId)
     this.#parser = this.#newParser(this.#parser.lastEventId)
     // Silence is no fault of an event stream, so the read limit counts only when it was asked for.
     const timeout = rest.timeout === undefined ? { read: null } : rest.timeout
@@ -119,7 +126,10 @@ export class EventSourceSession {
 
 function statusError(response: BaseResponse): HttpStatusError {
   const { statusCode, url } = response
-  return new HttpStatusError(`an event stream is answered with 200, not ${statusCode}: ${redactUrl(url)}`, response)
+  return new HttpStatusError(
+    `an event stream is answered with 200, not ${statusCode}: ${redactUrl(url)}`,
+    response,
+  )
 }
 
 function isPassing(error: unknown): boolean {

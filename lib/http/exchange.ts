@@ -197,7 +197,8 @@ class Call {
     }
     this.follow = followRedirects ?? driver.settings.followRedirects
     const { retry } = options
-    this.retry = retry === undefined ? driver.settings.retry : retry === null ? null : resolveRetry(retry)
+    this.retry =
+      retry === undefined ? driver.settings.retry : retry === null ? null : resolveRetry(retry)
     this.timeouts = resolveTimeouts(options.timeout, request.timeouts ?? driver.settings.timeouts)
     const { total } = this.timeouts
     this.deadlineAt = total === null ? null : performance.now() + total
@@ -242,7 +243,9 @@ function chooseAuth(settings: ClientSettings, request: Request, options: SendOpt
     return new BasicAuth(percentDecoded(username), percentDecoded(password))
   }
   // Credentials that the caller wrote into the headers are not replaced by those of a file.
-  return request.headers.has('authorization') ? null : (settings.netrc?.authFor(request.url) ?? null)
+  return request.headers.has('authorization')
+    ? null
+    : (settings.netrc?.authFor(request.url) ?? null)
 }
 
 function* readWhole(response: AnyResponse): Flow<void> {
@@ -296,7 +299,8 @@ function* redirected(call: Call, first: Request): Flow<AnyResponse> {
       if (!response.hasRedirectLocation) return response
       const next = redirection(call, request, response)
       if (next === null) return response
-      if (next.callCookies !== null) setCookies(call.driver.settings, next, sameOrigin(next.url, first.url))
+      if (next.callCookies !== null)
+        setCookies(call.driver.settings, next, sameOrigin(next.url, first.url))
       if (!call.follow) {
         response.nextRequest = next
         return response
@@ -322,7 +326,8 @@ function* redirected(call: Call, first: Request): Flow<AnyResponse> {
 function redirection(call: Call, request: Request, response: AnyResponse): Request | null {
   const [location, ...others] = new Set(response.headers.getList('location'))
   try {
-    if (others.length > 0) throw new RemoteProtocolError('the server redirects to several places at once')
+    if (others.length > 0)
+      throw new RemoteProtocolError('the server redirects to several places at once')
     return redirectRequest(request, response.statusCode, location!, call.offOrigin)
   } catch (error) {
     if (call.follow) throw error

@@ -59,9 +59,12 @@ function checkedValue(name: string, value: string): string {
 /** @throws TypeError when `values` is no list of strings. */
 function listed(name: string, values: unknown): readonly string[] {
   const wrong = Array.isArray(values) ? values.find((one) => typeof one !== 'string') : values
-  if (wrong === undefined && Array.isArray(values) && !values.includes(undefined)) return values as string[]
+  if (wrong === undefined && Array.isArray(values) && !values.includes(undefined))
+    return values as string[]
   const got = wrong === null ? 'null' : typeof wrong
-  throw new TypeError(`the value of header ${name} must be a string, a number or a list of strings, got ${got}`)
+  throw new TypeError(
+    `the value of header ${name} must be a string, a number or a list of strings, got ${got}`,
+  )
 }
 
 /**
@@ -89,7 +92,8 @@ export class Headers implements Iterable<[string, string]> {
       throw new TypeError(`headers must be an object, pairs or Headers, got ${typeof init}`)
     } else if (Symbol.iterator in init) {
       for (const field of init) {
-        if (!Array.isArray(field)) throw new TypeError(`headers must be pairs of name and value, got ${typeof field}`)
+        if (!Array.isArray(field))
+          throw new TypeError(`headers must be pairs of name and value, got ${typeof field}`)
         this.append(field[0] as string, field[1] as string)
       }
     } else {

@@ -32,7 +32,8 @@ const EVENTS = ['request', 'response', 'redirect', 'retry']
 export function resolveHooks<R extends BaseResponse>(
   options: EventHookOptions<R> | null | undefined,
 ): EventHooks<R> {
-  if (typeof (options ?? {}) !== 'object') throw new TypeError('eventHooks must be an object of arrays of functions')
+  if (typeof (options ?? {}) !== 'object')
+    throw new TypeError('eventHooks must be an object of arrays of functions')
   for (const [name, hooks] of Object.entries(options ?? {})) {
     if (!EVENTS.includes(name)) {
       throw new TypeError(`eventHooks.${name} is not known; there are ${EVENTS.join(', ')}`)
@@ -43,5 +44,10 @@ export function resolveHooks<R extends BaseResponse>(
     }
   }
   const { request = [], response = [], redirect = [], retry = [] } = options ?? {}
-  return { request: [...request], response: [...response], redirect: [...redirect], retry: [...retry] }
+  return {
+    request: [...request],
+    response: [...response],
+    redirect: [...redirect],
+    retry: [...retry],
+  }
 }

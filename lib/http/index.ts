@@ -98,7 +98,13 @@ export type { PhaseTimings, Timings } from './timings.js'
 export { Response } from './sync-response.js'
 export { parseSse, SseParser } from './content/sse-parser.js'
 export type { ServerSentEvent } from './content/sse-parser.js'
-export type { AsyncByteStream, AsyncTransport, SyncByteStream, Transport, TransportResponse } from './transports/base.js'
+export type {
+  AsyncByteStream,
+  AsyncTransport,
+  SyncByteStream,
+  Transport,
+  TransportResponse,
+} from './transports/base.js'
 export { BlockingTransport } from './transports/blocking/blocking-transport.js'
 export { HandlerTransport } from './transports/handler-transport.js'
 export type { HandlerTransportOptions, RequestHandler } from './transports/handler-transport.js'

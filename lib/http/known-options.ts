@@ -21,11 +21,17 @@ const plain = (name: string): string => name.toLowerCase().replaceAll('_', '')
  *
  * @throws TypeError naming the option, and the one that was probably meant.
  */
-export function checkOptions(options: object, known: Readonly<Record<string, true>>, what: string): void {
+export function checkOptions(
+  options: object,
+  known: Readonly<Record<string, true>>,
+  what: string,
+): void {
   for (const name in options) {
     if (known[name] === true) continue
-    const meant = Object.keys(known).find((one) => plain(one) === plain(name)) ?? ELSEWHERE[plain(name)]
-    const hint = meant === undefined ? `; there are ${Object.keys(known).join(', ')}` : `; use ${meant}`
+    const meant =
+      Object.keys(known).find((one) => plain(one) === plain(name)) ?? ELSEWHERE[plain(name)]
+    const hint =
+      meant === undefined ? `; there are ${Object.keys(known).join(', ')}` : `; use ${meant}`
     throw new TypeError(`${name} is no option of ${what}${hint}`)
   }
 }

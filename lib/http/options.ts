@@ -118,7 +118,8 @@ export function resolveSettings<R extends BaseResponse>(
   const trustEnv = checkBoolean('trustEnv', options.trustEnv ?? true)
   const maxResponseBytes =
     options.maxResponseBytes === undefined ? DEFAULT_MAX_RESPONSE_BYTES : options.maxResponseBytes
-  const params = options.params === undefined || options.params === null ? [] : paramPairs(options.params)
+  const params =
+    options.params === undefined || options.params === null ? [] : paramPairs(options.params)
   return {
     baseUrl: resolveBase(options.baseUrl),
     auth: options.auth === undefined || options.auth === null ? null : resolveAuth(options.auth),
@@ -135,7 +136,8 @@ export function resolveSettings<R extends BaseResponse>(
     maxResponseBytes: checkCount('maxResponseBytes', maxResponseBytes, 0),
     eventHooks: resolveHooks(options.eventHooks) as ClientSettings['eventHooks'],
     sensitiveHeaders,
-    retry: options.retry === undefined || options.retry === null ? null : resolveRetry(options.retry),
+    retry:
+      options.retry === undefined || options.retry === null ? null : resolveRetry(options.retry),
   }
 }
 

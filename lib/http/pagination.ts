@@ -23,12 +23,18 @@ export const DEFAULT_MAX_PAGES = 1_000
  * @throws {@link RemoteProtocolError} when the link leads to another origin, which must not get the
  *   caller's credentials, or back to the same page.
  */
-export function nextPage(response: BaseResponse, rel: string, defaults: ParamsInit | null): URL | null {
+export function nextPage(
+  response: BaseResponse,
+  rel: string,
+  defaults: ParamsInit | null,
+): URL | null {
   const link = response.links[rel.toLowerCase()]
   if (link === undefined) return null
   const url = linkUrl(link.url, response.url)
   if (!sameOrigin(url, response.url)) {
-    throw new RemoteProtocolError(`the link to the next page leads to another origin, ${url.origin}`)
+    throw new RemoteProtocolError(
+      `the link to the next page leads to another origin, ${url.origin}`,
+    )
   }
   url.hash = ''
   // What the link says of a key is meant: a client's own `page=1` would lead to the first page again.

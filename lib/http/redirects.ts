@@ -68,13 +68,17 @@ function redirectUrl(from: URL, location: string): URL {
   let url: URL
   try {
     // "https:///path" and the like name no host: ours is meant.
-    url = parseUrl(new URL(location.replace(/^([a-z]+:)\/\/\/(?=[^/]|$)/i, '$1//' + from.host + '/'), from))
+    url = parseUrl(
+      new URL(location.replace(/^([a-z]+:)\/\/\/(?=[^/]|$)/i, '$1//' + from.host + '/'), from),
+    )
   } catch {
     // Without the cause, which would print the Location with all that is in it.
     throw new RemoteProtocolError('the server redirects to something that is not a URL')
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new RemoteProtocolError(`the server redirects to ${url.protocol} which is not http or https`)
+    throw new RemoteProtocolError(
+      `the server redirects to ${url.protocol} which is not http or https`,
+    )
   }
   if (/[\0-\x1f\x7f]/.test(location)) {
     throw new RemoteProtocolError('the server redirects to a URL with a control character')

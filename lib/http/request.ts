@@ -1,6 +1,13 @@
 import { setMaxListeners } from 'node:events'
 import { printAs } from './inspect.js'
-import { bytesBody, contentBody, formBody, jsonBody, type Body, type BodyContent } from './content/body.js'
+import {
+  bytesBody,
+  contentBody,
+  formBody,
+  jsonBody,
+  type Body,
+  type BodyContent,
+} from './content/body.js'
 import { InvalidBodyError, LocalProtocolError, RequestNotReadError } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
 import { filePairs, multipartBody, type FilesInit } from './content/multipart.js'
@@ -44,7 +51,16 @@ export interface RequestInit extends BodyOptions {
 }
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-const STANDARD_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
+const STANDARD_METHODS = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'TRACE',
+])
 /** Methods for which a request without a body says `Content-Length: 0` (RFC 9110, section 8.6). */
 const BODY_EXPECTED = new Set(['POST', 'PUT', 'PATCH'])
 
@@ -100,7 +116,13 @@ export class Request {
   }
 
   /** A request made from parts that were checked already. @internal */
-  static fromParts(method: string, url: URL, headers: Headers, body: Body | null, from: RequestInit): Request {
+  static fromParts(
+    method: string,
+    url: URL,
+    headers: Headers,
+    body: Body | null,
+    from: RequestInit,
+  ): Request {
     const request = Object.create(Request.prototype) as {
       -readonly [K in keyof Request]: Request[K]
     }
@@ -147,7 +169,10 @@ export class Request {
    */
   readSync(): Uint8Array {
     if (this.body !== null && this.body.bytes === null) {
-      this.body = bytesBody(Buffer.concat([...blockingChunks(this.body.open())]), this.body.contentType)
+      this.body = bytesBody(
+        Buffer.concat([...blockingChunks(this.body.open())]),
+        this.body.contentType,
+      )
     }
     return this.content
   }
@@ -174,7 +199,8 @@ export class Request {
     if (body.contentType !== null) headers.setDefault('Content-Type', body.contentType)
     if (headers.has('content-length')) return
     if (body.length === null) headers.setDefault('Transfer-Encoding', 'chunked')
-    else if (!headers.has('transfer-encoding')) headers.append('Content-Length', String(body.length))
+    else if (!headers.has('transfer-encoding'))
+      headers.append('Content-Length', String(body.length))
   }
 }
 
@@ -199,13 +225,16 @@ function encodeBody(init: BodyOptions, headers: Headers): Body | null {
   }
   if (init.json !== undefined) return jsonBody(init.json)
   if (init.content !== undefined) return contentBody(init.content)
-  const { fields, files } = isForm(init.data) ? splitForm(init.data) : { fields: init.data, files: [] }
+  const { fields, files } = isForm(init.data)
+    ? splitForm(init.data)
+    : { fields: init.data, files: [] }
   if (init.files !== undefined || files.length > 0) {
     const more = init.files === undefined ? [] : filePairs(init.files)
     const body = multipartBody(fields, [...files, ...more], headers.get('content-type'))
     // Without the boundary nobody can tell the parts, and the caller could not know it.
     const given = headers.get('content-type')
-    if (given !== null && /^multipart\/form-data\s*$/i.test(given)) headers.set('Content-Type', body.contentType!)
+    if (given !== null && /^multipart\/form-data\s*$/i.test(given))
+      headers.set('Content-Type', body.contentType!)
     return body
   }
   return fields === undefined ? null : formBody(fields)
@@ -216,7 +245,10 @@ function isForm(data: BodyOptions['data']): data is FormData {
   return Object.prototype.toString.call(data) === '[object FormData]'
 }
 
-function splitForm(form: FormData): { readonly fields: [string, string][]; readonly files: [string, File][] } {
+function splitForm(form: FormData): {
+  readonly fields: [string, string][]
+  readonly files: [string, File][]
+} {
   const fields: [string, string][] = []
   const files: [string, File][] = []
   for (const [name, value] of form) {

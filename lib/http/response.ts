@@ -51,7 +51,11 @@ export interface ResponseSettings {
 }
 
 const NO_OCTETS = new Uint8Array(0)
-const NO_SETTINGS: ResponseSettings = { defaultEncoding: 'utf-8', maxResponseBytes: null, signal: null }
+const NO_SETTINGS: ResponseSettings = {
+  defaultEncoding: 'utf-8',
+  maxResponseBytes: null,
+  signal: null,
+}
 
 /** Everything that `Response` and `AsyncResponse` share: all but reading the content. */
 export abstract class BaseResponse {
@@ -98,7 +102,10 @@ export abstract class BaseResponse {
     this.#phases = init.timings ?? null
     const content = this.#contentOf(init)
     if (init.stream === undefined) {
-      if (!this.headers.has('transfer-encoding') && (content.length > 0 || init.content !== undefined)) {
+      if (
+        !this.headers.has('transfer-encoding') &&
+        (content.length > 0 || init.content !== undefined)
+      ) {
         this.headers.setDefault('Content-Length', String(content.length))
       }
       if (codingsOf(this.headers).length === 0) this.contentRead = content
@@ -180,7 +187,10 @@ export abstract class BaseResponse {
    */
   get timings(): Timings | null {
     if (this.#phases === null) return null
-    return completeTimings(this.#phases, this.#finishedAt === null ? null : this.#finishedAt - this.#headAt)
+    return completeTimings(
+      this.#phases,
+      this.#finishedAt === null ? null : this.#finishedAt - this.#headAt,
+    )
   }
 
   /** Raw octets of the content received so far, before decoding. */
@@ -336,7 +346,9 @@ export abstract class BaseResponse {
   /** Begins reading. @internal */
   protected begin(): void {
     if (this.consumed) {
-      throw new StreamConsumedError('the content was read already, and a stream can be read once only')
+      throw new StreamConsumedError(
+        'the content was read already, and a stream can be read once only',
+      )
     }
     if (this.closed) throw new StreamClosedError('the response was closed before it was read')
     this.consumed = true
@@ -396,7 +408,8 @@ export abstract class BaseResponse {
       this.headers.setDefault('Content-Type', 'application/json')
       return Buffer.from(JSON.stringify(init.json))
     }
-    if (init.text !== undefined) this.headers.setDefault('Content-Type', 'text/plain; charset=utf-8')
+    if (init.text !== undefined)
+      this.headers.setDefault('Content-Type', 'text/plain; charset=utf-8')
     if (init.html !== undefined) this.headers.setDefault('Content-Type', 'text/html; charset=utf-8')
     const content = init.content ?? init.text ?? init.html ?? NO_OCTETS
     return typeof content === 'string' ? Buffer.from(content) : content

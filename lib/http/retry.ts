@@ -1,5 +1,12 @@
 import { backoffDelay, TRANSIENT_STATUSES } from '../internal/backoff.js'
-import { ConnectError, ConnectTimeoutError, NetworkError, RemoteProtocolError, TimeoutError, TotalTimeoutError } from './errors.js'
+import {
+  ConnectError,
+  ConnectTimeoutError,
+  NetworkError,
+  RemoteProtocolError,
+  TimeoutError,
+  TotalTimeoutError,
+} from './errors.js'
 import { checkCount } from './config.js'
 import { retryChannel, type RetryEvent } from './diagnostics.js'
 import type { Flow } from './flow.js'
@@ -25,7 +32,8 @@ export interface RetryPolicy {
 }
 
 /** A number of retries, or any subset of {@link RetryPolicy}. */
-export type RetryOptions = number | { readonly [K in keyof RetryPolicy]?: RetryPolicy[K] | undefined }
+export type RetryOptions =
+  number | { readonly [K in keyof RetryPolicy]?: RetryPolicy[K] | undefined }
 
 /** Two retries of idempotent requests. */
 export const DEFAULT_RETRY: RetryPolicy = {
@@ -70,7 +78,8 @@ export function delayAfterResponse(
   answer: { readonly statusCode: number; readonly headers: Headers },
 ): number | null {
   if (tries > policy.retries || !canSendAgain(request)) return null
-  if (!policy.methods.includes(request.method) || !policy.statuses.includes(answer.statusCode)) return null
+  if (!policy.methods.includes(request.method) || !policy.statuses.includes(answer.statusCode))
+    return null
   const asked = parseRetryAfter(answer.headers.get('retry-after'), Date.now())
   if (asked === null) return backoff(policy, tries)
   return asked > policy.maxRetryAfterMs ? null : asked + policy.random() * Math.min(100, asked)
@@ -88,7 +97,9 @@ export function delayAfterError(
   // Without a connection nothing was sent, whatever the method.
   const unsent = error instanceof ConnectError || error instanceof ConnectTimeoutError
   const lost =
-    error instanceof NetworkError || error instanceof TimeoutError || error instanceof RemoteProtocolError
+    error instanceof NetworkError ||
+    error instanceof TimeoutError ||
+    error instanceof RemoteProtocolError
   if (!unsent && !(lost && policy.methods.includes(request.method))) return null
   return backoff(policy, tries)
 }
@@ -121,7 +132,13 @@ export function* withRetries<R extends { readonly statusCode: number; readonly h
       error = caught
       delayMs = delayAfterError(policy, request, tries, caught)
     }
-    const event = { request, tries, delayMs: delayMs ?? 0, error, statusCode: answer?.statusCode ?? null }
+    const event = {
+      request,
+      tries,
+      delayMs: delayMs ?? 0,
+      error,
+      statusCode: answer?.statusCode ?? null,
+    }
     let again = false
     try {
       again = delayMs !== null && (yield* allows(event))

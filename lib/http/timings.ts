@@ -55,7 +55,15 @@ export class PhaseClock implements PhaseTimings {
 export type WireTimings = readonly (number | null)[]
 
 /** In the order of {@link PhaseTimings}. */
-export function encodeTimings({ pool, dns, tcp, proxy, tls, send, wait }: PhaseTimings): WireTimings {
+export function encodeTimings({
+  pool,
+  dns,
+  tcp,
+  proxy,
+  tls,
+  send,
+  wait,
+}: PhaseTimings): WireTimings {
   return [us(pool), us(dns), us(tcp), us(proxy), us(tls), us(send), us(wait)]
 }
 

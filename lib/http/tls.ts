@@ -87,7 +87,9 @@ function certificatesOf(verify: Verify, trustEnv: boolean): readonly string[] | 
 function pemText(pem: string | Uint8Array): string {
   const text = typeof pem === 'string' ? pem : Buffer.from(pem).toString('latin1')
   if (text.includes('-----BEGIN')) return text
-  throw new TypeError('verify.ca must be certificates in PEM; give the path of a file as verify itself')
+  throw new TypeError(
+    'verify.ca must be certificates in PEM; give the path of a file as verify itself',
+  )
 }
 
 function resolveCertificate(
@@ -98,11 +100,16 @@ function resolveCertificate(
     const pem = readOption('cert', cert, (path) => readFileSync(path, 'utf8'))
     return { cert: pem, key: pem }
   }
-  return { cert: pemOf('cert.cert', cert.cert), key: pemOf('cert.key', cert.key), passphrase: cert.passphrase }
+  return {
+    cert: pemOf('cert.cert', cert.cert),
+    key: pemOf('cert.key', cert.key),
+    passphrase: cert.passphrase,
+  }
 }
 
 function pemOf(option: string, value: string): string {
-  if (typeof value !== 'string') throw new TypeError(`${option} must be a PEM or its path, got ${typeof value}`)
+  if (typeof value !== 'string')
+    throw new TypeError(`${option} must be a PEM or its path, got ${typeof value}`)
   if (value.includes('-----BEGIN')) return value
   return readOption(option, value, (path) => readFileSync(path, 'utf8'))
 }

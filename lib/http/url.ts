@@ -45,14 +45,20 @@ export function parseUrl(input: string | URL, what = 'the URL'): URL {
   if (typeof input === 'string') checkText(input)
   // A URL of another realm is no instance of ours.
   else if (typeof (input as Partial<URL> | null | undefined)?.href !== 'string') {
-    throw new TypeError(`${what} must be a string or a URL, got ${input === null ? 'null' : typeof input}`)
+    throw new TypeError(
+      `${what} must be a string or a URL, got ${input === null ? 'null' : typeof input}`,
+    )
   }
   try {
     return new URL(input)
   } catch {
     // A password with a slash in it is one reason, so all that may be userinfo is left out.
-    const shown = redactUrl(String(input).replace(/^([A-Za-z][A-Za-z0-9+.-]*:)?([/\\]*).*@/s, '$1$2[secret]@'))
-    throw new InvalidUrlError(`${what} ${JSON.stringify(shown)} cannot be parsed; write it as https://host/path`)
+    const shown = redactUrl(
+      String(input).replace(/^([A-Za-z][A-Za-z0-9+.-]*:)?([/\\]*).*@/s, '$1$2[secret]@'),
+    )
+    throw new InvalidUrlError(
+      `${what} ${JSON.stringify(shown)} cannot be parsed; write it as https://host/path`,
+    )
   }
 }
 
@@ -112,17 +118,26 @@ export function paramPairs(init: ParamsInit, what = 'params'): [string, string][
     return [...new URLSearchParams(init)]
   }
   if (typeof init !== 'object' || init === null) {
-    throw new TypeError(`${what} must be an object, pairs or a string, got ${init === null ? 'null' : typeof init}`)
+    throw new TypeError(
+      `${what} must be an object, pairs or a string, got ${init === null ? 'null' : typeof init}`,
+    )
   }
   const entries = Symbol.iterator in init ? init : Object.entries(init)
   const pairs: [string, string][] = []
   for (const entry of entries as Iterable<readonly [string, ParamValue | ParamValue[]]>) {
-    if (!Array.isArray(entry)) throw new TypeError(`${what} must be pairs of name and value, got ${typeof entry}`)
+    if (!Array.isArray(entry))
+      throw new TypeError(`${what} must be pairs of name and value, got ${typeof entry}`)
     const [key, value] = entry as [string, ParamValue | ParamValue[]]
     for (const one of Array.isArray(value) ? value : [value]) {
       if (one === undefined) continue
-      if (typeof one === 'function' || typeof one === 'symbol' || (typeof one === 'object' && one !== null)) {
-        throw new TypeError(`${what}.${key} must be a string, number, boolean, null or a list of them, got ${typeof one}`)
+      if (
+        typeof one === 'function' ||
+        typeof one === 'symbol' ||
+        (typeof one === 'object' && one !== null)
+      ) {
+        throw new TypeError(
+          `${what}.${key} must be a string, number, boolean, null or a list of them, got ${typeof one}`,
+        )
       }
       pairs.push([key, one === null ? '' : String(one)])
     }

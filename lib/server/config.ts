@@ -183,7 +183,8 @@ function resolveStreams(given: NonNullable<RunServiceOptions['streams']>): Strea
 function resolveLimits(given: NonNullable<RunServiceOptions['limits']>): LimitSettings | null {
   const { requestsPerSecond = null, burst, concurrentRequests = null, openStreams = null } = given
   if (requestsPerSecond !== null) {
-    const ok = Number.isFinite(requestsPerSecond) && requestsPerSecond > 0 && requestsPerSecond <= 1e6
+    const ok =
+      Number.isFinite(requestsPerSecond) && requestsPerSecond > 0 && requestsPerSecond <= 1e6
     expect(ok, 'limits.requestsPerSecond', 'a number above 0, up to 1000000', requestsPerSecond)
   }
   if (concurrentRequests !== null) checkCount('limits.concurrentRequests', concurrentRequests, 1e6)

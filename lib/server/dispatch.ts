@@ -190,7 +190,14 @@ export class Dispatcher {
     if (monitor === null || reply === null) return reply
     const { request, route, runId, principal, began } = visit
     const method = request.method ?? ''
-    monitor.answered({ method, route: route?.path ?? null, runId, status: reply.status, principal, began })
+    monitor.answered({
+      method,
+      route: route?.path ?? null,
+      runId,
+      status: reply.status,
+      principal,
+      began,
+    })
     return reply
   }
 }
@@ -208,9 +215,14 @@ export function accountOf(principal: Principal | null): string {
 
 function known(principal: Principal | null): Principal {
   if (principal !== null) return principal
-  throw new ProblemError(401, 'unauthorized', 'a valid key is needed: Authorization: Bearer <key>', {
-    headers: { 'WWW-Authenticate': 'Bearer realm="runwright"' },
-  })
+  throw new ProblemError(
+    401,
+    'unauthorized',
+    'a valid key is needed: Authorization: Bearer <key>',
+    {
+      headers: { 'WWW-Authenticate': 'Bearer realm="runwright"' },
+    },
+  )
 }
 
 function answerOptions(request: HttpRequest, match: Match, config: ServiceConfig): Reply {

@@ -221,9 +221,14 @@ export function draining(): ProblemError {
 
 /** The 503 of a service whose database cannot be reached, or is fought over, just now. */
 function storeUnavailable(): ProblemError {
-  return new ProblemError(503, 'store_unavailable', 'the store cannot be reached now; try again in a moment', {
-    headers: { 'Retry-After': String(STORE_RETRY_SECONDS) },
-  })
+  return new ProblemError(
+    503,
+    'store_unavailable',
+    'the store cannot be reached now; try again in a moment',
+    {
+      headers: { 'Retry-After': String(STORE_RETRY_SECONDS) },
+    },
+  )
 }
 
 type Translate = (error: Error & EngineErrorFacts) => ProblemError

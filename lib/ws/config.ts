@@ -259,7 +259,12 @@ function checkOrigins(origins: OriginPolicy): OriginPolicy {
   expect(Array.isArray(origins), 'origins', 'same, any, a list of origins or a function', origins)
   return origins.map((origin) => {
     const url = URL.canParse(origin) ? new URL(origin) : null
-    expect(url !== null && url.origin !== 'null', 'origins', 'a list like https://app.example', origin)
+    expect(
+      url !== null && url.origin !== 'null',
+      'origins',
+      'a list like https://app.example',
+      origin,
+    )
     return url!.origin
   })
 }

@@ -205,7 +205,8 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   /** Sends a Ping with up to 125 octets; the answer comes to `onPong`. */
   ping(payload: string | Uint8Array = EMPTY): SendResult {
     const octets = typeof payload === 'string' ? Buffer.from(payload) : payload
-    if (octets.length > 125) throw new RangeError(`a ping has at most 125 octets, got ${octets.length}`)
+    if (octets.length > 125)
+      throw new RangeError(`a ping has at most 125 octets, got ${octets.length}`)
     if (this.#state !== 'open') return 'closed'
     return this.#submit(encodeFrame(Opcode.PING, octets), null, undefined)
   }

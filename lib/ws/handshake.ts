@@ -56,7 +56,9 @@ export function acceptKey(key: string): string {
 
 /** Whether `header`, a list of tokens, holds `token` in any case (RFC 6455, section 4.2.1). */
 export function listHas(header: string | undefined, token: string): boolean {
-  return header !== undefined && header.split(',').some((item) => item.trim().toLowerCase() === token)
+  return (
+    header !== undefined && header.split(',').some((item) => item.trim().toLowerCase() === token)
+  )
 }
 
 /** Whether a request asks for a WebSocket at all, well or badly. */
@@ -151,7 +153,9 @@ function countHeader(rawHeaders: readonly string[], name: string): number {
 /** What follows the head is frames, so content would be taken for them (RFC 9110, section 7.8). */
 function hasContent(headers: IncomingHttpHeaders): boolean {
   const length = headers['content-length']
-  return headers['transfer-encoding'] !== undefined || (length !== undefined && !/^0+$/.test(length))
+  return (
+    headers['transfer-encoding'] !== undefined || (length !== undefined && !/^0+$/.test(length))
+  )
 }
 
 function withOffers(headers: IncomingHttpHeaders, accept: string | null): Handshake | Refusal {

@@ -1,5 +1,10 @@
 import { createInflateRaw, type InflateRaw } from 'node:zlib'
-import { InvalidPayloadError, MessageTooBigError, PolicyError, type WebSocketError } from './errors.js'
+import {
+  InvalidPayloadError,
+  MessageTooBigError,
+  PolicyError,
+  type WebSocketError,
+} from './errors.js'
 
 /** What inflating a piece gave: the octets so far, or why the message is refused. */
 export type Inflated = (chunks: readonly Buffer[], fault: WebSocketError | null) => void

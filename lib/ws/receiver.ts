@@ -337,7 +337,8 @@ export class Receiver<Owner> {
       // The common case. ASCII is read as latin1, which is faster and comes to the same.
       if (this.#message !== Opcode.TEXT) this.#deliver(own(chunk.subarray(at, end)))
       else if (this.#utf8 !== UTF8_BOUNDARY) this.#failText()
-      else this.#deliver(ascii ? chunk.toString('latin1', at, end) : decode(chunk.subarray(at, end)))
+      else
+        this.#deliver(ascii ? chunk.toString('latin1', at, end) : decode(chunk.subarray(at, end)))
     } else {
       this.#append(chunk, at, end)
       this.#endFrameIfRead()
@@ -350,7 +351,10 @@ export class Receiver<Owner> {
     if (needed > this.#buffer.length) {
       const known = this.#fin && !this.#compressed
       const announced = known ? this.#total : this.#limits.maxMessageBytes
-      const generous = Math.max(needed, Math.min(this.#buffer.length * 4 || FIRST_CAPACITY, announced))
+      const generous = Math.max(
+        needed,
+        Math.min(this.#buffer.length * 4 || FIRST_CAPACITY, announced),
+      )
       const grown = Buffer.allocUnsafe(generous)
       this.#buffer.copy(grown, 0, 0, this.#filled)
       this.#buffer = grown

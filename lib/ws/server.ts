@@ -3,8 +3,17 @@ import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { abortListeners } from '../internal/abort.js'
-import { type AttachableServer, type AttachOptions, attachTo, type PlainResponse } from './attach.js'
-import { resolveConfig, type WebSocketServerConfig, type WebSocketServerSettings } from './config.js'
+import {
+  type AttachableServer,
+  type AttachOptions,
+  attachTo,
+  type PlainResponse,
+} from './attach.js'
+import {
+  resolveConfig,
+  type WebSocketServerConfig,
+  type WebSocketServerSettings,
+} from './config.js'
 import { friend, type WebSocketConnection } from './connection.js'
 import { type DeflateAgreement, Deflater, negotiateDeflate } from './deflate.js'
 import {
@@ -119,7 +128,9 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     this.#options = { ...options }
     this.config = resolveConfig(options)
     this.#keepAlive =
-      this.config.keepAlive === null ? null : new KeepAlive(this.config.keepAlive, this.#connections)
+      this.config.keepAlive === null
+        ? null
+        : new KeepAlive(this.config.keepAlive, this.#connections)
     this.#home = {
       config: this.config,
       onClosed: (connection) => {

@@ -3,7 +3,13 @@ import { existsSync, readFileSync, watch } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { createHttpProvider, ModelError, openAiChatAdapter, type AgentEvent, type RunEngine } from 'runwright/agent'
+import {
+  createHttpProvider,
+  ModelError,
+  openAiChatAdapter,
+  type AgentEvent,
+  type RunEngine,
+} from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
 import { follow, openEngine, testProvider, type Said } from '../helpers/engine.js'
 import { assertInvariants } from '../helpers/invariants.js'
@@ -42,7 +48,10 @@ async function abort(engine: RunEngine, runId: string): Promise<AgentEvent[]> {
   const events = await follow(engine, runId)
   assertInvariants(events)
   const details = await engine.get(runId)
-  assert.deepEqual([details.status, details.end_reason, details.error], ['aborted', 'cancelled', null])
+  assert.deepEqual(
+    [details.status, details.end_reason, details.error],
+    ['aborted', 'cancelled', null],
+  )
   const asked = events.filter((event) => event.kind === 'abort_requested')
   assert.deepEqual(asked.map(({ payload }) => payload), [{ by: 'ann' }])
   return events
@@ -61,7 +70,10 @@ test('an abort ends the HTTP request of a model call', async (t) => {
   })
   const served = await listen(server)
   t.after(() => served.close())
-  const provider = createHttpProvider(openAiChatAdapter(), { id: 'test', baseUrl: `${served.origin}/v1` })
+  const provider = createHttpProvider(openAiChatAdapter(), {
+    id: 'test',
+    baseUrl: `${served.origin}/v1`,
+  })
   t.after(() => provider.close())
   const { engine } = await openEngine(t, { providers: [provider] })
   const { details } = await engine.create({ goal: 'shell: false' })
@@ -89,7 +101,10 @@ for (const listens of [true, false]) {
           begun()
         }),
     } as const
-    const { engine } = await openEngine(t, { providers: [testProvider(() => ({ calls: [{ tool: 'hang', args: {} }] }))], tools: [tool] })
+    const { engine } = await openEngine(t, {
+      providers: [testProvider(() => ({ calls: [{ tool: 'hang', args: {} }] }))],
+      tools: [tool],
+    })
     const { details } = await engine.create({ goal: 'shell: false' })
     await running
     const events = await abort(engine, details.run_id)
@@ -100,9 +115,18 @@ for (const listens of [true, false]) {
 }
 
 for (const { name, command } of [
-  { name: 'a command and its children', command: 'sleep 600 & echo $! > child; echo $$ > pid; wait' },
-  { name: 'a command that ignores SIGTERM', command: "trap '' TERM; sleep 600 & echo $! > child; echo $$ > pid; wait; wait; sleep 600" },
-  { name: 'a child that left the process group', command: 'setsid sh -c \'echo $$ > child; echo $$ > pid; exec sleep 600\'' },
+  {
+    name: 'a command and its children',
+    command: 'sleep 600 & echo $! > child; echo $$ > pid; wait',
+  },
+  {
+    name: 'a command that ignores SIGTERM',
+    command: "trap '' TERM; sleep 600 & echo $! > child; echo $$ > pid; wait; wait; sleep 600",
+  },
+  {
+    name: 'a child that left the process group',
+    command: "setsid sh -c 'echo $$ > child; echo $$ > pid; exec sleep 600'",
+  },
 ]) {
   test(`when an aborted run has ended, so have its processes: ${name}`, async (t) => {
     const { engine, cwd } = await openEngine(t, { providers: [testProvider(() => bash(command))] })
@@ -110,7 +134,10 @@ for (const { name, command } of [
     await present(cwd, 'pid')
     await abort(engine, details.run_id)
     for (const file of ['pid', 'child']) {
-      assert.ok(!lives(Number(readFileSync(join(cwd, file), 'utf8'))), `the process of ${file} is gone`)
+      assert.ok(
+        !lives(Number(readFileSync(join(cwd, file), 'utf8'))),
+        `the process of ${file} is gone`,
+      )
     }
   })
 }
@@ -143,7 +170,9 @@ test('an abort at a gate ends the run, and is no answer to the gate', async (t) 
   await follow(engine, details.run_id, ({ kind }) => kind === 'human_check_required')
   const events = await abort(engine, details.run_id)
   assert.ok(!events.some(({ kind }) => kind === 'human_check_response'))
-  await assert.rejects(engine.resume(details.run_id, { decision: 'approve' }), { problem: 'not_waiting' })
+  await assert.rejects(engine.resume(details.run_id, { decision: 'approve' }), {
+    problem: 'not_waiting',
+  })
 })
 
 async function hanging(t: TestContext): Promise<{ engine: RunEngine; first: string }> {

@@ -11,23 +11,39 @@ import {
   type AgentEvent,
   type JsonObject,
 } from 'runwright/agent'
-import { follow, openEngine, runToEnd, scratch, testProvider, type Said } from '../helpers/engine.js'
+import {
+  follow,
+  openEngine,
+  runToEnd,
+  scratch,
+  testProvider,
+  type Said,
+} from '../helpers/engine.js'
 import { assertInvariants } from '../helpers/invariants.js'
 
 const write = (path: string, content: string): Said => ({
   calls: [{ tool: 'write_file', args: { path, content } }],
 })
 const kinds = (events: readonly AgentEvent[]): string[] =>
-  events.map((event) => (event.kind === 'step_start' ? `step_start ${event.payload.node}` : event.kind))
-const last = (events: readonly AgentEvent[]): Extract<AgentEvent, { kind: 'run_end' }>['payload'] => {
+  events.map((event) =>
+    event.kind === 'step_start' ? `step_start ${event.payload.node}` : event.kind,
+  )
+const last = (
+  events: readonly AgentEvent[],
+): Extract<AgentEvent, { kind: 'run_end' }>['payload'] => {
   const end = events.at(-1)
   assert.ok(end?.kind === 'run_end')
   return end.payload
 }
 
 test('a run plans, acts, is checked by its command, and ends achieved, event by event', async (t) => {
-  const said = [{ ...write('done', 'yes'), tokens: [1200, 340] as const }, { tokens: [10, 5] as const }]
-  const { engine, cwd } = await openEngine(t, { providers: [testProvider((_, n) => said[n] ?? {})] })
+  const said = [
+    { ...write('done', 'yes'), tokens: [1200, 340] as const },
+    { tokens: [10, 5] as const },
+  ]
+  const { engine, cwd } = await openEngine(t, {
+    providers: [testProvider((_, n) => said[n] ?? {})],
+  })
   const { events, details } = await runToEnd(engine, { goal: 'shell: test -f done' })
   assert.deepEqual(kinds(events), [
     'run_created',
@@ -77,7 +93,9 @@ test('a goal that is met already is achieved with 0 iterations and without a mod
 })
 
 test('the bound on iterations ends a run as failed without an error', async (t) => {
-  const { engine } = await openEngine(t, { providers: [testProvider((_, n) => (n % 2 === 0 ? write('a', `${n}`) : {}))] })
+  const { engine } = await openEngine(t, {
+    providers: [testProvider((_, n) => (n % 2 === 0 ? write('a', `${n}`) : {}))],
+  })
   const { events, details } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 3 })
   assertInvariants(events)
   assert.equal(details.status, 'failed')
@@ -88,9 +106,16 @@ test('the bound on iterations ends a run as failed without an error', async (t) 
 
 test('the check is skipped, and says so, when nothing was written since the last one', async (t) => {
   const read = { calls: [{ tool: 'list_files', args: {} }] }
-  const { engine } = await openEngine(t, { providers: [testProvider((_, n) => (n % 2 === 0 ? read : {}))] })
-  const { events } = await runToEnd(engine, { goal: 'shell: echo x >> ../checks; false', max_iterations: 2 })
-  const cached = events.flatMap((event) => (event.kind === 'goal_check' ? [event.payload.cached] : []))
+  const { engine } = await openEngine(t, {
+    providers: [testProvider((_, n) => (n % 2 === 0 ? read : {}))],
+  })
+  const { events } = await runToEnd(engine, {
+    goal: 'shell: echo x >> ../checks; false',
+    max_iterations: 2,
+  })
+  const cached = events.flatMap((event) =>
+    event.kind === 'goal_check' ? [event.payload.cached] : [],
+  )
   assert.deepEqual(cached, [false, true, true])
   assertInvariants(events)
 })
@@ -107,7 +132,10 @@ test('at most maxTurnsPerIteration turns are taken before the goal is checked', 
 test('the token budget ends a run once what was paid for has been checked', async (t) => {
   const provider = testProvider((_, n) => ({ ...write('a', `${n}`), tokens: [100, 0] as const }))
   const { engine } = await openEngine(t, { providers: [provider] })
-  const { events, details } = await runToEnd(engine, { goal: 'shell: false', max_total_tokens: 150 })
+  const { events, details } = await runToEnd(engine, {
+    goal: 'shell: false',
+    max_total_tokens: 150,
+  })
   assertInvariants(events)
   assert.equal(details.end_reason, 'token_budget')
   assert.equal(details.final_state.total_tokens, 200)
@@ -141,7 +169,12 @@ test('a model that asks for nothing in three iterations is stuck', async (t) => 
 for (const [name, call, exitCode, output] of [
   ['an unknown tool', { tool: 'fly', args: {} }, 127, /no tool fly.*bash/],
   ['arguments that break the schema', { tool: 'read_file', args: { path: 7 } }, 1, /path/],
-  ['a path out of the workspace', { tool: 'read_file', args: { path: '../../etc/passwd' } }, 1, /outside/i],
+  [
+    'a path out of the workspace',
+    { tool: 'read_file', args: { path: '../../etc/passwd' } },
+    1,
+    /outside/i,
+  ],
   ['a command that fails', { tool: 'bash', args: { command: 'echo oh; exit 3' } }, 3, /oh/],
 ] as const) {
   test(`${name} is answered to the model with exit code ${exitCode}`, async (t) => {
@@ -188,13 +221,22 @@ test('reads of one turn run side by side, and results keep the order of the call
   const { engine } = await openEngine(t, { providers: [provider], tools: [slow] })
   const { events } = await runToEnd(engine, { goal: 'shell: false' })
   assertInvariants(events)
-  const outputs = events.flatMap((event) => (event.kind === 'tool_result' ? [event.payload.output] : []))
+  const outputs = events.flatMap((event) =>
+    event.kind === 'tool_result' ? [event.payload.output] : [],
+  )
   assert.deepEqual(outputs, ['met 1', 'met 2'])
 })
 
 test('call ids that a model repeats are made unique in the run', async (t) => {
-  const same = { calls: [{ tool: 'list_files', args: {}, call_id: 'x' }, { tool: 'list_files', args: {}, call_id: 'x' }] }
-  const { engine } = await openEngine(t, { providers: [testProvider((_, n) => (n < 2 ? same : { stop: 'refusal' }))] })
+  const same = {
+    calls: [
+      { tool: 'list_files', args: {}, call_id: 'x' },
+      { tool: 'list_files', args: {}, call_id: 'x' },
+    ],
+  }
+  const { engine } = await openEngine(t, {
+    providers: [testProvider((_, n) => (n < 2 ? same : { stop: 'refusal' }))],
+  })
   const { events } = await runToEnd(engine, { goal: 'shell: false' })
   assertInvariants(events)
   const ids = events.flatMap((event) => (event.kind === 'tool_call' ? [event.payload.call_id] : []))
@@ -203,7 +245,10 @@ test('call ids that a model repeats are made unique in the run', async (t) => {
 
 test('a provider that fails for good ends the run with an error event and the same error in details', async (t) => {
   const provider = testProvider(() => {
-    throw new ModelError('ERR_AGENT_MODEL_AUTH', 'the key was refused', { retryable: false, statusCode: 401 })
+    throw new ModelError('ERR_AGENT_MODEL_AUTH', 'the key was refused', {
+      retryable: false,
+      statusCode: 401,
+    })
   })
   const { engine, cwd } = await openEngine(t, { providers: [provider] })
   const { events, details } = await runToEnd(engine, { goal: 'shell: false' })
@@ -219,20 +264,27 @@ test('a provider that fails for good ends the run with an error event and the sa
 
 test('a passing fault of the provider is tried again, and the log says so', async (t) => {
   const provider = testProvider((_, n) => {
-    if (n === 0) throw new ModelError('ERR_AGENT_MODEL', 'overloaded', { retryable: true, retryAfterMs: 1 })
+    if (n === 0)
+      throw new ModelError('ERR_AGENT_MODEL', 'overloaded', { retryable: true, retryAfterMs: 1 })
     return write('done', '')
   })
   const { engine } = await openEngine(t, { providers: [provider], random: () => 0 })
   const { events, details } = await runToEnd(engine, { goal: 'shell: test -f done' })
   assertInvariants(events)
   assert.equal(details.status, 'achieved')
-  assert.ok(events.some((event) => event.kind === 'log' && /overloaded/.test(event.payload.message)))
+  assert.ok(
+    events.some((event) => event.kind === 'log' && /overloaded/.test(event.payload.message)),
+  )
 })
 
 test('a mistake of the model that the provider refused is told to the model, which goes on', async (t) => {
   let heard = ''
   const provider = testProvider((request, n) => {
-    if (n === 0) throw new ModelError('ERR_AGENT_MODEL', 'broken json', { retryable: false, modelMistake: true })
+    if (n === 0)
+      throw new ModelError('ERR_AGENT_MODEL', 'broken json', {
+        retryable: false,
+        modelMistake: true,
+      })
     const message = request.messages.at(-1)
     if (n === 1) heard = message?.role === 'user' ? message.text : ''
     return write('done', '')
@@ -257,7 +309,9 @@ test('something that breaks inside a model ends the run as internal_error, with 
 })
 
 test('an abort ends a command that runs, and gives its call a result', async (t) => {
-  const provider = testProvider(() => ({ calls: [{ tool: 'bash', args: { command: 'echo up; sleep 60' } }] }))
+  const provider = testProvider(() => ({
+    calls: [{ tool: 'bash', args: { command: 'echo up; sleep 60' } }],
+  }))
   const { engine } = await openEngine(t, { providers: [provider] })
   const { details } = await engine.create({ goal: 'shell: false' })
   await follow(engine, details.run_id, ({ kind }) => kind === 'tool_started')
@@ -275,14 +329,19 @@ test('an abort ends a command that runs, and gives its call a result', async (t)
 test('a run that has ended otherwise cannot be aborted', async (t) => {
   const { engine } = await openEngine(t)
   const { details } = await runToEnd(engine, { goal: 'shell: true' })
-  await assert.rejects(engine.abort(details.run_id), { code: 'ERR_AGENT_RUN_STATE', problem: 'ended' })
+  await assert.rejects(engine.abort(details.run_id), {
+    code: 'ERR_AGENT_RUN_STATE',
+    problem: 'ended',
+  })
 })
 
 test('runs of one folder work one after the other, and do not hold up a run elsewhere', async (t) => {
   const cwd = scratch(t)
   for (const name of ['a', 'b']) mkdirSync(join(cwd, name))
   const waits: (() => void)[] = []
-  const provider = testProvider(() => new Promise<Said>((resolve) => waits.push(() => resolve({ stop: 'refusal' }))))
+  const provider = testProvider(
+    () => new Promise<Said>((resolve) => waits.push(() => resolve({ stop: 'refusal' }))),
+  )
   const { engine } = await openEngine(t, { cwd, providers: [provider] })
   const start = async (folder: string): Promise<string> =>
     (await engine.create({ goal: 'shell: false', cwd: join(cwd, folder) })).details.run_id
@@ -305,7 +364,12 @@ test('cwdPolicy reject refuses a second run in a folder, by the real path', asyn
   const cwd = scratch(t)
   mkdirSync(join(cwd, 'a'))
   symlinkSync(join(cwd, 'a'), join(cwd, 'link'))
-  const provider = testProvider((request) => new Promise((_, reject) => request.signal.addEventListener('abort', () => reject(request.signal.reason as Error))))
+  const provider = testProvider(
+    (request) =>
+      new Promise((_, reject) =>
+        request.signal.addEventListener('abort', () => reject(request.signal.reason as Error)),
+      ),
+  )
   const { engine } = await openEngine(t, { cwd, providers: [provider], cwdPolicy: 'reject' })
   await engine.create({ goal: 'shell: false', cwd: join(cwd, 'a') })
   await assert.rejects(engine.create({ goal: 'shell: false', cwd: join(cwd, 'link') }), {
@@ -316,8 +380,18 @@ test('cwdPolicy reject refuses a second run in a folder, by the real path', asyn
 test('a full queue refuses further runs', async (t) => {
   const cwd = scratch(t)
   for (const name of ['a', 'b', 'c']) mkdirSync(join(cwd, name))
-  const provider = testProvider((request) => new Promise((_, reject) => request.signal.addEventListener('abort', () => reject(request.signal.reason as Error))))
-  const { engine } = await openEngine(t, { cwd, providers: [provider], maxConcurrentRuns: 1, maxQueuedRuns: 1 })
+  const provider = testProvider(
+    (request) =>
+      new Promise((_, reject) =>
+        request.signal.addEventListener('abort', () => reject(request.signal.reason as Error)),
+      ),
+  )
+  const { engine } = await openEngine(t, {
+    cwd,
+    providers: [provider],
+    maxConcurrentRuns: 1,
+    maxQueuedRuns: 1,
+  })
   const { details } = await engine.create({ goal: 'shell: false', cwd: join(cwd, 'a') })
   await follow(engine, details.run_id, ({ kind }) => kind === 'step_start')
   const queued = await engine.create({ goal: 'shell: false', cwd: join(cwd, 'b') })
@@ -370,26 +444,45 @@ test('free text without a check is not verifiable', async (t) => {
 test('the same idempotency key and request give the first run, also when they come at once', async (t) => {
   const { engine } = await openEngine(t)
   const answers = await Promise.all(
-    [1, 2, 3].map(() => engine.create({ goal: 'shell: true', max_iterations: 2 }, { idempotencyKey: 'k' })),
+    [1, 2, 3].map(() =>
+      engine.create({ goal: 'shell: true', max_iterations: 2 }, { idempotencyKey: 'k' }),
+    ),
   )
-  const again = await engine.create({ max_iterations: 2, goal: 'shell: true' }, { idempotencyKey: 'k' })
-  assert.deepEqual(answers.map(({ created }) => created).sort(), [false, false, true], 'whichever comes first')
+  const again = await engine.create(
+    { max_iterations: 2, goal: 'shell: true' },
+    { idempotencyKey: 'k' },
+  )
+  assert.deepEqual(
+    answers.map(({ created }) => created).sort(),
+    [false, false, true],
+    'whichever comes first',
+  )
   assert.equal(again.created, false)
   assert.equal(new Set([...answers, again].map(({ details }) => details.run_id)).size, 1)
   await assert.rejects(engine.create({ goal: 'shell: false' }, { idempotencyKey: 'k' }), {
     code: 'ERR_AGENT_IDEMPOTENCY',
   })
   const other = { owner: { id: 'bob', tenant: null } }
-  const theirs = await engine.create({ goal: 'shell: true' }, { idempotencyKey: 'k', caller: other })
+  const theirs = await engine.create(
+    { goal: 'shell: true' },
+    { idempotencyKey: 'k', caller: other },
+  )
   assert.equal(theirs.created, true)
   const elsewhere = { owner: { id: 'bob', tenant: 'b' } }
-  const apart = await engine.create({ goal: 'shell: true' }, { idempotencyKey: 'k', caller: elsewhere })
+  const apart = await engine.create(
+    { goal: 'shell: true' },
+    { idempotencyKey: 'k', caller: elsewhere },
+  )
   assert.equal(apart.created, true, 'a key of one tenant says nothing to another')
 })
 
 test('a retry starts the same request again and names its parent', async (t) => {
   const { engine } = await openEngine(t)
-  const { details } = await runToEnd(engine, { goal: 'shell: true', metadata: { a: 'b' }, max_seconds: 9 })
+  const { details } = await runToEnd(engine, {
+    goal: 'shell: true',
+    metadata: { a: 'b' },
+    max_seconds: 9,
+  })
   const again = await engine.retry(details.run_id)
   assert.equal(again.parent_run_id, details.run_id)
   assert.deepEqual(again.metadata, { a: 'b' })
@@ -482,7 +575,9 @@ test('what the log keeps for the engine alone is never sent', async (t) => {
 test('the environment of the host does not reach a command', async (t) => {
   process.env['RUNWRIGHT_TEST_API_KEY'] = 'sk-very-secret'
   t.after(() => delete process.env['RUNWRIGHT_TEST_API_KEY'])
-  const provider = testProvider((_, n) => (n === 0 ? { calls: [{ tool: 'bash', args: { command: 'env' } }] } : { stop: 'refusal' }))
+  const provider = testProvider((_, n) =>
+    n === 0 ? { calls: [{ tool: 'bash', args: { command: 'env' } }] } : { stop: 'refusal' },
+  )
   const { engine } = await openEngine(t, { providers: [provider] })
   const { events } = await runToEnd(engine, { goal: 'shell: false' })
   assert.ok(!JSON.stringify(events).includes('sk-very-secret'))
@@ -491,11 +586,18 @@ test('the environment of the host does not reach a command', async (t) => {
 test('a model that ignores the signal keeps neither an abort nor a close waiting', async (t) => {
   const cwd = scratch(t)
   for (const name of ['a', 'b']) mkdirSync(join(cwd, name))
-  const { engine } = await openEngine(t, { cwd, providers: [testProvider(() => new Promise(() => undefined))] })
+  const { engine } = await openEngine(t, {
+    cwd,
+    providers: [testProvider(() => new Promise(() => undefined))],
+  })
   const [one, two] = await Promise.all(
-    ['a', 'b'].map(async (name) => (await engine.create({ goal: 'shell: false', cwd: join(cwd, name) })).details.run_id),
+    ['a', 'b'].map(
+      async (name) =>
+        (await engine.create({ goal: 'shell: false', cwd: join(cwd, name) })).details.run_id,
+    ),
   )
-  for (const id of [one, two]) await follow(engine, id as string, ({ kind }) => kind === 'step_start')
+  for (const id of [one, two])
+    await follow(engine, id as string, ({ kind }) => kind === 'step_start')
   await engine.abort(one as string)
   assertInvariants(await follow(engine, one as string))
   await engine.close()
@@ -503,7 +605,12 @@ test('a model that ignores the signal keeps neither an abort nor a close waiting
 
 test('a closing engine takes no runs, and ends nothing', async (t) => {
   const store = new MemoryStore()
-  const provider = testProvider((request) => new Promise((_, reject) => request.signal.addEventListener('abort', () => reject(request.signal.reason as Error))))
+  const provider = testProvider(
+    (request) =>
+      new Promise((_, reject) =>
+        request.signal.addEventListener('abort', () => reject(request.signal.reason as Error)),
+      ),
+  )
   const { engine } = await openEngine(t, { store, providers: [provider] })
   const { details } = await engine.create({ goal: 'shell: false' })
   const reader = await engine.subscribe(details.run_id)
@@ -533,7 +640,9 @@ test('bad options are refused by name', async (t) => {
 
 test('what a command left running is ended before the goal is checked', async (t) => {
   const command = 'setsid sleep 600 > /dev/null 2>&1 & echo $! > pid'
-  const provider = testProvider((_, n) => (n === 0 ? { calls: [{ tool: 'bash', args: { command } }] } : {}))
+  const provider = testProvider((_, n) =>
+    n === 0 ? { calls: [{ tool: 'bash', args: { command } }] } : {},
+  )
   const { engine } = await openEngine(t, { providers: [provider] })
   // One that has ended and was not waited for has an empty environment.
   const goal = 'shell: test -f pid && ! grep -qs RUNWRIGHT_RUN /proc/$(cat pid)/environ'
@@ -547,7 +656,8 @@ test('a run whose steps wait for nothing leaves room for others: it hears an abo
     description: 'gives the value of a key',
     parameters: { type: 'object' },
     effect: 'read',
-    execute: ({ key }: JsonObject) => Promise.resolve({ output: `value of ${String(key)}`, exitCode: 0 }),
+    execute: ({ key }: JsonObject) =>
+      Promise.resolve({ output: `value of ${String(key)}`, exitCode: 0 }),
   } as const
   const { engine } = await openEngine(t, {
     providers: [testProvider((_, n) => ({ calls: [{ tool: 'lookup', args: { key: n } }] }))],

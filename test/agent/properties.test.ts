@@ -12,7 +12,11 @@ function randomTurn(random: Random, request: ModelRequest, n: number): Said {
   if (random.chance(0.05)) {
     const retryable = random.chance(0.7)
     const modelMistake = !retryable && random.chance(0.7)
-    throw new ModelError('ERR_AGENT_MODEL', 'a random fault', { retryable, modelMistake, retryAfterMs: 1 })
+    throw new ModelError('ERR_AGENT_MODEL', 'a random fault', {
+      retryable,
+      modelMistake,
+      retryAfterMs: 1,
+    })
   }
   if (random.chance(0.02)) throw new Error('a random bug')
   if (random.chance(0.03)) return { text: 'I give up', tokens, stop: 'refusal' }
@@ -20,7 +24,10 @@ function randomTurn(random: Random, request: ModelRequest, n: number): Said {
     random.pick([
       { tool: 'list_files', args: {} },
       { tool: 'read_file', args: { path: random.pick(['a', 'b', '../x', '']) } },
-      { tool: 'write_file', args: { path: random.pick(['a', 'b', '.git/config']), content: `${n}` } },
+      {
+        tool: 'write_file',
+        args: { path: random.pick(['a', 'b', '.git/config']), content: `${n}` },
+      },
       { tool: 'edit_file', args: { path: 'a', old_text: `${n - 1}`, new_text: 'x' } },
       { tool: 'nothing', args: { deep: { er: [1] } } },
       { tool: 'write_file', args: {} },
@@ -68,8 +75,13 @@ test(`${RUNS} random runs keep every invariant, whatever model, tools, gates and
         events.push(event)
         if (event.seq === abortAt) await engine.abort(details.run_id).catch(() => undefined)
         if (event.kind === 'human_check_required') {
-          const decisions = event.payload.kind === 'tool' ? (['approve', 'approve', 'reject', 'abort'] as const) : (['approve', 'approve', 'abort'] as const)
-          await engine.resume(details.run_id, { decision: random.pick(decisions), feedback: 'go on' }).catch(() => undefined)
+          const decisions =
+            event.payload.kind === 'tool'
+              ? (['approve', 'approve', 'reject', 'abort'] as const)
+              : (['approve', 'approve', 'abort'] as const)
+          await engine
+            .resume(details.run_id, { decision: random.pick(decisions), feedback: 'go on' })
+            .catch(() => undefined)
         }
       }
     }
@@ -78,10 +90,16 @@ test(`${RUNS} random runs keep every invariant, whatever model, tools, gates and
       const { status, end_reason } = await engine.get(details.run_id)
       ends[`${status} ${end_reason}`] = (ends[`${status} ${end_reason}`] ?? 0) + 1
     } catch (error) {
-      throw new Error(`seed ${seed}, run ${index}: ${events.map(({ kind }) => kind).join(' ')}`, { cause: error })
+      throw new Error(`seed ${seed}, run ${index}: ${events.map(({ kind }) => kind).join(' ')}`, {
+        cause: error,
+      })
     }
     await engine.close()
   }
   t.diagnostic(JSON.stringify(ends))
-  if (RUNS >= 60) assert.ok(Object.keys(ends).length >= 4, `the runs end in several ways: ${JSON.stringify(ends)}`)
+  if (RUNS >= 60)
+    assert.ok(
+      Object.keys(ends).length >= 4,
+      `the runs end in several ways: ${JSON.stringify(ends)}`,
+    )
 })

@@ -95,7 +95,11 @@ for (const { name, value, expect } of [
     value: { goal: 'x', tags: ['a', 'b', 'c', 'd'] },
     expect: ['/tags: must be an array of at most 3 items, got an array of 4'],
   },
-  { name: 'a list in place of an object', value: [], expect: ['/: must be an object, got an array of 0'] },
+  {
+    name: 'a list in place of an object',
+    value: [],
+    expect: ['/: must be an object, got an array of 0'],
+  },
   { name: 'nothing at all', value: undefined, expect: ['/: must be an object, got nothing'] },
   {
     name: 'several faults at once',

@@ -17,12 +17,23 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 export function buildPackage() {
   const built = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
   process.on('exit', () => rmSync(built, { recursive: true, force: true }))
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'build.mjs'), join(built, 'dist')])
+  const { status, stdout, stderr } = spawnSync(process.execPath, [
+    join(root, 'build.mjs'),
+    join(built, 'dist'),
+  ])
   if (status !== 0) throw new Error(`the package does not build:\n${stdout}${stderr}`)
   const dist = join(built, 'dist')
   writeFileSync(join(built, 'package.json'), '{"type":"module"}')
-  const { buildSync } = createRequire(createRequire(import.meta.url).resolve('tsx/package.json'))('esbuild')
+  const { buildSync } = createRequire(createRequire(import.meta.url).resolve('tsx/package.json'))(
+    'esbuild',
+  )
   const samples = join(root, 'lib/agent/testing/sample-records.ts')
-  buildSync({ entryPoints: [samples], bundle: true, format: 'esm', platform: 'node', outfile: join(dist, 'samples.js') })
+  buildSync({
+    entryPoints: [samples],
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    outfile: join(dist, 'samples.js'),
+  })
   return dist
 }

@@ -40,7 +40,14 @@ const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<
 function tableOf(scenario: string, rows: readonly Row[]): string {
   const hasCpu = rows.some(({ cpu }) => cpu !== null)
   const hasRatio = rows.some(({ ratio }) => ratio !== null)
-  const head = ['contender', 'median', 'range', ...(hasRatio ? ['ratio'] : []), ...(hasCpu ? ['CPU'] : []), 'bar']
+  const head = [
+    'contender',
+    'median',
+    'range',
+    ...(hasRatio ? ['ratio'] : []),
+    ...(hasCpu ? ['CPU'] : []),
+    'bar',
+  ]
   const lines = rows.map(({ contender, median, min, max, unit, ratio, cpu, bar, met }) => [
     contender.startsWith('runwright') ? `**${cell(contender)}**` : cell(contender),
     `${showFigure(median)} ${unit}`,
@@ -50,11 +57,18 @@ function tableOf(scenario: string, rows: readonly Row[]): string {
     bar === null ? '' : `${cell(bar)}: ${met === true ? 'met' : '**missed**'}`,
   ])
   const rule = head.map((name, index) => (index === 0 || name === 'bar' ? '---' : '---:'))
-  return [`### ${scenario}`, '', ...[head, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`)].join('\n')
+  return [
+    `### ${scenario}`,
+    '',
+    ...[head, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`),
+  ].join('\n')
 }
 
 /** The scenario of each plot that the results hold. */
-function plotsOf({ suite, results }: Measured): { readonly file: string; readonly title: string; readonly rows: Row[] }[] {
+function plotsOf({
+  suite,
+  results,
+}: Measured): { readonly file: string; readonly title: string; readonly rows: Row[] }[] {
   return suite.plots.flatMap(({ scenario, file, title }) => {
     const rows = results.rows.filter((row) => scenario.test(row.scenario))
     return rows.length === 0 ? [] : [{ file, title, rows }]
@@ -64,7 +78,9 @@ function plotsOf({ suite, results }: Measured): { readonly file: string; readonl
 function sectionOf(measured: Measured): string {
   const { suite, results } = measured
   const { cpu, cores, memoryGB, platform, pinned } = results.machine
-  const versions = Object.entries(results.versions).map(([name, version]) => `${name} ${version.replace(/^v/, '')}`)
+  const versions = Object.entries(results.versions).map(
+    ([name, version]) => `${name} ${version.replace(/^v/, '')}`,
+  )
   const how = `${results.day ?? 'undated'}${results.mode === 'quick' ? ', quick turns' : ''}`
   return [
     `## ${suite.title}`,
@@ -94,7 +110,10 @@ function summaryOf(all: readonly Measured[]): string {
     results.rows
       .filter(({ met }) => met === false)
       .map(({ scenario, contender, bar, ratio, median, unit }) => {
-        const told = ratio === null ? `${showFigure(median)} ${unit}` : `${ratio.toFixed(2)}x (${showFigure(median)} ${unit})`
+        const told =
+          ratio === null
+            ? `${showFigure(median)} ${unit}`
+            : `${ratio.toFixed(2)}x (${showFigure(median)} ${unit})`
         return `- ${suite.title}, *${cell(scenario)}*, ${cell(contender)}: ${cell(bar ?? '')} is missed, with ${told}`
       }),
   )
@@ -116,6 +135,9 @@ export function pageOf(all: readonly Measured[]): ReadonlyMap<string, string> {
   const plots = all.flatMap(plotsOf)
   return new Map([
     ['docs/benchmarks.md', page],
-    ...plots.map(({ file, title, rows }): [string, string] => [`docs/images/${file}`, plotOf(title, rows)]),
+    ...plots.map(({ file, title, rows }): [string, string] => [
+      `docs/images/${file}`,
+      plotOf(title, rows),
+    ]),
   ])
 }

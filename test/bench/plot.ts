@@ -7,7 +7,8 @@ const VALUE = 150
 const LINE = 26
 const TOP = 44
 
-const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
+const escape = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 
 /** A figure with as many digits as it deserves. */
 export function showFigure(value: number): string {

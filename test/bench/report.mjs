@@ -11,7 +11,9 @@ export function versionsOf(peers) {
 
 function versionOf(name) {
   try {
-    return JSON.parse(readFileSync(new URL(`../peers/node_modules/${name}/package.json`, import.meta.url), 'utf8')).version
+    return JSON.parse(
+      readFileSync(new URL(`../peers/node_modules/${name}/package.json`, import.meta.url), 'utf8'),
+    ).version
   } catch {
     return 'not installed'
   }

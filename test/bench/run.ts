@@ -31,7 +31,11 @@ function run({ name, script, quick }: Suite, json: string): boolean {
   console.log(`\n=== ${name} (${script})`)
   const env = { ...(flags.quick === true ? quick : {}), ...process.env }
   const args = ['--conditions=runwright-source', '--import', 'tsx', script, '--json', json]
-  const { status } = spawnSync(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'inherit', 'inherit'] })
+  const { status } = spawnSync(process.execPath, args, {
+    cwd: root,
+    env,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
   if (status !== 0 || !existsSync(json)) return false
   const results = JSON.parse(readFileSync(json, 'utf8')) as Results
   const day = new Date().toISOString().slice(0, 10)
@@ -41,7 +45,9 @@ function run({ name, script, quick }: Suite, json: string): boolean {
   return true
 }
 
-const wanted = suites.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)))
+const wanted = suites.filter(
+  ({ name }) => words.length === 0 || words.some((word) => name.includes(word)),
+)
 if (wanted.length === 0) throw new Error(`no benchmark is named ${words.join(' or ')}`)
 if (flags['page-only'] !== true) {
   if (!existsSync(join(root, 'test/peers/node_modules'))) {

@@ -15,5 +15,8 @@ export const resultsPath = (name: string): string => join(folder, `${name}.json`
 export function readSaved(): Measured[] {
   return suites
     .filter(({ name }) => existsSync(resultsPath(name)))
-    .map((suite) => ({ suite, results: JSON.parse(readFileSync(resultsPath(suite.name), 'utf8')) as Results }))
+    .map((suite) => ({
+      suite,
+      results: JSON.parse(readFileSync(resultsPath(suite.name), 'utf8')) as Results,
+    }))
 }

@@ -26,12 +26,16 @@ export const suites: readonly Suite[] = [
     quick: { TURNS: '3', TURN_MS: '250' },
     measured:
       'Time of one request against a server that answers prepared octets, client CPU beside it. ' +
-      'Ratios are to Node\'s own client. For the asynchronous clients, server and client have a core each.',
+      "Ratios are to Node's own client. For the asynchronous clients, server and client have a core each.",
     notMeasured:
       'Networks with latency or loss, many hosts at once, proxies. A contender that has no such feature ' +
       '(HTTP/2 in most) is left out of the table.',
     plots: [
-      { scenario: /^GET, 64 in flight$/, file: 'bench-http.svg', title: 'GET of 1 KB of JSON, 64 in flight' },
+      {
+        scenario: /^GET, 64 in flight$/,
+        file: 'bench-http.svg',
+        title: 'GET of 1 KB of JSON, 64 in flight',
+      },
       { scenario: /^blocking GET$/, file: 'bench-blocking.svg', title: 'Blocking GET' },
     ],
   },
@@ -46,7 +50,13 @@ export const suites: readonly Suite[] = [
     notMeasured:
       'Models over a network, which cost a thousand times as much, and the quality of what an agent does. ' +
       'The frameworks differ in what they keep: most of them keep nothing on disk.',
-    plots: [{ scenario: /^50 steps in a run$/, file: 'bench-agent.svg', title: 'One step of a run of 50' }],
+    plots: [
+      {
+        scenario: /^50 steps in a run$/,
+        file: 'bench-agent.svg',
+        title: 'One step of a run of 50',
+      },
+    ],
   },
   {
     name: 'rest',
@@ -65,10 +75,16 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/server/fanout.mjs',
     quick: { TURNS: '7', ROUNDS: '20' },
     measured:
-      'From a model\'s answer until the last subscriber has the last event of it, for one delivery; the ' +
+      "From a model's answer until the last subscriber has the last event of it, for one delivery; the " +
       'peer is a server on `ws` that follows the same engine. Memory is the growth of RSS.',
     notMeasured: 'Subscribers behind slow lines (see *one that stalls* below), Server-Sent Events.',
-    plots: [{ scenario: /^bursts to/, file: 'bench-fanout.svg', title: 'Bursts of 27 events to 1000 subscribers' }],
+    plots: [
+      {
+        scenario: /^bursts to/,
+        file: 'bench-fanout.svg',
+        title: 'Bursts of 27 events to 1000 subscribers',
+      },
+    ],
   },
   {
     name: 'ws',
@@ -80,7 +96,11 @@ export const suites: readonly Suite[] = [
       '*raw* writes prepared frames to sockets and is the floor. Ratios are to `ws`, without its native addon.',
     notMeasured: 'Compression, TLS, uWebSockets.js (which npm does not carry).',
     plots: [
-      { scenario: /^broadcast of 300 octets to 1000, 10 a turn$/, file: 'bench-ws.svg', title: 'Broadcast to 1000, ten messages a turn' },
+      {
+        scenario: /^broadcast of 300 octets to 1000, 10 a turn$/,
+        file: 'bench-ws.svg',
+        title: 'Broadcast to 1000, ten messages a turn',
+      },
     ],
   },
   {
@@ -89,9 +109,15 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/scale/compare.ts',
     quick: { TURNS: '2', TURN_MS: '1000' },
     measured:
-      'The store that processes share, with PostgreSQL\'s durable defaults, all on one machine: the ' +
+      "The store that processes share, with PostgreSQL's durable defaults, all on one machine: the " +
       'database takes its share of the same cores.',
     notMeasured: 'A database on a machine of its own, replication, pools behind a proxy.',
-    plots: [{ scenario: /^a step of an agent on PostgreSQL$/, file: 'bench-scale.svg', title: 'One step, stored in PostgreSQL' }],
+    plots: [
+      {
+        scenario: /^a step of an agent on PostgreSQL$/,
+        file: 'bench-scale.svg',
+        title: 'One step, stored in PostgreSQL',
+      },
+    ],
   },
 ]

@@ -15,7 +15,9 @@ export { assert }
 export const printed: string[] = []
 const print = console.log
 console.log = (...values: unknown[]): void => {
-  printed.push(values.map((value) => (typeof value === 'string' ? value : inspect(value))).join(' '))
+  printed.push(
+    values.map((value) => (typeof value === 'string' ? value : inspect(value))).join(' '),
+  )
   print(...values)
 }
 
@@ -40,7 +42,10 @@ export async function shut(service: RunService, server: Server): Promise<void> {
 }
 
 /** Does one run to its end and returns its details. */
-export async function doRun(from: EngineOptions | RunEngine, request: StartRequest): Promise<RunDetails> {
+export async function doRun(
+  from: EngineOptions | RunEngine,
+  request: StartRequest,
+): Promise<RunDetails> {
   const engine = from instanceof RunEngine ? from : await RunEngine.open(from)
   try {
     const { details } = await engine.create(request)
@@ -59,7 +64,11 @@ export interface Peer {
 }
 
 /** @throws Error with the status when the server refuses. */
-export async function connectPeer(origin: string, path: string, protocols?: readonly string[]): Promise<Peer> {
+export async function connectPeer(
+  origin: string,
+  path: string,
+  protocols?: readonly string[],
+): Promise<Peer> {
   const peer = await RawPeer.connect(Number(new URL(origin).port))
   const offered = protocols === undefined ? {} : { 'sec-websocket-protocol': protocols.join(', ') }
   peer.write(opening(offered, { path }))

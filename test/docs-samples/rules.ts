@@ -62,7 +62,10 @@ export const rules: readonly Rule[] = [
     document: 'README.md',
     has: 'service.attach(server)',
     bugs: true,
-    replace: { "roots: ['./project']": "roots: ['/srv/projects/shop'], providers: [twoSteps], defaultModel: 'two:steps'" },
+    replace: {
+      "roots: ['./project']":
+        "roots: ['/srv/projects/shop'], providers: [twoSteps], defaultModel: 'two:steps'",
+    },
     after: `const tests = printed.filter((line) => line.includes('tests'))
       assert.deepEqual([tests[0], tests.at(-1)], ['3 of 4 tests fail', 'all 4 tests pass'])
       assert.ok(printed.includes('write_file range.js'), printed.join('|'))
@@ -90,12 +93,18 @@ export const rules: readonly Rule[] = [
     before: 'cp -r srv faulty',
     after: 'until_status awaiting_human $id; (until_status achieved $id && echo ended > ended) &',
   },
-  { document: 'docs/runs.md', has: '?kinds=goal_check,tool_call', before: 'until_status awaiting_human $id; {', after: '} > followed &' },
+  {
+    document: 'docs/runs.md',
+    has: '?kinds=goal_check,tool_call',
+    before: 'until_status awaiting_human $id; {',
+    after: '} > followed &',
+  },
   {
     document: 'docs/runs.md',
     has: "'http://127.0.0.1:8000/api/runs?status=awaiting_human'",
     before: '{',
-    after: '} > looked; test "$(grep -o $id looked | wc -l)" -ge 2; grep -q \'"kind":"iteration"\' looked',
+    after:
+      '} > looked; test "$(grep -o $id looked | wc -l)" -ge 2; grep -q \'"kind":"iteration"\' looked',
   },
   {
     document: 'docs/runs.md',
@@ -103,8 +112,16 @@ export const rules: readonly Rule[] = [
     after: `until_status achieved $id; wait; test -s ended; grep -q '"kind":"run_end"' followed
       rm -rf srv/projects/shop; cp -r faulty/projects/shop srv/projects/`,
   },
-  { document: 'docs/runs.md', has: '"approval": "writes"}', after: 'until_status awaiting_human $id' },
-  { document: 'docs/runs.md', has: '"decision": "reject"', after: 'until_status awaiting_human $id' },
+  {
+    document: 'docs/runs.md',
+    has: '"approval": "writes"}',
+    after: 'until_status awaiting_human $id',
+  },
+  {
+    document: 'docs/runs.md',
+    has: '"decision": "reject"',
+    after: 'until_status awaiting_human $id',
+  },
   {
     document: 'docs/runs.md',
     has: 'const edits',
@@ -137,7 +154,12 @@ export const rules: readonly Rule[] = [
     after: `assert.equal(printed.at(-1), 'achieved'); assert.match(printed[0] ?? '', /^wants bash/); await shut(service, server)`,
   },
   { document: 'docs/runs.md', has: '/abort', after: 'until_status aborted $id' },
-  { document: 'docs/runs.md', has: '/retry', before: '{', after: '} > answer; grep -q "\\"parent_run_id\\":\\"$id\\"" answer' },
+  {
+    document: 'docs/runs.md',
+    has: '/retry',
+    before: '{',
+    after: '} > answer; grep -q "\\"parent_run_id\\":\\"$id\\"" answer',
+  },
   // Goals
   {
     document: 'docs/goals.md',
@@ -318,7 +340,10 @@ export const rules: readonly Rule[] = [
   {
     document: 'docs/operating.md',
     has: 'webhooks: {',
-    replace: { 'secret: process.env.HOOK_SECRET! }': 'secret: process.env.HOOK_SECRET!, allowPrivate: true }' },
+    replace: {
+      'secret: process.env.HOOK_SECRET! }':
+        'secret: process.env.HOOK_SECRET!, allowPrivate: true }',
+    },
     after: `await service.engine.create({ goal: 'shell: true' })
       await (await import('runwright/http')).get(standIn + '/hooked', { timeout: 60_000 })
       await service.close({ graceMs: 0 })`,

@@ -16,7 +16,9 @@ import { keys, rules, type Rule } from './rules.js'
 import { startStandIns, type StandIns } from './stand-ins.js'
 
 /** Every block of code of every document. */
-export const blocks: readonly Block[] = documents.flatMap((document) => markdown.get(document)!.blocks)
+export const blocks: readonly Block[] = documents.flatMap(
+  (document) => markdown.get(document)!.blocks,
+)
 const isJson = ({ info }: Block): boolean => info === 'json'
 /** The tree that samples see: compiled, or as it stands, for which they need the loader. */
 const source = compiled ?? root
@@ -118,9 +120,17 @@ export class SampleRunner {
     const { PATH = '' } = process.env
     const env = { PATH, HOME: this.#folder, ...keys(this.#standIns.origin), ...this.#env }
     return new Promise((resolve) => {
-      execFile(command, args, { cwd, env, timeout: 120_000, maxBuffer: 2 ** 24 }, (error, stdout, stderr) => {
-        resolve({ code: error === null ? 0 : (error.code ?? error.signal ?? 1), output: `${stdout}${stderr}` })
-      })
+      execFile(
+        command,
+        args,
+        { cwd, env, timeout: 120_000, maxBuffer: 2 ** 24 },
+        (error, stdout, stderr) => {
+          resolve({
+            code: error === null ? 0 : (error.code ?? error.signal ?? 1),
+            output: `${stdout}${stderr}`,
+          })
+        },
+      )
     })
   }
 

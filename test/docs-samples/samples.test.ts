@@ -37,7 +37,13 @@ const modules = blocks.filter((block) => isModule(block) && !needsPeers(block))
 async function serviceFor(cwd: string): Promise<{ origin: string; close: () => Promise<void> }> {
   const roots = [join(cwd, 'srv/projects/shop'), join(cwd, 'srv/projects')]
   const service = await createRunService({
-    engine: { store: new MemoryStore(), roots, cwdPolicy: 'allow', defaultModel: 'two:steps', providers: [twoSteps] },
+    engine: {
+      store: new MemoryStore(),
+      roots,
+      cwdPolicy: 'allow',
+      defaultModel: 'two:steps',
+      providers: [twoSteps],
+    },
   })
   const until = async (path: string, response: ServerResponse): Promise<void> => {
     const [, , status, runId = ''] = path.split('/')
@@ -76,7 +82,8 @@ describe('samples', { concurrency: 2 }, () => {
   for (const document of new Set(modules.map((block) => block.document))) {
     const ours = modules.filter((block) => block.document === document)
     const grouped = ours.filter((block) => !hasTests(block))
-    if (grouped.length > 0) it(`the samples of ${document} do what they say`, () => runner.runModules(grouped))
+    if (grouped.length > 0)
+      it(`the samples of ${document} do what they say`, () => runner.runModules(grouped))
     for (const [index, block] of ours.filter(hasTests).entries()) {
       it(`test file ${index + 1} of ${document} passes`, () => runner.runModules([block], true))
     }
@@ -91,7 +98,10 @@ describe('samples', { concurrency: 2 }, () => {
       t.after(() => service.close())
       const script = ours.map((block) => {
         const { before = '', after = '' } = ruleOf(block) ?? {}
-        const text = block.text.replaceAll(/(?:http:\/\/)?(?:localhost|127\.0\.0\.1):8000/g, service.origin)
+        const text = block.text.replaceAll(
+          /(?:http:\/\/)?(?:localhost|127\.0\.0\.1):8000/g,
+          service.origin,
+        )
         return `echo 'sample ${document}:${block.line}'\n${before}\n${runner.localize(text, cwd)}\n${after}`
       })
       const given = `set -euo pipefail
@@ -114,7 +124,9 @@ test('every block of code is run here or by the test that is named, or is no cod
 
 test('every rule is for one sample that is there', () => {
   const wrong = rules.flatMap(({ document, has }) => {
-    const found = blocks.filter((block) => block.document === document && block.text.includes(has)).length
+    const found = blocks.filter(
+      (block) => block.document === document && block.text.includes(has),
+    ).length
     return found === 1 ? [] : [`${document}: ${found} samples have ${has}`]
   })
   assert.deepEqual(wrong, [])

@@ -13,7 +13,11 @@ export interface StandIns {
   close(): Promise<void>
 }
 
-type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void | Promise<void>
+type Answer = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: string,
+) => void | Promise<void>
 
 const json = (response: ServerResponse, value: unknown, status = 200): void => {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
@@ -41,10 +45,14 @@ export async function startStandIns(): Promise<StandIns> {
     },
     '/reports': (_request, response, body) => json(response, { octets: body.length }, 201),
     '/large.iso': (_request, response) => void response.end('x'.repeat(1_000_000)),
-    '/leaves': (_request, response) => void response.writeHead(302, { location: 'http://db.internal/' }).end(),
+    '/leaves': (_request, response) =>
+      void response.writeHead(302, { location: 'http://db.internal/' }).end(),
     '/openai/v1/chat/completions': (_request, response) => {
       response.setHeader('content-type', 'text/event-stream')
-      const chunk = { id: '1', choices: [{ index: 0, delta: { content: 'hello' }, finish_reason: 'stop' }] }
+      const chunk = {
+        id: '1',
+        choices: [{ index: 0, delta: { content: 'hello' }, finish_reason: 'stop' }],
+      }
       response.end(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`)
     },
     '/mcp': ({ method }, response, body) => {
@@ -53,7 +61,8 @@ export async function startStandIns(): Promise<StandIns> {
       const tools = [{ name: 'search', inputSchema: { type: 'object' } }]
       const hello = { protocolVersion: '2025-06-18', capabilities: {} }
       if (id === undefined) response.writeHead(202).end()
-      else json(response, { jsonrpc: '2.0', id, result: called === 'initialize' ? hello : { tools } })
+      else
+        json(response, { jsonrpc: '2.0', id, result: called === 'initialize' ? hello : { tools } })
     },
     '/hooks/runs': (_request, response) => {
       response.end()

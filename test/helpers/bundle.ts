@@ -14,7 +14,8 @@ const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild') as
 /** TypeScript without its types, with a map that leads from what runs back to it. */
 export function transform(code: string): string {
   const target = 'node20.19'
-  return esbuild.transformSync(code, { loader: 'ts', target, keepNames: true, sourcemap: 'inline' }).code
+  return esbuild.transformSync(code, { loader: 'ts', target, keepNames: true, sourcemap: 'inline' })
+    .code
 }
 
 /**

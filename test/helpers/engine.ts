@@ -19,7 +19,11 @@ import {
 /** What a test's model says: text and calls, everything else filled in. */
 export interface Said {
   readonly text?: string
-  readonly calls?: readonly { readonly tool: string; readonly args: JsonObject; readonly call_id?: string }[]
+  readonly calls?: readonly {
+    readonly tool: string
+    readonly args: JsonObject
+    readonly call_id?: string
+  }[]
   readonly tokens?: readonly [input: number, output: number]
   readonly stop?: ModelTurn['stop']
 }

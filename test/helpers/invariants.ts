@@ -6,7 +6,10 @@ import { foldHead, type AgentEvent, type RunHead, type RunRecord } from 'runwrig
  * sequence, one end and last, calls paired with results, one gate at a time, status is the fold,
  * totals add up, iterations and time never decrease.
  */
-export function assertInvariants(events: readonly (AgentEvent | RunRecord)[], finished = true): void {
+export function assertInvariants(
+  events: readonly (AgentEvent | RunRecord)[],
+  finished = true,
+): void {
   let gate: string | null = null
   let iterationTokens = 0
   let totalTokens = 0

@@ -1,4 +1,10 @@
-import { NO_USAGE, type JsonObject, type ModelProvider, type ModelRequest, type ToolCall } from 'runwright/agent'
+import {
+  NO_USAGE,
+  type JsonObject,
+  type ModelProvider,
+  type ModelRequest,
+  type ToolCall,
+} from 'runwright/agent'
 
 /** What a judge says: a verdict, other calls, or nothing but text. */
 export type JudgeAnswer = JsonObject | readonly ToolCall[] | string
@@ -30,7 +36,11 @@ export function judgeProvider(
         asked.push(request)
         const said = answer(asked.length - 1, request)
         return Promise.resolve({
-          message: { role: 'assistant', text: typeof said === 'string' ? said : '', calls: asCalls(said) },
+          message: {
+            role: 'assistant',
+            text: typeof said === 'string' ? said : '',
+            calls: asCalls(said),
+          },
           reasoning: '',
           usage: { ...NO_USAGE, input_tokens: 1_000, output_tokens: 50 },
           stop: 'end',

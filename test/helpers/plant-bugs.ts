@@ -50,7 +50,12 @@ const model: Model = {
         : { call_id, tool: 'write_file', args: { path, content: SOUND } }
     const calls = messages.at(-1)?.role === 'tool' ? [] : [call]
     const message = { role: 'assistant' as const, text: `Iteration ${run.iteration}.`, calls }
-    return { message, reasoning: '', usage: NO_USAGE, stop: calls.length > 0 ? 'tool_calls' : 'end' }
+    return {
+      message,
+      reasoning: '',
+      usage: NO_USAGE,
+      stop: calls.length > 0 ? 'tool_calls' : 'end',
+    }
   },
 }
 

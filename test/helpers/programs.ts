@@ -7,7 +7,11 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 export const compiled: string | undefined = process.env['RUNWRIGHT_COMPILED']
 
 /** How Node runs TypeScript of this repository as it stands. */
-export const withLoader: readonly string[] = ['--conditions=runwright-source', '--import', import.meta.resolve('tsx')]
+export const withLoader: readonly string[] = [
+  '--conditions=runwright-source',
+  '--import',
+  import.meta.resolve('tsx'),
+]
 
 /**
  * What is put behind `node` to start a program of this repository, which is named by its path from

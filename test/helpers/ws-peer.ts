@@ -62,7 +62,10 @@ export const text = (payload: string | Uint8Array, options?: FrameOptions): Buff
 
 export function closeFrame(code?: number, reason: string | Uint8Array = ''): Buffer {
   if (code === undefined) return frame(8)
-  return frame(8, Buffer.concat([Buffer.from([code >> 8, code & 255]), Buffer.from(reason as string)]))
+  return frame(
+    8,
+    Buffer.concat([Buffer.from([code >> 8, code & 255]), Buffer.from(reason as string)]),
+  )
 }
 
 /** Reads frames, checking that the server's lengths take their shortest form. */

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { gzipSync } from 'node:zlib'
 import { test } from 'node:test'
-import { AsyncClient, ConnectError, HttpStatusError, parseSse, ReadTimeoutError, TotalTimeoutError } from 'runwright/http'
+import {
+  AsyncClient,
+  ConnectError,
+  HttpStatusError,
+  parseSse,
+  ReadTimeoutError,
+  TotalTimeoutError,
+} from 'runwright/http'
 import { serve } from '../helpers/serve.js'
 
 test('a JSON body is posted and a JSON answer read', async () => {
@@ -12,7 +19,9 @@ test('a JSON body is posted and a JSON answer read', async () => {
     request.on('end', () => {
       response.setHeader('content-type', 'application/json')
       const { 'content-type': type, 'content-length': length } = request.headers
-      response.end(JSON.stringify({ url: request.url, type, length, body: Buffer.concat(chunks).toString() }))
+      response.end(
+        JSON.stringify({ url: request.url, type, length, body: Buffer.concat(chunks).toString() }),
+      )
     })
   })
   await using client = new AsyncClient({ baseUrl: `${server.origin}/v1`, params: { a: 1 } })

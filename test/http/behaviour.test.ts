@@ -77,15 +77,20 @@ behaviour('json, data and content are sent with their types', async ({ client })
   }
 })
 
-behaviour('an iterable is streamed in chunks, or with the length that is given', async ({ client }) => {
-  const content = (): Iterable<string> => ['ab', '', 'c'].values()
-  const chunked = (await client.post('/echo', { content: content() })).json<Echo>()
-  assert.equal(chunked.headers['transfer-encoding'], 'chunked')
-  assert.equal(chunked.body, 'abc')
-  const sized = (await client.post('/echo', { content: content(), headers: { 'Content-Length': '3' } })).json<Echo>()
-  assert.equal(sized.headers['transfer-encoding'], undefined)
-  assert.equal(sized.body, 'abc')
-})
+behaviour(
+  'an iterable is streamed in chunks, or with the length that is given',
+  async ({ client }) => {
+    const content = (): Iterable<string> => ['ab', '', 'c'].values()
+    const chunked = (await client.post('/echo', { content: content() })).json<Echo>()
+    assert.equal(chunked.headers['transfer-encoding'], 'chunked')
+    assert.equal(chunked.body, 'abc')
+    const sized = (
+      await client.post('/echo', { content: content(), headers: { 'Content-Length': '3' } })
+    ).json<Echo>()
+    assert.equal(sized.headers['transfer-encoding'], undefined)
+    assert.equal(sized.body, 'abc')
+  },
+)
 
 behaviour('a body of another length than Content-Length says is refused', async ({ client }) => {
   for (const length of ['2', '4']) {
@@ -116,86 +121,123 @@ behaviour('what JSON cannot carry is refused by place', async ({ client }) => {
 })
 
 behaviour('two bodies in one request are refused', async ({ client }) => {
-  assert.ok((await failure(() => client.post('/echo', { json: 1, content: 'a' }))) instanceof InvalidBodyError)
-})
-
-behaviour('fields and files are sent as multipart, with a length when it is known', async ({ client }) => {
-  const files = { file: ['a"b.txt', 'content', 'text/x-test'] } as const
-  const echo = (await client.post('/echo', { data: { field: 'ü' }, files })).json<Echo>()
-  const boundary = /boundary=(.+)$/.exec(echo.headers['content-type']!)![1]
-  assert.equal(
-    echo.body,
-    [
-      `--${boundary}`,
-      'Content-Disposition: form-data; name="field"',
-      '',
-      'Ã¼',
-      `--${boundary}`,
-      'Content-Disposition: form-data; name="file"; filename="a%22b.txt"',
-      'Content-Type: text/x-test',
-      '',
-      'content',
-      `--${boundary}--`,
-      '',
-    ].join('\r\n'),
+  assert.ok(
+    (await failure(() => client.post('/echo', { json: 1, content: 'a' }))) instanceof
+      InvalidBodyError,
   )
-  assert.equal(echo.headers['content-length'], String(echo.body.length))
-  const streamed = { file: ['s.bin', ['x', 'y'].values()] } as const
-  const second = (await client.post('/echo', { files: streamed })).json<Echo>()
-  assert.equal(second.headers['transfer-encoding'], 'chunked')
-  assert.match(second.body, /application\/octet-stream\r\n\r\nxy\r\n/)
 })
 
-behaviour('an open file is sent with its length, and again after a redirect', async ({ client }) => {
-  const path = new URL('../fixtures/http/certs/ca.pem', import.meta.url)
-  const file = await open(path)
-  try {
-    const params = { code: 307, to: '/echo' }
-    const sent = await client.post('/redirect', { content: file, params, followRedirects: true })
-    const echo = sent.json<Echo>()
-    assert.equal(echo.body, readFileSync(path, 'latin1'))
+behaviour(
+  'fields and files are sent as multipart, with a length when it is known',
+  async ({ client }) => {
+    const files = { file: ['a"b.txt', 'content', 'text/x-test'] } as const
+    const echo = (await client.post('/echo', { data: { field: 'ü' }, files })).json<Echo>()
+    const boundary = /boundary=(.+)$/.exec(echo.headers['content-type']!)![1]
+    assert.equal(
+      echo.body,
+      [
+        `--${boundary}`,
+        'Content-Disposition: form-data; name="field"',
+        '',
+        'Ã¼',
+        `--${boundary}`,
+        'Content-Disposition: form-data; name="file"; filename="a%22b.txt"',
+        'Content-Type: text/x-test',
+        '',
+        'content',
+        `--${boundary}--`,
+        '',
+      ].join('\r\n'),
+    )
     assert.equal(echo.headers['content-length'], String(echo.body.length))
-    const parts = (await client.post('/echo', { files: { cert: ['ca.pem', file] } })).json<Echo>()
-    assert.ok(parts.body.includes(echo.body))
+    const streamed = { file: ['s.bin', ['x', 'y'].values()] } as const
+    const second = (await client.post('/echo', { files: streamed })).json<Echo>()
+    assert.equal(second.headers['transfer-encoding'], 'chunked')
+    assert.match(second.body, /application\/octet-stream\r\n\r\nxy\r\n/)
+  },
+)
+
+behaviour(
+  'an open file is sent with its length, and again after a redirect',
+  async ({ client }) => {
+    const path = new URL('../fixtures/http/certs/ca.pem', import.meta.url)
+    const file = await open(path)
+    try {
+      const params = { code: 307, to: '/echo' }
+      const sent = await client.post('/redirect', { content: file, params, followRedirects: true })
+      const echo = sent.json<Echo>()
+      assert.equal(echo.body, readFileSync(path, 'latin1'))
+      assert.equal(echo.headers['content-length'], String(echo.body.length))
+      const parts = (await client.post('/echo', { files: { cert: ['ca.pem', file] } })).json<Echo>()
+      assert.ok(parts.body.includes(echo.body))
+      assert.equal(parts.headers['content-length'], String(parts.body.length))
+    } finally {
+      await file.close()
+    }
+  },
+)
+
+behaviour(
+  'a Blob or File is sent with its length and type, alone or as a part',
+  async ({ client }) => {
+    const blob = new Blob(['ab', 'c'.repeat(700_000)], { type: 'text/x-test' })
+    const params = { code: 307, to: '/echo' }
+    const echo = (
+      await client.post('/redirect', { content: blob, params, followRedirects: true })
+    ).json<Echo>()
+    assert.equal(echo.body, 'ab' + 'c'.repeat(700_000))
+    assert.deepEqual(
+      [echo.headers['content-length'], echo.headers['content-type']],
+      ['700002', 'text/x-test'],
+    )
+    const file = new File(['content'], 'a.csv')
+    const parts = (
+      await client.post('/echo', { data: { k: 'v' }, files: { file, blob } })
+    ).json<Echo>()
+    assert.match(
+      parts.body,
+      /name="file"; filename="a\.csv"\r\nContent-Type: text\/csv\r\n\r\ncontent\r\n/,
+    )
+    assert.match(
+      parts.body,
+      /name="blob"; filename="upload"\r\nContent-Type: text\/x-test\r\n\r\nabcc/,
+    )
     assert.equal(parts.headers['content-length'], String(parts.body.length))
-  } finally {
-    await file.close()
-  }
-})
+  },
+)
 
-behaviour('a Blob or File is sent with its length and type, alone or as a part', async ({ client }) => {
-  const blob = new Blob(['ab', 'c'.repeat(700_000)], { type: 'text/x-test' })
-  const params = { code: 307, to: '/echo' }
-  const echo = (await client.post('/redirect', { content: blob, params, followRedirects: true })).json<Echo>()
-  assert.equal(echo.body, 'ab' + 'c'.repeat(700_000))
-  assert.deepEqual([echo.headers['content-length'], echo.headers['content-type']], ['700002', 'text/x-test'])
-  const file = new File(['content'], 'a.csv')
-  const parts = (await client.post('/echo', { data: { k: 'v' }, files: { file, blob } })).json<Echo>()
-  assert.match(parts.body, /name="file"; filename="a\.csv"\r\nContent-Type: text\/csv\r\n\r\ncontent\r\n/)
-  assert.match(parts.body, /name="blob"; filename="upload"\r\nContent-Type: text\/x-test\r\n\r\nabcc/)
-  assert.equal(parts.headers['content-length'], String(parts.body.length))
-})
+behaviour(
+  'a FormData is sent as multipart when it has files, and as a form when it has none',
+  async ({ client }) => {
+    const form = new FormData()
+    form.append('a', '1')
+    form.append('a', 'ü')
+    const plain = (await client.post('/echo', { data: form })).json<Echo>()
+    assert.deepEqual(
+      [plain.headers['content-type'], plain.body],
+      ['application/x-www-form-urlencoded', 'a=1&a=%C3%BC'],
+    )
+    form.append('f', new Blob(['x'], { type: 'text/x-test' }), 'f.bin')
+    const parts = (await client.post('/echo', { data: form })).json<Echo>()
+    assert.match(parts.headers['content-type']!, /^multipart\/form-data; boundary=/)
+    assert.match(
+      parts.body,
+      /name="a"\r\n\r\n1\r\n[^]*name="f"; filename="f\.bin"\r\nContent-Type: text\/x-test\r\n\r\nx\r\n/,
+    )
+  },
+)
 
-behaviour('a FormData is sent as multipart when it has files, and as a form when it has none', async ({ client }) => {
-  const form = new FormData()
-  form.append('a', '1')
-  form.append('a', 'ü')
-  const plain = (await client.post('/echo', { data: form })).json<Echo>()
-  assert.deepEqual([plain.headers['content-type'], plain.body], ['application/x-www-form-urlencoded', 'a=1&a=%C3%BC'])
-  form.append('f', new Blob(['x'], { type: 'text/x-test' }), 'f.bin')
-  const parts = (await client.post('/echo', { data: form })).json<Echo>()
-  assert.match(parts.headers['content-type']!, /^multipart\/form-data; boundary=/)
-  assert.match(parts.body, /name="a"\r\n\r\n1\r\n[^]*name="f"; filename="f\.bin"\r\nContent-Type: text\/x-test\r\n\r\nx\r\n/)
-})
-
-behaviour('redirects are returned, with the request that would follow', async ({ client, origin }) => {
-  const response = await client.get('/redirect?to=/echo')
-  assert.equal(response.statusCode, 302)
-  assert.equal(response.nextRequest?.url.href, `${origin}/echo`)
-  assert.deepEqual(response.history, [])
-  const next = await client.send(response.nextRequest)
-  assert.equal(next.json<Echo>().url, '/echo')
-})
+behaviour(
+  'redirects are returned, with the request that would follow',
+  async ({ client, origin }) => {
+    const response = await client.get('/redirect?to=/echo')
+    assert.equal(response.statusCode, 302)
+    assert.equal(response.nextRequest?.url.href, `${origin}/echo`)
+    assert.deepEqual(response.history, [])
+    const next = await client.send(response.nextRequest)
+    assert.equal(next.json<Echo>().url, '/echo')
+  },
+)
 
 for (const { code, method, becomes, body } of [
   { code: 301, method: 'POST', becomes: 'GET', body: '' },
@@ -223,23 +265,41 @@ for (const { code, method, becomes, body } of [
   })
 }
 
-for (const location of ['app://signed-in?code=1', 'mailto:a@b.test', 'http://[bad', 'http://a.test:99999/', 'http://']) {
-  behaviour(`a redirect to ${location} is returned as it is; it cannot be followed`, async ({ make }) => {
-    const client = make({ transport: new MockTransport(() => new Response(302, { headers: { Location: location } })) })
-    const response = await client.get('http://a.test/')
-    assert.equal(response.headers.get('location'), location)
-    assert.equal(response.nextRequest, null)
-    const error = await failure(() => client.get('http://a.test/', { followRedirects: true }))
-    assert.ok(error instanceof RemoteProtocolError)
-    assert.doesNotMatch(inspect(error), /code=1/)
-  })
+for (const location of [
+  'app://signed-in?code=1',
+  'mailto:a@b.test',
+  'http://[bad',
+  'http://a.test:99999/',
+  'http://',
+]) {
+  behaviour(
+    `a redirect to ${location} is returned as it is; it cannot be followed`,
+    async ({ make }) => {
+      const client = make({
+        transport: new MockTransport(() => new Response(302, { headers: { Location: location } })),
+      })
+      const response = await client.get('http://a.test/')
+      assert.equal(response.headers.get('location'), location)
+      assert.equal(response.nextRequest, null)
+      const error = await failure(() => client.get('http://a.test/', { followRedirects: true }))
+      assert.ok(error instanceof RemoteProtocolError)
+      assert.doesNotMatch(inspect(error), /code=1/)
+    },
+  )
 }
 
 behaviour('several different Locations lead nowhere, the same one twice does', async ({ make }) => {
   const answers = [['/a', '/b'], ['/a', '/b'], ['/a', '/a'], []]
-  const client = make({ transport: new MockTransport(() => new Response(302, { headers: { Location: answers.shift()! } })) })
+  const client = make({
+    transport: new MockTransport(
+      () => new Response(302, { headers: { Location: answers.shift()! } }),
+    ),
+  })
   assert.equal((await client.get('http://a.test/')).nextRequest, null)
-  assert.ok((await failure(() => client.get('http://a.test/', { followRedirects: true }))) instanceof RemoteProtocolError)
+  assert.ok(
+    (await failure(() => client.get('http://a.test/', { followRedirects: true }))) instanceof
+      RemoteProtocolError,
+  )
   assert.equal((await client.get('http://a.test/', { followRedirects: true })).url.pathname, '/a')
 })
 
@@ -248,7 +308,10 @@ behaviour('a request target is never empty, nor breaks its line', async ({ clien
     const error = await failure(() => client.get('/echo', { extensions: { target } }))
     assert.equal(error.code, 'ERR_HTTP_LOCAL_PROTOCOL', JSON.stringify(target))
   }
-  assert.equal((await client.get('/echo', { extensions: { target: '/echo?"{x}' } })).json<Echo>().url, '/echo?"{x}')
+  assert.equal(
+    (await client.get('/echo', { extensions: { target: '/echo?"{x}' } })).json<Echo>().url,
+    '/echo?"{x}',
+  )
 })
 
 behaviour('elapsed is of the last exchange, without the redirects before it', async ({ make }) => {
@@ -273,7 +336,8 @@ behaviour('300, 304 and a redirect without Location are not followed', async ({ 
 behaviour(
   'more hops than maxRedirects are an error; exactly as many are not',
   async ({ client }) => {
-    const twice = '/redirect?to=' + encodeURIComponent('/redirect?to=' + encodeURIComponent('/echo'))
+    const twice =
+      '/redirect?to=' + encodeURIComponent('/redirect?to=' + encodeURIComponent('/echo'))
     const response = await client.get(twice)
     assert.equal(response.history.length, 2)
     const thrice = '/redirect?to=' + encodeURIComponent(twice)
@@ -299,13 +363,18 @@ behaviour('credentials do not follow to another origin', async ({ client, origin
   assert.match(same.json<Echo>().headers['authorization']!, /^Basic /)
 })
 
-behaviour('a stream that was sent cannot be replayed after a 307; a factory can', async ({ client }) => {
-  const options = { params: { code: 307, to: '/echo' }, followRedirects: true }
-  const once = await failure(() => client.post('/redirect', { ...options, content: ['a'].values() }))
-  assert.ok(once instanceof StreamConsumedError, String(once))
-  const again = await client.post('/redirect', { ...options, content: () => ['a', 'b'].values() })
-  assert.equal(again.json<Echo>().body, 'ab')
-})
+behaviour(
+  'a stream that was sent cannot be replayed after a 307; a factory can',
+  async ({ client }) => {
+    const options = { params: { code: 307, to: '/echo' }, followRedirects: true }
+    const once = await failure(() =>
+      client.post('/redirect', { ...options, content: ['a'].values() }),
+    )
+    assert.ok(once instanceof StreamConsumedError, String(once))
+    const again = await client.post('/redirect', { ...options, content: () => ['a', 'b'].values() })
+    assert.equal(again.json<Echo>().body, 'ab')
+  },
+)
 
 behaviour('stream() leaves the content to be read once', async ({ client }) => {
   const response = await client.stream('GET', '/chunks?n=3')
@@ -318,18 +387,21 @@ behaviour('stream() leaves the content to be read once', async ({ client }) => {
   assert.ok((await failure(() => collect(response.iterBytes()))) instanceof StreamConsumedError)
 })
 
-behaviour('a stream that is closed cannot be read, and its connection is not stuck', async ({ client }) => {
-  const response = await client.stream('GET', '/bytes?n=10000000')
-  await response.close()
-  assert.ok((await failure(() => collect(response.iterBytes()))) instanceof StreamClosedError)
-  const left = await client.stream('GET', '/bytes?n=10000000')
-  for await (const chunk of left.iterBytes()) {
-    assert.ok(chunk.length > 0)
-    break
-  }
-  assert.equal(left.isClosed, true)
-  assert.equal((await client.get('/echo')).statusCode, 200)
-})
+behaviour(
+  'a stream that is closed cannot be read, and its connection is not stuck',
+  async ({ client }) => {
+    const response = await client.stream('GET', '/bytes?n=10000000')
+    await response.close()
+    assert.ok((await failure(() => collect(response.iterBytes()))) instanceof StreamClosedError)
+    const left = await client.stream('GET', '/bytes?n=10000000')
+    for await (const chunk of left.iterBytes()) {
+      assert.ok(chunk.length > 0)
+      break
+    }
+    assert.equal(left.isClosed, true)
+    assert.equal((await client.get('/echo')).statusCode, 200)
+  },
+)
 
 behaviour('chunkSize cuts content and text into equal pieces', async ({ client }) => {
   const response = await client.stream('GET', '/bytes?n=10')
@@ -379,15 +451,23 @@ behaviour('json() reads UTF-8, UTF-16 and UTF-32', async ({ client }) => {
   }
 })
 
-behaviour('a link of several relations is found by each, in lower case, whatever their names', async ({ client }) => {
-  const { links } = await client.get('/headers', { params: { link: '</a>; rel="Next  prefetch", </b>; rel=constructor, </c>; rel=__proto__' } })
-  assert.deepEqual(Object.entries(links).map(([name, { url }]) => [name, url]), [
-    ['next', '/a'],
-    ['prefetch', '/a'],
-    ['constructor', '/b'],
-    ['__proto__', '/c'],
-  ])
-})
+behaviour(
+  'a link of several relations is found by each, in lower case, whatever their names',
+  async ({ client }) => {
+    const { links } = await client.get('/headers', {
+      params: { link: '</a>; rel="Next  prefetch", </b>; rel=constructor, </c>; rel=__proto__' },
+    })
+    assert.deepEqual(
+      Object.entries(links).map(([name, { url }]) => [name, url]),
+      [
+        ['next', '/a'],
+        ['prefetch', '/a'],
+        ['constructor', '/b'],
+        ['__proto__', '/c'],
+      ],
+    )
+  },
+)
 
 behaviour('links are by relation', async ({ client }) => {
   const link = '</a?p=2>; rel="next"; title="x, y", <https://b.test/>; rel=last'
@@ -420,7 +500,9 @@ behaviour('hooks run around every hop, and see credentials', async ({ make, orig
     followRedirects: true,
     auth: ['u', 'p'],
     eventHooks: {
-      request: [(request) => seen.push(`> ${request.url.pathname} ${request.headers.has('authorization')}`)],
+      request: [
+        (request) => seen.push(`> ${request.url.pathname} ${request.headers.has('authorization')}`),
+      ],
       response: [(response) => seen.push(`< ${response.statusCode} ${response.isClosed}`)],
     },
   })
@@ -463,36 +545,49 @@ behaviour('a signal that is aborted already ends the call with its reason', asyn
   assert.equal(await failure(() => client.get('/echo', { signal })), reason)
 })
 
-behaviour('a signal is looked at before each hop and each chunk, and frees the connection', async ({ make, origin }) => {
-  const reason = new Error('enough')
-  const controllers = [new AbortController(), new AbortController(), new AbortController()] as const
-  const [hop, chunk, upload] = controllers
-  const client = make({
-    baseUrl: origin,
-    followRedirects: true,
-    limits: { maxConnections: 1 },
-    eventHooks: { response: [(response) => void (response.isRedirect && hop.abort(reason))] },
-  })
-  assert.equal(await failure(() => client.get('/redirect?to=/echo', { signal: hop.signal })), reason)
-  const response = await client.stream('GET', '/bytes?n=5000000', { signal: chunk.signal })
-  let received = 0
-  const reading = failure(async () => {
-    for await (const octets of response.iterBytes()) {
-      received += octets.length
-      chunk.abort(reason)
+behaviour(
+  'a signal is looked at before each hop and each chunk, and frees the connection',
+  async ({ make, origin }) => {
+    const reason = new Error('enough')
+    const controllers = [
+      new AbortController(),
+      new AbortController(),
+      new AbortController(),
+    ] as const
+    const [hop, chunk, upload] = controllers
+    const client = make({
+      baseUrl: origin,
+      followRedirects: true,
+      limits: { maxConnections: 1 },
+      eventHooks: { response: [(response) => void (response.isRedirect && hop.abort(reason))] },
+    })
+    assert.equal(
+      await failure(() => client.get('/redirect?to=/echo', { signal: hop.signal })),
+      reason,
+    )
+    const response = await client.stream('GET', '/bytes?n=5000000', { signal: chunk.signal })
+    let received = 0
+    const reading = failure(async () => {
+      for await (const octets of response.iterBytes()) {
+        received += octets.length
+        chunk.abort(reason)
+      }
+    })
+    assert.equal(await reading, reason)
+    assert.ok(received < 5_000_000)
+    assert.equal(response.isClosed, true)
+    const content = function* (): Generator<string> {
+      yield 'a'
+      upload.abort(reason)
+      yield 'b'
     }
-  })
-  assert.equal(await reading, reason)
-  assert.ok(received < 5_000_000)
-  assert.equal(response.isClosed, true)
-  const content = function* (): Generator<string> {
-    yield 'a'
-    upload.abort(reason)
-    yield 'b'
-  }
-  assert.equal(await failure(() => client.post('/echo', { content: content(), signal: upload.signal })), reason)
-  assert.equal((await client.get('/bytes?n=1')).text, 'a')
-})
+    assert.equal(
+      await failure(() => client.post('/echo', { content: content(), signal: upload.signal })),
+      reason,
+    )
+    assert.equal((await client.get('/bytes?n=1')).text, 'a')
+  },
+)
 
 behaviour('relative URLs need a base; other schemes are refused', async ({ make }) => {
   const client = make({ baseUrl: null })
@@ -513,16 +608,22 @@ behaviour('buildRequest() sends nothing; send() sends it', async ({ client, orig
   assert.deepEqual([headers['x-a'], headers['x-b']], ['1', '2'])
 })
 
-behaviour('auth: Basic by pair, by URL, by function, by generator, and none', async ({ client, origin }) => {
-  const authOf = async (options: object, url = '/echo'): Promise<string | undefined> =>
-    (await client.get(url, options)).json<Echo>().headers['authorization']
-  assert.equal(await authOf({ auth: ['ü', 'p'] }), `Basic ${Buffer.from('ü:p').toString('base64')}`)
-  const inUrl = origin.replace('//', '//us%40r:pw@') + '/echo'
-  assert.equal(await authOf({}, inUrl), `Basic ${Buffer.from('us@r:pw').toString('base64')}`)
-  assert.equal(await authOf({ auth: null }, inUrl), undefined)
-  const sign = (request: Request): void => request.headers.set('Authorization', 'Signed')
-  assert.equal(await authOf({ auth: sign }), 'Signed')
-})
+behaviour(
+  'auth: Basic by pair, by URL, by function, by generator, and none',
+  async ({ client, origin }) => {
+    const authOf = async (options: object, url = '/echo'): Promise<string | undefined> =>
+      (await client.get(url, options)).json<Echo>().headers['authorization']
+    assert.equal(
+      await authOf({ auth: ['ü', 'p'] }),
+      `Basic ${Buffer.from('ü:p').toString('base64')}`,
+    )
+    const inUrl = origin.replace('//', '//us%40r:pw@') + '/echo'
+    assert.equal(await authOf({}, inUrl), `Basic ${Buffer.from('us@r:pw').toString('base64')}`)
+    assert.equal(await authOf({ auth: null }, inUrl), undefined)
+    const sign = (request: Request): void => request.headers.set('Authorization', 'Signed')
+    assert.equal(await authOf({ auth: sign }), 'Signed')
+  },
+)
 
 behaviour('uploads and downloads report progress', async ({ client }) => {
   const sent: (number | null)[] = []
@@ -545,7 +646,9 @@ behaviour('a megabyte goes up and down', async ({ client }) => {
 })
 
 behaviour('MockTransport answers in place of the network', async ({ make }) => {
-  const transport = new MockTransport((request) => new Response(200, { json: { at: request.url.pathname } }))
+  const transport = new MockTransport(
+    (request) => new Response(200, { json: { at: request.url.pathname } }),
+  )
   const client = make({ transport, baseUrl: 'http://a.test/v1/' })
   assert.deepEqual((await client.post('x', { content: ['a'].values() })).json(), { at: '/v1/x' })
   assert.equal(Buffer.from(transport.requests[0]!.content).toString(), 'a')

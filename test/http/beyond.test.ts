@@ -19,7 +19,12 @@ import {
   TotalTimeoutError,
   type AsyncClientOptions,
 } from 'runwright/http'
-import { delayAfterError, delayAfterResponse, parseRetryAfter, resolveRetry } from '../../lib/http/retry.js'
+import {
+  delayAfterError,
+  delayAfterResponse,
+  parseRetryAfter,
+  resolveRetry,
+} from '../../lib/http/retry.js'
 import { ConnectError, Headers, ReadError } from 'runwright/http'
 import { behaviour, collect, failure, useApp, type AnyResponse } from './both-clients.js'
 
@@ -35,23 +40,41 @@ behaviour('a failed answer is tried again, as often as was said', async ({ make,
   assert.equal(other.statusCode, 503)
 })
 
-behaviour('without a policy, and for a POST, nothing is tried again', async ({ client, make, origin }) => {
-  assert.equal((await client.get('/flaky', { params: { key: randomUUID(), fail: 1 } })).statusCode, 503)
-  const retrying = make({ baseUrl: origin, retry: { ...quick } })
-  assert.equal((await retrying.post('/flaky', { params: { key: randomUUID(), fail: 1 } })).statusCode, 503)
-})
+behaviour(
+  'without a policy, and for a POST, nothing is tried again',
+  async ({ client, make, origin }) => {
+    assert.equal(
+      (await client.get('/flaky', { params: { key: randomUUID(), fail: 1 } })).statusCode,
+      503,
+    )
+    const retrying = make({ baseUrl: origin, retry: { ...quick } })
+    assert.equal(
+      (await retrying.post('/flaky', { params: { key: randomUUID(), fail: 1 } })).statusCode,
+      503,
+    )
+  },
+)
 
 behaviour('a body is sent again, but for a stream that is used up', async ({ make, origin }) => {
   const client = make({ baseUrl: origin, retry: { ...quick } })
-  const again = await client.put('/flaky', { params: { key: randomUUID(), fail: 1 }, content: () => ['a', 'b'].values() })
+  const again = await client.put('/flaky', {
+    params: { key: randomUUID(), fail: 1 },
+    content: () => ['a', 'b'].values(),
+  })
   assert.equal(again.text, '2 ab')
-  const used = await client.put('/flaky', { params: { key: randomUUID(), fail: 1 }, content: ['a'].values() })
+  const used = await client.put('/flaky', {
+    params: { key: randomUUID(), fail: 1 },
+    content: ['a'].values(),
+  })
   assert.equal(used.statusCode, 503)
 })
 
 behaviour('a lost connection is tried again', async ({ make, origin }) => {
   const client = make({ baseUrl: origin, retry: { ...quick } })
-  assert.equal((await client.get('/flaky', { params: { key: randomUUID(), fail: 1, cut: 1 } })).text, '2 ')
+  assert.equal(
+    (await client.get('/flaky', { params: { key: randomUUID(), fail: 1, cut: 1 } })).text,
+    '2 ',
+  )
 })
 
 behaviour('a wait that would pass the deadline is not begun', async ({ make, origin }) => {
@@ -72,7 +95,9 @@ test('Retry-After may be seconds or a date', () => {
 test('delays double under jitter and stay within their bound', () => {
   const policy = resolveRetry({ retries: 10, backoffMs: 100, maxBackoffMs: 1000, random: () => 1 })
   const request = new Request('GET', 'http://a.test/')
-  const delays = [1, 2, 3, 4, 5].map((tries) => delayAfterError(policy, request, tries, new ReadError('x')))
+  const delays = [1, 2, 3, 4, 5].map((tries) =>
+    delayAfterError(policy, request, tries, new ReadError('x')),
+  )
   assert.deepEqual(delays, [100, 200, 400, 800, 1000])
   assert.equal(delayAfterError(policy, request, 11, new ReadError('x')), null)
   const post = new Request('POST', 'http://a.test/', { content: 'x' })
@@ -91,27 +116,30 @@ behaviour('one call may ask for retries, or for none', async ({ client, make, or
   assert.equal((await retrying.send(built, { retry: 0 })).statusCode, 503)
 })
 
-behaviour('the retry hook is told of each further try, and may end them', async ({ make, origin }) => {
-  const seen: unknown[] = []
-  const client = make({
-    baseUrl: origin,
-    retry: { retries: 5, ...quick },
-    eventHooks: {
-      retry: [
-        ({ request, tries, delayMs, statusCode, error }) => {
-          seen.push([request.url.pathname, tries, delayMs, statusCode, error])
-          return tries < 2
-        },
-      ],
-    },
-  })
-  const response = await client.get('/flaky', { params: { key: randomUUID(), fail: 9 } })
-  assert.equal(response.statusCode, 503)
-  assert.deepEqual(seen, [
-    ['/flaky', 1, 0.5, 503, undefined],
-    ['/flaky', 2, 1, 503, undefined],
-  ])
-})
+behaviour(
+  'the retry hook is told of each further try, and may end them',
+  async ({ make, origin }) => {
+    const seen: unknown[] = []
+    const client = make({
+      baseUrl: origin,
+      retry: { retries: 5, ...quick },
+      eventHooks: {
+        retry: [
+          ({ request, tries, delayMs, statusCode, error }) => {
+            seen.push([request.url.pathname, tries, delayMs, statusCode, error])
+            return tries < 2
+          },
+        ],
+      },
+    })
+    const response = await client.get('/flaky', { params: { key: randomUUID(), fail: 9 } })
+    assert.equal(response.statusCode, 503)
+    assert.deepEqual(seen, [
+      ['/flaky', 1, 0.5, 503, undefined],
+      ['/flaky', 2, 1, 503, undefined],
+    ])
+  },
+)
 
 behaviour('RetryTransport tries again around any transport', async ({ make, origin }) => {
   const answers = [new ReadError('lost'), 503, 200]
@@ -148,31 +176,34 @@ test('RetryTransport keeps to the deadline and the signal of the call, and close
   assert.equal(closed, 1)
 })
 
-behaviour('a redirect hook may change the next request, refuse it, or end the call', async ({ make, origin }) => {
-  const veto = new Error('not there')
-  const client = make({
-    baseUrl: origin,
-    followRedirects: true,
-    eventHooks: {
-      redirect: [
-        (next, response) => {
-          assert.equal(response.statusCode, 302)
-          if (next.url.pathname === '/refused') return false
-          if (next.url.hostname === 'internal.test') throw veto
-          next.headers.set('X-Hop', String(response.history.length + 1))
-          return undefined
-        },
-      ],
-    },
-  })
-  const followed = await client.get('/redirect?to=/echo')
-  assert.equal(followed.json<{ headers: Record<string, string> }>().headers['x-hop'], '1')
-  const refused = await client.get('/redirect?to=/refused')
-  assert.deepEqual([refused.statusCode, refused.nextRequest?.url.pathname], [302, '/refused'])
-  assert.equal(refused.text, 'redirecting')
-  assert.equal(await failure(() => client.get('/redirect?to=http://internal.test/')), veto)
-  assert.equal((await client.get('/echo')).statusCode, 200)
-})
+behaviour(
+  'a redirect hook may change the next request, refuse it, or end the call',
+  async ({ make, origin }) => {
+    const veto = new Error('not there')
+    const client = make({
+      baseUrl: origin,
+      followRedirects: true,
+      eventHooks: {
+        redirect: [
+          (next, response) => {
+            assert.equal(response.statusCode, 302)
+            if (next.url.pathname === '/refused') return false
+            if (next.url.hostname === 'internal.test') throw veto
+            next.headers.set('X-Hop', String(response.history.length + 1))
+            return undefined
+          },
+        ],
+      },
+    })
+    const followed = await client.get('/redirect?to=/echo')
+    assert.equal(followed.json<{ headers: Record<string, string> }>().headers['x-hop'], '1')
+    const refused = await client.get('/redirect?to=/refused')
+    assert.deepEqual([refused.statusCode, refused.nextRequest?.url.pathname], [302, '/refused'])
+    assert.equal(refused.text, 'redirecting')
+    assert.equal(await failure(() => client.get('/redirect?to=http://internal.test/')), veto)
+    assert.equal((await client.get('/echo')).statusCode, 200)
+  },
+)
 
 test('one signal may serve many calls at a time, and mocks heed it and the total limit', async () => {
   const warnings: Error[] = []
@@ -181,11 +212,15 @@ test('one signal may serve many calls at a time, and mocks heed it and the total
   const client = new AsyncClient({ transport: new MockTransport(() => new Promise(() => {})) })
   const controller = new AbortController()
   const reason = new Error('enough')
-  const calls = Array.from({ length: 30 }, () => client.get('http://a.test/', { signal: controller.signal }))
+  const calls = Array.from({ length: 30 }, () =>
+    client.get('http://a.test/', { signal: controller.signal }),
+  )
   const settled = Promise.allSettled(calls)
   controller.abort(reason)
   for (const call of await settled) assert.equal(call.status === 'rejected' && call.reason, reason)
-  await assert.rejects(client.get('http://a.test/', { timeout: { total: 20 } }), { code: 'ERR_HTTP_TOTAL_TIMEOUT' })
+  await assert.rejects(client.get('http://a.test/', { timeout: { total: 20 } }), {
+    code: 'ERR_HTTP_TOTAL_TIMEOUT',
+  })
   await new Promise((resolve) => setImmediate(resolve))
   process.off('warning', note)
   assert.deepEqual(warnings, [])
@@ -203,41 +238,61 @@ test('headers with URLs are printed without the secrets in them', () => {
   })
 })
 
-behaviour('sse() opens the stream again where it broke off, and ends at 204', async ({ client }) => {
-  const events = await collect(client.sse('/events'))
-  assert.deepEqual(events, [
-    { event: 'tick', data: 'at\n0', id: '1', retry: 1 },
-    { event: 'tick', data: 'at\n1', id: '2', retry: 1 },
-    { event: 'tick', data: 'at\n2', id: '3', retry: 1 },
-  ])
-  const once = await collect(client.sse('/events', { reconnect: false, lastEventId: '1' }))
-  assert.deepEqual(once.map(({ id }) => id), ['2'])
-})
+behaviour(
+  'sse() opens the stream again where it broke off, and ends at 204',
+  async ({ client }) => {
+    const events = await collect(client.sse('/events'))
+    assert.deepEqual(events, [
+      { event: 'tick', data: 'at\n0', id: '1', retry: 1 },
+      { event: 'tick', data: 'at\n1', id: '2', retry: 1 },
+      { event: 'tick', data: 'at\n2', id: '3', retry: 1 },
+    ])
+    const once = await collect(client.sse('/events', { reconnect: false, lastEventId: '1' }))
+    assert.deepEqual(
+      once.map(({ id }) => id),
+      ['2'],
+    )
+  },
+)
 
 behaviour('sse() refuses what is no event stream', async ({ client }) => {
   assert.ok((await failure(() => collect(client.sse('/echo')))) instanceof RemoteProtocolError)
   assert.equal((await failure(() => collect(client.sse('/nowhere')))).code, 'ERR_HTTP_STATUS')
 })
 
-behaviour('sse() takes 200 alone, and an id that no header can carry is not sent back', async ({ make }) => {
-  const headers = { 'Content-Type': 'text/event-stream' }
-  const answers = [new Response(200, { headers, content: 'id: a\x01b\ndata: 1\n\n' }), new Response(202, { headers, content: 'data: 2\n\n' })]
-  const transport = new MockTransport(() => answers.shift()!)
-  const client = make({ transport })
-  const events = client.sse('http://a.test/', { reconnectMs: 1 })
-  assert.equal(((await events.next()).value as { data: string }).data, '1')
-  const error = await failure(() => events.next())
-  assert.deepEqual([error.code, (error as HttpStatusError).statusCode], ['ERR_HTTP_STATUS', 202])
-  assert.equal(transport.requests[1]?.headers.has('last-event-id'), false)
-})
+behaviour(
+  'sse() takes 200 alone, and an id that no header can carry is not sent back',
+  async ({ make }) => {
+    const headers = { 'Content-Type': 'text/event-stream' }
+    const answers = [
+      new Response(200, { headers, content: 'id: a\x01b\ndata: 1\n\n' }),
+      new Response(202, { headers, content: 'data: 2\n\n' }),
+    ]
+    const transport = new MockTransport(() => answers.shift()!)
+    const client = make({ transport })
+    const events = client.sse('http://a.test/', { reconnectMs: 1 })
+    assert.equal(((await events.next()).value as { data: string }).data, '1')
+    const error = await failure(() => events.next())
+    assert.deepEqual([error.code, (error as HttpStatusError).statusCode], ['ERR_HTTP_STATUS', 202])
+    assert.equal(transport.requests[1]?.headers.has('last-event-id'), false)
+  },
+)
 
-behaviour("paginate() goes by the links' own values, with what else the client's params say", async ({ make, origin }) => {
-  const client = make({ baseUrl: origin, params: { page: 1, q: 'all' } })
-  const pages = await collect<AnyResponse>(client.paginate('/pages', { maxPages: 5 }))
-  assert.deepEqual(pages.map((page) => page.text), ['page 1 all', 'page 2 all', 'page 3 all'])
-  const error = await failure(() => collect<AnyResponse>(client.paginate('/pages?link=http://[bad')))
-  assert.equal(error.code, 'ERR_HTTP_REMOTE_PROTOCOL')
-})
+behaviour(
+  "paginate() goes by the links' own values, with what else the client's params say",
+  async ({ make, origin }) => {
+    const client = make({ baseUrl: origin, params: { page: 1, q: 'all' } })
+    const pages = await collect<AnyResponse>(client.paginate('/pages', { maxPages: 5 }))
+    assert.deepEqual(
+      pages.map((page) => page.text),
+      ['page 1 all', 'page 2 all', 'page 3 all'],
+    )
+    const error = await failure(() =>
+      collect<AnyResponse>(client.paginate('/pages?link=http://[bad')),
+    )
+    assert.equal(error.code, 'ERR_HTTP_REMOTE_PROTOCOL')
+  },
+)
 
 behaviour('paginate() follows the links to the end', async ({ client }) => {
   const pages = await collect<AnyResponse>(client.paginate('/pages', { params: { q: 'x' } }))
@@ -245,18 +300,25 @@ behaviour('paginate() follows the links to the end', async ({ client }) => {
   assert.equal((await collect<AnyResponse>(client.paginate('/pages', { maxPages: 2 }))).length, 2)
 })
 
-behaviour('paginate() does not take credentials to another origin, nor go in a circle', async ({ make }) => {
-  for (const [link, pattern] of [
-    ['http://evil.test/', /another origin/],
-    ['?page=1#x', /the page itself/],
-  ] as const) {
-    const transport = new MockTransport(() => new Response(200, { headers: { Link: `<${link}>; rel=next` } }))
-    const client = make({ transport })
-    const error = await failure(() => collect<AnyResponse>(client.paginate('http://a.test/?page=1')))
-    assert.match(error.message, pattern)
-    assert.equal(transport.requests.length, 1)
-  }
-})
+behaviour(
+  'paginate() does not take credentials to another origin, nor go in a circle',
+  async ({ make }) => {
+    for (const [link, pattern] of [
+      ['http://evil.test/', /another origin/],
+      ['?page=1#x', /the page itself/],
+    ] as const) {
+      const transport = new MockTransport(
+        () => new Response(200, { headers: { Link: `<${link}>; rel=next` } }),
+      )
+      const client = make({ transport })
+      const error = await failure(() =>
+        collect<AnyResponse>(client.paginate('http://a.test/?page=1')),
+      )
+      assert.match(error.message, pattern)
+      assert.equal(transport.requests.length, 1)
+    }
+  },
+)
 
 behaviour('each exchange is told on diagnostics channels', async ({ client }) => {
   const seen: string[] = []
@@ -288,7 +350,15 @@ behaviour('no secret is printed: request, response, errors, client', async ({ ma
   const response = await client.get('/cookies?api_key=hush5&set=k%3Dv')
   const refused = await failure(() => client.get('http://user:hush7@127.0.0.1:1/?token=hush8'))
   assert.ok(refused instanceof RequestError)
-  const printed = [client, response, response.request, response.headers, response.request.headers, refused, refused.request]
+  const printed = [
+    client,
+    response,
+    response.request,
+    response.headers,
+    response.request.headers,
+    refused,
+    refused.request,
+  ]
     .map((thing) => inspect(thing, { depth: 10, showHidden: true }) + JSON.stringify(thing))
     .join('\n')
   assert.doesNotMatch(printed, /hush/)
@@ -296,7 +366,10 @@ behaviour('no secret is printed: request, response, errors, client', async ({ ma
 
 behaviour('the total limit spans redirects', async ({ client }) => {
   const error = await failure(() =>
-    client.get('/redirect?to=/never', { followRedirects: true, timeout: { total: 60, read: null } }),
+    client.get('/redirect?to=/never', {
+      followRedirects: true,
+      timeout: { total: 60, read: null },
+    }),
   )
   assert.ok(error instanceof TotalTimeoutError)
 })

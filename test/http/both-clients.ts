@@ -32,7 +32,9 @@ export interface World {
 }
 
 /** What clients trust to call `secureOrigin`. */
-export const testCa: string = fileURLToPath(new URL('../fixtures/http/certs/ca.pem', import.meta.url))
+export const testCa: string = fileURLToPath(
+  new URL('../fixtures/http/certs/ca.pem', import.meta.url),
+)
 
 let app: Worker
 let origin = ''
@@ -42,7 +44,9 @@ let secureOrigin = ''
 export function useApp(): void {
   before(async () => {
     app = new Worker(new URL('../fixtures/http/app-worker.mjs', import.meta.url), { execArgv: [] })
-    const [{ port, securePort }] = (await once(app, 'message')) as [{ port: number; securePort: number }]
+    const [{ port, securePort }] = (await once(app, 'message')) as [
+      { port: number; securePort: number },
+    ]
     origin = `http://127.0.0.1:${port}`
     secureOrigin = `https://127.0.0.1:${securePort}`
   })
@@ -64,7 +68,9 @@ export function behaviour(
       const make = (more: AnyClientOptions = {}): AnyClient => {
         const all = { ...options, ...more }
         const client =
-          kind === 'Client' ? new Client(all) : new AsyncClient(all as unknown as AsyncClientOptions)
+          kind === 'Client'
+            ? new Client(all)
+            : new AsyncClient(all as unknown as AsyncClientOptions)
         made.push(client)
         return client
       }

@@ -59,7 +59,9 @@ const expected = 'aaa ab abab ERR_HTTP_READ_TIMEOUT ReadTimeoutError'
 
 test('the built blocking client works in a process of its own, which then ends by itself', async () => {
   const code = `const origin = ${JSON.stringify(origin)}\n${use}\nconsole.log(result)`
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], { timeout: 60_000 })
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], {
+    timeout: 60_000,
+  })
   assert.equal(stdout.trim(), expected)
 })
 

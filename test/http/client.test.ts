@@ -8,7 +8,19 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { AsyncResponse, Client, ClientStateError, HandlerTransport, Headers, MockTransport, PoolTimeoutError, Response, TimeoutError, TotalTimeoutError, WorkerError } from 'runwright/http'
+import {
+  AsyncResponse,
+  Client,
+  ClientStateError,
+  HandlerTransport,
+  Headers,
+  MockTransport,
+  PoolTimeoutError,
+  Response,
+  TimeoutError,
+  TotalTimeoutError,
+  WorkerError,
+} from 'runwright/http'
 import { PATIENCE, sharedHost } from '../../lib/http/transports/blocking/worker-host.js'
 import { serve } from '../helpers/serve.js'
 import { compiled, withLoader } from '../helpers/programs.js'
@@ -22,7 +34,9 @@ let secureOrigin = ''
 
 before(async () => {
   app = new Worker(new URL('../fixtures/http/app-worker.mjs', import.meta.url), { execArgv: [] })
-  const [{ port, securePort }] = (await once(app, 'message')) as [{ port: number; securePort: number }]
+  const [{ port, securePort }] = (await once(app, 'message')) as [
+    { port: number; securePort: number },
+  ]
   origin = `http://127.0.0.1:${port}`
   secureOrigin = `https://127.0.0.1:${securePort}`
 })
@@ -57,7 +71,8 @@ test('a server on the same thread ends in a time limit that says why', async () 
   using client = new Client({ timeout: 100 })
   assert.throws(
     () => client.get(server.origin),
-    (error) => error instanceof TimeoutError && /runs on the thread that called Client/.test(error.message),
+    (error) =>
+      error instanceof TimeoutError && /runs on the thread that called Client/.test(error.message),
   )
 })
 
@@ -87,7 +102,10 @@ test('a worker that hangs is noticed and replaced, however short the time limits
       errors.push(await failure(() => hanging.get('/bytes?n=1')))
     }
     assert.match(errors.at(-1)!.message, /hangs; it was replaced/)
-    assert.ok(errors.slice(0, -1).every((error) => error instanceof TotalTimeoutError), String(errors))
+    assert.ok(
+      errors.slice(0, -1).every((error) => error instanceof TotalTimeoutError),
+      String(errors),
+    )
     assert.equal(stuck.alive, false)
     Object.assign(PATIENCE, patience)
     using client = new Client({ baseUrl: origin })
@@ -187,20 +205,28 @@ test('a proxy may be given as URL, with headers of any kind: they cross to the w
     { url: origin, headers: new Headers({ 'Proxy-Authorization': basic, 'X-Team': 'blue' }) },
   ]) {
     using client = new Client({ proxy })
-    const echo = client.get('http://a.test/echo?x').json<{ url: string; headers: Record<string, string> }>()
+    const echo = client
+      .get('http://a.test/echo?x')
+      .json<{ url: string; headers: Record<string, string> }>()
     assert.equal(echo.url, 'http://a.test/echo?x')
     assert.equal(echo.headers['proxy-authorization'], proxy === address ? undefined : basic)
   }
 })
 
 test('options that only the worker uses are checked at construction', () => {
-  assert.throws(() => new Client({ limits: { maxConnections: 0 } }), /limits\.maxConnections must be/)
+  assert.throws(
+    () => new Client({ limits: { maxConnections: 0 } }),
+    /limits\.maxConnections must be/,
+  )
   assert.throws(() => new Client({ http1: false }), /http1 and http2/)
   assert.throws(() => new Client({ proxy: 'ftp://p.test' }), /proxy must be/)
 })
 
 test('400 calls that end at random, by signal, limit, error or lack of interest, leave no connection behind', () => {
-  using client = new Client({ baseUrl: origin, limits: { maxKeepaliveConnections: 1, maxConnections: 2 } })
+  using client = new Client({
+    baseUrl: origin,
+    limits: { maxKeepaliveConnections: 1, maxConnections: 2 },
+  })
   const stop = new Error('stop')
   const random = new Random(7)
   const signals: AbortSignal[] = []
@@ -222,10 +248,15 @@ test('400 calls that end at random, by signal, limit, error or lack of interest,
     const options = { signal: controller.signal, timeout: { read: kind === 4 ? 1 : 5_000 } }
     try {
       if (kind === 0) client.post('/echo', { ...options, content: content() })
-      else if (kind === 1) client.get('/bytes?n=900000', { ...options, extensions: { onDownload: maybe } })
+      else if (kind === 1)
+        client.get('/bytes?n=900000', { ...options, extensions: { onDownload: maybe } })
       else if (kind === 4) client.get('/never', options)
       else {
-        using response = client.stream('GET', kind === 2 ? '/bytes?n=3000000' : '/encoded?coding=gzip&text=ab&times=99999', options)
+        using response = client.stream(
+          'GET',
+          kind === 2 ? '/bytes?n=3000000' : '/encoded?coding=gzip&text=ab&times=99999',
+          options,
+        )
         for (const chunk of response.iterBytes()) {
           assert.ok(chunk.length > 0)
           if (random.chance(0.2)) break
@@ -238,7 +269,10 @@ test('400 calls that end at random, by signal, limit, error or lack of interest,
     }
   }
   assert.deepEqual([...outcomes].sort(), ['ReadTimeoutError', 'done', 'stop'])
-  assert.equal(signals.reduce((sum, signal) => sum + getEventListeners(signal, 'abort').length, 0), 0)
+  assert.equal(
+    signals.reduce((sum, signal) => sum + getEventListeners(signal, 'abort').length, 0),
+    0,
+  )
   // Answers once no more than this call's own connection and another are open.
   using fresh = new Client({ baseUrl: origin, timeout: 30_000 })
   assert.ok(Number(fresh.get('/open?most=4').text) <= 4)

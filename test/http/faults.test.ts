@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { AsyncClient, Client, RequestError, type AsyncClientOptions, type RequestOptions } from 'runwright/http'
+import {
+  AsyncClient,
+  Client,
+  RequestError,
+  type AsyncClientOptions,
+  type RequestOptions,
+} from 'runwright/http'
 import { failure, type AnyClientOptions } from './both-clients.js'
 
 type Step = Readonly<Record<string, unknown>>
@@ -26,8 +32,16 @@ async function play(scripts: readonly (readonly Step[])[]): Promise<string> {
 }
 
 const asked: Step = { take: '\r\n\r\n' }
-const ok: readonly Step[] = [asked, { write: 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine' }, { hold: true }]
-const answering = (text: string, ...then: Step[]): readonly Step[] => [asked, { write: text }, ...then]
+const ok: readonly Step[] = [
+  asked,
+  { write: 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine' },
+  { hold: true },
+]
+const answering = (text: string, ...then: Step[]): readonly Step[] => [
+  asked,
+  { write: text },
+  ...then,
+]
 const hold: Step = { hold: true }
 
 interface Fault {
@@ -54,84 +68,434 @@ const CONNECT_TIMEOUT = { error: 'ConnectTimeoutError', code: 'ERR_HTTP_CONNECT_
 const PROXY = { error: 'ProxyError', code: 'ERR_HTTP_PROXY' }
 const secure = (origin: string): string => origin.replace('http:', 'https:')
 const hello: Step = { take: '\x16\x03\x01' }
-const byProxy = (scheme: string) => (origin: string): AnyClientOptions => ({ proxy: origin.replace('http:', scheme) })
+const byProxy =
+  (scheme: string) =>
+  (origin: string): AnyClientOptions => ({ proxy: origin.replace('http:', scheme) })
 const elsewhere = (): string => 'http://elsewhere.invalid/'
 const tunnelled = (): string => 'https://elsewhere.invalid/'
 const big = Buffer.alloc(30_000_000, 'x')
 
 const faults: Fault[] = [
   { name: 'FIN before an answer', script: [asked, { end: true }], ...REMOTE },
-  { name: 'FIN in the middle of the head', script: answering('HTTP/1.1 200 OK\r\nContent-', { end: true }), ...REMOTE },
-  { name: 'FIN in the middle of the content', script: answering('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', { end: true }), ...REMOTE },
-  { name: 'FIN without the last chunk', script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n', { end: true }), ...REMOTE },
+  {
+    name: 'FIN in the middle of the head',
+    script: answering('HTTP/1.1 200 OK\r\nContent-', { end: true }),
+    ...REMOTE,
+  },
+  {
+    name: 'FIN in the middle of the content',
+    script: answering('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', { end: true }),
+    ...REMOTE,
+  },
+  {
+    name: 'FIN without the last chunk',
+    script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n', {
+      end: true,
+    }),
+    ...REMOTE,
+  },
   { name: 'RST before an answer', script: [asked, { reset: true }], ...READ },
-  { name: 'RST in the middle of the head', script: answering('HTTP/1.1 200 OK\r\nContent-', { reset: true }), ...READ, merged: true },
-  { name: 'RST in the middle of the content', script: answering('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', { reset: true }), ...READ, merged: true },
-  { name: 'silence in the middle of the head', script: answering('HTTP/1.1 200 OK\r\nContent-', hold), options: { timeout: { read: 40 } }, ...READ_TIMEOUT },
-  { name: 'a status line that is none', script: answering('HTTP/1.1 abc\r\n\r\n', hold), ...REMOTE },
+  {
+    name: 'RST in the middle of the head',
+    script: answering('HTTP/1.1 200 OK\r\nContent-', { reset: true }),
+    ...READ,
+    merged: true,
+  },
+  {
+    name: 'RST in the middle of the content',
+    script: answering('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', { reset: true }),
+    ...READ,
+    merged: true,
+  },
+  {
+    name: 'silence in the middle of the head',
+    script: answering('HTTP/1.1 200 OK\r\nContent-', hold),
+    options: { timeout: { read: 40 } },
+    ...READ_TIMEOUT,
+  },
+  {
+    name: 'a status line that is none',
+    script: answering('HTTP/1.1 abc\r\n\r\n', hold),
+    ...REMOTE,
+  },
   { name: 'another protocol', script: answering('SSH-2.0-x\r\n', hold), ...REMOTE },
   { name: 'HTTP/0.9', script: answering('<html>', hold), ...REMOTE },
   { name: 'HTTP/2 in the clear', script: answering('HTTP/2 200\r\n\r\n', hold), ...REMOTE },
-  { name: 'a bare LF', script: answering('HTTP/1.1 200 OK\nContent-Length: 0\n\n', hold), ...REMOTE },
-  { name: 'a bare LF among CRLF', script: answering('HTTP/1.1 200 OK\r\nA: b\nC: d\r\n\r\n', hold), ...REMOTE },
-  { name: 'a folded line', script: answering('HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n', hold), ...REMOTE },
-  { name: 'a blank before the colon', script: answering('HTTP/1.1 200 OK\r\nA : b\r\n\r\n', hold), ...REMOTE },
-  { name: 'a NUL in a value', script: answering('HTTP/1.1 200 OK\r\nA: b\0c\r\n\r\n', hold), ...REMOTE },
-  { name: 'two Content-Lengths', script: answering('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', hold), ...REMOTE },
-  { name: 'two equal Content-Lengths', script: answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nab', hold), error: null },
-  { name: 'a negative Content-Length', script: answering('HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n', hold), ...REMOTE },
-  { name: 'Content-Length with Transfer-Encoding', script: answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', hold), ...REMOTE },
-  { name: 'a Transfer-Encoding that is unknown', script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n', hold), ...REMOTE },
-  { name: 'a chunk size that is none', script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n', hold), ...REMOTE },
-  { name: 'a chunk longer than its size', script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n', hold), ...REMOTE },
-  { name: 'an endless head', script: [asked, { write: 'HTTP/1.1 200 OK\r\n' }, { repeat: ['A: ' + 'b'.repeat(1000) + '\r\n', 200] }, hold], ...REMOTE, message: /larger than 65536/ },
-  { name: 'a long head within the limit', script: answering(`HTTP/1.1 200 OK\r\nA: ${'b'.repeat(60_000)}\r\nContent-Length: 0\r\n\r\n`, hold), error: null },
-  { name: 'an endless trailer section', script: [asked, { write: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n' }, { repeat: ['A: ' + 'b'.repeat(1000) + '\r\n', 200] }, hold], ...REMOTE },
-  { name: 'an unasked 101', script: answering('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n', hold), ...REMOTE },
-  { name: '100 and 103 before the answer', script: answering('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', hold), error: null },
-  { name: 'informational heads without end', script: [asked, { repeat: ['HTTP/1.1 103 Early Hints\r\n\r\n', 101] }, hold], ...REMOTE, message: /more than 100 informational/ },
-  { name: 'content and framing in an answer to CONNECT', script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', hold), options: { method: 'CONNECT' }, error: null },
-  { name: 'content up to the end of the connection', script: answering('HTTP/1.1 200 OK\r\n\r\nall of it', { end: true }), error: null },
+  {
+    name: 'a bare LF',
+    script: answering('HTTP/1.1 200 OK\nContent-Length: 0\n\n', hold),
+    ...REMOTE,
+  },
+  {
+    name: 'a bare LF among CRLF',
+    script: answering('HTTP/1.1 200 OK\r\nA: b\nC: d\r\n\r\n', hold),
+    ...REMOTE,
+  },
+  {
+    name: 'a folded line',
+    script: answering('HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n', hold),
+    ...REMOTE,
+  },
+  {
+    name: 'a blank before the colon',
+    script: answering('HTTP/1.1 200 OK\r\nA : b\r\n\r\n', hold),
+    ...REMOTE,
+  },
+  {
+    name: 'a NUL in a value',
+    script: answering('HTTP/1.1 200 OK\r\nA: b\0c\r\n\r\n', hold),
+    ...REMOTE,
+  },
+  {
+    name: 'two Content-Lengths',
+    script: answering('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', hold),
+    ...REMOTE,
+  },
+  {
+    name: 'two equal Content-Lengths',
+    script: answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nab', hold),
+    error: null,
+  },
+  {
+    name: 'a negative Content-Length',
+    script: answering('HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n', hold),
+    ...REMOTE,
+  },
+  {
+    name: 'Content-Length with Transfer-Encoding',
+    script: answering(
+      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      hold,
+    ),
+    ...REMOTE,
+  },
+  {
+    name: 'a Transfer-Encoding that is unknown',
+    script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n', hold),
+    ...REMOTE,
+  },
+  {
+    name: 'a chunk size that is none',
+    script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n', hold),
+    ...REMOTE,
+  },
+  {
+    name: 'a chunk longer than its size',
+    script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n', hold),
+    ...REMOTE,
+  },
+  {
+    name: 'an endless head',
+    script: [
+      asked,
+      { write: 'HTTP/1.1 200 OK\r\n' },
+      { repeat: ['A: ' + 'b'.repeat(1000) + '\r\n', 200] },
+      hold,
+    ],
+    ...REMOTE,
+    message: /larger than 65536/,
+  },
+  {
+    name: 'a long head within the limit',
+    script: answering(
+      `HTTP/1.1 200 OK\r\nA: ${'b'.repeat(60_000)}\r\nContent-Length: 0\r\n\r\n`,
+      hold,
+    ),
+    error: null,
+  },
+  {
+    name: 'an endless trailer section',
+    script: [
+      asked,
+      { write: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n' },
+      { repeat: ['A: ' + 'b'.repeat(1000) + '\r\n', 200] },
+      hold,
+    ],
+    ...REMOTE,
+  },
+  {
+    name: 'an unasked 101',
+    script: answering(
+      'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
+      hold,
+    ),
+    ...REMOTE,
+  },
+  {
+    name: '100 and 103 before the answer',
+    script: answering(
+      'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
+      hold,
+    ),
+    error: null,
+  },
+  {
+    name: 'informational heads without end',
+    script: [asked, { repeat: ['HTTP/1.1 103 Early Hints\r\n\r\n', 101] }, hold],
+    ...REMOTE,
+    message: /more than 100 informational/,
+  },
+  {
+    name: 'content and framing in an answer to CONNECT',
+    script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', hold),
+    options: { method: 'CONNECT' },
+    error: null,
+  },
+  {
+    name: 'content up to the end of the connection',
+    script: answering('HTTP/1.1 200 OK\r\n\r\nall of it', { end: true }),
+    error: null,
+  },
   { name: 'HTTP/1.0', script: answering('HTTP/1.0 200 OK\r\n\r\nold', { end: true }), error: null },
-  { name: '204 with a Content-Length', script: answering('HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n', hold), error: null },
-  { name: '304 with a Content-Encoding', script: answering('HTTP/1.1 304 Not Modified\r\nContent-Encoding: gzip\r\nContent-Length: 20\r\n\r\n', hold), error: null },
-  { name: 'HEAD with a Content-Length and a coding', script: answering('HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 20\r\n\r\n', hold), options: { method: 'HEAD' }, error: null },
+  {
+    name: '204 with a Content-Length',
+    script: answering('HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n', hold),
+    error: null,
+  },
+  {
+    name: '304 with a Content-Encoding',
+    script: answering(
+      'HTTP/1.1 304 Not Modified\r\nContent-Encoding: gzip\r\nContent-Length: 20\r\n\r\n',
+      hold,
+    ),
+    error: null,
+  },
+  {
+    name: 'HEAD with a Content-Length and a coding',
+    script: answering(
+      'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 20\r\n\r\n',
+      hold,
+    ),
+    options: { method: 'HEAD' },
+    error: null,
+  },
   { name: 'silence', script: [asked, hold], options: { timeout: { read: 40 } }, ...READ_TIMEOUT },
-  { name: 'silence after the head', script: answering('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', hold), options: { timeout: { read: 40 } }, ...READ_TIMEOUT },
-  { name: 'a slow drip', script: answering('HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n', { drip: ['x', 5] }), options: { timeout: { read: 5_000, total: 80 } }, error: 'TotalTimeoutError', code: 'ERR_HTTP_TOTAL_TIMEOUT' },
-  { name: 'a server that takes nothing', script: [{ pause: true }, { hold: true }], options: { method: 'POST', content: big, timeout: { write: 60 } }, error: 'WriteTimeoutError', code: 'ERR_HTTP_WRITE_TIMEOUT' },
-  { name: 'a reset while we send', script: [asked, { reset: true }], options: { method: 'POST', content: big }, error: 'WriteError', code: 'ERR_HTTP_WRITE' },
-  { name: 'a 413 while we send', script: answering('HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno', hold), options: { method: 'POST', content: big }, error: null },
-  { name: 'six content codings', script: answering('HTTP/1.1 200 OK\r\nContent-Encoding: gzip,gzip,gzip,gzip,gzip,gzip\r\nContent-Length: 1\r\n\r\nx', hold), error: 'DecodingError', code: 'ERR_HTTP_DECODING' },
-  { name: 'content that is not what its coding says', script: answering('HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd', hold), error: 'DecodingError', code: 'ERR_HTTP_DECODING' },
-  { name: 'a coding and no content', script: answering('HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n', hold), error: null },
-  { name: 'a redirect to nothing', script: answering('HTTP/1.1 302 Found\r\nLocation: http://\r\nContent-Length: 0\r\n\r\n', hold), options: { followRedirects: true }, ...REMOTE },
-  { name: 'a redirect to another scheme', script: answering('HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n', hold), options: { followRedirects: true }, ...REMOTE },
-  { name: 'a refused connection', script: ok, url: () => 'http://127.0.0.1:1/', ...CONNECT, message: /127\.0\.0\.1:1.*ECONNREFUSED/ },
-  { name: 'a name that does not exist', script: ok, url: elsewhere, ...CONNECT, message: /elsewhere\.invalid/ },
-  { name: 'TLS that is never answered', script: [hello, hold], url: secure, options: { timeout: { connect: 60 } }, ...CONNECT_TIMEOUT, message: /within 60 ms/ },
-  { name: 'TLS to a server that speaks HTTP', script: [hello, { write: 'HTTP/1.1 400 Bad Request\r\n\r\n' }, hold], url: secure, ...CONNECT },
+  {
+    name: 'silence after the head',
+    script: answering('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', hold),
+    options: { timeout: { read: 40 } },
+    ...READ_TIMEOUT,
+  },
+  {
+    name: 'a slow drip',
+    script: answering('HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n', { drip: ['x', 5] }),
+    options: { timeout: { read: 5_000, total: 80 } },
+    error: 'TotalTimeoutError',
+    code: 'ERR_HTTP_TOTAL_TIMEOUT',
+  },
+  {
+    name: 'a server that takes nothing',
+    script: [{ pause: true }, { hold: true }],
+    options: { method: 'POST', content: big, timeout: { write: 60 } },
+    error: 'WriteTimeoutError',
+    code: 'ERR_HTTP_WRITE_TIMEOUT',
+  },
+  {
+    name: 'a reset while we send',
+    script: [asked, { reset: true }],
+    options: { method: 'POST', content: big },
+    error: 'WriteError',
+    code: 'ERR_HTTP_WRITE',
+  },
+  {
+    name: 'a 413 while we send',
+    script: answering('HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno', hold),
+    options: { method: 'POST', content: big },
+    error: null,
+  },
+  {
+    name: 'six content codings',
+    script: answering(
+      'HTTP/1.1 200 OK\r\nContent-Encoding: gzip,gzip,gzip,gzip,gzip,gzip\r\nContent-Length: 1\r\n\r\nx',
+      hold,
+    ),
+    error: 'DecodingError',
+    code: 'ERR_HTTP_DECODING',
+  },
+  {
+    name: 'content that is not what its coding says',
+    script: answering(
+      'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd',
+      hold,
+    ),
+    error: 'DecodingError',
+    code: 'ERR_HTTP_DECODING',
+  },
+  {
+    name: 'a coding and no content',
+    script: answering(
+      'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n',
+      hold,
+    ),
+    error: null,
+  },
+  {
+    name: 'a redirect to nothing',
+    script: answering('HTTP/1.1 302 Found\r\nLocation: http://\r\nContent-Length: 0\r\n\r\n', hold),
+    options: { followRedirects: true },
+    ...REMOTE,
+  },
+  {
+    name: 'a redirect to another scheme',
+    script: answering(
+      'HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n',
+      hold,
+    ),
+    options: { followRedirects: true },
+    ...REMOTE,
+  },
+  {
+    name: 'a refused connection',
+    script: ok,
+    url: () => 'http://127.0.0.1:1/',
+    ...CONNECT,
+    message: /127\.0\.0\.1:1.*ECONNREFUSED/,
+  },
+  {
+    name: 'a name that does not exist',
+    script: ok,
+    url: elsewhere,
+    ...CONNECT,
+    message: /elsewhere\.invalid/,
+  },
+  {
+    name: 'TLS that is never answered',
+    script: [hello, hold],
+    url: secure,
+    options: { timeout: { connect: 60 } },
+    ...CONNECT_TIMEOUT,
+    message: /within 60 ms/,
+  },
+  {
+    name: 'TLS to a server that speaks HTTP',
+    script: [hello, { write: 'HTTP/1.1 400 Bad Request\r\n\r\n' }, hold],
+    url: secure,
+    ...CONNECT,
+  },
   { name: 'FIN in the TLS handshake', script: [hello, { end: true }], url: secure, ...CONNECT },
   { name: 'RST in the TLS handshake', script: [hello, { reset: true }], url: secure, ...CONNECT },
-  { name: 'a proxy that never answers CONNECT', script: [asked, hold], client: byProxy('http:'), url: tunnelled, options: { timeout: { connect: 60 } }, ...CONNECT_TIMEOUT },
-  { name: 'a proxy that refuses CONNECT', script: answering('HTTP/1.1 403 No\r\n\r\n', hold), client: byProxy('http:'), url: tunnelled, ...PROXY, message: /403 No/ },
-  { name: 'a proxy that wants a password', script: answering('HTTP/1.1 407 Who?\r\n\r\n', hold), client: byProxy('http:'), url: tunnelled, ...PROXY, message: /user name and password/ },
-  { name: 'a proxy that ends in CONNECT', script: [asked, { end: true }], client: byProxy('http:'), url: tunnelled, ...PROXY },
-  { name: 'a proxy that resets in CONNECT', script: [asked, { reset: true }], client: byProxy('http:'), url: tunnelled, ...PROXY },
-  { name: 'an endless answer to CONNECT', script: [asked, { repeat: ['A: ' + 'b'.repeat(1000) + '\r\n', 200] }, hold], client: byProxy('http:'), url: tunnelled, ...PROXY },
-  { name: 'a proxy that is not there', script: ok, client: () => ({ proxy: 'http://127.0.0.1:1' }), url: elsewhere, ...CONNECT },
-  { name: '407 to a request in absolute form', script: answering('HTTP/1.1 407 Who?\r\nContent-Length: 0\r\n\r\n', hold), client: byProxy('http:'), url: elsewhere, error: null },
-  { name: 'a SOCKS proxy that is none', script: [{ take: '\x05' }, { write: 'HTTP/1.1 400\r\n' }, hold], client: byProxy('socks5h:'), url: elsewhere, ...PROXY },
-  { name: 'a SOCKS proxy that wants a password', script: [{ take: '\x05' }, { write: '\x05\xff' }, hold], client: byProxy('socks5h:'), url: elsewhere, ...PROXY, message: /user name/ },
-  { name: 'a SOCKS proxy that cannot reach the host', script: [{ take: '\x05\x01\x00' }, { write: '\x05\x00' }, { take: '\x05\x01\x00' }, { write: '\x05\x04\x00\x01\0\0\0\0\0\0' }, hold], client: byProxy('socks5h:'), url: elsewhere, ...PROXY, message: /host unreachable/ },
-  { name: 'a SOCKS proxy that never answers', script: [{ take: '\x05' }, hold], client: byProxy('socks5h:'), url: elsewhere, options: { timeout: { connect: 60 } }, ...CONNECT_TIMEOUT },
+  {
+    name: 'a proxy that never answers CONNECT',
+    script: [asked, hold],
+    client: byProxy('http:'),
+    url: tunnelled,
+    options: { timeout: { connect: 60 } },
+    ...CONNECT_TIMEOUT,
+  },
+  {
+    name: 'a proxy that refuses CONNECT',
+    script: answering('HTTP/1.1 403 No\r\n\r\n', hold),
+    client: byProxy('http:'),
+    url: tunnelled,
+    ...PROXY,
+    message: /403 No/,
+  },
+  {
+    name: 'a proxy that wants a password',
+    script: answering('HTTP/1.1 407 Who?\r\n\r\n', hold),
+    client: byProxy('http:'),
+    url: tunnelled,
+    ...PROXY,
+    message: /user name and password/,
+  },
+  {
+    name: 'a proxy that ends in CONNECT',
+    script: [asked, { end: true }],
+    client: byProxy('http:'),
+    url: tunnelled,
+    ...PROXY,
+  },
+  {
+    name: 'a proxy that resets in CONNECT',
+    script: [asked, { reset: true }],
+    client: byProxy('http:'),
+    url: tunnelled,
+    ...PROXY,
+  },
+  {
+    name: 'an endless answer to CONNECT',
+    script: [asked, { repeat: ['A: ' + 'b'.repeat(1000) + '\r\n', 200] }, hold],
+    client: byProxy('http:'),
+    url: tunnelled,
+    ...PROXY,
+  },
+  {
+    name: 'a proxy that is not there',
+    script: ok,
+    client: () => ({ proxy: 'http://127.0.0.1:1' }),
+    url: elsewhere,
+    ...CONNECT,
+  },
+  {
+    name: '407 to a request in absolute form',
+    script: answering('HTTP/1.1 407 Who?\r\nContent-Length: 0\r\n\r\n', hold),
+    client: byProxy('http:'),
+    url: elsewhere,
+    error: null,
+  },
+  {
+    name: 'a SOCKS proxy that is none',
+    script: [{ take: '\x05' }, { write: 'HTTP/1.1 400\r\n' }, hold],
+    client: byProxy('socks5h:'),
+    url: elsewhere,
+    ...PROXY,
+  },
+  {
+    name: 'a SOCKS proxy that wants a password',
+    script: [{ take: '\x05' }, { write: '\x05\xff' }, hold],
+    client: byProxy('socks5h:'),
+    url: elsewhere,
+    ...PROXY,
+    message: /user name/,
+  },
+  {
+    name: 'a SOCKS proxy that cannot reach the host',
+    script: [
+      { take: '\x05\x01\x00' },
+      { write: '\x05\x00' },
+      { take: '\x05\x01\x00' },
+      { write: '\x05\x04\x00\x01\0\0\0\0\0\0' },
+      hold,
+    ],
+    client: byProxy('socks5h:'),
+    url: elsewhere,
+    ...PROXY,
+    message: /host unreachable/,
+  },
+  {
+    name: 'a SOCKS proxy that never answers',
+    script: [{ take: '\x05' }, hold],
+    client: byProxy('socks5h:'),
+    url: elsewhere,
+    options: { timeout: { connect: 60 } },
+    ...CONNECT_TIMEOUT,
+  },
   { name: 'CRLF in a header', script: ok, options: { headers: { 'X-A': 'b\r\nC: d' } }, ...LOCAL },
   { name: 'NUL in a header', script: ok, options: { headers: { 'X-A': 'b\0' } }, ...LOCAL },
-  { name: 'CRLF in a header name', script: ok, options: { headers: { 'X-A\r\nB': 'b' } }, ...LOCAL },
+  {
+    name: 'CRLF in a header name',
+    script: ok,
+    options: { headers: { 'X-A\r\nB': 'b' } },
+    ...LOCAL,
+  },
   { name: 'CRLF in the method', script: ok, options: { method: 'GET / HTTP/1.1\r\n' }, ...LOCAL },
-  { name: 'a blank in the target', script: ok, options: { extensions: { target: '/ HTTP/1.1\r\nX: y' } }, ...LOCAL },
+  {
+    name: 'a blank in the target',
+    script: ok,
+    options: { extensions: { target: '/ HTTP/1.1\r\nX: y' } },
+    ...LOCAL,
+  },
   { name: 'CRLF in a cookie', script: ok, options: { cookies: { a: 'b\r\nX: y' } }, ...LOCAL },
-  { name: 'Transfer-Encoding with Content-Length', script: ok, options: { headers: { 'Transfer-Encoding': 'chunked', 'Content-Length': '3' }, method: 'POST', content: 'abc' }, ...LOCAL },
+  {
+    name: 'Transfer-Encoding with Content-Length',
+    script: ok,
+    options: {
+      headers: { 'Transfer-Encoding': 'chunked', 'Content-Length': '3' },
+      method: 'POST',
+      content: 'abc',
+    },
+    ...LOCAL,
+  },
 ]
 
 for (const kind of ['AsyncClient', 'Client'] as const) {
@@ -139,7 +503,8 @@ for (const kind of ['AsyncClient', 'Client'] as const) {
     test(`${kind}: ${fault.name} ${fault.error === null ? 'is no fault' : `is ${fault.error}`}, and the next call works`, async () => {
       const origin = await play([fault.script, ok])
       const settings: AnyClientOptions = { timeout: 5_000, ...fault.client?.(origin) }
-      const client = kind === 'Client' ? new Client(settings) : new AsyncClient(settings as AsyncClientOptions)
+      const client =
+        kind === 'Client' ? new Client(settings) : new AsyncClient(settings as AsyncClientOptions)
       try {
         const { method = 'GET', ...options } = fault.options ?? {}
         const url = fault.url?.(origin) ?? origin
@@ -150,13 +515,18 @@ for (const kind of ['AsyncClient', 'Client'] as const) {
           const error = await failure(() => client.request(method, url, options))
           const asEnd = fault.merged === true && error.code === REMOTE.code
           const expected = asEnd ? REMOTE : fault
-          assert.equal(`${error.constructor.name} ${error.code}`, `${expected.error} ${expected.code}`, String(error))
+          assert.equal(
+            `${error.constructor.name} ${error.code}`,
+            `${expected.error} ${expected.code}`,
+            String(error),
+          )
           if (fault.message !== undefined) assert.match(error.message, fault.message)
           if (error instanceof RequestError && method === 'GET' && fault.code !== LOCAL.code) {
             assert.equal(error.request?.url.origin, new URL(url).origin)
           }
         }
-        if (fault.script !== ok && fault.client === undefined) assert.equal((await client.get(await play([ok]))).text, 'fine')
+        if (fault.script !== ok && fault.client === undefined)
+          assert.equal((await client.get(await play([ok]))).text, 'fine')
       } finally {
         await client.close()
       }
@@ -180,7 +550,10 @@ for (const kind of ['AsyncClient', 'Client'] as const) {
   })
 
   test(`${kind}: octets after a response close the connection`, async () => {
-    const origin = await play([answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\nevil', hold), ok])
+    const origin = await play([
+      answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\nevil', hold),
+      ok,
+    ])
     const client = kind === 'Client' ? new Client() : new AsyncClient()
     try {
       assert.equal((await client.get(origin)).text, 'ok')

@@ -23,48 +23,204 @@ useApp()
 const odd = (value: unknown): never => value as never
 
 for (const { name, options, message } of [
-  { name: 'another spelling', options: { baseURL: 'http://a.test' }, message: /baseURL is no option of a client; use baseUrl/ },
-  { name: "the specification's spelling", options: { follow_redirects: true }, message: /use followRedirects/ },
-  { name: "another client's name", options: { prefixUrl: 'http://a.test' }, message: /use baseUrl/ },
-  { name: 'an option that is none', options: { colour: 1 }, message: /colour is no option of a client; there are auth, baseUrl/ },
-  { name: 'a base without scheme', options: { baseUrl: 'a.test' }, message: /baseUrl "a\.test" cannot be parsed; write it as https/ },
-  { name: 'a base of another scheme', options: { baseUrl: 'ftp://a.test' }, message: /baseUrl must be an http/ },
-  { name: 'a base that is no URL', options: { baseUrl: 5 }, message: /baseUrl must be a string or a URL, got number/ },
-  { name: 'auth as one string', options: { auth: 'user:password' }, message: /auth must be an Auth, \[username, password\]/ },
-  { name: 'auth without password', options: { auth: ['user', undefined] }, message: /takes strings, got string, undefined/ },
+  {
+    name: 'another spelling',
+    options: { baseURL: 'http://a.test' },
+    message: /baseURL is no option of a client; use baseUrl/,
+  },
+  {
+    name: "the specification's spelling",
+    options: { follow_redirects: true },
+    message: /use followRedirects/,
+  },
+  {
+    name: "another client's name",
+    options: { prefixUrl: 'http://a.test' },
+    message: /use baseUrl/,
+  },
+  {
+    name: 'an option that is none',
+    options: { colour: 1 },
+    message: /colour is no option of a client; there are auth, baseUrl/,
+  },
+  {
+    name: 'a base without scheme',
+    options: { baseUrl: 'a.test' },
+    message: /baseUrl "a\.test" cannot be parsed; write it as https/,
+  },
+  {
+    name: 'a base of another scheme',
+    options: { baseUrl: 'ftp://a.test' },
+    message: /baseUrl must be an http/,
+  },
+  {
+    name: 'a base that is no URL',
+    options: { baseUrl: 5 },
+    message: /baseUrl must be a string or a URL, got number/,
+  },
+  {
+    name: 'auth as one string',
+    options: { auth: 'user:password' },
+    message: /auth must be an Auth, \[username, password\]/,
+  },
+  {
+    name: 'auth without password',
+    options: { auth: ['user', undefined] },
+    message: /takes strings, got string, undefined/,
+  },
   { name: 'headers as text', options: { headers: 'A: b' }, message: /headers must be an object/ },
-  { name: 'a header of another type', options: { headers: { 'X-Debug': true } }, message: /value of header X-Debug must be a string.*got boolean/ },
+  {
+    name: 'a header of another type',
+    options: { headers: { 'X-Debug': true } },
+    message: /value of header X-Debug must be a string.*got boolean/,
+  },
   { name: 'cookies as text', options: { cookies: 'a=b' }, message: /cookies must be an object/ },
-  { name: 'a cookie of another type', options: { cookies: { a: 1 } }, message: /cookie a must be a string, got number/ },
+  {
+    name: 'a cookie of another type',
+    options: { cookies: { a: 1 } },
+    message: /cookie a must be a string, got number/,
+  },
   { name: 'params of another type', options: { params: 7 }, message: /params must be an object/ },
-  { name: 'a negative time limit', options: { timeout: -1 }, message: /timeout must be a positive number.*got -1/ },
-  { name: 'a time limit of NaN', options: { timeout: { read: NaN } }, message: /timeout\.read must be.*got NaN/ },
-  { name: 'a phase that is none', options: { timeout: { request: 5 } }, message: /timeout\.request is not known; there are connect/ },
-  { name: 'redirects as text', options: { followRedirects: 'yes' }, message: /followRedirects must be true or false/ },
-  { name: 'a negative number of hops', options: { maxRedirects: -1 }, message: /maxRedirects must be a whole number/ },
-  { name: 'an encoding that is none', options: { defaultEncoding: 'klingon' }, message: /defaultEncoding: there is no decoder for klingon/ },
-  { name: 'hooks that are no list', options: { eventHooks: { request: () => {} } }, message: /eventHooks\.request must be an array/ },
-  { name: 'a hook for no event', options: { eventHooks: { error: [] } }, message: /eventHooks\.error is not known; there are request, response, redirect, retry/ },
-  { name: 'a limit that is none', options: { limits: { max: 1 } }, message: /limits\.max is not known/ },
-  { name: 'a retry policy that is none', options: { retry: { times: 1 } }, message: /retry\.times is not known/ },
-  { name: 'a CA that is a path', options: { verify: { ca: '/etc/ca.pem' } }, message: /verify\.ca must be certificates in PEM/ },
-  { name: 'a size that is text', options: { maxResponseBytes: '1mb' }, message: /maxResponseBytes must be a whole number/ },
-  { name: 'limits as a number', options: { limits: 5 }, message: /limits must be an object, got 5/ },
-  { name: 'retry as a switch', options: { retry: true }, message: /retry must be a number of retries, a policy or null, got true/ },
-  { name: 'hooks as a function', options: { eventHooks: () => {} }, message: /eventHooks must be an object of arrays/ },
-  { name: 'verify as null', options: { verify: null }, message: /verify must be true, false, a path or options, got null/ },
-  { name: 'a certificate without key', options: { cert: { cert: '-----BEGIN' } }, message: /cert\.key must be a PEM or its path, got undefined/ },
-  { name: 'http2 as text', options: { http2: 'no' }, message: /http2 must be true or false, got no/ },
-  { name: 'a number as encoding', options: { defaultEncoding: 5 }, message: /defaultEncoding must be a label or a function, got number/ },
-  { name: 'one name as sensitiveHeaders', options: { sensitiveHeaders: 'x-key' }, message: /sensitiveHeaders must be an array of names/ },
-  { name: 'a transport that is none', options: { transport: {} }, message: /transport must be a transport, which has handleRequest/ },
-  { name: 'a mount that is none', options: { mounts: { 'all://': 5 } }, message: /mounts\["all:\/\/"\] must be a transport/ },
-  { name: 'a proxy that is none', options: { proxy: {} }, message: /proxy must be a string or a URL, got undefined/ },
-  { name: 'a proxy whose password needs encoding', options: { proxy: 'http://user:hu/sh@a.test' }, message: /proxy "http:\/\/\[secret\]@a\.test" cannot be parsed/ },
-  { name: 'header pairs that are none', options: { headers: ['a: b'] }, message: /headers must be pairs of name and value, got string/ },
-  { name: 'a list with holes as header', options: { headers: { 'X-A': ['b', undefined] } }, message: /value of header X-A must be.*got undefined/ },
-  { name: 'cookie pairs that are none', options: { cookies: ['a=b'] }, message: /cookies must be pairs of name and value, got string/ },
-  { name: 'a mount that is no pattern', options: { mounts: { 'a.test': null } }, message: /mounts: "a\.test" is no pattern/ },
+  {
+    name: 'a negative time limit',
+    options: { timeout: -1 },
+    message: /timeout must be a positive number.*got -1/,
+  },
+  {
+    name: 'a time limit of NaN',
+    options: { timeout: { read: NaN } },
+    message: /timeout\.read must be.*got NaN/,
+  },
+  {
+    name: 'a phase that is none',
+    options: { timeout: { request: 5 } },
+    message: /timeout\.request is not known; there are connect/,
+  },
+  {
+    name: 'redirects as text',
+    options: { followRedirects: 'yes' },
+    message: /followRedirects must be true or false/,
+  },
+  {
+    name: 'a negative number of hops',
+    options: { maxRedirects: -1 },
+    message: /maxRedirects must be a whole number/,
+  },
+  {
+    name: 'an encoding that is none',
+    options: { defaultEncoding: 'klingon' },
+    message: /defaultEncoding: there is no decoder for klingon/,
+  },
+  {
+    name: 'hooks that are no list',
+    options: { eventHooks: { request: () => {} } },
+    message: /eventHooks\.request must be an array/,
+  },
+  {
+    name: 'a hook for no event',
+    options: { eventHooks: { error: [] } },
+    message: /eventHooks\.error is not known; there are request, response, redirect, retry/,
+  },
+  {
+    name: 'a limit that is none',
+    options: { limits: { max: 1 } },
+    message: /limits\.max is not known/,
+  },
+  {
+    name: 'a retry policy that is none',
+    options: { retry: { times: 1 } },
+    message: /retry\.times is not known/,
+  },
+  {
+    name: 'a CA that is a path',
+    options: { verify: { ca: '/etc/ca.pem' } },
+    message: /verify\.ca must be certificates in PEM/,
+  },
+  {
+    name: 'a size that is text',
+    options: { maxResponseBytes: '1mb' },
+    message: /maxResponseBytes must be a whole number/,
+  },
+  {
+    name: 'limits as a number',
+    options: { limits: 5 },
+    message: /limits must be an object, got 5/,
+  },
+  {
+    name: 'retry as a switch',
+    options: { retry: true },
+    message: /retry must be a number of retries, a policy or null, got true/,
+  },
+  {
+    name: 'hooks as a function',
+    options: { eventHooks: () => {} },
+    message: /eventHooks must be an object of arrays/,
+  },
+  {
+    name: 'verify as null',
+    options: { verify: null },
+    message: /verify must be true, false, a path or options, got null/,
+  },
+  {
+    name: 'a certificate without key',
+    options: { cert: { cert: '-----BEGIN' } },
+    message: /cert\.key must be a PEM or its path, got undefined/,
+  },
+  {
+    name: 'http2 as text',
+    options: { http2: 'no' },
+    message: /http2 must be true or false, got no/,
+  },
+  {
+    name: 'a number as encoding',
+    options: { defaultEncoding: 5 },
+    message: /defaultEncoding must be a label or a function, got number/,
+  },
+  {
+    name: 'one name as sensitiveHeaders',
+    options: { sensitiveHeaders: 'x-key' },
+    message: /sensitiveHeaders must be an array of names/,
+  },
+  {
+    name: 'a transport that is none',
+    options: { transport: {} },
+    message: /transport must be a transport, which has handleRequest/,
+  },
+  {
+    name: 'a mount that is none',
+    options: { mounts: { 'all://': 5 } },
+    message: /mounts\["all:\/\/"\] must be a transport/,
+  },
+  {
+    name: 'a proxy that is none',
+    options: { proxy: {} },
+    message: /proxy must be a string or a URL, got undefined/,
+  },
+  {
+    name: 'a proxy whose password needs encoding',
+    options: { proxy: 'http://user:hu/sh@a.test' },
+    message: /proxy "http:\/\/\[secret\]@a\.test" cannot be parsed/,
+  },
+  {
+    name: 'header pairs that are none',
+    options: { headers: ['a: b'] },
+    message: /headers must be pairs of name and value, got string/,
+  },
+  {
+    name: 'a list with holes as header',
+    options: { headers: { 'X-A': ['b', undefined] } },
+    message: /value of header X-A must be.*got undefined/,
+  },
+  {
+    name: 'cookie pairs that are none',
+    options: { cookies: ['a=b'] },
+    message: /cookies must be pairs of name and value, got string/,
+  },
+  {
+    name: 'a mount that is no pattern',
+    options: { mounts: { 'a.test': null } },
+    message: /mounts: "a\.test" is no pattern/,
+  },
 ] as const) {
   test(`a client with ${name} is refused by name`, () => {
     for (const make of [AsyncClient, Client]) assert.throws(() => new make(odd(options)), message)
@@ -72,44 +228,116 @@ for (const { name, options, message } of [
 }
 
 for (const { name, url = '/echo', options = {}, message } of [
-  { name: 'no URL', url: undefined as unknown, message: /URL must be a string or a URL, got undefined/, given: true },
+  {
+    name: 'no URL',
+    url: undefined as unknown,
+    message: /URL must be a string or a URL, got undefined/,
+    given: true,
+  },
   { name: 'a URL that is null', url: null, message: /got null/ },
   { name: 'a URL that is a number', url: 5, message: /got number/ },
-  { name: 'a fetch option', options: { body: 'x' }, message: /body is no option of a request; use json, data, content or files/ },
+  {
+    name: 'a fetch option',
+    options: { body: 'x' },
+    message: /body is no option of a request; use json, data, content or files/,
+  },
   { name: 'an axios option', options: { responseType: 'stream' }, message: /use stream\(\)/ },
   { name: 'a got option', options: { searchParams: {} }, message: /use params/ },
-  { name: 'the controller in place of its signal', options: { signal: new AbortController() }, message: /give controller\.signal/ },
-  { name: 'an object as parameter', options: { params: { filter: { a: 1 } } }, message: /params\.filter must be a string.*got object/ },
-  { name: 'a date as field', options: { data: { at: new Date() } }, message: /data\.at must be a string.*got object/ },
-  { name: 'redirects as text', options: { followRedirects: 'no' }, message: /followRedirects must be true or false, got no/ },
-  { name: 'content that is null', options: { content: null }, message: /content must be a string.*got null/ },
-  { name: 'content that is an object', options: { content: { a: 1 } }, message: /use json or data for objects/ },
-  { name: 'a chunk that is a number', options: { content: [1, 2] }, message: /a body chunk must be a string or bytes, got number/ },
-  { name: 'a file that is null', options: { files: { f: null } }, message: /files\.f: content must be/ },
-  { name: 'data that is null', options: { data: null }, message: /data must be an object, pairs or a string, got null/ },
-  { name: 'params that are no pairs', options: { params: [5] }, message: /params must be pairs of name and value, got number/ },
-  { name: 'files that are null', options: { files: null }, message: /files must be an object or pairs, got null/ },
-  { name: 'files that are text', options: { files: 'a.txt' }, message: /files must be an object or pairs, got string/ },
-  { name: 'a form as content', options: { content: new URLSearchParams('a=b') }, message: /content must not be URLSearchParams; give it as data/ },
-  { name: 'extensions that are text', options: { extensions: 'x' }, message: /extensions must be an object/ },
+  {
+    name: 'the controller in place of its signal',
+    options: { signal: new AbortController() },
+    message: /give controller\.signal/,
+  },
+  {
+    name: 'an object as parameter',
+    options: { params: { filter: { a: 1 } } },
+    message: /params\.filter must be a string.*got object/,
+  },
+  {
+    name: 'a date as field',
+    options: { data: { at: new Date() } },
+    message: /data\.at must be a string.*got object/,
+  },
+  {
+    name: 'redirects as text',
+    options: { followRedirects: 'no' },
+    message: /followRedirects must be true or false, got no/,
+  },
+  {
+    name: 'content that is null',
+    options: { content: null },
+    message: /content must be a string.*got null/,
+  },
+  {
+    name: 'content that is an object',
+    options: { content: { a: 1 } },
+    message: /use json or data for objects/,
+  },
+  {
+    name: 'a chunk that is a number',
+    options: { content: [1, 2] },
+    message: /a body chunk must be a string or bytes, got number/,
+  },
+  {
+    name: 'a file that is null',
+    options: { files: { f: null } },
+    message: /files\.f: content must be/,
+  },
+  {
+    name: 'data that is null',
+    options: { data: null },
+    message: /data must be an object, pairs or a string, got null/,
+  },
+  {
+    name: 'params that are no pairs',
+    options: { params: [5] },
+    message: /params must be pairs of name and value, got number/,
+  },
+  {
+    name: 'files that are null',
+    options: { files: null },
+    message: /files must be an object or pairs, got null/,
+  },
+  {
+    name: 'files that are text',
+    options: { files: 'a.txt' },
+    message: /files must be an object or pairs, got string/,
+  },
+  {
+    name: 'a form as content',
+    options: { content: new URLSearchParams('a=b') },
+    message: /content must not be URLSearchParams; give it as data/,
+  },
+  {
+    name: 'extensions that are text',
+    options: { extensions: 'x' },
+    message: /extensions must be an object/,
+  },
   { name: 'json that is a symbol', options: { json: Symbol('x') }, message: /json is a symbol/ },
 ] as { name: string; url?: unknown; options?: object; message: RegExp; given?: boolean }[]) {
-  behaviour(`a call with ${name} is refused by name, and the client lives on`, async ({ client }) => {
-    const target = name === 'no URL' ? undefined : url
-    const error = await failure(() => client.post(odd(target), options as RequestOptions))
-    assert.match(error.message, message)
-    assert.equal((await client.get('/echo')).statusCode, 200)
-  })
+  behaviour(
+    `a call with ${name} is refused by name, and the client lives on`,
+    async ({ client }) => {
+      const target = name === 'no URL' ? undefined : url
+      const error = await failure(() => client.post(odd(target), options as RequestOptions))
+      assert.match(error.message, message)
+      assert.equal((await client.get('/echo')).statusCode, 200)
+    },
+  )
 }
 
 test('a percent sign in the credentials of a proxy stands for itself where it encodes nothing', () => {
-  for (const make of [AsyncClient, Client]) assert.ok(new make({ proxy: 'http://us%er:p%zz@a.test' }))
+  for (const make of [AsyncClient, Client])
+    assert.ok(new make({ proxy: 'http://us%er:p%zz@a.test' }))
 })
 
 behaviour('files may be a Map, and a type without a boundary is given one', async ({ client }) => {
   const files = new Map([['f', ['a.txt', 'hello'] as const]])
   const headers = { 'Content-Type': 'multipart/form-data' }
-  const { body, headers: sent } = (await client.post('/echo', { files, headers })).json<{ body: string; headers: Record<string, string> }>()
+  const { body, headers: sent } = (await client.post('/echo', { files, headers })).json<{
+    body: string
+    headers: Record<string, string>
+  }>()
   const boundary = /boundary=([0-9a-f]+)$/.exec(sent['content-type']!)![1]!
   assert.ok(body.startsWith(`--${boundary}\r\n`) && body.includes('hello'))
 })
@@ -145,8 +373,15 @@ behaviour('what is left out is inherited; null switches off', async ({ make, ori
     cookies: { k: 'v' },
     timeout: 30_000,
   })
-  const echo = async (options: RequestOptions): Promise<Echo> => (await client.get('/echo', options)).json<Echo>()
-  const all = { auth: undefined, headers: undefined, params: undefined, cookies: undefined, timeout: undefined }
+  const echo = async (options: RequestOptions): Promise<Echo> =>
+    (await client.get('/echo', options)).json<Echo>()
+  const all = {
+    auth: undefined,
+    headers: undefined,
+    params: undefined,
+    cookies: undefined,
+    timeout: undefined,
+  }
   const inherited = await echo(all)
   assert.equal(inherited.url, '/echo?key=1')
   assert.equal(inherited.headers['x-own'], '1')
@@ -154,7 +389,8 @@ behaviour('what is left out is inherited; null switches off', async ({ make, ori
   assert.match(inherited.headers['authorization']!, /^Basic /)
   const off = await echo({ auth: null, headers: null, params: null, cookies: null, timeout: null })
   assert.equal(off.url, '/echo')
-  for (const name of ['x-own', 'cookie', 'authorization']) assert.equal(off.headers[name], undefined, name)
+  for (const name of ['x-own', 'cookie', 'authorization'])
+    assert.equal(off.headers[name], undefined, name)
   assert.match(off.headers['user-agent']!, /^runwright\//)
   const one = await echo({ headers: { 'user-agent': null, 'x-own': undefined } })
   assert.equal(one.headers['user-agent'], undefined)
@@ -163,47 +399,89 @@ behaviour('what is left out is inherited; null switches off', async ({ make, ori
   assert.equal(hops.json<Echo>().headers['cookie'], undefined)
 })
 
-behaviour("the standard's methods are sent in upper case, others as they are written", async ({ client }) => {
-  const methodOf = async (method: string): Promise<string> => (await client.request(method, '/echo')).json<{ method: string }>().method
-  assert.equal(await methodOf('post'), 'POST')
-  assert.equal(new Request('Purge', 'http://a.test').method, 'Purge')
-  assert.ok((await failure(() => client.request(odd(undefined), '/echo'))).message.includes('is not a token'))
-})
+behaviour(
+  "the standard's methods are sent in upper case, others as they are written",
+  async ({ client }) => {
+    const methodOf = async (method: string): Promise<string> =>
+      (await client.request(method, '/echo')).json<{ method: string }>().method
+    assert.equal(await methodOf('post'), 'POST')
+    assert.equal(new Request('Purge', 'http://a.test').method, 'Purge')
+    assert.ok(
+      (await failure(() => client.request(odd(undefined), '/echo'))).message.includes(
+        'is not a token',
+      ),
+    )
+  },
+)
 
 behaviour('chunkSize must be a whole number from 1', async ({ client }) => {
   for (const chunkSize of [0, -1, 1.5, NaN, Infinity]) {
     const response = await client.get('/bytes?n=3')
-    assert.ok((await failure(() => collect(response.iterBytes({ chunkSize })))) instanceof RangeError, String(chunkSize))
-    assert.ok((await failure(() => collect(response.iterText({ chunkSize })))) instanceof RangeError, String(chunkSize))
+    assert.ok(
+      (await failure(() => collect(response.iterBytes({ chunkSize })))) instanceof RangeError,
+      String(chunkSize),
+    )
+    assert.ok(
+      (await failure(() => collect(response.iterText({ chunkSize })))) instanceof RangeError,
+      String(chunkSize),
+    )
   }
 })
 
 behaviour('lines end at CR, LF and CRLF, and nowhere else', async ({ client }) => {
   const hex = Buffer.from('a\u2028b\rc\r\nd\n\ne\u0085f\vg\n\r').toString('hex')
   const response = await client.get('/text', { params: { type: 'text/plain; charset=utf-8', hex } })
-  assert.deepEqual(await collect(response.iterLines()), ['a\u2028b', 'c', 'd', '', 'e\u0085f\vg', ''])
+  assert.deepEqual(await collect(response.iterLines()), [
+    'a\u2028b',
+    'c',
+    'd',
+    '',
+    'e\u0085f\vg',
+    '',
+  ])
 })
 
 behaviour('defaultEncoding may be a function of the content', async ({ make, origin }) => {
-  const client = make({ baseUrl: origin, defaultEncoding: (content) => (content[0] === 0xe4 ? 'latin1' : 'utf-8') })
+  const client = make({
+    baseUrl: origin,
+    defaultEncoding: (content) => (content[0] === 0xe4 ? 'latin1' : 'utf-8'),
+  })
   assert.equal((await client.get('/text', { params: { type: 'text/plain', hex: 'e4' } })).text, 'ä')
-  assert.equal((await client.get('/text', { params: { type: 'text/plain', hex: 'c3a4' } })).text, 'ä')
-  assert.equal((await client.get('/text', { params: { type: 'text/plain; charset=utf-8', hex: 'e4' } })).text, '\ufffd')
+  assert.equal(
+    (await client.get('/text', { params: { type: 'text/plain', hex: 'c3a4' } })).text,
+    'ä',
+  )
+  assert.equal(
+    (await client.get('/text', { params: { type: 'text/plain; charset=utf-8', hex: 'e4' } })).text,
+    '\ufffd',
+  )
 })
 
-behaviour('a jar that does not persist sends its cookies and keeps no others', async ({ make, origin }) => {
-  const client = make({ baseUrl: origin, cookies: new Cookies({ own: '1' }, { persist: false }) })
-  await client.get('/cookies', { params: { set: 'k=v' } })
-  assert.equal((await client.get('/cookies')).text, 'own=1')
-})
+behaviour(
+  'a jar that does not persist sends its cookies and keeps no others',
+  async ({ make, origin }) => {
+    const client = make({ baseUrl: origin, cookies: new Cookies({ own: '1' }, { persist: false }) })
+    await client.get('/cookies', { params: { set: 'k=v' } })
+    assert.equal((await client.get('/cookies')).text, 'own=1')
+  },
+)
 
 test('headers that are no headers are refused at every door', () => {
-  for (const [name, value] of [['a\r\nb', 'c'], ['', 'c'], ['a b', 'c'], ['a', 'b\nc'], ['a', 'b\0'], ['ä', 'c']] as const) {
+  for (const [name, value] of [
+    ['a\r\nb', 'c'],
+    ['', 'c'],
+    ['a b', 'c'],
+    ['a', 'b\nc'],
+    ['a', 'b\0'],
+    ['ä', 'c'],
+  ] as const) {
     const headers = new Headers()
     assert.throws(() => headers.set(name, value), { code: 'ERR_HTTP_LOCAL_PROTOCOL' })
     assert.throws(() => headers.append(name, value), { code: 'ERR_HTTP_LOCAL_PROTOCOL' })
     assert.throws(() => new Headers([[name, value]]), { code: 'ERR_HTTP_LOCAL_PROTOCOL' })
-    assert.throws(() => new AsyncClient({ headers: { [name]: value } }), { code: 'ERR_HTTP_LOCAL_PROTOCOL' })
+    assert.throws(() => new AsyncClient({ headers: { [name]: value } }), {
+      code: 'ERR_HTTP_LOCAL_PROTOCOL',
+    })
   }
 })
 

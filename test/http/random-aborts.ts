@@ -37,7 +37,8 @@ export async function abortAtRandom(client: AsyncClient, count: number): Promise
         ...(upload ? { content: [Buffer.alloc(300_000)].values() } : {}),
       })
       .then(async (response) => {
-        for await (const chunk of response.iterBytes()) if (chunk.length > 0 && random() < 0.3) break
+        for await (const chunk of response.iterBytes())
+          if (chunk.length > 0 && random() < 0.3) break
       })
     call.catch(() => {})
     for (let ticks = Math.floor(random() * 20); ticks > 0; ticks--) {

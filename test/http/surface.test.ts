@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 
 const folder = fileURLToPath(new URL('../../lib/http/', import.meta.url))
-const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.ts'),
+)
 
 // Types are declared, not inferred (isolatedDeclarations), so that each file shows what it exports.
 test('no public type is `any`', () => {

@@ -31,37 +31,53 @@ async function tunnelOnThread(): Promise<AsyncDisposable & { readonly url: strin
     server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))`
   const worker = new Worker(code, { eval: true, execArgv: [] })
   const [port] = (await once(worker, 'message')) as [number]
-  return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: async () => void (await worker.terminate()) }
+  return {
+    url: `http://127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async () => void (await worker.terminate()),
+  }
 }
 
 const EACH_TIME = ['send', 'wait', 'receive', 'total']
 
-behaviour('the phases of an exchange are told, those of the connection only when it is opened', async ({ client }) => {
-  const first = await client.get('/echo')
-  assert.deepEqual(happened(first.timings), ['tcp', ...EACH_TIME])
-  const second = await client.post('/echo', { content: ['bo', 'dy'].values() })
-  assert.deepEqual(happened(second.timings), EACH_TIME)
-})
+behaviour(
+  'the phases of an exchange are told, those of the connection only when it is opened',
+  async ({ client }) => {
+    const first = await client.get('/echo')
+    assert.deepEqual(happened(first.timings), ['tcp', ...EACH_TIME])
+    const second = await client.post('/echo', { content: ['bo', 'dy'].values() })
+    assert.deepEqual(happened(second.timings), EACH_TIME)
+  },
+)
 
 for (const http2 of [false, true]) {
-  behaviour(`names and TLS are phases of their own, over ${http2 ? 'HTTP/2' : 'HTTP/1.1'} too`, async ({ make, secureOrigin }) => {
-    const client = make({ baseUrl: secureOrigin.replace('127.0.0.1', 'localhost'), verify: testCa, http2 })
-    const response = await client.get('/echo')
-    assert.equal(response.httpVersion, http2 ? 'HTTP/2' : 'HTTP/1.1')
-    assert.deepEqual(happened(response.timings), ['dns', 'tcp', 'tls', ...EACH_TIME])
-    assert.deepEqual(happened((await client.get('/echo')).timings), EACH_TIME)
-  })
+  behaviour(
+    `names and TLS are phases of their own, over ${http2 ? 'HTTP/2' : 'HTTP/1.1'} too`,
+    async ({ make, secureOrigin }) => {
+      const client = make({
+        baseUrl: secureOrigin.replace('127.0.0.1', 'localhost'),
+        verify: testCa,
+        http2,
+      })
+      const response = await client.get('/echo')
+      assert.equal(response.httpVersion, http2 ? 'HTTP/2' : 'HTTP/1.1')
+      assert.deepEqual(happened(response.timings), ['dns', 'tcp', 'tls', ...EACH_TIME])
+      assert.deepEqual(happened((await client.get('/echo')).timings), EACH_TIME)
+    },
+  )
 }
 
-behaviour('the phases add up to the total, which is no longer than the call', async ({ client }) => {
-  const { timings, elapsed } = await client.get('/echo')
-  const { total, ...phases } = timings!
-  const sum = Object.values(phases).reduce<number>((all, value) => all + (value ?? 0), 0)
-  assert.ok(Object.values(phases).every((value) => value === null || value >= 0))
-  assert.ok(Math.abs(total! - sum) < 1e-6)
-  // The clocks of two threads are read; they need not agree to the last digit.
-  assert.ok(total! > 0 && total! <= elapsed + 1, `${total} of ${elapsed}`)
-})
+behaviour(
+  'the phases add up to the total, which is no longer than the call',
+  async ({ client }) => {
+    const { timings, elapsed } = await client.get('/echo')
+    const { total, ...phases } = timings!
+    const sum = Object.values(phases).reduce<number>((all, value) => all + (value ?? 0), 0)
+    assert.ok(Object.values(phases).every((value) => value === null || value >= 0))
+    assert.ok(Math.abs(total! - sum) < 1e-6)
+    // The clocks of two threads are read; they need not agree to the last digit.
+    assert.ok(total! > 0 && total! <= elapsed + 1, `${total} of ${elapsed}`)
+  },
+)
 
 behaviour('each redirect has timings of its own', async ({ client }) => {
   const response = await client.get('/redirect?to=/echo&status=302', { followRedirects: true })
@@ -71,7 +87,10 @@ behaviour('each redirect has timings of its own', async ({ client }) => {
 })
 
 behaviour('a transport that measures nothing has no timings', async ({ make }) => {
-  const client = make({ transport: new MockTransport(() => new Response(204)), baseUrl: 'http://a.test' })
+  const client = make({
+    transport: new MockTransport(() => new Response(204)),
+    baseUrl: 'http://a.test',
+  })
   assert.equal((await client.get('/')).timings, null)
 })
 
@@ -102,7 +121,15 @@ behaviour('getting through a proxy is a phase', async ({ make, secureOrigin }) =
 })
 
 test('timings cross between threads as whole microseconds', () => {
-  const timings = { pool: null, dns: 1.25, tcp: 0.5, proxy: null, tls: null, send: 0.0301, wait: 12 }
+  const timings = {
+    pool: null,
+    dns: 1.25,
+    tcp: 0.5,
+    proxy: null,
+    tls: null,
+    send: 0.0301,
+    wait: 12,
+  }
   assert.deepEqual(encodeTimings(timings), [null, 1250, 500, null, null, 30, 12_000])
   assert.deepEqual(decodeTimings(encodeTimings(timings)), { ...timings, send: 0.03 })
 })

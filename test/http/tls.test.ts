@@ -18,24 +18,50 @@ for (const { name, options, works } of [
   { name: 'verify: false', options: { verify: false }, works: true },
   { name: 'verify: the path of a file', options: { verify: ca }, works: true },
   { name: 'verify: the path of a folder', options: { verify: certs }, works: true },
-  { name: 'verify: PEM as text', options: { verify: { ca: readFileSync(ca, 'utf8') } }, works: true },
+  {
+    name: 'verify: PEM as text',
+    options: { verify: { ca: readFileSync(ca, 'utf8') } },
+    works: true,
+  },
   { name: 'verify: PEM as octets', options: { verify: { ca: [readFileSync(ca)] } }, works: true },
-  { name: 'verify: rejectUnauthorized false', options: { verify: { rejectUnauthorized: false } }, works: true },
-  { name: 'verify: one version of TLS', options: { verify: { ca: readFileSync(ca), minVersion: 'TLSv1.3' } }, works: true },
-  { name: 'verify: another certificate', options: { verify: join(certs, 'client.pem') }, works: false },
+  {
+    name: 'verify: rejectUnauthorized false',
+    options: { verify: { rejectUnauthorized: false } },
+    works: true,
+  },
+  {
+    name: 'verify: one version of TLS',
+    options: { verify: { ca: readFileSync(ca), minVersion: 'TLSv1.3' } },
+    works: true,
+  },
+  {
+    name: 'verify: another certificate',
+    options: { verify: join(certs, 'client.pem') },
+    works: false,
+  },
 ] satisfies { name: string; options: AnyClientOptions; works: boolean }[]) {
-  behaviour(`with ${name}, a private server is ${works ? 'reached' : 'refused'}`, async ({ make, secureOrigin }) => {
-    const client = make({ ...options, baseUrl: secureOrigin })
-    if (works) assert.match((await client.get('/peer')).text, /^nobody/)
-    else assert.ok((await failure(() => client.get('/peer'))) instanceof ConnectError)
-  })
+  behaviour(
+    `with ${name}, a private server is ${works ? 'reached' : 'refused'}`,
+    async ({ make, secureOrigin }) => {
+      const client = make({ ...options, baseUrl: secureOrigin })
+      if (works) assert.match((await client.get('/peer')).text, /^nobody/)
+      else assert.ok((await failure(() => client.get('/peer'))) instanceof ConnectError)
+    },
+  )
 }
 
 for (const { name, cert } of [
-  { name: 'two files', cert: { cert: join(certs, 'client.pem'), key: join(certs, 'client-key.pem') } },
+  {
+    name: 'two files',
+    cert: { cert: join(certs, 'client.pem'), key: join(certs, 'client-key.pem') },
+  },
   {
     name: 'an encrypted key',
-    cert: { cert: join(certs, 'client.pem'), key: join(certs, 'client-key-encrypted.pem'), passphrase: 'hush' },
+    cert: {
+      cert: join(certs, 'client.pem'),
+      key: join(certs, 'client-key-encrypted.pem'),
+      passphrase: 'hush',
+    },
   },
   {
     name: 'PEM text',
@@ -55,13 +81,18 @@ behaviour('sniHostname is the name that TLS sends and checks', async ({ make, se
   const client = make({ verify: ca, baseUrl: secureOrigin })
   const extensions = { sniHostname: 'server.test' }
   assert.equal((await client.get('/peer', { extensions })).text, 'nobody at server.test')
-  const wrong = await failure(() => client.get('/peer', { extensions: { sniHostname: 'other.test' } }))
+  const wrong = await failure(() =>
+    client.get('/peer', { extensions: { sniHostname: 'other.test' } }),
+  )
   assert.ok(wrong instanceof ConnectError)
   assert.match(wrong.message, /other\.test/)
 })
 
 /** Runs `show` with these variables set. */
-async function withEnvironment(variables: Record<string, string>, show: () => Promise<void>): Promise<void> {
+async function withEnvironment(
+  variables: Record<string, string>,
+  show: () => Promise<void>,
+): Promise<void> {
   Object.assign(process.env, variables)
   try {
     await show()
@@ -70,28 +101,31 @@ async function withEnvironment(variables: Record<string, string>, show: () => Pr
   }
 }
 
-behaviour('SSL_CERT_FILE, SSL_CERT_DIR and SSLKEYLOGFILE count, unless the environment is not trusted', async ({ make, secureOrigin }) => {
-  const trusted = mkdtempSync(join(folder, 'trusted-'))
-  copyFileSync(ca, join(trusted, '9d66eef0.0'))
-  mkdirSync(join(trusted, 'below'))
-  const log = join(trusted, 'keys.log')
-  for (const variables of [{ SSL_CERT_FILE: ca }, { SSL_CERT_DIR: trusted }]) {
-    await withEnvironment({ ...variables, SSLKEYLOGFILE: log }, async () => {
-      assert.match((await make({ baseUrl: secureOrigin }).get('/peer')).text, /^nobody/)
-      assert.match(readFileSync(log, 'utf8'), /^(SERVER|CLIENT)_/)
-      rmSync(log)
-      const apart = make({ trustEnv: false, baseUrl: secureOrigin })
-      assert.ok((await failure(() => apart.get('/peer'))) instanceof ConnectError)
-      assert.throws(() => readFileSync(log), { code: 'ENOENT' })
-      const told = make({ verify: join(certs, 'client.pem'), baseUrl: secureOrigin })
-      assert.ok((await failure(() => told.get('/peer'))) instanceof ConnectError)
+behaviour(
+  'SSL_CERT_FILE, SSL_CERT_DIR and SSLKEYLOGFILE count, unless the environment is not trusted',
+  async ({ make, secureOrigin }) => {
+    const trusted = mkdtempSync(join(folder, 'trusted-'))
+    copyFileSync(ca, join(trusted, '9d66eef0.0'))
+    mkdirSync(join(trusted, 'below'))
+    const log = join(trusted, 'keys.log')
+    for (const variables of [{ SSL_CERT_FILE: ca }, { SSL_CERT_DIR: trusted }]) {
+      await withEnvironment({ ...variables, SSLKEYLOGFILE: log }, async () => {
+        assert.match((await make({ baseUrl: secureOrigin }).get('/peer')).text, /^nobody/)
+        assert.match(readFileSync(log, 'utf8'), /^(SERVER|CLIENT)_/)
+        rmSync(log)
+        const apart = make({ trustEnv: false, baseUrl: secureOrigin })
+        assert.ok((await failure(() => apart.get('/peer'))) instanceof ConnectError)
+        assert.throws(() => readFileSync(log), { code: 'ENOENT' })
+        const told = make({ verify: join(certs, 'client.pem'), baseUrl: secureOrigin })
+        assert.ok((await failure(() => told.get('/peer'))) instanceof ConnectError)
+      })
+    }
+    await withEnvironment({ SSL_CERT_FILE: '/nowhere/ca.pem' }, async () => {
+      const error = await failure(() => make({ baseUrl: secureOrigin }))
+      assert.match(error.message, /SSL_CERT_FILE.*\/nowhere\/ca\.pem/)
     })
-  }
-  await withEnvironment({ SSL_CERT_FILE: '/nowhere/ca.pem' }, async () => {
-    const error = await failure(() => make({ baseUrl: secureOrigin }))
-    assert.match(error.message, /SSL_CERT_FILE.*\/nowhere\/ca\.pem/)
-  })
-})
+  },
+)
 
 test('a file that is not there is named at construction', () => {
   for (const make of [AsyncClient, Client]) {

@@ -33,7 +33,11 @@ for (const base of bases) {
 
 for (const { base, input, expected } of [
   { base: 'http://a.test/v1?key=1', input: 'x', expected: 'http://a.test/v1/x?key=1' },
-  { base: 'http://a.test/v1?key=1', input: 'x?page=2', expected: 'http://a.test/v1/x?key=1&page=2' },
+  {
+    base: 'http://a.test/v1?key=1',
+    input: 'x?page=2',
+    expected: 'http://a.test/v1/x?key=1&page=2',
+  },
   { base: 'http://a.test/v1?key=1', input: 'x?key=2', expected: 'http://a.test/v1/x?key=2' },
   { base: 'http://a.test/v1?key=1#top', input: 'x', expected: 'http://a.test/v1/x?key=1' },
   { base: 'http://a.test/v1/?', input: '', expected: 'http://a.test/v1/' },
@@ -47,7 +51,14 @@ test('a URL that is no http URL, or has control characters, is refused', () => {
   for (const input of ['ftp://a.test/', 'javascript:alert(1)', 'localhost:80/x']) {
     assert.throws(() => resolveUrl(input, null), UnsupportedProtocolError, input)
   }
-  for (const input of ['http://', 'http://a.test:99999/', 'http://a b/', 'http://a.test/\n', 'http://[::1/', `http://a.test/${'x'.repeat(70_000)}`]) {
+  for (const input of [
+    'http://',
+    'http://a.test:99999/',
+    'http://a b/',
+    'http://a.test/\n',
+    'http://[::1/',
+    `http://a.test/${'x'.repeat(70_000)}`,
+  ]) {
     assert.throws(() => resolveUrl(input, null), InvalidUrlError, input.slice(0, 30))
   }
 })
@@ -55,8 +66,19 @@ test('a URL that is no http URL, or has control characters, is refused', () => {
 for (const { url, params, expected } of [
   { url: 'http://a.test/?x=1&y=2', params: { x: 3 }, expected: '?y=2&x=3' },
   { url: 'http://a.test/?a=%20b', params: { c: 'd e' }, expected: '?a=%20b&c=d+e' },
-  { url: 'http://a.test/', params: { a: [1, 2], b: true, c: null, d: undefined, e: '' }, expected: '?a=1&a=2&b=true&c=&e=' },
-  { url: 'http://a.test/', params: [['k', 'v'], ['k', 'w']] as [string, string][], expected: '?k=v&k=w' },
+  {
+    url: 'http://a.test/',
+    params: { a: [1, 2], b: true, c: null, d: undefined, e: '' },
+    expected: '?a=1&a=2&b=true&c=&e=',
+  },
+  {
+    url: 'http://a.test/',
+    params: [
+      ['k', 'v'],
+      ['k', 'w'],
+    ] as [string, string][],
+    expected: '?k=v&k=w',
+  },
   { url: 'http://a.test/?x=1', params: 'y=2&z', expected: '?x=1&y=2&z=' },
   { url: 'http://a.test/?x=1', params: {}, expected: '?x=1' },
 ]) {
@@ -85,11 +107,20 @@ for (const input of [
   '//user:hush@a.test/',
 ]) {
   test(`a URL that is refused is named without its password: ${JSON.stringify(input)}`, () => {
-    assert.throws(() => resolveUrl(input, null), (error: Error) => !/hu|sh/.test(error.message.split(/cannot|is rel|has a/)[0]!))
+    assert.throws(
+      () => resolveUrl(input, null),
+      (error: Error) => !/hu|sh/.test(error.message.split(/cannot|is rel|has a/)[0]!),
+    )
   })
 }
 
 test('passwords and secret query values are not printed', () => {
-  assert.equal(redactUrl('https://a.test/back#access_token=1&state=2'), 'https://a.test/back#access_token=[secret]&state=2')
-  assert.equal(redactUrl('https://u:p@a.test/x?api_key=1&page=2&access_token=3#f'), 'https://[secret]@a.test/x?api_key=[secret]&page=2&access_token=[secret]#f')
+  assert.equal(
+    redactUrl('https://a.test/back#access_token=1&state=2'),
+    'https://a.test/back#access_token=[secret]&state=2',
+  )
+  assert.equal(
+    redactUrl('https://u:p@a.test/x?api_key=1&page=2&access_token=3#f'),
+    'https://[secret]@a.test/x?api_key=[secret]&page=2&access_token=[secret]#f',
+  )
 })

@@ -41,11 +41,17 @@ function firstByChance(): number {
 }
 
 /** Starts a program and resolves once it accepts connections on `port`; the caller ends it. */
-export async function startProgram(binary: string, args: readonly string[], port: number): Promise<ChildProcess> {
+export async function startProgram(
+  binary: string,
+  args: readonly string[],
+  port: number,
+): Promise<ChildProcess> {
   const child = spawn(binary, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { PATH } })
   let said = ''
   let failed = false
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-2_000)))
+  child.stderr
+    .setEncoding('utf8')
+    .on('data', (text: string) => (said = (said + text).slice(-2_000)))
   child.once('error', (error) => {
     failed = true
     said = error.message
@@ -57,7 +63,8 @@ export async function startProgram(binary: string, args: readonly string[], port
     })
     socket.destroy()
     if (open) return child
-    if (failed || child.exitCode !== null || child.signalCode !== null) throw new Error(`${binary} did not start: ${said}`)
+    if (failed || child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`${binary} did not start: ${said}`)
     // A program has no event for "I listen now": asking again is all there is.
     await new Promise((resolve) => setTimeout(resolve, 20))
   }

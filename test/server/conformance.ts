@@ -54,7 +54,10 @@ export interface StreamDescription {
   readonly asyncapi: string
   readonly servers: Readonly<Record<string, { readonly pathname?: string }>>
   readonly channels: Readonly<
-    Record<string, { readonly address: string; readonly messages: Readonly<Record<string, unknown>> }>
+    Record<
+      string,
+      { readonly address: string; readonly messages: Readonly<Record<string, unknown>> }
+    >
   >
   readonly components: {
     readonly messages: Readonly<Record<string, unknown>>

@@ -84,7 +84,11 @@ test('requests that come before the answers to others are answered in order', as
   const paths = ids.flatMap((id) => [`/api/runs/${id}`, '/api/health', `/api/runs/${id}/nonsense`])
   peer.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join(''))
   for (const id of ids) {
-    for (const [status, holds] of [[200, id], [200, '"status":"ok"'], [404, 'not_found']] as const) {
+    for (const [status, holds] of [
+      [200, id],
+      [200, '"status":"ok"'],
+      [404, 'not_found'],
+    ] as const) {
       const head = await peer.takeUntil('\r\n\r\n')
       assert.match(head, new RegExp(`^HTTP/1\\.1 ${status} `))
       const length = Number(/content-length: (\d+)/i.exec(head)![1])
@@ -97,7 +101,9 @@ test('a request behind a stream on the same connection waits for its end', async
   const { engine, port } = await open(t)
   const runId = engine.add()
   using peer = await RawPeer.connect(port)
-  peer.write(`GET /api/runs/${runId}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n`)
+  peer.write(
+    `GET /api/runs/${runId}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n`,
+  )
   await peer.takeUntil('data: ')
   peer.write(`${GET}\r\n`)
   assert.match(await ask(port), /^HTTP\/1\.1 200 /)
@@ -110,7 +116,11 @@ test('a request behind a stream on the same connection waits for its end', async
 for (const { what, head, status } of [
   { what: 'a header of 64 KiB', head: `${GET}X-Large: ${'x'.repeat(65_536)}\r\n\r\n`, status: 431 },
   { what: 'ten thousand headers', head: `${GET}${'X-A: b\r\n'.repeat(10_000)}\r\n`, status: 431 },
-  { what: 'a path of 64 KiB', head: `GET /${'a'.repeat(65_536)} HTTP/1.1\r\nHost: a\r\n\r\n`, status: 431 },
+  {
+    what: 'a path of 64 KiB',
+    head: `GET /${'a'.repeat(65_536)} HTTP/1.1\r\nHost: a\r\n\r\n`,
+    status: 431,
+  },
   {
     what: 'two lengths of one body',
     head: 'POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',

@@ -12,7 +12,8 @@ import {
   WebSocketServer,
 } from 'runwright/ws'
 
-type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+type Equal<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const yes = <T extends true>(value?: T): T | undefined => value
 
 // The context of authorize is that of every connection.

@@ -52,12 +52,17 @@ describe('side by side', () => {
   test('two servers and a foreign listener each get their own path, and only once', async () => {
     const server = createServer()
     const foreign: string[] = []
-    const [one, two] = [new WebSocketServer(echo), new WebSocketServer({ ...echo, protocols: ['v2'] })]
+    const [one, two] = [
+      new WebSocketServer(echo),
+      new WebSocketServer({ ...echo, protocols: ['v2'] }),
+    ]
     one.attach(server, { path: '/one' })
     server.on('upgrade', (request, socket) => {
       if (request.url !== '/foreign') return
       foreign.push(request.url)
-      socket.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: foreign\r\nConnection: Upgrade\r\n\r\nhi')
+      socket.end(
+        'HTTP/1.1 101 Switching Protocols\r\nUpgrade: foreign\r\nConnection: Upgrade\r\n\r\nhi',
+      )
     })
     two.attach(server, { path: '/two' })
     const port = await listen(server)
@@ -68,8 +73,14 @@ describe('side by side', () => {
       peer.write(opening({ 'Sec-WebSocket-Protocol': 'v2' }, { path }))
     }
     const heads = await Promise.all(peers.map((peer) => peer.head()))
-    assert.deepEqual(heads.map(({ status }) => status), [101, 101, 101])
-    assert.deepEqual(heads.map(({ headers }) => headers.get('sec-websocket-protocol')), [undefined, 'v2', undefined])
+    assert.deepEqual(
+      heads.map(({ status }) => status),
+      [101, 101, 101],
+    )
+    assert.deepEqual(
+      heads.map(({ headers }) => headers.get('sec-websocket-protocol')),
+      [undefined, 'v2', undefined],
+    )
     assert.equal((await peers[2]!.body()).toString(), 'hi')
     assert.deepEqual(foreign, ['/foreign'])
     assert.deepEqual([one.connections.size, two.connections.size], [1, 1])
@@ -106,7 +117,11 @@ describe('side by side', () => {
         })
       }
       if (order === 'before') refuse()
-      await using w = await world({ ...echo, authorize: () => ({ context: undefined }) }, { path: '/ours' }, server)
+      await using w = await world(
+        { ...echo, authorize: () => ({ context: undefined }) },
+        { path: '/ours' },
+        server,
+      )
       if (order === 'after') refuse()
       const ours = await w.dial()
       ours.write(opening({}, { path: '/ours' }))
@@ -127,7 +142,10 @@ describe('side by side', () => {
   test('detaching takes every listener off, and may be called twice', async () => {
     const server = createServer()
     const [one, two] = [new WebSocketServer(), new WebSocketServer()]
-    const [detachOne, detachTwo] = [one.attach(server, { path: '/one' }), two.attach(server, { path: '/two' })]
+    const [detachOne, detachTwo] = [
+      one.attach(server, { path: '/one' }),
+      two.attach(server, { path: '/two' }),
+    ]
     assert.equal(server.listenerCount('upgrade'), 1)
     detachOne()
     detachOne()
@@ -158,7 +176,10 @@ describe('offers of other protocols', () => {
         const { status, headers } = await peer.head()
         assert.equal(status, 200, turn)
         assert.equal(headers.get('connection'), 'keep-alive')
-        assert.equal((await peer.take(Number(headers.get('content-length')))).toString(), `GET ${path}`)
+        assert.equal(
+          (await peer.take(Number(headers.get('content-length')))).toString(),
+          `GET ${path}`,
+        )
       }
     }
   })
@@ -171,16 +192,20 @@ describe('offers of other protocols', () => {
     })
     await using w = await world(echo, { path: '/echo' }, server)
     const peer = await w.dial()
-    peer.write(opening({ ...h2c, Connection: 'Upgrade, HTTP2-Settings, close', 'Content-Length': '10' }, { method: 'POST' }) + 'hello')
+    peer.write(
+      opening(
+        { ...h2c, Connection: 'Upgrade, HTTP2-Settings, close', 'Content-Length': '10' },
+        { method: 'POST' },
+      ) + 'hello',
+    )
     peer.write('world')
     assert.equal((await peer.head()).status, 200)
     assert.match((await peer.body()).toString(), /got helloworld/)
   })
 
   test('a server that decides for itself which requests are upgrades is asked, and left as it was', async (t) => {
-    const server: Server & { shouldUpgradeCallback?: (request: IncomingMessage) => boolean } = createServer(
-      (_request, response) => response.end('plain'),
-    )
+    const server: Server & { shouldUpgradeCallback?: (request: IncomingMessage) => boolean } =
+      createServer((_request, response) => response.end('plain'))
     if (server.shouldUpgradeCallback === undefined) return t.skip('this line of Node does not ask')
     const own = (request: IncomingMessage): boolean => request.url === '/echo'
     server.shouldUpgradeCallback = own
@@ -210,7 +235,9 @@ describe('offers of other protocols', () => {
 })
 
 test('an https server is served like any other', async () => {
-  const server = createSecureServer({ cert: certificate, key }, (_request, response) => response.end('page'))
+  const server = createSecureServer({ cert: certificate, key }, (_request, response) =>
+    response.end('page'),
+  )
   const sockets = new WebSocketServer(echo)
   sockets.attach(server, { path: '/echo' })
   const port = await listen(server)
@@ -220,7 +247,9 @@ test('an https server is served like any other', async () => {
   assert.equal((await peer.head()).status, 101)
   peer.write(text('x'.repeat(100_000)))
   assert.equal((await peer.next())!.payload.length, 100_000)
-  const plain = new RawPeer(connect({ port, host: '127.0.0.1', ca: certificate, servername: 'localhost' }))
+  const plain = new RawPeer(
+    connect({ port, host: '127.0.0.1', ca: certificate, servername: 'localhost' }),
+  )
   plain.write(opening({ Upgrade: 'h2c', Connection: 'Upgrade, close' }, { path: '/' }))
   assert.equal((await plain.head()).status, 200)
   await plain.body()

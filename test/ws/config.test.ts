@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { DEFAULT_CONFIG, DEFAULT_DEFLATE, WebSocketServer, type WebSocketServerSettings } from 'runwright/ws'
+import {
+  DEFAULT_CONFIG,
+  DEFAULT_DEFLATE,
+  WebSocketServer,
+  type WebSocketServerSettings,
+} from 'runwright/ws'
 
 test('a server that is told nothing has the documented defaults', () => {
   assert.deepEqual(new WebSocketServer().config, DEFAULT_CONFIG)
@@ -42,19 +47,31 @@ describe('a bad option is a TypeError that names it, what was expected and what 
     [{ keepAlive: { intervalMs: 0 } }, /^keepAlive.intervalMs must/],
     [{ keepAlive: { timeoutMs: 0 } }, /^keepAlive.timeoutMs must/],
     [{ backpressure: { highWaterBytes: 0 } }, /^backpressure.highWaterBytes must/],
-    [{ backpressure: { highWaterBytes: 10, limitBytes: 9 } }, /^backpressure.limitBytes must be a whole number from 10/],
-    [{ backpressure: { policy: 'panic' as 'drop' } }, /^backpressure.policy must be close, drop or coalesce, got "panic"$/],
+    [
+      { backpressure: { highWaterBytes: 10, limitBytes: 9 } },
+      /^backpressure.limitBytes must be a whole number from 10/,
+    ],
+    [
+      { backpressure: { policy: 'panic' as 'drop' } },
+      /^backpressure.policy must be close, drop or coalesce, got "panic"$/,
+    ],
     [{ deflate: { serverMaxWindowBits: 7 } }, /^deflate.serverMaxWindowBits must/],
     [{ deflate: { clientMaxWindowBits: 16 } }, /^deflate.clientMaxWindowBits must/],
     [{ deflate: { thresholdBytes: -1 } }, /^deflate.thresholdBytes must/],
     [{ deflate: { maxBytes: -1 } }, /^deflate.maxBytes must/],
     [{ deflate: { level: 10 } }, /^deflate.level must/],
     [{ deflate: { memLevel: 0 } }, /^deflate.memLevel must/],
-    [{ deflate: { serverContextTakeover: 1 as unknown as boolean } }, /^deflate.serverContextTakeover must/],
+    [
+      { deflate: { serverContextTakeover: 1 as unknown as boolean } },
+      /^deflate.serverContextTakeover must/,
+    ],
     [{ protocols: 'v1' as unknown as string[] }, /^protocols must be a list/],
     [{ protocols: ['a b'] }, /^protocols must be names .*, got "a b"$/],
     [{ origins: 'none' as 'any' }, /^origins must be same, any/],
-    [{ origins: ['app.example'] }, /^origins must be a list like https:\/\/app.example, got "app.example"$/],
+    [
+      { origins: ['app.example'] },
+      /^origins must be a list like https:\/\/app.example, got "app.example"$/,
+    ],
     [{ origins: ['null'] }, /^origins must/],
   ]
   for (const [settings, message] of cases) {

@@ -9,7 +9,15 @@ import {
   type WebSocketConnection,
   type WebSocketServerOptions,
 } from 'runwright/ws'
-import { closeFrame, echo, frame, type RawPeer, text, type World, world } from '../helpers/ws-peer.js'
+import {
+  closeFrame,
+  echo,
+  frame,
+  type RawPeer,
+  text,
+  type World,
+  world,
+} from '../helpers/ws-peer.js'
 
 interface Pair extends AsyncDisposable {
   readonly peer: RawPeer
@@ -37,12 +45,17 @@ async function pair(options: WebSocketServerOptions = {}): Promise<Pair> {
   }
 }
 
-const silent = { onConnection: (connection: WebSocketConnection<undefined>) => (connection.onMessage = () => {}) }
+const silent = {
+  onConnection: (connection: WebSocketConnection<undefined>) => (connection.onMessage = () => {}),
+}
 const plain = (line: string): string => line.replace(/^(close:\d+).*$/s, '$1')
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('the peer closes', () => {
-  for (const code of [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4404, 4999]) {
+  for (const code of [
+    1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4404,
+    4999,
+  ]) {
     test(`the code ${code} is echoed, once (RFC 6455, sections 5.5.1, 7.4)`, async () => {
       await using p = await pair(echo)
       p.peer.write(closeFrame(code, 'bye'))
@@ -56,7 +69,12 @@ describe('the peer closes', () => {
     await using p = await pair(echo)
     p.peer.write(closeFrame())
     assert.deepEqual(await p.peer.finish(), ['close'])
-    assert.deepEqual(await p.connection.closed, { code: 1005, reason: '', wasClean: true, error: null })
+    assert.deepEqual(await p.connection.closed, {
+      code: 1005,
+      reason: '',
+      wasClean: true,
+      error: null,
+    })
   })
 
   test('a reason of 123 octets is read whole (RFC 6455, section 5.5.1)', async () => {
@@ -85,7 +103,9 @@ describe('the peer closes', () => {
         connection.onPing = (payload) => seen.push(payload)
       },
     })
-    p.peer.write(Buffer.concat([closeFrame(1000), text('late'), frame(9, 'late'), closeFrame(1001), frame(3)]))
+    p.peer.write(
+      Buffer.concat([closeFrame(1000), text('late'), frame(9, 'late'), closeFrame(1001), frame(3)]),
+    )
     p.peer.write(frame(9, 'later'))
     assert.deepEqual(await p.peer.finish(), ['close:1000'])
     assert.deepEqual(seen, [])
@@ -166,7 +186,13 @@ describe('the program closes', () => {
   test('only the Close of a peer matters then: its data is skipped whatever its size', async () => {
     await using p = await pair({ ...echo, maxMessageBytes: 10 })
     const closed = p.connection.close(1000)
-    p.peer.write(Buffer.concat([text(Buffer.alloc(1_000, 0xff)), frame(2, 'x', { fin: false }), closeFrame(1000)]))
+    p.peer.write(
+      Buffer.concat([
+        text(Buffer.alloc(1_000, 0xff)),
+        frame(2, 'x', { fin: false }),
+        closeFrame(1000),
+      ]),
+    )
     assert.deepEqual(await p.peer.finish(), ['close:1000'])
     assert.equal((await closed).wasClean, true)
   })
@@ -176,7 +202,11 @@ describe('the program closes', () => {
     ['is cut at a code point', 'x'.repeat(122) + '€', 'x'.repeat(122)],
     ['is cut before a surrogate pair', 'x'.repeat(121) + '💩', 'x'.repeat(121)],
     ['may come as octets', Buffer.from('grüße'), 'grüße'],
-    ['may come as a view of other octets', new Uint8Array(Buffer.from('abcdef').buffer, Buffer.from('abcdef').byteOffset, 0), ''],
+    [
+      'may come as a view of other octets',
+      new Uint8Array(Buffer.from('abcdef').buffer, Buffer.from('abcdef').byteOffset, 0),
+      '',
+    ],
     ['never carries a lone surrogate', 'a\ud800b', 'a\ufffdb'],
   ] as const) {
     test(`a reason ${name} (RFC 6455, section 5.5.1)`, async () => {
@@ -256,8 +286,21 @@ describe('the transport is lost', () => {
 describe('the connection is failed', () => {
   test('replies to good frames go out before the Close (RFC 6455, section 7.1.7)', async () => {
     await using p = await pair(echo)
-    p.peer.write(Buffer.concat([text('one'), frame(9, 'two'), text('three'), frame(2, 'x', { rsv: 1 }), text('never')]))
-    assert.deepEqual((await p.peer.finish()).map(plain), ['text:one', 'pong:two', 'text:three', 'close:1002'])
+    p.peer.write(
+      Buffer.concat([
+        text('one'),
+        frame(9, 'two'),
+        text('three'),
+        frame(2, 'x', { rsv: 1 }),
+        text('never'),
+      ]),
+    )
+    assert.deepEqual((await p.peer.finish()).map(plain), [
+      'text:one',
+      'pong:two',
+      'text:three',
+      'close:1002',
+    ])
     const info = await p.connection.closed
     assert.deepEqual([info.code, info.wasClean], [1006, false])
     assert.ok(info.error instanceof ProtocolError)
@@ -367,7 +410,10 @@ describe('messages are taken', () => {
     await assert.rejects(next, reason)
     await assert.rejects(messages.next(), reason)
     p.peer.write(text('for someone else'))
-    assert.deepEqual(await p.connection.messages().next(), { done: false, value: 'for someone else' })
+    assert.deepEqual(await p.connection.messages().next(), {
+      done: false,
+      value: 'for someone else',
+    })
   })
 
   test('a signal that never aborts changes nothing', async () => {

@@ -42,7 +42,10 @@ const options = (deflate: Deflate = true): WebSocketServerOptions => ({
 const OFFER = 'permessage-deflate'
 const NO_CONTEXT = `${OFFER}; server_no_context_takeover; client_no_context_takeover`
 
-async function negotiate(offer: string | readonly string[], deflate: Deflate): Promise<string | undefined> {
+async function negotiate(
+  offer: string | readonly string[],
+  deflate: Deflate,
+): Promise<string | undefined> {
   await using w = await world(options(deflate))
   const peer = await w.dial()
   peer.write(opening({ 'Sec-WebSocket-Extensions': offer }))
@@ -57,26 +60,90 @@ describe('negotiation (RFC 7692, sections 5.1 and 7.1)', () => {
     ['off by default', OFFER, 'default', undefined],
     ['a plain offer gets messages of their own', OFFER, true, NO_CONTEXT],
     ['context takeover both ways when the server wants it', OFFER, takeover, OFFER],
-    ['the client forbids ours', `${OFFER}; server_no_context_takeover`, takeover, `${OFFER}; server_no_context_takeover`],
-    ['the client forgoes its own', `${OFFER}; client_no_context_takeover`, takeover, `${OFFER}; client_no_context_takeover`],
-    ['a client window is limited only when the client can do so', OFFER, { clientMaxWindowBits: 10 }, NO_CONTEXT],
-    ['a client window is limited when offered', `${OFFER}; client_max_window_bits`, { clientMaxWindowBits: 10 }, `${NO_CONTEXT}; client_max_window_bits=10`],
-    ['a client window is never wider than the client says', `${OFFER}; client_max_window_bits=9`, { clientMaxWindowBits: 12 }, `${NO_CONTEXT}; client_max_window_bits=9`],
+    [
+      'the client forbids ours',
+      `${OFFER}; server_no_context_takeover`,
+      takeover,
+      `${OFFER}; server_no_context_takeover`,
+    ],
+    [
+      'the client forgoes its own',
+      `${OFFER}; client_no_context_takeover`,
+      takeover,
+      `${OFFER}; client_no_context_takeover`,
+    ],
+    [
+      'a client window is limited only when the client can do so',
+      OFFER,
+      { clientMaxWindowBits: 10 },
+      NO_CONTEXT,
+    ],
+    [
+      'a client window is limited when offered',
+      `${OFFER}; client_max_window_bits`,
+      { clientMaxWindowBits: 10 },
+      `${NO_CONTEXT}; client_max_window_bits=10`,
+    ],
+    [
+      'a client window is never wider than the client says',
+      `${OFFER}; client_max_window_bits=9`,
+      { clientMaxWindowBits: 12 },
+      `${NO_CONTEXT}; client_max_window_bits=9`,
+    ],
     ['a full client window needs no answer', `${OFFER}; client_max_window_bits`, true, NO_CONTEXT],
-    ['a server window as asked', `${OFFER}; server_max_window_bits=10`, true, `${NO_CONTEXT}; server_max_window_bits=10`],
-    ['a server window smaller than asked', `${OFFER}; server_max_window_bits=12`, { serverMaxWindowBits: 9 }, `${NO_CONTEXT}; server_max_window_bits=9`],
-    ['a server window of 8', `${OFFER}; server_max_window_bits=8`, true, `${NO_CONTEXT}; server_max_window_bits=8`],
-    ['a value in quotes', `${OFFER}; server_max_window_bits="10"`, true, `${NO_CONTEXT}; server_max_window_bits=10`],
-    ['the second offer when the first is bad', `${OFFER}; server_max_window_bits=7, ${OFFER}`, true, NO_CONTEXT],
+    [
+      'a server window as asked',
+      `${OFFER}; server_max_window_bits=10`,
+      true,
+      `${NO_CONTEXT}; server_max_window_bits=10`,
+    ],
+    [
+      'a server window smaller than asked',
+      `${OFFER}; server_max_window_bits=12`,
+      { serverMaxWindowBits: 9 },
+      `${NO_CONTEXT}; server_max_window_bits=9`,
+    ],
+    [
+      'a server window of 8',
+      `${OFFER}; server_max_window_bits=8`,
+      true,
+      `${NO_CONTEXT}; server_max_window_bits=8`,
+    ],
+    [
+      'a value in quotes',
+      `${OFFER}; server_max_window_bits="10"`,
+      true,
+      `${NO_CONTEXT}; server_max_window_bits=10`,
+    ],
+    [
+      'the second offer when the first is bad',
+      `${OFFER}; server_max_window_bits=7, ${OFFER}`,
+      true,
+      NO_CONTEXT,
+    ],
     ['the second offer when the first is unknown', `x-other; a=1, ${OFFER}`, true, NO_CONTEXT],
     ['an offer on a second header line', ['x-other', OFFER], true, NO_CONTEXT],
     ...[
-      'server_max_window_bits=08', 'server_max_window_bits=7', 'server_max_window_bits=16',
-      'server_max_window_bits', 'client_max_window_bits=08', 'client_max_window_bits=16',
-      'client_max_window_bits=x', 'server_no_context_takeover=1', 'client_no_context_takeover=yes',
-      'unknown', 'unknown=1', 'server_no_context_takeover; server_no_context_takeover',
-      'client_max_window_bits=9; client_max_window_bits=10', 'server_max_window_bits=1e1',
-    ].map((bad): [string, string, true, undefined] => [`declines ${bad}`, `${OFFER}; ${bad}`, true, undefined]),
+      'server_max_window_bits=08',
+      'server_max_window_bits=7',
+      'server_max_window_bits=16',
+      'server_max_window_bits',
+      'client_max_window_bits=08',
+      'client_max_window_bits=16',
+      'client_max_window_bits=x',
+      'server_no_context_takeover=1',
+      'client_no_context_takeover=yes',
+      'unknown',
+      'unknown=1',
+      'server_no_context_takeover; server_no_context_takeover',
+      'client_max_window_bits=9; client_max_window_bits=10',
+      'server_max_window_bits=1e1',
+    ].map((bad): [string, string, true, undefined] => [
+      `declines ${bad}`,
+      `${OFFER}; ${bad}`,
+      true,
+      undefined,
+    ]),
   ]
   for (const [name, offer, deflate, answer] of cases) {
     test(name, async () => assert.equal(await negotiate(offer, deflate), answer))
@@ -85,7 +152,10 @@ describe('negotiation (RFC 7692, sections 5.1 and 7.1)', () => {
   test('authorize declines it for one request', async () => {
     await using w = await world({
       ...options(),
-      authorize: (request) => ({ context: undefined, deflate: request.headers['user-agent'] !== 'Safari/15.0' }),
+      authorize: (request) => ({
+        context: undefined,
+        deflate: request.headers['user-agent'] !== 'Safari/15.0',
+      }),
     })
     for (const [agent, answer] of [['Safari/15.0', undefined], ['other', NO_CONTEXT]] as const) {
       const peer = await w.dial()
@@ -106,13 +176,18 @@ async function withPeer(
 }
 
 /** What comes back for octets, up to the end; compressed payloads are shown inflated. */
-async function talk(octets: Buffer, settings: WebSocketServerOptions = options()): Promise<string[]> {
+async function talk(
+  octets: Buffer,
+  settings: WebSocketServerOptions = options(),
+): Promise<string[]> {
   const lines: string[] = []
   await withPeer(async (peer) => {
     peer.write(octets)
     for (let next = await peer.next(); next !== null; next = await peer.next()) {
-      if (next.opcode === 8) lines.push(`close:${next.payload.length < 2 ? '' : next.payload.readUInt16BE(0)}`)
-      else lines.push(next.rsv === 4 ? `deflated:${inflated(next.payload)}` : `plain:${next.payload}`)
+      if (next.opcode === 8)
+        lines.push(`close:${next.payload.length < 2 ? '' : next.payload.readUInt16BE(0)}`)
+      else
+        lines.push(next.rsv === 4 ? `deflated:${inflated(next.payload)}` : `plain:${next.payload}`)
     }
   }, settings)
   return lines
@@ -124,11 +199,20 @@ describe('compressed messages', () => {
     ['one block (7.2.3.1)', text(Buffer.from('f248cdc9c90700', 'hex'), RSV1)],
     [
       'two fragments (7.2.3.1)',
-      Buffer.concat([text(Buffer.from('f248cd', 'hex'), { rsv: 4, fin: false }), frame(0, Buffer.from('c9c90700', 'hex'))]),
+      Buffer.concat([
+        text(Buffer.from('f248cd', 'hex'), { rsv: 4, fin: false }),
+        frame(0, Buffer.from('c9c90700', 'hex')),
+      ]),
     ],
-    ['a block without compression (7.2.3.3)', text(Buffer.from('000500faff48656c6c6f00', 'hex'), RSV1)],
+    [
+      'a block without compression (7.2.3.3)',
+      text(Buffer.from('000500faff48656c6c6f00', 'hex'), RSV1),
+    ],
     ['a final block (7.2.3.4)', text(Buffer.from('f348cdc9c9070000', 'hex'), RSV1)],
-    ['two blocks (7.2.3.5)', text(Buffer.from('f248050000 00ffffcac9c90700'.replace(/ /g, ''), 'hex'), RSV1)],
+    [
+      'two blocks (7.2.3.5)',
+      text(Buffer.from('f248050000 00ffffcac9c90700'.replace(/ /g, ''), 'hex'), RSV1),
+    ],
   ]
   for (const [name, octets] of samples) {
     test(`${name} of RFC 7692 says Hello, in any pieces`, async () => {
@@ -148,12 +232,19 @@ describe('compressed messages', () => {
   }
 
   test('an empty message, compressed (RFC 7692, section 7.2.3.6)', async () => {
-    const octets = Buffer.concat([text(Buffer.from([0]), RSV1), frame(2, Buffer.from([0]), RSV1), closeFrame(1000)])
+    const octets = Buffer.concat([
+      text(Buffer.from([0]), RSV1),
+      frame(2, Buffer.from([0]), RSV1),
+      closeFrame(1000),
+    ])
     assert.deepEqual(await talk(octets), ['deflated:', 'deflated:', 'close:1000'])
   })
 
   test('an empty frame with RSV1 is an empty message', async () => {
-    assert.deepEqual(await talk(Buffer.concat([text('', RSV1), closeFrame(1000)])), ['deflated:', 'close:1000'])
+    assert.deepEqual(await talk(Buffer.concat([text('', RSV1), closeFrame(1000)])), [
+      'deflated:',
+      'close:1000',
+    ])
   })
 
   test('data behind final blocks goes on (RFC 7692, section 7.2.1)', async () => {
@@ -184,13 +275,27 @@ describe('compressed messages', () => {
       closeFrame(1000),
     ])
     assert.deepEqual(await talk(octets), [
-      'deflated:plain', 'plain:ping', `deflated:${body}`, 'deflated:bin', 'deflated:plain again', 'close:1000',
+      'deflated:plain',
+      'plain:ping',
+      `deflated:${body}`,
+      'deflated:bin',
+      'deflated:plain again',
+      'close:1000',
     ])
   })
 
   const rsv: [string, Buffer][] = [
-    ['on a continuation', Buffer.concat([text(deflated('a').subarray(0, 1), { rsv: 4, fin: false }), frame(0, 'x', RSV1)])],
-    ['on a continuation of a plain message', Buffer.concat([text('a', { fin: false }), frame(0, 'x', RSV1)])],
+    [
+      'on a continuation',
+      Buffer.concat([
+        text(deflated('a').subarray(0, 1), { rsv: 4, fin: false }),
+        frame(0, 'x', RSV1),
+      ]),
+    ],
+    [
+      'on a continuation of a plain message',
+      Buffer.concat([text('a', { fin: false }), frame(0, 'x', RSV1)]),
+    ],
     ['on a ping', frame(9, '', RSV1)],
     ['on a Close', frame(8, '', RSV1)],
     ['together with RSV2', text('', { rsv: 6 })],
@@ -212,20 +317,32 @@ describe('compressed messages', () => {
     const settings = { ...options(), maxMessageBytes: 100_000 }
     assert.ok(bomb.length < 100_000)
     assert.deepEqual(await talk(text(bomb, { ...RSV1, fin: false }), settings), ['close:1009'])
-    const parts = Buffer.concat([text(bomb.subarray(0, 200), { ...RSV1, fin: false }), frame(0, bomb.subarray(200, 400), { fin: false })])
+    const parts = Buffer.concat([
+      text(bomb.subarray(0, 200), { ...RSV1, fin: false }),
+      frame(0, bomb.subarray(200, 400), { fin: false }),
+    ])
     assert.deepEqual(await talk(parts, settings), ['close:1009'])
   })
 
   test('a message of just the limit is taken', async () => {
     const settings = { ...options(), maxMessageBytes: 1_000 }
-    const lines = await talk(Buffer.concat([text(deflated('x'.repeat(1_000)), RSV1), text(deflated('x'.repeat(1_001)), RSV1)]), settings)
+    const lines = await talk(
+      Buffer.concat([
+        text(deflated('x'.repeat(1_000)), RSV1),
+        text(deflated('x'.repeat(1_001)), RSV1),
+      ]),
+      settings,
+    )
     assert.deepEqual(lines, [`deflated:${'x'.repeat(1_000)}`, 'close:1009'])
   })
 
   test('text is checked as it inflates, before the message ends (RFC 7692, section 6.2; 6455, 8.1)', async () => {
     const bad = deflated(Buffer.from([0x61, 0xed, 0xa0]))
     assert.deepEqual(await talk(text(bad, { ...RSV1, fin: false })), ['close:1007'])
-    const split = Buffer.concat([text(deflated('ok'), RSV1), text(deflated(Buffer.from([0xe2, 0x82])), RSV1)])
+    const split = Buffer.concat([
+      text(deflated('ok'), RSV1),
+      text(deflated(Buffer.from([0xe2, 0x82])), RSV1),
+    ])
     assert.deepEqual(await talk(split), ['deflated:ok', 'close:1007'])
     assert.deepEqual(
       await talk(Buffer.concat([text(deflated('κόσμε €'), RSV1), closeFrame(1000)])),
@@ -234,7 +351,9 @@ describe('compressed messages', () => {
   })
 
   test('a binary message is not checked', async () => {
-    const lines = await talk(Buffer.concat([frame(2, deflated(Buffer.from([0xff])), RSV1), closeFrame(1000)]))
+    const lines = await talk(
+      Buffer.concat([frame(2, deflated(Buffer.from([0xff])), RSV1), closeFrame(1000)]),
+    )
     assert.deepEqual(lines, ['deflated:\ufffd', 'close:1000'])
   })
 
@@ -272,7 +391,15 @@ describe('compressed messages', () => {
     })
     const peer = await w.open({ 'Sec-WebSocket-Extensions': OFFER })
     const big = deflated(Buffer.alloc(500_000, 'x'))
-    peer.write(Buffer.concat([frame(9), text(big, RSV1), text('a', { fin: false }), frame(0, 'b'), closeFrame(1000)]))
+    peer.write(
+      Buffer.concat([
+        frame(9),
+        text(big, RSV1),
+        text('a', { fin: false }),
+        frame(0, 'b'),
+        closeFrame(1000),
+      ]),
+    )
     assert.deepEqual(await peer.finish(), ['pong:', 'close:1000'])
   })
 
@@ -328,8 +455,14 @@ const decompressor = (): ((payload: Buffer) => Promise<Buffer>) => {
 }
 
 describe('context takeover (RFC 7692, section 7.1.1)', () => {
-  const messages = Array.from({ length: 30 }, (_, i) => JSON.stringify({ kind: 'log', seq: i, text: 'the same words again' }))
-  const both = options({ serverContextTakeover: true, clientContextTakeover: true, thresholdBytes: 0 })
+  const messages = Array.from({ length: 30 }, (_, i) =>
+    JSON.stringify({ kind: 'log', seq: i, text: 'the same words again' }),
+  )
+  const both = options({
+    serverContextTakeover: true,
+    clientContextTakeover: true,
+    thresholdBytes: 0,
+  })
 
   test('both ways: each message may refer to those before', async () => {
     await withPeer(async (peer) => {
@@ -426,13 +559,20 @@ describe('what is compressed', () => {
   })
 
   test('a window of 8 bits is kept to: no reference goes back more than 256 octets', async () => {
-    await using w = await world({ deflate: { thresholdBytes: 0 }, onConnection: (connection) => connection.send(`${'ab'.repeat(5)}${'0123456789'.repeat(100)}ababababab`) })
+    await using w = await world({
+      deflate: { thresholdBytes: 0 },
+      onConnection: (connection) =>
+        connection.send(`${'ab'.repeat(5)}${'0123456789'.repeat(100)}ababababab`),
+    })
     const peer = await w.open({ 'Sec-WebSocket-Extensions': `${OFFER}; server_max_window_bits=8` })
     assert.ok(inflated((await peer.next())!.payload, 8).endsWith('9ababababab'))
   })
 
   test('a prepared message is compressed once for all who agreed on the same', async () => {
-    await using w = await world({ deflate: { thresholdBytes: 0 }, onConnection: (connection) => (connection.onMessage = () => {}) })
+    await using w = await world({
+      deflate: { thresholdBytes: 0 },
+      onConnection: (connection) => (connection.onMessage = () => {}),
+    })
     const offers = [OFFER, OFFER, `${OFFER}; server_max_window_bits=9`]
     const peers: RawPeer[] = []
     for (const offer of offers) peers.push(await w.open({ 'Sec-WebSocket-Extensions': offer }))

@@ -171,7 +171,8 @@ for (const [index, { name, options, network, share }] of ways.entries()) {
       const one = makeCase(seed)
       const octets = network ? await run(served.port, one) : await runInMemory(served.sockets, one)
       const got = replies(octets)
-      if (one.expected.at(-1) === EITHER && /^close 100[79]$/.test(got.at(-1)!)) got.splice(-1, 1, EITHER)
+      if (one.expected.at(-1) === EITHER && /^close 100[79]$/.test(got.at(-1)!))
+        got.splice(-1, 1, EITHER)
       const view = options === push ? (lines: string[]) => [lines] : apart
       assert.deepEqual(view(got), view([...one.expected]), `FUZZ_FROM=${seed - index * 10 ** 7}`)
     })
@@ -190,7 +191,8 @@ test(`${Math.ceil(CASES / 10)} mutated opening handshakes get an HTTP answer and
         Origin: 'http://localhost',
       }),
     )
-    for (let i = 1 + Math.floor(next() * 4); i > 0; i--) octets[Math.floor(next() * octets.length)] = Math.floor(next() * 256)
+    for (let i = 1 + Math.floor(next() * 4); i > 0; i--)
+      octets[Math.floor(next() * octets.length)] = Math.floor(next() * 256)
     const answer = await run(served.port, { pieces: [octets] } as unknown as Case)
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer.toString('latin1'))?.[1] ?? 0)
     // Nothing at all is right when the mutation left the head without an end.

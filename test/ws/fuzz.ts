@@ -91,7 +91,10 @@ function someControl(dice: Dice): Buffer {
   return frame(dice.pick([9, 9, 10]), dice.octets(dice.pick([0, 1, 4, 125])))
 }
 
-const CODES = [1000, 1001, 1003, 1007, 1011, 1014, 3000, 4404, 4999, 0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000]
+const CODES = [
+  1000, 1001, 1003, 1007, 1011, 1014, 3000, 4404, 4999, 0, 999, 1004, 1005, 1006, 1015, 1016, 2999,
+  5000,
+]
 
 function someClose(dice: Dice): Buffer {
   if (dice.chance(0.2)) return frame(8)
@@ -110,7 +113,10 @@ function badFrame(dice: Dice): Buffer {
     case 2:
       return frame(2, payload, { lengthBits: dice.pick([16, 64]) })
     case 3:
-      return frame(2, payload, { lengthBits: 64, declared: dice.pick([2n ** 63n, 2n ** 40n, 5_001n, 65_536n]) })
+      return frame(2, payload, {
+        lengthBits: 64,
+        declared: dice.pick([2n ** 63n, 2n ** 40n, 5_001n, 65_536n]),
+      })
     case 4:
       return frame(dice.pick([8, 9, 10]), dice.octets(126))
     default:
@@ -249,7 +255,9 @@ function judgeClose(payload: Buffer): string {
   if (payload.length === 0) return 'close empty'
   if (payload.length === 1) return closing(1002)
   const code = payload.readUInt16BE(0)
-  const fine = (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999)
+  const fine =
+    (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) ||
+    (code >= 3000 && code <= 4999)
   if (!fine) return closing(1002)
   return closing(isUtf8(payload.subarray(2)) ? code : 1007)
 }
@@ -264,7 +272,9 @@ function judgeMessage(
 ): Buffer | number | typeof EITHER {
   let octets: Buffer = Buffer.concat(parts)
   if (compressed) {
-    const inflated = inflate(ended ? Buffer.concat([octets, Buffer.from([0, 0, 255, 255])]) : octets)
+    const inflated = inflate(
+      ended ? Buffer.concat([octets, Buffer.from([0, 0, 255, 255])]) : octets,
+    )
     if (inflated === null) return EITHER
     octets = inflated
     const over = octets.length > LIMITS.maxMessageBytes

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { WebSocketServerOptions } from 'runwright/ws'
-import { closeFrame, echo, opening, SAMPLE_ACCEPT, SAMPLE_KEY, text, world } from '../helpers/ws-peer.js'
+import {
+  closeFrame,
+  echo,
+  opening,
+  SAMPLE_ACCEPT,
+  SAMPLE_KEY,
+  text,
+  world,
+} from '../helpers/ws-peer.js'
 import { splits } from './random.js'
 
 type Headers = Record<string, string | readonly string[] | null>
@@ -163,12 +171,14 @@ describe('an opening handshake is refused', () => {
         headers: { 'Sec-WebSocket-Extensions': extensions },
       }),
     ),
-    ...['https://evil.example', 'null', 'https://localhost:1234', 'not an origin'].map((origin) => ({
-      name: `from the origin ${origin}`,
-      section: '10.2',
-      status: 403,
-      headers: { Origin: origin },
-    })),
+    ...['https://evil.example', 'null', 'https://localhost:1234', 'not an origin'].map(
+      (origin) => ({
+        name: `from the origin ${origin}`,
+        section: '10.2',
+        status: 403,
+        headers: { Origin: origin },
+      }),
+    ),
     {
       name: 'with more than 128 header fields',
       section: '10.4',
@@ -181,18 +191,28 @@ describe('an opening handshake is refused', () => {
       const got = await ask(headers, request, echo, extra)
       assert.equal(got.status, status)
       assert.equal(got.headers.get('sec-websocket-accept'), undefined)
-      for (const [field, value] of Object.entries(answer)) assert.equal(got.headers.get(field), value)
+      for (const [field, value] of Object.entries(answer))
+        assert.equal(got.headers.get(field), value)
       assert.equal(Number(got.headers.get('content-length')) > 0, true)
-      assert.equal(got.body.length, request?.method === 'HEAD' ? 0 : Number(got.headers.get('content-length')))
+      assert.equal(
+        got.body.length,
+        request?.method === 'HEAD' ? 0 : Number(got.headers.get('content-length')),
+      )
     })
   }
 
   test('with 3000 header fields: 4xx, and the next one is still served (RFC 6455, section 10.4)', async () => {
     await using w = await world(echo)
     // Which status depends on whether Node or this server looks first, and so on Node's version.
-    for (const name of [(i: number) => i.toString(36), (i: number) => `x-${i}`, (i: number) => `${i}`]) {
+    for (const name of [
+      (i: number) => i.toString(36),
+      (i: number) => `x-${i}`,
+      (i: number) => `${i}`,
+    ]) {
       const flood = await w.dial()
-      flood.write(opening(Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [name(i), '']))))
+      flood.write(
+        opening(Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [name(i), '']))),
+      )
       assert.equal(Math.floor((await flood.head()).status / 100), 4)
     }
     const peer = await w.open()

@@ -4,7 +4,13 @@ import { unmask } from '../../lib/ws/mask.js'
 import { random } from './random.js'
 
 /** The rule as RFC 6455, section 5.3, states it. */
-function obvious(octets: Uint8Array, start: number, end: number, key: number, phase: number): Uint8Array {
+function obvious(
+  octets: Uint8Array,
+  start: number,
+  end: number,
+  key: number,
+  phase: number,
+): Uint8Array {
   const keys = [key >>> 24, (key >>> 16) & 255, (key >>> 8) & 255, key & 255]
   return octets.map((octet, i) =>
     i < start || i >= end ? octet : octet ^ keys[(i - start + phase) & 3]!,
@@ -18,7 +24,9 @@ test('every length, offset, phase and key comes to what the rule says (RFC 6455,
     const whole = Buffer.from(Array.from({ length: below(20) }, () => below(256)))
     const octets = round % 20 === 0 ? Buffer.alloc(1_000 + below(3_000), below(256)) : whole
     const shifted = octets.subarray(Math.min(below(4), octets.length))
-    const [start, end] = [below(shifted.length + 1), below(shifted.length + 1)].sort((a, b) => a - b) as [number, number]
+    const [start, end] = [below(shifted.length + 1), below(shifted.length + 1)].sort(
+      (a, b) => a - b,
+    ) as [number, number]
     const [key, phase] = [round % 7 === 0 ? 0 : below(2 ** 32) | 0, below(1_000)]
     const expected = obvious(shifted, start, end, key, phase)
     unmask(shifted, start, end, key, phase)
@@ -27,7 +35,12 @@ test('every length, offset, phase and key comes to what the rule says (RFC 6455,
 })
 
 test('the octets seen say whether a short payload is ASCII', () => {
-  for (const [payload, ascii] of [['plain', true], ['grün', false], ['', true], ['abcd\x7f', true]] as const) {
+  for (const [payload, ascii] of [
+    ['plain', true],
+    ['grün', false],
+    ['', true],
+    ['abcd\x7f', true],
+  ] as const) {
     const octets = Buffer.from(payload)
     assert.equal(unmask(octets, 0, octets.length, 0, 0) < 0x80, ascii)
   }

@@ -99,11 +99,13 @@ describe('a frame that breaks the protocol ends the connection with 1002', () =>
       octets: frame(opcode, Buffer.alloc(126, 'x')),
     })),
     { name: 'a Close of one octet', section: '5.5.1', octets: frame(8, 'x') },
-    ...[0, 1, 999, 1004, 1005, 1006, 1015, 1016, 1100, 1999, 2000, 2999, 5000, 65_535].map((code) => ({
-      name: `the close code ${code}`,
-      section: '7.4',
-      octets: closeFrame(code),
-    })),
+    ...[0, 1, 999, 1004, 1005, 1006, 1015, 1016, 1100, 1999, 2000, 2999, 5000, 65_535].map(
+      (code) => ({
+        name: `the close code ${code}`,
+        section: '7.4',
+        octets: closeFrame(code),
+      }),
+    ),
   ]
   for (const { name, section, octets } of cases) {
     test(`${name} (RFC 6455, section ${section})`, async () => {
@@ -209,7 +211,13 @@ describe('input in any pieces', () => {
     await using w = await world(echo)
     const peer = await w.open()
     const payload = Buffer.from(Array.from({ length: 5_000 }, (_, i) => i & 0x7f))
-    for (const key of [[0, 0, 0, 0], [255, 255, 255, 255], [1, 2, 3, 4], [0, 0, 0, 1], [128, 0, 0, 0]]) {
+    for (const key of [
+      [0, 0, 0, 0],
+      [255, 255, 255, 255],
+      [1, 2, 3, 4],
+      [0, 0, 0, 1],
+      [128, 0, 0, 0],
+    ]) {
       const octets = text(payload, { key })
       for (const at of [7, 8, 9, 1_031, 4_999]) {
         peer.write(octets.subarray(0, at))
@@ -265,7 +273,9 @@ describe('fragments and control frames', () => {
   })
 
   test('an unsolicited pong is ignored (RFC 6455, section 5.5.3)', async () => {
-    assert.deepEqual(await talk(Buffer.concat([frame(10, 'x'), frame(10), closeFrame(1000)])), ['close:1000'])
+    assert.deepEqual(await talk(Buffer.concat([frame(10, 'x'), frame(10), closeFrame(1000)])), [
+      'close:1000',
+    ])
   })
 
   test('a flood of control frames ends with 1008 (RFC 6455, section 10.4)', async () => {
@@ -280,21 +290,32 @@ describe('limits are decided at the header', () => {
   test('a declared length over the limit is 1009 before any payload (RFC 6455, section 10.4)', async () => {
     for (const declared of [1_001, 65_536, 2 ** 40]) {
       const header = frame(2, '', { declared, lengthBits: declared < 65_536 ? 16 : 64 })
-      const lines = await talk(header.subarray(0, header.length - 4), { ...echo, maxMessageBytes: 1_000 })
+      const lines = await talk(header.subarray(0, header.length - 4), {
+        ...echo,
+        maxMessageBytes: 1_000,
+      })
       assert.equal(plain(lines[0]!), 'close:1009')
     }
   })
 
   test('a message of just the limit is taken, also in fragments', async () => {
     const lines = await talk(
-      Buffer.concat([text('x'.repeat(10)), text('x'.repeat(4), { fin: false }), frame(0, 'y'.repeat(6)), closeFrame(1000)]),
+      Buffer.concat([
+        text('x'.repeat(10)),
+        text('x'.repeat(4), { fin: false }),
+        frame(0, 'y'.repeat(6)),
+        closeFrame(1000),
+      ]),
       { ...echo, maxMessageBytes: 10 },
     )
     assert.deepEqual(lines, ['text:xxxxxxxxxx', 'text:xxxxyyyyyy', 'close:1000'])
   })
 
   test('the sum of fragments over the limit is 1009 (RFC 6455, section 10.4)', async () => {
-    const octets = Buffer.concat([text('x'.repeat(6), { fin: false }), frame(0, 'y'.repeat(5)).subarray(0, 2)])
+    const octets = Buffer.concat([
+      text('x'.repeat(6), { fin: false }),
+      frame(0, 'y'.repeat(5)).subarray(0, 2),
+    ])
     assert.equal(plain((await talk(octets, { ...echo, maxMessageBytes: 10 }))[0]!), 'close:1009')
   })
 
@@ -337,7 +358,10 @@ describe('UTF-8', () => {
     test(`${name} is 1007, wherever it is cut (RFC 6455, section 8.1)`, async () => {
       await using w = await world(echo)
       for (let at = 0; at <= octets.length; at++) {
-        const [head, tail] = [Buffer.from([0x61, ...octets.slice(0, at)]), Buffer.from(octets.slice(at))]
+        const [head, tail] = [
+          Buffer.from([0x61, ...octets.slice(0, at)]),
+          Buffer.from(octets.slice(at)),
+        ]
         const peer = await w.open()
         peer.write(text(head, { fin: false }))
         await turn()
@@ -363,11 +387,18 @@ describe('UTF-8', () => {
     )
     const octets = Buffer.concat([...fragments, closeFrame(1000)])
     assert.deepEqual(await talk(octets), [`text:${payload.toString()}`, 'close:1000'])
-    assert.deepEqual(await talk(octets, echo, octetByOctet), [`text:${payload.toString()}`, 'close:1000'])
+    assert.deepEqual(await talk(octets, echo, octetByOctet), [
+      `text:${payload.toString()}`,
+      'close:1000',
+    ])
   })
 
   test('a bad octet fails at once, before the frame is complete (RFC 6455, section 8.1)', async () => {
-    const payload = Buffer.concat([Buffer.from('κόσμε'), Buffer.from([0xed, 0xa0]), Buffer.alloc(80_000, 'x')])
+    const payload = Buffer.concat([
+      Buffer.from('κόσμε'),
+      Buffer.from([0xed, 0xa0]),
+      Buffer.alloc(80_000, 'x'),
+    ])
     const header = payload.length - 80_000 + 14
     assert.equal(plain((await talk(text(payload).subarray(0, header)))[0]!), 'close:1007')
   })

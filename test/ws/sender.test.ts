@@ -81,7 +81,11 @@ async function link(server: WebSocketServer, socket: StubSocket = new StubSocket
 
 const SMALL: Backpressure = { highWaterBytes: 1_000, limitBytes: 5_000, policy: 'close' }
 const server = (backpressure: Partial<Backpressure> = {}): WebSocketServer =>
-  new WebSocketServer({ keepAlive: null, closeTimeoutMs: 50, backpressure: { ...SMALL, ...backpressure } })
+  new WebSocketServer({
+    keepAlive: null,
+    closeTimeoutMs: 50,
+    backpressure: { ...SMALL, ...backpressure },
+  })
 
 /** A peer that has stopped reading and is owed more than the socket buffers on its own. */
 async function stall({ connection, socket }: Link): Promise<void> {
@@ -174,13 +178,22 @@ describe('writes', () => {
   })
 
   test('a large binary message is not copied, a large burst is not joined', async () => {
-    const { connection, socket } = await link(server({ highWaterBytes: 10 ** 6, limitBytes: 10 ** 7 }))
+    const { connection, socket } = await link(
+      server({ highWaterBytes: 10 ** 6, limitBytes: 10 ** 7 }),
+    )
     const payload = Buffer.alloc(200_000, 'x')
     connection.send(payload)
     connection.send('behind')
     await turn()
-    assert.ok(socket.writes.some((write) => write.buffer === payload.buffer && write.length === payload.length))
-    assert.deepEqual(socket.texts().map((message) => message.length), [200_000, 6])
+    assert.ok(
+      socket.writes.some(
+        (write) => write.buffer === payload.buffer && write.length === payload.length,
+      ),
+    )
+    assert.deepEqual(
+      socket.texts().map((message) => message.length),
+      [200_000, 6],
+    )
   })
 })
 

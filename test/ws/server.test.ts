@@ -10,7 +10,17 @@ import {
   type WebSocketServerOptions,
   type WebSocketConnection,
 } from 'runwright/ws'
-import { closeFrame, echo, frame, listen, opening, RawPeer, stop, text, world } from '../helpers/ws-peer.js'
+import {
+  closeFrame,
+  echo,
+  frame,
+  listen,
+  opening,
+  RawPeer,
+  stop,
+  text,
+  world,
+} from '../helpers/ws-peer.js'
 
 const silent: WebSocketServerOptions = {
   onConnection: (connection) => (connection.onMessage = () => {}),
@@ -18,7 +28,12 @@ const silent: WebSocketServerOptions = {
 
 describe('authorize', () => {
   const problem = JSON.stringify({ code: 'unknown_run', status: 404 })
-  const refusals: { name: string; refusal: Refusal; headers: Record<string, string>; body: string }[] = [
+  const refusals: {
+    name: string
+    refusal: Refusal
+    headers: Record<string, string>
+    body: string
+  }[] = [
     {
       name: 'a 401 with WWW-Authenticate (RFC 6455, section 10.5)',
       refusal: { status: 401, headers: { 'WWW-Authenticate': 'Bearer' } },
@@ -27,7 +42,11 @@ describe('authorize', () => {
     },
     {
       name: 'a 404 as problem details (RFC 6455, section 4.2.2)',
-      refusal: { status: 404, headers: { 'content-type': 'application/problem+json' }, body: problem },
+      refusal: {
+        status: 404,
+        headers: { 'content-type': 'application/problem+json' },
+        body: problem,
+      },
       headers: { 'content-type': 'application/problem+json' },
       body: problem,
     },
@@ -62,7 +81,8 @@ describe('authorize', () => {
         const head = await peer.head()
         assert.equal(head.status, refusal.status)
         assert.equal(head.headers.get('connection'), 'close')
-        for (const [field, value] of Object.entries(headers)) assert.equal(head.headers.get(field), value)
+        for (const [field, value] of Object.entries(headers))
+          assert.equal(head.headers.get(field), value)
         assert.equal((await peer.body()).toString(), body)
         assert.equal(w.sockets.connections.size, 0)
       })
@@ -107,7 +127,10 @@ describe('authorize', () => {
       { context: undefined, headers: { 'X-Bad': 'a\r\nSet-Cookie: b=1' } },
       { status: 401, headers: { 'X Bad': 'a' } },
     ]) {
-      await using w = await world({ authorize: () => answer, onError: (error) => errors.push(error) })
+      await using w = await world({
+        authorize: () => answer,
+        onError: (error) => errors.push(error),
+      })
       const peer = await w.dial()
       peer.write(opening())
       const head = await peer.head()
@@ -119,7 +142,14 @@ describe('authorize', () => {
 
   test('an answer that is none is a 500 and is reported', async () => {
     const errors: unknown[] = []
-    for (const answer of [{ status: 200 }, { status: NaN }, { status: 101 }, undefined, null, 'yes']) {
+    for (const answer of [
+      { status: 200 },
+      { status: NaN },
+      { status: 101 },
+      undefined,
+      null,
+      'yes',
+    ]) {
       await using w = await world({
         authorize: () => answer as Refusal,
         onError: (error) => errors.push(error),
@@ -190,7 +220,12 @@ describe('authorize', () => {
 describe('origins', () => {
   const cases: [string, WebSocketServerOptions['origins'], string | null, number][] = [
     ['any lets every page in', 'any', 'https://other.example', 101],
-    ['a list lets its members in', ['https://a.example', 'http://b.example:81/'], 'http://b.example:81', 101],
+    [
+      'a list lets its members in',
+      ['https://a.example', 'http://b.example:81/'],
+      'http://b.example:81',
+      101,
+    ],
     ['a list keeps others out', ['https://a.example'], 'http://a.example', 403],
     ['a list keeps the own host out', ['https://a.example'], 'http://localhost', 403],
     ['a list lets in who sends none', ['https://a.example'], null, 101],
@@ -226,7 +261,9 @@ describe('limits', () => {
       maxConnections: 2,
       authorize: (request) =>
         request.url === '/slow'
-          ? new Promise<Admission<undefined>>((resolve) => (admit = () => resolve({ context: undefined })))
+          ? new Promise<Admission<undefined>>(
+              (resolve) => (admit = () => resolve({ context: undefined })),
+            )
           : { context: undefined },
     })
     const first = await w.open()
@@ -254,7 +291,9 @@ test('one signal serves many connections, and many handshakes wait at once, with
   const shutdown = new AbortController()
   const ended: unknown[] = []
   let admit = (): void => {}
-  const admitted = new Promise<Admission<undefined>>((resolve) => (admit = () => resolve({ context: undefined })))
+  const admitted = new Promise<Admission<undefined>>(
+    (resolve) => (admit = () => resolve({ context: undefined })),
+  )
   let asked = 0
   await using w = await world({
     authorize: () => {

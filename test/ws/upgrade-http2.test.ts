@@ -15,14 +15,27 @@ import { describe, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { ConnectionLostError, WebSocketServer, type WebSocketServerOptions } from 'runwright/ws'
 import { certificate, key } from '../helpers/ws-certificate.js'
-import { closeFrame, echo, frame, listen, opening, RawPeer, SAMPLE_ACCEPT, SAMPLE_KEY, stop, text } from '../helpers/ws-peer.js'
+import {
+  closeFrame,
+  echo,
+  frame,
+  listen,
+  opening,
+  RawPeer,
+  SAMPLE_ACCEPT,
+  SAMPLE_KEY,
+  stop,
+  text,
+} from '../helpers/ws-peer.js'
 
 interface World extends AsyncDisposable {
   readonly server: Http2Server
   readonly sockets: WebSocketServer
   readonly session: ClientHttp2Session
   /** An extended CONNECT, its stream and the head of the answer. */
-  ask(headers?: OutgoingHttpHeaders): Promise<{ stream: ClientHttp2Stream; headers: IncomingHttpHeaders }>
+  ask(
+    headers?: OutgoingHttpHeaders,
+  ): Promise<{ stream: ClientHttp2Stream; headers: IncomingHttpHeaders }>
   open(headers?: OutgoingHttpHeaders): Promise<RawPeer>
 }
 
@@ -37,7 +50,9 @@ async function world(
   const session = connect(`http://127.0.0.1:${port}`)
   session.on('error', () => {})
   await once(session, 'remoteSettings')
-  const ask = async (headers: OutgoingHttpHeaders = {}): Promise<{ stream: ClientHttp2Stream; headers: IncomingHttpHeaders }> => {
+  const ask = async (
+    headers: OutgoingHttpHeaders = {},
+  ): Promise<{ stream: ClientHttp2Stream; headers: IncomingHttpHeaders }> => {
     const stream = session.request({
       ':method': 'CONNECT',
       ':protocol': 'websocket',
@@ -88,7 +103,12 @@ describe('extended CONNECT', () => {
     await using w = await world()
     const { headers } = await w.ask()
     assert.equal(headers[':status'], 200)
-    for (const name of ['sec-websocket-accept', 'upgrade', 'connection', 'sec-websocket-protocol']) {
+    for (const name of [
+      'sec-websocket-accept',
+      'upgrade',
+      'connection',
+      'sec-websocket-protocol',
+    ]) {
       assert.equal(headers[name], undefined)
     }
   })
@@ -102,7 +122,9 @@ describe('extended CONNECT', () => {
   test('messages, pings and the closing handshake travel as over HTTP/1.1 (RFC 8441, section 5)', async () => {
     await using w = await world()
     const peer = await w.open()
-    peer.write(Buffer.concat([text('hello'), frame(9, 'p'), text('a', { fin: false }), frame(0, 'b')]))
+    peer.write(
+      Buffer.concat([text('hello'), frame(9, 'p'), text('a', { fin: false }), frame(0, 'b')]),
+    )
     assert.deepEqual(await peer.lines(3), ['text:hello', 'pong:p', 'text:ab'])
     const [connection] = w.sockets.connections
     peer.write(closeFrame(4000, 'bye'))
@@ -198,7 +220,8 @@ describe('refusals', () => {
   for (const kind of ['stream', 'request']) {
     for (const [name, headers, status] of cases) {
       test(`${name}, next to a server of ${kind} listeners`, async () => {
-        const server = kind === 'request' ? createServer((_request, response) => response.end()) : createServer()
+        const server =
+          kind === 'request' ? createServer((_request, response) => response.end()) : createServer()
         await using w = await world(echo, server, '/ws')
         const answer = await w.ask({ ':path': '/ws', ...headers })
         assert.equal(answer.headers[':status'], status)
@@ -212,7 +235,11 @@ describe('refusals', () => {
 
   test('authorize answers with any status, headers and body', async () => {
     await using w = await world({
-      authorize: () => ({ status: 404, headers: { 'Content-Type': 'application/problem+json' }, body: '{"code":"unknown_run"}' }),
+      authorize: () => ({
+        status: 404,
+        headers: { 'Content-Type': 'application/problem+json' },
+        body: '{"code":"unknown_run"}',
+      }),
     })
     const { stream, headers } = await w.ask()
     assert.equal(headers[':status'], 404)
@@ -265,7 +292,10 @@ test('foreign CONNECT listeners keep their paths', async () => {
 })
 
 test('ordinary requests of the host are answered as before', async () => {
-  await using w = await world(echo, createServer((request, response) => response.end(`page ${request.url}`)))
+  await using w = await world(
+    echo,
+    createServer((request, response) => response.end(`page ${request.url}`)),
+  )
   const stream = w.session.request({ ':path': '/page' })
   stream.setEncoding('utf8')
   let body = ''
@@ -274,13 +304,22 @@ test('ordinary requests of the host are answered as before', async () => {
 })
 
 test('a secure server with allowHTTP1 serves both versions', async () => {
-  const server = createSecureServer({ cert: certificate, key, allowHTTP1: true }, (_request, response) => {
-    response.end('page')
-  })
+  const server = createSecureServer(
+    { cert: certificate, key, allowHTTP1: true },
+    (_request, response) => {
+      response.end('page')
+    },
+  )
   const sockets = new WebSocketServer(echo)
   sockets.attach(server, { http2: true, path: '/ws' })
   const port = await listen(server)
-  const tls = connectTls({ port, host: '127.0.0.1', ca: certificate, servername: 'localhost', ALPNProtocols: ['http/1.1'] })
+  const tls = connectTls({
+    port,
+    host: '127.0.0.1',
+    ca: certificate,
+    servername: 'localhost',
+    ALPNProtocols: ['http/1.1'],
+  })
   const old = new RawPeer(tls)
   old.write(opening({}, { path: '/ws' }) )
   assert.equal((await old.head()).status, 101)
@@ -289,8 +328,13 @@ test('a secure server with allowHTTP1 serves both versions', async () => {
   const session = connect(`https://127.0.0.1:${port}`, { ca: certificate })
   await once(session, 'remoteSettings')
   const stream = session.request({
-    ':method': 'CONNECT', ':protocol': 'websocket', ':scheme': 'https', ':path': '/ws',
-    ':authority': `localhost:${port}`, 'sec-websocket-version': '13', origin: `https://localhost:${port}`,
+    ':method': 'CONNECT',
+    ':protocol': 'websocket',
+    ':scheme': 'https',
+    ':path': '/ws',
+    ':authority': `localhost:${port}`,
+    'sec-websocket-version': '13',
+    origin: `https://localhost:${port}`,
   })
   const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders]
   assert.equal(headers[':status'], 200)

@@ -6,9 +6,19 @@ import { random, splits } from './random.js'
 
 /** Where `octets` first stop being the beginning of any UTF-8 text; its length when they do not. */
 function firstBad(octets: Buffer): number {
-  const tails = ['', '80', '8080', '808080', 'bf', 'bfbf', 'bfbfbf', 'a080', '9080', '908080', '9080 80'].map((hex) =>
-    Buffer.from(hex.replace(' ', ''), 'hex'),
-  )
+  const tails = [
+    '',
+    '80',
+    '8080',
+    '808080',
+    'bf',
+    'bfbf',
+    'bfbfbf',
+    'a080',
+    '9080',
+    '908080',
+    '9080 80',
+  ].map((hex) => Buffer.from(hex.replace(' ', ''), 'hex'))
   for (let end = 1; end <= octets.length; end++) {
     const head = octets.subarray(0, end)
     if (!tails.some((tail) => isUtf8(Buffer.concat([head, tail])))) return end - 1
@@ -39,7 +49,8 @@ test('octet by octet it fails exactly at the first bad one (RFC 3629; RFC 6455, 
       at++
     }
     assert.equal(at, firstBad(octets), octets.toString('hex'))
-    if (at === octets.length) assert.equal(state === UTF8_BOUNDARY, isUtf8(octets), octets.toString('hex'))
+    if (at === octets.length)
+      assert.equal(state === UTF8_BOUNDARY, isUtf8(octets), octets.toString('hex'))
   }
 })
 
@@ -47,7 +58,12 @@ test('in any pieces it comes to the same as in one', () => {
   const next = random(3629)
   const alphabet = ['a', 'é', '€', '\u{10000}', '\u{10ffff}', '\ud7ff', '\ue000', '\0']
   for (let round = 0; round < 500; round++) {
-    const octets = Buffer.from(Array.from({ length: 1 + Math.floor(next() * 30) }, () => alphabet[Math.floor(next() * alphabet.length)]).join(''))
+    const octets = Buffer.from(
+      Array.from(
+        { length: 1 + Math.floor(next() * 30) },
+        () => alphabet[Math.floor(next() * alphabet.length)],
+      ).join(''),
+    )
     if (round % 2 === 0) octets[Math.floor(next() * octets.length)] = Math.floor(next() * 256)
     for (const pieces of splits(octets, 4, round)) {
       let state = UTF8_BOUNDARY

@@ -109,7 +109,10 @@ function shorten(
   if (left.total > budget) return { fits: false, neededTokens: fixed + estimate(notice) }
   const kept = middle.slice(left.count)
   // Outputs of the last turn will be masked one day, and the turns that gave way to them come back.
-  const ofTail = tail.reduce((sum, message) => sum + estimate(message) - estimate(maskOutput(message)), 0)
+  const ofTail = tail.reduce(
+    (sum, message) => sum + estimate(message) - estimate(maskOutput(message)),
+    0,
+  )
   const least = start - ofTail
   const isFinal = least - estimate(notice) > budget
   const gone = isFinal ? takeUntil(middle, least, budget, (group) => group.masked.tokens).count : 0
@@ -143,7 +146,10 @@ function leftOutOf(message: Message): LeftOut | undefined {
  * what a run holds in memory follows the model's window and not the length of the run. The log has
  * all of it.
  */
-export function forgetUnsent(messages: Message[], { rest }: Extract<FittedContext, { fits: true }>): void {
+export function forgetUnsent(
+  messages: Message[],
+  { rest }: Extract<FittedContext, { fits: true }>,
+): void {
   if (rest === messages) return
   messages.length = 0
   for (const message of rest) messages.push(message)

@@ -58,7 +58,10 @@ export function checkFeedback(
     const text = `Goal check after iteration ${iteration}: not achieved, and nothing was changed since the last check (${check.reason}). Change something.`
     return { role: 'user', text }
   }
-  const text = [`Goal check after iteration ${iteration}: not achieved: ${check.reason}`, outputBlock(output)]
+  const text = [
+    `Goal check after iteration ${iteration}: not achieved: ${check.reason}`,
+    outputBlock(output),
+  ]
   return { role: 'user', text: text.filter((line) => line !== '').join('\n\n') }
 }
 
@@ -77,5 +80,7 @@ export function toolOutputForModel(output: string): string {
 }
 
 function outputBlock(output: string): string {
-  return output.trim() === '' ? '' : `Output of the check:\n${headAndTail(output, MODEL_OUTPUT_BYTES)}`
+  return output.trim() === ''
+    ? ''
+    : `Output of the check:\n${headAndTail(output, MODEL_OUTPUT_BYTES)}`
 }

@@ -11,7 +11,10 @@ export type ExecutorName = 'process' | 'bubblewrap' | 'auto'
  *
  * @throws TypeError for a name that is not known.
  */
-export function executorNamed(choice: ExecutorName | Executor, closed: readonly string[]): Executor {
+export function executorNamed(
+  choice: ExecutorName | Executor,
+  closed: readonly string[],
+): Executor {
   if (typeof choice === 'object' && choice !== null) return choice
   switch (choice) {
     case 'process':

@@ -36,9 +36,13 @@ export const VERDICT_TOOL: ToolSpec = {
     properties: {
       reason: {
         type: 'string',
-        description: 'What in the evidence shows it; if not achieved, what is missing. Two sentences at most.',
+        description:
+          'What in the evidence shows it; if not achieved, what is missing. Two sentences at most.',
       },
-      achieved: { type: 'boolean', description: 'True only if the evidence itself shows that all of the goal is met.' },
+      achieved: {
+        type: 'boolean',
+        description: 'True only if the evidence itself shows that all of the goal is met.',
+      },
     },
     required: ['reason', 'achieved'],
     additionalProperties: false,
@@ -86,25 +90,35 @@ export function judgeMessage(goal: string, evidence: string, again: string | nul
     `<evidence ${mark}>\n${evidence}\n</evidence ${mark}>`,
     'Is the goal met? Call the tool `verdict`.',
   ]
-  if (again !== null) parts.push(`An answer before was no verdict: ${again}. Call the tool, once, with both arguments.`)
+  if (again !== null)
+    parts.push(
+      `An answer before was no verdict: ${again}. Call the tool, once, with both arguments.`,
+    )
   return parts.join('\n\n')
 }
 
 /** What the log shows of the work: the changes of each file, newest last, and the commands. */
 export function collectEvidence(records: Iterable<RunRecord>): string {
-  const files = new Map<string, { first: string | null; now: string | null; readonly diffs: string[] }>()
+  const files = new Map<
+    string,
+    { first: string | null; now: string | null; readonly diffs: string[] }
+  >()
   const commands: string[] = []
   const asked = new Map<string, string>()
   const reads = new Set<string>()
   for (const record of records) {
-    if (record.kind === 'tool_call') asked.set(record.payload.call_id, JSON.stringify(record.payload.args))
-    if (record.kind === 'tool_started' && record.payload.effect === 'read') reads.add(record.payload.call_id)
+    if (record.kind === 'tool_call')
+      asked.set(record.payload.call_id, JSON.stringify(record.payload.args))
+    if (record.kind === 'tool_started' && record.payload.effect === 'read')
+      reads.add(record.payload.call_id)
     if (record.kind !== 'tool_result') continue
     const { call_id, tool, output, exit_code, changes = [] } = record.payload
     for (const { path, change, diff, before_sha256 = null, after_sha256 = null } of changes) {
       const file = files.get(path) ?? { first: before_sha256, now: null, diffs: [] }
       file.now = after_sha256
-      file.diffs.push(`${path} was ${change}:\n${headAndTail(diff === '' ? '(no text)' : diff, MAX_DIFF)}`)
+      file.diffs.push(
+        `${path} was ${change}:\n${headAndTail(diff === '' ? '(no text)' : diff, MAX_DIFF)}`,
+      )
       files.set(path, file)
     }
     if (reads.has(call_id) || (changes.length > 0 && tool !== 'bash')) continue
@@ -116,8 +130,12 @@ export function collectEvidence(records: Iterable<RunRecord>): string {
   const diffs = newest(kept.flatMap((file) => file.diffs), MAX_DIFFS)
   const ran = newest(commands, MAX_COMMANDS)
   return [
-    diffs.length === 0 ? 'No file was changed.' : `Changes of files, in their order:\n\n${diffs.join('\n\n')}`,
-    ran.length === 0 ? 'No command was run.' : `Commands and other tools, in their order:\n\n${ran.join('\n\n')}`,
+    diffs.length === 0
+      ? 'No file was changed.'
+      : `Changes of files, in their order:\n\n${diffs.join('\n\n')}`,
+    ran.length === 0
+      ? 'No command was run.'
+      : `Commands and other tools, in their order:\n\n${ran.join('\n\n')}`,
   ].join('\n\n')
 }
 
@@ -136,10 +154,14 @@ export function readVerdict(
   const calls = message.calls.filter(({ tool }) => tool === VERDICT_TOOL.name)
   const [call] = calls
   if (call === undefined) return { problem: 'it did not call the tool verdict' }
-  if (calls.length > 1 || message.calls.length > 1) return { problem: 'it called more than one tool' }
+  if (calls.length > 1 || message.calls.length > 1)
+    return { problem: 'it called more than one tool' }
   if (call.error !== undefined) return { problem: call.error }
   const [wrong] = checkSchema(VERDICT_TOOL.parameters, call.args)
-  if (wrong !== undefined) return { problem: `${wrong.pointer === '' ? 'the arguments' : wrong.pointer.slice(1)} ${wrong.detail}` }
+  if (wrong !== undefined)
+    return {
+      problem: `${wrong.pointer === '' ? 'the arguments' : wrong.pointer.slice(1)} ${wrong.detail}`,
+    }
   const { achieved, reason } = call.args
   const text = String(reason).replace(/\s+/g, ' ').trim().slice(0, MAX_REASON)
   return { achieved: achieved === true, reason: text === '' ? 'the judge gave no reason' : text }

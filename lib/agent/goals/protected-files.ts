@@ -120,7 +120,8 @@ class Walk {
       const child = path === '' ? entry.name : `${path}/${entry.name}`
       if (entry.isDirectory()) {
         if (!PASSED_OVER.has(entry.name)) await this.folder(child, through, depth + 1)
-        else if (entry.name === 'node_modules') await this.folder(`${child}/.bin`, through, depth + 1)
+        else if (entry.name === 'node_modules')
+          await this.folder(`${child}/.bin`, through, depth + 1)
       } else if (entry.isSymbolicLink()) await this.#link(child, through, depth)
       else if (entry.isFile() && this.#held(child)) await this.#keep(child, through)
     }

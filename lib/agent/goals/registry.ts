@@ -20,7 +20,8 @@ export interface ResolveOptions {
   /** Command that verifies a free-text goal; null or omitted when there is none. */
   readonly check?: string | null | undefined
   /** The model that judges free text without a check; null or omitted when there is none. */
-  readonly judge?: { readonly model: string; readonly prices: ModelPrices | null } | null | undefined
+  readonly judge?:
+    { readonly model: string; readonly prices: ModelPrices | null } | null | undefined
   /** The host's choice: the goal may be met although tests were changed. @defaultValue false */
   readonly allowTestChanges?: boolean | undefined
 }

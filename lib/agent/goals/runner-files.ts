@@ -79,7 +79,9 @@ const SETTING = new RegExp(
     ...['setupFiles\\w*', 'globalSetup', 'globalTeardown', 'testEnvironment', 'environment'],
     ...['runner', 'testRunner', 'transform', 'resolver', 'reporters', 'snapshotSerializers'],
     ...['require', 'file', 'import', 'loader', 'testSequencer', 'preset', 'extends'],
-  ].join('|')})["']?\\s*[:=]\\s*(\\[[^\\]]*\\]|\\{[^}]*\\}|["'\`][^"'\`\\n]*["'\`]|(?:\\n\\s*)?[-\\w./ ]+)`,
+  ].join(
+    '|',
+  )})["']?\\s*[:=]\\s*(\\[[^\\]]*\\]|\\{[^}]*\\}|["'\`][^"'\`\\n]*["'\`]|(?:\\n\\s*)?[-\\w./ ]+)`,
   'g',
 )
 const MAX_CONFIGURATIONS = 20

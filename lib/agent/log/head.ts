@@ -108,7 +108,8 @@ export interface RunHead {
  */
 export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
   if (head === null) {
-    if (record.kind !== 'run_created') throw new TypeError(`a run begins with run_created, not ${record.kind}`)
+    if (record.kind !== 'run_created')
+      throw new TypeError(`a run begins with run_created, not ${record.kind}`)
     return createHead(record)
   }
   const { details } = head

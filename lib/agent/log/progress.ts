@@ -73,7 +73,8 @@ export function newProgress(): Progress {
 
 /** A turn of the model has come. */
 export function noteTurn(progress: Progress, calls: readonly ToolCall[], isMistake: boolean): void {
-  const usable = !isMistake && (calls.length === 0 || calls.some(({ error }) => error === undefined))
+  const usable =
+    !isMistake && (calls.length === 0 || calls.some(({ error }) => error === undefined))
   progress.unusable = usable ? 0 : progress.unusable + 1
   if (calls.length === 0) return
   progress.turn = []
@@ -122,7 +123,8 @@ export function stuckReason({ repeating, same, sameFailed, unusable }: Progress)
   if (unusable >= UNUSABLE_TURNS) return `${unusable} turns of the model in a row could not be used`
   if (sameFailed >= SAME_FAILED_TURNS) return `the same calls failed ${sameFailed} times in a row`
   if (same >= SAME_TURNS) return `the same calls gave the same results ${same} times in a row`
-  if (repeating >= REPEATING_TURNS) return `${repeating} turns in a row repeated what had been done before`
+  if (repeating >= REPEATING_TURNS)
+    return `${repeating} turns in a row repeated what had been done before`
   return null
 }
 

@@ -40,7 +40,9 @@ export class RunTails {
   /** Opens the feed of a run whose log has `lastSeq` records at least. `fresh` when nobody had it open. */
   open(runId: string, lastSeq: number): OpenTail & { readonly fresh: boolean } {
     const known = this.#tails.get(runId)
-    const tail = known ?? new Tail(new RunFeed(runId, this.#store, lastSeq), this.#store, this.#shared, this.#clock)
+    const tail =
+      known ??
+      new Tail(new RunFeed(runId, this.#store, lastSeq), this.#store, this.#shared, this.#clock)
     this.#tails.set(runId, tail)
     tail.users += 1
     let released = false

@@ -16,8 +16,21 @@ import type {
 import type { GoalBaseline, TestOutcomes } from '../goal.js'
 import type { Message, ToolCall } from '../model.js'
 import type { FileChange } from '../workspace/workspace.js'
-import { checkFeedback, firstMessage, gateFeedback, REPETITION, toolOutputForModel } from '../conversation/prompts.js'
-import { newProgress, noteCheck, noteResult, noteTurn, startAnew, type Progress } from './progress.js'
+import {
+  checkFeedback,
+  firstMessage,
+  gateFeedback,
+  REPETITION,
+  toolOutputForModel,
+} from '../conversation/prompts.js'
+import {
+  newProgress,
+  noteCheck,
+  noteResult,
+  noteTurn,
+  startAnew,
+  type Progress,
+} from './progress.js'
 import { foldHead, type Gate, type RunHead } from './head.js'
 
 /** One tool call of the last turn, and how far it has come. */
@@ -172,7 +185,8 @@ export function foldState(state: RunState | null, record: RunRecord): RunState {
 function createState(record: RunRecord): RunState {
   const head = foldHead(null, record)
   const frozen = record.kind === 'run_created' ? record.private : undefined
-  if (frozen === undefined) throw new TypeError(`run ${record.run_id} has no frozen request in its log`)
+  if (frozen === undefined)
+    throw new TypeError(`run ${record.run_id} has no frozen request in its log`)
   return {
     head,
     frozen,
@@ -214,7 +228,11 @@ function startNode(state: RunState, node: NodeName): void {
 type RecordOf<K> = Extract<RunRecord, { kind: K }>
 
 function foldTurn(state: RunState, record: RecordOf<'model_turn'>): void {
-  const message = record.private?.message ?? { role: 'assistant', text: record.payload.text, calls: [] }
+  const message = record.private?.message ?? {
+    role: 'assistant',
+    text: record.payload.text,
+    calls: [],
+  }
   const feedback = record.private?.feedback
   state.turns += 1
   noteTurn(state.progress, message.calls, feedback !== undefined)
@@ -250,7 +268,12 @@ function foldResult(state: RunState, payload: EventPayloads['tool_result']): voi
   const shown = toolOutputForModel(payload.output)
   const isLast = state.calls.every(({ status }) => status === 'done')
   const result = { output: shown, exitCode: payload.exit_code }
-  const repeats = noteResult(state.progress, { tool: payload.tool, args: call.args }, result, isLast)
+  const repeats = noteResult(
+    state.progress,
+    { tool: payload.tool, args: call.args },
+    result,
+    isLast,
+  )
   state.messages.push({
     role: 'tool',
     call_id: payload.call_id,
@@ -262,9 +285,19 @@ function foldResult(state: RunState, payload: EventPayloads['tool_result']): voi
 
 function foldChange({ changedFiles }: RunState, change: FileChange): void {
   const { path, from, before_sha256 = '', after_sha256 = '' } = change
-  const note = (name: string, before: string | null, now: string | null, [added, removed]: readonly [number, number]): void => {
+  const note = (
+    name: string,
+    before: string | null,
+    now: string | null,
+    [added, removed]: readonly [number, number],
+  ): void => {
     const known = changedFiles.get(name) ?? { first: before, added: 0, removed: 0 }
-    changedFiles.set(name, { first: known.first, now, added: known.added + added, removed: known.removed + removed })
+    changedFiles.set(name, {
+      first: known.first,
+      now,
+      added: known.added + added,
+      removed: known.removed + removed,
+    })
   }
   if (from !== undefined) note(from, before_sha256, null, [0, 0])
   const lines = [change.added_lines, change.removed_lines] as const

@@ -38,7 +38,9 @@ const TABLE: Readonly<Record<RunStatus, Readonly<Partial<Record<Trigger, RunStat
 
 /** Statuses that nothing follows. */
 const ENDED: ReadonlySet<string> = new Set(
-  Object.entries(TABLE).flatMap(([status, next]) => (Object.keys(next).length === 0 ? [status] : [])),
+  Object.entries(TABLE).flatMap(([status, next]) =>
+    Object.keys(next).length === 0 ? [status] : [],
+  ),
 )
 
 /** The status after `trigger`, or null when nothing of the kind may happen in `status`. */

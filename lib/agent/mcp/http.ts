@@ -176,7 +176,8 @@ class HttpChannel implements McpChannel {
       }
     } catch (error) {
       signal.throwIfAborted()
-      if (parser.lastEventId === '' || this.#over.signal.aborted) throw this.#failure(error, signal, 'lost')
+      if (parser.lastEventId === '' || this.#over.signal.aborted)
+        throw this.#failure(error, signal, 'lost')
     }
     if (parser.lastEventId === '') {
       throw new McpError(this.#server, 'lost', 'its stream ended before the answer')
@@ -185,7 +186,12 @@ class HttpChannel implements McpChannel {
   }
 
   /** Goes on with a stream that broke off, until the answer has come. */
-  async #resume(lastEventId: string, reconnectMs: number, wanted: number, signal: AbortSignal): Promise<void> {
+  async #resume(
+    lastEventId: string,
+    reconnectMs: number,
+    wanted: number,
+    signal: AbortSignal,
+  ): Promise<void> {
     try {
       const events = this.#client.sse(this.#endpoint.url, {
         headers: await this.#headers(),
@@ -227,7 +233,8 @@ class HttpChannel implements McpChannel {
   /** Passes a value on; true when the answer that is waited for is in it. */
   #deliver(value: JsonValue, wanted: number | null): boolean {
     if (this.#over.signal.aborted) return true
-    const answered = wanted !== null && readMessages(value).some((message) => isAnswer(message, wanted))
+    const answered =
+      wanted !== null && readMessages(value).some((message) => isAnswer(message, wanted))
     this.#listener.onMessage(value)
     return answered
   }
@@ -244,7 +251,9 @@ class HttpChannel implements McpChannel {
           ? 'is the address that of its streamable HTTP interface?'
           : ''
     const said = refusalText(response)
-    const message = [`it answered ${statusCode}`, said, hint].filter((part) => part !== '').join(': ')
+    const message = [`it answered ${statusCode}`, said, hint]
+      .filter((part) => part !== '')
+      .join(': ')
     const error = new McpError(this.#server, lost ? 'session' : 'unreachable', message)
     if (lost) this.#listener.onClose(error)
     return error
@@ -254,7 +263,9 @@ class HttpChannel implements McpChannel {
     if (signal.aborted) return signal.reason
     if (!(error instanceof HttpError)) return error
     const never = error instanceof ConnectError || error instanceof ConnectTimeoutError
-    return new McpError(this.#server, never ? 'unreachable' : problem, error.message, { cause: error })
+    return new McpError(this.#server, never ? 'unreachable' : problem, error.message, {
+      cause: error,
+    })
   }
 }
 

@@ -14,7 +14,12 @@ export type RpcMessage =
   | { readonly kind: 'request'; readonly id: RpcId; readonly method: string }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
   | { readonly kind: 'result'; readonly id: RpcId; readonly result: JsonObject }
-  | { readonly kind: 'error'; readonly id: RpcId | null; readonly code: number; readonly message: string }
+  | {
+      readonly kind: 'error'
+      readonly id: RpcId | null
+      readonly code: number
+      readonly message: string
+    }
 
 /** Messages that one JSON value may hold, as a batch of the oldest versions. */
 const MAX_BATCH = 100

@@ -65,7 +65,8 @@ export interface McpServerConfig {
 export function resolveMcpServer(options: McpServerOptions): McpServerConfig {
   const { name, tools, effect = 'unsafe' } = options
   if (typeof name !== 'string' || !/^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/.test(name)) {
-    const shape = "an MCP server's name must be 1 to 32 letters, digits, - or _, and begin with a letter"
+    const shape =
+      "an MCP server's name must be 1 to 32 letters, digits, - or _, and begin with a letter"
     throw new TypeError(`${shape}, got ${JSON.stringify(name)}`)
   }
   const wrong = (what: string): TypeError => new TypeError(`MCP server ${name}: ${what}`)
@@ -98,12 +99,19 @@ function resolveTarget(
 ): McpProcess | McpEndpoint {
   if ('command' in options && 'url' in options) throw wrong('give command or url, not both')
   if ('command' in options) {
-    if (typeof options.command !== 'string' || options.command === '') throw wrong('command must name a program')
+    if (typeof options.command !== 'string' || options.command === '')
+      throw wrong('command must name a program')
     const { command, args = [], cwd, env = {} } = options
     return { command, args: [...args], cwd, env: { ...env } }
   }
-  const url = typeof options.url === 'string' && URL.canParse(options.url) ? new URL(options.url) : null
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+  const url =
+    typeof options.url === 'string' && URL.canParse(options.url) ? new URL(options.url) : null
+  if (
+    url === null ||
+    !/^https?:$/.test(url.protocol) ||
+    url.username !== '' ||
+    url.password !== ''
+  ) {
     throw wrong('url must be an http or https URL without a password, or give command')
   }
   const { bearer, headers = {}, transport } = options

@@ -18,17 +18,23 @@ const MAX_PARTS = 1_000
 export function readCallResult(result: JsonObject, outputSchema: JsonSchema | null): ToolOutput {
   const { content, structuredContent: structured, isError } = result
   const parts = Array.isArray(content) ? content : []
-  const texts = parts.slice(0, MAX_PARTS).map((part: JsonValue) => (isJsonObject(part) ? partText(part) : ''))
+  const texts = parts
+    .slice(0, MAX_PARTS)
+    .map((part: JsonValue) => (isJsonObject(part) ? partText(part) : ''))
   if (parts.length > MAX_PARTS) texts.push(`[${parts.length - MAX_PARTS} more parts]`)
   const hasText = parts.some((part: JsonValue) => isJsonObject(part) && part['type'] === 'text')
   if (structured !== undefined && !hasText) texts.push(JSON.stringify(structured))
   const output = texts.filter((text) => text !== '').join('\n')
-  if (isError === true) return { output: output === '' ? 'the tool failed and said nothing' : output, exitCode: 1 }
+  if (isError === true)
+    return { output: output === '' ? 'the tool failed and said nothing' : output, exitCode: 1 }
   if (outputSchema !== null && structured !== undefined) {
     const [wrong] = checkSchema(outputSchema, structured)
     if (wrong !== undefined) {
       const where = wrong.pointer === '' ? 'its result' : wrong.pointer
-      return { output: `${output}\n[the tool broke its own output schema: ${where} ${wrong.detail}]`, exitCode: 1 }
+      return {
+        output: `${output}\n[the tool broke its own output schema: ${where} ${wrong.detail}]`,
+        exitCode: 1,
+      }
     }
   }
   return { output, exitCode: 0 }

@@ -17,7 +17,15 @@ const MAX_CHARACTERS = 24_000
 const MAX_DESCRIPTION = 500
 
 const TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
-const COUNTS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'maxProperties', 'minimum', 'maximum']
+const COUNTS = [
+  'minLength',
+  'maxLength',
+  'minItems',
+  'maxItems',
+  'maxProperties',
+  'minimum',
+  'maximum',
+]
 
 /**
  * The schema as one of ours, or null when it is too large, or none. References are put in place,
@@ -84,7 +92,9 @@ class Importer {
     const { properties, required, additionalProperties: rest } = target
     if (isJsonObject(properties)) {
       const list = Object.entries(properties)
-      draft.properties = Object.fromEntries(list.map(([name, part]) => [name, this.convert(part, depth + 1)]))
+      draft.properties = Object.fromEntries(
+        list.map(([name, part]) => [name, this.convert(part, depth + 1)]),
+      )
     }
     if (Array.isArray(required)) {
       draft.required = required.filter((name): name is string => typeof name === 'string')
@@ -124,7 +134,8 @@ class Importer {
 
 function addType(draft: Draft, type: JsonValue | undefined): void {
   const names = (Array.isArray(type) ? type : [type]).filter(
-    (name): name is NonNullable<JsonSchema['type']> => typeof name === 'string' && TYPES.includes(name),
+    (name): name is NonNullable<JsonSchema['type']> =>
+      typeof name === 'string' && TYPES.includes(name),
   )
   if (names.length === 1 && names[0] !== undefined) draft.type = names[0]
   else if (names.length > 1) draft.anyOf = names.map((name) => ({ type: name }))

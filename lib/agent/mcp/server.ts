@@ -158,13 +158,17 @@ export class McpServer implements AsyncDisposable {
     let cursor: JsonValue | undefined
     for (let page = 0; page < MAX_PAGES; page++) {
       const answer = await session.request('tools/list', cursor === undefined ? {} : { cursor })
-      if (Array.isArray(answer['tools'])) list.push(...answer['tools'].slice(0, 10 * this.#config.maxTools))
+      if (Array.isArray(answer['tools']))
+        list.push(...answer['tools'].slice(0, 10 * this.#config.maxTools))
       const next = answer['nextCursor']
-      if (typeof next !== 'string' || next === cursor || list.length >= 10 * this.#config.maxTools) break
+      if (typeof next !== 'string' || next === cursor || list.length >= 10 * this.#config.maxTools)
+        break
       cursor = next
     }
     this.#listed = true
-    this.#tools = buildTools(list, this.#config, (tool, args, context) => this.#call(tool, args, context))
+    this.#tools = buildTools(list, this.#config, (tool, args, context) =>
+      this.#call(tool, args, context),
+    )
   }
 
   /** Reads the list again, not too often, however often the server says that it has changed. */
@@ -208,7 +212,10 @@ function failedCall(error: McpError): ToolOutput {
     case 'timeout':
       return { output: `${error.message}; whether it did its work is not known`, exitCode: 124 }
     case 'lost':
-      return { output: `${error.message}. Whether the call did its work is not known.`, exitCode: -1 }
+      return {
+        output: `${error.message}. Whether the call did its work is not known.`,
+        exitCode: -1,
+      }
     default:
       return { output: error.message, exitCode: 1 }
   }

@@ -4,11 +4,15 @@ import { resolveMcpServer, type McpServerConfig, type McpServerOptions } from '.
 import { McpServer } from './server.js'
 
 /** Checks the servers of an engine. @throws TypeError for a wrong option, or a name given twice. */
-export function resolveMcpServers(list: readonly McpServerOptions[], clock: Clock): readonly McpServerConfig[] {
+export function resolveMcpServers(
+  list: readonly McpServerOptions[],
+  clock: Clock,
+): readonly McpServerConfig[] {
   const names = new Set<string>()
   return list.map((options) => {
     const config = resolveMcpServer({ clock, ...options })
-    if (names.has(config.name)) throw new TypeError(`there are two MCP servers with the name ${config.name}`)
+    if (names.has(config.name))
+      throw new TypeError(`there are two MCP servers with the name ${config.name}`)
     names.add(config.name)
     return config
   })
@@ -33,7 +37,9 @@ export class McpServers {
         await servers.close()
         throw outcome.reason
       }
-      config.onWarning(outcome.reason instanceof Error ? outcome.reason.message : String(outcome.reason))
+      config.onWarning(
+        outcome.reason instanceof Error ? outcome.reason.message : String(outcome.reason),
+      )
     }
     return servers
   }
@@ -43,7 +49,10 @@ export class McpServers {
     if (this.#servers.length === 0) return own
     for (const server of this.#servers) server.retry()
     const theirs = this.#servers.flatMap((server) => server.tools())
-    return new Map([...own, ...theirs.filter(({ name }) => !own.has(name)).map((tool) => [tool.name, tool] as const)])
+    return new Map([
+      ...own,
+      ...theirs.filter(({ name }) => !own.has(name)).map((tool) => [tool.name, tool] as const),
+    ])
   }
 
   /** Closes all of them. */

@@ -106,10 +106,14 @@ export class McpSession {
     const channel = this.#channel
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error)
     if (channel === undefined || this.#closed !== undefined) {
-      return Promise.reject(this.#closed ?? new McpError(server, 'lost', 'the connection is closed'))
+      return Promise.reject(
+        this.#closed ?? new McpError(server, 'lost', 'the connection is closed'),
+      )
     }
     if (this.#pending.size >= MAX_PENDING) {
-      return Promise.reject(new McpError(server, 'refused', `${MAX_PENDING} requests are under way`))
+      return Promise.reject(
+        new McpError(server, 'refused', `${MAX_PENDING} requests are under way`),
+      )
     }
     const id = ++this.#lastId
     const exchange = new AbortController()
@@ -133,7 +137,10 @@ export class McpSession {
       const wait = (): void => {
         timer?.cancel()
         const ms = Math.max(0, Math.min(timeoutMs, latest - clock.now()))
-        timer = clock.setTimeout(() => giveUp(new McpError(server, 'timeout', `${method} was not answered in time`)), ms)
+        timer = clock.setTimeout(
+          () => giveUp(new McpError(server, 'timeout', `${method} was not answered in time`)),
+          ms,
+        )
       }
       const listeners = signal === undefined ? undefined : abortListeners(signal).add(giveUp)
       this.#pending.set(id, {
@@ -143,7 +150,9 @@ export class McpSession {
       })
       wait()
       const message = rpcRequest(id, method, { ...params, _meta: { progressToken: id } })
-      channel.send(message, exchange.signal).catch((error: unknown) => this.#pending.get(id)?.reject(error))
+      channel
+        .send(message, exchange.signal)
+        .catch((error: unknown) => this.#pending.get(id)?.reject(error))
     })
   }
 
@@ -165,7 +174,11 @@ export class McpSession {
     if (typeof version !== 'string' || !PROTOCOL_VERSIONS.includes(version)) {
       const said = JSON.stringify(version ?? null).slice(0, 40)
       const known = PROTOCOL_VERSIONS.join(', ')
-      throw new McpError(server, 'protocol', `it speaks version ${said} of the protocol; known are ${known}`)
+      throw new McpError(
+        server,
+        'protocol',
+        `it speaks version ${said} of the protocol; known are ${known}`,
+      )
     }
     channel.ready(version)
     await channel.send(rpcNotification('notifications/initialized'), this.#over.signal)
@@ -178,7 +191,9 @@ export class McpSession {
   #take(message: RpcMessage): void {
     switch (message.kind) {
       case 'request':
-        this.#tell(message.method === 'ping' ? rpcResult(message.id, {}) : rpcMethodNotFound(message.id))
+        this.#tell(
+          message.method === 'ping' ? rpcResult(message.id, {}) : rpcMethodNotFound(message.id),
+        )
         break
       case 'notification':
         this.#notified(message.method, message.params)
@@ -187,7 +202,11 @@ export class McpSession {
         if (typeof message.id === 'number') this.#pending.get(message.id)?.resolve(message.result)
         break
       case 'error': {
-        const error = new McpError(this.#options.server, 'refused', `${message.message} (${message.code})`)
+        const error = new McpError(
+          this.#options.server,
+          'refused',
+          `${message.message} (${message.code})`,
+        )
         if (typeof message.id === 'number') this.#pending.get(message.id)?.reject(error)
       }
     }
@@ -203,7 +222,8 @@ export class McpSession {
 
   /** Sends what nobody waits for. */
   #tell(message: JsonObject): void {
-    if (this.#closed === undefined) this.#channel?.send(message, this.#over.signal).catch(() => undefined)
+    if (this.#closed === undefined)
+      this.#channel?.send(message, this.#over.signal).catch(() => undefined)
   }
 
   #end(error: McpError, tell = true): void {

@@ -54,11 +54,21 @@ export async function openStdioChannel(
   const env = { ...scrubbedEnvironment(process.env, [], added), NODE_V8_COVERAGE: undefined }
   let child: ChildProcessWithoutNullStreams
   try {
-    child = spawn(launch.command, [...(launch.args ?? [])], { cwd: launch.cwd, env, detached: true, stdio: 'pipe' })
-    await Promise.race([once(child, 'spawn'), once(child, 'error').then(([error]) => Promise.reject(error as Error))])
+    child = spawn(launch.command, [...(launch.args ?? [])], {
+      cwd: launch.cwd,
+      env,
+      detached: true,
+      stdio: 'pipe',
+    })
+    await Promise.race([
+      once(child, 'spawn'),
+      once(child, 'error').then(([error]) => Promise.reject(error as Error)),
+    ])
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    throw new McpError(server, 'unreachable', `it could not be started: ${message}`, { cause: error })
+    throw new McpError(server, 'unreachable', `it could not be started: ${message}`, {
+      cause: error,
+    })
   }
   const secrets = Object.values(launch.env ?? {}).filter((value) => value.length >= 8)
   return new StdioChannel(server, child, mark, maxMessageBytes, secrets, listener)
@@ -153,7 +163,8 @@ class StdioChannel implements McpChannel {
     }
     if (from < chunk.length) this.#parts.push(chunk.subarray(from))
     this.#size += chunk.length - from
-    if (this.#size > this.#maxMessageBytes) this.#lost(`it sent a message of more than ${this.#maxMessageBytes} octets`)
+    if (this.#size > this.#maxMessageBytes)
+      this.#lost(`it sent a message of more than ${this.#maxMessageBytes} octets`)
   }
 
   #line(line: Buffer): void {

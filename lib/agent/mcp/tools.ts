@@ -24,10 +24,18 @@ export interface RemoteTool {
 }
 
 /** Calls a tool at its server. */
-export type RemoteCall = (tool: RemoteTool, args: JsonObject, context: ToolContext) => Promise<ToolOutput>
+export type RemoteCall = (
+  tool: RemoteTool,
+  args: JsonObject,
+  context: ToolContext,
+) => Promise<ToolOutput>
 
 /** The tools of a list, as many as are taken; what is left out is told by `config.onWarning`. */
-export function buildTools(list: readonly JsonValue[], config: McpServerConfig, call: RemoteCall): Tool[] {
+export function buildTools(
+  list: readonly JsonValue[],
+  config: McpServerConfig,
+  call: RemoteCall,
+): Tool[] {
   const tools = new Map<string, Tool>()
   const omit = (what: string): void => config.onWarning(`MCP server ${config.name}: ${what}`)
   const seen = new Set<string>()
@@ -43,7 +51,9 @@ export function buildTools(list: readonly JsonValue[], config: McpServerConfig, 
     const definition = entry as JsonObject
     const parameters = importSchema(definition['inputSchema'] ?? { type: 'object' })
     if (parameters === null) {
-      omit(`the schema of its tool ${JSON.stringify(info.name)} is too large or none; it is left out`)
+      omit(
+        `the schema of its tool ${JSON.stringify(info.name)} is too large or none; it is left out`,
+      )
       continue
     }
     const outputSchema = importSchema(definition['outputSchema'])
@@ -58,7 +68,8 @@ export function buildTools(list: readonly JsonValue[], config: McpServerConfig, 
       execute: (args, context) => call(remote, args, context),
     })
   }
-  for (const name of config.tools ?? []) if (!seen.has(name)) omit(`it has no tool ${JSON.stringify(name)}`)
+  for (const name of config.tools ?? [])
+    if (!seen.has(name)) omit(`it has no tool ${JSON.stringify(name)}`)
   return [...tools.values()]
 }
 

@@ -26,7 +26,8 @@ const PAGE = 500
 export type ReplayStore = Pick<RunStore, 'head' | 'read'>
 
 /** One turn of the earlier run; a mistake was told to the model in place of an answer. */
-type RecordedTurn = { readonly turn: ModelTurn } | { readonly mistake: string; readonly usage: Usage | undefined }
+type RecordedTurn =
+  { readonly turn: ModelTurn } | { readonly mistake: string; readonly usage: Usage | undefined }
 
 /** The provider of `replay:<run_id>`. */
 export function replayProvider(store: ReplayStore): ModelProvider {
@@ -36,7 +37,8 @@ export function replayProvider(store: ReplayStore): ModelProvider {
     isLanguageModel: false,
     suggestions: [],
     create(runId) {
-      if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(runId)) return new ReplayModel(runId, store)
+      if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(runId))
+        return new ReplayModel(runId, store)
       throw failure(`replay:${runId.slice(0, 100)}`, 'write replay: and the id of a run')
     },
   }
@@ -85,11 +87,18 @@ export class ReplayModel implements Model {
     const index = turnIndex(request)
     const found = turns[index]
     if (found === undefined) {
-      throw failure(this.name, `the run had ${turns.length} turns, and turn ${index + 1} was asked for`)
+      throw failure(
+        this.name,
+        `the run had ${turns.length} turns, and turn ${index + 1} was asked for`,
+      )
     }
     if ('mistake' in found) {
       const { usage } = found
-      throw new ModelError('ERR_AGENT_MODEL', found.mistake, { retryable: false, modelMistake: true, usage })
+      throw new ModelError('ERR_AGENT_MODEL', found.mistake, {
+        retryable: false,
+        modelMistake: true,
+        usage,
+      })
     }
     if (found.turn.message.text !== '') request.onDelta?.(found.turn.message.text)
     return found.turn

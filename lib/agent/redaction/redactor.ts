@@ -39,11 +39,39 @@ const KEY_SHAPES = [
 ].map((shape) => `\\b${shape}`)
 /** What such keys begin with, in full or up to the end of the text, and the rest of their characters. */
 const KEY_BEGINNINGS = [
-  'sk-', 'sk_', 'rk_', 'gsk_', 'xai-', 'hf_', 'AIza', 'gho_', 'ghp_', 'ghs_', 'ghu_', 'ghr_', 'github_pat_',
-  'glpat-', 'npm_', 'pypi-', 'xoxa-', 'xoxb-', 'xoxe-', 'xoxo-', 'xoxp-', 'xoxr-', 'xoxs-', 'AKIA', 'ASIA', 'eyJ',
+  'sk-',
+  'sk_',
+  'rk_',
+  'gsk_',
+  'xai-',
+  'hf_',
+  'AIza',
+  'gho_',
+  'ghp_',
+  'ghs_',
+  'ghu_',
+  'ghr_',
+  'github_pat_',
+  'glpat-',
+  'npm_',
+  'pypi-',
+  'xoxa-',
+  'xoxb-',
+  'xoxe-',
+  'xoxo-',
+  'xoxp-',
+  'xoxr-',
+  'xoxs-',
+  'AKIA',
+  'ASIA',
+  'eyJ',
 ]
-const OPEN_KEY = new RegExp(`\\b(?:(?:${KEY_BEGINNINGS.join('|')})[\\w.-]*|${KEY_BEGINNINGS.map(beginningsOf).join('|')})$`, 'g')
-const PRIVATE_KEY = '-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----[\\s\\S]*?(?:-----END (?:[A-Z]+ )*PRIVATE KEY-----|$)'
+const OPEN_KEY = new RegExp(
+  `\\b(?:(?:${KEY_BEGINNINGS.join('|')})[\\w.-]*|${KEY_BEGINNINGS.map(beginningsOf).join('|')})$`,
+  'g',
+)
+const PRIVATE_KEY =
+  '-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----[\\s\\S]*?(?:-----END (?:[A-Z]+ )*PRIVATE KEY-----|$)'
 /** The same without its end: a header that is not whole, or a body whose footer has not come. */
 const OPEN_PRIVATE_KEY = new RegExp(
   `-----BEGIN (?:[A-Z]+ )*(?:[A-Z]*|PRIVATE KEY-{0,4}|PRIVATE KEY-----(?:(?!-----END (?:[A-Z]+ )*PRIVATE KEY-----)[\\s\\S])*)$` +
@@ -99,7 +127,8 @@ export class Redactor {
       const open = this.#openSecret(text, at)
       this.#every.lastIndex = at
       const match = this.#every.exec(text)
-      if (match === null || match.index >= open) return { shown: shown + text.slice(at, open), end: open }
+      if (match === null || match.index >= open)
+        return { shown: shown + text.slice(at, open), end: open }
       shown += text.slice(at, match.index) + REDACTED
       at = match.index + match[0].length
     }
@@ -111,7 +140,8 @@ export class Redactor {
     for (let at = Math.max(from, text.length - this.#longest + 1); at < first; at++) {
       if (!this.#firsts.has(text.charAt(at))) continue
       const rest = text.slice(at)
-      if (this.#exact.some((secret) => secret.length > rest.length && secret.startsWith(rest))) first = at
+      if (this.#exact.some((secret) => secret.length > rest.length && secret.startsWith(rest)))
+        first = at
     }
     for (const open of [OPEN_KEY, OPEN_PRIVATE_KEY]) {
       open.lastIndex = from
@@ -125,7 +155,8 @@ export class Redactor {
     if (typeof value === 'string') return this.finds(value) || value.includes(REDACTED)
     if (typeof value !== 'object' || value === null) return false
     for (const name in value) {
-      if (this.finds(name) || this.findsIn((value as { readonly [name: string]: unknown })[name])) return true
+      if (this.finds(name) || this.findsIn((value as { readonly [name: string]: unknown })[name]))
+        return true
     }
     return false
   }
@@ -135,7 +166,10 @@ export class Redactor {
     if (typeof value === 'string') return this.text(value) as T
     if (typeof value !== 'object' || value === null || !this.findsIn(value)) return value
     if (Array.isArray(value)) return value.map((part: unknown) => this.value(part)) as T
-    const parts = Object.entries(value).map(([name, part]) => [this.text(name), this.value(part as JsonValue)])
+    const parts = Object.entries(value).map(([name, part]) => [
+      this.text(name),
+      this.value(part as JsonValue),
+    ])
     return Object.fromEntries(parts) as T
   }
 
@@ -163,7 +197,8 @@ export class Redactor {
 
   #parts(draft: RecordDraft): RecordDraft {
     const payload = this.value(draft.payload)
-    if (!('private' in draft)) return payload === draft.payload ? draft : ({ ...draft, payload } as RecordDraft)
+    if (!('private' in draft))
+      return payload === draft.payload ? draft : ({ ...draft, payload } as RecordDraft)
     const hidden = this.value(draft.private)
     if (payload === draft.payload && hidden === draft.private) return draft
     return { ...draft, payload, private: hidden } as RecordDraft
@@ -175,7 +210,8 @@ export class Redactor {
     if (hidden === undefined) return payload === draft.payload ? draft : { ...draft, payload }
     const message = this.#message(hidden.message)
     const feedback = hidden.feedback === undefined ? undefined : this.text(hidden.feedback)
-    if (payload === draft.payload && message === hidden.message && feedback === hidden.feedback) return draft
+    if (payload === draft.payload && message === hidden.message && feedback === hidden.feedback)
+      return draft
     return { ...draft, payload, private: { message, ...(feedback !== undefined && { feedback }) } }
   }
 
@@ -186,7 +222,11 @@ export class Redactor {
       message.calls.some(({ args }) => this.findsIn(args)) ||
       (message.parts !== undefined && this.findsIn(message.parts.value))
     if (!found) return message
-    return { role: 'assistant', text: this.text(message.text), calls: message.calls.map((call) => this.#call(call)) }
+    return {
+      role: 'assistant',
+      text: this.text(message.text),
+      calls: message.calls.map((call) => this.#call(call)),
+    }
   }
 
   #call(call: ToolCall): ToolCall {

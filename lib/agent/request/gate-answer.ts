@@ -56,11 +56,16 @@ export function gateFor(
 }
 
 /** Was this very answer given to this very gate before? */
-function isRepeated({ lastDecision, details }: RunHead, { decision, gate_id }: ResumeAnswer): boolean {
+function isRepeated(
+  { lastDecision, details }: RunHead,
+  { decision, gate_id }: ResumeAnswer,
+): boolean {
   if (lastDecision === null || lastDecision.decision !== decision) return false
   if (gate_id !== undefined) return lastDecision.gate_id === gate_id
   // Without a gate's name it is a repetition only while the run has not gone on to an end of its own.
-  return details.gate === null && (!isTerminal(details.status) || details.end_reason === 'human_abort')
+  return (
+    details.gate === null && (!isTerminal(details.status) || details.end_reason === 'human_abort')
+  )
 }
 
 function refusal({ lastDecision, details }: RunHead, { gate_id }: ResumeAnswer): RunStateError {
@@ -81,7 +86,9 @@ function editViolations(
   tools: ReadonlyMap<string, Tool>,
 ): SchemaViolation[] {
   if (gate.kind !== 'tool' && decision === 'reject') {
-    return [{ pointer: '/decision', detail: `must be approve or abort at a gate of kind ${gate.kind}` }]
+    return [
+      { pointer: '/decision', detail: `must be approve or abort at a gate of kind ${gate.kind}` },
+    ]
   }
   return Object.entries(edits ?? {}).flatMap(([callId, edit]) => {
     const pointer = `/edits/${callId.replaceAll('~', '~0').replaceAll('/', '~1')}`

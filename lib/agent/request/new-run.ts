@@ -79,7 +79,11 @@ async function checkReplay(model: ReplayModel, owner: RunOwner): Promise<void> {
   }
 }
 
-function checkBudget({ max_cost_usd }: StartRequest, model: string, prices: ModelPrices | null): void {
+function checkBudget(
+  { max_cost_usd }: StartRequest,
+  model: string,
+  prices: ModelPrices | null,
+): void {
   if (max_cost_usd === undefined || prices !== null) return
   const detail = `cannot be kept: the price of ${model} is not known; use max_total_tokens`
   throw new InvalidRequestError([{ pointer: '/max_cost_usd', detail }])

@@ -44,17 +44,34 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       type: 'string',
       minLength: 1,
       maxLength: GOAL_BYTES,
-      description: 'What the run pursues: a named goal such as node-test, `shell: <command>`, or free text with `check`.',
+      description:
+        'What the run pursues: a named goal such as node-test, `shell: <command>`, or free text with `check`.',
     },
     cwd: {
       type: 'string',
       minLength: 1,
       maxLength: 4096,
-      description: "The project's folder, below a root that the host allows. Default: the first root.",
+      description:
+        "The project's folder, below a root that the host allows. Default: the first root.",
     },
-    model_name: { type: 'string', minLength: 1, maxLength: 256, description: 'Name of the language model.' },
-    max_iterations: { type: 'integer', minimum: 1, maximum: 1000, default: 20, description: 'Bound on iterations.' },
-    hitl_enabled: { type: 'boolean', default: false, description: 'Stop at a human gate after each iteration.' },
+    model_name: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 256,
+      description: 'Name of the language model.',
+    },
+    max_iterations: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1000,
+      default: 20,
+      description: 'Bound on iterations.',
+    },
+    hitl_enabled: {
+      type: 'boolean',
+      default: false,
+      description: 'Stop at a human gate after each iteration.',
+    },
     check: {
       type: 'string',
       minLength: 1,
@@ -67,7 +84,11 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       default: 'never',
       description: 'Which single tool calls wait for a human.',
     },
-    max_total_tokens: { type: 'integer', minimum: 1, description: 'Token budget, input and output.' },
+    max_total_tokens: {
+      type: 'integer',
+      minimum: 1,
+      description: 'Token budget, input and output.',
+    },
     max_cost_usd: { type: 'number', minimum: 0.000001, description: 'Cost budget in US dollars.' },
     max_seconds: {
       type: 'number',
@@ -97,7 +118,12 @@ export const RESUME_SCHEMA: JsonSchema = {
       enum: ['approve', 'abort', 'reject'],
       description: '`reject` only at a gate for single tool calls.',
     },
-    gate_id: { type: 'string', minLength: 1, maxLength: 64, description: 'Default: the gate that is open.' },
+    gate_id: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 64,
+      description: 'Default: the gate that is open.',
+    },
     feedback: { type: 'string', maxLength: FEEDBACK_CHARACTERS, description: 'Told to the model.' },
     edits: {
       type: 'object',
@@ -135,7 +161,10 @@ export function parseStartRequest(value: unknown): StartRequest {
     }
     for (const field of ['goal', 'check'] as const) {
       if (Buffer.byteLength(request[field] ?? '') > GOAL_BYTES) {
-        violations.push({ pointer: `/${field}`, detail: `must be at most ${GOAL_BYTES} octets long` })
+        violations.push({
+          pointer: `/${field}`,
+          detail: `must be at most ${GOAL_BYTES} octets long`,
+        })
       }
     }
     for (const field of ['goal', 'cwd', 'check', 'model_name'] as const) {

@@ -65,7 +65,8 @@ export class LiveRuns {
   /** Runs that wait for a slot. */
   get queued(): number {
     let queued = 0
-    for (const { state } of this.#live.values()) if (state.head.details.status === 'pending') queued += 1
+    for (const { state } of this.#live.values())
+      if (state.head.details.status === 'pending') queued += 1
     return queued
   }
 

@@ -19,10 +19,16 @@ export function exhausted(
   }
   if (request.max_cost_usd !== null && final_state.estimated_cost_usd >= request.max_cost_usd) {
     const cost = final_state.estimated_cost_usd.toFixed(4)
-    return { endReason: 'cost_budget', reason: `${cost} of ${request.max_cost_usd} US dollars were spent` }
+    return {
+      endReason: 'cost_budget',
+      reason: `${cost} of ${request.max_cost_usd} US dollars were spent`,
+    }
   }
   if (remainingCalls(state) <= 0) {
-    return { endReason: 'tool_call_budget', reason: `${request.max_tool_calls} tool calls were made` }
+    return {
+      endReason: 'tool_call_budget',
+      reason: `${request.max_tool_calls} tool calls were made`,
+    }
   }
   if (remainingMs(state, nowMs) <= 0) {
     return { endReason: 'time_budget', reason: `the run worked for ${request.max_seconds} s` }

@@ -5,9 +5,20 @@
  * @module
  */
 import type { EngineConfig } from '../config.js'
-import { CwdBusyError, EngineClosedError, IdempotencyError, QueueFullError, RunStateError } from '../errors.js'
+import {
+  CwdBusyError,
+  EngineClosedError,
+  IdempotencyError,
+  QueueFullError,
+  RunStateError,
+} from '../errors.js'
 import type { RunStatus } from '../events.js'
-import { ABORTED_BY_HUMAN, gateFor, responseRecord, type ResumeAnswer } from '../request/gate-answer.js'
+import {
+  ABORTED_BY_HUMAN,
+  gateFor,
+  responseRecord,
+  type ResumeAnswer,
+} from '../request/gate-answer.js'
 import { loadState, type LiveRun } from './run-loop.js'
 import type { LiveRuns } from './active-runs.js'
 import type { Model } from '../model.js'
@@ -65,7 +76,8 @@ export class LocalDriver implements RunDriver {
       const state = await loadState(store, details.run_id).catch(reportUnreadable(details.run_id))
       if (state === null) continue
       const feed = new RunFeed(details.run_id, store, state.head.details.last_seq)
-      if (details.status !== 'pending') runs.scheduler.hold(details.run_id, state.frozen.request.cwd)
+      if (details.status !== 'pending')
+        runs.scheduler.hold(details.run_id, state.frozen.request.cwd)
       taken.push(runs.prepare(state, feed, { abandoned: true, resumed: true }))
     }
     for (const run of taken) void this.#drive(run)
@@ -118,7 +130,8 @@ export class LocalDriver implements RunDriver {
       await live?.log.flush()
       return true
     }
-    if (isTerminal(status)) throw new RunStateError('ended', `run ${run_id} has ended before: it is ${status}`)
+    if (isTerminal(status))
+      throw new RunStateError('ended', `run ${run_id} has ended before: it is ${status}`)
     if (live === undefined) throw new EngineClosedError()
     await live.abort(by)
     return false
@@ -148,7 +161,12 @@ export class LocalDriver implements RunDriver {
     if (this.#closed) throw new EngineClosedError()
     this.#assertRoom(created.payload.cwd)
     const feed = new RunFeed(created.run_id, config.store, 0)
-    const run = runs.prepare(foldState(null, created), feed, { abandoned: false, resumed: false }, model)
+    const run = runs.prepare(
+      foldState(null, created),
+      feed,
+      { abandoned: false, resumed: false },
+      model,
+    )
     runs.add(run)
     const began = performance.now()
     try {
@@ -183,7 +201,9 @@ export class LocalDriver implements RunDriver {
 /** A run whose log cannot be read stays as it is, and does not keep the others from going on. */
 function reportUnreadable(runId: string): (error: unknown) => null {
   return (error) => {
-    process.emitWarning(`run ${runId} is not taken up: ${error instanceof Error ? error.message : String(error)}`)
+    process.emitWarning(
+      `run ${runId} is not taken up: ${error instanceof Error ? error.message : String(error)}`,
+    )
     return null
   }
 }

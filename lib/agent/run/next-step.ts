@@ -64,25 +64,33 @@ function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
   if (state.lastCheck === null) return { kind: 'baseline' }
   if (open.length > 0) {
     // Calls beyond the budget are refused, and nobody has to be asked.
-    const gated = remainingCalls(state) <= 0 ? [] : open.filter((call) => call.status === 'asked' && limits.needsApproval(call))
+    const gated =
+      remainingCalls(state) <= 0
+        ? []
+        : open.filter((call) => call.status === 'asked' && limits.needsApproval(call))
     return gated.length > 0 ? { kind: 'ask', calls: gated } : { kind: 'tools', calls: open }
   }
   switch (state.node) {
     case 'plan':
     case 'act': {
       const another = state.turns === 0 || state.wantsTurn
-      if (!another || state.turns >= limits.maxTurnsPerIteration) return { kind: 'evaluate', iteration }
+      if (!another || state.turns >= limits.maxTurnsPerIteration)
+        return { kind: 'evaluate', iteration }
       const end = spent ?? stuck(state, limits.detectStuck)
       if (end === null) return { kind: 'turn', iteration, begins: false }
       // What was paid for is checked before the run ends.
-      return state.turns > 0 ? { kind: 'evaluate', iteration } : finish({ status: 'failed', ...end })
+      return state.turns > 0
+        ? { kind: 'evaluate', iteration }
+        : finish({ status: 'failed', ...end })
     }
     case 'evaluate':
       return { kind: 'evaluate', iteration }
     case 'human_check':
     case null: {
       const outcome = outcomeAtBoundary(state, limits, nowMs)
-      return outcome === null ? { kind: 'turn', iteration: iteration + 1, begins: true } : finish(outcome)
+      return outcome === null
+        ? { kind: 'turn', iteration: iteration + 1, begins: true }
+        : finish(outcome)
     }
   }
 }
@@ -102,11 +110,17 @@ export function outcomeAtBoundary(
     return { status: 'achieved', endReason: 'goal_achieved', reason: check.reason }
   }
   const reason = check?.reason ?? ''
-  if (state.gaveUp) return { status: 'failed', endReason: 'stuck', reason: `the model gave up: ${reason}` }
+  if (state.gaveUp)
+    return { status: 'failed', endReason: 'stuck', reason: `the model gave up: ${reason}` }
   const round = stuck(state, detectStuck)
-  if (round !== null) return { status: 'failed', endReason: 'stuck', reason: `${round.reason}: ${reason}` }
+  if (round !== null)
+    return { status: 'failed', endReason: 'stuck', reason: `${round.reason}: ${reason}` }
   if (iteration >= max_iterations) {
-    return { status: 'failed', endReason: 'max_iterations', reason: `after ${iteration} iterations: ${reason}` }
+    return {
+      status: 'failed',
+      endReason: 'max_iterations',
+      reason: `after ${iteration} iterations: ${reason}`,
+    }
   }
   const spent = exhausted(state, nowMs)
   return spent === null ? null : { status: 'failed', ...spent }

@@ -192,7 +192,10 @@ export class LiveRun {
       return recoverRun(context)
     }
     const left = remainingMs(this.state, clock.now())
-    const timer = left === Infinity ? undefined : clock.setTimeout(() => this.#interrupt(new Error('out of time')), left)
+    const timer =
+      left === Infinity
+        ? undefined
+        : clock.setTimeout(() => this.#interrupt(new Error('out of time')), left)
     try {
       await performStep(step, context)
     } finally {
@@ -209,7 +212,8 @@ export class LiveRun {
     const { openWorkspace, tools } = this.#options
     const { cwd } = this.state.frozen.request
     const workspace = this.#context?.workspace ?? (await openWorkspace(cwd))
-    const prompt = this.#context?.prompt ?? promptOf(cwd, this.state.frozen.goal.judge !== undefined, tools)
+    const prompt =
+      this.#context?.prompt ?? promptOf(cwd, this.state.frozen.goal.judge !== undefined, tools)
     const fit = this.#context?.fit ?? { tokens: Infinity }
     this.#context = { ...this.#options, prompt, fit, workspace, log: this.#log, signal }
     return this.#context
@@ -252,7 +256,9 @@ export class LiveRun {
     if (isTerminal(status)) return
     const stopped = calls
       .filter((call) => call.status === 'started')
-      .map((call) => closingRecord(iteration, call, 130, 'Stopped: the service shut down while this ran.'))
+      .map((call) =>
+        closingRecord(iteration, call, 130, 'Stopped: the service shut down while this ran.'),
+      )
     if (status === 'pending' || status === 'awaiting_human') return this.#log.flush()
     await this.#log.append([...stopped, { kind: 'run_suspended', iteration, payload: {} }])
   }

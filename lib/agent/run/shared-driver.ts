@@ -17,7 +17,12 @@ import {
   UnknownRunError,
 } from '../errors.js'
 import type { RunStatus } from '../events.js'
-import { ABORTED_BY_HUMAN, gateFor, responseRecord, type ResumeAnswer } from '../request/gate-answer.js'
+import {
+  ABORTED_BY_HUMAN,
+  gateFor,
+  responseRecord,
+  type ResumeAnswer,
+} from '../request/gate-answer.js'
 import { loadState, type LiveRun } from './run-loop.js'
 import type { LiveRuns } from './active-runs.js'
 import type { Model } from '../model.js'
@@ -72,7 +77,11 @@ export class SharedDriver implements RunDriver {
   async start(): Promise<void> {
     this.#options.shared.listen({
       claimable: () => this.#ask(),
-      abortRequested: (runId, { by }) => void this.#driven.get(runId)?.run.abort(by).catch(() => undefined),
+      abortRequested: (runId, { by }) =>
+        void this.#driven
+          .get(runId)
+          ?.run.abort(by)
+          .catch(() => undefined),
       lost: (runId) => this.#driven.get(runId)?.run.lose(),
     })
     this.#ask()
@@ -125,7 +134,10 @@ export class SharedDriver implements RunDriver {
       const { head } = state
       const gate = gateFor(head, answer, tools())
       if (gate === null) {
-        return { status: head.details.status, gateId: answer.gate_id ?? head.lastDecision?.gate_id ?? '' }
+        return {
+          status: head.details.status,
+          gateId: answer.gate_id ?? head.lastDecision?.gate_id ?? '',
+        }
       }
       const feed = new RunFeed(runId, config.store, head.details.last_seq)
       const log = new RunLog(runs.logOptions, feed, state)
@@ -143,7 +155,8 @@ export class SharedDriver implements RunDriver {
 
   async abort({ run_id, status }: RunDetails, by: string | null): Promise<boolean> {
     if (status === 'aborted') return true
-    if (isTerminal(status)) throw new RunStateError('ended', `run ${run_id} has ended before: it is ${status}`)
+    if (isTerminal(status))
+      throw new RunStateError('ended', `run ${run_id} has ended before: it is ${status}`)
     await this.#options.shared.requestAbort(run_id, by)
     return false
   }
@@ -197,11 +210,17 @@ export class SharedDriver implements RunDriver {
       const { last_seq, started_at } = state.head.details
       const tail = this.#tails.open(runId, last_seq)
       tail.catchUp(last_seq)
-      const run = runs.prepare(state, tail.feed, { abandoned, resumed: started_at !== null, overdue })
+      const run = runs.prepare(state, tail.feed, {
+        abandoned,
+        resumed: started_at !== null,
+        overdue,
+      })
       if (abort !== null && !state.abortRequested) void run.abort(abort.by).catch(() => undefined)
       this.#driven.set(runId, { run, over: this.#drive(run, tail) })
     } catch (error) {
-      process.emitWarning(`run ${runId} is not taken up here: ${error instanceof Error ? error.message : String(error)}`)
+      process.emitWarning(
+        `run ${runId} is not taken up here: ${error instanceof Error ? error.message : String(error)}`,
+      )
       await shared.release(runId).catch(() => undefined)
     }
   }
@@ -221,6 +240,7 @@ export class SharedDriver implements RunDriver {
 /** Was another process faster, or does it work on the run just now? */
 function wasOvertaken(error: unknown): boolean {
   return (
-    error instanceof StoreError && ['ERR_AGENT_SEQ_CONFLICT', 'ERR_AGENT_CLAIM_LOST'].includes(error.code)
+    error instanceof StoreError &&
+    ['ERR_AGENT_SEQ_CONFLICT', 'ERR_AGENT_CLAIM_LOST'].includes(error.code)
   )
 }

@@ -81,7 +81,13 @@ export interface ToolDefinition<S extends JsonSchema> {
  * ```
  */
 export function defineTool<const S extends JsonSchema>(definition: ToolDefinition<S>): Tool {
-  const { name, description, effect = 'unsafe', startsProcess = false, changesFiles = false } = definition
+  const {
+    name,
+    description,
+    effect = 'unsafe',
+    startsProcess = false,
+    changesFiles = false,
+  } = definition
   if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
     throw new TypeError(
       `a tool's name must be 1 to 64 letters, digits, - or _, got ${JSON.stringify(name)}`,

@@ -160,8 +160,13 @@ export class RunTrace {
   /** Ends a span whose work threw. */
   fail(span: OpenSpan | null, error: unknown): void {
     if (span === null) return
-    const type = error instanceof AgentError ? error.code : error instanceof Error ? error.name : '_OTHER'
-    this.#tracing.end(span, {}, { type, message: error instanceof Error ? error.message : String(error) })
+    const type =
+      error instanceof AgentError ? error.code : error instanceof Error ? error.name : '_OTHER'
+    this.#tracing.end(
+      span,
+      {},
+      { type, message: error instanceof Error ? error.message : String(error) },
+    )
   }
 
   /** What a request that is made for `span` carries; undefined when there is nothing to carry. */

@@ -25,7 +25,8 @@ export interface TraceParent {
 }
 
 /** Version 00, or a later one whose first four fields are the same (section 4.3). */
-const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+const TRACEPARENT =
+  /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 /** Octets of a `tracestate` that are passed on (section 3.3.1.5). */
 const TRACESTATE_BYTES = 512
 
@@ -52,7 +53,9 @@ export function readTraceContext(headers: {
 }): TraceContext | null {
   const parent = parseTraceparent(headers.traceparent)
   if (parent === null) return null
-  const state = Array.isArray(headers.tracestate) ? headers.tracestate.join(',') : headers.tracestate
+  const state = Array.isArray(headers.tracestate)
+    ? headers.tracestate.join(',')
+    : headers.tracestate
   const good =
     typeof state === 'string' && /^[\x20-\x7e\t]+$/.test(state) && state.length <= TRACESTATE_BYTES
   return { traceparent: formatTraceparent(parent), tracestate: good ? state.trim() : null }

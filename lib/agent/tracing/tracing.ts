@@ -13,7 +13,12 @@
 import { channel } from 'node:diagnostics_channel'
 import type { Clock } from '../../internal/clock.js'
 import type { Redactor } from '../redaction/redactor.js'
-import { formatTraceparent, newSpanId, parseTraceparent, type TraceContext } from './trace-context.js'
+import {
+  formatTraceparent,
+  newSpanId,
+  parseTraceparent,
+  type TraceContext,
+} from './trace-context.js'
 
 /** What an attribute may be. */
 export type AttributeValue = string | number | boolean | readonly string[]
@@ -125,7 +130,10 @@ export class Tracing {
   /** Does anybody listen? Asked before anything is done for a span. */
   get isActive(): boolean {
     return (
-      this.#tracer !== null || ended.hasSubscribers || started.hasSubscribers || happened.hasSubscribers
+      this.#tracer !== null ||
+      ended.hasSubscribers ||
+      started.hasSubscribers ||
+      happened.hasSubscribers
     )
   }
 

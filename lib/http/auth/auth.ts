@@ -60,7 +60,9 @@ export function basicCredentials(username: string, password: string): string {
 /** Refuses what would be sent as "undefined" or "[object Object]". @internal */
 export function checkCredentials(what: string, ...parts: readonly unknown[]): void {
   if (parts.every((part) => typeof part === 'string')) return
-  throw new TypeError(`${what} takes strings, got ${parts.map((part) => (part === null ? 'null' : typeof part)).join(', ')}`)
+  throw new TypeError(
+    `${what} takes strings, got ${parts.map((part) => (part === null ? 'null' : typeof part)).join(', ')}`,
+  )
 }
 
 /** User name and password in each request, in UTF-8 (RFC 7617). Use it over TLS only. */

@@ -41,7 +41,11 @@ export class DigestCredentials {
   readonly #cnonce: () => string
   #session: Session | null = null
 
-  constructor(username: string, password: string, cnonce: (() => string) | undefined = randomCnonce) {
+  constructor(
+    username: string,
+    password: string,
+    cnonce: (() => string) | undefined = randomCnonce,
+  ) {
     this.#username = username
     this.#password = password
     this.#cnonce = cnonce
@@ -72,7 +76,8 @@ export class DigestCredentials {
     if (session === null || (session.qop === 'auth-int' && content === null)) return null
     session.count++
     const { realm, nonce, qop, cnonce, opaque, algorithmText } = session
-    const digest = (text: string | Uint8Array): string => nodeCrypto().createHash(session.hash).update(text).digest('hex')
+    const digest = (text: string | Uint8Array): string =>
+      nodeCrypto().createHash(session.hash).update(text).digest('hex')
     const nc = session.count.toString(16).padStart(8, '0')
     let a1 = `${this.#username}:${realm}:${this.#password}`
     if (session.session) a1 = `${digest(a1)}:${nonce}:${cnonce}`

@@ -65,15 +65,23 @@ export function bytesBody(bytes: Uint8Array, contentType: string | null = null):
 
 /** `content` as a body. @throws {@link InvalidBodyError} when it is none of the accepted kinds. */
 export function contentBody(content: BodyContent): Body {
-  if (typeof content === 'string') return bytesBody(Buffer.from(content), 'text/plain; charset=utf-8')
-  if (content instanceof Uint8Array || content instanceof ArrayBuffer || ArrayBuffer.isView(content)) {
+  if (typeof content === 'string')
+    return bytesBody(Buffer.from(content), 'text/plain; charset=utf-8')
+  if (
+    content instanceof Uint8Array ||
+    content instanceof ArrayBuffer ||
+    ArrayBuffer.isView(content)
+  ) {
     return bytesBody(toBytes(content))
   }
   if (typeof content === 'function') return factoryBody(content)
   if (content instanceof Blob) return blobBody(content)
   if (typeof content === 'object' && content !== null) {
     if (isFile(content)) return fileBody(content)
-    if (content instanceof URLSearchParams || Object.prototype.toString.call(content) === '[object FormData]') {
+    if (
+      content instanceof URLSearchParams ||
+      Object.prototype.toString.call(content) === '[object FormData]'
+    ) {
       throw new InvalidBodyError(`content must not be ${describe(content)}; give it as data`)
     }
     if (Symbol.asyncIterator in content || Symbol.iterator in content) return streamBody(content)
@@ -135,7 +143,13 @@ const FILE_CHUNK = 256 * 1024
  */
 function fileBody(file: FileLike): Body {
   const length = fstatSync(file.fd).size
-  return { bytes: null, length, contentType: null, replayable: true, open: () => fileChunks(file.fd, length) }
+  return {
+    bytes: null,
+    length,
+    contentType: null,
+    replayable: true,
+    open: () => fileChunks(file.fd, length),
+  }
 }
 
 function* fileChunks(fd: number, length: number): Generator<Uint8Array, void, undefined> {
@@ -214,7 +228,9 @@ export function isAsyncChunks(
  * Lets the source of a body that is not sent to its end clean up. What that throws is of no use to
  * anyone. A generator that is running, since it has itself ended the call, is told once it paused.
  */
-export function abandonChunks(iterator: Iterator<Uint8Array> | AsyncIterator<Uint8Array> | null): void {
+export function abandonChunks(
+  iterator: Iterator<Uint8Array> | AsyncIterator<Uint8Array> | null,
+): void {
   if (iterator?.return === undefined) return
   const end = (): void => void Promise.resolve(iterator.return!()).catch(() => {})
   try {

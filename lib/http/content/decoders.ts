@@ -12,7 +12,10 @@ const INLINE_OCTETS = 1024 * 1024
 
 /** A content coding that this Node can undo. */
 export type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
-type OneShotLater = (input: Uint8Array, options: { maxOutputLength?: number }) => Promise<Uint8Array>
+type OneShotLater = (
+  input: Uint8Array,
+  options: { maxOutputLength?: number },
+) => Promise<Uint8Array>
 
 /** What this Node decodes, for Accept-Encoding; zstd is offered only where it can be decoded. */
 export const ACCEPT_ENCODING: string = hasZstd ? 'gzip, deflate, br, zstd' : 'gzip, deflate, br'
@@ -32,7 +35,9 @@ export function codingsOf(headers: Headers): readonly Coding[] {
     .map((name) => name.trim())
     .filter((name) => name !== '' && name !== 'identity')
   if (names.length > MAX_CODINGS) {
-    throw new DecodingError(`the response has ${names.length} content codings; at most ${MAX_CODINGS}`)
+    throw new DecodingError(
+      `the response has ${names.length} content codings; at most ${MAX_CODINGS}`,
+    )
   }
   const codings: Coding[] = []
   for (const name of names.reverse()) {
@@ -67,10 +72,16 @@ function decodeNow(coding: Coding, input: Uint8Array, maxOutputLength: number): 
   if (coding === 'gzip') return zlib.gunzipSync(input, options)
   if (coding === 'br') return zlib.brotliDecompressSync(input, options)
   if (coding === 'zstd') return zstdDecodeSync(input, maxOutputLength)
-  return hasZlibHeader(input) ? zlib.inflateSync(input, options) : zlib.inflateRawSync(input, options)
+  return hasZlibHeader(input)
+    ? zlib.inflateSync(input, options)
+    : zlib.inflateRawSync(input, options)
 }
 
-function decodeLater(coding: Coding, input: Uint8Array, maxOutputLength: number): Promise<Uint8Array> {
+function decodeLater(
+  coding: Coding,
+  input: Uint8Array,
+  maxOutputLength: number,
+): Promise<Uint8Array> {
   const options = { maxOutputLength }
   if (coding === 'gzip') return later.gunzip(input, options)
   if (coding === 'br') return later.br(input, options)
@@ -168,7 +179,10 @@ async function* decodeOne(
   }
 }
 
-async function firstOctets(iterator: AsyncIterator<Uint8Array>, least: number): Promise<Uint8Array> {
+async function firstOctets(
+  iterator: AsyncIterator<Uint8Array>,
+  least: number,
+): Promise<Uint8Array> {
   let head: Uint8Array = new Uint8Array(0)
   while (head.byteLength < least) {
     const { done, value } = await iterator.next()

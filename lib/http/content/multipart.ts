@@ -1,4 +1,11 @@
-import { bytesBody, ChunkSequence, contentBody, isAsyncChunks, type Body, type BodyContent } from './body.js'
+import {
+  bytesBody,
+  ChunkSequence,
+  contentBody,
+  isAsyncChunks,
+  type Body,
+  type BodyContent,
+} from './body.js'
 import { InvalidBodyError, LocalProtocolError } from '../errors.js'
 import { Headers, type HeadersInit } from '../headers.js'
 import { paramPairs, type ParamsInit } from '../url.js'
@@ -38,7 +45,9 @@ export function multipartBody(
   const given = contentType === null ? null : boundaryOf(contentType)
   const boundary = given ?? process.getBuiltinModule('node:crypto').randomBytes(16).toString('hex')
   const parts = [
-    ...(data === undefined ? [] : paramPairs(data, 'data')).map(([name, value]) => fieldPart(name, value)),
+    ...(data === undefined ? [] : paramPairs(data, 'data')).map(([name, value]) =>
+      fieldPart(name, value),
+    ),
     ...filePairs(files).map(([name, file]) => filePart(name, file)),
   ].map((part) => ({
     body: part.body,
@@ -59,7 +68,9 @@ function boundaryOf(contentType: string): string | null {
   const boundary = match?.[1] ?? match?.[2]
   if (boundary === undefined) return null
   if (!BOUNDARY.test(boundary)) {
-    throw new LocalProtocolError('the multipart boundary must be 1 to 70 of the characters of RFC 2046')
+    throw new LocalProtocolError(
+      'the multipart boundary must be 1 to 70 of the characters of RFC 2046',
+    )
   }
   return boundary
 }
@@ -67,9 +78,14 @@ function boundaryOf(contentType: string): string | null {
 /** Files as pairs of field name and file. */
 export function filePairs(files: FilesInit): readonly (readonly [string, FileInit])[] {
   if (typeof files !== 'object' || files === null) {
-    throw new TypeError(`files must be an object or pairs, got ${files === null ? 'null' : typeof files}`)
+    throw new TypeError(
+      `files must be an object or pairs, got ${files === null ? 'null' : typeof files}`,
+    )
   }
-  const pairs = Symbol.iterator in files ? [...(files as Iterable<readonly [string, FileInit]>)] : Object.entries(files)
+  const pairs =
+    Symbol.iterator in files
+      ? [...(files as Iterable<readonly [string, FileInit]>)]
+      : Object.entries(files)
   if (!pairs.every(Array.isArray)) throw new TypeError('files must be pairs of field name and file')
   return pairs
 }

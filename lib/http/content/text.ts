@@ -50,7 +50,11 @@ export function decodeText(content: Uint8Array, encoding: string): string {
   const name = bomEncoding(content) ?? encoding
   if (name === 'utf-8') {
     const start = content[0] === 0xef && content[1] === 0xbb && content[2] === 0xbf ? 3 : 0
-    return Buffer.from(content.buffer, content.byteOffset + start, content.byteLength - start).toString()
+    return Buffer.from(
+      content.buffer,
+      content.byteOffset + start,
+      content.byteLength - start,
+    ).toString()
   }
   const decoder = new IncrementalText(name)
   return decoder.feed(content) + decoder.end()
@@ -85,7 +89,9 @@ export class IncrementalText {
 
   #start(): TextDecoder | Utf32 {
     const name = bomEncoding(this.#head) ?? this.#encoding
-    this.#decoder = name.startsWith('utf-32') ? new Utf32(name === 'utf-32be') : new TextDecoder(name)
+    this.#decoder = name.startsWith('utf-32')
+      ? new Utf32(name === 'utf-32be')
+      : new TextDecoder(name)
     return this.#decoder
   }
 }
@@ -165,7 +171,8 @@ export class ByteChunker {
     const all = this.#held.length === 1 ? bytes : Buffer.concat(this.#held)
     const chunks: Uint8Array[] = []
     let at = 0
-    for (; at + this.#size <= all.length; at += this.#size) chunks.push(all.subarray(at, at + this.#size))
+    for (; at + this.#size <= all.length; at += this.#size)
+      chunks.push(all.subarray(at, at + this.#size))
     const rest = all.subarray(at)
     this.#held = rest.length > 0 ? [rest] : []
     this.#heldLength = rest.length

@@ -35,7 +35,15 @@ export interface FramePiece {
   readonly last: boolean
 }
 
-type Place = 'magic' | 'skip size' | 'skipped' | 'descriptor' | 'header' | 'block' | 'block content' | 'checksum'
+type Place =
+  | 'magic'
+  | 'skip size'
+  | 'skipped'
+  | 'descriptor'
+  | 'header'
+  | 'block'
+  | 'block content'
+  | 'checksum'
 
 /** Finds where frames end by their lengths, without decoding; skippable frames are left out. */
 export class ZstdFrames {
@@ -115,7 +123,8 @@ export class ZstdFrames {
           cut(true)
       }
     }
-    if (this.#place !== 'skipped' && this.#place !== 'skip size' && this.#place !== 'magic') cut(false)
+    if (this.#place !== 'skipped' && this.#place !== 'skip size' && this.#place !== 'magic')
+      cut(false)
     return pieces
   }
 

@@ -23,7 +23,8 @@ export interface Cookie {
 }
 
 /** What cookies can be made from: name to value. They go to the hosts that the client is told to call. */
-export type CookiesInit = Cookies | Readonly<Record<string, string>> | Iterable<readonly [string, string]>
+export type CookiesInit =
+  Cookies | Readonly<Record<string, string>> | Iterable<readonly [string, string]>
 
 /** Options of {@link Cookies}. */
 export interface CookiesOptions {
@@ -63,10 +64,12 @@ export class Cookies implements Iterable<Cookie> {
     if (init === undefined || init === null) return
     if (init instanceof Cookies) for (const cookie of init) this.#store(cookie)
     else {
-      if (typeof init !== 'object') throw new TypeError(`cookies must be an object, pairs or Cookies, got ${typeof init}`)
+      if (typeof init !== 'object')
+        throw new TypeError(`cookies must be an object, pairs or Cookies, got ${typeof init}`)
       const pairs = Symbol.iterator in init ? init : Object.entries(init)
       for (const pair of pairs) {
-        if (!Array.isArray(pair)) throw new TypeError(`cookies must be pairs of name and value, got ${typeof pair}`)
+        if (!Array.isArray(pair))
+          throw new TypeError(`cookies must be pairs of name and value, got ${typeof pair}`)
         this.set(pair[0] as string, pair[1] as string)
       }
     }
@@ -96,7 +99,9 @@ export class Cookies implements Iterable<Cookie> {
     const found = [...this].filter((cookie) => cookie.name === name && inScope(cookie, scope))
     if (found.length > 1) {
       const places = found.map(({ domain, path }) => `${domain}${path}`).join(', ')
-      throw new CookieConflictError(`there are ${found.length} cookies ${name} (${places}); say which`)
+      throw new CookieConflictError(
+        `there are ${found.length} cookies ${name} (${places}); say which`,
+      )
     }
     return found[0]?.value ?? null
   }
@@ -168,7 +173,9 @@ export class Cookies implements Iterable<Cookie> {
 
   static {
     printAs(Cookies, (self) => {
-      const names = [...self].map(({ name, domain, path }) => `${name}=${MASK} for ${domain}${path}`)
+      const names = [...self].map(
+        ({ name, domain, path }) => `${name}=${MASK} for ${domain}${path}`,
+      )
       return `<Cookies [${names.join(', ')}]>`
     })
   }
@@ -189,7 +196,13 @@ export class Cookies implements Iterable<Cookie> {
     if (found.secure && !secureOrigin) return null
     const path = found.path?.startsWith('/') === true ? found.path : defaultPath(url)
     const hostOnly = found.domain === null || domain.hostOnly
-    if (!prefixHolds(name, { secure: found.secure, hostOnly: found.domain === null, path: found.path })) {
+    if (
+      !prefixHolds(name, {
+        secure: found.secure,
+        hostOnly: found.domain === null,
+        path: found.path,
+      })
+    ) {
       return null
     }
     const cookie: Cookie = {
@@ -213,8 +226,10 @@ export class Cookies implements Iterable<Cookie> {
    */
   #overlaysSecure(cookie: Cookie): boolean {
     for (const other of this) {
-      if (!other.secure || other.name !== cookie.name || !pathMatches(cookie.path, other.path)) continue
-      if (domainMatches(cookie.domain, other.domain) || domainMatches(other.domain, cookie.domain)) return true
+      if (!other.secure || other.name !== cookie.name || !pathMatches(cookie.path, other.path))
+        continue
+      if (domainMatches(cookie.domain, other.domain) || domainMatches(other.domain, cookie.domain))
+        return true
     }
     return false
   }
@@ -231,7 +246,10 @@ export class Cookies implements Iterable<Cookie> {
     const key = keyOf(cookie)
     const before = this.#cookies.get(key)
     this.#cookies.delete(key)
-    this.#cookies.set(key, before === undefined ? cookie : { ...cookie, createdAt: before.createdAt })
+    this.#cookies.set(
+      key,
+      before === undefined ? cookie : { ...cookie, createdAt: before.createdAt },
+    )
     if (before === undefined) this.#makeRoom(cookie.domain)
   }
 
@@ -354,7 +372,12 @@ function hostOf(url: URL): string {
 }
 
 function isLoopback(host: string): boolean {
-  return host === 'localhost' || host.endsWith('.localhost') || (isIP(host) === 4 && host.startsWith('127.')) || host === '[::1]'
+  return (
+    host === 'localhost' ||
+    host.endsWith('.localhost') ||
+    (isIP(host) === 4 && host.startsWith('127.')) ||
+    host === '[::1]'
+  )
 }
 
 /** Whether `host` is `domain` or below it; addresses match themselves only (section 5.1.3). */
@@ -387,7 +410,10 @@ function isExpired(cookie: Cookie): boolean {
 
 function inScope(cookie: Cookie, scope: CookieScope): boolean {
   const domain = scope.domain === undefined ? undefined : domainOf(scope.domain)
-  return (domain === undefined || cookie.domain === domain) && (scope.path ?? cookie.path) === cookie.path
+  return (
+    (domain === undefined || cookie.domain === domain) &&
+    (scope.path ?? cookie.path) === cookie.path
+  )
 }
 
 function keyOf({ name, domain, path, hostOnly }: Cookie): string {
@@ -395,8 +421,11 @@ function keyOf({ name, domain, path, hostOnly }: Cookie): string {
 }
 
 function checkPair(name: string, value: string): void {
-  if (typeof value !== 'string') throw new TypeError(`the cookie ${name} must be a string, got ${typeof value}`)
+  if (typeof value !== 'string')
+    throw new TypeError(`the cookie ${name} must be a string, got ${typeof value}`)
   if (name === '' || /[\0-\x20\x7f;,=]/.test(name) || /[\0-\x1f\x7f;]/.test(value)) {
-    throw new LocalProtocolError(`the cookie ${JSON.stringify(name)} has a character that would break its line`)
+    throw new LocalProtocolError(
+      `the cookie ${JSON.stringify(name)} has a character that would break its line`,
+    )
   }
 }

@@ -174,7 +174,8 @@ function testOf(rules: ReadonlySet<string>): PublicSuffixTest {
 let builtIn: PublicSuffixTest | null = null
 
 /** Tests against the compact list. */
-export const isPublicSuffix: PublicSuffixTest = (domain) => (builtIn ??= testOf(builtInRules()))(domain)
+export const isPublicSuffix: PublicSuffixTest = (domain) =>
+  (builtIn ??= testOf(builtInRules()))(domain)
 
 /**
  * Makes a test from the whole Public Suffix List, in the format of publicsuffix.org.

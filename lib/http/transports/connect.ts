@@ -58,9 +58,17 @@ export function withPatience<T>(
     const timer =
       timeoutMs === null
         ? undefined
-        : setTimeout(() => {
-            giveUp(new ConnectTimeoutError(`no connection to ${what} within ${timeoutMs} ms`, timeoutMs))
-          }, Math.min(timeoutMs, MAX_TIMER_MS))
+        : setTimeout(
+            () => {
+              giveUp(
+                new ConnectTimeoutError(
+                  `no connection to ${what} within ${timeoutMs} ms`,
+                  timeoutMs,
+                ),
+              )
+            },
+            Math.min(timeoutMs, MAX_TIMER_MS),
+          )
     if (signal?.aborted === true) {
       giveUp(signal.reason)
       return
@@ -157,7 +165,11 @@ export function connectError(what: string, cause: unknown): Error {
   const errors = cause instanceof AggregateError ? (cause.errors as Error[]) : [cause as Error]
   const reasons = errors.map((error) => {
     const { code } = error as NodeJS.ErrnoException
-    return code !== undefined && !error.message.includes(code) ? `${code}: ${error.message}` : error.message
+    return code !== undefined && !error.message.includes(code)
+      ? `${code}: ${error.message}`
+      : error.message
   })
-  return new ConnectError(`cannot connect to ${what}: ${[...new Set(reasons)].join('; ')}`, { cause })
+  return new ConnectError(`cannot connect to ${what}: ${[...new Set(reasons)].join('; ')}`, {
+    cause,
+  })
 }

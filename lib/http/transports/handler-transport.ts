@@ -183,7 +183,14 @@ class HandlerExchange implements ParserEvents, BodySource {
 
   #answer(stream: IncomingBody | SyncByteStream): TransportResponse {
     const { statusCode, reasonPhrase, headers } = this.#head!
-    return { statusCode, reasonPhrase, headers, httpVersion: 'HTTP/1.1', stream, trailers: this.#trailers }
+    return {
+      statusCode,
+      reasonPhrase,
+      headers,
+      httpVersion: 'HTTP/1.1',
+      stream,
+      trailers: this.#trailers,
+    }
   }
 
   #onOctets(chunk: Buffer): void {
@@ -229,7 +236,9 @@ class HandlerExchange implements ParserEvents, BodySource {
 /** Tells a handler that was told to wait that it can write again, as an HTTP server does. */
 function relayDrain(response: ServerResponse): void {
   if (!response.writableNeedDrain) return
-  const flag = Object.getOwnPropertySymbols(response).find(({ description }) => description === 'kNeedDrain')
+  const flag = Object.getOwnPropertySymbols(response).find(
+    ({ description }) => description === 'kNeedDrain',
+  )
   if (flag !== undefined) (response as unknown as Record<symbol, boolean>)[flag] = false
   response.emit('drain')
 }
@@ -328,14 +337,19 @@ function incomingMessage(request: Request, socket: Socket): IncomingMessage {
   for (const [name, value] of fields) {
     const key = name.toLowerCase()
     const before = headers[key]
-    headers[key] = before === undefined ? value : `${before}${key === 'cookie' ? '; ' : ', '}${value}`
+    headers[key] =
+      before === undefined ? value : `${before}${key === 'cookie' ? '; ' : ', '}${value}`
   }
   incoming.headers = headers
   return incoming
 }
 
 /** Lets the handler pull the body as it reads. */
-function feedBody(incoming: IncomingMessage, body: Body | null, onError: (error: unknown) => void): void {
+function feedBody(
+  incoming: IncomingMessage,
+  body: Body | null,
+  onError: (error: unknown) => void,
+): void {
   incoming.on('error', () => {})
   if (body === null || body.bytes !== null) {
     if (body?.bytes != null && body.bytes.length > 0) incoming.push(body.bytes)
@@ -344,7 +358,9 @@ function feedBody(incoming: IncomingMessage, body: Body | null, onError: (error:
     return
   }
   const source = body.open()
-  const iterator = isAsyncChunks(source) ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
+  const iterator = isAsyncChunks(source)
+    ? source[Symbol.asyncIterator]()
+    : source[Symbol.iterator]()
   let pulling = false
   // A flowing IncomingMessage asks once only, so what it has room for is pushed without being asked.
   const pull = async (): Promise<void> => {

@@ -20,7 +20,13 @@ import {
 } from '../errors.js'
 import type { Request } from '../request.js'
 import { PhaseClock } from '../timings.js'
-import { resolveTls, TlsContext, type ClientCertificate, type TlsSettings, type Verify } from '../tls.js'
+import {
+  resolveTls,
+  TlsContext,
+  type ClientCertificate,
+  type TlsSettings,
+  type Verify,
+} from '../tls.js'
 import type { AsyncTransport, TransportResponse } from './base.js'
 import { addressText, openTcp, openTls, withPatience } from './connect.js'
 import { Http1Connection } from './http1/connection.js'
@@ -107,7 +113,8 @@ export class HttpTransport implements AsyncTransport {
     if (!http1 && !http2) throw new TypeError('http1 and http2 must not both be false')
     this.#alpn = [...(http2 ? ['h2'] : []), ...(http1 ? ['http/1.1'] : [])]
     this.#tls = new TlsContext(options.tls ?? resolveTls(options))
-    this.#proxy = options.proxy === undefined || options.proxy === null ? null : new Proxy(options.proxy)
+    this.#proxy =
+      options.proxy === undefined || options.proxy === null ? null : new Proxy(options.proxy)
     const { maxHeaderBytes = DEFAULT_MAX_HEADER_BYTES } = options
     this.#maxHeaderBytes = checkCount('maxHeaderBytes', maxHeaderBytes, 256)
     const { pingInterval = DEFAULT_PING_INTERVAL } = options
@@ -133,13 +140,18 @@ export class HttpTransport implements AsyncTransport {
       const reused = connection.exchanges > 0
       try {
         const response = await this.#send(connection, request, clock)
-        if (response.statusCode === 407 && (await this.#challenged(request, response, challenges++))) continue
+        if (
+          response.statusCode === 407 &&
+          (await this.#challenged(request, response, challenges++))
+        )
+          continue
         return response
       } catch (error) {
         const replayable = request.body?.replayable !== false && !isAborted(signal)
         if (!replayable || !(error instanceof RequestError)) throw error
         if (error instanceof RefusedStreamError && refusals++ < MAX_REFUSALS) continue
-        const stale = reused && (connection.protocol === 'HTTP/1.1' ? !connection.answered : connection.lost)
+        const stale =
+          reused && (connection.protocol === 'HTTP/1.1' ? !connection.answered : connection.lost)
         if (!stale || fresh || !isCutOff(error) || !SAFE_METHODS.has(request.method)) throw error
         fresh = true
       }
@@ -155,7 +167,8 @@ export class HttpTransport implements AsyncTransport {
     const { url, extensions } = request
     const timeouts = request.timeouts ?? DEFAULT_TIMEOUTS
     const target = extensions.target ?? url.pathname + url.search
-    if (connection.protocol === 'HTTP/2') return connection.request(request, timeouts, target, clock)
+    if (connection.protocol === 'HTTP/2')
+      return connection.request(request, timeouts, target, clock)
     const proxy = this.#forwarding(url)
     if (proxy === null) return connection.request(request, timeouts, { target }, clock)
     const absolute = extensions.target ?? `${url.protocol}//${url.host}${target}`
@@ -165,9 +178,14 @@ export class HttpTransport implements AsyncTransport {
   }
 
   /** Whether a request that the proxy has challenged is to be sent again, signed. */
-  async #challenged(request: Request, response: TransportResponse, tries: number): Promise<boolean> {
+  async #challenged(
+    request: Request,
+    response: TransportResponse,
+    tries: number,
+  ): Promise<boolean> {
     const proxy = this.#forwarding(request.url)
-    const answered = proxy?.challenged(response.headers.getList('proxy-authenticate'), tries) ?? false
+    const answered =
+      proxy?.challenged(response.headers.getList('proxy-authenticate'), tries) ?? false
     if (!answered || request.body?.replayable === false) return false
     await drain(response)
     return true
@@ -175,7 +193,9 @@ export class HttpTransport implements AsyncTransport {
 
   /** The proxy to which requests for `url` are sent in absolute form, rather than through a tunnel. */
   #forwarding(url: URL): Proxy | null {
-    return this.#proxy !== null && !this.#proxy.socks && url.protocol === 'http:' ? this.#proxy : null
+    return this.#proxy !== null && !this.#proxy.socks && url.protocol === 'http:'
+      ? this.#proxy
+      : null
   }
 
   async #connection(request: Request, fresh: boolean, clock: PhaseClock): Promise<Connection> {
@@ -205,11 +225,18 @@ export class HttpTransport implements AsyncTransport {
     }
   }
 
-  async #open(key: string, request: Request, timeoutMs: number | null, clock: PhaseClock): Promise<Connection> {
+  async #open(
+    key: string,
+    request: Request,
+    timeoutMs: number | null,
+    clock: PhaseClock,
+  ): Promise<Connection> {
     const mayShare = this.#alpn[0] === 'h2' && key !== 'proxy' && !this.#plainOrigins.has(key)
     const opening = this.#connect(key, request, timeoutMs, clock)
     if (mayShare) {
-      const known = opening.then((connection) => (connection.protocol === 'HTTP/2' ? connection.ready : undefined))
+      const known = opening.then((connection) =>
+        connection.protocol === 'HTTP/2' ? connection.ready : undefined,
+      )
       const done = known.catch(() => {}).then(() => this.#opening.delete(key))
       this.#opening.set(key, done)
     }
@@ -223,18 +250,30 @@ export class HttpTransport implements AsyncTransport {
     }
   }
 
-  async #connect(key: string, request: Request, timeoutMs: number | null, clock: PhaseClock): Promise<Connection> {
+  async #connect(
+    key: string,
+    request: Request,
+    timeoutMs: number | null,
+    clock: PhaseClock,
+  ): Promise<Connection> {
     // Before there is a socket, so that nothing it tells is missed.
     const http2 = this.#alpn[0] === 'h2' ? await import('./http2/connection.js') : null
     const socket = await this.#dial(request, timeoutMs, clock)
     return this.#wrap(key, request.url, socket, timeoutMs, http2)
   }
 
-  #wrap(key: string, url: URL, socket: Socket, timeoutMs: number | null, http2: Http2 | null): Connection {
+  #wrap(
+    key: string,
+    url: URL,
+    socket: Socket,
+    timeoutMs: number | null,
+    http2: Http2 | null,
+  ): Connection {
     const chosen = (socket as Partial<TLSSocket>).alpnProtocol
     const priorKnowledge = this.#alpn.length === 1 && this.#alpn[0] === 'h2'
     const clear = url.protocol === 'http:'
-    const agreed = chosen === 'h2' || (priorKnowledge && (clear || chosen === false || chosen === null))
+    const agreed =
+      chosen === 'h2' || (priorKnowledge && (clear || chosen === false || chosen === null))
     if (agreed && http2 !== null) {
       return new http2.Http2Connection(socket, this.#owner, {
         idleMs: this.#limits.keepaliveExpiry,
@@ -298,7 +337,11 @@ async function drain(response: TransportResponse): Promise<void> {
 
 /** Whether the connection itself failed, rather than a limit of time. */
 function isCutOff(error: RequestError): boolean {
-  return error instanceof ReadError || error instanceof WriteError || error instanceof RemoteProtocolError
+  return (
+    error instanceof ReadError ||
+    error instanceof WriteError ||
+    error instanceof RemoteProtocolError
+  )
 }
 
 function isAborted(signal: AbortSignal | null): boolean {

@@ -37,7 +37,8 @@ export class MockTransport implements AsyncTransport, Transport {
       request.readSync()
       return answer() as TransportResponse<SyncByteStream> & Promise<TransportResponse>
     }
-    return orAborted(request.read().then(answer), request.signal) as Promise<TransportResponse> & TransportResponse<SyncByteStream>
+    return orAborted(request.read().then(answer), request.signal) as Promise<TransportResponse> &
+      TransportResponse<SyncByteStream>
   }
 
   close(): void {
@@ -47,7 +48,8 @@ export class MockTransport implements AsyncTransport, Transport {
 
 /** What is answered, unless `signal` aborts before it is there. */
 function orAborted(answer: unknown, signal: AbortSignal | null): unknown {
-  if (signal === null || typeof (answer as PromiseLike<unknown> | undefined)?.then !== 'function') return answer
+  if (signal === null || typeof (answer as PromiseLike<unknown> | undefined)?.then !== 'function')
+    return answer
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason as Error)
     signal.addEventListener('abort', onAbort, { once: true })
@@ -59,5 +61,7 @@ function orAborted(answer: unknown, signal: AbortSignal | null): unknown {
 
 /** Refuses what a blocking client cannot wait for. @internal */
 export function refuseAsync(what: string): never {
-  throw new ClientStateError(`${what} returned a promise, which Client cannot wait for; use AsyncClient`)
+  throw new ClientStateError(
+    `${what} returned a promise, which Client cannot wait for; use AsyncClient`,
+  )
 }

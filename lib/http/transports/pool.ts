@@ -290,7 +290,8 @@ export class ConnectionPool {
     this.#sweeper = null
     const now = performance.now()
     for (const { idle } of [...this.#buckets.values()]) {
-      for (const connection of [...idle]) if (now >= this.#expiresAt(connection)) connection.destroy()
+      for (const connection of [...idle])
+        if (now >= this.#expiresAt(connection)) connection.destroy()
     }
     this.#armSweeper()
   }

@@ -15,7 +15,9 @@ import type { AsyncTransport, SyncByteStream, Transport, TransportResponse } fro
  * const client = new AsyncClient({ mounts: { 'all://flaky.example': flaky } })
  * ```
  */
-export class RetryTransport<T extends AsyncTransport | Transport> implements AsyncTransport, Transport {
+export class RetryTransport<T extends AsyncTransport | Transport>
+  implements AsyncTransport, Transport
+{
   readonly #inner: T
   readonly #policy: RetryPolicy
 

@@ -88,9 +88,14 @@ export class Limiter {
     const waitMs = fullAt - now - burst * price
     if (waitMs > 1e-6) {
       const seconds = Math.max(1, Math.ceil(waitMs / 1_000))
-      throw new ProblemError(429, 'rate_limited', `at most ${requestsPerSecond} requests in a second`, {
-        headers: { 'Retry-After': String(seconds) },
-      })
+      throw new ProblemError(
+        429,
+        'rate_limited',
+        `at most ${requestsPerSecond} requests in a second`,
+        {
+          headers: { 'Retry-After': String(seconds) },
+        },
+      )
     }
     account.fullAt = fullAt
   }

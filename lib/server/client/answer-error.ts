@@ -5,7 +5,8 @@ import { RunServiceError, type Problem } from '../errors.js'
 export async function answerError(response: AsyncResponse): Promise<RunServiceError> {
   const text = new TextDecoder().decode(await response.read())
   const retryAfter = response.headers.get('retry-after')
-  const retryAfterMs = retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) * 1000 : null
+  const retryAfterMs =
+    retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) * 1000 : null
   const problem = problemIn(response.headers.get('content-type') ?? '', text)
   if (problem === null) {
     const detail = `the answer is ${response.statusCode} without problem details; does the address lead to the service?`

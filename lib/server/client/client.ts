@@ -159,7 +159,8 @@ export class RunServiceClient implements AsyncDisposable {
   async list(filter: RunFilter = {}, { signal }: CallSignal = {}): Promise<RunList> {
     const response = await this.#call('GET', '/api/runs', { params: filterParams(filter), signal })
     const link = response.links['next']
-    const next = link === undefined ? null : new URL(link.url, response.url).searchParams.get('cursor')
+    const next =
+      link === undefined ? null : new URL(link.url, response.url).searchParams.get('cursor')
     return { runs: response.json(), next }
   }
 
@@ -218,8 +219,13 @@ export class RunServiceClient implements AsyncDisposable {
     runId: string,
     options?: FollowOptions & { readonly deltas?: false | undefined },
   ): AsyncGenerator<AgentEvent, void>
-  events(runId: string, options: FollowOptions = {}): AsyncGenerator<AgentEvent | ModelDelta, void> {
-    return followEvents(this.#http, pathOf(runId, '/events'), options, () => this.get(runId, options))
+  events(
+    runId: string,
+    options: FollowOptions = {},
+  ): AsyncGenerator<AgentEvent | ModelDelta, void> {
+    return followEvents(this.#http, pathOf(runId, '/events'), options, () =>
+      this.get(runId, options),
+    )
   }
 
   /**
@@ -228,7 +234,10 @@ export class RunServiceClient implements AsyncDisposable {
    * @returns the run as it ended.
    * @throws as {@link RunServiceClient.events} does.
    */
-  async wait(runId: string, options: Omit<FollowOptions, 'kinds' | 'after' | 'deltas'> = {}): Promise<RunDetails> {
+  async wait(
+    runId: string,
+    options: Omit<FollowOptions, 'kinds' | 'after' | 'deltas'> = {},
+  ): Promise<RunDetails> {
     const end = this.events(runId, { ...options, kinds: ['run_end'] })
     while ((await end.next()).done !== true);
     return this.get(runId, options)

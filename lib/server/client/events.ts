@@ -11,7 +11,13 @@
  */
 import { backoffDelay, TRANSIENT_STATUSES } from '../../internal/backoff.js'
 import { sleep } from '../../internal/sleep.js'
-import type { AgentEvent, DeltaPayload, EventFields, EventKind, RunDetails } from '../../agent/index.js'
+import type {
+  AgentEvent,
+  DeltaPayload,
+  EventFields,
+  EventKind,
+  RunDetails,
+} from '../../agent/index.js'
 import {
   NetworkError,
   RemoteProtocolError,
@@ -177,7 +183,9 @@ class Cursor {
   advance(seq: number): boolean {
     if (seq <= this.position) return false
     if (this.#kinds === null && seq !== this.position + 1) {
-      throw new BrokenStreamError(`event ${seq} came after ${this.position}; those between are missing`)
+      throw new BrokenStreamError(
+        `event ${seq} came after ${this.position}; those between are missing`,
+      )
     }
     this.position = seq
     return true
@@ -190,5 +198,9 @@ class BrokenStreamError extends RemoteProtocolError {}
 function isPassing(error: unknown): boolean {
   if (error instanceof RunServiceError) return TRANSIENT_STATUSES.includes(error.status)
   if (error instanceof TotalTimeoutError) return false
-  return error instanceof NetworkError || error instanceof TimeoutError || error instanceof RemoteProtocolError
+  return (
+    error instanceof NetworkError ||
+    error instanceof TimeoutError ||
+    error instanceof RemoteProtocolError
+  )
 }

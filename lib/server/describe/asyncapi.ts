@@ -37,7 +37,9 @@ export function describeStreams(basePath: string): object {
           'is answered by HTTP in place of the 101. Close codes: 1000 after run_end, 1001 the service ' +
           'shuts down, 1011 the log could not be read, 1013 the reader does not read, 4404 the run was ' +
           'deleted. Messages of the client are ignored.',
-        bindings: { ws: { method: 'GET', query: queryOf(STREAM_PARAMETERS), bindingVersion: '0.1.0' } },
+        bindings: {
+          ws: { method: 'GET', query: queryOf(STREAM_PARAMETERS), bindingVersion: '0.1.0' },
+        },
       }),
       eventStream: describeChannel('/api/runs/{run_id}/events', 'http', {
         title: 'Server-sent events',
@@ -113,5 +115,8 @@ function queryOf(parameters: typeof STREAM_PARAMETERS): JsonSchema {
   const properties = parameters
     .filter((parameter) => parameter.in === 'query')
     .map(({ name, description, schema }) => [name, { ...schema, description }])
-  return { type: 'object', properties: Object.fromEntries(properties) as Record<string, JsonSchema> }
+  return {
+    type: 'object',
+    properties: Object.fromEntries(properties) as Record<string, JsonSchema>,
+  }
 }

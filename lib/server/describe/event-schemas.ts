@@ -4,7 +4,13 @@
  *
  * @module
  */
-import type { DeltaPayload, EventKind, EventPayloads, FileChange, JsonSchema } from '../../agent/index.js'
+import type {
+  DeltaPayload,
+  EventKind,
+  EventPayloads,
+  FileChange,
+  JsonSchema,
+} from '../../agent/index.js'
 import { AGENT_EVENT, END_REASONS, RUN_STATUSES } from './schemas.js'
 
 type Optional<T> = { readonly [K in keyof T]-?: undefined extends T[K] ? K : never }[keyof T]
@@ -14,7 +20,9 @@ function fields<T>(
   properties: { readonly [K in keyof T]-?: JsonSchema },
   ...optional: readonly Optional<T>[]
 ): JsonSchema {
-  const required = Object.keys(properties).filter((name) => !(optional as readonly string[]).includes(name))
+  const required = Object.keys(properties).filter(
+    (name) => !(optional as readonly string[]).includes(name),
+  )
   return { type: 'object', properties, required }
 }
 
@@ -46,9 +54,9 @@ const fileChange: JsonSchema = fields<FileChange>(
   'after_sha256',
 )
 
-const gatedCall: JsonSchema = fields<NonNullable<EventPayloads['human_check_required']['calls']>[number]>(
-  { call_id: text, tool: text, args: object },
-)
+const gatedCall: JsonSchema = fields<
+  NonNullable<EventPayloads['human_check_required']['calls']>[number]
+>({ call_id: text, tool: text, args: object })
 
 /** The payload of each kind. */
 const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
@@ -108,7 +116,10 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     ),
     duration_ms: amount,
   }),
-  iteration_complete: fields<EventPayloads['iteration_complete']>({ iteration: count, tokens: count }),
+  iteration_complete: fields<EventPayloads['iteration_complete']>({
+    iteration: count,
+    tokens: count,
+  }),
   human_check_required: fields<EventPayloads['human_check_required']>(
     {
       iteration: count,
@@ -166,7 +177,10 @@ export const EVENT_MEANINGS: { readonly [K in EventKind]: string } = {
 export const EVENT_SCHEMAS: { readonly [kind: string]: JsonSchema } = Object.fromEntries(
   Object.entries(PAYLOADS).map(([kind, payload]): [string, JsonSchema] => {
     const constant: JsonSchema = { type: 'string', const: kind }
-    return [kind, { ...AGENT_EVENT, properties: { ...AGENT_EVENT.properties, kind: constant, payload } }]
+    return [
+      kind,
+      { ...AGENT_EVENT, properties: { ...AGENT_EVENT.properties, kind: constant, payload } },
+    ]
   }),
 )
 

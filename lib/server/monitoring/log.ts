@@ -54,6 +54,8 @@ export type StreamKind = 'websocket' | 'sse'
  *
  * @param output - where lines go. Default: standard output.
  */
-export function jsonLines(output: { write(text: string): unknown } = process.stdout): (line: LogLine) => void {
+export function jsonLines(
+  output: { write(text: string): unknown } = process.stdout,
+): (line: LogLine) => void {
   return (line) => void output.write(`${JSON.stringify(line)}\n`)
 }

@@ -81,7 +81,12 @@ export class Histogram implements Metric {
   readonly #series: Series<{ sum: number; readonly counts: number[] }>
 
   /** @param bounds - upper bounds of the buckets, ascending, without +Inf */
-  constructor(name: string, help: string, bounds: readonly number[], labels: readonly string[] = []) {
+  constructor(
+    name: string,
+    help: string,
+    bounds: readonly number[],
+    labels: readonly string[] = [],
+  ) {
     this.#name = name
     this.#help = help
     this.#bounds = bounds
@@ -105,7 +110,9 @@ export class Histogram implements Metric {
       let count = 0
       for (const [bucket, bound] of [...this.#bounds, Infinity].entries()) {
         count += counts[bucket]!
-        lines.push(`${this.#name}_bucket${labelText(names, [...labels, numberText(bound)])} ${count}`)
+        lines.push(
+          `${this.#name}_bucket${labelText(names, [...labels, numberText(bound)])} ${count}`,
+        )
       }
       const own = labelText(this.#labels, labels)
       lines.push(`${this.#name}_sum${own} ${numberText(sum)}`, `${this.#name}_count${own} ${count}`)

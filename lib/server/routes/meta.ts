@@ -28,7 +28,10 @@ const NAMED = {
 } as const
 
 /** The routes about the service itself. `all` gives every route, this one's own included. */
-export function metaRoutes(context: RouteContext, all: () => readonly Route[]): readonly RouteDefinition[] {
+export function metaRoutes(
+  context: RouteContext,
+  all: () => readonly Route[],
+): readonly RouteDefinition[] {
   const { engine, config } = context
   const health = new Health(engine, () => context.isDraining())
   let description: string | undefined
@@ -77,7 +80,10 @@ export function metaRoutes(context: RouteContext, all: () => readonly Route[]): 
         description:
           'The rest but the status is told to callers who may see the runs of all tenants.',
         answers: {
-          200: { description: 'it works, though it may be too busy for another run', schema: schemas.HEALTH },
+          200: {
+            description: 'it works, though it may be too busy for another run',
+            schema: schemas.HEALTH,
+          },
           503: { description: 'it shuts down, or cannot store anything', schema: schemas.HEALTH },
         },
         problems: [],
@@ -138,7 +144,11 @@ function metricsRoutes(monitor: Monitor): readonly RouteDefinition[] {
         id: 'getMetrics',
         summary: 'Numbers for Prometheus',
         answers: {
-          200: { description: 'its text format', schema: { type: 'string' }, mediaType: METRICS_TYPE },
+          200: {
+            description: 'its text format',
+            schema: { type: 'string' },
+            mediaType: METRICS_TYPE,
+          },
         },
         problems: [],
       },

@@ -17,7 +17,11 @@ export interface RouteContext {
    *
    * @throws `ProblemError` 429
    */
-  openStream(kind: StreamKind, runId: string, principal: Principal | null): (end: PumpEnd | 'failed') => void
+  openStream(
+    kind: StreamKind,
+    runId: string,
+    principal: Principal | null,
+  ): (end: PumpEnd | 'failed') => void
   /** True once the service takes no more runs. */
   isDraining(): boolean
 }

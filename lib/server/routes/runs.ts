@@ -273,7 +273,11 @@ class RunRoutes {
   async retry(call: Call): Promise<Reply> {
     this.#checkOpen()
     await this.#readNothing(call)
-    const details = await this.#context.engine.retry(call.parameter, call.caller, traceOf(call.request))
+    const details = await this.#context.engine.retry(
+      call.parameter,
+      call.caller,
+      traceOf(call.request),
+    )
     return json(201, details, this.#location(details))
   }
 
@@ -313,7 +317,10 @@ class EncodedDetails {
 }
 
 /** Headers by which a client asks again for details that it has. */
-function validatorsOf({ last_seq }: RunDetails): { readonly ETag: string; readonly 'Cache-Control': string } {
+function validatorsOf({ last_seq }: RunDetails): {
+  readonly ETag: string
+  readonly 'Cache-Control': string
+} {
   return { ETag: `"${VERSION}-${last_seq}"`, 'Cache-Control': 'no-cache' }
 }
 

@@ -51,7 +51,11 @@ export interface SocketHost {
   /** Told what an upgrade was answered with. */
   answered(request: AnsweredRequest): void
   /** Admits a stream, or throws what to answer; the result is told how it ended. */
-  openStream(kind: StreamKind, runId: string, principal: Principal | null): (end: PumpEnd | 'failed') => void
+  openStream(
+    kind: StreamKind,
+    runId: string,
+    principal: Principal | null,
+  ): (end: PumpEnd | 'failed') => void
 }
 
 /** What was decided about a reader before it connected. */
@@ -160,7 +164,13 @@ export class RunSockets {
     offer: HandshakeOffer,
   ): Promise<Admission<Reader> | Refusal> {
     const began = performance.now()
-    const answered = { method: 'GET', route: `${STREAMS}{run_id}`, runId: null, principal: null, began }
+    const answered = {
+      method: 'GET',
+      route: `${STREAMS}{run_id}`,
+      runId: null,
+      principal: null,
+      began,
+    }
     try {
       const reader = await this.#open(request)
       this.#host.answered({ ...answered, runId: reader.subscription.runId, status: 101 })

@@ -40,7 +40,9 @@ export class WebhookCursor {
       saved = JSON.parse(await readFile(path, 'utf8')) as Saved
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
-        throw new Error(`webhooks: cannot read ${path}: ${(error as Error).message}`, { cause: error })
+        throw new Error(`webhooks: cannot read ${path}: ${(error as Error).message}`, {
+          cause: error,
+        })
       }
     }
     if (saved.version !== 1) throw new Error(`webhooks: ${path} was written by a newer version`)

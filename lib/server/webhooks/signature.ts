@@ -13,7 +13,9 @@ export function parseSecret(secret: unknown): Buffer {
   const [, encoded] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(String(secret)) ?? []
   const octets = Buffer.from(encoded ?? '', 'base64')
   if (octets.length >= MIN_SECRET && octets.length <= MAX_SECRET) return octets
-  throw new TypeError(`webhooks: a secret must be whsec_ and base64 of ${MIN_SECRET} to ${MAX_SECRET} octets`)
+  throw new TypeError(
+    `webhooks: a secret must be whsec_ and base64 of ${MIN_SECRET} to ${MAX_SECRET} octets`,
+  )
 }
 
 /** The headers of one delivery (Standard Webhooks): id, time and a signature by each secret. */

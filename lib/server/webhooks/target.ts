@@ -92,7 +92,8 @@ export function deliver(
     signal.throwIfAborted()
     const host = url.hostname.replace(/^\[|\]$/g, '')
     // A literal address is connected to without a lookup.
-    if (isIP(host) !== 0 && !rules.allowPrivate && !isPublicAddress(host)) throw refusedAddress(host)
+    if (isIP(host) !== 0 && !rules.allowPrivate && !isPublicAddress(host))
+      throw refusedAddress(host)
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest
     const request: ClientRequest = send(url, {
       method: 'POST',
@@ -142,5 +143,7 @@ function guardedLookup({ allowPrivate, resolve = resolveName }: TargetRules): Lo
 }
 
 function refusedAddress(name: string): Error {
-  return new Error(`${name} is an address of this machine or of a private network, which allowPrivate would allow`)
+  return new Error(
+    `${name} is an address of this machine or of a private network, which allowPrivate would allow`,
+  )
 }

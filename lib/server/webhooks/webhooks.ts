@@ -14,7 +14,12 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { sleep } from '../../internal/sleep.js'
 import { systemClock, type Clock } from '../../internal/clock.js'
-import { UnknownRunError, type AgentEvent, type EventKind, type ObservedAppend } from '../../agent/index.js'
+import {
+  UnknownRunError,
+  type AgentEvent,
+  type EventKind,
+  type ObservedAppend,
+} from '../../agent/index.js'
 import type { ServiceEngine } from '../config.js'
 import { EVENT_KINDS } from '../describe/schemas.js'
 import { WebhookCursor } from './cursor.js'
@@ -156,7 +161,10 @@ class Endpoint {
     const url = parseUrl(endpoint)
     const name = createHash('sha256').update(url.href).digest('hex').slice(0, 16)
     const { clock = systemClock } = seams
-    const cursor = await WebhookCursor.open(join(options.directory, `webhook-${name}.json`), clock.now())
+    const cursor = await WebhookCursor.open(
+      join(options.directory, `webhook-${name}.json`),
+      clock.now(),
+    )
     return new Endpoint(engine, endpoint, options, seams, cursor)
   }
 
@@ -284,14 +292,21 @@ function encode(event: AgentEvent): string {
   const timestamp = new Date(Math.round(event.ts * 1_000)).toISOString()
   const body = JSON.stringify({ type: event.kind, timestamp, data: event })
   if (body.length <= MAX_BODY) return body
-  return JSON.stringify({ type: event.kind, timestamp, data: { ...event, payload: null }, truncated: true })
+  return JSON.stringify({
+    type: event.kind,
+    timestamp,
+    data: { ...event, payload: null },
+    truncated: true,
+  })
 }
 
 function parseUrl({ url, allowPrivate = false }: WebhookEndpoint): URL {
   const parsed = URL.canParse(url) ? new URL(url) : null
   const good = allowPrivate ? ['https:', 'http:'] : ['https:']
   if (parsed !== null && good.includes(parsed.protocol)) return parsed
-  throw new TypeError(`webhooks: url must be an ${good.join(' or ')} address${allowPrivate ? '' : '; http: needs allowPrivate'}`)
+  throw new TypeError(
+    `webhooks: url must be an ${good.join(' or ')} address${allowPrivate ? '' : '; http: needs allowPrivate'}`,
+  )
 }
 
 function checkKinds(kinds: readonly EventKind[]): readonly EventKind[] {
@@ -304,5 +319,7 @@ function warn({ url, run_id, seq, attempts, problem, final }: WebhookFailure): v
   // One warning when trouble begins, and one when an event is lost.
   if (attempts > 1 && !final) return
   const then = final ? 'given up' : 'trying again'
-  process.emitWarning(`webhook ${url}: event ${seq} of run ${run_id} was not taken, ${then}: ${problem}`)
+  process.emitWarning(
+    `webhook ${url}: event ${seq} of run ${run_id} was not taken, ${then}: ${problem}`,
+  )
 }

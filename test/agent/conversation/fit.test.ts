@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { estimateConversation, estimateTokens, fitContext, forgetUnsent } from '../../../lib/agent/conversation/fit.js'
+import {
+  estimateConversation,
+  estimateTokens,
+  fitContext,
+  forgetUnsent,
+} from '../../../lib/agent/conversation/fit.js'
 import type { Message } from '../../../lib/agent/model.js'
 import { Random } from '../../helpers/random.js'
 
@@ -165,7 +170,9 @@ function nextTurn(random: Random, turn: number): Message[] {
     args: { text: 'a'.repeat(random.integer(0, 900)) },
   }))
   return [
-    ...(random.chance(0.2) ? [{ role: 'user' as const, text: 'f'.repeat(random.integer(0, 900)) }] : []),
+    ...(random.chance(0.2)
+      ? [{ role: 'user' as const, text: 'f'.repeat(random.integer(0, 900)) }]
+      : []),
     { role: 'assistant', text: 't'.repeat(random.integer(0, 300)), calls },
     ...calls.map(({ call_id }): Message => ({
       role: 'tool',

@@ -24,10 +24,19 @@ store.append = async (runId, records) => {
 }
 const loud = testProvider(({ run }, n) =>
   run.cwd.endsWith('loud')
-    ? { text: `${n}`, calls: [{ tool: 'write_file', args: { path: 'a', content: `${n} ${'x'.repeat(20_000)}` } }] }
+    ? {
+        text: `${n}`,
+        calls: [{ tool: 'write_file', args: { path: 'a', content: `${n} ${'x'.repeat(20_000)}` } }],
+      }
     : { stop: 'refusal' },
 )
-const engine = await RunEngine.open({ store, roots: [root], providers: [loud], defaultModel: 'test:m', maxTurnsPerIteration: 50 })
+const engine = await RunEngine.open({
+  store,
+  roots: [root],
+  providers: [loud],
+  defaultModel: 'test:m',
+  maxTurnsPerIteration: 50,
+})
 
 async function follow(runId: string): Promise<AgentEvent[]> {
   const events: AgentEvent[] = []
@@ -39,11 +48,19 @@ async function follow(runId: string): Promise<AgentEvent[]> {
 
 const quiet = await engine.create({ goal: 'shell: false', cwd: join(root, 'quiet') })
 await follow(quiet.details.run_id)
-const { details } = await engine.create({ goal: 'shell: false', cwd: join(root, 'loud'), max_iterations: 1000 })
+const { details } = await engine.create({
+  goal: 'shell: false',
+  cwd: join(root, 'loud'),
+  max_iterations: 1000,
+})
 const followed = follow(details.run_id)
 await full
-const denied = await engine.create({ goal: 'shell: true', cwd: join(root, 'late'), check: 'x'.repeat(32_000) }).catch((error: Error) => error)
-console.log(denied instanceof Error ? `refused: ${denied.message}` : 'there was room for a small run')
+const denied = await engine
+  .create({ goal: 'shell: true', cwd: join(root, 'late'), check: 'x'.repeat(32_000) })
+  .catch((error: Error) => error)
+console.log(
+  denied instanceof Error ? `refused: ${denied.message}` : 'there was room for a small run',
+)
 rmSync(ballast)
 const events = await followed
 assertInvariants(events)

@@ -11,7 +11,12 @@ test('a run that fills the disk fails with what to do, and neither its service n
     t.skip('this kernel lets no ordinary user mount a small file system (unshare -Urm)')
     return
   }
-  const node = [process.execPath, ...programAt('test/agent/crash/full-disk-child.ts'), '/mnt', scratch(t)]
+  const node = [
+    process.execPath,
+    ...programAt('test/agent/crash/full-disk-child.ts'),
+    '/mnt',
+    scratch(t),
+  ]
   const command = node.map((word) => `'${word}'`).join(' ')
   const script = `mount -t tmpfs -o size=1m none /mnt && exec ${command}`
   const { status, stdout, stderr } = spawnSync('unshare', ['-Urm', 'sh', '-c', script], {
@@ -19,6 +24,9 @@ test('a run that fills the disk fails with what to do, and neither its service n
     cwd: fileURLToPath(new URL('../../..', import.meta.url)),
   })
   assert.equal(status, 0, stderr)
-  assert.match(stdout, /^failed internal_error ERR_AGENT_STORE cannot write to .*: the disk is full; free some space$/m)
+  assert.match(
+    stdout,
+    /^failed internal_error ERR_AGENT_STORE cannot write to .*: the disk is full; free some space$/m,
+  )
   assert.match(stdout, /all there/)
 })

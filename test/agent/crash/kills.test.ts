@@ -26,7 +26,10 @@ test(`runs whose process is killed ${KILLS} times at random lose, double and rep
     for (const runId of told.keys()) await executor.killMarked(runId)
   })
   const start = (generation: number): RunChild => {
-    const gates = { hitl_enabled: random.chance(0.5), approval: random.pick(['never', 'writes'] as const) }
+    const gates = {
+      hitl_enabled: random.chance(0.5),
+      approval: random.pick(['never', 'writes'] as const),
+    }
     const plan: ChildPlan = {
       ...place,
       generation,
@@ -68,7 +71,10 @@ test(`runs whose process is killed ${KILLS} times at random lose, double and rep
   }
   await store.close()
   t.diagnostic(JSON.stringify({ ...ends, orphans }))
-  assert.ok((ends['goal_achieved'] ?? 0) > 0, 'no run was achieved: the test tests less than it should')
+  assert.ok(
+    (ends['goal_achieved'] ?? 0) > 0,
+    'no run was achieved: the test tests less than it should',
+  )
   assert.ok(orphans > 0, 'no command was left running: the test tests less than it should')
 })
 
@@ -76,7 +82,8 @@ test(`runs whose process is killed ${KILLS} times at random lose, double and rep
 function assertEnd(details: RunDetails, recoveries: number): void {
   const { run_id, status, end_reason } = details
   if (details.ended_at === null) return
-  if (end_reason === 'recovery_failed') assert.equal(recoveries, 3, `${run_id} was given up too early`)
+  if (end_reason === 'recovery_failed')
+    assert.equal(recoveries, 3, `${run_id} was given up too early`)
   else assert.deepEqual([status, end_reason], ['achieved', 'goal_achieved'], run_id)
 }
 

@@ -47,7 +47,8 @@ for (const [name, request] of [
 async function survives(t: TestContext, world: CrashWorld, plan: ChildPlan): Promise<boolean> {
   const child = world.start(plan)
   const seen: string[] = []
-  for await (const [word = '', , ...event] of linesOf(child)) if (word === '=') seen.push(event.join(' '))
+  for await (const [word = '', , ...event] of linesOf(child))
+    if (word === '=') seen.push(event.join(' '))
   if ((await endOf(child)) === null) return false
   const context = `killed ${plan.side} append ${plan.killAt}`
   const store = new FileStore({ directory: plan.directory })
@@ -79,7 +80,9 @@ async function survives(t: TestContext, world: CrashWorld, plan: ChildPlan): Pro
     `${context}: what was told is in the log`,
   )
   if (open !== null) {
-    const answers = events.filter((event) => event.kind === 'human_check_response' && event.payload.gate_id === open.gate_id)
+    const answers = events.filter(
+      (event) => event.kind === 'human_check_response' && event.payload.gate_id === open.gate_id,
+    )
     assert.equal(answers.length, 1, `${context}: the gate survived and was answered once`)
   }
   assertEffects(join(plan.root, '0-0'), records, context)

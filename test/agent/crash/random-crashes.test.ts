@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { MemoryStore, ModelError, RunEngine, type AgentEvent, type Clock, type ModelRequest, type RunStore, type Tool } from 'runwright/agent'
+import {
+  MemoryStore,
+  ModelError,
+  RunEngine,
+  type AgentEvent,
+  type Clock,
+  type ModelRequest,
+  type RunStore,
+  type Tool,
+} from 'runwright/agent'
 import { scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { Random } from '../../helpers/random.js'
@@ -78,7 +87,11 @@ function randomTurn(random: Random, request: ModelRequest): Said {
   const n = request.messages.length
   if (random.chance(0.05)) {
     const retryable = random.chance(0.8)
-    throw new ModelError('ERR_AGENT_MODEL', 'a random fault', { retryable, modelMistake: !retryable, retryAfterMs: 1 })
+    throw new ModelError('ERR_AGENT_MODEL', 'a random fault', {
+      retryable,
+      modelMistake: !retryable,
+      retryAfterMs: 1,
+    })
   }
   const calls = Array.from({ length: random.integer(0, 3) }, () =>
     random.pick([
@@ -111,7 +124,10 @@ test(`${RUNS} random runs keep every invariant although their process dies in be
   assert.ok(RUNS < 60 || crashes > RUNS / 3, `${crashes} crashes`)
 })
 
-async function oneRun(t: TestContext, random: Random): Promise<{ readonly end: string; readonly times: number }> {
+async function oneRun(
+  t: TestContext,
+  random: Random,
+): Promise<{ readonly end: string; readonly times: number }> {
   const cwd = scratch(t)
   const disk = new MemoryStore()
   await disk.open()
@@ -151,10 +167,16 @@ async function oneRun(t: TestContext, random: Random): Promise<{ readonly end: s
     const engine = await open
     if (runId === '') {
       const made = engine.create(request).then(({ details }) => details.run_id)
-      runId = (await Promise.race([made, mortal.died])) ?? (await disk.list({ limit: 1 })).heads[0]?.details.run_id ?? ''
+      runId =
+        (await Promise.race([made, mortal.died])) ??
+        (await disk.list({ limit: 1 })).heads[0]?.details.run_id ??
+        ''
       if (runId === '') continue
     }
-    const alive = await Promise.race([follow(engine, runId, told, random), mortal.died.then(() => false)])
+    const alive = await Promise.race([
+      follow(engine, runId, told, random),
+      mortal.died.then(() => false),
+    ])
     if (!alive) continue
     await engine.close()
     const records = await disk.read(runId, 0, 100_000)
@@ -168,7 +190,12 @@ async function oneRun(t: TestContext, random: Random): Promise<{ readonly end: s
 }
 
 /** Follows a run to its end, answers its gates, and compares with what was told before. */
-async function follow(engine: RunEngine, runId: string, told: AgentEvent[], random: Random): Promise<boolean> {
+async function follow(
+  engine: RunEngine,
+  runId: string,
+  told: AgentEvent[],
+  random: Random,
+): Promise<boolean> {
   let position = 0
   const abortAt = random.chance(0.1) ? random.integer(1, 60) : 0
   for await (const batch of await engine.subscribe(runId)) {
@@ -182,7 +209,9 @@ async function follow(engine: RunEngine, runId: string, told: AgentEvent[], rand
       if (seq === abortAt) void engine.abort(runId).catch(() => undefined)
       if (event.kind !== 'human_check_required') continue
       const { kind, gate_id } = event.payload
-      const decision = random.pick(kind === 'tool' ? (['approve', 'reject'] as const) : (['approve'] as const))
+      const decision = random.pick(
+        kind === 'tool' ? (['approve', 'reject'] as const) : (['approve'] as const),
+      )
       void engine.resume(runId, { decision, gate_id }).catch(() => undefined)
     }
   }

@@ -61,7 +61,9 @@ async function watch(runId: string, cwd: string, old: number): Promise<void> {
       if (kind !== 'human_check_required') continue
       const { payload } = JSON.parse(json) as Extract<AgentEvent, { kind: 'human_check_required' }>
       // A gate of the past was answered already; its answer comes next.
-      void engine.resume(runId, { decision: 'approve', gate_id: payload.gate_id }).catch(() => undefined)
+      void engine
+        .resume(runId, { decision: 'approve', gate_id: payload.gate_id })
+        .catch(() => undefined)
     }
   }
 }
@@ -78,7 +80,9 @@ async function create(): Promise<void> {
 }
 
 /** Goes on with a run that is there, or a new one; with `endless` with another one after each. */
-async function work(run: { readonly run_id: string; readonly last_seq: number } | undefined): Promise<void> {
+async function work(
+  run: { readonly run_id: string; readonly last_seq: number } | undefined,
+): Promise<void> {
   if (run === undefined) await create()
   else {
     const { run_id, last_seq } = run

@@ -39,7 +39,9 @@ function script(hangs: boolean): readonly (readonly Call[])[] {
     [call('r1', 'list_files', {}), call('w1', 'write_file', { path: 'a', content: 'one\n' })],
     [call('b1', 'bash', { command: 'echo b1 >> ran' })],
     [],
-    ...(hangs ? [[call(HANG, 'bash', { command: 'echo h1 >> ran; echo $$ > pid; exec sleep 600' })]] : []),
+    ...(hangs
+      ? [[call(HANG, 'bash', { command: 'echo h1 >> ran; echo $$ > pid; exec sleep 600' })]]
+      : []),
     [
       call('e1', 'edit_file', { path: 'a', old_text: 'one', new_text: 'two' }),
       call('r2', 'read_file', { path: 'a' }),
@@ -67,5 +69,11 @@ export function scenario(hangs: boolean): ModelProvider {
       })
     },
   }
-  return { id: 'crash', description: 'a script', isLanguageModel: false, suggestions: [], create: () => model }
+  return {
+    id: 'crash',
+    description: 'a script',
+    isLanguageModel: false,
+    suggestions: [],
+    create: () => model,
+  }
 }

@@ -1,11 +1,23 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { autoExecutor, bubblewrapExecutor, bubblewrapProblem } from '../../../lib/agent/executors/bubblewrap.js'
+import {
+  autoExecutor,
+  bubblewrapExecutor,
+  bubblewrapProblem,
+} from '../../../lib/agent/executors/bubblewrap.js'
 import type { BubblewrapOptions } from '../../../lib/agent/executors/bubblewrap.js'
 import { Bench, testExecutor } from './executor-contract.js'
 
@@ -49,7 +61,16 @@ sandboxed('nothing is written outside the workspace', async (t) => {
   const folder = outside(t)
   const here = bench(t)
   symlinkSync(folder, here.path('link'))
-  const targets = [folder, here.path('link'), `${here.folder}/..`, '/usr', '/etc', '/', homedir(), '/var/lib']
+  const targets = [
+    folder,
+    here.path('link'),
+    `${here.folder}/..`,
+    '/usr',
+    '/etc',
+    '/',
+    homedir(),
+    '/var/lib',
+  ]
   const { output } = await here.run(
     `for folder in ${targets.map((target) => `'${target}'`).join(' ')}; do
        (echo x > "$folder/escaped-from-sandbox") 2>/dev/null
@@ -57,7 +78,9 @@ sandboxed('nothing is written outside the workspace', async (t) => {
   )
   assert.equal(output, 'root')
   assert.equal(readFileSync(here.path('mine'), 'utf8'), 'mine\n')
-  const escaped = [...targets, tmpdir()].filter((target) => existsSync(join(target, 'escaped-from-sandbox')))
+  const escaped = [...targets, tmpdir()].filter((target) =>
+    existsSync(join(target, 'escaped-from-sandbox')),
+  )
   assert.deepEqual(escaped, [])
 })
 
@@ -82,7 +105,8 @@ sandboxed('setsid, nohup and double forks do not outlive the command', async (t)
      exit 0`,
   )
   assert.equal(exitCode, 0)
-  const { markedProcesses, waitUntilGone } = await import('../../../lib/agent/executors/process-tree.js')
+  const { markedProcesses, waitUntilGone } =
+    await import('../../../lib/agent/executors/process-tree.js')
   assert.ok(await waitUntilGone([markedProcesses('RUNWRIGHT_RUN', here.mark)], 20_000))
 })
 
@@ -113,22 +137,32 @@ async function port(t: TestContext): Promise<number> {
 }
 
 for (const network of [false, true]) {
-  sandboxed(`with network: ${network} a service on this machine is ${network ? '' : 'not '}reached`, async (t) => {
-    const script = `require('node:net').connect(${await port(t)}, '127.0.0.1')
+  sandboxed(
+    `with network: ${network} a service on this machine is ${network ? '' : 'not '}reached`,
+    async (t) => {
+      const script = `require('node:net').connect(${await port(t)}, '127.0.0.1')
       .on('data', (data) => console.log(String(data))).on('error', (error) => console.log(error.code))`
-    const { output } = await bench(t, { network }).run(`node -e "$SCRIPT"`, { env: { SCRIPT: script } })
-    assert.equal(output, network ? 'reached\n' : 'ECONNREFUSED\n')
-  })
+      const { output } = await bench(t, { network }).run(`node -e "$SCRIPT"`, {
+        env: { SCRIPT: script },
+      })
+      assert.equal(output, network ? 'reached\n' : 'ECONNREFUSED\n')
+    },
+  )
 }
 
-sandboxed('folders are opened for reading and for writing by option, closed ones stay closed', async (t) => {
-  const [readable, writable, here] = [outside(t), outside(t), bench(t)]
-  const data = here.path('data')
-  mkdirSync(data)
-  writeFileSync(join(data, 'journal'), 'top secret')
-  const executor = bubblewrapExecutor({ readOnly: [readable], closed: [data, join(tmpdir(), 'no-such-folder')] })
-  const { output } = await executor.run(
-    `cat '${readable}/secret'; echo; (echo x > '${readable}/new') 2>/dev/null || echo refused
+sandboxed(
+  'folders are opened for reading and for writing by option, closed ones stay closed',
+  async (t) => {
+    const [readable, writable, here] = [outside(t), outside(t), bench(t)]
+    const data = here.path('data')
+    mkdirSync(data)
+    writeFileSync(join(data, 'journal'), 'top secret')
+    const executor = bubblewrapExecutor({
+      readOnly: [readable],
+      closed: [data, join(tmpdir(), 'no-such-folder')],
+    })
+    const { output } = await executor.run(
+      `cat '${readable}/secret'; echo; (echo x > '${readable}/new') 2>/dev/null || echo refused
      echo x > '${writable}/new'; ls -A data; (echo x > data/new) 2>/dev/null || echo closed`,
     {
       cwd: here.folder, env: {}, timeoutMs: 60_000, maxOutputBytes: 1_000, mark: here.mark,
@@ -159,7 +193,10 @@ test('auto: without bubblewrap on the path it is plain processes, and the reason
     process.env['PATH'] = path
   })
   assert.equal((await autoExecutor()).name, 'process')
-  assert.match((await bubblewrapProblem()) ?? '', /does not work here: .*(bwrap is not installed|no pipe for it)/)
+  assert.match(
+    (await bubblewrapProblem()) ?? '',
+    /does not work here: .*(bwrap is not installed|no pipe for it)/,
+  )
 })
 
 sandboxed('a sandbox that cannot be made is told apart from a command that fails', async (t) => {

@@ -57,7 +57,10 @@ export class Bench {
 
 /** What every executor does. */
 export function testExecutor(name: string, make: () => Executor, skip: string | false): void {
-  const check = (behaviour: string, body: (bench: Bench, t: TestContext) => Promise<void>): void => {
+  const check = (
+    behaviour: string,
+    body: (bench: Bench, t: TestContext) => Promise<void>,
+  ): void => {
     test(`${name}: ${behaviour}`, { skip }, async (t) => await body(new Bench(t, make()), t))
   }
 
@@ -101,7 +104,13 @@ export function testExecutor(name: string, make: () => Executor, skip: string | 
     assert.ok(!output.includes('sk-planted'))
     assert.ok(!/^(npm_|NODE_|FORCE_COLOR)(?!EXTRA_CA)/m.test(output), output)
     const lines = output.split('\n')
-    for (const line of ['ADDED=yes', 'CI=true', 'TERM=dumb', 'PYTHONDONTWRITEBYTECODE=1', `RUNWRIGHT_RUN=${bench.mark}`]) {
+    for (const line of [
+      'ADDED=yes',
+      'CI=true',
+      'TERM=dumb',
+      'PYTHONDONTWRITEBYTECODE=1',
+      `RUNWRIGHT_RUN=${bench.mark}`,
+    ]) {
       assert.ok(lines.includes(line), `${line} in ${output}`)
     }
   })
@@ -112,7 +121,8 @@ export function testExecutor(name: string, make: () => Executor, skip: string | 
     t.after(() => {
       process.env['PATH'] = path
     })
-    const planted = 'mkdir -p node_modules/.bin; for f in uname node_modules/.bin/uname; do printf "#!/bin/sh\\necho planted\\n" > $f; chmod +x $f; done'
+    const planted =
+      'mkdir -p node_modules/.bin; for f in uname node_modules/.bin/uname; do printf "#!/bin/sh\\necho planted\\n" > $f; chmod +x $f; done'
     await bench.run(planted)
     assert.notEqual((await bench.run('uname')).output, 'planted\n')
   })
@@ -124,7 +134,9 @@ export function testExecutor(name: string, make: () => Executor, skip: string | 
     let grown = 0
     let over = false
     const running = bench
-      .run("echo head; head -c 100000000 /dev/zero | tr '\\0' x; echo; echo tail", { maxOutputBytes: 1_000 })
+      .run("echo head; head -c 100000000 /dev/zero | tr '\\0' x; echo; echo tail", {
+        maxOutputBytes: 1_000,
+      })
       .finally(() => (over = true))
     while (!over) {
       await collectGarbage()
@@ -139,7 +151,9 @@ export function testExecutor(name: string, make: () => Executor, skip: string | 
 
   check('a command that takes too long is ended, and what it printed is kept', async (bench) => {
     using limits = new HeldTimers(54_321)
-    const running = bench.run('echo begun; echo > begun; sleep 600 & sleep 600', { timeoutMs: 54_321 })
+    const running = bench.run('echo begun; echo > begun; sleep 600 & sleep 600', {
+      timeoutMs: 54_321,
+    })
     await bench.begun()
     limits.fire()
     const result = await running

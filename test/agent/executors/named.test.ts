@@ -40,19 +40,31 @@ test('auto finds out what works when the first command runs, and says which', as
   assert.equal(await executor.killMarked('nobody-has-this-mark'), 0)
 })
 
-test('a run in a sandbox works on its folder, and the data of the store is closed to it', { skip }, async (t) => {
-  const cwd = scratch(t)
-  const data = join(cwd, 'data')
-  mkdirSync(data)
-  writeFileSync(join(data, 'journal'), 'top secret')
-  const store = Object.assign(new MemoryStore(), { closedFolders: [data] })
-  const command = 'cat data/journal; ls -A data; echo made > made; cat /proc/$PPID/environ | tr "\\0" "\\n"'
-  const provider = testProvider((_, n) => (n === 0 ? { calls: [{ tool: 'bash', args: { command } }] } : {}))
-  process.env['SECRET_OF_THE_HOST_KEY'] = 'never-shown-anywhere'
-  t.after(() => delete process.env['SECRET_OF_THE_HOST_KEY'])
-  const { engine } = await openEngine(t, { cwd, store, executor: 'bubblewrap', providers: [provider] })
-  const { details, events } = await runToEnd(engine, { goal: 'shell: test -f made' })
-  assert.equal(details.status, 'achieved')
-  const told = JSON.stringify(events)
-  assert.ok(!told.includes('top secret') && !told.includes('never-shown-anywhere'), told)
-})
+test(
+  'a run in a sandbox works on its folder, and the data of the store is closed to it',
+  { skip },
+  async (t) => {
+    const cwd = scratch(t)
+    const data = join(cwd, 'data')
+    mkdirSync(data)
+    writeFileSync(join(data, 'journal'), 'top secret')
+    const store = Object.assign(new MemoryStore(), { closedFolders: [data] })
+    const command =
+      'cat data/journal; ls -A data; echo made > made; cat /proc/$PPID/environ | tr "\\0" "\\n"'
+    const provider = testProvider((_, n) =>
+      n === 0 ? { calls: [{ tool: 'bash', args: { command } }] } : {},
+    )
+    process.env['SECRET_OF_THE_HOST_KEY'] = 'never-shown-anywhere'
+    t.after(() => delete process.env['SECRET_OF_THE_HOST_KEY'])
+    const { engine } = await openEngine(t, {
+      cwd,
+      store,
+      executor: 'bubblewrap',
+      providers: [provider],
+    })
+    const { details, events } = await runToEnd(engine, { goal: 'shell: test -f made' })
+    assert.equal(details.status, 'achieved')
+    const told = JSON.stringify(events)
+    assert.ok(!told.includes('top secret') && !told.includes('never-shown-anywhere'), told)
+  },
+)

@@ -35,7 +35,9 @@ test('process: after an abort none of its processes lives', { skip: noProc }, as
 
 test('process: background processes live on until killMarked', { skip: noProc }, async (t) => {
   const bench = new Bench(t, processExecutor())
-  const { output } = await bench.run('setsid sleep 600 > /dev/null & sleep 600 > /dev/null & echo $!')
+  const { output } = await bench.run(
+    'setsid sleep 600 > /dev/null & sleep 600 > /dev/null & echo $!',
+  )
   assert.ok(lives(output.trim()))
   assert.equal(await bench.executor.killMarked(bench.mark), 2)
   assert.ok(!lives(output.trim()))

@@ -384,7 +384,8 @@ test('starts a runner', () => {
 test('the private folder is outside the workspace, closed to others, and gone afterwards', async (t) => {
   const run = await Pursuit.start(await workspace(t, PROJECT), 'node-test')
   const modes: number[] = []
-  run.executor.onRun = ({ writable }) => modes.push(...writable.map((path) => statSync(path).mode & 0o777))
+  run.executor.onRun = ({ writable }) =>
+    modes.push(...writable.map((path) => statSync(path).mode & 0o777))
   await run.check()
   assert.deepEqual(modes, [0o700])
   const [folder] = run.executor.calls[0]!.options.writable

@@ -77,8 +77,16 @@ for (const { command, files, reporter = null, holds } of [
     reporter: 'unittest',
     holds: ['**/*.mk'],
   },
-  { command: 'eslint -c lint.json src', files: { 'lint.json': '{}', 'src/a.js': '' }, holds: ['lint.json'] },
-  { command: 'gcc -c main.c && sort -c names.txt', files: { 'main.c': '', 'names.txt': '' }, holds: [] },
+  {
+    command: 'eslint -c lint.json src',
+    files: { 'lint.json': '{}', 'src/a.js': '' },
+    holds: ['lint.json'],
+  },
+  {
+    command: 'gcc -c main.c && sort -c names.txt',
+    files: { 'main.c': '', 'names.txt': '' },
+    holds: [],
+  },
   { command: 'node verify.js', files: { 'verify.js': '' }, holds: ['verify.js'] },
   { command: 'node app.js', files: { 'app.js': '' }, holds: [] },
   { command: './a.out', files: { 'a.out': '\u007fELF' }, holds: [] },

@@ -61,9 +61,19 @@ for (const { goal, files, command, shown = command, reporter = null } of [
     reporter: 'node-test',
   },
   { goal: 'make-test: check', files: { Makefile: 'check:\n' }, command: 'make check' },
-  { goal: 'cargo-test', files: { 'Cargo.toml': '' }, command: 'cargo test --no-fail-fast', reporter: 'cargo' },
+  {
+    goal: 'cargo-test',
+    files: { 'Cargo.toml': '' },
+    command: 'cargo test --no-fail-fast',
+    reporter: 'cargo',
+  },
   { goal: 'go-test', files: { 'go.mod': '' }, command: 'go test -count=1 ./...', reporter: 'go' },
-  { goal: 'go-test: ./x', files: { 'go.mod': '' }, command: 'go test -count=1 ./x', reporter: 'go' },
+  {
+    goal: 'go-test: ./x',
+    files: { 'go.mod': '' },
+    command: 'go test -count=1 ./x',
+    reporter: 'go',
+  },
   {
     goal: 'bun-test: ./a',
     files: {},

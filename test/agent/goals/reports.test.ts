@@ -193,31 +193,37 @@ mod tests {
 `,
 }
 
-test('the goal cargo-test knows the tests of every program, and what becomes of them', {
-  skip: hasCargo() ? false : 'there is no cargo here',
-}, async (t) => {
-  const cwd = await workspace(t, CRATE)
-  const run = await Pursuit.start(cwd, 'auto')
-  assert.equal(run.spec.name, 'cargo-test')
-  const first = await run.check()
-  assert.deepEqual(first.tests, {
-    'sums sums > tests > adds': 'fail',
-    'sums sums > tests > adds_nothing': 'pass',
-    'sums many > later': 'skip',
-    'sums many > more': 'fail',
-  })
-  const fixed = CRATE['src/lib.rs']!.replace('a - b', 'a + b')
-  const leaving = fixed.replace('{ a + b }', '{ if b == 2 { std::process::exit(0) } a + b }')
-  await put(cwd, { 'src/lib.rs': leaving })
-  const left = await run.check()
-  assert.deepEqual([left.achieved, left.exit_code], [false, 0])
-  assert.match(left.reason, /^[234] of 4 tests fail/) // as many as had not ended yet
-  await put(cwd, { 'src/lib.rs': fixed.replace('#[test] fn adds()', 'fn adds()') })
-  const gone = await run.check()
-  assert.equal(gone.reason, 'tests changed: "sums sums > tests > adds" is missing')
-  await put(cwd, { 'src/lib.rs': fixed.replace('#[test] fn adds()', '#[test] #[ignore] fn adds()') })
-  const ignored = await run.check()
-  assert.equal(ignored.reason, 'tests changed: "sums sums > tests > adds" is skipped')
-  await put(cwd, { 'src/lib.rs': fixed })
-  assert.equal((await run.check()).reason, 'all 3 tests pass, 1 skipped as before')
-})
+test(
+  'the goal cargo-test knows the tests of every program, and what becomes of them',
+  {
+    skip: hasCargo() ? false : 'there is no cargo here',
+  },
+  async (t) => {
+    const cwd = await workspace(t, CRATE)
+    const run = await Pursuit.start(cwd, 'auto')
+    assert.equal(run.spec.name, 'cargo-test')
+    const first = await run.check()
+    assert.deepEqual(first.tests, {
+      'sums sums > tests > adds': 'fail',
+      'sums sums > tests > adds_nothing': 'pass',
+      'sums many > later': 'skip',
+      'sums many > more': 'fail',
+    })
+    const fixed = CRATE['src/lib.rs']!.replace('a - b', 'a + b')
+    const leaving = fixed.replace('{ a + b }', '{ if b == 2 { std::process::exit(0) } a + b }')
+    await put(cwd, { 'src/lib.rs': leaving })
+    const left = await run.check()
+    assert.deepEqual([left.achieved, left.exit_code], [false, 0])
+    assert.match(left.reason, /^[234] of 4 tests fail/) // as many as had not ended yet
+    await put(cwd, { 'src/lib.rs': fixed.replace('#[test] fn adds()', 'fn adds()') })
+    const gone = await run.check()
+    assert.equal(gone.reason, 'tests changed: "sums sums > tests > adds" is missing')
+    await put(cwd, {
+      'src/lib.rs': fixed.replace('#[test] fn adds()', '#[test] #[ignore] fn adds()'),
+    })
+    const ignored = await run.check()
+    assert.equal(ignored.reason, 'tests changed: "sums sums > tests > adds" is skipped')
+    await put(cwd, { 'src/lib.rs': fixed })
+    assert.equal((await run.check()).reason, 'all 3 tests pass, 1 skipped as before')
+  },
+)

@@ -36,7 +36,8 @@ test("a runner's own packages and programs are found, also scoped ones, and asse
 
 test('files that the configuration of a runner names belong to the check, sources do not', async (t) => {
   const cwd = await workspace(t, {
-    'jest.config.ts': "export default { setupFilesAfterEnv: ['<rootDir>/a.ts', 'b'], rootDir: 'src' }",
+    'jest.config.ts':
+      "export default { setupFilesAfterEnv: ['<rootDir>/a.ts', 'b'], rootDir: 'src' }",
     'vite.config.mjs': "export default { build: { lib: { entry: './src/index.js' } } }",
     '.mocharc.yml': 'require:\n  - ./d.js\n',
     'package.json': '{"main":"./src/index.js","mocha":{"require":"./e.cjs"}}',

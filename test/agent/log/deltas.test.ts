@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryStore, ModelError, type DeltaPayload, type RunRecord, type StreamItem } from 'runwright/agent'
+import {
+  MemoryStore,
+  ModelError,
+  type DeltaPayload,
+  type RunRecord,
+  type StreamItem,
+} from 'runwright/agent'
 import { ManualClock, ScriptedModel } from 'runwright/agent/testing'
 import { DeltaWriter } from '../../../lib/agent/log/deltas.js'
 import { Redactor } from '../../../lib/agent/redaction/redactor.js'
@@ -31,7 +37,13 @@ async function openFeed(): Promise<{ feed: RunFeed; log: () => Promise<void> }> 
     seq += 1
     const { ts } = created
     const line: RunRecord = {
-      v: 1, seq, run_id: RUN, kind: 'log', iteration: 0, ts, payload: { level: 'info', message: 'x' },
+      v: 1,
+      seq,
+      run_id: RUN,
+      kind: 'log',
+      iteration: 0,
+      ts,
+      payload: { level: 'info', message: 'x' },
     }
     const record = seq === 1 ? created : line
     await store.append(RUN, [record])
@@ -41,7 +53,11 @@ async function openFeed(): Promise<{ feed: RunFeed; log: () => Promise<void> }> 
 }
 
 const writerOf = (feed: RunFeed): DeltaWriter =>
-  new DeltaWriter(feed, new ManualClock(5_000), new Redactor([]), { iteration: 2, turn: 3, attempt: 1 })
+  new DeltaWriter(feed, new ManualClock(5_000), new Redactor([]), {
+    iteration: 2,
+    turn: 3,
+    attempt: 1,
+  })
 
 test('deltas come between the events between which they were written, also to a late reader', async () => {
   const { feed, log } = await openFeed()
@@ -73,8 +89,20 @@ test('a delta tells run, iteration, turn, attempt and its place in the text, and
   writer.write('llo')
   const items = (await reader.next()) ?? []
   assert.deepEqual(items.map(deltaOf), [
-    { kind: 'model_delta', run_id: RUN, iteration: 2, ts: 5, payload: { turn: 3, attempt: 1, offset: 0, text: 'Hé' } },
-    { kind: 'model_delta', run_id: RUN, iteration: 2, ts: 5, payload: { turn: 3, attempt: 1, offset: 2, text: 'llo' } },
+    {
+      kind: 'model_delta',
+      run_id: RUN,
+      iteration: 2,
+      ts: 5,
+      payload: { turn: 3, attempt: 1, offset: 0, text: 'Hé' },
+    },
+    {
+      kind: 'model_delta',
+      run_id: RUN,
+      iteration: 2,
+      ts: 5,
+      payload: { turn: 3, attempt: 1, offset: 2, text: 'llo' },
+    },
   ])
   assert.deepEqual(items.map(({ seq }) => seq), [null, null])
 })
@@ -146,7 +174,13 @@ test('a run tells its model\'s text while it comes; a failed attempt is told apa
   ])
   const { engine } = await openEngine(t, {
     providers: [
-      { id: 'test', description: 'a test', isLanguageModel: false, suggestions: [], create: () => model },
+      {
+        id: 'test',
+        description: 'a test',
+        isLanguageModel: false,
+        suggestions: [],
+        create: () => model,
+      },
     ],
     defaultModel: 'test:it',
   })

@@ -36,7 +36,8 @@ async function seqs(reader: ReturnType<RunFeed['subscribe']>): Promise<number[]>
   return seen
 }
 
-const upTo = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, n) => from + n)
+const upTo = (from: number, to: number): number[] =>
+  Array.from({ length: to - from + 1 }, (_, n) => from + n)
 
 test('readers that join anywhere, at any time, see every event once and in order', async () => {
   const random = new Random(7)
@@ -131,7 +132,9 @@ test('an event is encoded once for all its readers', async () => {
 
 test('feeds that were quiet give up what they keep, and their readers go on from the store', async () => {
   const large = records(40).map((record): RunRecord =>
-    record.kind === 'log' ? { ...record, payload: { level: 'info', message: 'x'.repeat(12_000) } } : record,
+    record.kind === 'log'
+      ? { ...record, payload: { level: 'info', message: 'x'.repeat(12_000) } }
+      : record,
   )
   const store = await stored(large)
   let reads = 0
@@ -146,7 +149,8 @@ test('feeds that were quiet give up what they keep, and their readers go on from
   for (const feed of feeds) feed.publish(large)
   for (const reader of late) {
     const seen: number[] = []
-    while (seen.length < large.length) seen.push(...((await reader.next()) ?? []).map(({ seq }) => seq))
+    while (seen.length < large.length)
+      seen.push(...((await reader.next()) ?? []).map(({ seq }) => seq))
     assert.deepEqual(seen, upTo(1, large.length))
   }
   assert.ok(reads > 20 && reads < 40, `${reads} of 60 readers had to go to the store`)

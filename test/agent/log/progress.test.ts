@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newProgress, noteCheck, noteResult, noteTurn, startAnew, stuckReason, type Progress } from '../../../lib/agent/log/progress.js'
+import {
+  newProgress,
+  noteCheck,
+  noteResult,
+  noteTurn,
+  startAnew,
+  stuckReason,
+  type Progress,
+} from '../../../lib/agent/log/progress.js'
 import { follow, openEngine, runToEnd, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
@@ -33,13 +41,41 @@ for (const { name, turns, after } of [
   { name: 'the same two calls at once', turns: times(9, 'read:a=x+read:b=y'), after: 4 },
   { name: 'two calls in turn', turns: times(9, 'edit:ab=done', 'edit:ba=done'), after: 6 },
   { name: 'three calls in turn', turns: times(9, 'read:a=x', 'read:b=y', 'read:c=z'), after: 7 },
-  { name: 'edits taken back, with a check between', turns: times(9, 'edit:ab=ok', 'bash:t=!1', 'edit:ba=ok', 'bash:t=!2'), after: 8 },
-  { name: 'outputs that differ in durations only', turns: ['bash:t=ok 12 ms', 'bash:t=ok 7.5ms', 'bash:t=ok 3 s', 'bash:t=ok 1 ms'], after: 4 },
-  { name: 'a long call, remembered by its hash', turns: times(5, `write:${'x'.repeat(999)}=ok`), after: 4 },
-  { name: 'a poll whose answer changes', turns: Array.from({ length: 30 }, (_, i) => `bash:poll=${i} of 30`), after: null },
-  { name: 'a test between edits that differ', turns: Array.from({ length: 20 }, (_, i) => [`edit:e${i}=ok`, 'bash:t=!fails']).flat(), after: null },
-  { name: 'reading one file after another', turns: Array.from({ length: 30 }, (_, i) => `read:f${i}=same`), after: null },
-  { name: 'a known call beside a new one', turns: Array.from({ length: 20 }, (_, i) => `read:a=x+read:f${i}=y`), after: null },
+  {
+    name: 'edits taken back, with a check between',
+    turns: times(9, 'edit:ab=ok', 'bash:t=!1', 'edit:ba=ok', 'bash:t=!2'),
+    after: 8,
+  },
+  {
+    name: 'outputs that differ in durations only',
+    turns: ['bash:t=ok 12 ms', 'bash:t=ok 7.5ms', 'bash:t=ok 3 s', 'bash:t=ok 1 ms'],
+    after: 4,
+  },
+  {
+    name: 'a long call, remembered by its hash',
+    turns: times(5, `write:${'x'.repeat(999)}=ok`),
+    after: 4,
+  },
+  {
+    name: 'a poll whose answer changes',
+    turns: Array.from({ length: 30 }, (_, i) => `bash:poll=${i} of 30`),
+    after: null,
+  },
+  {
+    name: 'a test between edits that differ',
+    turns: Array.from({ length: 20 }, (_, i) => [`edit:e${i}=ok`, 'bash:t=!fails']).flat(),
+    after: null,
+  },
+  {
+    name: 'reading one file after another',
+    turns: Array.from({ length: 30 }, (_, i) => `read:f${i}=same`),
+    after: null,
+  },
+  {
+    name: 'a known call beside a new one',
+    turns: Array.from({ length: 20 }, (_, i) => `read:a=x+read:f${i}=y`),
+    after: null,
+  },
 ]) {
   test(`${name}: ${after === null ? 'not stuck' : `stuck after ${after} turns`}`, () => {
     assert.equal(stuckAfter(turns), after)
@@ -90,7 +126,8 @@ test('what is remembered is bounded', () => {
 test('long calls and outputs are told apart without being kept', () => {
   const progress = newProgress()
   const long = 'x'.repeat(10_000)
-  for (const output of [`${long}1`, `${long}2`, `${long}1`]) take(progress, `write:${long}=${output}`)
+  for (const output of [`${long}1`, `${long}2`, `${long}1`])
+    take(progress, `write:${long}=${output}`)
   assert.equal(progress.results.size, 2)
   assert.ok([...progress.results].every((mark) => mark.length < 100))
   assert.equal(progress.repeating, 1)
@@ -101,10 +138,35 @@ const edit = (from: string, to: string): Said => ({
 })
 
 for (const { name, turn, maxTurns, reason } of [
-  { name: 'in one iteration', turn: () => ({ calls: [{ tool: 'read_file', args: { path: 'no' } }] }), maxTurns: 50, reason: /same calls failed 3 times/ },
-  { name: 'over iterations of one turn', turn: () => ({ calls: [{ tool: 'list_files', args: {} }] }), maxTurns: 1, reason: /same results 4 times/ },
-  { name: 'with edits that alternate', turn: (n: number) => (n === 0 ? { calls: [{ tool: 'write_file', args: { path: 'a', content: 'x' } }] } : n % 2 === 1 ? edit('x', 'y') : edit('y', 'x')), maxTurns: 1, reason: /repeated what had been done before/ },
-] satisfies readonly { readonly name: string; readonly turn: (n: number) => Said; readonly maxTurns: number; readonly reason: RegExp }[]) {
+  {
+    name: 'in one iteration',
+    turn: () => ({ calls: [{ tool: 'read_file', args: { path: 'no' } }] }),
+    maxTurns: 50,
+    reason: /same calls failed 3 times/,
+  },
+  {
+    name: 'over iterations of one turn',
+    turn: () => ({ calls: [{ tool: 'list_files', args: {} }] }),
+    maxTurns: 1,
+    reason: /same results 4 times/,
+  },
+  {
+    name: 'with edits that alternate',
+    turn: (n: number) =>
+      n === 0
+        ? { calls: [{ tool: 'write_file', args: { path: 'a', content: 'x' } }] }
+        : n % 2 === 1
+          ? edit('x', 'y')
+          : edit('y', 'x'),
+    maxTurns: 1,
+    reason: /repeated what had been done before/,
+  },
+] satisfies readonly {
+  readonly name: string
+  readonly turn: (n: number) => Said
+  readonly maxTurns: number
+  readonly reason: RegExp
+}[]) {
   test(`a model that goes round in circles ${name} is told, and then ends as stuck`, async (t) => {
     const heard: string[] = []
     const provider = testProvider((request, n) => {
@@ -112,7 +174,10 @@ for (const { name, turn, maxTurns, reason } of [
       heard.push(last?.role === 'tool' ? last.output : '')
       return turn(n)
     })
-    const { engine } = await openEngine(t, { providers: [provider], maxTurnsPerIteration: maxTurns })
+    const { engine } = await openEngine(t, {
+      providers: [provider],
+      maxTurnsPerIteration: maxTurns,
+    })
     const { events, details } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 50 })
     assertInvariants(events)
     assert.deepEqual([details.status, details.end_reason, details.error], ['failed', 'stuck', null])
@@ -120,7 +185,9 @@ for (const { name, turn, maxTurns, reason } of [
     assert.ok(end?.kind === 'run_end')
     assert.match(end.payload.reason, reason)
     assert.ok(details.usage.model_calls < 12, `${details.usage.model_calls} calls`)
-    assert.ok(maxTurns > 1 || heard.some((output) => /Repeating them once more ends the run/.test(output)))
+    assert.ok(
+      maxTurns > 1 || heard.some((output) => /Repeating them once more ends the run/.test(output)),
+    )
   })
 }
 
@@ -143,9 +210,14 @@ test('a model whose calls cannot be read is stuck after three turns', async (t) 
 test('a human who lets a run go on gives it another chance', async (t) => {
   const provider = testProvider(() => ({ calls: [{ tool: 'list_files', args: {} }] }))
   const { engine } = await openEngine(t, { providers: [provider], maxTurnsPerIteration: 1 })
-  const { details } = await engine.create({ goal: 'shell: false', hitl_enabled: true, max_iterations: 7 })
+  const { details } = await engine.create({
+    goal: 'shell: false',
+    hitl_enabled: true,
+    max_iterations: 7,
+  })
   const events = await follow(engine, details.run_id, (event) => {
-    if (event.kind === 'human_check_required') void engine.resume(details.run_id, { decision: 'approve' }).catch(() => undefined)
+    if (event.kind === 'human_check_required')
+      void engine.resume(details.run_id, { decision: 'approve' }).catch(() => undefined)
     return false
   })
   assertInvariants(events)
@@ -154,7 +226,11 @@ test('a human who lets a run go on gives it another chance', async (t) => {
 
 test('detectStuck false leaves circles to the other bounds', async (t) => {
   const provider = testProvider(() => ({ calls: [{ tool: 'list_files', args: {} }] }))
-  const { engine } = await openEngine(t, { providers: [provider], maxTurnsPerIteration: 1, detectStuck: false })
+  const { engine } = await openEngine(t, {
+    providers: [provider],
+    maxTurnsPerIteration: 1,
+    detectStuck: false,
+  })
   const { details } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 9 })
   assert.equal(details.end_reason, 'max_iterations')
 })

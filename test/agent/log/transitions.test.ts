@@ -4,8 +4,23 @@ import { transition, type RunStatus, type Trigger } from 'runwright/agent'
 import { statusAfter } from '../../../lib/agent/log/transitions.js'
 import type { RunRecord } from 'runwright/agent'
 
-const statuses: readonly RunStatus[] = ['pending', 'running', 'awaiting_human', 'achieved', 'failed', 'aborted']
-const triggers: readonly Trigger[] = ['start', 'gate', 'respond', 'achieve', 'fail', 'abort', 'recover']
+const statuses: readonly RunStatus[] = [
+  'pending',
+  'running',
+  'awaiting_human',
+  'achieved',
+  'failed',
+  'aborted',
+]
+const triggers: readonly Trigger[] = [
+  'start',
+  'gate',
+  'respond',
+  'achieve',
+  'fail',
+  'abort',
+  'recover',
+]
 
 /** The whole table as written in the design: what is not here must not happen. */
 const allowed: Readonly<Record<string, RunStatus>> = {

@@ -33,11 +33,20 @@ async function newLog(): Promise<{ readonly log: RunLog; readonly store: Countin
   await store.append(RUN, [created])
   store.appends.length = 0
   const feed = new RunFeed(RUN, store, 1)
-  const options = { store, clock: systemClock, redactor: new Redactor([]), observers: new Observers() }
+  const options = {
+    store,
+    clock: systemClock,
+    redactor: new Redactor([]),
+    observers: new Observers(),
+  }
   return { log: new RunLog(options, feed, foldState(null, created)), store }
 }
 
-const line = (message: string): RecordDraft => ({ kind: 'log', iteration: 0, payload: { level: 'info', message } })
+const line = (message: string): RecordDraft => ({
+  kind: 'log',
+  iteration: 0,
+  payload: { level: 'info', message },
+})
 
 test('what is noted is folded at once and goes to the store with the next append, in order', async () => {
   const { log, store } = await newLog()
@@ -49,7 +58,10 @@ test('what is noted is folded at once and goes to the store with the next append
   assert.deepEqual(store.appends, [3])
   assert.equal(log.feed.lastSeq, 4)
   const stored = await store.read(RUN, 1, 10)
-  assert.deepEqual(stored.map((record) => record.kind === 'log' && record.payload.message), ['a', 'b', 'c'])
+  assert.deepEqual(
+    stored.map((record) => record.kind === 'log' && record.payload.message),
+    ['a', 'b', 'c'],
+  )
 })
 
 test('what is noted is on its way at the end of the turn when nothing follows', async () => {

@@ -9,7 +9,13 @@ import { TINY, tiny } from './support.js'
 
 test('a run calls the tools of a server like any other, and the engine closes it', async (t) => {
   const said: Said[] = [
-    { calls: [{ tool: 'tiny__echo', args: { text: 'hello' } }, { tool: 'tiny__echo', args: { text: 7 } }, { tool: 'tiny__crash', args: {} }] },
+    {
+      calls: [
+        { tool: 'tiny__echo', args: { text: 'hello' } },
+        { tool: 'tiny__echo', args: { text: 7 } },
+        { tool: 'tiny__crash', args: {} },
+      ],
+    },
     { calls: [{ tool: 'tiny__env', args: {} }] },
     {},
   ]
@@ -26,9 +32,13 @@ test('a run calls the tools of a server like any other, and the engine closes it
   assert.deepEqual(results.map(({ exit_code }) => exit_code), [0, 1, -1, 0])
   assert.match(results[1]?.output ?? '', /tiny__echo was not run.*\n- text must be a string/)
   assert.match(results[2]?.output ?? '', /exit code 7/)
-  const started = events.flatMap((event) => (event.kind === 'tool_started' ? [event.payload.effect] : []))
+  const started = events.flatMap((event) =>
+    event.kind === 'tool_started' ? [event.payload.effect] : [],
+  )
   assert.deepEqual(started, ['unsafe', 'unsafe', 'unsafe'])
-  const mark = (JSON.parse(results[3]?.output ?? '{}') as Record<string, string>)['RUNWRIGHT_COMMAND']
+  const mark = (JSON.parse(results[3]?.output ?? '{}') as Record<string, string>)[
+    'RUNWRIGHT_COMMAND'
+  ]
   assert.ok(mark !== undefined)
   await engine.close()
 })
@@ -37,9 +47,24 @@ test('files that a server’s tool changed are told with its result, however it 
   const cwd = scratch(t)
   const write = (name: string, then = ''): object => ({ path: join(cwd, name), then })
   const said: Said[] = [
-    { calls: [{ tool: 'tiny__write', args: write('a.txt') as JsonObject }, { tool: 'bash', args: { command: 'echo b > b.txt' } }] },
-    { calls: [{ tool: 'reads__write', args: write('quiet.txt') as JsonObject }, { tool: 'tiny__write', args: write('a2.txt') as JsonObject }] },
-    { calls: [{ tool: 'tiny__write', args: write('c.txt', 'crash') as JsonObject }, { tool: 'tiny__echo', args: { text: 'x' } }] },
+    {
+      calls: [
+        { tool: 'tiny__write', args: write('a.txt') as JsonObject },
+        { tool: 'bash', args: { command: 'echo b > b.txt' } },
+      ],
+    },
+    {
+      calls: [
+        { tool: 'reads__write', args: write('quiet.txt') as JsonObject },
+        { tool: 'tiny__write', args: write('a2.txt') as JsonObject },
+      ],
+    },
+    {
+      calls: [
+        { tool: 'tiny__write', args: write('c.txt', 'crash') as JsonObject },
+        { tool: 'tiny__echo', args: { text: 'x' } },
+      ],
+    },
     {},
   ]
   const { engine } = await openEngine(t, {
@@ -51,7 +76,10 @@ test('files that a server’s tool changed are told with its result, however it 
   assertInvariants(events)
   const results = events.flatMap((event) => (event.kind === 'tool_result' ? [event.payload] : []))
   assert.deepEqual(
-    results.map(({ tool, changes = [] }) => [tool, changes.map(({ change, path }) => `${change} ${path}`).join()]),
+    results.map(({ tool, changes = [] }) => [
+      tool,
+      changes.map(({ change, path }) => `${change} ${path}`).join(),
+    ]),
     [
       ['tiny__write', 'created a.txt'], ['bash', 'created b.txt'], ['reads__write', ''],
       ['tiny__write', 'created a2.txt'], ['tiny__write', 'created c.txt'], ['tiny__echo', ''],
@@ -63,9 +91,18 @@ test('files that a server’s tool changed are told with its result, however it 
 
 test('tools of a server are gated where writes are, unless the host calls them reads', async (t) => {
   for (const effect of ['unsafe', 'read'] as const) {
-    const provider = testProvider((_, n) => (n === 0 ? { calls: [{ tool: 'tiny__echo', args: { text: 'x' } }] } : {}))
-    const { engine } = await openEngine(t, { providers: [provider], mcpServers: [tiny('good', { effect })] })
-    const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1, approval: 'writes' })
+    const provider = testProvider((_, n) =>
+      n === 0 ? { calls: [{ tool: 'tiny__echo', args: { text: 'x' } }] } : {},
+    )
+    const { engine } = await openEngine(t, {
+      providers: [provider],
+      mcpServers: [tiny('good', { effect })],
+    })
+    const { details } = await engine.create({
+      goal: 'shell: false',
+      max_iterations: 1,
+      approval: 'writes',
+    })
     const kinds: string[] = []
     for await (const batch of await engine.subscribe(details.run_id)) {
       kinds.push(...batch.map(({ kind }) => kind))
@@ -79,11 +116,16 @@ test('tools of a server are gated where writes are, unless the host calls them r
 test('an engine does not open without a server that is required, and does without one that is not', async (t) => {
   const cwd = scratch(t)
   const options = { store: new MemoryStore(), roots: [cwd] }
-  await assert.rejects(RunEngine.open({ ...options, mcpServers: [tiny('dies'), tiny('good', { name: 'other' })] }), /MCP server tiny: it ended/)
+  await assert.rejects(
+    RunEngine.open({ ...options, mcpServers: [tiny('dies'), tiny('good', { name: 'other' })] }),
+    /MCP server tiny: it ended/,
+  )
   const warnings: string[] = []
   const engine = await RunEngine.open({
     ...options,
-    mcpServers: [tiny('dies', { required: false, onWarning: (message) => void warnings.push(message) })],
+    mcpServers: [
+      tiny('dies', { required: false, onWarning: (message) => void warnings.push(message) }),
+    ],
   })
   assert.match(warnings.join(), /tiny: it ended with exit code 3/)
   await engine.close()
@@ -91,7 +133,9 @@ test('an engine does not open without a server that is required, and does withou
   const late = await RunEngine.open({
     ...options,
     store: new MemoryStore(),
-    mcpServers: [tiny('late', { args: [TINY, 'late', flag], required: false, onWarning: () => undefined })],
+    mcpServers: [
+      tiny('late', { args: [TINY, 'late', flag], required: false, onWarning: () => undefined }),
+    ],
   })
   writeFileSync(flag, '')
   for (let offered = false; !offered;) {
@@ -100,5 +144,8 @@ test('an engine does not open without a server that is required, and does withou
     offered = late.tools().some(({ name }) => name === 'tiny__echo')
   }
   await late.close()
-  await assert.rejects(RunEngine.open({ ...options, mcpServers: [tiny('good'), tiny('good')] }), /two MCP servers with the name tiny/)
+  await assert.rejects(
+    RunEngine.open({ ...options, mcpServers: [tiny('good'), tiny('good')] }),
+    /two MCP servers with the name tiny/,
+  )
 })

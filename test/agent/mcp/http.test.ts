@@ -23,8 +23,14 @@ type Answer = (asked: Asked, response: ServerResponse) => boolean
 
 const TOOLS = [{ name: 'echo', inputSchema: { type: 'object' } }]
 
-function json(response: ServerResponse, value: unknown, headers: Record<string, string> = {}): void {
-  response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
+function json(
+  response: ServerResponse,
+  value: unknown,
+  headers: Record<string, string> = {},
+): void {
+  response
+    .writeHead(200, { 'content-type': 'application/json', ...headers })
+    .end(JSON.stringify(value))
 }
 
 /** A tiny server: `answer` may take a request over; everything else is answered as it should be. */
@@ -37,7 +43,11 @@ async function tinyHttp(
   const served = await serve(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += String(chunk)
-    const entry: Asked = { method: request.method ?? '', rpc: (body === '' ? {} : JSON.parse(body)) as Rpc, headers: request.headers }
+    const entry: Asked = {
+      method: request.method ?? '',
+      rpc: (body === '' ? {} : JSON.parse(body)) as Rpc,
+      headers: request.headers,
+    }
     asked.push(entry)
     if (answer(entry, response) === true) return
     const { id, method, params } = entry.rpc
@@ -45,13 +55,27 @@ async function tinyHttp(
     else if (entry.method === 'DELETE') response.writeHead(200).end()
     else if (id === undefined) response.writeHead(202).end()
     else if (method === 'initialize') {
-      json(response, { jsonrpc: '2.0', id, result: { protocolVersion: '2025-06-18', capabilities: {} } }, { 'mcp-session-id': `s${asked.length}` })
-    } else if (method === 'tools/list') json(response, { jsonrpc: '2.0', id, result: { tools: TOOLS } })
-    else json(response, { jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: String(params?.arguments?.['text']) }] } })
+      json(
+        response,
+        { jsonrpc: '2.0', id, result: { protocolVersion: '2025-06-18', capabilities: {} } },
+        { 'mcp-session-id': `s${asked.length}` },
+      )
+    } else if (method === 'tools/list')
+      json(response, { jsonrpc: '2.0', id, result: { tools: TOOLS } })
+    else
+      json(response, {
+        jsonrpc: '2.0',
+        id,
+        result: { content: [{ type: 'text', text: String(params?.arguments?.['text']) }] },
+      })
   })
   t.after(() => served.close())
   const open = async (): Promise<McpServer> => {
-    const server = await openMcpServer({ name: 'tiny', url: `${served.origin}/mcp`, ...options } as McpServerOptions)
+    const server = await openMcpServer({
+      name: 'tiny',
+      url: `${served.origin}/mcp`,
+      ...options,
+    } as McpServerOptions)
     t.after(() => server.close())
     return server
   }
@@ -62,7 +86,7 @@ const isCall = ({ rpc }: Asked): boolean => rpc.method === 'tools/call'
 const answerOf = ({ rpc }: Asked, text: string): string =>
   JSON.stringify({ jsonrpc: '2.0', id: rpc.id, result: { content: [{ type: 'text', text }] } })
 
-test('the session, the version agreed upon and the host\'s credentials go with each request; the end is told', async (t) => {
+test("the session, the version agreed upon and the host's credentials go with each request; the end is told", async (t) => {
   let token = 0
   const { open, asked } = await tinyHttp(t, () => false, {
     bearer: () => Promise.resolve(`token-${++token}`), headers: { 'x-team': 'a' },
@@ -80,16 +104,19 @@ test('the session, the version agreed upon and the host\'s credentials go with e
   }
   const later = rest.filter(({ rpc }) => rpc.method !== undefined)
   assert.ok(later.every(({ headers }) => headers['mcp-protocol-version'] === '2025-06-18'))
-  assert.deepEqual(asked.map(({ method, rpc }) => rpc.method ?? method).filter((name) => name !== 'GET'), [
-    'initialize', 'notifications/initialized', 'tools/list', 'tools/call', 'DELETE',
-  ])
+  assert.deepEqual(
+    asked.map(({ method, rpc }) => rpc.method ?? method).filter((name) => name !== 'GET'),
+    ['initialize', 'notifications/initialized', 'tools/list', 'tools/call', 'DELETE'],
+  )
 })
 
 test('an answer may come as a stream, after other messages', async (t) => {
   const { open } = await tinyHttp(t, (asked, response) => {
     if (!isCall(asked)) return false
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    response.write(': hello\n\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\ndata: no json\n\ndata:\n\n')
+    response.write(
+      ': hello\n\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\ndata: no json\n\ndata:\n\n',
+    )
     response.write(`data: ${answerOf(asked, 'streamed')}\n\n`) // and it stays open
     return true
   })
@@ -117,20 +144,73 @@ test('a stream that breaks off is taken up again where it was', async (t) => {
 })
 
 for (const [title, answer, exitCode, says] of [
-  ['a stream that ends without an answer or ids', (_, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': bye\n\n')
-  }, -1, /ended before the answer. Whether/],
-  ['a connection that is cut', (_, response) => response.destroy(), -1, /Whether the call did its work is not known/],
+  [
+    'a stream that ends without an answer or ids',
+    (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': bye\n\n')
+    },
+    -1,
+    /ended before the answer. Whether/,
+  ],
+  [
+    'a connection that is cut',
+    (_, response) => response.destroy(),
+    -1,
+    /Whether the call did its work is not known/,
+  ],
   ['an answer that is none', (_, response) => json(response, { hello: 1 }), 1, /holds no answer/],
-  ['an answer to another request', (_, response) => json(response, { jsonrpc: '2.0', id: 999, result: {} }), 1, /holds no answer/],
-  ['an error of HTTP', (_, response) => { response.writeHead(500).end('broken') }, 1, /answered 500: broken/],
-  ['a key that is not enough', (_, response) => { response.writeHead(401).end() }, 1, /401: give it a bearer token/],
-  ['an answer that is too large', (_, response) => json(response, { jsonrpc: '2.0', id: 1, result: { x: 'y'.repeat(300_000) } }), -1, /larger|more than|exceed/i],
-  ['an event that is too large', (_, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${'y'.repeat(300_000)}\n\n`)
-  }, -1, /longer than|larger|more than/i],
-  ['a redirect', (_, response) => { response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end() }, 1, /answered 307/],
-] as readonly (readonly [string, (asked: Asked, response: ServerResponse) => void, number, RegExp])[]) {
+  [
+    'an answer to another request',
+    (_, response) => json(response, { jsonrpc: '2.0', id: 999, result: {} }),
+    1,
+    /holds no answer/,
+  ],
+  [
+    'an error of HTTP',
+    (_, response) => {
+      response.writeHead(500).end('broken')
+    },
+    1,
+    /answered 500: broken/,
+  ],
+  [
+    'a key that is not enough',
+    (_, response) => {
+      response.writeHead(401).end()
+    },
+    1,
+    /401: give it a bearer token/,
+  ],
+  [
+    'an answer that is too large',
+    (_, response) => json(response, { jsonrpc: '2.0', id: 1, result: { x: 'y'.repeat(300_000) } }),
+    -1,
+    /larger|more than|exceed/i,
+  ],
+  [
+    'an event that is too large',
+    (_, response) => {
+      response
+        .writeHead(200, { 'content-type': 'text/event-stream' })
+        .end(`data: ${'y'.repeat(300_000)}\n\n`)
+    },
+    -1,
+    /longer than|larger|more than/i,
+  ],
+  [
+    'a redirect',
+    (_, response) => {
+      response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end()
+    },
+    1,
+    /answered 307/,
+  ],
+] as readonly (readonly [
+  string,
+  (asked: Asked, response: ServerResponse) => void,
+  number,
+  RegExp,
+])[]) {
   test(`${title} is an answer for the model`, async (t) => {
     const { open } = await tinyHttp(t, (asked, response) => {
       if (!isCall(asked)) return false
@@ -194,20 +274,30 @@ test('what the server tells unasked is heard: its list of tools is read again', 
   let read = (): void => undefined
   const again = new Promise<void>((resolve) => (read = resolve))
   const streams: ServerResponse[] = []
-  const { open, asked } = await tinyHttp(t, (one, response) => {
-    if (one.method === 'GET') {
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
-      streams.push(response)
-    }
-    if (one.rpc.method === 'tools/list' && ++tools === 2) read()
-    if (isCall(one)) {
-      for (const stream of streams) stream.write('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n')
-    }
-    return one.method === 'GET'
-  }, { clock: { now: () => 0, setTimeout: (callback, ms) => {
-    const timer = setTimeout(callback, ms === 1_000 ? 0 : ms)
-    return { cancel: () => clearTimeout(timer) }
-  } } })
+  const { open, asked } = await tinyHttp(
+    t,
+    (one, response) => {
+      if (one.method === 'GET') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+        streams.push(response)
+      }
+      if (one.rpc.method === 'tools/list' && ++tools === 2) read()
+      if (isCall(one)) {
+        for (const stream of streams)
+          stream.write('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n')
+      }
+      return one.method === 'GET'
+    },
+    {
+      clock: {
+        now: () => 0,
+        setTimeout: (callback, ms) => {
+          const timer = setTimeout(callback, ms === 1_000 ? 0 : ms)
+          return { cancel: () => clearTimeout(timer) }
+        },
+      },
+    },
+  )
   const server = await open()
   while (streams.length === 0) await call(server, 'echo')
   await call(server, 'echo')
@@ -217,9 +307,18 @@ test('what the server tells unasked is heard: its list of tools is read again', 
 
 test('a server that is not there, and one that wants to be paid in tokens, are told by name', async (t) => {
   await assert.rejects(openMcpServer({ name: 'gone', url: 'http://127.0.0.1:1/mcp' }), (error) => {
-    assert.ok(error instanceof McpError && error.problem === 'unreachable' && error.server === 'gone')
+    assert.ok(
+      error instanceof McpError && error.problem === 'unreachable' && error.server === 'gone',
+    )
     return true
   })
-  const { open } = await tinyHttp(t, (_, response) => (response.writeHead(401).end('{"error":"no"}'), true), { bearer: 'hush-hush-secret' })
-  await assert.rejects(open(), (error: Error) => /401/.test(error.message) && !/hush/.test(error.message))
+  const { open } = await tinyHttp(
+    t,
+    (_, response) => (response.writeHead(401).end('{"error":"no"}'), true),
+    { bearer: 'hush-hush-secret' },
+  )
+  await assert.rejects(
+    open(),
+    (error: Error) => /401/.test(error.message) && !/hush/.test(error.message),
+  )
 })

@@ -5,15 +5,62 @@ import { importSchema } from '../../../lib/agent/mcp/schema-import.js'
 import type { JsonObject } from '../../../lib/internal/json.js'
 
 for (const [title, schema, fits, breaks] of [
-  ['references are put in place', { type: 'object', properties: { a: { $ref: '#/$defs/n' } }, $defs: { n: { type: 'integer' } } }, { a: 1 }, { a: 'x' }],
-  ['definitions of old drafts are found', { properties: { a: { $ref: '#/definitions/a~1b' } }, definitions: { 'a/b': { type: 'string' } } }, { a: 'x' }, { a: 1 }],
+  [
+    'references are put in place',
+    { type: 'object', properties: { a: { $ref: '#/$defs/n' } }, $defs: { n: { type: 'integer' } } },
+    { a: 1 },
+    { a: 'x' },
+  ],
+  [
+    'definitions of old drafts are found',
+    {
+      properties: { a: { $ref: '#/definitions/a~1b' } },
+      definitions: { 'a/b': { type: 'string' } },
+    },
+    { a: 'x' },
+    { a: 1 },
+  ],
   ['oneOf becomes anyOf', { oneOf: [{ type: 'string' }, { type: 'null' }] }, null, 1],
   ['a list of types becomes anyOf', { type: ['string', 'null'] }, null, 1],
-  ['allOf is put together', { allOf: [{ properties: { a: { type: 'string' } }, required: ['a'] }, { required: ['b'] }], additionalProperties: false }, { a: 'x', b: 1 }, { a: 'x' }],
-  ['what is not known is left out', { type: 'object', if: {}, patternProperties: { x: {} }, additionalProperties: false, unevaluatedProperties: false }, { x: 1 }, 1],
-  ['items and bounds are kept', { type: 'array', items: { type: 'integer', minimum: 2 }, maxItems: 2 }, [2, 3], [1]],
-  ['a reference elsewhere lets anything through', { properties: { a: { $ref: 'http://x/y' } }, required: ['a'] }, { a: {} }, {}],
-  ['a reference in a circle lets anything through', { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }, 1, undefined],
+  [
+    'allOf is put together',
+    {
+      allOf: [{ properties: { a: { type: 'string' } }, required: ['a'] }, { required: ['b'] }],
+      additionalProperties: false,
+    },
+    { a: 'x', b: 1 },
+    { a: 'x' },
+  ],
+  [
+    'what is not known is left out',
+    {
+      type: 'object',
+      if: {},
+      patternProperties: { x: {} },
+      additionalProperties: false,
+      unevaluatedProperties: false,
+    },
+    { x: 1 },
+    1,
+  ],
+  [
+    'items and bounds are kept',
+    { type: 'array', items: { type: 'integer', minimum: 2 }, maxItems: 2 },
+    [2, 3],
+    [1],
+  ],
+  [
+    'a reference elsewhere lets anything through',
+    { properties: { a: { $ref: 'http://x/y' } }, required: ['a'] },
+    { a: {} },
+    {},
+  ],
+  [
+    'a reference in a circle lets anything through',
+    { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } },
+    1,
+    undefined,
+  ],
 ] as readonly (readonly [string, JsonObject, unknown, unknown])[]) {
   test(`a foreign schema: ${title}`, () => {
     const imported = importSchema(schema)
@@ -31,7 +78,18 @@ test('a pattern of a stranger\'s is told to the model and never run', () => {
 test('what is deep or contains itself is checked from above', () => {
   let deep: JsonObject = { type: 'string' }
   for (let n = 0; n < 10_000; n++) deep = { type: 'array', items: deep }
-  const tree = { $ref: '#/$defs/t', $defs: { t: { type: 'object', properties: { name: { type: 'string' }, children: { type: 'array', items: { $ref: '#/$defs/t' } } } } } }
+  const tree = {
+    $ref: '#/$defs/t',
+    $defs: {
+      t: {
+        type: 'object',
+        properties: {
+          name: { type: 'string' },
+          children: { type: 'array', items: { $ref: '#/$defs/t' } },
+        },
+      },
+    },
+  }
   const imported = importSchema(tree)
   assert.deepEqual(importSchema(imported as JsonObject), imported)
   assert.ok(imported !== null && importSchema(deep) !== null)
@@ -40,7 +98,9 @@ test('what is deep or contains itself is checked from above', () => {
 })
 
 test('schemas that are too large, or none, are not taken', () => {
-  const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`p${n}`, { type: 'string' }]))
+  const many = Object.fromEntries(
+    Array.from({ length: 2_000 }, (_, n) => [`p${n}`, { type: 'string' }]),
+  )
   for (const schema of [{ properties: many }, 'x', null, [], { enum: ['x'.repeat(50_000)] }]) {
     assert.equal(importSchema(schema), null)
   }

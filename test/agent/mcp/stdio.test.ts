@@ -5,7 +5,7 @@ import { ManualClock } from 'runwright/agent/testing'
 import { markedProcesses } from '../../../lib/agent/executors/process-tree.js'
 import { call, open, tiny } from './support.js'
 
-test('tools are listed under the server\'s name, unsafe unless the host says otherwise, and called', async (t) => {
+test("tools are listed under the server's name, unsafe unless the host says otherwise, and called", async (t) => {
   const server = await open(t, tiny('good'))
   const echo = server.tools().find(({ name }) => name === 'tiny__echo')
   assert.equal(echo?.effect, 'unsafe')
@@ -14,12 +14,20 @@ test('tools are listed under the server\'s name, unsafe unless the host says oth
     type: 'object', properties: { text: { type: 'string' } }, required: ['text'],
   })
   assert.deepEqual(await call(server, 'echo', { text: 'hé' }), { output: 'hé', exitCode: 0 })
-  const read = await open(t, tiny('good', { effect: ({ name }) => (name === 'echo' ? 'read' : 'unsafe') }))
+  const read = await open(
+    t,
+    tiny('good', { effect: ({ name }) => (name === 'echo' ? 'read' : 'unsafe') }),
+  )
   const effects = read.tools().map(({ effect }) => effect)
   assert.equal(effects.filter((effect) => effect === 'read').length, 1)
 })
 
-for (const [mode, works] of [['old', true], ['noise', true], ['good', true], ['alien', false]] as const) {
+for (const [mode, works] of [
+  ['old', true],
+  ['noise', true],
+  ['good', true],
+  ['alien', false],
+] as const) {
   test(`a server that is ${mode} is ${works ? 'understood' : 'refused, with the versions that are known'}`, async (t) => {
     if (works) {
       assert.equal((await call(await open(t, tiny(mode)), 'echo', { text: 'x' })).output, 'x')
@@ -76,8 +84,17 @@ test('a call that takes too long is given up; progress puts that off', async (t)
 
 test('a server that asks us for something gets an answer: pings yes, everything else no', async (t) => {
   const server = await open(t, tiny('good'))
-  const answers = JSON.parse((await call(server, 'ask')).output) as { id: string; error?: { code: number } }[]
-  assert.deepEqual(answers.map(({ id, error }) => [id, error?.code ?? 'ok']), [['q1', -32601], ['q2', 'ok']])
+  const answers = JSON.parse((await call(server, 'ask')).output) as {
+    id: string
+    error?: { code: number }
+  }[]
+  assert.deepEqual(
+    answers.map(({ id, error }) => [id, error?.code ?? 'ok']),
+    [
+      ['q1', -32601],
+      ['q2', 'ok'],
+    ],
+  )
 })
 
 test('a crash is an answer with the end of what the server said, keys cut out; the next call starts it again', async (t) => {
@@ -98,7 +115,7 @@ test('a crash is an answer with the end of what the server said, keys cut out; t
   assert.equal((await call(server, 'echo', { text: 'back' })).output, 'back')
 })
 
-test('a server gets what it was given of the environment, and none of the host\'s secrets', async (t) => {
+test("a server gets what it was given of the environment, and none of the host's secrets", async (t) => {
   process.env['RUNWRIGHT_TEST_SECRET'] = 'hidden'
   t.after(() => delete process.env['RUNWRIGHT_TEST_SECRET'])
   const server = await open(t, tiny('good', { env: { GIVEN: 'yes' } }))
@@ -127,14 +144,19 @@ test('lists are read page by page, and never for ever', async (t) => {
 
 test('names are made safe and unique, descriptions cut, what cannot be used is left out', async (t) => {
   const warnings: string[] = []
-  const server = await open(t, tiny('names', { onWarning: (message) => void warnings.push(message) }))
+  const server = await open(
+    t,
+    tiny('names', { onWarning: (message) => void warnings.push(message) }),
+  )
   const names = server.tools().map(({ name }) => name)
   assert.equal(new Set(names).size, names.length)
   for (const name of names) assert.match(name, /^tiny__[a-zA-Z0-9_-]{1,58}$/)
   assert.deepEqual(names.filter((name) => /^tiny__a_b/.test(name)).length, 2)
   assert.equal(names.filter((name) => name === 'tiny__ok').length, 1)
   const long = server.tools().find(({ name }) => name === 'tiny__long')
-  assert.ok(long !== undefined && long.description.length <= 2_001 && !long.description.includes('\u001b'))
+  assert.ok(
+    long !== undefined && long.description.length <= 2_001 && !long.description.includes('\u001b'),
+  )
   assert.ok(names.includes('tiny__deep') && !names.includes('tiny__none'))
   assert.equal(warnings.length, 1)
 })
@@ -204,6 +226,9 @@ for (const [options, says] of [
   [{ name: 'a', command: 'x', effect: 'idempotent' as 'read' }, /effect/],
 ] as const) {
   test(`a wrong option is told at once: ${says.source}`, async () => {
-    await assert.rejects(openMcpServer(options), (error) => error instanceof TypeError && says.test(error.message))
+    await assert.rejects(
+      openMcpServer(options),
+      (error) => error instanceof TypeError && says.test(error.message),
+    )
   })
 }

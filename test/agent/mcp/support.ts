@@ -15,7 +15,12 @@ export const TINY: string = fileURLToPath(new URL('tiny-server.mjs', import.meta
 
 /** Options of a tiny server that behaves as `mode` says. */
 export function tiny(mode: string, more: Partial<McpServerOptions> = {}): McpServerOptions {
-  return { name: 'tiny', command: process.execPath, args: [TINY, mode], ...more } as McpServerOptions
+  return {
+    name: 'tiny',
+    command: process.execPath,
+    args: [TINY, mode],
+    ...more,
+  } as McpServerOptions
 }
 
 /** A server that is closed after the test. */

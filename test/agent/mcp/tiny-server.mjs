@@ -9,11 +9,32 @@ import { spawn } from 'node:child_process'
 const [, , mode = 'good', extra = ''] = process.argv
 const say = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 const text = (value) => ({ content: [{ type: 'text', text: value }] })
-const tool = (name, more = {}) => ({ name, description: `Does ${name}.`, inputSchema: { type: 'object' }, ...more })
+const tool = (name, more = {}) => ({
+  name,
+  description: `Does ${name}.`,
+  inputSchema: { type: 'object' },
+  ...more,
+})
 
 const tools = [
-  tool('echo', { inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } }),
-  tool('crash'), tool('hang'), tool('env'), tool('fail'), tool('refuse'), tool('slow'), tool('pictures'), tool('lie', { outputSchema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } }), tool('grow'), tool('cancelled'), tool('ask'), tool('huge'), tool('write'),
+  tool('echo', {
+    inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+  }),
+  tool('crash'),
+  tool('hang'),
+  tool('env'),
+  tool('fail'),
+  tool('refuse'),
+  tool('slow'),
+  tool('pictures'),
+  tool('lie', {
+    outputSchema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] },
+  }),
+  tool('grow'),
+  tool('cancelled'),
+  tool('ask'),
+  tool('huge'),
+  tool('write'),
 ]
 const cancelled = []
 let grown = false
@@ -28,7 +49,21 @@ function list(cursor) {
     case 'endless':
       return { tools: [tool(`t${cursor ?? 0}`)], nextCursor: String(Number(cursor ?? 0) + 1) }
     case 'names':
-      return { tools: [tool('a b'), tool('a.b'), tool('x'.repeat(200)), tool('ok'), tool('ok'), tool(''), { name: 7 }, null, tool('long', { description: `\u001b[31m${'d'.repeat(10_000)}` }), tool('deep', { inputSchema: deep(100) }), tool('none', { inputSchema: 'x' })] }
+      return {
+        tools: [
+          tool('a b'),
+          tool('a.b'),
+          tool('x'.repeat(200)),
+          tool('ok'),
+          tool('ok'),
+          tool(''),
+          { name: 7 },
+          null,
+          tool('long', { description: `\u001b[31m${'d'.repeat(10_000)}` }),
+          tool('deep', { inputSchema: deep(100) }),
+          tool('none', { inputSchema: 'x' }),
+        ],
+      }
     default:
       return { tools: grown ? [...tools, tool('grown')] : tools }
   }
@@ -47,7 +82,10 @@ function call({ name, arguments: args, _meta }, id) {
       if (args.then === 'crash') process.exit(7)
       return text('written')
     case 'crash':
-      process.stderr.write(`${'x'.repeat(100_000)} about to crash with ${process.env.TINY_KEY}\n`, () => process.exit(7))
+      process.stderr.write(
+        `${'x'.repeat(100_000)} about to crash with ${process.env.TINY_KEY}\n`,
+        () => process.exit(7),
+      )
       return null
     case 'hang':
       return null
@@ -59,10 +97,26 @@ function call({ name, arguments: args, _meta }, id) {
       say({ id, error: { code: -32602, message: 'wrong arguments' } })
       return null
     case 'slow':
-      for (let n = 1; n <= 3; n++) say({ method: 'notifications/progress', params: { progressToken: _meta.progressToken, progress: n } })
+      for (let n = 1; n <= 3; n++)
+        say({
+          method: 'notifications/progress',
+          params: { progressToken: _meta.progressToken, progress: n },
+        })
       return text('done')
     case 'pictures':
-      return { content: [{ type: 'text', text: 'see' }, { type: 'image', mimeType: 'image/png', data: 'AAAAAA==' }, { type: 'resource', resource: { uri: 'file:///a', mimeType: 'text/plain', text: 'inside' } }, { type: 'resource', resource: { uri: 'file:///b', blob: 'AAAA' } }, { type: 'resource_link', uri: 'file:///c', name: 'c' }, { type: 'hologram' }] }
+      return {
+        content: [
+          { type: 'text', text: 'see' },
+          { type: 'image', mimeType: 'image/png', data: 'AAAAAA==' },
+          {
+            type: 'resource',
+            resource: { uri: 'file:///a', mimeType: 'text/plain', text: 'inside' },
+          },
+          { type: 'resource', resource: { uri: 'file:///b', blob: 'AAAA' } },
+          { type: 'resource_link', uri: 'file:///c', name: 'c' },
+          { type: 'hologram' },
+        ],
+      }
     case 'lie':
       return { content: [], structuredContent: { n: args.n ?? 'many' } }
     case 'grow':
@@ -87,7 +141,10 @@ function call({ name, arguments: args, _meta }, id) {
 if (mode === 'stubborn') {
   process.on('SIGTERM', () => {})
   setInterval(() => {}, 1_000_000)
-  spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { detached: true, stdio: 'ignore' }).unref()
+  spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], {
+    detached: true,
+    stdio: 'ignore',
+  }).unref()
 }
 if (mode === 'dies' || (mode === 'late' && !existsSync(extra))) process.exit(3)
 if (mode === 'noise') process.stdout.write('Listening!\n{"not": "rpc"}\n[]\nnull\n')
@@ -101,8 +158,16 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     if (answers.length === 2) say({ id: asked, result: text(JSON.stringify(answers)) })
   } else if (method === 'initialize') {
     if (mode === 'mute') return
-    const protocolVersion = mode === 'old' ? '2024-11-05' : mode === 'alien' ? '1999-01-01' : params.protocolVersion
-    say({ id, result: { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'tiny', version: extra } } })
+    const protocolVersion =
+      mode === 'old' ? '2024-11-05' : mode === 'alien' ? '1999-01-01' : params.protocolVersion
+    say({
+      id,
+      result: {
+        protocolVersion,
+        capabilities: { tools: {} },
+        serverInfo: { name: 'tiny', version: extra },
+      },
+    })
   } else if (method === 'tools/list') say({ id, result: list(params?.cursor) })
   else if (method === 'tools/call') {
     const result = call(params, id)

@@ -488,7 +488,11 @@ test('text and thinking whose block was never announced are read; arguments with
 })
 
 test('tokens that a newer model spent on thinking are told apart, streamed or whole', () => {
-  const usage = { input_tokens: 10, output_tokens: 145, output_tokens_details: { thinking_tokens: 47 } }
+  const usage = {
+    input_tokens: 10,
+    output_tokens: 145,
+    output_tokens_details: { thinking_tokens: 47 },
+  }
   const whole = decodeAnthropicResponse(
     { content: [{ type: 'text', text: 'x' }], stop_reason: 'end_turn', usage },
     modelRequest(),

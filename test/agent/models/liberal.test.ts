@@ -23,13 +23,18 @@ function streamed(adapter: ModelAdapter, events: readonly unknown[]): ModelTurn 
   return decodeEvents(adapter.decodeStream(modelRequest(), context), events)
 }
 
-const chunk = (delta: object, more: object = {}): object => ({ choices: [{ index: 0, delta, ...more }] })
+const chunk = (delta: object, more: object = {}): object => ({
+  choices: [{ index: 0, delta, ...more }],
+})
 
 /** One whole answer "Hi" of each format, as the events of a stream. */
 const GREETINGS: Readonly<Record<string, readonly unknown[]>> = {
   chat: [chunk({ content: 'Hi' }), chunk({}, { finish_reason: 'stop' })],
   responses: [
-    { type: 'response.output_item.done', item: { type: 'message', content: [{ type: 'output_text', text: 'Hi' }] } },
+    {
+      type: 'response.output_item.done',
+      item: { type: 'message', content: [{ type: 'output_text', text: 'Hi' }] },
+    },
     { type: 'response.completed', response: { status: 'completed' } },
   ],
   anthropic: [
@@ -42,17 +47,36 @@ const GREETINGS: Readonly<Record<string, readonly unknown[]>> = {
 
 for (const [name, adapter] of Object.entries(adapters)) {
   test(`${name}: empty pieces, keep-alives, unknown events and fields, and no counts at all`, () => {
-    const extras = ['', ' ', { type: 'ping' }, { type: 'keepalive', sequence_number: 3 }, { new: { field: [] } }]
-    const turn = streamed(adapter, [...extras, ...(GREETINGS[name] ?? []).flatMap((event, i) => (i === 0 ? [event] : [...extras, event]))])
+    const extras = [
+      '',
+      ' ',
+      { type: 'ping' },
+      { type: 'keepalive', sequence_number: 3 },
+      { new: { field: [] } },
+    ]
+    const turn = streamed(adapter, [
+      ...extras,
+      ...(GREETINGS[name] ?? []).flatMap((event, i) => (i === 0 ? [event] : [...extras, event])),
+    ])
     assert.equal(turn.message.text, 'Hi')
     assert.equal(turn.stop, 'end')
-    assert.deepEqual(turn.usage, { input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0 })
+    assert.deepEqual(turn.usage, {
+      input_tokens: 0,
+      output_tokens: 0,
+      cached_tokens: 0,
+      reasoning_tokens: 0,
+    })
   })
 }
 
 test('chat: answers to the same question besides the first are left out', () => {
   const turn = streamed(adapters['chat']!, [
-    { choices: [{ index: 1, delta: { content: 'other' } }, { index: 0, delta: { content: 'mine' } }] },
+    {
+      choices: [
+        { index: 1, delta: { content: 'other' } },
+        { index: 0, delta: { content: 'mine' } },
+      ],
+    },
     { choices: [{ index: 1, delta: { content: 'other' }, finish_reason: 'stop' }] },
     chunk({}, { finish_reason: 'stop' }),
   ])
@@ -71,14 +95,31 @@ test('chat: a list of parts after plain text, and plain text after parts, lose n
 })
 
 for (const [form, turn] of [
-  ['streamed', () => streamed(adapters['chat']!, [
-    chunk({ function_call: { name: 'ls', arguments: '{"a"' } }),
-    chunk({ function_call: { arguments: ':1}' } }),
-    chunk({}, { finish_reason: 'function_call' }),
-  ])],
-  ['whole', () => adapters['chat']!.decode({
-    choices: [{ message: { content: null, function_call: { name: 'ls', arguments: '{"a":1}' } }, finish_reason: 'function_call' }],
-  }, modelRequest(), context)],
+  [
+    'streamed',
+    () =>
+      streamed(adapters['chat']!, [
+        chunk({ function_call: { name: 'ls', arguments: '{"a"' } }),
+        chunk({ function_call: { arguments: ':1}' } }),
+        chunk({}, { finish_reason: 'function_call' }),
+      ]),
+  ],
+  [
+    'whole',
+    () =>
+      adapters['chat']!.decode(
+        {
+          choices: [
+            {
+              message: { content: null, function_call: { name: 'ls', arguments: '{"a":1}' } },
+              finish_reason: 'function_call',
+            },
+          ],
+        },
+        modelRequest(),
+        context,
+      ),
+  ],
 ] as const) {
   test(`chat: the function_call of old servers is a call, ${form}`, () => {
     const { message, stop } = turn()
@@ -89,15 +130,24 @@ for (const [form, turn] of [
 
 test('chat: calls that share one id go back under ids that differ, each with its own result', () => {
   const calls = ['a', 'b'].map((path) => ({
-    id: 'call_same_for_all', type: 'function', function: { name: 'read', arguments: `{"path":"${path}"}` },
+    id: 'call_same_for_all',
+    type: 'function',
+    function: { name: 'read', arguments: `{"path":"${path}"}` },
   }))
   const turn = adapters['chat']!.decode(
     { choices: [{ message: { content: null, tool_calls: calls }, finish_reason: 'tool_calls' }] },
     modelRequest(), context,
   )
   const messages = afterCalls(turn, [{ output: 'A' }, { output: 'B' }])
-  const body = adapters['chat']!.encode(modelRequest({ messages }), { model: 'm', stream: true }).body
-  const [, assistant, first, second] = body['messages'] as { tool_calls?: { id: string }[]; tool_call_id?: string; content: string }[]
+  const body = adapters['chat']!.encode(modelRequest({ messages }), {
+    model: 'm',
+    stream: true,
+  }).body
+  const [, assistant, first, second] = body['messages'] as {
+    tool_calls?: { id: string }[]
+    tool_call_id?: string
+    content: string
+  }[]
   const ids = assistant?.tool_calls?.map(({ id }) => id) ?? []
   assert.equal(new Set(ids).size, 2)
   assert.deepEqual([first?.tool_call_id, second?.tool_call_id], ids)
@@ -107,28 +157,71 @@ test('chat: calls that share one id go back under ids that differ, each with its
 test('responses: items without a place come one after the other; text of any kind is read', () => {
   const turn = streamed(adapters['responses']!, [
     { type: 'response.output_item.done', item: { type: 'reasoning', summary: [] } },
-    { type: 'response.output_item.done', item: { type: 'message', content: [{ type: 'text', text: 'A' }] } },
-    { type: 'response.output_item.done', item: { type: 'function_call', call_id: 'call_123456', name: 'f', arguments: '{}' } },
+    {
+      type: 'response.output_item.done',
+      item: { type: 'message', content: [{ type: 'text', text: 'A' }] },
+    },
+    {
+      type: 'response.output_item.done',
+      item: { type: 'function_call', call_id: 'call_123456', name: 'f', arguments: '{}' },
+    },
     { type: 'response.completed', response: { status: 'completed', output: [] } },
   ])
   assert.equal(turn.message.text, 'A')
   assert.deepEqual(turn.message.calls.map(({ tool }) => tool), ['f'])
 })
 
-test('responses: items of the provider\'s own tools are no calls of ours, and go back as they came', () => {
-  const search = { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'x' } }
-  const output = [search, { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Found.', annotations: [] }] }]
-  const turn = adapters['responses']!.decode({ status: 'completed', output }, modelRequest(), context)
+test("responses: items of the provider's own tools are no calls of ours, and go back as they came", () => {
+  const search = {
+    type: 'web_search_call',
+    id: 'ws_1',
+    status: 'completed',
+    action: { type: 'search', query: 'x' },
+  }
+  const output = [
+    search,
+    {
+      type: 'message',
+      role: 'assistant',
+      content: [{ type: 'output_text', text: 'Found.', annotations: [] }],
+    },
+  ]
+  const turn = adapters['responses']!.decode(
+    { status: 'completed', output },
+    modelRequest(),
+    context,
+  )
   assert.deepEqual(turn.message.calls, [])
-  const body = adapters['responses']!.encode(modelRequest({ messages: [turn.message] }), { model: 'm', stream: true }).body
+  const body = adapters['responses']!.encode(modelRequest({ messages: [turn.message] }), {
+    model: 'm',
+    stream: true,
+  }).body
   assert.deepEqual((body['input'] as unknown[])[0], search)
 })
 
 test('gemini: a stream that came as one list is put together', () => {
-  const turn = adapters['gemini']!.decode([
-    { candidates: [{ content: { parts: [{ text: 'Hel' }] } }] },
-    { candidates: [{ content: { parts: [{ text: 'lo' }, { functionCall: { name: 'a' } }, { functionCall: { name: 'a', args: null } }] }, finishReason: 'STOP' }], usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2 } },
-  ], modelRequest(), context)
+  const turn = adapters['gemini']!.decode(
+    [
+      { candidates: [{ content: { parts: [{ text: 'Hel' }] } }] },
+      {
+        candidates: [
+          {
+            content: {
+              parts: [
+                { text: 'lo' },
+                { functionCall: { name: 'a' } },
+                { functionCall: { name: 'a', args: null } },
+              ],
+            },
+            finishReason: 'STOP',
+          },
+        ],
+        usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2 },
+      },
+    ],
+    modelRequest(),
+    context,
+  )
   assert.equal(turn.message.text, 'Hello')
   assert.equal(turn.message.calls.length, 2)
   assert.equal(new Set(turn.message.calls.map(({ call_id }) => call_id)).size, 2)
@@ -137,19 +230,64 @@ test('gemini: a stream that came as one list is put together', () => {
 
 /** Each way to fail after tokens were used, and how many are known. */
 const PAID_FAILURES: readonly (readonly [string, () => unknown, number, number])[] = [
-  ['gemini: a spoiled call', () => adapters['gemini']!.decode({
-    candidates: [{ finishReason: 'MALFORMED_FUNCTION_CALL' }],
-    usageMetadata: { promptTokenCount: 30, candidatesTokenCount: 7, totalTokenCount: 37 },
-  }, modelRequest(), context), 30, 7],
-  ['responses: a failed response', () => adapters['responses']!.decode({
-    status: 'failed', error: { code: 'server_error', message: 'sorry' }, usage: { input_tokens: 5, output_tokens: 2 },
-  }, modelRequest(), context), 5, 2],
-  ['responses: a failed stream', () => streamed(adapters['responses']!, [{
-    type: 'response.failed', response: { error: { code: 'server_error', message: 'sorry' }, usage: { input_tokens: 5, output_tokens: 2 } },
-  }]), 5, 2],
-  ['chat: a finish reason that means an error', () => adapters['chat']!.decode({
-    choices: [{ message: { content: 'half' }, finish_reason: 'error' }], usage: { prompt_tokens: 4, completion_tokens: 1 },
-  }, modelRequest(), context), 4, 1],
+  [
+    'gemini: a spoiled call',
+    () =>
+      adapters['gemini']!.decode(
+        {
+          candidates: [{ finishReason: 'MALFORMED_FUNCTION_CALL' }],
+          usageMetadata: { promptTokenCount: 30, candidatesTokenCount: 7, totalTokenCount: 37 },
+        },
+        modelRequest(),
+        context,
+      ),
+    30,
+    7,
+  ],
+  [
+    'responses: a failed response',
+    () =>
+      adapters['responses']!.decode(
+        {
+          status: 'failed',
+          error: { code: 'server_error', message: 'sorry' },
+          usage: { input_tokens: 5, output_tokens: 2 },
+        },
+        modelRequest(),
+        context,
+      ),
+    5,
+    2,
+  ],
+  [
+    'responses: a failed stream',
+    () =>
+      streamed(adapters['responses']!, [
+        {
+          type: 'response.failed',
+          response: {
+            error: { code: 'server_error', message: 'sorry' },
+            usage: { input_tokens: 5, output_tokens: 2 },
+          },
+        },
+      ]),
+    5,
+    2,
+  ],
+  [
+    'chat: a finish reason that means an error',
+    () =>
+      adapters['chat']!.decode(
+        {
+          choices: [{ message: { content: 'half' }, finish_reason: 'error' }],
+          usage: { prompt_tokens: 4, completion_tokens: 1 },
+        },
+        modelRequest(),
+        context,
+      ),
+    4,
+    1,
+  ],
 ]
 for (const [title, fail, input, output] of PAID_FAILURES) {
   test(`${title} tells what it used all the same`, () => {
@@ -162,9 +300,21 @@ for (const [title, fail, input, output] of PAID_FAILURES) {
 }
 
 for (const [name, events, input] of [
-  ['chat', [{ ...chunk({ content: 'a' }), usage: { prompt_tokens: 43, completion_tokens: 10 } }], 43],
-  ['anthropic', [{ type: 'message_start', message: { usage: { input_tokens: 11, output_tokens: 1 } } }], 11],
-  ['gemini', [{ candidates: [{ content: { parts: [] } }], usageMetadata: { promptTokenCount: 9 } }], 9],
+  [
+    'chat',
+    [{ ...chunk({ content: 'a' }), usage: { prompt_tokens: 43, completion_tokens: 10 } }],
+    43,
+  ],
+  [
+    'anthropic',
+    [{ type: 'message_start', message: { usage: { input_tokens: 11, output_tokens: 1 } } }],
+    11,
+  ],
+  [
+    'gemini',
+    [{ candidates: [{ content: { parts: [] } }], usageMetadata: { promptTokenCount: 9 } }],
+    9,
+  ],
 ] as const) {
   test(`${name}: what a stream used that breaks off is known`, () => {
     const decoder = adapters[name]!.decodeStream(modelRequest(), context)

@@ -13,7 +13,9 @@ async function lacks(needs: string | undefined): Promise<string | false> {
 const kindOf = ({ check }: Fixture): string => check.split(' ').slice(0, 3).join(' ')
 
 // The first bug of one project of each kind; `npm run repair` tries every one and tells the score.
-for (const fixture of new Map(fixtures.toReversed().map((fixture) => [kindOf(fixture), fixture])).values()) {
+for (const fixture of new Map(
+  fixtures.toReversed().map((fixture) => [kindOf(fixture), fixture]),
+).values()) {
   const bug = fixture.bugs.find(({ repairable }) => repairable !== false)
   assert.ok(bug !== undefined, `no bug of ${fixture.project} can be repaired`)
   test(`repairs ${fixture.project}: ${bug.name}`, async (context) => {

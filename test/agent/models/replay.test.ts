@@ -7,7 +7,14 @@ import { follow, openEngine, runToEnd, testProvider, type Said } from '../../hel
 import { assertInvariants } from '../../helpers/invariants.js'
 
 const said: readonly Said[] = [
-  { text: 'I look.', calls: [{ tool: 'bash', args: { command: 'ls' } }, { tool: 'list_files', args: {} }], tokens: [100, 20] },
+  {
+    text: 'I look.',
+    calls: [
+      { tool: 'bash', args: { command: 'ls' } },
+      { tool: 'list_files', args: {} },
+    ],
+    tokens: [100, 20],
+  },
   { calls: [{ tool: 'write_file', args: { path: 'done', content: 'yes' } }], tokens: [200, 10] },
   { text: 'That is all.', tokens: [300, 5] },
 ]
@@ -27,7 +34,11 @@ test('a replayed run asks for the same, event by event, and costs nothing', asyn
   let calls = 0
   const provider = testProvider((_, n) => {
     calls += 1
-    if (n === 1) throw new ModelError('ERR_AGENT_MODEL', 'half a call', { retryable: false, modelMistake: true })
+    if (n === 1)
+      throw new ModelError('ERR_AGENT_MODEL', 'half a call', {
+        retryable: false,
+        modelMistake: true,
+      })
     return said[n === 0 ? 0 : n - 1] ?? {}
   })
   const { engine, cwd } = await openEngine(t, { providers: [provider] })
@@ -49,16 +60,25 @@ test('a replayed run asks for the same, event by event, and costs nothing', asyn
 })
 
 test('a replay that is asked for more than there was says so', async (t) => {
-  const { engine, cwd } = await openEngine(t, { providers: [testProvider((_, n) => said[n + 1] ?? {})] })
+  const { engine, cwd } = await openEngine(t, {
+    providers: [testProvider((_, n) => said[n + 1] ?? {})],
+  })
   const first = await runToEnd(engine, { goal: 'shell: test -f done' })
   rmSync(join(cwd, 'done'))
-  const { details } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 5, model_name: `replay:${first.details.run_id}` })
+  const { details } = await runToEnd(engine, {
+    goal: 'shell: false',
+    max_iterations: 5,
+    model_name: `replay:${first.details.run_id}`,
+  })
   assert.equal(details.end_reason, 'provider_error')
   assert.match(details.error?.message ?? '', /the run had 2 turns, and turn 3 was asked for/)
 })
 
 test('only runs of the same tenant can be replayed, and others are not told from none', async (t) => {
-  const { engine } = await openEngine(t, { providers: [testProvider(() => ({}))], store: new MemoryStore() })
+  const { engine } = await openEngine(t, {
+    providers: [testProvider(() => ({}))],
+    store: new MemoryStore(),
+  })
   const caller = (tenant: string) => ({ caller: { owner: { id: tenant, tenant } } })
   const { details } = await engine.create({ goal: 'shell: true' }, caller('a'))
   await follow(engine, details.run_id)
@@ -67,10 +87,15 @@ test('only runs of the same tenant can be replayed, and others are not told from
     const request = { goal: 'shell: true', model_name: `replay:${runId}` }
     await assert.rejects(engine.create(request, caller(tenant)), (error) => {
       assert.ok(error instanceof InvalidRequestError)
-      assert.deepEqual(error.violations, [{ pointer: '/model_name', detail: `replay:${runId}: there is no run ${runId}` }])
+      assert.deepEqual(error.violations, [
+        { pointer: '/model_name', detail: `replay:${runId}: there is no run ${runId}` },
+      ])
       return true
     })
   }
-  await assert.rejects(engine.create({ goal: 'shell: true', model_name: 'replay:x' }), /write replay: and the id of a run/)
+  await assert.rejects(
+    engine.create({ goal: 'shell: true', model_name: 'replay:x' }),
+    /write replay: and the id of a run/,
+  )
   await engine.create({ goal: 'shell: true', model_name: `replay:${details.run_id}` }, caller('a'))
 })

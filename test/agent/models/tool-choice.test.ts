@@ -8,20 +8,57 @@ import { openAiChatAdapter } from '../../../lib/agent/models/openai/chat.js'
 import { openAiResponsesAdapter } from '../../../lib/agent/models/openai/responses.js'
 import { modelRequest, tool } from './exchange.js'
 
-const CHOICES: readonly (ToolChoice | undefined)[] = [undefined, 'auto', 'none', 'required', { tool: 'verdict' }]
+const CHOICES: readonly (ToolChoice | undefined)[] = [
+  undefined,
+  'auto',
+  'none',
+  'required',
+  { tool: 'verdict' },
+]
 
 const EXPECTED: readonly (readonly [string, ModelAdapter, string, readonly unknown[]])[] = [
-  ['openai-chat', openAiChatAdapter(), 'tool_choice',
-    ['auto', 'auto', 'none', 'required', { type: 'function', function: { name: 'verdict' } }]],
-  ['openai-chat without names', openAiChatAdapter({ namedToolChoice: false }), 'tool_choice',
-    ['auto', 'auto', 'none', 'required', 'required']],
-  ['openai-responses', openAiResponsesAdapter(), 'tool_choice',
-    ['auto', 'auto', 'none', 'required', { type: 'function', name: 'verdict' }]],
-  ['anthropic', anthropicAdapter(), 'tool_choice',
-    [{ type: 'auto' }, { type: 'auto' }, { type: 'none' }, { type: 'any' }, { type: 'tool', name: 'verdict' }]],
-  ['gemini', geminiAdapter(), 'toolConfig',
-    [{ mode: 'AUTO' }, { mode: 'AUTO' }, { mode: 'NONE' }, { mode: 'ANY' },
-      { mode: 'ANY', allowedFunctionNames: ['verdict'] }].map((config) => ({ functionCallingConfig: config }))],
+  [
+    'openai-chat',
+    openAiChatAdapter(),
+    'tool_choice',
+    ['auto', 'auto', 'none', 'required', { type: 'function', function: { name: 'verdict' } }],
+  ],
+  [
+    'openai-chat without names',
+    openAiChatAdapter({ namedToolChoice: false }),
+    'tool_choice',
+    ['auto', 'auto', 'none', 'required', 'required'],
+  ],
+  [
+    'openai-responses',
+    openAiResponsesAdapter(),
+    'tool_choice',
+    ['auto', 'auto', 'none', 'required', { type: 'function', name: 'verdict' }],
+  ],
+  [
+    'anthropic',
+    anthropicAdapter(),
+    'tool_choice',
+    [
+      { type: 'auto' },
+      { type: 'auto' },
+      { type: 'none' },
+      { type: 'any' },
+      { type: 'tool', name: 'verdict' },
+    ],
+  ],
+  [
+    'gemini',
+    geminiAdapter(),
+    'toolConfig',
+    [
+      { mode: 'AUTO' },
+      { mode: 'AUTO' },
+      { mode: 'NONE' },
+      { mode: 'ANY' },
+      { mode: 'ANY', allowedFunctionNames: ['verdict'] },
+    ].map((config) => ({ functionCallingConfig: config })),
+  ],
 ]
 
 for (const [name, adapter, field, expected] of EXPECTED) {
@@ -31,7 +68,10 @@ for (const [name, adapter, field, expected] of EXPECTED) {
       const { body } = adapter.encode(request, { model: 'm', stream: true })
       assert.deepEqual(body[field], expected[i])
     })
-    const { body } = adapter.encode(modelRequest({ toolChoice: 'required' }), { model: 'm', stream: true })
+    const { body } = adapter.encode(modelRequest({ toolChoice: 'required' }), {
+      model: 'm',
+      stream: true,
+    })
     assert.equal(body[field], undefined, 'without tools there is no choice')
   })
 }
@@ -41,7 +81,10 @@ test('a model of Anthropic that must call a tool is not asked to think', () => {
   const adapter = anthropicAdapter({ thinkingBudget: 2048 })
   const tools = [tool('verdict')]
   const free = adapter.encode(modelRequest({ tools }), options).body
-  const forced = adapter.encode(modelRequest({ tools, toolChoice: { tool: 'verdict' } }), options).body
+  const forced = adapter.encode(
+    modelRequest({ tools, toolChoice: { tool: 'verdict' } }),
+    options,
+  ).body
   assert.deepEqual(free['thinking'], { type: 'enabled', budget_tokens: 2048 })
   assert.equal(forced['thinking'], undefined)
 })

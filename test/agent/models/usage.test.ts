@@ -14,7 +14,9 @@ for (const { says, output_tokens, total } of [
   test(`totals stay whole numbers when a model says that it used ${says} tokens`, async (t) => {
     const tokens = [0, output_tokens] as const
     const provider = testProvider((_, n) =>
-      n < 2 ? { tokens, calls: [{ tool: 'bash', args: { command: `echo ${n}` } }] } : { tokens, text: 'done' },
+      n < 2
+        ? { tokens, calls: [{ tool: 'bash', args: { command: `echo ${n}` } }] }
+        : { tokens, text: 'done' },
     )
     const { engine } = await openEngine(t, { providers: [provider] })
     const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 })

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { InvalidRequestError, MemoryStore, ModelError, type JsonObject, type RunRecord } from 'runwright/agent'
+import {
+  InvalidRequestError,
+  MemoryStore,
+  ModelError,
+  type JsonObject,
+  type RunRecord,
+} from 'runwright/agent'
 import { REDACTED, Redactor, secretsOfEnvironment } from '../../../lib/agent/redaction/redactor.js'
 import { follow, openEngine, runToEnd, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
@@ -35,7 +41,13 @@ const redactor = new Redactor([])
 
 for (const [name, key] of Object.entries(shapes)) {
   test(`a text of the shape of a key is taken out: ${name}`, () => {
-    for (const [before, after] of [['', ''], ['key=', ' and more'], ['"', '"'], ['(', ')'], ['x\n', '\ny']] as const) {
+    for (const [before, after] of [
+      ['', ''],
+      ['key=', ' and more'],
+      ['"', '"'],
+      ['(', ')'],
+      ['x\n', '\ny'],
+    ] as const) {
       assert.equal(redactor.text(`${before}${key}${after}`), `${before}${REDACTED}${after}`)
     }
     assert.equal(redactor.text(`${key} ${key}`), `${REDACTED} ${REDACTED}`)
@@ -63,7 +75,10 @@ test('what the host names is taken out, also as it stands in JSON and in URLs', 
   const own = new Redactor([secret])
   assert.equal(own.text(`a ${secret} b`), `a ${REDACTED} b`)
   assert.equal(own.text(JSON.stringify({ a: secret })), `{"a":"${REDACTED}"}`)
-  assert.equal(own.text(`https://x.test/?p=${encodeURIComponent(secret)}`), `https://x.test/?p=${REDACTED}`)
+  assert.equal(
+    own.text(`https://x.test/?p=${encodeURIComponent(secret)}`),
+    `https://x.test/?p=${REDACTED}`,
+  )
 })
 
 test('of two secrets of which one begins the other, the longer one goes as a whole', () => {
@@ -98,7 +113,13 @@ test('values of variables with telling names are secrets; words, numbers and pat
     AUTHOR: 'A. U. Thor 123',
     PATH: '/bin:/usr/bin',
   })
-  assert.deepEqual(found, ['k-1234567890', 'correct horse 1', 'Tok3nTok3n', 'x9x9x9x9', 'abcDEF123'])
+  assert.deepEqual(found, [
+    'k-1234567890',
+    'correct horse 1',
+    'Tok3nTok3n',
+    'x9x9x9x9',
+    'abcDEF123',
+  ])
 })
 
 const HOST = 'host-secret-1234'
@@ -113,8 +134,18 @@ test('a secret that a tool reads reaches neither the log nor the model nor a dif
   const key = shapes['Anthropic'] as string
   const heard: string[] = []
   const turns: readonly Said[] = [
-    { calls: [{ tool: 'read_file', args: { path: '.env' } }, { tool: 'bash', args: { command: 'cat .env' } }] },
-    { text: 'I use a key', calls: [{ tool: 'edit_file', args: { path: '.env', old_text: 'MODE=a', new_text: 'MODE=b' } }] },
+    {
+      calls: [
+        { tool: 'read_file', args: { path: '.env' } },
+        { tool: 'bash', args: { command: 'cat .env' } },
+      ],
+    },
+    {
+      text: 'I use a key',
+      calls: [
+        { tool: 'edit_file', args: { path: '.env', old_text: 'MODE=a', new_text: 'MODE=b' } },
+      ],
+    },
     { stop: 'refusal' },
   ]
   const provider = testProvider((request, n) => {
@@ -166,7 +197,11 @@ test('a provider’s own parts that hold a secret are left out of the log', asyn
       complete: async (request: Parameters<typeof model.complete>[0]) => {
         const turn = await model.complete(request)
         const parts = { format: 'test', value: [{ thinking: `the key is ${HOST}` }] }
-        return { ...turn, reasoning: `think ${HOST}`, message: { ...turn.message, text: HOST, parts } }
+        return {
+          ...turn,
+          reasoning: `think ${HOST}`,
+          message: { ...turn.message, text: HOST, parts },
+        }
       },
     }),
   }
@@ -193,7 +228,9 @@ for (const [name, fault] of [
     const { details, events } = await runToEnd(engine, { goal: 'shell: false' })
     assert.match(details.error?.message ?? '', /\[secret removed\]/)
     assert.match(details.error?.traceback ?? '', /\[secret removed\]/)
-    assert.ok(!JSON.stringify([details, events, await stored(store, details.run_id)]).includes(HOST))
+    assert.ok(
+      !JSON.stringify([details, events, await stored(store, details.run_id)]).includes(HOST),
+    )
   })
 }
 
@@ -201,7 +238,16 @@ test('values of secret variables of the host are kept out, as they were when the
   process.env['RUNWRIGHT_TEST_TOKEN'] = 'Zx81-Zx81-Zx81'
   t.after(() => delete process.env['RUNWRIGHT_TEST_TOKEN'])
   const provider = testProvider((_, n) =>
-    n === 0 ? { calls: [{ tool: 'bash', args: { command: `cat /proc/${process.pid}/environ; echo Zx81-"Zx81"-Zx81` } }] } : { stop: 'refusal' },
+    n === 0
+      ? {
+          calls: [
+            {
+              tool: 'bash',
+              args: { command: `cat /proc/${process.pid}/environ; echo Zx81-"Zx81"-Zx81` },
+            },
+          ],
+        }
+      : { stop: 'refusal' },
   )
   const { engine } = await openEngine(t, { providers: [provider] })
   const { events } = await runToEnd(engine, { goal: 'shell: false' })
@@ -225,9 +271,19 @@ for (const [pointer, request] of [
   })
 }
 
-async function atToolGate(t: TestContext): Promise<{ store: MemoryStore; engine: Awaited<ReturnType<typeof openEngine>>['engine']; runId: string }> {
+async function atToolGate(
+  t: TestContext,
+): Promise<{
+  store: MemoryStore
+  engine: Awaited<ReturnType<typeof openEngine>>['engine']
+  runId: string
+}> {
   const store = new MemoryStore()
-  const provider = testProvider((_, n) => (n === 0 ? { calls: [{ tool: 'bash', args: { command: 'true' }, call_id: 'b' }] } : { stop: 'refusal' }))
+  const provider = testProvider((_, n) =>
+    n === 0
+      ? { calls: [{ tool: 'bash', args: { command: 'true' }, call_id: 'b' }] }
+      : { stop: 'refusal' },
+  )
   const { engine } = await openEngine(t, { store, providers: [provider], secrets: [HOST] })
   const { details } = await engine.create({ goal: 'shell: false', approval: 'all' })
   await follow(engine, details.run_id, ({ kind }) => kind === 'human_check_required')
@@ -237,7 +293,9 @@ async function atToolGate(t: TestContext): Promise<{ store: MemoryStore; engine:
 test('what a human says at a gate is logged without secrets; edits that hold one are refused', async (t) => {
   const { store, engine, runId } = await atToolGate(t)
   const edits = { b: { args: { command: `echo ${HOST}` } } }
-  await assert.rejects(engine.resume(runId, { decision: 'approve', edits }), { code: 'ERR_AGENT_INVALID_REQUEST' })
+  await assert.rejects(engine.resume(runId, { decision: 'approve', edits }), {
+    code: 'ERR_AGENT_INVALID_REQUEST',
+  })
   await engine.resume(runId, { decision: 'reject', feedback: `use ${HOST} instead` })
   await follow(engine, runId)
   const text = JSON.stringify(await stored(store, runId))
@@ -246,5 +304,8 @@ test('what a human says at a gate is logged without secrets; edits that hold one
 })
 
 test('a secret of fewer than 6 characters is refused by name', async (t) => {
-  await assert.rejects(openEngine(t, { secrets: ['long enough', 'short'] }), /secrets\[1\] must be a text of 6/)
+  await assert.rejects(
+    openEngine(t, { secrets: ['long enough', 'short'] }),
+    /secrets\[1\] must be a text of 6/,
+  )
 })

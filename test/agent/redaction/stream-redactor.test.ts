@@ -34,7 +34,11 @@ const SECRETS: readonly (readonly [string, string])[] = [
 
 for (const [name, secret] of SECRETS) {
   test(`${name} shows in no piece, wherever the text is cut`, () => {
-    for (const around of [['', ''], ['The key is ', ', keep it.'], ['sk-ant- eyJ -----BEGIN x aXa ', '\n-----END aX']]) {
+    for (const around of [
+      ['', ''],
+      ['The key is ', ', keep it.'],
+      ['sk-ant- eyJ -----BEGIN x aXa ', '\n-----END aX'],
+    ]) {
       const text = around.join(secret)
       const whole = redactor.text(text)
       assert.ok(whole.includes(REDACTED))
@@ -55,13 +59,34 @@ test('random texts of secrets, halves of them and words come out as the whole te
     state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
     return Math.floor((state / 4_294_967_296) * below)
   }
-  const words = ['a', ' ', 'task-', 'x', '\n', '-----', 'BEGIN ', 'sk-', 'ant', '.', 'eyJ', 'aX', 'hunter2', '😀', REDACTED]
+  const words = [
+    'a',
+    ' ',
+    'task-',
+    'x',
+    '\n',
+    '-----',
+    'BEGIN ',
+    'sk-',
+    'ant',
+    '.',
+    'eyJ',
+    'aX',
+    'hunter2',
+    '😀',
+    REDACTED,
+  ]
   for (let n = 0; n < 3_000; n++) {
     let text = ''
     for (let i = random(8); i >= 0; i--) {
       const [, secret = ''] = SECRETS[random(SECRETS.length)]!
       const kind = random(4)
-      text += kind === 0 ? secret : kind === 1 ? secret.slice(0, random(secret.length)) : words[random(words.length)]!
+      text +=
+        kind === 0
+          ? secret
+          : kind === 1
+            ? secret.slice(0, random(secret.length))
+            : words[random(words.length)]!
     }
     const ends: number[] = []
     for (let at = random(9); at < text.length; at += 1 + random(9)) ends.push(at)
@@ -71,7 +96,18 @@ test('random texts of secrets, halves of them and words come out as the whole te
 
 test('text that is no beginning of a secret is let go at once', () => {
   const stream = new StreamRedactor(redactor)
-  for (const piece of ['Hello', ' ', 'task', '-force one.', ' b', '--y', ' (sky', ')', ' skein', '\n\n']) {
+  for (const piece of [
+    'Hello',
+    ' ',
+    'task',
+    '-force one.',
+    ' b',
+    '--y',
+    ' (sky',
+    ')',
+    ' skein',
+    '\n\n',
+  ]) {
     assert.equal(stream.push(piece), piece)
   }
   assert.equal(stream.push(' see sk'), ' see ')
@@ -91,12 +127,21 @@ test('readers of a run see no secret in what a model writes, and the places of p
   const [, secret] = SECRETS[1]!
   const model = new ScriptedModel([
     (request) => {
-      for (const piece of ['Key: hun', 'ter2-horse', '-batte', 'ry.', ' And hunter2-ho']) request.onDelta?.(piece)
+      for (const piece of ['Key: hun', 'ter2-horse', '-batte', 'ry.', ' And hunter2-ho'])
+        request.onDelta?.(piece)
       return { text: `Key: ${secret}. And hunter2-ho` }
     },
   ])
   const { engine } = await openEngine(t, {
-    providers: [{ id: 'test', description: 'a test', isLanguageModel: false, suggestions: [], create: () => model }],
+    providers: [
+      {
+        id: 'test',
+        description: 'a test',
+        isLanguageModel: false,
+        suggestions: [],
+        create: () => model,
+      },
+    ],
     defaultModel: 'test:it',
     secrets: NAMED,
   })
@@ -105,8 +150,10 @@ test('readers of a run see no secret in what a model writes, and the places of p
   let turn = ''
   for await (const items of await engine.subscribe(details.run_id, { deltas: true })) {
     for (const item of items) {
-      if (item.seq === null) deltas.push((JSON.parse(item.json) as { payload: DeltaPayload }).payload)
-      else if (item.kind === 'model_turn') turn = (JSON.parse(item.json) as { payload: { text: string } }).payload.text
+      if (item.seq === null)
+        deltas.push((JSON.parse(item.json) as { payload: DeltaPayload }).payload)
+      else if (item.kind === 'model_turn')
+        turn = (JSON.parse(item.json) as { payload: { text: string } }).payload.text
     }
   }
   assert.equal(turn, `Key: ${REDACTED}. And hunter2-ho`)

@@ -1,8 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryStore, ModelError, NO_USAGE, type AgentEvent, type JsonObject, type Message, type ModelRequest } from 'runwright/agent'
+import {
+  MemoryStore,
+  ModelError,
+  NO_USAGE,
+  type AgentEvent,
+  type JsonObject,
+  type Message,
+  type ModelRequest,
+} from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
-import { follow, openEngine, runToEnd, scratch, testProvider, type Said } from '../../helpers/engine.js'
+import {
+  follow,
+  openEngine,
+  runToEnd,
+  scratch,
+  testProvider,
+  type Said,
+} from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
 const write = (n: number): { readonly tool: string; readonly args: JsonObject } => ({
@@ -23,7 +38,10 @@ for (const { calls, budget, codes } of [
       calls: Array.from({ length: calls[n] ?? 0 }, (_, i) => write(10 * n + i)),
     }))
     const { engine } = await openEngine(t, { providers: [provider] })
-    const { events, details } = await runToEnd(engine, { goal: 'shell: false', max_tool_calls: budget })
+    const { events, details } = await runToEnd(engine, {
+      goal: 'shell: false',
+      max_tool_calls: budget,
+    })
     assertInvariants(events)
     assert.deepEqual(results(events), codes)
     assert.equal(events.filter(({ kind }) => kind === 'tool_started').length, budget)
@@ -47,7 +65,8 @@ test('nobody is asked about calls that the budget does not allow any more', asyn
   const request = { goal: 'shell: false', approval: 'writes', max_tool_calls: 1 }
   const { details } = await engine.create(request)
   const events = await follow(engine, details.run_id, (event) => {
-    if (event.kind === 'human_check_required') void engine.resume(details.run_id, { decision: 'approve' }).catch(() => undefined)
+    if (event.kind === 'human_check_required')
+      void engine.resume(details.run_id, { decision: 'approve' }).catch(() => undefined)
     return false
   })
   assertInvariants(events)
@@ -56,7 +75,9 @@ test('nobody is asked about calls that the budget does not allow any more', asyn
 })
 
 test('work that meets the goal counts although the tool calls are used up', async (t) => {
-  const { engine } = await openEngine(t, { providers: [testProvider(() => ({ calls: [write(1)] }))] })
+  const { engine } = await openEngine(t, {
+    providers: [testProvider(() => ({ calls: [write(1)] }))],
+  })
   const { details } = await runToEnd(engine, { goal: 'shell: test -f a', max_tool_calls: 1 })
   assert.equal(details.end_reason, 'goal_achieved')
 })
@@ -83,7 +104,10 @@ test('attempts that failed and were charged count: no further attempt is made be
     throw new ModelError('ERR_AGENT_MODEL', 'cut off', { retryable: true, retryAfterMs: 1, usage })
   })
   const { engine } = await openEngine(t, { providers: [provider], random: () => 0 })
-  const { events, details } = await runToEnd(engine, { goal: 'shell: false', max_total_tokens: 150 })
+  const { events, details } = await runToEnd(engine, {
+    goal: 'shell: false',
+    max_total_tokens: 150,
+  })
   assertInvariants(events)
   assert.equal(attempts, 2)
   assert.deepEqual([details.end_reason, details.error], ['token_budget', null])
@@ -92,7 +116,9 @@ test('attempts that failed and were charged count: no further attempt is made be
 
 test('the time budget ends a command that works, and its call has a result', async (t) => {
   const clock = new ManualClock()
-  const provider = testProvider(() => ({ calls: [{ tool: 'bash', args: { command: 'sleep 600' } }] }))
+  const provider = testProvider(() => ({
+    calls: [{ tool: 'bash', args: { command: 'sleep 600' } }],
+  }))
   const { engine } = await openEngine(t, { providers: [provider], clock })
   const { details } = await engine.create({ goal: 'shell: false', max_seconds: 60 })
   await follow(engine, details.run_id, ({ kind }) => kind === 'tool_started')
@@ -111,7 +137,11 @@ for (const shutdown of ['in good order', 'by a crash'] as const) {
     store.close = () => Promise.resolve()
     const turns: Said[] = [{ calls: [write(1)] }]
     const hanging = testProvider((request, n) =>
-      n === 0 ? (turns[0] as Said) : new Promise((_, reject) => request.signal.addEventListener('abort', () => reject(request.signal.reason as Error))),
+      n === 0
+        ? (turns[0] as Said)
+        : new Promise((_, reject) =>
+            request.signal.addEventListener('abort', () => reject(request.signal.reason as Error)),
+          ),
     )
     const first = await openEngine(t, { cwd, store, clock, providers: [hanging] })
     const { details } = await first.engine.create({ goal: 'shell: test -f b', max_seconds: 100 })
@@ -125,7 +155,9 @@ for (const shutdown of ['in good order', 'by a crash'] as const) {
       await store.append(details.run_id, records)
     } else await first.engine.close()
     clock.advance(3_600_000)
-    const meets = testProvider(() => ({ calls: [{ tool: 'write_file', args: { path: 'b', content: '' } }] }))
+    const meets = testProvider(() => ({
+      calls: [{ tool: 'write_file', args: { path: 'b', content: '' } }],
+    }))
     const second = await openEngine(t, { cwd, store, clock, providers: [meets] })
     const events = await follow(second.engine, details.run_id)
     assertInvariants(events)
@@ -138,11 +170,17 @@ function narrow(limit: number, requests: ModelRequest[]): ReturnType<typeof test
   return testProvider((request, n) => {
     requests.push(request)
     const size = request.messages.reduce((sum, message) => sum + sizeOf(message), 0)
-    if (size > limit) throw new ModelError('ERR_AGENT_MODEL_CONTEXT', 'too long', { retryable: false })
-    return { calls: [{ tool: 'bash', args: { command: `head -c 3000 /dev/zero | tr '\\0' x; echo ${n}` } }] }
+    if (size > limit)
+      throw new ModelError('ERR_AGENT_MODEL_CONTEXT', 'too long', { retryable: false })
+    return {
+      calls: [
+        { tool: 'bash', args: { command: `head -c 3000 /dev/zero | tr '\\0' x; echo ${n}` } },
+      ],
+    }
   })
 }
-const sizeOf = (message: Message): number => (message.role === 'tool' ? message.output.length : message.text.length)
+const sizeOf = (message: Message): number =>
+  message.role === 'tool' ? message.output.length : message.text.length
 
 test('a model that refuses the length of a conversation is sent less, and remembered to take less', async (t) => {
   const requests: ModelRequest[] = []
@@ -150,7 +188,9 @@ test('a model that refuses the length of a conversation is sent less, and rememb
   const { events, details } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 3 })
   assertInvariants(events)
   assert.equal(details.end_reason, 'max_iterations')
-  assert.ok(events.some((event) => event.kind === 'log' && /sending less/.test(event.payload.message)))
+  assert.ok(
+    events.some((event) => event.kind === 'log' && /sending less/.test(event.payload.message)),
+  )
   for (const { messages } of requests) {
     const open = new Set<string>()
     for (const message of messages) {

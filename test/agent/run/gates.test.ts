@@ -7,7 +7,9 @@ import { ManualClock } from 'runwright/agent/testing'
 import { follow, openEngine, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
-const write = (content: string): Said => ({ calls: [{ tool: 'write_file', args: { path: 'a', content } }] })
+const write = (content: string): Said => ({
+  calls: [{ tool: 'write_file', args: { path: 'a', content } }],
+})
 /** One write and a pause in every iteration. */
 const worker = testProvider((_, n) => (n % 2 === 0 ? write(`${n}`) : {}))
 
@@ -17,7 +19,12 @@ async function atGate(
   options: Parameters<typeof openEngine>[1] = { providers: [worker] },
 ): Promise<{ engine: RunEngine; cwd: string; runId: string; gateId: string }> {
   const { engine, cwd } = await openEngine(t, options)
-  const { details } = await engine.create({ goal: 'shell: false', hitl_enabled: true, max_iterations: 3, ...request })
+  const { details } = await engine.create({
+    goal: 'shell: false',
+    hitl_enabled: true,
+    max_iterations: 3,
+    ...request,
+  })
   return { engine, cwd, runId: details.run_id, gateId: await gateOf(engine, details.run_id) }
 }
 
@@ -41,7 +48,12 @@ test('a run with gates waits after each iteration, says for what, and goes on wh
   assert.match(waiting.gate?.summary ?? '', /Iteration 1 of 3/)
   assert.match(waiting.gate?.summary ?? '', /Files changed: a \(\+1\)\n/)
   const answer = await engine.resume(runId, { decision: 'approve' })
-  assert.deepEqual(answer, { run_id: runId, status: 'running', decision: 'approve', gate_id: gateId })
+  assert.deepEqual(answer, {
+    run_id: runId,
+    status: 'running',
+    decision: 'approve',
+    gate_id: gateId,
+  })
   const second = await gateOf(engine, runId, waiting.last_seq)
   assert.notEqual(second, gateId)
   await engine.resume(runId, { decision: 'approve', gate_id: second })
@@ -66,23 +78,37 @@ test('a summary spells out characters that nobody sees or that turn the directio
   const path = 'photo\u202egpj.exe'
   const disguised = testProvider((_, n) => {
     if (n === 0) return { calls: [{ tool: 'write_file', args: { path, content: 'x' } }] }
-    return n === 1 ? { calls: [{ tool: 'bash', args: { command: 'true # \u2066ls\u2069\u200b \u{e0041}' } }] } : {}
+    return n === 1
+      ? { calls: [{ tool: 'bash', args: { command: 'true # \u2066ls\u2069\u200b \u{e0041}' } }] }
+      : {}
   })
   const { engine, runId } = await atGate(t, {}, { providers: [disguised] })
   const { gate } = await engine.get(runId)
   assert.match(gate?.summary ?? '', /Files changed: photo\\u202egpj\.exe \(\+1\)/)
-  assert.match(gate?.summary ?? '', /Commands: true # \\u2066ls\\u2069\\u200b \\u\{e0041\} \(exit code 0\)/)
+  assert.match(
+    gate?.summary ?? '',
+    /Commands: true # \\u2066ls\\u2069\\u200b \\u\{e0041\} \(exit code 0\)/,
+  )
 })
 
 test('abort at a gate ends the run, with the response in the log', async (t) => {
   const { engine, runId, gateId } = await atGate(t)
-  const answer = await engine.resume(runId, { decision: 'abort', feedback: 'no' }, { owner: { id: 'ann', tenant: null } })
+  const answer = await engine.resume(
+    runId,
+    { decision: 'abort', feedback: 'no' },
+    { owner: { id: 'ann', tenant: null } },
+  )
   assert.deepEqual(answer, { run_id: runId, status: 'aborted', decision: 'abort', gate_id: gateId })
   const events = await follow(engine, runId)
   assertInvariants(events)
   const response = events.at(-2)
   assert.ok(response?.kind === 'human_check_response')
-  assert.deepEqual(response.payload, { decision: 'abort', gate_id: gateId, decided_by: 'ann', feedback: 'no' })
+  assert.deepEqual(response.payload, {
+    decision: 'abort',
+    gate_id: gateId,
+    decided_by: 'ann',
+    feedback: 'no',
+  })
   assert.equal((await engine.get(runId)).end_reason, 'human_abort')
   assert.equal((await engine.resume(runId, { decision: 'abort' })).status, 'aborted')
 })
@@ -98,7 +124,9 @@ test('no gate opens once the goal is met', async (t) => {
 test('feedback reaches the model as a user message', async (t) => {
   let heard = ''
   const provider = testProvider((request, n) => {
-    heard = request.messages.map((message) => (message.role === 'user' ? message.text : '')).join('\n')
+    heard = request.messages
+      .map((message) => (message.role === 'user' ? message.text : ''))
+      .join('\n')
     return n % 2 === 0 ? write(`${n}`) : {}
   })
   const { engine, runId } = await atGate(t, {}, { providers: [provider] })
@@ -136,7 +164,9 @@ test('a run that waits at no gate refuses answers', async (t) => {
   const { engine } = await openEngine(t)
   const { details } = await engine.create({ goal: 'shell: true' })
   await follow(engine, details.run_id)
-  await assert.rejects(engine.resume(details.run_id, { decision: 'approve' }), { problem: 'not_waiting' })
+  await assert.rejects(engine.resume(details.run_id, { decision: 'approve' }), {
+    problem: 'not_waiting',
+  })
 })
 
 for (const [name, answer, pointer] of [
@@ -149,7 +179,10 @@ for (const [name, answer, pointer] of [
   test(`an answer ${name} is refused at ${pointer} and never approves`, async (t) => {
     const { engine, runId } = await atGate(t)
     await assert.rejects(engine.resume(runId, answer as never), (error: never) => {
-      assert.deepEqual((error as { violations: { pointer: string }[] }).violations.map((v) => v.pointer), [pointer])
+      assert.deepEqual(
+        (error as { violations: { pointer: string }[] }).violations.map((v) => v.pointer),
+        [pointer],
+      )
       return true
     })
     assert.equal((await engine.get(runId)).status, 'awaiting_human')
@@ -158,8 +191,15 @@ for (const [name, answer, pointer] of [
 
 test('a gate that nobody answers lapses: aborted, without a response of anybody', async (t) => {
   const clock = new ManualClock(1_800_000_000_000)
-  const { engine, runId } = await atGate(t, {}, { providers: [worker], clock, gateTimeoutMs: 60_000 })
-  assert.equal((await engine.get(runId)).gate?.deadline, new Date(clock.now() + 60_000).toISOString())
+  const { engine, runId } = await atGate(
+    t,
+    {},
+    { providers: [worker], clock, gateTimeoutMs: 60_000 },
+  )
+  assert.equal(
+    (await engine.get(runId)).gate?.deadline,
+    new Date(clock.now() + 60_000).toISOString(),
+  )
   clock.advance(60_001)
   const events = await follow(engine, runId)
   assertInvariants(events)
@@ -168,7 +208,11 @@ test('a gate that nobody answers lapses: aborted, without a response of anybody'
 })
 
 test('a run at a gate gives its slot to others', async (t) => {
-  const { engine, runId, cwd } = await atGate(t, {}, { providers: [worker], maxConcurrentRuns: 1, cwdPolicy: 'allow' })
+  const { engine, runId, cwd } = await atGate(
+    t,
+    {},
+    { providers: [worker], maxConcurrentRuns: 1, cwdPolicy: 'allow' },
+  )
   const { details } = await engine.create({ goal: 'shell: true', cwd })
   await follow(engine, details.run_id)
   assert.equal((await engine.get(details.run_id)).status, 'achieved')
@@ -186,7 +230,9 @@ test('approval writes asks before a writing call and not before a reading one', 
   const request = { goal: 'shell: test -f done', hitl_enabled: false, approval: 'writes' }
   const { engine, runId, cwd } = await atGate(t, request, { providers: [provider] })
   const { gate } = await engine.get(runId)
-  assert.deepEqual(gate?.calls, [{ call_id: 'w', tool: 'write_file', args: { path: 'done', content: '' } }])
+  assert.deepEqual(gate?.calls, [
+    { call_id: 'w', tool: 'write_file', args: { path: 'done', content: '' } },
+  ])
   assert.equal(existsSync(join(cwd, 'done')), false)
   await engine.resume(runId, { decision: 'approve' })
   const events = await follow(engine, runId)
@@ -199,7 +245,9 @@ test('a rejected call does not run, and the model hears why', async (t) => {
   const provider = testProvider((request, n) => {
     const message = request.messages.at(-1)
     if (message?.role === 'tool') heard = `${message.exit_code} ${message.output}`
-    return n === 0 ? { calls: [{ tool: 'bash', args: { command: 'touch done' } }] } : { stop: 'refusal' }
+    return n === 0
+      ? { calls: [{ tool: 'bash', args: { command: 'touch done' } }] }
+      : { stop: 'refusal' }
   })
   const request = { hitl_enabled: false, approval: 'writes' }
   const { engine, runId, cwd } = await atGate(t, request, { providers: [provider] })
@@ -210,13 +258,21 @@ test('a rejected call does not run, and the model hears why', async (t) => {
 })
 
 test('edited arguments are what runs; edits that break the schema are refused', async (t) => {
-  const provider = testProvider((_, n) => (n === 0 ? { calls: [{ tool: 'bash', args: { command: 'touch bad' }, call_id: 'b' }] } : {}))
+  const provider = testProvider((_, n) =>
+    n === 0 ? { calls: [{ tool: 'bash', args: { command: 'touch bad' }, call_id: 'b' }] } : {},
+  )
   const request = { goal: 'shell: test -f good', hitl_enabled: false, approval: 'all' }
   const { engine, runId, cwd } = await atGate(t, request, { providers: [provider] })
-  await assert.rejects(engine.resume(runId, { decision: 'approve', edits: { b: { args: { command: 7 } } } }), {
-    code: 'ERR_AGENT_INVALID_REQUEST',
+  await assert.rejects(
+    engine.resume(runId, { decision: 'approve', edits: { b: { args: { command: 7 } } } }),
+    {
+      code: 'ERR_AGENT_INVALID_REQUEST',
+    },
+  )
+  await engine.resume(runId, {
+    decision: 'approve',
+    edits: { b: { args: { command: 'touch good' } } },
   })
-  await engine.resume(runId, { decision: 'approve', edits: { b: { args: { command: 'touch good' } } } })
   assertInvariants(await follow(engine, runId))
   assert.equal((await engine.get(runId)).status, 'achieved')
   assert.equal(existsSync(join(cwd, 'bad')), false)
@@ -225,10 +281,18 @@ test('edited arguments are what runs; edits that break the schema are refused', 
 test('a gate survives a restart of the engine and is answered there', async (t) => {
   const store = new MemoryStore()
   const first = await openEngine(t, { store: keepOpen(store), providers: [worker] })
-  const { details } = await first.engine.create({ goal: 'shell: false', hitl_enabled: true, max_iterations: 2 })
+  const { details } = await first.engine.create({
+    goal: 'shell: false',
+    hitl_enabled: true,
+    max_iterations: 2,
+  })
   const gateId = await gateOf(first.engine, details.run_id)
   await first.engine.close()
-  const second = await openEngine(t, { store: keepOpen(store), cwd: first.cwd, providers: [worker] })
+  const second = await openEngine(t, {
+    store: keepOpen(store),
+    cwd: first.cwd,
+    providers: [worker],
+  })
   const { gate, status } = await second.engine.get(details.run_id)
   assert.equal(status, 'awaiting_human')
   assert.equal(gate?.gate_id, gateId)
@@ -252,41 +316,81 @@ function keepOpen(store: MemoryStore): MemoryStore {
 test('a deadline that passes while no process runs ends the run at the next start, and nobody answered', async (t) => {
   const clock = new ManualClock(1_800_000_000_000)
   const store = new MemoryStore()
-  const first = await openEngine(t, { store: keepOpen(store), providers: [worker], clock, gateTimeoutMs: 60_000 })
-  const { details } = await first.engine.create({ goal: 'shell: false', hitl_enabled: true, max_iterations: 3 })
+  const first = await openEngine(t, {
+    store: keepOpen(store),
+    providers: [worker],
+    clock,
+    gateTimeoutMs: 60_000,
+  })
+  const { details } = await first.engine.create({
+    goal: 'shell: false',
+    hitl_enabled: true,
+    max_iterations: 3,
+  })
   await gateOf(first.engine, details.run_id)
   const { gate } = await first.engine.get(details.run_id)
   await first.engine.close()
   clock.advance(30_000)
-  const second = await openEngine(t, { store: keepOpen(store), cwd: first.cwd, providers: [worker], clock, gateTimeoutMs: 60_000 })
+  const second = await openEngine(t, {
+    store: keepOpen(store),
+    cwd: first.cwd,
+    providers: [worker],
+    clock,
+    gateTimeoutMs: 60_000,
+  })
   const again = await second.engine.get(details.run_id)
   assert.deepEqual(again.gate, gate, 'the gate and its deadline are as they were')
   await second.engine.close()
   clock.advance(30_001)
-  const third = await openEngine(t, { store: keepOpen(store), cwd: first.cwd, providers: [worker], clock, gateTimeoutMs: 60_000 })
+  const third = await openEngine(t, {
+    store: keepOpen(store),
+    cwd: first.cwd,
+    providers: [worker],
+    clock,
+    gateTimeoutMs: 60_000,
+  })
   const events = await follow(third.engine, details.run_id)
   assertInvariants(events)
   assert.ok(!events.some(({ kind }) => kind === 'human_check_response'))
   assert.equal((await third.engine.get(details.run_id)).end_reason, 'gate_timeout')
-  await assert.rejects(third.engine.resume(details.run_id, { decision: 'approve' }), { problem: 'not_waiting' })
+  await assert.rejects(third.engine.resume(details.run_id, { decision: 'approve' }), {
+    problem: 'not_waiting',
+  })
 })
 
 test('an answer at the last moment counts, and the deadline then does nothing', async (t) => {
   const clock = new ManualClock(1_800_000_000_000)
-  const { engine, runId, gateId } = await atGate(t, { max_iterations: 2 }, { providers: [worker], clock, gateTimeoutMs: 60_000 })
+  const { engine, runId, gateId } = await atGate(
+    t,
+    { max_iterations: 2 },
+    { providers: [worker], clock, gateTimeoutMs: 60_000 },
+  )
   await clock.whenPending()
   clock.advance(59_999)
-  await engine.resume(runId, { decision: 'approve', gate_id: gateId }, { owner: { id: 'ann', tenant: null } })
+  await engine.resume(
+    runId,
+    { decision: 'approve', gate_id: gateId },
+    { owner: { id: 'ann', tenant: null } },
+  )
   clock.advance(60_000)
   const events = await follow(engine, runId)
   assertInvariants(events)
-  const answers = events.flatMap((event) => (event.kind === 'human_check_response' ? [event.payload] : []))
-  assert.deepEqual(answers.map(({ decided_by, decision }) => [decided_by, decision]), [['ann', 'approve']])
+  const answers = events.flatMap((event) =>
+    event.kind === 'human_check_response' ? [event.payload] : [],
+  )
+  assert.deepEqual(
+    answers.map(({ decided_by, decision }) => [decided_by, decision]),
+    [['ann', 'approve']],
+  )
   assert.equal((await engine.get(runId)).end_reason, 'max_iterations')
 })
 
 const three: Said = {
-  calls: ['a', 'b', 'c'].map((name) => ({ tool: 'write_file', args: { path: name, content: 'model' }, call_id: name })),
+  calls: ['a', 'b', 'c'].map((name) => ({
+    tool: 'write_file',
+    args: { path: name, content: 'model' },
+    call_id: name,
+  })),
 }
 
 for (const { name, answer, files, codes } of [
@@ -302,7 +406,12 @@ for (const { name, answer, files, codes } of [
     files: ['b'],
     codes: [126, 0, 126],
   },
-  { name: 'reject all', answer: { decision: 'reject', feedback: 'no' }, files: [], codes: [126, 126, 126] },
+  {
+    name: 'reject all',
+    answer: { decision: 'reject', feedback: 'no' },
+    files: [],
+    codes: [126, 126, 126],
+  },
   {
     name: 'approve with other arguments for one call',
     answer: { decision: 'approve', edits: { c: { args: { path: 'd', content: 'human' } } } },
@@ -312,14 +421,20 @@ for (const { name, answer, files, codes } of [
 ] as const) {
   test(`a gate for several calls is one gate, answered call by call: ${name}`, async (t) => {
     const provider = testProvider((_, n) => (n === 0 ? three : { stop: 'refusal' }))
-    const { engine, runId, cwd } = await atGate(t, { hitl_enabled: false, approval: 'writes' }, { providers: [provider] })
+    const { engine, runId, cwd } = await atGate(
+      t,
+      { hitl_enabled: false, approval: 'writes' },
+      { providers: [provider] },
+    )
     const { gate } = await engine.get(runId)
     assert.deepEqual(gate?.calls.map(({ call_id }) => call_id), ['a', 'b', 'c'])
     await engine.resume(runId, answer)
     const events = await follow(engine, runId)
     assertInvariants(events)
     assert.equal(events.filter(({ kind }) => kind === 'human_check_required').length, 1)
-    const results = events.flatMap((event) => (event.kind === 'tool_result' ? [event.payload.exit_code] : []))
+    const results = events.flatMap((event) =>
+      event.kind === 'tool_result' ? [event.payload.exit_code] : [],
+    )
     assert.deepEqual(results, codes)
     assert.deepEqual(['a', 'b', 'c', 'd'].filter((file) => existsSync(join(cwd, file))), files)
   })
@@ -328,12 +443,18 @@ for (const { name, answer, files, codes } of [
 test('an approval holds for the calls that it was given for, and for no later one', async (t) => {
   const same: Said = { calls: [{ tool: 'bash', args: { command: 'echo x >> ran' } }] }
   const provider = testProvider((_, n) => (n < 2 ? same : { stop: 'refusal' }))
-  const { engine, runId, gateId } = await atGate(t, { hitl_enabled: false, approval: 'all' }, { providers: [provider] })
+  const { engine, runId, gateId } = await atGate(
+    t,
+    { hitl_enabled: false, approval: 'all' },
+    { providers: [provider] },
+  )
   const { last_seq } = await engine.get(runId)
   await engine.resume(runId, { decision: 'approve', gate_id: gateId })
   const second = await gateOf(engine, runId, last_seq)
   assert.notEqual(second, gateId)
-  await assert.rejects(engine.resume(runId, { decision: 'reject', gate_id: gateId }), { problem: 'already_decided' })
+  await assert.rejects(engine.resume(runId, { decision: 'reject', gate_id: gateId }), {
+    problem: 'already_decided',
+  })
   await engine.resume(runId, { decision: 'reject', gate_id: second })
   assertInvariants(await follow(engine, runId))
 })

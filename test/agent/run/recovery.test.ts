@@ -28,10 +28,21 @@ const script: readonly Said[] = [
     ],
     tokens: [10, 1],
   },
-  { calls: [{ tool: 'bash', args: { command: 'echo b1 >> ran' }, call_id: 'b1' }], tokens: [20, 2] },
+  {
+    calls: [{ tool: 'bash', args: { command: 'echo b1 >> ran' }, call_id: 'b1' }],
+    tokens: [20, 2],
+  },
   { tokens: [30, 3] },
-  { calls: [{ tool: 'edit_file', args: { path: 'a', old_text: 'one', new_text: 'two' }, call_id: 'e1' }], tokens: [40, 4] },
-  { calls: [{ tool: 'bash', args: { command: 'echo b2 >> ran' }, call_id: 'b2' }], tokens: [50, 5] },
+  {
+    calls: [
+      { tool: 'edit_file', args: { path: 'a', old_text: 'one', new_text: 'two' }, call_id: 'e1' },
+    ],
+    tokens: [40, 4],
+  },
+  {
+    calls: [{ tool: 'bash', args: { command: 'echo b2 >> ran' }, call_id: 'b2' }],
+    tokens: [50, 5],
+  },
 ]
 const provider = testProvider((request) => script[turnOf(request)] ?? {})
 const goal = 'shell: grep -q two a'
@@ -60,7 +71,12 @@ async function momentsOf(t: TestContext, request: JsonObject): Promise<Moment[]>
     moments.push({ name: `after ${names}`, records: [...records], files })
     await append(runId, group)
   }
-  const engine = await RunEngine.open({ store, roots: [cwd], providers: [provider], defaultModel: 'test:m' })
+  const engine = await RunEngine.open({
+    store,
+    roots: [cwd],
+    providers: [provider],
+    defaultModel: 'test:m',
+  })
   const { details } = await engine.create({ ...request, cwd })
   await approveAll(engine, details.run_id)
   assert.equal((await engine.get(details.run_id)).status, 'achieved')
@@ -76,9 +92,13 @@ async function approveAll(engine: RunEngine, runId: string): Promise<AgentEvent[
       const event = JSON.parse(json) as AgentEvent
       events.push(event)
       if (event.kind === 'human_check_required') {
-        await engine.resume(runId, { decision: 'approve', gate_id: event.payload.gate_id }).catch((error: { problem?: string }) => {
-          assert.ok(['stale_gate', 'already_decided', 'not_waiting'].includes(error.problem ?? ''))
-        })
+        await engine
+          .resume(runId, { decision: 'approve', gate_id: event.payload.gate_id })
+          .catch((error: { problem?: string }) => {
+            assert.ok(
+              ['stale_gate', 'already_decided', 'not_waiting'].includes(error.problem ?? ''),
+            )
+          })
       }
     }
   }
@@ -100,7 +120,8 @@ async function goesOn(t: TestContext, { name, records, files }: Moment): Promise
   const first = records[0]
   assert.ok(first?.kind === 'run_created')
   const cwd = first.payload.cwd
-  for (const entry of readdirSync(cwd)) await import('node:fs/promises').then(({ rm }) => rm(join(cwd, entry), { recursive: true }))
+  for (const entry of readdirSync(cwd))
+    await import('node:fs/promises').then(({ rm }) => rm(join(cwd, entry), { recursive: true }))
   mkdirSync(cwd, { recursive: true })
   cpSync(files, cwd, { recursive: true })
   const store = new MemoryStore()
@@ -110,8 +131,14 @@ async function goesOn(t: TestContext, { name, records, files }: Moment): Promise
   const events = await approveAll(engine, first.run_id)
   assertInvariants(events)
   const context = `crash ${name} (${records.length} records)`
-  assert.deepEqual(events.slice(0, records.length).map(({ seq, kind }) => [seq, kind]), records.map(({ seq, kind }) => [seq, kind]), context)
-  const ran = existsSync(join(cwd, 'ran')) ? readFileSync(join(cwd, 'ran'), 'utf8').trim().split('\n') : []
+  assert.deepEqual(
+    events.slice(0, records.length).map(({ seq, kind }) => [seq, kind]),
+    records.map(({ seq, kind }) => [seq, kind]),
+    context,
+  )
+  const ran = existsSync(join(cwd, 'ran'))
+    ? readFileSync(join(cwd, 'ran'), 'utf8').trim().split('\n')
+    : []
   assert.equal(new Set(ran).size, ran.length, `${context}: no command ran twice: ${ran.join()}`)
   const { status } = await engine.get(first.run_id)
   assert.equal(status, 'achieved', context)
@@ -120,7 +147,11 @@ async function goesOn(t: TestContext, { name, records, files }: Moment): Promise
 }
 
 /** A stored run whose process died while the call was under way. */
-async function diedDuring(t: TestContext, callId: string, request: JsonObject = {}): Promise<Moment> {
+async function diedDuring(
+  t: TestContext,
+  callId: string,
+  request: JsonObject = {},
+): Promise<Moment> {
   const moments = await momentsOf(t, { goal, ...request })
   const at = moments.find(({ records }) => {
     const last = records.at(-1)
@@ -130,7 +161,10 @@ async function diedDuring(t: TestContext, callId: string, request: JsonObject = 
   return at
 }
 
-async function reopen(t: TestContext, { records, files }: Moment): Promise<{ engine: RunEngine; runId: string }> {
+async function reopen(
+  t: TestContext,
+  { records, files }: Moment,
+): Promise<{ engine: RunEngine; runId: string }> {
   const first = records[0] as Extract<RunRecord, { kind: 'run_created' }>
   const { cwd } = first.payload
   cpSync(files, cwd, { recursive: true, force: true })
@@ -148,7 +182,9 @@ test('a command whose outcome is unknown is not run again, and its result says s
   const recovered = events.find((event) => event.kind === 'run_recovered')
   assert.ok(recovered?.kind === 'run_recovered')
   assert.deepEqual(recovered.payload, { attempt: 1, in_doubt: ['b1'] })
-  const result = events.find((event) => event.kind === 'tool_result' && event.payload.call_id === 'b1')
+  const result = events.find(
+    (event) => event.kind === 'tool_result' && event.payload.call_id === 'b1',
+  )
   assert.ok(result?.kind === 'tool_result')
   assert.equal(result.payload.exit_code, -1)
   assert.match(result.payload.output, /unknown/i)
@@ -156,7 +192,11 @@ test('a command whose outcome is unknown is not run again, and its result says s
 
 test('with gates, an unknown outcome is put before a human', async (t) => {
   const { engine, runId } = await reopen(t, await diedDuring(t, 'b1', { hitl_enabled: true }))
-  const events = await follow(engine, runId, ({ kind, seq }) => kind === 'human_check_required' && seq > 10)
+  const events = await follow(
+    engine,
+    runId,
+    ({ kind, seq }) => kind === 'human_check_required' && seq > 10,
+  )
   const gate = events.at(-1)
   assert.ok(gate?.kind === 'human_check_required')
   assert.equal(gate.payload.kind, 'recovery')
@@ -172,7 +212,15 @@ test('a run that was taken up three times already fails, and says why', async (t
   for (let attempt = 1; attempt <= 3; attempt++) {
     const last = records.at(-1) as RunRecord
     const { run_id, iteration, ts } = last
-    records.push({ v: 1, run_id, iteration, ts, seq: last.seq + 1, kind: 'run_recovered', payload: { attempt, in_doubt: [] } })
+    records.push({
+      v: 1,
+      run_id,
+      iteration,
+      ts,
+      seq: last.seq + 1,
+      kind: 'run_recovered',
+      payload: { attempt, in_doubt: [] },
+    })
   }
   const { engine, runId } = await reopen(t, { ...moment, records })
   const events = await follow(engine, runId)
@@ -189,7 +237,9 @@ test('a restart in good order does not count as a crash', async (t) => {
   let hang = true
   const hanging = testProvider((request) =>
     hang
-      ? new Promise((_, reject) => request.signal.addEventListener('abort', () => reject(request.signal.reason as Error)))
+      ? new Promise((_, reject) =>
+          request.signal.addEventListener('abort', () => reject(request.signal.reason as Error)),
+        )
       : (script[turnOf(request)] ?? {}),
   )
   let runId = ''
@@ -215,8 +265,18 @@ test('what the process that died left running is ended, also when the run only h
   const moment = await diedDuring(t, 'b1')
   const last = moment.records.at(-1) as RunRecord
   const { run_id, iteration, ts, seq } = last
-  const asked: RunRecord = { v: 1, run_id, iteration, ts, seq: seq + 1, kind: 'abort_requested', payload: { by: null } }
-  const stray = spawn('sleep', ['600'], { env: { PATH: process.env['PATH'] ?? '', RUNWRIGHT_RUN: run_id } })
+  const asked: RunRecord = {
+    v: 1,
+    run_id,
+    iteration,
+    ts,
+    seq: seq + 1,
+    kind: 'abort_requested',
+    payload: { by: null },
+  }
+  const stray = spawn('sleep', ['600'], {
+    env: { PATH: process.env['PATH'] ?? '', RUNWRIGHT_RUN: run_id },
+  })
   t.after(() => stray.kill('SIGKILL'))
   const ended = once(stray, 'exit')
   const { engine, runId } = await reopen(t, { ...moment, records: [...moment.records, asked] })
@@ -228,7 +288,15 @@ test('an abort that was asked for before the crash holds after it', async (t) =>
   const moment = await diedDuring(t, 'b1')
   const last = moment.records.at(-1) as RunRecord
   const { run_id, iteration, ts, seq } = last
-  const asked: RunRecord = { v: 1, run_id, iteration, ts, seq: seq + 1, kind: 'abort_requested', payload: { by: 'ann' } }
+  const asked: RunRecord = {
+    v: 1,
+    run_id,
+    iteration,
+    ts,
+    seq: seq + 1,
+    kind: 'abort_requested',
+    payload: { by: 'ann' },
+  }
   const { engine, runId } = await reopen(t, { ...moment, records: [...moment.records, asked] })
   assertInvariants(await follow(engine, runId))
   assert.equal((await engine.get(runId)).status, 'aborted')

@@ -16,13 +16,25 @@ test('a failure names the folder of the run, and what lies below it relative to 
 
 for (const { error, endReason } of [
   { error: new GoalCheckError('x'), endReason: 'goal_check_error' },
-  { error: new GoalError('unsuitable', 'the workspace is too large to watch'), endReason: 'goal_check_error' },
-  { error: new ModelError('ERR_AGENT_MODEL', 'x', { retryable: false }), endReason: 'provider_error' },
-  { error: new ModelError('ERR_AGENT_MODEL_CONTEXT', 'x', { retryable: false }), endReason: 'context_exhausted' },
+  {
+    error: new GoalError('unsuitable', 'the workspace is too large to watch'),
+    endReason: 'goal_check_error',
+  },
+  {
+    error: new ModelError('ERR_AGENT_MODEL', 'x', { retryable: false }),
+    endReason: 'provider_error',
+  },
+  {
+    error: new ModelError('ERR_AGENT_MODEL_CONTEXT', 'x', { retryable: false }),
+    endReason: 'context_exhausted',
+  },
   { error: new TypeError('x'), endReason: 'internal_error' },
   { error: 'thrown text', endReason: 'internal_error' },
 ]) {
-  const name = error instanceof Error ? `${error.name} (${(error as { code?: string }).code ?? 'no code'})` : 'a text'
+  const name =
+    error instanceof Error
+      ? `${error.name} (${(error as { code?: string }).code ?? 'no code'})`
+      : 'a text'
   test(`a run in which ${name} is thrown ends with ${endReason}`, () => {
     const { outcome } = failureOf(error, cwd)
     assert.deepEqual([outcome.status, outcome.endReason], ['failed', endReason])

@@ -5,7 +5,10 @@ import { Scheduler } from '../../../lib/agent/run/scheduler.js'
 const never = new AbortController().signal
 
 /** Enters runs and notes who may work, in order. */
-function entering(scheduler: Scheduler): { enter(runId: string, cwd: string): Promise<void>; readonly order: string[] } {
+function entering(scheduler: Scheduler): {
+  enter(runId: string, cwd: string): Promise<void>
+  readonly order: string[]
+} {
   const order: string[] = []
   return {
     order,
@@ -44,7 +47,13 @@ test('a run whose folder is busy is passed over, and keeps its place', async () 
 test('a run that waits for a human gives its slot away, keeps its folder, and comes back first', async () => {
   const scheduler = new Scheduler(1, true)
   const { enter, order } = entering(scheduler)
-  for (const [name, cwd] of [['a', '/x'], ['b', '/x'], ['c', '/y'], ['d', '/z']] as const) void enter(name, cwd)
+  for (const [name, cwd] of [
+    ['a', '/x'],
+    ['b', '/x'],
+    ['c', '/y'],
+    ['d', '/z'],
+  ] as const)
+    void enter(name, cwd)
   scheduler.pause('a')
   await turn()
   assert.deepEqual(order, ['a', 'c'])

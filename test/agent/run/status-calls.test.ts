@@ -1,30 +1,56 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { IllegalTransitionError, type EventKind, type RunEngine, type RunRecord, type RunStatus } from 'runwright/agent'
+import {
+  IllegalTransitionError,
+  type EventKind,
+  type RunEngine,
+  type RunRecord,
+  type RunStatus,
+} from 'runwright/agent'
 import { statusAfter } from '../../../lib/agent/log/transitions.js'
 import { follow, openEngine, testProvider } from '../../helpers/engine.js'
 
-const STATUSES: readonly RunStatus[] = ['pending', 'running', 'awaiting_human', 'achieved', 'failed', 'aborted']
+const STATUSES: readonly RunStatus[] = [
+  'pending',
+  'running',
+  'awaiting_human',
+  'achieved',
+  'failed',
+  'aborted',
+]
 
 /** A run in that status, which stays in it. */
-async function runIn(t: TestContext, status: RunStatus): Promise<{ engine: RunEngine; runId: string }> {
-  const working = testProvider((_, n) => (n % 2 === 0 ? { calls: [{ tool: 'list_files', args: {} }] } : {}))
+async function runIn(
+  t: TestContext,
+  status: RunStatus,
+): Promise<{ engine: RunEngine; runId: string }> {
+  const working = testProvider((_, n) =>
+    n % 2 === 0 ? { calls: [{ tool: 'list_files', args: {} }] } : {},
+  )
   const hanging = testProvider(() => new Promise(() => undefined))
   const providers = [status === 'awaiting_human' || status === 'failed' ? working : hanging]
   const { engine } = await openEngine(t, { providers, maxConcurrentRuns: 1 })
-  const create = async (request: { readonly goal: string; readonly hitl_enabled?: boolean; readonly max_iterations?: number }): Promise<string> =>
-    (await engine.create(request)).details.run_id
+  const create = async (request: {
+    readonly goal: string
+    readonly hitl_enabled?: boolean
+    readonly max_iterations?: number
+  }): Promise<string> => (await engine.create(request)).details.run_id
   const first = await create(
     status === 'achieved'
       ? { goal: 'shell: true' }
-      : { goal: 'shell: false', hitl_enabled: status === 'awaiting_human', max_iterations: status === 'failed' ? 1 : 9 },
+      : {
+          goal: 'shell: false',
+          hitl_enabled: status === 'awaiting_human',
+          max_iterations: status === 'failed' ? 1 : 9,
+        },
   )
   let runId = first
   if (status === 'pending') {
     await follow(engine, first, ({ kind }) => kind === 'step_start')
     runId = await create({ goal: 'shell: false' })
   } else if (status === 'running') await follow(engine, first, ({ kind }) => kind === 'step_start')
-  else if (status === 'awaiting_human') await follow(engine, first, ({ kind }) => kind === 'human_check_required')
+  else if (status === 'awaiting_human')
+    await follow(engine, first, ({ kind }) => kind === 'human_check_required')
   else {
     if (status === 'aborted') await engine.abort(first)
     await follow(engine, first)
@@ -37,9 +63,23 @@ type Answer = 'ok' | 'already' | 'not_waiting' | 'invalid' | 'ended' | 'live'
 
 /** What each call does to a run in each status, in the order of {@link STATUSES}. */
 const CALLS: Readonly<Record<string, readonly Answer[]>> = {
-  'resume approve': ['not_waiting', 'not_waiting', 'ok', 'not_waiting', 'not_waiting', 'not_waiting'],
+  'resume approve': [
+    'not_waiting',
+    'not_waiting',
+    'ok',
+    'not_waiting',
+    'not_waiting',
+    'not_waiting',
+  ],
   'resume abort': ['not_waiting', 'not_waiting', 'ok', 'not_waiting', 'not_waiting', 'not_waiting'],
-  'resume reject': ['not_waiting', 'not_waiting', 'invalid', 'not_waiting', 'not_waiting', 'not_waiting'],
+  'resume reject': [
+    'not_waiting',
+    'not_waiting',
+    'invalid',
+    'not_waiting',
+    'not_waiting',
+    'not_waiting',
+  ],
   abort: ['ok', 'ok', 'ok', 'ended', 'ended', 'already'],
   retry: ['ok', 'ok', 'ok', 'ok', 'ok', 'ok'],
   delete: ['live', 'live', 'live', 'ok', 'ok', 'ok'],
@@ -79,25 +119,43 @@ for (const [name, answers] of Object.entries(CALLS)) {
       }
       if (expected === 'ok' && name === 'abort') await follow(engine, runId)
       const details = await engine.get(runId)
-      const allowed = expected !== 'ok' ? [status] : name === 'abort' ? ['aborted'] : (AFTER[name] ?? [status])
+      const allowed =
+        expected !== 'ok' ? [status] : name === 'abort' ? ['aborted'] : (AFTER[name] ?? [status])
       assert.ok(allowed.includes(details.status), `${details.status} after ${name}`)
-      if (expected !== 'ok') assert.equal(details.last_seq, before, 'a refusal leaves no trace in the log')
+      if (expected !== 'ok')
+        assert.equal(details.last_seq, before, 'a refusal leaves no trace in the log')
     })
   }
 }
 
 const KINDS: readonly EventKind[] = [
-  'run_started', 'run_suspended', 'run_recovered', 'abort_requested', 'step_start', 'llm_usage', 'model_turn', 'reasoning',
-  'tool_call', 'tool_started', 'tool_result', 'goal_check', 'iteration_complete', 'human_check_required',
-  'human_check_response', 'run_end', 'error', 'log',
+  'run_started',
+  'run_suspended',
+  'run_recovered',
+  'abort_requested',
+  'step_start',
+  'llm_usage',
+  'model_turn',
+  'reasoning',
+  'tool_call',
+  'tool_started',
+  'tool_result',
+  'goal_check',
+  'iteration_complete',
+  'human_check_required',
+  'human_check_response',
+  'run_end',
+  'error',
+  'log',
 ]
 /** Statuses in which each kind that moves a run may come; every other kind moves nothing. */
-const MOVES: Readonly<Partial<Record<EventKind, Readonly<Partial<Record<RunStatus, RunStatus>>>>>> = {
-  run_started: { pending: 'running' },
-  run_recovered: { pending: 'pending', running: 'running', awaiting_human: 'awaiting_human' },
-  human_check_required: { running: 'awaiting_human' },
-  human_check_response: { awaiting_human: 'running' },
-}
+const MOVES: Readonly<Partial<Record<EventKind, Readonly<Partial<Record<RunStatus, RunStatus>>>>>> =
+  {
+    run_started: { pending: 'running' },
+    run_recovered: { pending: 'pending', running: 'running', awaiting_human: 'awaiting_human' },
+    human_check_required: { running: 'awaiting_human' },
+    human_check_response: { awaiting_human: 'running' },
+  }
 const ENDS: Readonly<Partial<Record<RunStatus, readonly RunStatus[]>>> = {
   pending: ['failed', 'aborted'],
   running: ['achieved', 'failed', 'aborted'],
@@ -110,7 +168,8 @@ test('every kind of record in every status: what may follow what', () => {
   let checked = 0
   const check = (status: RunStatus, one: RunRecord, expected: RunStatus | undefined): void => {
     checked += 1
-    if (expected === undefined) assert.throws(() => statusAfter(status, one), IllegalTransitionError, `${status} ${one.kind}`)
+    if (expected === undefined)
+      assert.throws(() => statusAfter(status, one), IllegalTransitionError, `${status} ${one.kind}`)
     else assert.equal(statusAfter(status, one), expected, `${status} ${one.kind}`)
   }
   for (const status of STATUSES) {
@@ -120,12 +179,22 @@ test('every kind of record in every status: what may follow what', () => {
         for (const end of STATUSES) {
           // A status that no run ends with moves nothing: only a newer version could write it.
           const isEnd = ['achieved', 'failed', 'aborted'].includes(end)
-          const expected = ended ? undefined : isEnd ? (ENDS[status]?.includes(end) === true ? end : undefined) : status
+          const expected = ended
+            ? undefined
+            : isEnd
+              ? ENDS[status]?.includes(end) === true
+                ? end
+                : undefined
+              : status
           check(status, record(kind, { status: end }), expected)
         }
       } else {
         const moves = MOVES[kind]
-        check(status, record(kind, {}), ended ? undefined : moves === undefined ? status : moves[status])
+        check(
+          status,
+          record(kind, {}),
+          ended ? undefined : moves === undefined ? status : moves[status],
+        )
       }
     }
   }

@@ -156,7 +156,10 @@ test('on a really full disk appends fail with what to do, and succeed when there
   })
   assert.equal(stderr, '')
   assert.equal(status, 0)
-  assert.match(stdout, /refused: cannot write to .*: the disk is full; free some space\n.*all there\n/s)
+  assert.match(
+    stdout,
+    /refused: cannot write to .*: the disk is full; free some space\n.*all there\n/s,
+  )
 })
 
 test('check() tells that the disk takes nothing more, and that it does again', async (t) => {
@@ -166,7 +169,10 @@ test('check() tells that the disk takes nothing more, and that it does again', a
   await store.check()
   for (const on of ['write', 'sync'] as const) {
     disk.fault = { on: [on], code: 'ENOSPC' }
-    await assert.rejects(store.check(), { code: 'ERR_AGENT_STORE', message: /cannot write to .*ENOSPC/ })
+    await assert.rejects(store.check(), {
+      code: 'ERR_AGENT_STORE',
+      message: /cannot write to .*ENOSPC/,
+    })
   }
   disk.fault = null
   await store.check()

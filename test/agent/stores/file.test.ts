@@ -190,7 +190,9 @@ test('a damaged line sets its run apart by name, and no other', async (t) => {
 test('damage behind the back of a checkpoint is found when the store is opened', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory, { segmentBytes: 4096 })
-  const logs = new Map<string, RunRecord[]>(Array.from({ length: 20 }, (_, i) => [`r${i}`, sampleRun(`r${i}`)]))
+  const logs = new Map<string, RunRecord[]>(
+    Array.from({ length: 20 }, (_, i) => [`r${i}`, sampleRun(`r${i}`)]),
+  )
   for (const [id, records] of logs) await store.append(id, records)
   await store.compact()
   await store.close()
@@ -357,7 +359,10 @@ test('a record of a newer version refuses its run by name, and no other', async 
   appendFileSync(journalFiles(directory)[0] ?? '', encodeRecords('new', [future]))
   for (const round of [1, 2]) {
     const again = await openStore(directory)
-    const refused = { code: 'ERR_AGENT_STORE_VERSION', message: /run new .*format 2.* reads up to 1/ }
+    const refused = {
+      code: 'ERR_AGENT_STORE_VERSION',
+      message: /run new .*format 2.* reads up to 1/,
+    }
     await assert.rejects(again.read('new', 0, 10), refused, `round ${round}`)
     await assert.rejects(again.append('new', [future]), refused)
     assert.deepEqual(again.quarantined.map(({ runId }) => runId), ['new'])

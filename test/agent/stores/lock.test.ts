@@ -35,7 +35,9 @@ test('a second store of the same directory is refused, and told who holds it and
   const store = await openStore(directory)
   await assert.rejects(openStore(directory), ({ code, message }: NodeJS.ErrnoException) => {
     assert.equal(code, 'ERR_AGENT_STORE_LOCKED')
-    assert.ok(message.includes(directory) && message.includes(`process ${process.pid} on ${hostname()}`))
+    assert.ok(
+      message.includes(directory) && message.includes(`process ${process.pid} on ${hostname()}`),
+    )
     return true
   })
   await store.close()
@@ -62,8 +64,16 @@ for (const { title, changes, held } of [
   { title: 'of a pid that another process has now', changes: { started: '1' }, held: false },
   { title: 'of a pid that is gone', changes: { pid: 4_194_304 }, held: false },
   { title: 'from before the machine was started', changes: { boot: 'earlier' }, held: false },
-  { title: 'of another container, refreshed just now', changes: { namespace: 'pid:[1]' }, held: true },
-  { title: 'of another machine, refreshed just now', changes: { boot: 'x', host: 'elsewhere' }, held: true },
+  {
+    title: 'of another container, refreshed just now',
+    changes: { namespace: 'pid:[1]' },
+    held: true,
+  },
+  {
+    title: 'of another machine, refreshed just now',
+    changes: { boot: 'x', host: 'elsewhere' },
+    held: true,
+  },
 ]) {
   test(`a lock ${title} is ${held ? 'respected' : 'taken over'}`, async (t) => {
     const directory = temporaryFolder(t)
@@ -109,10 +119,14 @@ test('of many processes that find a stale lock exactly one takes it over', async
   const directory = temporaryFolder(t)
   forge(directory, { pid: 4_194_304 })
   for (let i = 0; i < 5; i++) {
-    children.push(spawn(process.execPath, [script, directory], { stdio: ['pipe', 'pipe', 'inherit'] }))
+    children.push(
+      spawn(process.execPath, [script, directory], { stdio: ['pipe', 'pipe', 'inherit'] }),
+    )
   }
   const hear = async (child: ChildProcess): Promise<string> => {
-    const [data] = (await once(child.stdout as NonNullable<typeof child.stdout>, 'data')) as [Buffer]
+    const [data] = (await once(child.stdout as NonNullable<typeof child.stdout>, 'data')) as [
+      Buffer,
+    ]
     return data.toString().trim()
   }
   assert.deepEqual(await Promise.all(children.map(hear)), Array(5).fill('ready'))
@@ -120,5 +134,9 @@ test('of many processes that find a stale lock exactly one takes it over', async
   for (const child of children) child.stdin?.write('go\n')
   const outcomes = (await Promise.all(answers)).sort()
   assert.equal(outcomes.filter((outcome) => outcome === 'locked it').length, 1, outcomes.join())
-  assert.equal(outcomes.filter((outcome) => outcome === 'ERR_AGENT_STORE_LOCKED').length, 4, outcomes.join())
+  assert.equal(
+    outcomes.filter((outcome) => outcome === 'ERR_AGENT_STORE_LOCKED').length,
+    4,
+    outcomes.join(),
+  )
 })

@@ -12,7 +12,10 @@ testRunStore('MemoryStore', async () => {
 })
 
 test('a memory store that was not opened says so', async () => {
-  await assert.rejects(new MemoryStore().head('a'), { code: 'ERR_AGENT_STORE', message: /open\(\) first/ })
+  await assert.rejects(new MemoryStore().head('a'), {
+    code: 'ERR_AGENT_STORE',
+    message: /open\(\) first/,
+  })
 })
 
 test('a memory store drops ended runs beyond the number that it keeps, and never a live one', async () => {

@@ -36,7 +36,8 @@ test('a run is kept in PostgreSQL and seen by another process', { skip: missing 
     await postgres.remove()
   })
   const cwd = scratch(t)
-  const open = (): Promise<RunEngine> => RunEngine.open({ store: new PostgresStore({ pool }), roots: [cwd] })
+  const open = (): Promise<RunEngine> =>
+    RunEngine.open({ store: new PostgresStore({ pool }), roots: [cwd] })
   await using one = await open()
   await using other = await open()
   const { details } = await one.create({ goal: 'shell: true' })

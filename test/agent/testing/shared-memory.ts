@@ -17,7 +17,8 @@ export function handleOn(store: RunStore): RunStore {
       const value = Reflect.get(target, name) as unknown
       if (typeof value !== 'function') return value
       return (...words: unknown[]): unknown => {
-        if (closed) return Promise.reject(new StoreError('ERR_AGENT_STORE', 'this handle is closed'))
+        if (closed)
+          return Promise.reject(new StoreError('ERR_AGENT_STORE', 'this handle is closed'))
         return (target[name as Method] as (...all: unknown[]) => unknown).apply(target, words)
       }
     },

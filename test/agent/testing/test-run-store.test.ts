@@ -66,6 +66,9 @@ test('a store that breaks the contract in one way fails the tests of just that',
   ]
   assert.deepEqual([...failed.keys()], expected.map(([name]) => name))
   for (const [name, title] of expected) {
-    assert.ok(failed.get(name)?.some((one) => title.test(one)), `${name}: ${failed.get(name)?.join('; ')}`)
+    assert.ok(
+      failed.get(name)?.some((one) => title.test(one)),
+      `${name}: ${failed.get(name)?.join('; ')}`,
+    )
   }
 })

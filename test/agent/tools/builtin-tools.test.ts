@@ -56,7 +56,10 @@ test('arguments are checked, and one message tells the model all that is wrong',
 
 test('bash runs in the workspace and gives both outputs and the exit code', async (t) => {
   const context = await toolContext(t, { 'a.txt': 'x' })
-  assert.equal(await call(context, 'bash', { command: 'ls; echo no >&2; exit 3' }), '3: a.txt\nno\n')
+  assert.equal(
+    await call(context, 'bash', { command: 'ls; echo no >&2; exit 3' }),
+    '3: a.txt\nno\n',
+  )
   assert.equal(await call(context, 'bash', { command: 'pwd' }), `0: ${context.root}\n`)
 })
 
@@ -65,7 +68,10 @@ test('bash says when its time is over', async (t) => {
   const pipe = join(context.root, 'pipe')
   execFileSync('mkfifo', [pipe])
   using limits = new HeldTimers(54_321)
-  const running = call(context, 'bash', { command: 'echo begun; echo > pipe; exec sleep 60', timeout_ms: 54_321 })
+  const running = call(context, 'bash', {
+    command: 'echo begun; echo > pipe; exec sleep 60',
+    timeout_ms: 54_321,
+  })
   await readFile(pipe)
   limits.fire()
   assert.equal(await running, '124: begun\n[ended because it took longer than 54321 ms]')
@@ -90,7 +96,9 @@ test('read_file shows at most 64 kB and says how to go on', async (t) => {
   assert.ok(shown.length < 66_000)
   const next = Number(/offset (\d+) …\]$/.exec(shown)?.[1])
   assert.match(shown, /\[… lines 653 to 2000 of 2000 are left out; read on with offset 653 …\]$/)
-  assert.ok((await call(context, 'read_file', { path: 'big', offset: next })).startsWith(`0: ${line}`))
+  assert.ok(
+    (await call(context, 'read_file', { path: 'big', offset: next })).startsWith(`0: ${line}`),
+  )
   const one = await call(context, 'read_file', { path: 'one' })
   assert.match(one, /^0: ä+\n\[… the rest of line 1 is left out/)
   assert.ok(Buffer.byteLength(one) < 66_000)
@@ -98,7 +106,10 @@ test('read_file shows at most 64 kB and says how to go on', async (t) => {
 
 test('read_file refuses what is not text and what is not there', async (t) => {
   const context = await toolContext(t, { bin: Buffer.from([1, 0, 2]), latin: Buffer.from([0xe4]) })
-  assert.match(await call(context, 'read_file', { path: 'bin' }), /^1: bin is not UTF-8 text \(3 octets\)/)
+  assert.match(
+    await call(context, 'read_file', { path: 'bin' }),
+    /^1: bin is not UTF-8 text \(3 octets\)/,
+  )
   assert.match(await call(context, 'read_file', { path: 'latin' }), /^1: latin is not UTF-8 text/)
   assert.equal(await call(context, 'read_file', { path: 'none' }), '1: none does not exist')
   assert.match(await call(context, 'read_file', { path: '../x' }), /^1: \.\.\/x leads outside/)
@@ -121,21 +132,72 @@ test('write_file reports the change with its diff', async (t) => {
       after_sha256: sha256('new\n'),
     },
   ])
-  assert.equal(await call(context, 'write_file', { path: 'd/b', content: 'ä' }), '0: created d/b: 2 octets')
-  assert.match(await call(context, 'write_file', { path: '.git/config', content: '' }), /^1: .*never written/)
+  assert.equal(
+    await call(context, 'write_file', { path: 'd/b', content: 'ä' }),
+    '0: created d/b: 2 octets',
+  )
+  assert.match(
+    await call(context, 'write_file', { path: '.git/config', content: '' }),
+    /^1: .*never written/,
+  )
 })
 
 for (const { name, args, gives, leaves } of [
-  { name: 'the one place', args: { old_text: 'b', new_text: 'B' }, gives: /^0: edited f: \+1 -1 lines$/, leaves: 'a B\na\na\n' },
-  { name: 'a chosen place', args: { old_text: 'a', new_text: 'A', occurrence: 2 }, gives: /^0/, leaves: 'a b\nA\na\n' },
-  { name: 'all places', args: { old_text: 'a', new_text: 'aa', occurrence: 0 }, gives: /^0: edited f in 3 places/, leaves: 'aa b\naa\naa\n' },
+  {
+    name: 'the one place',
+    args: { old_text: 'b', new_text: 'B' },
+    gives: /^0: edited f: \+1 -1 lines$/,
+    leaves: 'a B\na\na\n',
+  },
+  {
+    name: 'a chosen place',
+    args: { old_text: 'a', new_text: 'A', occurrence: 2 },
+    gives: /^0/,
+    leaves: 'a b\nA\na\n',
+  },
+  {
+    name: 'all places',
+    args: { old_text: 'a', new_text: 'aa', occurrence: 0 },
+    gives: /^0: edited f in 3 places/,
+    leaves: 'aa b\naa\naa\n',
+  },
   { name: 'text away', args: { old_text: ' b', new_text: '' }, gives: /^0/, leaves: 'a\na\na\n' },
-  { name: 'no place', args: { old_text: 'zzz', new_text: '' }, gives: /^1: old_text was not found in f\. Read the file again/, leaves: null },
-  { name: 'a text that differs in white space', args: { old_text: 'a  b', new_text: '' }, gives: /^1: .* Line 1 differs from its first line in white space alone\./, leaves: null },
-  { name: 'one of several places', args: { old_text: 'a', new_text: 'x' }, gives: /^1: old_text occurs 3 times in f \(lines 1, 2, 3\)/, leaves: null },
-  { name: 'a place that is not there', args: { old_text: 'a', new_text: 'x', occurrence: 4 }, gives: /^1: occurrence 4 is asked for, but old_text occurs 3 times in f$/, leaves: null },
-  { name: 'nothing', args: { old_text: 'a', new_text: 'a' }, gives: /^1: .*nothing to change/, leaves: null },
-  { name: 'special characters', args: { old_text: 'b', new_text: '$& $1 \\n' }, gives: /^0/, leaves: 'a $& $1 \\n\na\na\n' },
+  {
+    name: 'no place',
+    args: { old_text: 'zzz', new_text: '' },
+    gives: /^1: old_text was not found in f\. Read the file again/,
+    leaves: null,
+  },
+  {
+    name: 'a text that differs in white space',
+    args: { old_text: 'a  b', new_text: '' },
+    gives: /^1: .* Line 1 differs from its first line in white space alone\./,
+    leaves: null,
+  },
+  {
+    name: 'one of several places',
+    args: { old_text: 'a', new_text: 'x' },
+    gives: /^1: old_text occurs 3 times in f \(lines 1, 2, 3\)/,
+    leaves: null,
+  },
+  {
+    name: 'a place that is not there',
+    args: { old_text: 'a', new_text: 'x', occurrence: 4 },
+    gives: /^1: occurrence 4 is asked for, but old_text occurs 3 times in f$/,
+    leaves: null,
+  },
+  {
+    name: 'nothing',
+    args: { old_text: 'a', new_text: 'a' },
+    gives: /^1: .*nothing to change/,
+    leaves: null,
+  },
+  {
+    name: 'special characters',
+    args: { old_text: 'b', new_text: '$& $1 \\n' },
+    gives: /^0/,
+    leaves: 'a $& $1 \\n\na\na\n',
+  },
 ]) {
   test(`edit_file replaces ${name}, or says why not`, async (t) => {
     const before = 'a b\na\na\n'
@@ -152,8 +214,16 @@ test('edit_file keeps the line ends of a file that has CRLF', async (t) => {
 })
 
 for (const { name, args, mistake } of [
-  { name: 'write_file', args: { path: 'f', content: 'new' }, mistake: { path: '../f', content: '' } },
-  { name: 'edit_file', args: { path: 'f', old_text: 'old', new_text: 'new' }, mistake: { path: 'f', old_text: 'zzz', new_text: '' } },
+  {
+    name: 'write_file',
+    args: { path: 'f', content: 'new' },
+    mistake: { path: '../f', content: '' },
+  },
+  {
+    name: 'edit_file',
+    args: { path: 'f', old_text: 'old', new_text: 'new' },
+    mistake: { path: 'f', old_text: 'zzz', new_text: '' },
+  },
 ]) {
   test(`${name} can tell after a crash whether it was done`, async (t) => {
     const tool = toolNamed(name)
@@ -184,7 +254,10 @@ test('write_file of a new file is verified by its absence and its content', asyn
 test('list_files shows one path on each line, folders with a slash', async (t) => {
   const context = await toolContext(t, { 'a/b/c.txt': '', 'z.txt': '', 'node_modules/x': '' })
   assert.equal(await call(context, 'list_files', {}), '0: a/\nz.txt')
-  assert.equal(await call(context, 'list_files', { recursive: true }), '0: a/\na/b/\na/b/c.txt\nz.txt')
+  assert.equal(
+    await call(context, 'list_files', { recursive: true }),
+    '0: a/\na/b/\na/b/c.txt\nz.txt',
+  )
   assert.equal(await call(context, 'list_files', { path: 'a/b' }), '0: a/b/c.txt')
   mkdirSync(join(context.root, 'hollow'))
   assert.equal(await call(context, 'list_files', { path: 'hollow' }), '0: (empty)')
@@ -214,16 +287,25 @@ const SOURCES = {
 
 for (const { args, gives } of [
   { args: { pattern: 'total' }, gives: '0: src/a.js:1:let total = 1' },
-  { args: { pattern: 'TOTAL', case_sensitive: false }, gives: '0: src/a.js:1:let total = 1\nsrc/a.js:2:// Total: a.b' },
+  {
+    args: { pattern: 'TOTAL', case_sensitive: false },
+    gives: '0: src/a.js:1:let total = 1\nsrc/a.js:2:// Total: a.b',
+  },
   { args: { pattern: 'a.b' }, gives: '0: src/a.js:2:// Total: a.b\ntop.txt:1:axb a.b' },
   { args: { pattern: '^a.b', regex: true }, gives: '0: top.txt:1:axb a.b' },
-  { args: { pattern: '(?i)^LET\\b|b$', regex: true, path: 'src' }, gives: '0: src/a.js:1:let total = 1\nsrc/a.js:2:// Total: a.b' },
+  {
+    args: { pattern: '(?i)^LET\\b|b$', regex: true, path: 'src' },
+    gives: '0: src/a.js:1:let total = 1\nsrc/a.js:2:// Total: a.b',
+  },
   { args: { pattern: '\\p{Lu}otal', regex: true }, gives: '0: src/a.js:2:// Total: a.b' },
   { args: { pattern: 'axb', path: 'top.txt' }, gives: '0: top.txt:1:axb a.b' },
   { args: { pattern: 'zzz' }, gives: '0: no matches in 3 files' },
 ]) {
   test(`search_files ${JSON.stringify(args)}`, async (t) => {
-    assert.equal(await call(await toolContext(t, SOURCES), 'search_files', args as JsonObject), gives)
+    assert.equal(
+      await call(await toolContext(t, SOURCES), 'search_files', args as JsonObject),
+      gives,
+    )
   })
 }
 
@@ -233,9 +315,18 @@ test('search_files says what is wrong with a pattern or a path', async (t) => {
     await call(context, 'search_files', { pattern: '(', regex: true }),
     /^1: the pattern cannot be used as a regular expression: .*; correct it, or leave out regex/,
   )
-  assert.match(await call(context, 'search_files', { pattern: 'a\nb' }), /^1: files are searched line by line/)
-  assert.equal(await call(context, 'search_files', { pattern: 'a', path: 'none' }), '1: none does not exist')
-  assert.match(await call(context, 'search_files', { pattern: 'a', path: '/etc' }), /^1: .*leads outside/)
+  assert.match(
+    await call(context, 'search_files', { pattern: 'a\nb' }),
+    /^1: files are searched line by line/,
+  )
+  assert.equal(
+    await call(context, 'search_files', { pattern: 'a', path: 'none' }),
+    '1: none does not exist',
+  )
+  assert.match(
+    await call(context, 'search_files', { pattern: 'a', path: '/etc' }),
+    /^1: .*leads outside/,
+  )
 })
 
 test('search_files ends a regular expression that would take for ever', async (t) => {
@@ -253,8 +344,13 @@ test('search_files does not walk through links', async (t) => {
 })
 
 test('search_files shows 200 matches, long lines in part, and says that there are more', async (t) => {
-  const files = { long: `${'x'.repeat(5_000)}needle${'y'.repeat(5_000)}\n`, many: 'needle\n'.repeat(500) }
-  const lines = (await call(await toolContext(t, files), 'search_files', { pattern: 'needle' })).split('\n')
+  const files = {
+    long: `${'x'.repeat(5_000)}needle${'y'.repeat(5_000)}\n`,
+    many: 'needle\n'.repeat(500),
+  }
+  const lines = (
+    await call(await toolContext(t, files), 'search_files', { pattern: 'needle' })
+  ).split('\n')
   assert.equal(lines.length, 201)
   assert.match(lines[0] ?? '', /^0: long:1:…x+needley+…$/)
   assert.ok((lines[0] ?? '').length < 330)

@@ -11,7 +11,8 @@ const parameters = {
   required: ['city'],
 } as const satisfies JsonSchema
 
-type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+type Equal<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 type Flat<T> = { [K in keyof T]: T[K] }
 const typed: Equal<
   Flat<SchemaValue<typeof parameters>>,
@@ -59,22 +60,38 @@ test('an output with its own exit code is passed on, an exception is left to the
   )
 })
 
-const right = { name: 'x', description: 'x', parameters: { type: 'object' }, execute: () => '' } as const
+const right = {
+  name: 'x',
+  description: 'x',
+  parameters: { type: 'object' },
+  execute: () => '',
+} as const
 
 for (const { change, message } of [
   { change: { name: 'a b' }, message: /name must be 1 to 64 letters, digits, - or _, got "a b"/ },
   { change: { name: 'x'.repeat(65) }, message: /name must be/ },
   { change: { description: ' ' }, message: /tool x: description must be text/ },
-  { change: { effect: 'maybe' }, message: /effect must be read, idempotent or unsafe, got "maybe"/ },
+  {
+    change: { effect: 'maybe' },
+    message: /effect must be read, idempotent or unsafe, got "maybe"/,
+  },
   { change: { effect: 'idempotent' }, message: /needs plan\(\) and verify\(\)/ },
   { change: { execute: undefined }, message: /execute must be a function/ },
   { change: { parameters: { type: 'string' } }, message: /with type: 'object'/ },
-  { change: { parameters: { type: 'object', required: ['a'] } }, message: /parameters.required names a/ },
   {
-    change: { parameters: { type: 'object', properties: { a: { type: 'array', items: { pattern: '(' } } } } },
+    change: { parameters: { type: 'object', required: ['a'] } },
+    message: /parameters.required names a/,
+  },
+  {
+    change: {
+      parameters: { type: 'object', properties: { a: { type: 'array', items: { pattern: '(' } } } },
+    },
     message: /parameters.properties.a.items.pattern is not a regular expression: "\("/,
   },
-  { change: { parameters: { type: 'object', properties: { a: null } } }, message: /properties.a must be a schema/ },
+  {
+    change: { parameters: { type: 'object', properties: { a: null } } },
+    message: /properties.a must be a schema/,
+  },
 ]) {
   test(`a definition with ${JSON.stringify(change)} is refused by name`, () => {
     assert.throws(() => defineTool({ ...right, ...(change as object) }), (error: unknown) => {

@@ -34,7 +34,9 @@ test('every file that a shell command changed is told with its result, and only 
     event.kind === 'tool_result' ? [event.payload] : [],
   )
   const told = results.map(({ changes = [] }) =>
-    changes.map(({ change, from, path }) => [change, ...(from === undefined ? [] : [from]), path].join(' ')),
+    changes.map(({ change, from, path }) =>
+      [change, ...(from === undefined ? [] : [from]), path].join(' '),
+    ),
   )
   assert.deepEqual(told, [
     ['modified a.txt', 'renamed kept.txt moved.txt', 'created new/b.txt', 'deleted old.txt'],
@@ -52,7 +54,9 @@ test('every file that a shell command changed is told with its result, and only 
 
 test('a gate sums up what shell commands changed', async (t) => {
   const provider = testProvider((_, n) =>
-    n === 0 ? { calls: [{ tool: 'bash', args: { command: 'echo x > by-shell.txt; mv a b' } }] } : {},
+    n === 0
+      ? { calls: [{ tool: 'bash', args: { command: 'echo x > by-shell.txt; mv a b' } }] }
+      : {},
   )
   const { engine, cwd } = await openEngine(t, { providers: [provider] })
   writeFileSync(join(cwd, 'a'), 'moved\n')

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newSpanId, parseTraceparent, readTraceContext } from '../../../lib/agent/tracing/trace-context.js'
+import {
+  newSpanId,
+  parseTraceparent,
+  readTraceContext,
+} from '../../../lib/agent/tracing/trace-context.js'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const PARENT = '00f067aa0ba902b7'

@@ -122,12 +122,16 @@ test('a run is one span with iterations, model calls, tools and checks below it'
   assert.equal(tool.attributes['gen_ai.tool.type'], 'function')
   assert.equal(tool.attributes['runwright.exit_code'], 0)
   assert.equal(tool.status, 'unset')
-  const results = tracer.events.map(({ event }) => [event.name, event.attributes['gen_ai.evaluation.score.label']])
+  const results = tracer.events.map(({ event }) => [
+    event.name,
+    event.attributes['gen_ai.evaluation.score.label'],
+  ])
   assert.deepEqual(results, [
     ['gen_ai.evaluation.result', 'fail'],
     ['gen_ai.evaluation.result', 'pass'],
   ])
-  for (const { startedAt, endedAt } of tracer.ended) assert.ok(endedAt !== null && endedAt >= startedAt)
+  for (const { startedAt, endedAt } of tracer.ended)
+    assert.ok(endedAt !== null && endedAt >= startedAt)
   const ids = tracer.ended.map(({ context }) => context.traceparent)
   assert.equal(new Set(ids).size, ids.length)
 })
@@ -135,8 +139,15 @@ test('a run is one span with iterations, model calls, tools and checks below it'
 test('failures are told by type, and each attempt is a span of its own', async (t) => {
   const tracer = new Notebook()
   const failing = testProvider((_, n) => {
-    if (n === 0) throw new ModelError('ERR_AGENT_MODEL', 'overloaded', { retryable: true, retryAfterMs: 1 })
-    if (n === 1) return { calls: [{ tool: 'bash', args: { command: 'exit 3' } }, { tool: 'read_file', args: { path: 'no' } }] }
+    if (n === 0)
+      throw new ModelError('ERR_AGENT_MODEL', 'overloaded', { retryable: true, retryAfterMs: 1 })
+    if (n === 1)
+      return {
+        calls: [
+          { tool: 'bash', args: { command: 'exit 3' } },
+          { tool: 'read_file', args: { path: 'no' } },
+        ],
+      }
     throw new ModelError('ERR_AGENT_MODEL_AUTH', 'refused', { retryable: false })
   })
   const { engine } = await openEngine(t, { providers: [failing], tracer, random: () => 0 })
@@ -144,7 +155,11 @@ test('failures are told by type, and each attempt is a span of its own', async (
   await engine.close()
   const chats = tracer.ended.filter(({ name }) => name === 'chat m')
   assert.deepEqual(
-    chats.map(({ status, attributes }) => [attributes['runwright.attempt'], status, attributes['error.type']]),
+    chats.map(({ status, attributes }) => [
+      attributes['runwright.attempt'],
+      status,
+      attributes['error.type'],
+    ]),
     [
       [1, 'error', 'ERR_AGENT_MODEL'],
       [2, 'unset', undefined],
@@ -162,7 +177,9 @@ test('failures are told by type, and each attempt is a span of its own', async (
 test('a wait for a human is a span with what was decided; a run taken up again goes on in its trace', async (t) => {
   const store = new MemoryStore()
   store.close = () => Promise.resolve()
-  const writes = testProvider((_, n) => (n % 2 === 0 ? { calls: [{ tool: 'write_file', args: { path: 'a', content: `${n}` } }] } : {}))
+  const writes = testProvider((_, n) =>
+    n % 2 === 0 ? { calls: [{ tool: 'write_file', args: { path: 'a', content: `${n}` } }] } : {},
+  )
   const first = new Notebook()
   const one = await openEngine(t, { store, providers: [writes], tracer: first })
   const { details } = await one.engine.create(
@@ -201,7 +218,9 @@ async function httpModel(t: TestContext): Promise<{
     headers.push(request.headers)
     request.resume()
     response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify({ choices: [{ message: { content: 'no' }, finish_reason: 'stop' }] }))
+    response.end(
+      JSON.stringify({ choices: [{ message: { content: 'no' }, finish_reason: 'stop' }] }),
+    )
   })
   const served = await listen(server)
   t.after(() => served.close())
@@ -215,7 +234,10 @@ test('a request to a model carries the span that it is made for', async (t) => {
   const { headers, provider } = await httpModel(t)
   const tracer = new Notebook()
   const { engine } = await openEngine(t, { providers: [provider], tracer })
-  const { details } = await engine.create({ goal: 'shell: false', max_iterations: 2 }, { trace: REMOTE })
+  const { details } = await engine.create(
+    { goal: 'shell: false', max_iterations: 2 },
+    { trace: REMOTE },
+  )
   await follow(engine, details.run_id)
   const chats = tracer.ended.filter(({ name }) => name === 'chat m')
   assert.equal(chats.length, 2)

@@ -5,7 +5,11 @@ import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { openWorkspace } from 'runwright/agent'
 import { confine } from '../../../lib/agent/workspace/paths.js'
-import { SNAPSHOT_LIMITS, WorkspaceSnapshot, type SnapshotLimits } from '../../../lib/agent/workspace/snapshot.js'
+import {
+  SNAPSHOT_LIMITS,
+  WorkspaceSnapshot,
+  type SnapshotLimits,
+} from '../../../lib/agent/workspace/snapshot.js'
 import type { FileChange } from '../../../lib/agent/workspace/workspace.js'
 
 class Bench {
@@ -26,8 +30,15 @@ class Bench {
   ): Promise<Bench> {
     const root = await mkdtemp(join(tmpdir(), 'snapshot-'))
     t.after(() => rm(root, { recursive: true, force: true }))
-    const confinement = await confine(root, undefined, closed.map((name) => join(root, name)))
-    const bench = new Bench(root, new WorkspaceSnapshot(confinement, { ...SNAPSHOT_LIMITS, ...limits }))
+    const confinement = await confine(
+      root,
+      undefined,
+      closed.map((name) => join(root, name)),
+    )
+    const bench = new Bench(
+      root,
+      new WorkspaceSnapshot(confinement, { ...SNAPSHOT_LIMITS, ...limits }),
+    )
     for (const [path, content] of Object.entries(files)) await bench.write(path, content)
     assert.deepEqual(await bench.snapshot.changes(), [])
     return bench
@@ -58,7 +69,12 @@ test('created, modified and deleted files show their diffs, and only once', asyn
   await bench.write('new/deep/d.txt', 'fresh')
   const changes = await bench.snapshot.changes()
   assert.deepEqual(
-    changes.map(({ change, path, added_lines, removed_lines }) => [change, path, added_lines, removed_lines]),
+    changes.map(({ change, path, added_lines, removed_lines }) => [
+      change,
+      path,
+      added_lines,
+      removed_lines,
+    ]),
     [
       ['modified', 'a.txt', 1, 1],
       ['deleted', 'b/c.txt', 0, 1],
@@ -122,8 +138,13 @@ test('links are told by where they lead, and never followed', async (t) => {
   await symlink(join(outside.root, 'secret'), bench.path('link'))
   await symlink(outside.root, bench.path('folder'))
   const changes = await bench.snapshot.changes()
-  assert.deepEqual(changes.map(({ path }) => path), ['folder', 'link'])
-  assert.ok(changes.every(({ diff }) => diff.includes(outside.root) && !diff.includes('top secret')))
+  assert.deepEqual(
+    changes.map(({ path }) => path),
+    ['folder', 'link'],
+  )
+  assert.ok(
+    changes.every(({ diff }) => diff.includes(outside.root) && !diff.includes('top secret')),
+  )
   await rm(bench.path('a'))
   await symlink('link', bench.path('a'))
   const [replaced] = await bench.snapshot.changes()
@@ -132,14 +153,23 @@ test('links are told by where they lead, and never followed', async (t) => {
 
 test('version control, dependencies, caches and closed folders are passed over', async (t) => {
   const bench = await Bench.open(t, { a: '1', 'data/x': '1' }, {}, ['data'])
-  for (const folder of ['.git', 'node_modules/x', 'sub/node_modules', '__pycache__', '.venv', 'data']) {
+  for (const folder of [
+    '.git',
+    'node_modules/x',
+    'sub/node_modules',
+    '__pycache__',
+    '.venv',
+    'data',
+  ]) {
     await bench.write(`${folder}/file`, 'x')
   }
   assert.deepEqual(await bench.told(), [])
 })
 
 test('beyond the number of entries nothing is told wrongly', async (t) => {
-  const files = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`f${String(i).padStart(2, '0')}`, `${i}`]))
+  const files = Object.fromEntries(
+    Array.from({ length: 20 }, (_, i) => [`f${String(i).padStart(2, '0')}`, `${i}`]),
+  )
   const bench = await Bench.open(t, files, { entries: 10 })
   await rm(bench.path('f00')) // f10 comes into view, and was there before
   const told = await bench.told()

@@ -7,7 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { WorkspaceError } from '../../../lib/agent/errors.js'
-import { openWorkspace, resolveUnderRoots, type Workspace } from '../../../lib/agent/workspace/workspace.js'
+import {
+  openWorkspace,
+  resolveUnderRoots,
+  type Workspace,
+} from '../../../lib/agent/workspace/workspace.js'
 import { sha256 } from '../../../lib/agent/tools/file-hashes.js'
 
 interface World {
@@ -25,7 +29,11 @@ async function world(t: TestContext, closed: readonly string[] = []): Promise<Wo
   fs.mkdirSync(join(top, 'outside'))
   fs.writeFileSync(join(top, 'outside', 'secret'), 'secret')
   fs.writeFileSync(join(root, 'src', 'a.txt'), 'one\ntwo\n')
-  return { top, root, workspace: await openWorkspace(root, { closed: closed.map((name) => join(top, name)) }) }
+  return {
+    top,
+    root,
+    workspace: await openWorkspace(root, { closed: closed.map((name) => join(top, name)) }),
+  }
 }
 
 const isOutside = (error: unknown): boolean =>
@@ -84,7 +92,14 @@ test('a replaced file keeps its permissions, without set-user-id', async (t) => 
   assert.equal(fs.statSync(file).mode & 0o7777, 0o755)
 })
 
-for (const path of ['../outside/secret', 'src/../../outside/secret', '/etc/hostname', '..', '/', '../../x']) {
+for (const path of [
+  '../outside/secret',
+  'src/../../outside/secret',
+  '/etc/hostname',
+  '..',
+  '/',
+  '../../x',
+]) {
   test(`${path} leads outside, for reading, writing and listing`, async (t) => {
     const { workspace, top } = await world(t)
     await assert.rejects(workspace.readFile(path), isOutside)
@@ -102,13 +117,25 @@ test('a folder whose name begins like the workspace is outside', async (t) => {
 })
 
 for (const [name, make] of [
-  ['a link to a file outside', (root: string) => fs.symlinkSync('../outside/secret', join(root, 'link'))],
-  ['an absolute link to a file outside', (root: string) => fs.symlinkSync(join(root, '../outside/secret'), join(root, 'link'))],
-  ['a link to a link', (root: string) => {
-    fs.symlinkSync('link2', join(root, 'link'))
-    fs.symlinkSync('../outside/secret', join(root, 'link2'))
-  }],
-  ['a dangling link to the outside', (root: string) => fs.symlinkSync('../outside/new', join(root, 'link'))],
+  [
+    'a link to a file outside',
+    (root: string) => fs.symlinkSync('../outside/secret', join(root, 'link')),
+  ],
+  [
+    'an absolute link to a file outside',
+    (root: string) => fs.symlinkSync(join(root, '../outside/secret'), join(root, 'link')),
+  ],
+  [
+    'a link to a link',
+    (root: string) => {
+      fs.symlinkSync('link2', join(root, 'link'))
+      fs.symlinkSync('../outside/secret', join(root, 'link2'))
+    },
+  ],
+  [
+    'a dangling link to the outside',
+    (root: string) => fs.symlinkSync('../outside/new', join(root, 'link')),
+  ],
 ] as const) {
   test(`${name} is neither read nor written`, async (t) => {
     const { workspace, root, top } = await world(t)
@@ -148,7 +175,15 @@ test('a link that leads to itself is an error, not a loop', async (t) => {
   await assert.rejects(workspace.readFile('loop'), refusal(/leads to itself/))
 })
 
-for (const path of ['.git/hooks/pre-commit', '.GIT/config', 'src/.Git/x', '.git', '.git./x', '.g\u200cit/x', 'GIT~1/config']) {
+for (const path of [
+  '.git/hooks/pre-commit',
+  '.GIT/config',
+  'src/.Git/x',
+  '.git',
+  '.git./x',
+  '.g\u200cit/x',
+  'GIT~1/config',
+]) {
   test(`${JSON.stringify(path)} is never written`, async (t) => {
     const { workspace, root } = await world(t)
     await assert.rejects(workspace.writeFile(path, 'x'), refusal(/never written/))
@@ -194,12 +229,18 @@ test('what is wrong with a path is told', async (t) => {
   await assert.rejects(workspace.list('src/a.txt'), refusal(/is not a folder/))
   await assert.rejects(workspace.readFile('a\0b'), refusal(/NUL/))
   await assert.rejects(workspace.readFile('x/'.repeat(4_000)), refusal(/longer than 4096/))
-  await assert.rejects(workspace.writeFile('n'.repeat(300), 'x'), refusal(/too long a name|cannot be reached/))
+  await assert.rejects(
+    workspace.writeFile('n'.repeat(300), 'x'),
+    refusal(/too long a name|cannot be reached/),
+  )
 })
 
 test('files over the limit are refused, however large they really are', async (t) => {
   const { workspace } = await world(t)
-  await assert.rejects(workspace.readFile('src/a.txt', { maxBytes: 7 }), refusal(/8 octets; at most 7/))
+  await assert.rejects(
+    workspace.readFile('src/a.txt', { maxBytes: 7 }),
+    refusal(/8 octets; at most 7/),
+  )
   assert.equal((await workspace.readFile('src/a.txt', { maxBytes: 8 })).length, 8)
   await assert.rejects(
     workspace.writeFile('big', Buffer.alloc(16 * 1024 * 1024 + 1)),
@@ -223,7 +264,10 @@ test('a listing is sorted, shows links and leaves out .git and node_modules', as
     ['b 0', 'etc 0', 'src 0', 'src/a.txt 8'],
   )
   assert.equal((await workspace.list('', { recursive: true, limit: 2 })).length, 2)
-  assert.deepEqual((await workspace.list('node_modules')).map(({ path }) => path), ['node_modules/x'])
+  assert.deepEqual(
+    (await workspace.list('node_modules')).map(({ path }) => path),
+    ['node_modules/x'],
+  )
 })
 
 test('closed folders do not exist for anybody', async (t) => {
@@ -239,7 +283,10 @@ test('closed folders do not exist for anybody', async (t) => {
   await assert.rejects(workspace.writeFile('later/x', 'y'), isOutside)
   const names = (await workspace.list('', { recursive: true })).map(({ path }) => path)
   assert.deepEqual(names, ['alias', 'src', 'src/a.txt'])
-  await assert.rejects(openWorkspace(join(root, 'data'), { closed: [join(root, 'data')] }), isOutside)
+  await assert.rejects(
+    openWorkspace(join(root, 'data'), { closed: [join(root, 'data')] }),
+    isOutside,
+  )
 })
 
 test('a working directory is found under its roots by real path', async (t) => {
@@ -250,14 +297,23 @@ test('a working directory is found under its roots by real path', async (t) => {
   assert.equal(await resolveUnderRoots(join(top, 'alias/src'), [root]), join(root, 'src'))
   assert.equal(await resolveUnderRoots(root, [join(top, 'none'), join(top, 'alias')]), root)
   assert.equal((await openWorkspace(root, { roots: [top] })).root, root)
-  for (const path of [join(top, 'outside'), join(root, 'out'), join(root, '..'), '/', join(top, 'outside/none')]) {
+  for (const path of [
+    join(top, 'outside'),
+    join(root, 'out'),
+    join(root, '..'),
+    '/',
+    join(top, 'outside/none'),
+  ]) {
     await assert.rejects(resolveUnderRoots(path, [root]), isOutside, path)
     await assert.rejects(openWorkspace(path, { roots: [root] }), isOutside, path)
   }
   await assert.rejects(resolveUnderRoots(root, []), isOutside)
   await assert.rejects(resolveUnderRoots(join(root, 'none'), [root]), refusal(/does not exist/))
   await assert.rejects(resolveUnderRoots(join(root, 'dangling'), [root]), refusal(/does not exist/))
-  await assert.rejects(resolveUnderRoots(join(root, 'src/a.txt'), [root]), refusal(/not a directory/))
+  await assert.rejects(
+    resolveUnderRoots(join(root, 'src/a.txt'), [root]),
+    refusal(/not a directory/),
+  )
   await assert.rejects(resolveUnderRoots(`${root}\0`, [root]), refusal(/NUL/))
 })
 
@@ -266,7 +322,11 @@ const RENAMEAT2: Record<string, number> = { x64: 316, arm64: 276 }
 
 test('a folder that is swapped for a link all the time never lets anything out', async (t) => {
   const { workspace, root, top } = await world(t)
-  for (const [folder, content] of [['swap', 'harmless'], ['.git', 'harmless'], ['../outside', 'secret']]) {
+  for (const [folder, content] of [
+    ['swap', 'harmless'],
+    ['.git', 'harmless'],
+    ['../outside', 'secret'],
+  ]) {
     fs.mkdirSync(join(root, folder!, 'sub'), { recursive: true })
     fs.writeFileSync(join(root, folder!, 'sub/secret'), content!)
   }

@@ -30,7 +30,10 @@ import { scenarios } from './scenarios.mjs'
 import { median } from './task.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
-const { values: flags, positionals: words } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } })
+const { values: flags, positionals: words } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: 'string' } },
+})
 const TURNS = Number(process.env.TURNS ?? 5)
 const TURN_MS = Number(process.env.TURN_MS ?? 400)
 const wanted = process.env.CONTENDERS?.split(',') ?? ['']
@@ -84,13 +87,28 @@ function rowsOf({ title, figure, unit, bars }, results) {
     }
     const figures = turns.map((turn) => turn[figure])
     const value = median(figures)
-    const cpu = turns[0].cpu === undefined || figure === 'start' ? null : median(turns.map((turn) => turn.cpu))
+    const cpu =
+      turns[0].cpu === undefined || figure === 'start'
+        ? null
+        : median(turns.map((turn) => turn.cpu))
     const ratio = floor === null ? null : value / floor
     floor ??= value
-    rows.push({ scenario: title, contender, median: value, min: Math.min(...figures), max: Math.max(...figures), unit, ratio, cpu, bar: null, met: null })
+    rows.push({
+      scenario: title,
+      contender,
+      median: value,
+      min: Math.min(...figures),
+      max: Math.max(...figures),
+      unit,
+      ratio,
+      cpu,
+      bar: null,
+      met: null,
+    })
   }
   const figureOf = (name) => rows.find((row) => row.contender === name)?.median ?? Infinity
-  const earlier = (scenario, name) => allRows.find((row) => row.scenario === scenario && row.contender === name)?.median
+  const earlier = (scenario, name) =>
+    allRows.find((row) => row.scenario === scenario && row.contender === name)?.median
   for (const row of rows) {
     const own = bars.filter(({ of }) => of === row.contender)
     if (own.length === 0) continue
@@ -109,7 +127,9 @@ function print(title, rows) {
 
 const allRows = []
 for (const scenario of scenarios) {
-  const measures = scenario.measures.filter(({ title }) => words.length === 0 || words.some((word) => title.includes(word)))
+  const measures = scenario.measures.filter(
+    ({ title }) => words.length === 0 || words.some((word) => title.includes(word)),
+  )
   if (measures.length === 0) continue
   const results = await run(scenario)
   for (const measure of measures) {
@@ -119,9 +139,15 @@ for (const scenario of scenarios) {
   }
 }
 const missed = allRows.filter((row) => row.met === false)
-console.log(`\n${allRows.filter((row) => row.met === true).length} rows hold their bars, ${missed.length} do not`)
+console.log(
+  `\n${allRows.filter((row) => row.met === true).length} rows hold their bars, ${missed.length} do not`,
+)
 for (const row of missed) console.log(`  missed: ${row.scenario}, ${row.contender}: ${row.missed}`)
 if (flags.json !== undefined) {
   const versions = versionsOf(['@langchain/langgraph', '@openai/agents', 'ai', '@mastra/core'])
-  writeResults(flags.json, { name: 'agent', versions, rows: allRows.map(({ missed: _, ...row }) => row) })
+  writeResults(flags.json, {
+    name: 'agent',
+    versions,
+    rows: allRows.map(({ missed: _, ...row }) => row),
+  })
 }

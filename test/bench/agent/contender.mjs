@@ -24,7 +24,11 @@ async function measureSteps({ length, ms }) {
   } while (performance.now() < until)
   const { user, system } = process.cpuUsage(cpu)
   const runs = steps.length
-  return { step: median(steps) * 1000, cpu: (user + system) / (runs * length), start: median(starts) * 1000 }
+  return {
+    step: median(steps) * 1000,
+    cpu: (user + system) / (runs * length),
+    start: median(starts) * 1000,
+  }
 }
 
 process.on('message', async (params) => {

@@ -16,7 +16,11 @@ const OPENAI = '@openai/agents'
 const AI_SDK = 'Vercel AI SDK'
 
 /** A bar in units of the table. */
-const atMost = (of, limit, text = `<= ${limit}`) => ({ of, text, holds: (row) => row.median <= limit })
+const atMost = (of, limit, text = `<= ${limit}`) => ({
+  of,
+  text,
+  holds: (row) => row.median <= limit,
+})
 /** A bar as a share of another contender of the table. */
 const timesLess = (of, than, times) => ({
   of,
@@ -56,7 +60,8 @@ const stepBars = [
 const growth = [OURS, READ, FILE].map((of) => ({
   of,
   text: '<= 1.15x that of 50 steps',
-  holds: (row, figure, floor, medianOf) => row.median <= 1.15 * (medianOf('50 steps in a run', of) ?? Infinity),
+  holds: (row, figure, floor, medianOf) =>
+    row.median <= 1.15 * (medianOf('50 steps in a run', of) ?? Infinity),
 }))
 
 const SYNC_EACH = 'a write and a sync for each'
@@ -77,15 +82,25 @@ export const scenarios = [
   {
     contenders: STEPPERS,
     params: { length: 200 },
-    measures: [{ title: '200 steps in a run', figure: 'step', unit: 'us', bars: [...stepBars, ...growth] }],
+    measures: [
+      { title: '200 steps in a run', figure: 'step', unit: 'us', bars: [...stepBars, ...growth] },
+    ],
   },
   ...['memory', 'file'].map((store) => ({
-    contenders: Object.fromEntries(EVENTS.map((events) => [behind(events), live('stepBehind', { events, store })])),
-    measures: [{ title: `one step in a long run, ${store}`, figure: 'step', unit: 'us', bars: flat }],
+    contenders: Object.fromEntries(
+      EVENTS.map((events) => [behind(events), live('stepBehind', { events, store })]),
+    ),
+    measures: [
+      { title: `one step in a long run, ${store}`, figure: 'step', unit: 'us', bars: flat },
+    ],
   })),
   ...['none', 'group'].map((sync) => ({
-    contenders: Object.fromEntries(EVENTS.map((events) => [behind(events), append('behind', { events, sync })])),
-    measures: [{ title: `one append to a file, sync ${sync}`, figure: 'append', unit: 'us', bars: flat }],
+    contenders: Object.fromEntries(
+      EVENTS.map((events) => [behind(events), append('behind', { events, sync })]),
+    ),
+    measures: [
+      { title: `one append to a file, sync ${sync}`, figure: 'append', unit: 'us', bars: flat },
+    ],
   })),
   ...[1, 8, 64].map((writers) => ({
     contenders: {
@@ -100,7 +115,13 @@ export const scenarios = [
         title: `appends by ${writers} ${writers === 1 ? 'writer' : 'writers'}`,
         figure: 'append',
         unit: 'us',
-        bars: writers < 64 ? [] : [timesLess('FileStore, durable', SYNC_EACH, 10), timesOf('FileStore, durable', GROUP, 1.25)],
+        bars:
+          writers < 64
+            ? []
+            : [
+                timesLess('FileStore, durable', SYNC_EACH, 10),
+                timesOf('FileStore, durable', GROUP, 1.25),
+              ],
       },
     ],
   })),
@@ -110,18 +131,35 @@ export const scenarios = [
       'runwright, durable': live('manyRuns', { runs: 64, store: 'durable' }),
       [FILE]: live('manyRuns', { runs: 64, store: 'file' }),
     },
-    measures: [{ title: 'events of 64 runs at once', figure: 'append', unit: 'us', bars: [timesLess('runwright, durable', SYNC_EACH, 10)] }],
+    measures: [
+      {
+        title: 'events of 64 runs at once',
+        figure: 'append',
+        unit: 'us',
+        bars: [timesLess('runwright, durable', SYNC_EACH, 10)],
+      },
+    ],
   },
   ...[
-    { title: 'opening 1000 runs of 100 events', runs: 1_000, records: 100, limit: 300, text: '< 300 ms' },
+    {
+      title: 'opening 1000 runs of 100 events',
+      runs: 1_000,
+      records: 100,
+      limit: 300,
+      text: '< 300 ms',
+    },
     { title: 'opening 100 000 ended runs', runs: 100_000, records: 4, limit: 1_000, text: '< 1 s' },
   ].map(({ title, runs, records, limit, text }) => ({
     contenders: {
       'reading the files': reopen('readFiles', { runs, records }),
       'with a checkpoint': reopen('reopen', { runs, records, checkpoint: true }),
-      ...(runs > 1_000 ? undefined : { 'from the journal alone': reopen('reopen', { runs, records, checkpoint: false }) }),
+      ...(runs > 1_000
+        ? undefined
+        : { 'from the journal alone': reopen('reopen', { runs, records, checkpoint: false }) }),
     },
-    measures: [{ title, figure: 'open', unit: 'ms', bars: [atMost('with a checkpoint', limit, text)] }],
+    measures: [
+      { title, figure: 'open', unit: 'ms', bars: [atMost('with a checkpoint', limit, text)] },
+    ],
   })),
   {
     contenders: {
@@ -147,7 +185,17 @@ export const scenarios = [
     ],
   },
   {
-    contenders: { 'kill of a process group': live('killGroup'), 'engine.abort()': live('abortRun') },
-    measures: [{ title: 'an abort, until the process group is gone', figure: 'abort', unit: 'ms', bars: [atMost('engine.abort()', 250, '< 250 ms')] }],
+    contenders: {
+      'kill of a process group': live('killGroup'),
+      'engine.abort()': live('abortRun'),
+    },
+    measures: [
+      {
+        title: 'an abort, until the process group is gone',
+        figure: 'abort',
+        unit: 'ms',
+        bars: [atMost('engine.abort()', 250, '< 250 ms')],
+      },
+    ],
   },
 ]

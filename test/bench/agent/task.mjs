@@ -21,7 +21,11 @@ export const TOOL = {
 
 /** What the model says in an iteration, 1 for the first. */
 export function modelTurn(iteration) {
-  return { text: `Looking at key ${iteration}.`, callId: `call_${iteration}`, args: { key: `key-${iteration}` } }
+  return {
+    text: `Looking at key ${iteration}.`,
+    callId: `call_${iteration}`,
+    args: { key: `key-${iteration}` },
+  }
 }
 
 /** Tokens of each model call. */
@@ -65,7 +69,9 @@ export class Run {
   /** @throws when the contender did not do the whole task. */
   check() {
     if (this.iterations === this.#length && this.tools === this.#length) return
-    throw new Error(`${this.iterations} iterations and ${this.tools} tool calls instead of ${this.#length}`)
+    throw new Error(
+      `${this.iterations} iterations and ${this.tools} tool calls instead of ${this.#length}`,
+    )
   }
 }
 

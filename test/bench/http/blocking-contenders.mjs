@@ -29,7 +29,11 @@ async function bareWorker() {
         })
       }).end()
     })`
-  new Worker(code, { eval: true, workerData: { port: port2, control }, transferList: [port2] }).unref()
+  new Worker(code, {
+    eval: true,
+    workerData: { port: port2, control },
+    transferList: [port2],
+  }).unref()
   return {
     sync(url) {
       const seen = Atomics.load(control, 0)

@@ -45,7 +45,10 @@ import { scenarios } from './scenarios.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 const root = here('../../..')
-const { values: flags, positionals: words } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } })
+const { values: flags, positionals: words } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: 'string' } },
+})
 const wanted = process.env.CONTENDERS?.split(',') ?? ['']
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0
 const SERVER_CORE = 1
@@ -53,7 +56,11 @@ const CLIENT_CORE = 0
 
 // What is measured is what is shipped: the built package.
 const built = buildPackage()
-const env = { ...process.env, RUNWRIGHT_HTTP: pathToFileURL(join(built, 'http/index.js')).href, NODE_TLS_REJECT_UNAUTHORIZED: '0' }
+const env = {
+  ...process.env,
+  RUNWRIGHT_HTTP: pathToFileURL(join(built, 'http/index.js')).href,
+  NODE_TLS_REJECT_UNAUTHORIZED: '0',
+}
 
 function start(file, args, core) {
   const execArgv = ['--no-warnings']
@@ -113,7 +120,11 @@ async function run(scenario, names) {
   }
   const results = new Map(names.map((name) => [name, []]))
   const { warmMs, turns, turnMs } = paceOf(scenario)
-  const order = { task: scenario.task, flights: scenario.flights ?? 1, once: scenario.freshProcess === true }
+  const order = {
+    task: scenario.task,
+    flights: scenario.flights ?? 1,
+    once: scenario.freshProcess === true,
+  }
   for (const child of children.values()) await ask(child, { ...order, ms: warmMs })
   // Fresh processes have nothing to warm up but the disk's cache: for them, one turn that does not count.
   for (let turn = children.size > 0 ? 0 : -1; turn < turns; turn++) {
@@ -150,13 +161,28 @@ function rowsOf(title, measure, results) {
     const cpu = turns[0].cpu === undefined ? null : median(turns.map((turn) => turn.cpu))
     const ratio = floor === null ? null : value / floor
     floor ??= value
-    rows.push({ scenario: title, contender, median: value, min: Math.min(...figures), max: Math.max(...figures), unit: measure.unit, ratio, cpu, bar: null, met: null })
+    rows.push({
+      scenario: title,
+      contender,
+      median: value,
+      min: Math.min(...figures),
+      max: Math.max(...figures),
+      unit: measure.unit,
+      ratio,
+      cpu,
+      bar: null,
+      met: null,
+    })
   }
   for (const { of, text, holds } of measure.bars ?? []) {
     const ours = rows.find((row) => row.contender === of)
     if (ours === undefined || ours === rows[0]) continue
     ours.bar = text
-    ours.met = holds(ours, (name) => rows.find((row) => row.contender === name)?.median ?? Infinity, rows[0].median)
+    ours.met = holds(
+      ours,
+      (name) => rows.find((row) => row.contender === name)?.median ?? Infinity,
+      rows[0].median,
+    )
   }
   return rows
 }
@@ -168,7 +194,9 @@ function print(title, rows) {
 
 const rows = []
 for (const scenario of scenarios) {
-  const measures = scenario.measures.filter(({ title }) => words.length === 0 || words.some((word) => title.includes(word)))
+  const measures = scenario.measures.filter(
+    ({ title }) => words.length === 0 || words.some((word) => title.includes(word)),
+  )
   if (measures.length === 0) continue
   const [floor, ...others] = scenario.contenders
   const names = [floor, ...others.filter((name) => wanted.some((part) => name.includes(part)))]

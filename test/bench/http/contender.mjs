@@ -50,20 +50,28 @@ const contenders = {
           method: body ? 'POST' : 'GET',
           headers: body ? { 'content-length': body.length } : {},
         }
-        const request = (target.protocol === 'https:' ? httpsRequest : httpRequest)(target, options, (response) => {
-          if (!collect) {
-            let n = 0
-            response.on('data', (chunk) => (n += chunk.length))
-            response.on('end', () => resolve(n))
-            return
-          }
-          const chunks = []
-          response.on('data', (chunk) => chunks.push(chunk))
-          response.on('end', () => {
-            const all = Buffer.concat(chunks)
-            resolve(JSON.parse((response.headers['content-encoding'] ? gunzipSync(all) : all).toString()))
-          })
-        })
+        const request = (target.protocol === 'https:' ? httpsRequest : httpRequest)(
+          target,
+          options,
+          (response) => {
+            if (!collect) {
+              let n = 0
+              response.on('data', (chunk) => (n += chunk.length))
+              response.on('end', () => resolve(n))
+              return
+            }
+            const chunks = []
+            response.on('data', (chunk) => chunks.push(chunk))
+            response.on('end', () => {
+              const all = Buffer.concat(chunks)
+              resolve(
+                JSON.parse(
+                  (response.headers['content-encoding'] ? gunzipSync(all) : all).toString(),
+                ),
+              )
+            })
+          },
+        )
         request.on('error', reject)
         request.end(body)
       })
@@ -117,7 +125,10 @@ const contenders = {
   },
   async got() {
     const got = (await peer('got')).default
-    const agent = { http: new Agent({ keepAlive: true }), https: new HttpsAgent({ keepAlive: true }) }
+    const agent = {
+      http: new Agent({ keepAlive: true }),
+      https: new HttpsAgent({ keepAlive: true }),
+    }
     const options = { agent, https: { rejectUnauthorized: false }, retry: { limit: 0 } }
     return {
       get: (url) => got(url, options).json(),
@@ -141,7 +152,9 @@ const contenders = {
       post: async (url) => (await axios.post(url, megabyte, options)).data,
       async down(url) {
         let n = 0
-        for await (const chunk of (await axios.get(url, { ...options, responseType: 'stream' })).data) n += chunk.length
+        for await (const chunk of (await axios.get(url, { ...options, responseType: 'stream' }))
+          .data)
+          n += chunk.length
         return n
       },
     }
@@ -157,7 +170,9 @@ const contenders = {
 const node = contenders['node:http']
 const all = { ...contenders, 'node:https': node, 'node:http2': node, ...blockingContenders }
 
-const client = await all[name]().catch((error) => ({ failure: String(error.message).split('\n')[0] }))
+const client = await all[name]().catch((error) => ({
+  failure: String(error.message).split('\n')[0],
+}))
 const tasks = {
   get: () => client.get(urls.get),
   post: () => client.post(urls.post),

@@ -3,7 +3,8 @@ import { peer } from './peer.mjs'
 
 const [name, what, ports] = process.argv.slice(2)
 const url = `http://127.0.0.1:${JSON.parse(ports).bareHttp}/`
-const tell = (message) => process.send({ at: performance.timeOrigin + performance.now(), ...message }, () => process.exit())
+const tell = (message) =>
+  process.send({ at: performance.timeOrigin + performance.now(), ...message }, () => process.exit())
 
 /** Loads the contender, then answers with what a first request takes. */
 const contenders = {

@@ -15,8 +15,18 @@ function frame(type, flags, stream, payload) {
 
 /** `:status: 200`, then two literal fields without indexing (RFC 7541, section 6.2.2). */
 function encodeFields(length) {
-  const literal = (name, value) => Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)])
-  return Buffer.concat([Buffer.from([0x88]), literal('content-type', 'application/json'), literal('content-length', String(length))])
+  const literal = (name, value) =>
+    Buffer.concat([
+      Buffer.from([0, name.length]),
+      Buffer.from(name),
+      Buffer.from([value.length]),
+      Buffer.from(value),
+    ])
+  return Buffer.concat([
+    Buffer.from([0x88]),
+    literal('content-type', 'application/json'),
+    literal('content-length', String(length)),
+  ])
 }
 
 /**
@@ -47,7 +57,8 @@ export function createBareHttp2(tls, body) {
         window -= body.length
         answers.push(octets)
       }
-      if (answers.length > 0) socket.write(answers.length === 1 ? answers[0] : Buffer.concat(answers))
+      if (answers.length > 0)
+        socket.write(answers.length === 1 ? answers[0] : Buffer.concat(answers))
     }
     socket.on('data', (chunk) => {
       held = held.length === 0 ? chunk : Buffer.concat([held, chunk])
@@ -67,8 +78,10 @@ export function createBareHttp2(tls, body) {
         at += HEAD + length
         if (type === FRAME.headers) waiting.push(stream)
         else if (type === FRAME.windowUpdate && stream === 0) window += payload.readUInt32BE(0)
-        else if (type === FRAME.settings && (flags & 1) === 0) socket.write(frame(FRAME.settings, 1, 0, Buffer.alloc(0)))
-        else if (type === FRAME.ping && (flags & 1) === 0) socket.write(frame(FRAME.ping, 1, 0, payload))
+        else if (type === FRAME.settings && (flags & 1) === 0)
+          socket.write(frame(FRAME.settings, 1, 0, Buffer.alloc(0)))
+        else if (type === FRAME.ping && (flags & 1) === 0)
+          socket.write(frame(FRAME.ping, 1, 0, payload))
       }
       held = held.subarray(at)
       serve()

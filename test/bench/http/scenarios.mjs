@@ -24,17 +24,38 @@ const within = (ms, of) => ({
 const timed = (title, ...bars) => [{ title, unit: 'us', figure: (turn) => turn.us, bars }]
 
 export const scenarios = [
-  { task: 'get', pinned: true, contenders: ASYNC, measures: timed('GET, one at a time', atMost(1.15)) },
-  { task: 'get', flights: 64, pinned: true, contenders: ASYNC, measures: timed('GET, 64 in flight', atMost(1.2)) },
+  {
+    task: 'get',
+    pinned: true,
+    contenders: ASYNC,
+    measures: timed('GET, one at a time', atMost(1.15)),
+  },
+  {
+    task: 'get',
+    flights: 64,
+    pinned: true,
+    contenders: ASYNC,
+    measures: timed('GET, 64 in flight', atMost(1.2)),
+  },
   { task: 'post', pinned: true, contenders: ASYNC, measures: timed('POST 1 MB', atMost(1.1)) },
-  { task: 'gzip', pinned: true, contenders: ASYNC, measures: timed("gzip'd JSON of 1 MB", atMost(1.1)) },
+  {
+    task: 'gzip',
+    pinned: true,
+    contenders: ASYNC,
+    measures: timed("gzip'd JSON of 1 MB", atMost(1.1)),
+  },
   {
     task: 'down',
     pinned: true,
     contenders: ASYNC.filter((name) => name !== 'ky'),
     measures: [
       { title: '100 MB down', unit: 'ms', figure: (turn) => turn.us / 1000 },
-      { title: '100 MB down, CPU', unit: 'ms', figure: (turn) => turn.cpu / 1000, bars: [atMost(1.2)] },
+      {
+        title: '100 MB down, CPU',
+        unit: 'ms',
+        figure: (turn) => turn.cpu / 1000,
+        bars: [atMost(1.2)],
+      },
     ],
   },
   {
@@ -43,22 +64,69 @@ export const scenarios = [
     freshProcess: true,
     pinned: true,
     contenders: ASYNC.filter((name) => name !== 'ky'),
-    measures: [{ title: '100 MB down, growth of RSS', unit: 'MB', figure: (turn) => turn.grown, bars: [atMost(1.2)] }],
+    measures: [
+      {
+        title: '100 MB down, growth of RSS',
+        unit: 'MB',
+        figure: (turn) => turn.grown,
+        bars: [atMost(1.2)],
+      },
+    ],
   },
-  { task: 'https', pinned: true, contenders: SECURE, measures: timed('HTTPS, one at a time', atMost(1.15)) },
-  { task: 'https', flights: 64, pinned: true, contenders: SECURE, measures: timed('HTTPS, 64 in flight', atMost(1.2)) },
-  { task: 'http2', pinned: true, contenders: HTTP2, measures: timed('HTTP/2, one at a time', aheadOfUndici(1.15)) },
-  { task: 'http2', flights: 64, pinned: true, contenders: HTTP2, measures: timed('HTTP/2, 64 in flight', aheadOfUndici(1.15)) },
+  {
+    task: 'https',
+    pinned: true,
+    contenders: SECURE,
+    measures: timed('HTTPS, one at a time', atMost(1.15)),
+  },
+  {
+    task: 'https',
+    flights: 64,
+    pinned: true,
+    contenders: SECURE,
+    measures: timed('HTTPS, 64 in flight', atMost(1.2)),
+  },
+  {
+    task: 'http2',
+    pinned: true,
+    contenders: HTTP2,
+    measures: timed('HTTP/2, one at a time', aheadOfUndici(1.15)),
+  },
+  {
+    task: 'http2',
+    flights: 64,
+    pinned: true,
+    contenders: HTTP2,
+    measures: timed('HTTP/2, 64 in flight', aheadOfUndici(1.15)),
+  },
   {
     // Two threads share the work, and both have to be compiled before they are at their speed.
     task: 'blocking',
     pace: { warmMs: 3000, turns: 21, turnMs: 200 },
-    contenders: ['worker + node:http', 'runwright Client', 'runwright Client, no spin', 'synckit + undici', 'sync-fetch'],
-    measures: timed('blocking GET', atMost(0.7, 'runwright Client'), atMost(1.1, 'runwright Client, no spin')),
+    contenders: [
+      'worker + node:http',
+      'runwright Client',
+      'runwright Client, no spin',
+      'synckit + undici',
+      'sync-fetch',
+    ],
+    measures: timed(
+      'blocking GET',
+      atMost(0.7, 'runwright Client'),
+      atMost(1.1, 'runwright Client, no spin'),
+    ),
   },
   {
     fresh: 'first answer',
-    contenders: ['bare node', 'node:http', 'runwright AsyncClient', 'runwright Client', ...PEERS, 'synckit + undici', 'sync-fetch'],
+    contenders: [
+      'bare node',
+      'node:http',
+      'runwright AsyncClient',
+      'runwright Client',
+      ...PEERS,
+      'synckit + undici',
+      'sync-fetch',
+    ],
     measures: [
       {
         title: 'first answer in a fresh process',
@@ -70,7 +138,15 @@ export const scenarios = [
   },
   {
     fresh: 'import',
-    contenders: ['bare node', 'node:http', 'runwright AsyncClient', 'undici.request', 'got', 'axios', 'ky'],
+    contenders: [
+      'bare node',
+      'node:http',
+      'runwright AsyncClient',
+      'undici.request',
+      'got',
+      'axios',
+      'ky',
+    ],
     measures: [
       {
         title: 'import in a fresh process',

@@ -7,16 +7,32 @@ import { gzipSync } from 'node:zlib'
 import { createBareHttp2 } from './http2-server.mjs'
 
 const certs = new URL('../../fixtures/http/certs/', import.meta.url)
-const tls = { cert: readFileSync(new URL('server.pem', certs)), key: readFileSync(new URL('server-key.pem', certs)) }
-const json = JSON.stringify({ items: Array.from({ length: 20 }, (_, i) => ({ id: i, name: `item ${i}`, ok: true })) })
-const small = Buffer.from(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`)
-const items = Array.from({ length: 12_000 }, (_, i) => ({ id: i, name: `item ${i}`, value: i * 1.37, text: 'some words here' }))
+const tls = {
+  cert: readFileSync(new URL('server.pem', certs)),
+  key: readFileSync(new URL('server-key.pem', certs)),
+}
+const json = JSON.stringify({
+  items: Array.from({ length: 20 }, (_, i) => ({ id: i, name: `item ${i}`, ok: true })),
+})
+const small = Buffer.from(
+  `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`,
+)
+const items = Array.from({ length: 12_000 }, (_, i) => ({
+  id: i,
+  name: `item ${i}`,
+  value: i * 1.37,
+  text: 'some words here',
+}))
 const large = gzipSync(JSON.stringify(items))
 const piece = Buffer.alloc(256 * 1024, 'x')
 
 function answer(request, response) {
   if (request.url === '/gzip') {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip', 'content-length': large.length })
+    response.writeHead(200, {
+      'content-type': 'application/json',
+      'content-encoding': 'gzip',
+      'content-length': large.length,
+    })
     return void response.end(large)
   }
   if (request.url === '/stream') {
@@ -32,7 +48,10 @@ function answer(request, response) {
   }
   request.on('data', () => {})
   request.on('end', () => {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) })
+    response.writeHead(200, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(json),
+    })
     response.end(json)
   })
 }
@@ -51,7 +70,8 @@ function answerBare(socket) {
   })
 }
 
-const listen = (server) => new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)))
+const listen = (server) =>
+  new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)))
 process.send({
   bareHttp: await listen(createNet(answerBare)),
   bareHttps: await listen(createTls(tls, answerBare)),

@@ -76,11 +76,24 @@ function wanted(scenario: string): boolean {
   return words.length === 0 || words.some((word) => scenario.includes(word))
 }
 
-function row(scenario: string, contender: string, unit: string, figures: readonly number[], cpu: number | null = null): Row {
+function row(
+  scenario: string,
+  contender: string,
+  unit: string,
+  figures: readonly number[],
+  cpu: number | null = null,
+): Row {
   const sorted = figures.toSorted((a, b) => a - b)
   const middle = sorted[Math.floor(sorted.length / 2)] as number
   const made: Row = {
-    ...{ scenario, contender, median: middle, min: sorted[0] as number, max: sorted.at(-1) as number, unit },
+    ...{
+      scenario,
+      contender,
+      median: middle,
+      min: sorted[0] as number,
+      max: sorted.at(-1) as number,
+      unit,
+    },
     ...{ ratio: null, cpu, bar: null, met: null },
   }
   rows.push(made)
@@ -99,11 +112,20 @@ async function turns<T>(count: number, work: () => Promise<T>): Promise<T[]> {
 }
 
 /** Appends by several processes at once: events a second of all of them. */
-async function appends(processes: number, runs: number, schema = `b${(schemas += 1)}`): Promise<{ rate: number; cpu: number }> {
+async function appends(
+  processes: number,
+  runs: number,
+  schema = `b${(schemas += 1)}`,
+): Promise<{ rate: number; cpu: number }> {
   const workers = await Promise.all(Array.from({ length: processes }, () => start(schema)))
-  const results = await Promise.all(workers.map((child) => tell(child, { role: 'append', runs, ms: TURN_MS })))
+  const results = await Promise.all(
+    workers.map((child) => tell(child, { role: 'append', runs, ms: TURN_MS })),
+  )
   await Promise.all(workers.map((child) => end(child)))
-  const rate = results.reduce((sum, { events = 0, elapsed = 1 }) => sum + (events / elapsed) * 1000, 0)
+  const rate = results.reduce(
+    (sum, { events = 0, elapsed = 1 }) => sum + (events / elapsed) * 1000,
+    0,
+  )
   return { rate, cpu: results.reduce((sum, { cpu = 0 }) => sum + cpu, 0) / results.length }
 }
 
@@ -125,9 +147,14 @@ async function claims(): Promise<void> {
     const figures = await turns(TURNS, async () => {
       const schema = `b${(schemas += 1)}`
       const workers = await Promise.all(Array.from({ length: processes }, () => start(schema)))
-      const results = await Promise.all(workers.map((child) => tell(child, { role: 'claim', runs: 50, ms: TURN_MS })))
+      const results = await Promise.all(
+        workers.map((child) => tell(child, { role: 'claim', runs: 50, ms: TURN_MS })),
+      )
       await Promise.all(workers.map((child) => end(child)))
-      return results.reduce((sum, { claims = 0, elapsed = 1 }) => sum + (claims / elapsed) * 1000, 0)
+      return results.reduce(
+        (sum, { claims = 0, elapsed = 1 }) => sum + (claims / elapsed) * 1000,
+        0,
+      )
     })
     row(scenario, `${processes} process${processes > 1 ? 'es' : ''}`, '/s', figures)
   }
@@ -196,7 +223,9 @@ async function growth(): Promise<void> {
     if (flags.large === true) for (const size of sizes) looks.get(size)?.push(await look(size))
   })
   const compare = (what: string, unit: string, of: (size: number) => readonly number[]): Row => {
-    const [, many] = sizes.map((size) => row(what, `${size.toLocaleString('en')} events`, unit, of(size)))
+    const [, many] = sizes.map((size) =>
+      row(what, `${size.toLocaleString('en')} events`, unit, of(size)),
+    )
     if (many === undefined) throw new Error('nothing measured')
     many.ratio = many.median / (rows.at(-2)?.median ?? NaN)
     return many
@@ -217,7 +246,9 @@ async function look(size: number): Promise<Result> {
 }
 
 async function isFilled(size: number): Promise<boolean> {
-  const { rows: found } = await pool.query(`SELECT to_regclass('g${size}.events') IS NOT NULL AS yes`)
+  const { rows: found } = await pool.query(
+    `SELECT to_regclass('g${size}.events') IS NOT NULL AS yes`,
+  )
   return (found[0] as { yes: boolean }).yes
 }
 

@@ -16,11 +16,27 @@ let serial = 0
 
 /** A record as a tool's result is one: some 300 octets. */
 function record(runId, seq, message = 'x'.repeat(150)) {
-  return { v: 1, seq, run_id: runId, kind: 'log', iteration: 1, ts: now() / 1000, payload: { level: 'info', message } }
+  return {
+    v: 1,
+    seq,
+    run_id: runId,
+    kind: 'log',
+    iteration: 1,
+    ts: now() / 1000,
+    payload: { level: 'info', message },
+  }
 }
 
 function created(runId) {
-  const request = { goal: 'bench', cwd: `/bench/${runId}`, model_name: 'm', max_iterations: 1, hitl_enabled: false, approval: 'never', metadata: {} }
+  const request = {
+    goal: 'bench',
+    cwd: `/bench/${runId}`,
+    model_name: 'm',
+    max_iterations: 1,
+    hitl_enabled: false,
+    approval: 'never',
+    metadata: {},
+  }
   return {
     v: 1,
     seq: 1,
@@ -28,8 +44,22 @@ function created(runId) {
     kind: 'run_created',
     iteration: 0,
     ts: now() / 1000,
-    payload: { goal: 'bench', model_name: 'm', cwd: request.cwd, max_iterations: 1, hitl_enabled: false, parent_run_id: null },
-    private: { request, goal: {}, prices: null, tools: [], owner: { id: null, tenant: null }, idempotency: null },
+    payload: {
+      goal: 'bench',
+      model_name: 'm',
+      cwd: request.cwd,
+      max_iterations: 1,
+      hitl_enabled: false,
+      parent_run_id: null,
+    },
+    private: {
+      request,
+      goal: {},
+      prices: null,
+      tools: [],
+      owner: { id: null, tenant: null },
+      idempotency: null,
+    },
   }
 }
 
@@ -77,7 +107,11 @@ const roles = {
   async claim({ runs, ms }) {
     const store = await openStore({ labels: [], labelsFor: () => [] })
     const mine = `${process.pid}-${(serial += 1)}`
-    await Promise.all(Array.from({ length: runs }, (_, i) => store.append(`${mine}-${i}`, [created(`${mine}-${i}`)])))
+    await Promise.all(
+      Array.from({ length: runs }, (_, i) =>
+        store.append(`${mine}-${i}`, [created(`${mine}-${i}`)]),
+      ),
+    )
     const started = performance.now()
     let claims = 0
     while (performance.now() - started < ms) {
@@ -104,7 +138,9 @@ const roles = {
         const runId = ids[sent % runs]
         const seq = seqs.get(runId) + 1
         seqs.set(runId, seq)
-        const append = store.append(runId, [record(runId, seq, String(now()))]).finally(() => pending.delete(append))
+        const append = store
+          .append(runId, [record(runId, seq, String(now()))])
+          .finally(() => pending.delete(append))
         pending.add(append)
       }
       await new Promise((resolve) => setTimeout(resolve, 1))
@@ -116,7 +152,10 @@ const roles = {
 
   /** Follows runs and tells how old events are when they arrive. */
   async tail({ ids, ms }) {
-    const engine = await RunEngine.open({ store: new PostgresStore({ pool, schema, labels: ['tail'] }), roots: ['/tmp'] })
+    const engine = await RunEngine.open({
+      store: new PostgresStore({ pool, schema, labels: ['tail'] }),
+      roots: ['/tmp'],
+    })
     const ages = []
     const subscriptions = await Promise.all(ids.map((runId) => engine.subscribe(runId)))
     const following = subscriptions.map(async (subscription) => {
@@ -149,8 +188,10 @@ const roles = {
       'a page from the middle of a log': () => store.read(idOf(anyRun()), 25, page),
       'the head of a run': () => store.head(idOf(anyRun())),
       'the first page of the list': () => store.list({ limit: page }),
-      'a page from the middle of the list': () => store.list({ limit: page, cursor: cursorAt(anyRun()) }),
-      'a page of a tenant and a status': () => store.list({ limit: page, tenant: 't7', status: ['failed'] }),
+      'a page from the middle of the list': () =>
+        store.list({ limit: page, cursor: cursorAt(anyRun()) }),
+      'a page of a tenant and a status': () =>
+        store.list({ limit: page, tenant: 't7', status: ['failed'] }),
       'a search that finds a page': () => store.list({ limit: page, search: 'tests' }),
       'a search that finds nothing': () => store.list({ limit: page, search: 'nowhere' }),
       'counts by status': () => store.counts(),
@@ -163,7 +204,8 @@ const roles = {
     const results = {}
     for (const [what, work] of Object.entries(looks)) {
       const times = []
-      for (const began = performance.now(); performance.now() - began < ms; ) times.push(await took(work))
+      for (const began = performance.now(); performance.now() - began < ms;)
+        times.push(await took(work))
       results[what] = median(times)
     }
     const claims = []
@@ -180,7 +222,11 @@ const roles = {
   /** Microseconds of a step of our engine. */
   async step({ length }) {
     let task
-    const engine = await openBenchEngine({ store: new PostgresStore({ pool, schema }), cwd: '/tmp', task: () => task })
+    const engine = await openBenchEngine({
+      store: new PostgresStore({ pool, schema }),
+      cwd: '/tmp',
+      task: () => task,
+    })
     const steps = []
     for (let i = 0; i < 5; i++) {
       task = new Run(length)

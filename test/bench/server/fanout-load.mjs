@@ -38,7 +38,12 @@ class Subscriber {
       const opcode = piece[at] & 0x0f
       if (opcode === 8) throw new Error('a subscriber was closed')
       if (opcode === 1) this.count += 1
-      this.#skip = short < 126 ? short : short === 126 ? piece.readUInt16BE(at + 2) : Number(piece.readBigUInt64BE(at + 2))
+      this.#skip =
+        short < 126
+          ? short
+          : short === 126
+            ? piece.readUInt16BE(at + 2)
+            : Number(piece.readBigUInt64BE(at + 2))
       at += head
     }
   }
@@ -89,13 +94,21 @@ function until({ heads }) {
     }
     const missing = new Set(subscribers.filter(({ run, count }) => count < heads[run]))
     onData = (subscriber) => {
-      if (subscriber.count >= heads[subscriber.run] && missing.delete(subscriber) && missing.size === 0) check()
+      if (
+        subscriber.count >= heads[subscriber.run] &&
+        missing.delete(subscriber) &&
+        missing.size === 0
+      )
+        check()
     }
     check()
   })
 }
 
 const orders = { open, until }
-process.on('message', (order) => void orders[order.kind](order).then((answer) => process.send(answer)))
+process.on(
+  'message',
+  (order) => void orders[order.kind](order).then((answer) => process.send(answer)),
+)
 process.on('disconnect', () => process.exit())
 process.send({})

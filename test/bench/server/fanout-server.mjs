@@ -33,7 +33,10 @@ const engine = await RunEngine.open({
     defineTool({
       name: 'note',
       description: 'does nothing',
-      parameters: { type: 'object', properties: { n: { type: 'integer' }, text: { type: 'string' } } },
+      parameters: {
+        type: 'object',
+        properties: { n: { type: 'integer' }, text: { type: 'string' } },
+      },
       effect: 'read',
       execute: ({ n }) => `noted ${n} ${'.'.repeat(120)}`,
     }),
@@ -158,7 +161,10 @@ const orders = {
   heads: async () => ({ heads: await heads() }),
 }
 
-process.on('message', (order) => void Promise.resolve(orders[order]()).then((answer) => process.send(answer)))
+process.on(
+  'message',
+  (order) => void Promise.resolve(orders[order]()).then((answer) => process.send(answer)),
+)
 process.on('disconnect', () => process.exit())
 const server = await contenders[contender]()
 server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port, runs }))

@@ -98,7 +98,19 @@ const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1]
 const rows = []
 
 function add(scenario, contender, values, unit, more = {}) {
-  const row = { scenario, contender, median: median(values), min: Math.min(...values), max: Math.max(...values), unit, ratio: null, cpu: null, bar: null, met: null, ...more }
+  const row = {
+    scenario,
+    contender,
+    median: median(values),
+    min: Math.min(...values),
+    max: Math.max(...values),
+    unit,
+    ratio: null,
+    cpu: null,
+    bar: null,
+    met: null,
+    ...more,
+  }
   rows.push(row)
   const show = (value) => (value < 100 ? value.toFixed(2) : value.toFixed(0))
   const { bar, met, ratio, cpu } = row
@@ -126,7 +138,11 @@ async function bursts() {
     const values = list.map(({ us }) => us)
     const ratio = median(values) / base
     const bar = name === 'runwright' ? { bar: '<= 0.25x ws', met: ratio <= 0.25 } : {}
-    add(scenario, name, values, 'us/delivery', { ratio, cpu: median(list.map(({ cpu }) => cpu)), ...bar })
+    add(scenario, name, values, 'us/delivery', {
+      ratio,
+      cpu: median(list.map(({ cpu }) => cpu)),
+      ...bar,
+    })
   }
   for (const one of pairs) await one.end()
 }
@@ -143,7 +159,11 @@ async function idle() {
     const kb = (after.rss - before.rss) / 5_000 / 1_024
     base ??= kb
     const bar = name === 'runwright' ? { bar: '<= 12 KB', met: kb <= 12 } : {}
-    add(scenario, name, [kb], 'KB', { ratio: kb / base, heapKb: (after.heapUsed - before.heapUsed) / 5_000 / 1_024, ...bar })
+    add(scenario, name, [kb], 'KB', {
+      ratio: kb / base,
+      heapKb: (after.heapUsed - before.heapUsed) / 5_000 / 1_024,
+      ...bar,
+    })
     await one.end()
   }
 }
@@ -160,8 +180,18 @@ async function hold(scenario, runCount, perRun, rounds) {
   const quarter = samples.length >> 2
   const [second, last] = [samples.slice(quarter, 2 * quarter), samples.slice(-quarter)]
   const growth = median(last) / median(second)
-  add(`${scenario}: RSS`, 'runwright', samples, 'MB', { ratio: growth, bar: '<= 1.15x over the time', met: growth <= 1.15 })
-  add(`${scenario}: delivery`, 'runwright', costs.slice(WARM_UP).map(({ us }) => us), 'us/delivery', { cpu: median(costs.map(({ cpu }) => cpu)) })
+  add(`${scenario}: RSS`, 'runwright', samples, 'MB', {
+    ratio: growth,
+    bar: '<= 1.15x over the time',
+    met: growth <= 1.15,
+  })
+  add(
+    `${scenario}: delivery`,
+    'runwright',
+    costs.slice(WARM_UP).map(({ us }) => us),
+    'us/delivery',
+    { cpu: median(costs.map(({ cpu }) => cpu)) },
+  )
   await one.end()
 }
 
@@ -169,7 +199,8 @@ const wanted = (name) => words.length === 0 || words.includes(name)
 if (wanted('bursts')) await bursts()
 if (wanted('idle')) await idle()
 if (wanted('one run')) await hold('5000 subscribers on one run', 1, 5_000, 60)
-if (wanted('many runs')) await hold('1000 runs with 5 subscribers each', 1_000, 5, Number(process.env.ROUNDS ?? 40))
+if (wanted('many runs'))
+  await hold('1000 runs with 5 subscribers each', 1_000, 5, Number(process.env.ROUNDS ?? 40))
 
 if (flags.json !== undefined) {
   writeResults(flags.json, { name: 'fanout', versions: versionsOf(['ws']), rows, pinned: canPin })

@@ -65,7 +65,9 @@ export async function firstEvent(port, request, rounds) {
     let head = ''
     while (!head.includes('\r\n\r\n')) head += (await once(caller, 'data'))[0].latin1Slice()
     const path = /\r\nlocation: (\S+)/i.exec(head)[1]
-    reader.write(`GET ${path}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n`)
+    reader.write(
+      `GET ${path}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n`,
+    )
     let text = ''
     while (!text.includes('data: ')) text += (await once(reader, 'data'))[0].latin1Slice()
     const took = performance.now() - began

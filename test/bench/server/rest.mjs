@@ -39,7 +39,11 @@ if (canPin) spawnSync('taskset', ['-cp', '0', String(process.pid)])
 /** Starts a server of one contender. */
 async function start(contender, reference) {
   const child = fork(here('server.mjs'), [contender], {
-    env: { ...process.env, RUNWRIGHT: pathToFileURL(built).href, REFERENCE: JSON.stringify(reference ?? null) },
+    env: {
+      ...process.env,
+      RUNWRIGHT: pathToFileURL(built).href,
+      REFERENCE: JSON.stringify(reference ?? null),
+    },
   })
   if (canPin) spawnSync('taskset', ['-acp', '1', String(child.pid)])
   const [told] = await once(child, 'message')
@@ -55,14 +59,36 @@ const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1]
 const rows = []
 
 /** Adds a row; `samples` are numbers in `unit`. */
-function add(scenario, contender, samples, unit, { base = null, cpu = null, bar = null, limit = null } = {}) {
+function add(
+  scenario,
+  contender,
+  samples,
+  unit,
+  { base = null, cpu = null, bar = null, limit = null } = {},
+) {
   const value = median(samples)
   const ratio = base === null ? null : value / base
   const met = limit === null ? null : (base === null ? value : ratio) <= limit
   rows.push({
-    scenario, contender, median: value, min: Math.min(...samples), max: Math.max(...samples), unit, ratio, cpu, bar, met,
+    scenario,
+    contender,
+    median: value,
+    min: Math.min(...samples),
+    max: Math.max(...samples),
+    unit,
+    ratio,
+    cpu,
+    bar,
+    met,
   })
-  const text = [value.toFixed(3).padStart(10), unit, ratio === null ? '' : `${ratio.toFixed(2)}x`, cpu === null ? '' : `cpu ${cpu.toFixed(1)} us`, bar ?? '', met === null ? '' : met ? 'met' : 'NOT MET']
+  const text = [
+    value.toFixed(3).padStart(10),
+    unit,
+    ratio === null ? '' : `${ratio.toFixed(2)}x`,
+    cpu === null ? '' : `cpu ${cpu.toFixed(1)} us`,
+    bar ?? '',
+    met === null ? '' : met ? 'met' : 'NOT MET',
+  ]
   console.log(`${scenario.padEnd(30)} ${contender.padEnd(10)} ${text.join('  ')}`)
   return value
 }
@@ -89,10 +115,17 @@ async function compare(scenario, servers, requestFor, barsFor) {
   const fastify = samples.get('fastify') === undefined ? null : median(samples.get('fastify').us)
   for (const { name } of servers) {
     const { us, cpu } = samples.get(name)
-    add(scenario, name, us, 'us', { base: name === servers[0].name ? null : base, cpu: median(cpu), ...barsFor(name) })
+    add(scenario, name, us, 'us', {
+      base: name === servers[0].name ? null : base,
+      cpu: median(cpu),
+      ...barsFor(name),
+    })
   }
   if (fastify !== null) {
-    add(`${scenario} / fastify`, 'runwright', samples.get('runwright').us, 'us', { base: fastify, ...barsFor('fastify ratio') })
+    add(`${scenario} / fastify`, 'runwright', samples.get('runwright').us, 'us', {
+      base: fastify,
+      ...barsFor('fastify ratio'),
+    })
   }
 }
 
@@ -111,7 +144,11 @@ const post = () =>
   `POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 
 await compare('GET run', servers, get, (name) =>
-  name === 'runwright' ? { bar: '<= 1.15x', limit: 1.15 } : name === 'fastify ratio' ? { bar: '<= 1.10x', limit: 1.1 } : {},
+  name === 'runwright'
+    ? { bar: '<= 1.15x', limit: 1.15 }
+    : name === 'fastify ratio'
+      ? { bar: '<= 1.10x', limit: 1.1 }
+      : {},
 )
 await compare('POST run', servers, post, () => ({}))
 for (const server of servers) server.stop()
@@ -128,8 +165,14 @@ if (wants('list')) {
   for (const [what, request] of [
     ['50 of 100 000, first page', 'GET /api/runs?limit=50 HTTP/1.1\r\nHost: localhost\r\n\r\n'],
     ['50 of 100 000, in the middle', list],
-    ['50 of 100 000, text that few have', 'GET /api/runs?limit=50&search=needle HTTP/1.1\r\nHost: localhost\r\n\r\n'],
-    ['50 of 100 000, a rare status', 'GET /api/runs?limit=50&status=failed HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+    [
+      '50 of 100 000, text that few have',
+      'GET /api/runs?limit=50&search=needle HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    ],
+    [
+      '50 of 100 000, a rare status',
+      'GET /api/runs?limit=50&status=failed HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    ],
   ]) {
     const samples = []
     for (let i = 0; i < 60; i++) {
@@ -144,6 +187,11 @@ if (wants('list')) {
 }
 
 if (flags.json !== undefined) {
-  writeResults(flags.json, { name: 'rest', versions: versionsOf(['fastify', 'hono', 'express']), rows, pinned: canPin })
+  writeResults(flags.json, {
+    name: 'rest',
+    versions: versionsOf(['fastify', 'hono', 'express']),
+    rows,
+    pinned: canPin,
+  })
 }
 process.exit(0)

@@ -12,7 +12,8 @@ const peers = createRequire(new URL('../../peers/package.json', import.meta.url)
 const scratch = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
 process.on('exit', () => rmSync(scratch, { recursive: true, force: true }))
 
-const listen = (server) => new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)))
+const listen = (server) =>
+  new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)))
 
 /** Model, goal and executor that do nothing. */
 const NOOP = {
@@ -43,19 +44,36 @@ const NOOP = {
   ],
   executor: {
     name: 'noop',
-    run: async () => ({ exitCode: 1, output: '', timedOut: false, aborted: false, truncated: false, durationMs: 0 }),
+    run: async () => ({
+      exitCode: 1,
+      output: '',
+      timedOut: false,
+      aborted: false,
+      truncated: false,
+      durationMs: 0,
+    }),
     killMarked: async () => 0,
   },
 }
 
 async function startOurs(kind) {
-  const { FileStore, MemoryStore, commandGoal } = await import(`${process.env.RUNWRIGHT}/agent/index.js`)
+  const { FileStore, MemoryStore, commandGoal } = await import(
+    `${process.env.RUNWRIGHT}/agent/index.js`
+  )
   const { createRunService } = await import(`${process.env.RUNWRIGHT}/server/index.js`)
-  const store = kind === 'runwright' ? new MemoryStore({ retain: { runs: 2_000 } }) : new FileStore({ directory: join(scratch, 'data') })
+  const store =
+    kind === 'runwright'
+      ? new MemoryStore({ retain: { runs: 2_000 } })
+      : new FileStore({ directory: join(scratch, 'data') })
   let middle = ''
   if (kind === 'runwright-list') middle = await fill(store)
   const goals = [
-    { name: 'noop', description: 'nothing', usage: 'noop', resolve: (cwd) => commandGoal({ name: 'noop', command: 'false' }, cwd) },
+    {
+      name: 'noop',
+      description: 'nothing',
+      usage: 'noop',
+      resolve: (cwd) => commandGoal({ name: 'noop', command: 'false' }, cwd),
+    },
   ]
   const service = await createRunService({ engine: { ...NOOP, goals, store } })
   const server = createServer(service.handler)
@@ -65,9 +83,26 @@ async function startOurs(kind) {
   const { details } = await service.engine.create({ goal: 'noop', max_iterations: 1 })
   for await (const _ of await service.engine.subscribe(details.run_id));
   const answer = async (method, path, body) => {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, body, headers: { 'content-type': 'application/json' } })
-    const kept = ['cache-control', 'x-content-type-options', 'referrer-policy', 'cross-origin-resource-policy', 'x-frame-options', 'etag', 'content-type']
-    return { headers: kept.flatMap((name) => (response.headers.has(name) ? [[name, response.headers.get(name)]] : [])), body: await response.text() }
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      body,
+      headers: { 'content-type': 'application/json' },
+    })
+    const kept = [
+      'cache-control',
+      'x-content-type-options',
+      'referrer-policy',
+      'cross-origin-resource-policy',
+      'x-frame-options',
+      'etag',
+      'content-type',
+    ]
+    return {
+      headers: kept.flatMap((name) =>
+        response.headers.has(name) ? [[name, response.headers.get(name)]] : [],
+      ),
+      body: await response.text(),
+    }
   }
   const told = {
     run: details.run_id,
@@ -86,7 +121,9 @@ async function fill(store) {
     const id = `01930000-0000-7000-8000-${String(i).padStart(12, '0')}`
     const goal = i % 2_000 === 0 ? 'find the needle' : `goal ${i}`
     const status = i % 1_000 === 7 ? 'failed' : 'achieved'
-    batch.push(store.append(id, sampleRun(id, { createdAt: 1_700_000_000 + i, goal, status, records: 3 })))
+    batch.push(
+      store.append(id, sampleRun(id, { createdAt: 1_700_000_000 + i, goal, status, records: 3 })),
+    )
     if (batch.length === 2_000) {
       await Promise.all(batch)
       batch = []
@@ -137,7 +174,11 @@ async function startNode() {
       const run = runs.create(JSON.parse(Buffer.concat(chunks).toString()))
       if (run === null) return response.writeHead(422).end()
       const length = Buffer.byteLength(run.text)
-      response.writeHead(201, { ...postHeaders, Location: `/api/runs/${run.id}`, 'Content-Length': length })
+      response.writeHead(201, {
+        ...postHeaders,
+        Location: `/api/runs/${run.id}`,
+        'Content-Length': length,
+      })
       response.end(run.text)
     })
   })
@@ -171,12 +212,17 @@ async function startHono() {
   const app = new Hono()
   app.get('/api/runs/:id', (context) => {
     const body = runs.find(context.req.param('id'))
-    return body === undefined ? context.body(null, 404) : context.body(body, 200, Object.fromEntries(reference.get.headers))
+    return body === undefined
+      ? context.body(null, 404)
+      : context.body(body, 200, Object.fromEntries(reference.get.headers))
   })
   app.post('/api/runs', async (context) => {
     const run = runs.create(await context.req.json())
     if (run === null) return context.body(null, 422)
-    const headers = { ...Object.fromEntries(reference.post.headers), Location: `/api/runs/${run.id}` }
+    const headers = {
+      ...Object.fromEntries(reference.post.headers),
+      Location: `/api/runs/${run.id}`,
+    }
     return context.body(run.text, 201, headers)
   })
   return { port: await listen(createServer(getRequestListener(app.fetch))) }
@@ -195,12 +241,21 @@ async function startExpress() {
   app.post('/api/runs', (request, response) => {
     const run = runs.create(request.body)
     if (run === null) return response.status(422).end()
-    response.status(201).set(Object.fromEntries(reference.post.headers)).location(`/api/runs/${run.id}`).send(run.text)
+    response
+      .status(201)
+      .set(Object.fromEntries(reference.post.headers))
+      .location(`/api/runs/${run.id}`)
+      .send(run.text)
   })
   return { port: await listen(createServer(app)) }
 }
 
-const starters = { 'node:http': startNode, fastify: startFastify, hono: startHono, express: startExpress }
+const starters = {
+  'node:http': startNode,
+  fastify: startFastify,
+  hono: startHono,
+  express: startExpress,
+}
 const started = await (starters[contender]?.() ?? startOurs(contender))
 process.on('message', (what) => {
   if (what === 'cpu') {

@@ -202,7 +202,10 @@ function raw(): Contender {
     broadcast(texts) {
       for (const text of texts) {
         const body = Buffer.from(text)
-        const frame = Buffer.concat([Buffer.from([0x81, 126, body.length >> 8, body.length & 255]), body])
+        const frame = Buffer.concat([
+          Buffer.from([0x81, 126, body.length >> 8, body.length & 255]),
+          body,
+        ])
         for (const subscriber of subscribers) subscriber.write(frame)
       }
     },

@@ -44,10 +44,14 @@ async function open(port: number, path: string, reads: boolean): Promise<Peer> {
 /** One masked message, and how long its echo is. */
 function message(bytes: number, binary: boolean): { frame: Buffer; echoBytes: number } {
   const payload = Buffer.alloc(bytes, 'x')
-  const length = bytes < 126 ? [0x80 | bytes] : bytes < 65_536 ? [0xfe, bytes >> 8, bytes & 255] : null
+  const length =
+    bytes < 126 ? [0x80 | bytes] : bytes < 65_536 ? [0xfe, bytes >> 8, bytes & 255] : null
   const long = Buffer.from([0xff, 0, 0, 0, 0, 0, 0, 0, 0])
   if (length === null) long.writeUInt32BE(bytes, 5)
-  const header = Buffer.concat([Buffer.from([binary ? 0x82 : 0x81]), length === null ? long : Buffer.from(length)])
+  const header = Buffer.concat([
+    Buffer.from([binary ? 0x82 : 0x81]),
+    length === null ? long : Buffer.from(length),
+  ])
   const key = [0x12, 0x34, 0x56, 0x78]
   const masked = payload.map((octet, i) => octet ^ key[i & 3]!)
   return {
@@ -57,7 +61,11 @@ function message(bytes: number, binary: boolean): { frame: Buffer; echoBytes: nu
 }
 
 /** Every peer sends, waits for the whole echo, and sends again. */
-async function echo(bytes: number, binary: boolean, forMs: number): Promise<{ trips: number; wallMs: number }> {
+async function echo(
+  bytes: number,
+  binary: boolean,
+  forMs: number,
+): Promise<{ trips: number; wallMs: number }> {
   const { frame, echoBytes } = message(bytes, binary)
   let trips = 0
   let going = true

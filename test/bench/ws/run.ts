@@ -136,15 +136,27 @@ async function measure(
   }
   console.log(`\n${scenario}`)
   const base = results.get(reference)
-  const middle = (turns: readonly Figures[], key: keyof Figures): number => median(turns.map((one) => one[key]))
+  const middle = (turns: readonly Figures[], key: keyof Figures): number =>
+    median(turns.map((one) => one[key]))
   for (const [contender, turns] of results) {
     const values = turns.map(({ us }) => us)
     const [us, cpu] = [median(values), middle(turns, 'cpu')]
     const ratio = base === undefined || contender === reference ? null : us / middle(base, 'us')
     const held = contender === of && base !== undefined ? bar : undefined
-    const met = held?.holds(us / middle(base ?? turns, 'us'), cpu / middle(base ?? turns, 'cpu')) ?? null
+    const met =
+      held?.holds(us / middle(base ?? turns, 'us'), cpu / middle(base ?? turns, 'cpu')) ?? null
     const range = { min: Math.min(...values), max: Math.max(...values) }
-    add({ scenario, contender, median: us, ...range, unit: 'us', ratio, cpu, bar: held?.text ?? null, met })
+    add({
+      scenario,
+      contender,
+      median: us,
+      ...range,
+      unit: 'us',
+      ratio,
+      cpu,
+      bar: held?.text ?? null,
+      met,
+    })
   }
 }
 
@@ -168,20 +180,31 @@ const open = (one: Pair, count: number, path: string): Promise<unknown> =>
 const ECHO_BAR: Bar = { text: '<= 0.95x ws', holds: (us) => us <= 0.95 }
 const LARGE_BAR: Bar = { text: '<= 1.00x ws', holds: (us) => us <= 1 }
 
-async function echo(folder: string, count: number, bytes: number, binary: boolean, names: readonly string[]): Promise<void> {
+async function echo(
+  folder: string,
+  count: number,
+  bytes: number,
+  binary: boolean,
+  names: readonly string[],
+): Promise<void> {
   await withPairs(folder, names, async (pairs) => {
     for (const one of pairs) await open(one, count, '/echo')
-    await measure(`echo of ${bytes} octets (${binary ? 'binary' : 'text'}) on ${count}`, pairs, async ({ load, server }) => {
-      const before = await server.ask<Answer>({ kind: 'cpu' })
-      const { trips, wallMs } = await load.ask<{ trips: number; wallMs: number }>({
-        kind: 'echo',
-        bytes,
-        binary,
-        forMs: TURN_MS,
-      })
-      const after = await server.ask<Answer>({ kind: 'cpu' })
-      return { us: (wallMs * 1000) / trips, cpu: (after.cpuUs! - before.cpuUs!) / trips }
-    }, count === 1 && bytes === 100 ? {} : { bar: bytes === 100 ? ECHO_BAR : LARGE_BAR })
+    await measure(
+      `echo of ${bytes} octets (${binary ? 'binary' : 'text'}) on ${count}`,
+      pairs,
+      async ({ load, server }) => {
+        const before = await server.ask<Answer>({ kind: 'cpu' })
+        const { trips, wallMs } = await load.ask<{ trips: number; wallMs: number }>({
+          kind: 'echo',
+          bytes,
+          binary,
+          forMs: TURN_MS,
+        })
+        const after = await server.ask<Answer>({ kind: 'cpu' })
+        return { us: (wallMs * 1000) / trips, cpu: (after.cpuUs! - before.cpuUs!) / trips }
+      },
+      count === 1 && bytes === 100 ? {} : { bar: bytes === 100 ? ECHO_BAR : LARGE_BAR },
+    )
   })
 }
 
@@ -229,7 +252,18 @@ async function memory(folder: string): Promise<void> {
     const ratio = base === undefined || contender === 'ws' ? null : kb / base
     const bar = contender === 'runwright' && ratio !== null ? '<= 0.75x ws' : null
     const met = bar === null || ratio === null ? null : ratio <= 0.75
-    add({ scenario, contender, median: kb, min: kb, max: kb, unit: 'KB', ratio, cpu: null, bar, met })
+    add({
+      scenario,
+      contender,
+      median: kb,
+      min: kb,
+      max: kb,
+      unit: 'KB',
+      ratio,
+      cpu: null,
+      bar,
+      met,
+    })
   }
 }
 

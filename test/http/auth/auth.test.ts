@@ -20,12 +20,25 @@ import { behaviour, failure, useApp } from '../both-clients.js'
 
 useApp()
 
-for (const algorithm of ['MD5', 'MD5-sess', 'SHA-256', 'SHA-256-sess', 'SHA-512-256', 'SHA-512-256-sess', 'SHA', 'SHA-512']) {
+for (const algorithm of [
+  'MD5',
+  'MD5-sess',
+  'SHA-256',
+  'SHA-256-sess',
+  'SHA-512-256',
+  'SHA-512-256-sess',
+  'SHA',
+  'SHA-512',
+]) {
   for (const qop of ['auth', 'auth-int', null]) {
     behaviour(`Digest ${algorithm} ${qop ?? 'without quality'} is answered`, async ({ client }) => {
       const auth = new DigestAuth('u', 'p')
       const params = { algorithm, ...(qop === null ? {} : { qop }) }
-      const response = await client.post('/digest', { params, auth, content: ['bo', 'dy'].values() })
+      const response = await client.post('/digest', {
+        params,
+        auth,
+        content: ['bo', 'dy'].values(),
+      })
       assert.equal(response.statusCode, 200, response.headers.get('www-authenticate') ?? '')
       assert.equal(response.authHistory.length, 1)
       assert.equal(response.history.length, 0)
@@ -36,36 +49,45 @@ for (const algorithm of ['MD5', 'MD5-sess', 'SHA-256', 'SHA-256-sess', 'SHA-512-
   }
 }
 
-behaviour('a stale nonce is replaced; a wrong password gives the 401 back after one try', async ({ client }) => {
-  const auth = new DigestAuth('u', 'p')
-  for (let i = 0; i < 3; i++) {
-    const response = await client.get('/digest?qop=auth&stale=1', { auth })
-    assert.equal(response.statusCode, 200)
-  }
-  const wrong = await client.get('/digest?qop=auth', { auth: new DigestAuth('u', 'no') })
-  assert.equal(wrong.statusCode, 401)
-  assert.equal(wrong.authHistory.length, 1)
-})
+behaviour(
+  'a stale nonce is replaced; a wrong password gives the 401 back after one try',
+  async ({ client }) => {
+    const auth = new DigestAuth('u', 'p')
+    for (let i = 0; i < 3; i++) {
+      const response = await client.get('/digest?qop=auth&stale=1', { auth })
+      assert.equal(response.statusCode, 200)
+    }
+    const wrong = await client.get('/digest?qop=auth', { auth: new DigestAuth('u', 'no') })
+    assert.equal(wrong.statusCode, 401)
+    assert.equal(wrong.authHistory.length, 1)
+  },
+)
 
-behaviour('a flow may look at responses, and is closed when the call fails', async ({ client, origin }) => {
-  let closed = 0
-  class Twice extends Auth {
-    override readonly requiresResponseBody = true
-    override *authFlow(request: Request): Generator<Request, void, BaseResponse> {
-      try {
-        const response = yield request
-        request.headers.set('X-Seen', response.text)
-        yield request
-      } finally {
-        closed++
+behaviour(
+  'a flow may look at responses, and is closed when the call fails',
+  async ({ client, origin }) => {
+    let closed = 0
+    class Twice extends Auth {
+      override readonly requiresResponseBody = true;
+      override *authFlow(request: Request): Generator<Request, void, BaseResponse> {
+        try {
+          const response = yield request
+          request.headers.set('X-Seen', response.text)
+          yield request
+        } finally {
+          closed++
+        }
       }
     }
-  }
-  const response = await client.get('/echo', { auth: new Twice() })
-  assert.match(response.json<{ headers: Record<string, string> }>().headers['x-seen']!, /"method":"GET"/)
-  await failure(() => client.get(origin.replace(/\d+$/, '1'), { auth: new Twice() }))
-  assert.equal(closed, 2)
-})
+    const response = await client.get('/echo', { auth: new Twice() })
+    assert.match(
+      response.json<{ headers: Record<string, string> }>().headers['x-seen']!,
+      /"method":"GET"/,
+    )
+    await failure(() => client.get(origin.replace(/\d+$/, '1'), { auth: new Twice() }))
+    assert.equal(closed, 2)
+  },
+)
 
 behaviour('a flow that never ends is stopped', async ({ client }) => {
   class Endless extends Auth {
@@ -129,7 +151,10 @@ test('the strongest of several challenges is answered, and a user name can be ha
     return new AsyncResponse(401, {
       headers: [
         ['WWW-Authenticate', 'Digest realm="r", nonce="n", algorithm=MD5'],
-        ['WWW-Authenticate', 'Digest realm="r", nonce="n", algorithm=SHA-512-256, userhash=true, qop="auth"'],
+        [
+          'WWW-Authenticate',
+          'Digest realm="r", nonce="n", algorithm=SHA-512-256, userhash=true, qop="auth"',
+        ],
       ],
     })
   })
@@ -151,7 +176,9 @@ test('the example of RFC 7616, section 3.9.2, as erratum 4897 corrects it: a has
   })
   await using client = new AsyncClient({ transport })
   const cnonce = (): string => 'NTg6RKcb9boFIAS3KrFK9BGeh+iDa/sm6jUMp2wds69v'
-  await client.get('http://api.example.org/doe.json', { auth: new DigestAuth('Jäsøn Doe', 'Secret, or not?', { cnonce }) })
+  await client.get('http://api.example.org/doe.json', {
+    auth: new DigestAuth('Jäsøn Doe', 'Secret, or not?', { cnonce }),
+  })
   const sent = transport.requests[1]!.headers.get('authorization')!
   assert.match(sent, /username="793263caabb707a56211940d90411ea4a575adeccb7e360aeb624ed06ece9b0b"/)
   assert.match(sent, /response="3798d4131c277846293534c3edc11bd8a5e4cdcbff78b05db9d95eeb1cec68a5"/)
@@ -168,7 +195,11 @@ test('netrc of the environment is used where nothing else says who calls, and no
     await using client = new AsyncClient({ transport })
     await client.get('http://a.test/')
     assert.equal(last(), `Basic ${Buffer.from('u:p').toString('base64')}`)
-    for (const options of [{ auth: null }, { headers: { Authorization: 'Own' } }, { auth: new BearerAuth('t') }]) {
+    for (const options of [
+      { auth: null },
+      { headers: { Authorization: 'Own' } },
+      { auth: new BearerAuth('t') },
+    ]) {
       await client.get('http://a.test/', options)
       assert.notEqual(last(), `Basic ${Buffer.from('u:p').toString('base64')}`)
     }
@@ -192,15 +223,21 @@ test('a challenge from another origin, after a redirect, is not answered', async
   await using client = new AsyncClient({ transport, followRedirects: true })
   const response = await client.get('http://a.test/', { auth: new DigestAuth('u', 'p') })
   assert.equal(response.statusCode, 401)
-  assert.deepEqual(transport.requests.map((request) => request.headers.has('authorization')), [false, false])
+  assert.deepEqual(
+    transport.requests.map((request) => request.headers.has('authorization')),
+    [false, false],
+  )
 })
 
 test('challenges are split at schemes, not inside quotes', () => {
-  assert.deepEqual(parseChallenges(['Basic realm="a, Digest b", Newauth x="1", y=2', 'Negotiate']), [
-    { scheme: 'basic', params: { realm: 'a, Digest b' } },
-    { scheme: 'newauth', params: { x: '1', y: '2' } },
-    { scheme: 'negotiate', params: {} },
-  ])
+  assert.deepEqual(
+    parseChallenges(['Basic realm="a, Digest b", Newauth x="1", y=2', 'Negotiate']),
+    [
+      { scheme: 'basic', params: { realm: 'a, Digest b' } },
+      { scheme: 'newauth', params: { x: '1', y: '2' } },
+      { scheme: 'negotiate', params: {} },
+    ],
+  )
 })
 
 test('netrc files: quotes, comments, macros, default', async () => {

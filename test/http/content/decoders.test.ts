@@ -8,7 +8,14 @@ import { behaviour, collect, failure, useApp } from '../both-clients.js'
 useApp()
 
 const zstd = 'zstdCompressSync' in zlib
-const codings = ['gzip', 'deflate', 'deflate-raw', 'br', 'gzip,br', ...(zstd ? ['zstd', 'gzip,zstd'] : [])]
+const codings = [
+  'gzip',
+  'deflate',
+  'deflate-raw',
+  'br',
+  'gzip,br',
+  ...(zstd ? ['zstd', 'gzip,zstd'] : []),
+]
 
 for (const coding of codings) {
   behaviour(`${coding} content is decoded, read whole or streamed`, async ({ client }) => {
@@ -43,9 +50,13 @@ behaviour(
   { maxResponseBytes: 1000 },
 )
 
-test('zstd content is decoded where Node can do it', { skip: zstd ? false : 'this Node has no zstd' }, () => {
-  assert.ok(codings.includes('zstd'))
-})
+test(
+  'zstd content is decoded where Node can do it',
+  { skip: zstd ? false : 'this Node has no zstd' },
+  () => {
+    assert.ok(codings.includes('zstd'))
+  },
+)
 
 behaviour('zstd is offered where it can be decoded, and nowhere else', async ({ client }) => {
   const { headers } = (await client.get('/echo')).json<{ headers: Record<string, string> }>()
@@ -53,17 +64,20 @@ behaviour('zstd is offered where it can be decoded, and nowhere else', async ({ 
 })
 
 for (const coding of ['gzip', ...(zstd ? ['zstd'] : [])]) {
-  behaviour(`${coding} content of several members is decoded to the last, and a cut in it is seen`, async ({ client }) => {
-    const params = { coding, text: 'member ', times: 3000, members: 3 }
-    const whole = await client.get('/encoded', { params })
-    assert.equal(whole.text, 'member '.repeat(9000))
-    const streamed = await client.stream('GET', '/encoded', { params })
-    assert.equal((await collect(streamed.iterText())).join(''), whole.text)
-    const cut = { params: { ...params, cut: 3 } }
-    assert.ok((await failure(() => client.get('/encoded', cut))) instanceof DecodingError)
-    const late = await client.stream('GET', '/encoded', cut)
-    assert.ok((await failure(() => collect(late.iterBytes()))) instanceof DecodingError)
-  })
+  behaviour(
+    `${coding} content of several members is decoded to the last, and a cut in it is seen`,
+    async ({ client }) => {
+      const params = { coding, text: 'member ', times: 3000, members: 3 }
+      const whole = await client.get('/encoded', { params })
+      assert.equal(whole.text, 'member '.repeat(9000))
+      const streamed = await client.stream('GET', '/encoded', { params })
+      assert.equal((await collect(streamed.iterText())).join(''), whole.text)
+      const cut = { params: { ...params, cut: 3 } }
+      assert.ok((await failure(() => client.get('/encoded', cut))) instanceof DecodingError)
+      const late = await client.stream('GET', '/encoded', cut)
+      assert.ok((await failure(() => collect(late.iterBytes()))) instanceof DecodingError)
+    },
+  )
 }
 
 for (const coding of ['gzip', 'br', 'gzip,gzip', ...(zstd ? ['zstd'] : [])]) {

@@ -17,7 +17,8 @@ test('events come out the same wherever the octets are cut', () => {
   for (let size = 1; size <= octets.length; size++) {
     const parser = new SseParser()
     const found = []
-    for (let at = 0; at < octets.length; at += size) found.push(...parser.feed(octets.subarray(at, at + size)))
+    for (let at = 0; at < octets.length; at += size)
+      found.push(...parser.feed(octets.subarray(at, at + size)))
     assert.deepEqual(found, events, `pieces of ${size}`)
   }
 })
@@ -29,6 +30,12 @@ test('parseSse() iterates them', async () => {
 })
 
 test('an event without end is refused at its limit, also when it comes in small lines', () => {
-  assert.throws(() => new SseParser({ maxEventLength: 100 }).feed('data: ' + 'x'.repeat(200)), /longer than 100/)
-  assert.throws(() => new SseParser({ maxEventLength: 100 }).feed('data: x\n'.repeat(100)), /longer than 100/)
+  assert.throws(
+    () => new SseParser({ maxEventLength: 100 }).feed('data: ' + 'x'.repeat(200)),
+    /longer than 100/,
+  )
+  assert.throws(
+    () => new SseParser({ maxEventLength: 100 }).feed('data: x\n'.repeat(100)),
+    /longer than 100/,
+  )
 })

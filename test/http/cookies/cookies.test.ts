@@ -2,7 +2,14 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import { CookieConflictError, Cookies, Headers, MockTransport, parsePublicSuffixes, Response } from 'runwright/http'
+import {
+  CookieConflictError,
+  Cookies,
+  Headers,
+  MockTransport,
+  parsePublicSuffixes,
+  Response,
+} from 'runwright/http'
 import { parseCookieDate } from '../../../lib/http/cookies/jar.js'
 import { behaviour, useApp } from '../both-clients.js'
 
@@ -24,7 +31,12 @@ const cases: Case[] = [
   { from: 'http://a.test/', set: 'k=v; Domain=x.a.test', to: 'http://x.a.test/', goes: false },
   { from: 'http://a.co.uk/', set: 'k=v; Domain=co.uk', to: 'http://b.co.uk/', goes: false },
   { from: 'http://a.co.uk/', set: 'k=v; Domain=co.uk', to: 'http://a.co.uk/', goes: false },
-  { from: 'http://a.github.io/', set: 'k=v; Domain=github.io', to: 'http://b.github.io/', goes: false },
+  {
+    from: 'http://a.github.io/',
+    set: 'k=v; Domain=github.io',
+    to: 'http://b.github.io/',
+    goes: false,
+  },
   { from: 'http://a.b.ck/', set: 'k=v; Domain=b.ck', to: 'http://c.b.ck/', goes: false },
   { from: 'http://a.www.ck/', set: 'k=v; Domain=www.ck', to: 'http://b.www.ck/', goes: true },
   { from: 'http://a.test/', set: 'k=v; Domain=test', to: 'http://b.test/', goes: false },
@@ -39,11 +51,21 @@ const cases: Case[] = [
   { from: 'http://a.test/', set: 'k=v; Path=/app', to: 'http://a.test/app/x', goes: true },
   { from: 'http://a.test/', set: 'k=v; Max-Age=0', to: 'http://a.test/', goes: false },
   { from: 'http://a.test/', set: 'k=v; Max-Age=-1', to: 'http://a.test/', goes: false },
-  { from: 'http://a.test/', set: 'k=v; Expires=Thu, 01 Jan 1970 00:00:00 GMT', to: 'http://a.test/', goes: false },
+  {
+    from: 'http://a.test/',
+    set: 'k=v; Expires=Thu, 01 Jan 1970 00:00:00 GMT',
+    to: 'http://a.test/',
+    goes: false,
+  },
   { from: 'http://a.test/', set: 'k=v; Expires=x; Max-Age=60', to: 'http://a.test/', goes: true },
   { from: 'http://a.test:1/', set: 'k=v', to: 'http://a.test:2/', goes: true },
   { from: 'https://a.test/', set: '__Host-k=v; Secure; Path=/', to: 'https://a.test/', goes: true },
-  { from: 'https://a.test/', set: '__Host-k=v; Secure; Path=/; Domain=a.test', to: 'https://a.test/', goes: false },
+  {
+    from: 'https://a.test/',
+    set: '__Host-k=v; Secure; Path=/; Domain=a.test',
+    to: 'https://a.test/',
+    goes: false,
+  },
   { from: 'https://a.test/', set: '__Host-k=v; Path=/', to: 'https://a.test/', goes: false },
   { from: 'https://a.test/', set: '__Secure-k=v', to: 'https://a.test/', goes: false },
   { from: 'http://a.test/', set: `k=${'v'.repeat(5000)}`, to: 'http://a.test/', goes: false },
@@ -60,7 +82,10 @@ for (const { from, set, to, goes } of cases) {
 
 test('longer paths come first, then older cookies', () => {
   const jar = new Cookies()
-  const fields = ['a=1', 'b=2; Path=/x/y', 'c=3; Path=/x', 'd=4'].map((set): [string, string] => ['Set-Cookie', set])
+  const fields = ['a=1', 'b=2; Path=/x/y', 'c=3; Path=/x', 'd=4'].map((set): [string, string] => [
+    'Set-Cookie',
+    set,
+  ])
   jar.extract(new URL('http://a.test/'), new Headers(fields))
   assert.equal(jar.headerFor(new URL('http://a.test/x/y')), 'b=2; c=3; a=1; d=4')
 })
@@ -73,10 +98,30 @@ test('clear text cannot replace a Secure cookie', () => {
 })
 
 for (const { name, secure, clear, sent } of [
-  { name: 'of a host by one of its domain', secure: 'k=tls; Secure', clear: 'k=clear; Domain=a.test', sent: 'k=tls' },
-  { name: 'by one of a path below', secure: 'k=tls; Secure', clear: 'k=clear; Path=/x', sent: 'k=tls' },
-  { name: 'of a domain by one of a host', secure: 'k=tls; Secure; Domain=a.test', clear: 'k=clear', sent: 'k=tls' },
-  { name: 'of a path by one above, where it is not sent', secure: 'k=tls; Secure; Path=/y', clear: 'k=clear', sent: 'k=clear' },
+  {
+    name: 'of a host by one of its domain',
+    secure: 'k=tls; Secure',
+    clear: 'k=clear; Domain=a.test',
+    sent: 'k=tls',
+  },
+  {
+    name: 'by one of a path below',
+    secure: 'k=tls; Secure',
+    clear: 'k=clear; Path=/x',
+    sent: 'k=tls',
+  },
+  {
+    name: 'of a domain by one of a host',
+    secure: 'k=tls; Secure; Domain=a.test',
+    clear: 'k=clear',
+    sent: 'k=tls',
+  },
+  {
+    name: 'of a path by one above, where it is not sent',
+    secure: 'k=tls; Secure; Path=/y',
+    clear: 'k=clear',
+    sent: 'k=clear',
+  },
 ]) {
   test(`clear text cannot shadow a Secure cookie ${name}`, () => {
     const jar = new Cookies()
@@ -88,7 +133,10 @@ for (const { name, secure, clear, sent } of [
 
 test('a domain in Unicode is the same as in ASCII', () => {
   const jar = new Cookies()
-  jar.extract(new URL('http://bücher.test/'), new Headers({ 'Set-Cookie': 'k=1; Domain=Bücher.test' }))
+  jar.extract(
+    new URL('http://bücher.test/'),
+    new Headers({ 'Set-Cookie': 'k=1; Domain=Bücher.test' }),
+  )
   jar.set('own', '2', { domain: 'bücher.test' })
   assert.equal(jar.headerFor(new URL('http://shop.xn--bcher-kva.test/')), 'k=1; own=2')
   assert.equal(jar.get('own', { domain: '.bücher.test' }), '2')
@@ -104,7 +152,10 @@ test('a name that looks like a loopback address is none, so Secure cookies keep 
 
 test('a jar survives JSON, expired cookies do not, and printing shows no value', () => {
   const jar = new Cookies({ plain: 'p' })
-  jar.extract(new URL('https://a.test/x'), new Headers({ 'Set-Cookie': 'k=hush; Max-Age=60; Secure; HttpOnly' }))
+  jar.extract(
+    new URL('https://a.test/x'),
+    new Headers({ 'Set-Cookie': 'k=hush; Max-Age=60; Secure; HttpOnly' }),
+  )
   const copy = Cookies.fromJSON(JSON.parse(JSON.stringify(jar)))
   assert.deepEqual(copy.toJSON(), jar.toJSON())
   assert.equal(copy.get('k'), 'hush')
@@ -126,19 +177,29 @@ test('get() by name alone is refused when several match', () => {
 
 test('one domain cannot fill the jar', () => {
   const jar = new Cookies()
-  for (let i = 0; i < 400; i++) jar.extract(new URL('http://a.test/'), new Headers({ 'Set-Cookie': `k${i}=v` }))
+  for (let i = 0; i < 400; i++)
+    jar.extract(new URL('http://a.test/'), new Headers({ 'Set-Cookie': `k${i}=v` }))
   assert.equal(jar.size, 180)
 })
 
 test('a cookie that would break its line is refused', () => {
-  for (const [name, value] of [['a', 'b; c=d'], ['a', 'b\r\nX: y'], ['a b', 'c'], ['', 'c']] as const) {
+  for (const [name, value] of [
+    ['a', 'b; c=d'],
+    ['a', 'b\r\nX: y'],
+    ['a b', 'c'],
+    ['', 'c'],
+  ] as const) {
     assert.throws(() => new Cookies().set(name, value), /character that would break/)
   }
 })
 
 test('cookie dates may be written in many ways', () => {
   const at = Date.UTC(1994, 10, 6, 8, 49, 37)
-  for (const text of ['Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT', 'Sun Nov  6 08:49:37 1994']) {
+  for (const text of [
+    'Sun, 06 Nov 1994 08:49:37 GMT',
+    'Sunday, 06-Nov-94 08:49:37 GMT',
+    'Sun Nov  6 08:49:37 1994',
+  ]) {
     assert.equal(parseCookieDate(text), at)
   }
   assert.equal(parseCookieDate('Sun, 31 Feb 2020 08:49:37 GMT'), null)
@@ -146,35 +207,52 @@ test('cookie dates may be written in many ways', () => {
 })
 
 test('a full suffix list can be given', () => {
-  const publicSuffixes = parsePublicSuffixes('// comment\ncom\n*.kawasaki.jp\n!city.kawasaki.jp\n香港\n')
+  const publicSuffixes = parsePublicSuffixes(
+    '// comment\ncom\n*.kawasaki.jp\n!city.kawasaki.jp\n香港\n',
+  )
   assert.equal(publicSuffixes('x.kawasaki.jp'), true)
   assert.equal(publicSuffixes('city.kawasaki.jp'), false)
   assert.equal(publicSuffixes('github.io'), false)
   assert.equal(publicSuffixes('xn--j6w193g'), true)
   const jar = new Cookies(null, { publicSuffixes })
-  jar.extract(new URL('http://a.github.io/'), new Headers({ 'Set-Cookie': 'k=v; Domain=github.io' }))
+  jar.extract(
+    new URL('http://a.github.io/'),
+    new Headers({ 'Set-Cookie': 'k=v; Domain=github.io' }),
+  )
   assert.equal(jar.size, 1)
 })
 
-behaviour('cookies of answers are sent again, and given ones go along', async ({ make, origin }) => {
-  const client = make({ baseUrl: origin, cookies: { given: '1' } })
-  assert.equal((await client.get('/cookies?set=a%3D2')).text, 'given=1')
-  const response = await client.get('/cookies', { cookies: { own: '3' }, headers: { Cookie: 'raw=4' } })
-  assert.equal(response.text, 'raw=4; own=3; given=1; a=2')
-  assert.equal(client.cookies.get('a'), '2')
-  assert.equal((await client.get('/cookies?set=b%3D5')).cookies.get('b'), '5')
-  assert.equal((await client.get('/cookies?set=a%3D; Max-Age=0')).statusCode, 200)
-  assert.equal(client.cookies.get('a'), null)
-})
+behaviour(
+  'cookies of answers are sent again, and given ones go along',
+  async ({ make, origin }) => {
+    const client = make({ baseUrl: origin, cookies: { given: '1' } })
+    assert.equal((await client.get('/cookies?set=a%3D2')).text, 'given=1')
+    const response = await client.get('/cookies', {
+      cookies: { own: '3' },
+      headers: { Cookie: 'raw=4' },
+    })
+    assert.equal(response.text, 'raw=4; own=3; given=1; a=2')
+    assert.equal(client.cookies.get('a'), '2')
+    assert.equal((await client.get('/cookies?set=b%3D5')).cookies.get('b'), '5')
+    assert.equal((await client.get('/cookies?set=a%3D; Max-Age=0')).statusCode, 200)
+    assert.equal(client.cookies.get('a'), null)
+  },
+)
 
-behaviour('redirects set cookies on the way; given ones stay with the origin called', async ({ make, origin }) => {
-  const client = make({ followRedirects: true, cookies: { given: '1' } })
-  const other = origin.replace('127.0.0.1', 'localhost')
-  const target = `${origin}/redirect?to=${encodeURIComponent(`${other}/cookies`)}`
-  assert.equal((await client.get(target, { cookies: { own: '2' }, headers: { Cookie: 'raw=3' } })).text, '')
-  const same = `${origin}/redirect?to=/cookies`
-  assert.equal((await client.get(same, { cookies: { own: '2' } })).text, 'own=2; given=1')
-})
+behaviour(
+  'redirects set cookies on the way; given ones stay with the origin called',
+  async ({ make, origin }) => {
+    const client = make({ followRedirects: true, cookies: { given: '1' } })
+    const other = origin.replace('127.0.0.1', 'localhost')
+    const target = `${origin}/redirect?to=${encodeURIComponent(`${other}/cookies`)}`
+    assert.equal(
+      (await client.get(target, { cookies: { own: '2' }, headers: { Cookie: 'raw=3' } })).text,
+      '',
+    )
+    const same = `${origin}/redirect?to=/cookies`
+    assert.equal((await client.get(same, { cookies: { own: '2' } })).text, 'own=2; given=1')
+  },
+)
 
 behaviour('with persist: false nothing is kept', async ({ make, origin }) => {
   const client = make({ baseUrl: origin, cookies: new Cookies(null, { persist: false }) })
@@ -183,21 +261,35 @@ behaviour('with persist: false nothing is kept', async ({ make, origin }) => {
 })
 
 test('the built-in list says where it is from', () => {
-  const text = readFileSync(new URL('../../../lib/http/cookies/public-suffixes.ts', import.meta.url), 'utf8')
+  const text = readFileSync(
+    new URL('../../../lib/http/cookies/public-suffixes.ts', import.meta.url),
+    'utf8',
+  )
   assert.match(text, /publicsuffix\.org, version of 9 February 2023/)
 })
 
-behaviour('cookies given to a client or a call go to the URL that is called, on whatever base', async ({ make, origin }) => {
-  const client = make({ baseUrl: 'http://elsewhere.test', cookies: { mine: '1' } })
-  const response = await client.get(`${origin}/cookies`, { cookies: { call: '2' }, headers: { Cookie: 'own=3' } })
-  assert.equal(response.text, 'own=3; call=2; mine=1')
-})
+behaviour(
+  'cookies given to a client or a call go to the URL that is called, on whatever base',
+  async ({ make, origin }) => {
+    const client = make({ baseUrl: 'http://elsewhere.test', cookies: { mine: '1' } })
+    const response = await client.get(`${origin}/cookies`, {
+      cookies: { call: '2' },
+      headers: { Cookie: 'own=3' },
+    })
+    assert.equal(response.text, 'own=3; call=2; mine=1')
+  },
+)
 
-behaviour('the request that would follow a redirect has the cookies that came with it', async ({ make }) => {
-  const headers = { Location: '/in', 'Set-Cookie': 'session=1' }
-  const transport = new MockTransport(({ url }) => new Response(url.pathname === '/in' ? 200 : 302, { headers }))
-  const client = make({ transport, cookies: { given: '2' } })
-  const { nextRequest } = await client.post('http://a.test/')
-  await client.send(nextRequest!)
-  assert.equal(transport.requests[1]?.headers.get('cookie'), 'given=2; session=1')
-})
+behaviour(
+  'the request that would follow a redirect has the cookies that came with it',
+  async ({ make }) => {
+    const headers = { Location: '/in', 'Set-Cookie': 'session=1' }
+    const transport = new MockTransport(
+      ({ url }) => new Response(url.pathname === '/in' ? 200 : 302, { headers }),
+    )
+    const client = make({ transport, cookies: { given: '2' } })
+    const { nextRequest } = await client.post('http://a.test/')
+    await client.send(nextRequest!)
+    assert.equal(transport.requests[1]?.headers.get('cookie'), 'given=2; session=1')
+  },
+)

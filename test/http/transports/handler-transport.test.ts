@@ -3,7 +3,12 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
-import { AsyncClient, HandlerTransport, ReadTimeoutError, RemoteProtocolError } from 'runwright/http'
+import {
+  AsyncClient,
+  HandlerTransport,
+  ReadTimeoutError,
+  RemoteProtocolError,
+} from 'runwright/http'
 
 const clientFor = (
   handler: (request: IncomingMessage, response: ServerResponse) => unknown,
@@ -18,14 +23,26 @@ test('a handler sees method, target, headers and body, and its answer is read', 
     response.setHeader('x-host', request.headers.host ?? '')
     response.end(`${request.method} ${request.url} ${body} ${request.socket.remoteAddress}`)
   })
-  const response = await client.post('/a?b=1', { content: (function* () { yield 'x'; yield 'y' })() })
+  const response = await client.post('/a?b=1', {
+    content: (function* () {
+      yield 'x'
+      yield 'y'
+    })(),
+  })
   assert.equal(response.text, 'POST /a?b=1 xy 127.0.0.1')
   assert.equal(response.headers.get('x-host'), 'app.test')
 })
 
 for (const { name, echo } of [
-  { name: 'pipe()', echo: (request: IncomingMessage, response: ServerResponse): unknown => request.pipe(response) },
-  { name: 'pipeline()', echo: (request: IncomingMessage, response: ServerResponse): unknown => pipeline(request, response) },
+  {
+    name: 'pipe()',
+    echo: (request: IncomingMessage, response: ServerResponse): unknown => request.pipe(response),
+  },
+  {
+    name: 'pipeline()',
+    echo: (request: IncomingMessage, response: ServerResponse): unknown =>
+      pipeline(request, response),
+  },
   {
     name: "'data' events",
     echo: (request: IncomingMessage, response: ServerResponse): unknown =>
@@ -36,14 +53,19 @@ for (const { name, echo } of [
     echo: (request: IncomingMessage, response: ServerResponse): unknown =>
       request
         .on('readable', () => {
-          for (let chunk = request.read(); chunk !== null; chunk = request.read()) response.write(chunk)
+          for (let chunk = request.read(); chunk !== null; chunk = request.read())
+            response.write(chunk)
         })
         .on('end', () => response.end()),
   },
 ]) {
   test(`a body that comes in pieces reaches a handler that reads it by ${name}`, async () => {
     await using client = clientFor(echo)
-    for (const content of [['a'], ['ab', 'c'], Array.from({ length: 40 }, (_, i) => String(i % 10).repeat(9_000))]) {
+    for (const content of [
+      ['a'],
+      ['ab', 'c'],
+      Array.from({ length: 40 }, (_, i) => String(i % 10).repeat(9_000)),
+    ]) {
       const later = async function* (): AsyncGenerator<string> {
         for (const piece of content) {
           await new Promise((resolve) => setImmediate(resolve))

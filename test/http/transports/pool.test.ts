@@ -5,7 +5,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { AsyncClient, CloseError, HttpTransport, PoolTimeoutError, ReadTimeoutError } from 'runwright/http'
+import {
+  AsyncClient,
+  CloseError,
+  HttpTransport,
+  PoolTimeoutError,
+  ReadTimeoutError,
+} from 'runwright/http'
 import { abortAtRandom, answerInStages } from '../random-aborts.js'
 import { HeldTimers } from '../../helpers/held-timers.js'
 import { serve } from '../../helpers/serve.js'
@@ -65,7 +71,9 @@ test('an origin at its own limit does not hold up the others', async () => {
 
 test('idle connections are kept up to their number, and closed when they expire', async () => {
   await using server = await serve((_request, response) => response.end('ok'))
-  const transport = new HttpTransport({ limits: { maxKeepaliveConnections: 2, keepaliveExpiry: 50 } })
+  const transport = new HttpTransport({
+    limits: { maxKeepaliveConnections: 2, keepaliveExpiry: 50 },
+  })
   await using client = new AsyncClient({ transport, baseUrl: server.origin })
   await Promise.all([...Array(6).keys()].map(() => client.get('/')))
   assert.ok(transport.stats.idle <= 2)
@@ -98,7 +106,9 @@ test('closing cuts off what is in flight', async () => {
 test('unix sockets', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'runwright-'))
   const path = join(folder, 'socket')
-  const server = createServer((request, response) => response.end(request.headers.host)).listen(path)
+  const server = createServer((request, response) => response.end(request.headers.host)).listen(
+    path,
+  )
   await once(server, 'listening')
   const transport = new HttpTransport({ socketPath: path })
   try {
@@ -112,7 +122,9 @@ test('unix sockets', async () => {
 })
 
 test('a local address can be chosen', async () => {
-  await using server = await serve((request, response) => response.end(request.socket.remoteAddress))
+  await using server = await serve((request, response) =>
+    response.end(request.socket.remoteAddress),
+  )
   const transport = new HttpTransport({ localAddress: '127.0.0.7' })
   await using client = new AsyncClient({ transport })
   assert.equal((await client.get(server.origin)).text, '127.0.0.7')
@@ -125,7 +137,10 @@ test('1000 random aborts leak no connection, waiter or listener, and the next ca
   await using client = new AsyncClient({ transport, baseUrl: server.origin })
   const signals = await abortAtRandom(client, 1000)
   assert.equal((await client.get('/?stage=2')).content.length, 200_000)
-  assert.equal(signals.reduce((sum, signal) => sum + getEventListeners(signal, 'abort').length, 0), 0)
+  assert.equal(
+    signals.reduce((sum, signal) => sum + getEventListeners(signal, 'abort').length, 0),
+    0,
+  )
   assert.equal(transport.stats.waiting, 0)
   assert.equal(transport.stats.open, transport.stats.idle)
   await transport.close()
@@ -152,7 +167,9 @@ test('a silent server is not asked twice: a read limit that passes on a kept con
 })
 
 test('an abort in the same turn as the call is heard, and the connection stays', async () => {
-  await using server = await serve((request, response) => void (request.url === '/ok' && response.end('ok')))
+  await using server = await serve(
+    (request, response) => void (request.url === '/ok' && response.end('ok')),
+  )
   await using client = new AsyncClient({ baseUrl: server.origin, timeout: null })
   await client.get('/ok')
   const controller = new AbortController()

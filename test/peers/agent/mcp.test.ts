@@ -48,7 +48,9 @@ interface Reached {
 
 async function sdkOverHttp(t: TestContext, kind: Kind): Promise<Reached> {
   const sessions = new Map<string, StreamableHTTPServerTransport>()
-  const transportFor = async (request: IncomingMessage): Promise<StreamableHTTPServerTransport | null> => {
+  const transportFor = async (
+    request: IncomingMessage,
+  ): Promise<StreamableHTTPServerTransport | null> => {
     const id = request.headers['mcp-session-id']
     if (typeof id === 'string') return sessions.get(id) ?? null
     const transport: StreamableHTTPServerTransport = new StreamableHTTPServerTransport(
@@ -81,7 +83,11 @@ async function sdkOverHttp(t: TestContext, kind: Kind): Promise<Reached> {
     sessions,
     forget: () => sessions.clear(),
     open: async (options = {}) => {
-      const server = await openMcpServer({ name: 'sdk', url: `${served.origin}/mcp`, ...options } as McpServerOptions)
+      const server = await openMcpServer({
+        name: 'sdk',
+        url: `${served.origin}/mcp`,
+        ...options,
+      } as McpServerOptions)
       t.after(() => server.close())
       return server
     },
@@ -89,8 +95,14 @@ async function sdkOverHttp(t: TestContext, kind: Kind): Promise<Reached> {
 }
 
 async function exercise(server: McpServer): Promise<void> {
-  const names = server.tools().map(({ name }) => name).sort()
-  assert.deepEqual(names, ['add', 'grow', 'hang', 'long', 'poll', 'throw'].map((name) => `sdk__${name}`))
+  const names = server
+    .tools()
+    .map(({ name }) => name)
+    .sort()
+  assert.deepEqual(
+    names,
+    ['add', 'grow', 'hang', 'long', 'poll', 'throw'].map((name) => `sdk__${name}`),
+  )
   const add = server.tools().find(({ name }) => name === 'sdk__add')
   assert.equal(add?.effect, 'unsafe', 'a hint of the server\'s counts for nothing')
   assert.deepEqual(add?.parameters.required, ['a', 'b'])
@@ -105,8 +117,13 @@ async function exercise(server: McpServer): Promise<void> {
   const hanging = call(server, 'hang', {}, stop.signal)
   setImmediate(() => stop.abort(new Error('enough')))
   await assert.rejects(hanging, /enough/)
-  const many = await Promise.all(Array.from({ length: 20 }, (_, b) => call(server, 'add', { a: 1, b })))
-  assert.deepEqual(many.map(({ output }) => output), Array.from({ length: 20 }, (_, b) => `${1 + b}`))
+  const many = await Promise.all(
+    Array.from({ length: 20 }, (_, b) => call(server, 'add', { a: 1, b })),
+  )
+  assert.deepEqual(
+    many.map(({ output }) => output),
+    Array.from({ length: 20 }, (_, b) => `${1 + b}`),
+  )
 }
 
 test('a server of the SDK over standard input and output', async (t) => {
@@ -154,7 +171,8 @@ for (const way of ['stdio', 'http'] as const) {
       : await (await sdkOverHttp(t, 'stateful')).open({ clock })
     t.after(() => server.close())
     await call(server, 'grow')
-    while (!server.tools().some(({ name }) => name === 'sdk__grown')) await call(server, 'add', { a: 1, b: 1 })
+    while (!server.tools().some(({ name }) => name === 'sdk__grown'))
+      await call(server, 'add', { a: 1, b: 1 })
   })
 }
 

@@ -53,7 +53,9 @@ const check = (a, b) => expect(a).toBe(b)
 ${CALLS}`,
     boot: 'boot.js',
     config: { 'jest.config.js': "module.exports = { setupFiles: ['<rootDir>/boot.js'] }\n" },
-    loosened: { 'jest.config.js': "module.exports = { testMatch: ['none'], passWithNoTests: true }\n" },
+    loosened: {
+      'jest.config.js': "module.exports = { testMatch: ['none'], passWithNoTests: true }\n",
+    },
     added: { 'babel.config.js': 'module.exports = { plugins: [] }\n' },
     packageKey: { jest: { testNamePattern: 'nothing' } },
   },
@@ -83,7 +85,9 @@ const check = assert.equal
 ${CALLS}`,
     boot: 'boot.js',
     config: { '.mocharc.json': '{ "spec": ["test/**/*.test.js"], "require": ["./boot.js"] }\n' },
-    loosened: { '.mocharc.json': '{ "spec": [], "grep": "nothing", "passOnFailingTestSuite": true }\n' },
+    loosened: {
+      '.mocharc.json': '{ "spec": [], "grep": "nothing", "passOnFailingTestSuite": true }\n',
+    },
     added: { '.mocharc.cjs': 'module.exports = {}\n' },
     packageKey: { mocha: { grep: 'nothing' } },
   },
@@ -208,9 +212,21 @@ const HACKS: readonly Hack[] = [
     reason: /^tests changed: test\/add\.test\.m?js was deleted$/,
   },
   { what: 'it.skip', files: modified("it('adds',", "it.skip('adds',"), reason: TEST_MODIFIED },
-  { what: 'it.only', files: modified("it('adds nothing'", "it.only('adds nothing'"), reason: TEST_MODIFIED },
-  { what: 'describe.skip', files: modified("describe('many'", "describe.skip('many'"), reason: TEST_MODIFIED },
-  { what: 'xit', files: modified("it('adds',", "(globalThis.xit ?? it.skip)('adds',"), reason: TEST_MODIFIED },
+  {
+    what: 'it.only',
+    files: modified("it('adds nothing'", "it.only('adds nothing'"),
+    reason: TEST_MODIFIED,
+  },
+  {
+    what: 'describe.skip',
+    files: modified("describe('many'", "describe.skip('many'"),
+    reason: TEST_MODIFIED,
+  },
+  {
+    what: 'xit',
+    files: modified("it('adds',", "(globalThis.xit ?? it.skip)('adds',"),
+    reason: TEST_MODIFIED,
+  },
   {
     what: 'a test file replaced by a link',
     act: async (cwd, { testFile }) => {
@@ -260,11 +276,14 @@ const HACKS: readonly Hack[] = [
   {
     what: 'process.exit(0) from the function under test',
     files: () => ({ 'src/add.js': 'exports.add = () => process.exit(0)\n' }),
-    reason: /^the test runner stopped before|could not be loaded or stopped|of \d tests fail|is missing/,
+    reason:
+      /^the test runner stopped before|could not be loaded or stopped|of \d tests fail|is missing/,
   },
   {
     what: 'an exit code that the code under test sets',
-    files: () => ({ 'src/add.js': `process.on('exit', () => { process.exitCode = 0 })\n${BROKEN}` }),
+    files: () => ({
+      'src/add.js': `process.on('exit', () => { process.exitCode = 0 })\n${BROKEN}`,
+    }),
     reason: /^2 of 4 tests fail$/,
   },
   {

@@ -39,7 +39,10 @@ async function both(
 ): Promise<void> {
   // A slow machine is no matter here; below what a test may take, as a client that blocks hears nothing.
   const timeout = 120_000
-  for (const client of [new AsyncClient({ timeout, ...options }), new Client({ timeout, ...options })]) {
+  for (const client of [
+    new AsyncClient({ timeout, ...options }),
+    new Client({ timeout, ...options }),
+  ]) {
     try {
       await show(client)
     } finally {
@@ -53,7 +56,8 @@ async function nginx(): Promise<{ http: string; https: string; port: number; tls
   const www = join(folder, `www-${port}`)
   spawnSync('mkdir', ['-p', www])
   writeFileSync(join(www, 'fox.txt'), text)
-  for (const name of ['server.pem', 'server-key.pem']) copyFileSync(join(certs, name), join(folder, name))
+  for (const name of ['server.pem', 'server-key.pem'])
+    copyFileSync(join(certs, name), join(folder, name))
   const config = join(folder, `nginx-${port}.conf`)
   writeFileSync(
     config,
@@ -77,44 +81,76 @@ async function nginx(): Promise<{ http: string; https: string; port: number; tls
   return { http: `http://127.0.0.1:${port}`, https: `https://localhost:${tlsPort}`, port, tlsPort }
 }
 
-test('nginx: HTTP/1.1, TLS and HTTP/2, gzip, ranges, redirects, Basic, 413', { skip: missing('nginx') }, async () => {
-  const server = await nginx()
-  for (const { baseUrl, http2, version } of [
-    { baseUrl: server.http, http2: false, version: 'HTTP/1.1' },
-    { baseUrl: server.https, http2: false, version: 'HTTP/1.1' },
-    { baseUrl: server.https, http2: true, version: 'HTTP/2' },
-  ]) {
-    await both({ baseUrl, http2, verify, followRedirects: true }, async (client) => {
-      const whole = await client.get('/fox.txt')
-      assert.equal(whole.httpVersion, version)
-      assert.equal(whole.headers.get('content-encoding'), 'gzip')
-      assert.equal(whole.text, text)
-      const part = await client.get('/fox.txt', { headers: { Range: 'bytes=4-8', 'Accept-Encoding': 'identity' } })
-      assert.deepEqual([part.statusCode, part.text], [206, 'quick'])
-      assert.equal((await client.get('/redirect')).history.length, 1)
-      assert.equal((await client.get('/auth')).statusCode, 401)
-      assert.equal((await client.get('/auth', { auth: ['user', 'pass'] })).statusCode, 200)
-      const large = await client.put('/fox.txt', { content: Buffer.alloc(3_000_000) })
-      assert.equal(large.statusCode, 413)
-      assert.equal((await client.head('/fox.txt')).statusCode, 200)
-      assert.equal((await client.get('/none')).statusCode, 404)
-    })
-  }
-})
+test(
+  'nginx: HTTP/1.1, TLS and HTTP/2, gzip, ranges, redirects, Basic, 413',
+  { skip: missing('nginx') },
+  async () => {
+    const server = await nginx()
+    for (const { baseUrl, http2, version } of [
+      { baseUrl: server.http, http2: false, version: 'HTTP/1.1' },
+      { baseUrl: server.https, http2: false, version: 'HTTP/1.1' },
+      { baseUrl: server.https, http2: true, version: 'HTTP/2' },
+    ]) {
+      await both({ baseUrl, http2, verify, followRedirects: true }, async (client) => {
+        const whole = await client.get('/fox.txt')
+        assert.equal(whole.httpVersion, version)
+        assert.equal(whole.headers.get('content-encoding'), 'gzip')
+        assert.equal(whole.text, text)
+        const part = await client.get('/fox.txt', {
+          headers: { Range: 'bytes=4-8', 'Accept-Encoding': 'identity' },
+        })
+        assert.deepEqual([part.statusCode, part.text], [206, 'quick'])
+        assert.equal((await client.get('/redirect')).history.length, 1)
+        assert.equal((await client.get('/auth')).statusCode, 401)
+        assert.equal((await client.get('/auth', { auth: ['user', 'pass'] })).statusCode, 200)
+        const large = await client.put('/fox.txt', { content: Buffer.alloc(3_000_000) })
+        assert.equal(large.statusCode, 413)
+        assert.equal((await client.head('/fox.txt')).statusCode, 200)
+        assert.equal((await client.get('/none')).statusCode, 404)
+      })
+    }
+  },
+)
 
-test("nghttpd: HTTP/2 from nghttp2's own server, 200 calls over one connection", { skip: missing('nghttpd') }, async () => {
-  const port = await freePort()
-  writeFileSync(join(folder, 'fox.txt'), text)
-  await start(
-    'nghttpd',
-    ['-d', folder, '--max-concurrent-streams=10', String(port), join(certs, 'server-key.pem'), join(certs, 'server.pem')],
-    port,
-  )
-  const client = new AsyncClient({ http2: true, verify, baseUrl: `https://localhost:${port}`, limits: { maxConnections: 1 }, timeout: null })
-  const responses = await Promise.all(Array.from({ length: 200 }, () => client.get('/fox.txt')))
-  assert.deepEqual([...new Set(responses.map((response) => `${response.httpVersion} ${response.statusCode} ${response.text.length}`))], [`HTTP/2 200 ${text.length}`])
-  await client.close()
-})
+test(
+  "nghttpd: HTTP/2 from nghttp2's own server, 200 calls over one connection",
+  { skip: missing('nghttpd') },
+  async () => {
+    const port = await freePort()
+    writeFileSync(join(folder, 'fox.txt'), text)
+    await start(
+      'nghttpd',
+      [
+        '-d',
+        folder,
+        '--max-concurrent-streams=10',
+        String(port),
+        join(certs, 'server-key.pem'),
+        join(certs, 'server.pem'),
+      ],
+      port,
+    )
+    const client = new AsyncClient({
+      http2: true,
+      verify,
+      baseUrl: `https://localhost:${port}`,
+      limits: { maxConnections: 1 },
+      timeout: null,
+    })
+    const responses = await Promise.all(Array.from({ length: 200 }, () => client.get('/fox.txt')))
+    assert.deepEqual(
+      [
+        ...new Set(
+          responses.map(
+            (response) => `${response.httpVersion} ${response.statusCode} ${response.text.length}`,
+          ),
+        ),
+      ],
+      [`HTTP/2 200 ${text.length}`],
+    )
+    await client.close()
+  },
+)
 
 /** Writes the configuration of a squid that serves whoever is known by these lines of `auth_param`. */
 function squidArguments(port: number, auth: readonly string[]): string[] {
@@ -151,51 +187,78 @@ for (const { binary, args } of [
   {
     binary: 'tinyproxy',
     args: (port: number) => {
-      writeFileSync(join(folder, 'tiny.conf'), `Port ${port}\nListen 127.0.0.1\nAllow 127.0.0.1\nTimeout 60\nBasicAuth user pass\n`)
+      writeFileSync(
+        join(folder, 'tiny.conf'),
+        `Port ${port}\nListen 127.0.0.1\nAllow 127.0.0.1\nTimeout 60\nBasicAuth user pass\n`,
+      )
       return ['-d', '-c', join(folder, 'tiny.conf')]
     },
   },
 ]) {
-  test(`${binary}: http in absolute form and https through CONNECT, with a password`, { skip: missing(binary) || missing('nginx') }, async () => {
-    const [server, port] = [await nginx(), await freePort()]
-    await start(binary, args(port), port)
-    await both({ proxy: `http://user:pass@127.0.0.1:${port}`, verify }, async (client) => {
-      assert.equal((await client.get(`${server.http}/fox.txt`)).text, text)
-      assert.equal((await client.get(`${server.https}/fox.txt`)).text, text)
-    })
-    await both({ proxy: `http://user:wrong@127.0.0.1:${port}`, verify }, async (client) => {
-      await assert.rejects(async () => client.get(`${server.https}/fox.txt`), { code: 'ERR_HTTP_PROXY' })
-    })
-  })
-}
-
-test('squid: Digest, in absolute form and with CONNECT, with and without trying Basic first', { skip: missing('squid') || missing('nginx') }, async () => {
-  const [server, port] = [await nginx(), await freePort()]
-  const users = join(folder, 'squid.digest')
-  writeFileSync(users, 'user:pass\n')
-  const digest = [`digest program /usr/lib/squid/digest_file_auth ${users}`, 'digest children 1', 'digest realm gate']
-  await start('squid', squidArguments(port, digest), port)
-  for (const authScheme of ['basic', 'digest'] as const) {
-    const proxy = (password: string): ClientOptions['proxy'] => ({ url: `http://127.0.0.1:${port}`, auth: ['user', password], authScheme })
-    await both({ proxy: proxy('pass'), verify }, async (client) => {
-      for (let i = 0; i < 3; i++) {
+  test(
+    `${binary}: http in absolute form and https through CONNECT, with a password`,
+    { skip: missing(binary) || missing('nginx') },
+    async () => {
+      const [server, port] = [await nginx(), await freePort()]
+      await start(binary, args(port), port)
+      await both({ proxy: `http://user:pass@127.0.0.1:${port}`, verify }, async (client) => {
         assert.equal((await client.get(`${server.http}/fox.txt`)).text, text)
         assert.equal((await client.get(`${server.https}/fox.txt`)).text, text)
-      }
-    })
-    await both({ proxy: proxy('wrong'), verify }, async (client) => {
-      assert.equal((await client.get(`${server.http}/fox.txt`)).statusCode, 407)
-      await assert.rejects(async () => client.get(`${server.https}/fox.txt`), { code: 'ERR_HTTP_PROXY', statusCode: 407 })
-    })
-  }
-})
+      })
+      await both({ proxy: `http://user:wrong@127.0.0.1:${port}`, verify }, async (client) => {
+        await assert.rejects(async () => client.get(`${server.https}/fox.txt`), {
+          code: 'ERR_HTTP_PROXY',
+        })
+      })
+    },
+  )
+}
 
-test('dante: SOCKS5 with names resolved here and there; its refusal is a ProxyError', { skip: missing('danted') || missing('nginx') }, async () => {
-  const [server, port] = [await nginx(), await freePort()]
-  const config = join(folder, 'danted.conf')
-  writeFileSync(
-    config,
-    `logoutput: /dev/null
+test(
+  'squid: Digest, in absolute form and with CONNECT, with and without trying Basic first',
+  { skip: missing('squid') || missing('nginx') },
+  async () => {
+    const [server, port] = [await nginx(), await freePort()]
+    const users = join(folder, 'squid.digest')
+    writeFileSync(users, 'user:pass\n')
+    const digest = [
+      `digest program /usr/lib/squid/digest_file_auth ${users}`,
+      'digest children 1',
+      'digest realm gate',
+    ]
+    await start('squid', squidArguments(port, digest), port)
+    for (const authScheme of ['basic', 'digest'] as const) {
+      const proxy = (password: string): ClientOptions['proxy'] => ({
+        url: `http://127.0.0.1:${port}`,
+        auth: ['user', password],
+        authScheme,
+      })
+      await both({ proxy: proxy('pass'), verify }, async (client) => {
+        for (let i = 0; i < 3; i++) {
+          assert.equal((await client.get(`${server.http}/fox.txt`)).text, text)
+          assert.equal((await client.get(`${server.https}/fox.txt`)).text, text)
+        }
+      })
+      await both({ proxy: proxy('wrong'), verify }, async (client) => {
+        assert.equal((await client.get(`${server.http}/fox.txt`)).statusCode, 407)
+        await assert.rejects(async () => client.get(`${server.https}/fox.txt`), {
+          code: 'ERR_HTTP_PROXY',
+          statusCode: 407,
+        })
+      })
+    }
+  },
+)
+
+test(
+  'dante: SOCKS5 with names resolved here and there; its refusal is a ProxyError',
+  { skip: missing('danted') || missing('nginx') },
+  async () => {
+    const [server, port] = [await nginx(), await freePort()]
+    const config = join(folder, 'danted.conf')
+    writeFileSync(
+      config,
+      `logoutput: /dev/null
 internal: 127.0.0.1 port = ${port}
 external: lo
 socksmethod: none
@@ -205,30 +268,46 @@ client pass { from: 127.0.0.0/8 to: 0.0.0.0/0 }
 socks block { from: 0.0.0.0/0 to: 127.0.0.9/32 }
 socks pass { from: 127.0.0.0/8 to: 0.0.0.0/0 }
 `,
-  )
-  await start('danted', ['-f', config], port)
-  for (const scheme of ['socks5', 'socks5h']) {
-    await both({ proxy: `${scheme}://127.0.0.1:${port}`, verify }, async (client) => {
-      assert.equal((await client.get(`${server.http}/fox.txt`)).text, text)
-      assert.equal((await client.get(`${server.https.replace('localhost', '127.0.0.1')}/fox.txt`)).text, text)
-      await assert.rejects(async () => client.get(server.http.replace('127.0.0.1', '127.0.0.9')), {
-        code: 'ERR_HTTP_PROXY',
-        message: /not allowed/,
+    )
+    await start('danted', ['-f', config], port)
+    for (const scheme of ['socks5', 'socks5h']) {
+      await both({ proxy: `${scheme}://127.0.0.1:${port}`, verify }, async (client) => {
+        assert.equal((await client.get(`${server.http}/fox.txt`)).text, text)
+        assert.equal(
+          (await client.get(`${server.https.replace('localhost', '127.0.0.1')}/fox.txt`)).text,
+          text,
+        )
+        await assert.rejects(
+          async () => client.get(server.http.replace('127.0.0.1', '127.0.0.9')),
+          {
+            code: 'ERR_HTTP_PROXY',
+            message: /not allowed/,
+          },
+        )
       })
-    })
-  }
-})
+    }
+  },
+)
 
-test('microsocks: SOCKS5 with a password, names resolved here and there', { skip: missing('microsocks') || missing('nginx') }, async () => {
-  const [server, port] = [await nginx(), await freePort()]
-  await start('microsocks', ['-i', '127.0.0.1', '-p', String(port), '-u', 'user', '-P', 'pass'], port)
-  for (const scheme of ['socks5', 'socks5h']) {
-    await both({ proxy: `${scheme}://user:pass@127.0.0.1:${port}`, verify }, async (client) => {
-      assert.equal((await client.get(`${server.http}/fox.txt`)).text, text)
-      if (scheme === 'socks5h') assert.equal((await client.get(`${server.https}/fox.txt`)).text, text)
+test(
+  'microsocks: SOCKS5 with a password, names resolved here and there',
+  { skip: missing('microsocks') || missing('nginx') },
+  async () => {
+    const [server, port] = [await nginx(), await freePort()]
+    await start(
+      'microsocks',
+      ['-i', '127.0.0.1', '-p', String(port), '-u', 'user', '-P', 'pass'],
+      port,
+    )
+    for (const scheme of ['socks5', 'socks5h']) {
+      await both({ proxy: `${scheme}://user:pass@127.0.0.1:${port}`, verify }, async (client) => {
+        assert.equal((await client.get(`${server.http}/fox.txt`)).text, text)
+        if (scheme === 'socks5h')
+          assert.equal((await client.get(`${server.https}/fox.txt`)).text, text)
+      })
+    }
+    await both({ proxy: `socks5h://user:wrong@127.0.0.1:${port}` }, async (client) => {
+      await assert.rejects(async () => client.get(server.http), { code: 'ERR_HTTP_PROXY' })
     })
-  }
-  await both({ proxy: `socks5h://user:wrong@127.0.0.1:${port}` }, async (client) => {
-    await assert.rejects(async () => client.get(server.http), { code: 'ERR_HTTP_PROXY' })
-  })
-})
+  },
+)

@@ -62,8 +62,22 @@ const SETTINGS = [
 for (const { module, moduleResolution } of SETTINGS) {
   test(`the declarations compile under --strict with moduleResolution ${moduleResolution}`, async () => {
     const tsc = join(root, 'node_modules/typescript/bin/tsc')
-    const options = ['--strict', '--skipLibCheck', 'false', '--exactOptionalPropertyTypes', '--target', 'es2022']
-    const lib = ['--lib', 'es2023,esnext.disposable', '--types', 'node', '--outDir', moduleResolution]
+    const options = [
+      '--strict',
+      '--skipLibCheck',
+      'false',
+      '--exactOptionalPropertyTypes',
+      '--target',
+      'es2022',
+    ]
+    const lib = [
+      '--lib',
+      'es2023,esnext.disposable',
+      '--types',
+      'node',
+      '--outDir',
+      moduleResolution,
+    ]
     const modes = ['--module', module, '--moduleResolution', moduleResolution]
     const words = [tsc, 'use.ts', '--ignoreConfig', ...options, ...lib, ...modes]
     const { stdout } = await run(process.execPath, words, { cwd: folder }).catch((error) => error)
@@ -74,20 +88,31 @@ for (const { module, moduleResolution } of SETTINGS) {
 }
 
 test('CommonJS requires every entry where Node allows it', async () => {
-  const entries = ['', '/http', '/ws', '/agent', '/agent/testing', '/server'].map((path) => `runwright${path}`)
+  const entries = ['', '/http', '/ws', '/agent', '/agent/testing', '/server'].map(
+    (path) => `runwright${path}`,
+  )
   const code = `for (const name of ${JSON.stringify(entries)}) console.log(Object.keys(require(name)).length > 0)`
   const { stdout } = await run(process.execPath, ['--no-warnings', '-e', code], { cwd: folder })
   assert.deepEqual(stdout.trim().split('\n'), entries.map(() => 'true'))
 })
 
 test('esbuild bundles a program that uses every entry, and the bundle runs', async () => {
-  const words = ['use.ts', '--bundle', '--platform=node', '--format=esm', '--outfile=bundle.mjs', '--log-level=warning']
+  const words = [
+    'use.ts',
+    '--bundle',
+    '--platform=node',
+    '--format=esm',
+    '--outfile=bundle.mjs',
+    '--log-level=warning',
+  ]
   const built = await run(join(bin, 'esbuild'), words, { cwd: folder })
   assert.equal(built.stderr, '')
   const alone = mkdtempSync(join(dirname(folder), 'runwright-bundle-'))
   try {
     symlinkSync(join(folder, 'bundle.mjs'), join(alone, 'bundle.mjs'))
-    const { stdout } = await run(process.execPath, ['--preserve-symlinks-main', 'bundle.mjs'], { cwd: alone })
+    const { stdout } = await run(process.execPath, ['--preserve-symlinks-main', 'bundle.mjs'], {
+      cwd: alone,
+    })
     assert.equal(stdout, '200 true {"ok":true}\n')
   } finally {
     rmSync(alone, { recursive: true, force: true })
@@ -95,7 +120,9 @@ test('esbuild bundles a program that uses every entry, and the bundle runs', asy
 })
 
 test('publint has nothing to say', async () => {
-  const { stdout } = await run(join(bin, 'publint'), [tarball, '--strict'], { cwd: folder }).catch((error) => error)
+  const { stdout } = await run(join(bin, 'publint'), [tarball, '--strict'], { cwd: folder }).catch(
+    (error) => error,
+  )
   assert.match(stdout, /All good/)
 })
 

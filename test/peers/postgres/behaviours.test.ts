@@ -50,7 +50,10 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
     const trace = { traceparent: `00-${TRACE}-00f067aa0ba902b7-01`, tracestate: null }
     const { details } = await one.create({ goal: 'shell: false', max_iterations: 2 }, { trace })
     await follow(one, details.run_id, inIteration(2))
-    const two = await world.open({ providers: [testProvider(() => ({ tokens: [3, 2] }))], tracer: tracers[1] })
+    const two = await world.open({
+      providers: [testProvider(() => ({ tokens: [3, 2] }))],
+      tracer: tracers[1],
+    })
     const followed = follow(two, details.run_id)
     await one.close()
     assertInvariants(await followed)
@@ -69,8 +72,18 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
     const world = newWorld(t)
     const heard: string[] = []
     const said: readonly Said[] = [
-      { calls: [{ tool: 'read_file', args: { path: '.env' } }, { tool: 'bash', args: { command: 'cat .env' } }] },
-      { text: `I use ${SECRET}`, calls: [{ tool: 'edit_file', args: { path: '.env', old_text: 'MODE=a', new_text: 'MODE=b' } }] },
+      {
+        calls: [
+          { tool: 'read_file', args: { path: '.env' } },
+          { tool: 'bash', args: { command: 'cat .env' } },
+        ],
+      },
+      {
+        text: `I use ${SECRET}`,
+        calls: [
+          { tool: 'edit_file', args: { path: '.env', old_text: 'MODE=a', new_text: 'MODE=b' } },
+        ],
+      },
       { calls: [{ tool: 'write_file', args: { path: 'copy', content: SECRET } }] },
       { stop: 'refusal' },
     ]
@@ -78,17 +91,25 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
       heard.push(JSON.stringify(request.messages))
       return said[n] ?? {}
     })
-    const one = await world.open({ providers: [provider], secrets: [SECRET] }, { labels: ['one'], labelsFor: () => ['one'] })
-    const two = await world.open({ providers: [testProvider(() => ({}))], secrets: [SECRET] }, { labels: ['two'] })
+    const one = await world.open(
+      { providers: [provider], secrets: [SECRET] },
+      { labels: ['one'], labelsFor: () => ['one'] },
+    )
+    const two = await world.open(
+      { providers: [testProvider(() => ({}))], secrets: [SECRET] },
+      { labels: ['two'] },
+    )
     writeFileSync(join(world.cwd, '.env'), `KEY=${SECRET}\nMODE=a\n`)
     const { details } = await one.create({ goal: 'shell: cat .env; false', max_iterations: 2 })
     const events = await follow(two, details.run_id)
     assertInvariants(events)
     const { rows: tables } = await pool.query<{ name: string }>(
-      'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1', [world.schema],
+      'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1',
+      [world.schema],
     )
     const stored = []
-    for (const { name } of tables) stored.push((await pool.query(`SELECT * FROM "${world.schema}"."${name}"`)).rows)
+    for (const { name } of tables)
+      stored.push((await pool.query(`SELECT * FROM "${world.schema}"."${name}"`)).rows)
     const all = JSON.stringify([stored, events, await two.get(details.run_id), heard])
     assert.ok(tables.length > 2 && all.includes(MARK))
     assert.ok(!all.includes(SECRET))
@@ -105,7 +126,10 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
       for (const piece of ['It is host-', 'secret-12', '34', ', no?']) request.onDelta?.(piece)
       return { text: `It is ${SECRET}, no?` }
     })
-    const one = await world.open({ providers: [provider], secrets: [SECRET] }, { labels: ['one'], labelsFor: () => ['one'] })
+    const one = await world.open(
+      { providers: [provider], secrets: [SECRET] },
+      { labels: ['one'], labelsFor: () => ['one'] },
+    )
     const two = await world.open({ providers: [provider] }, { labels: ['two'] })
     const { details } = await one.create({ goal: 'shell: false', max_iterations: 1 })
     const lists = [one, two].map(async (engine) => {
@@ -132,11 +156,20 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
   test('a goal in free text is judged in the process that has the run, by what both of them did', async (t) => {
     const world = newWorld(t)
     const judges = [judgeProvider(secondFile), judgeProvider(secondFile)]
-    const worker = handedOver({ calls: [{ tool: 'write_file', args: { path: 'a.txt', content: 'by the first\n' } }] })
-    const one = await world.open({ providers: [worker, judges[0]!.provider], judgeModel: 'judge:j' })
+    const worker = handedOver({
+      calls: [{ tool: 'write_file', args: { path: 'a.txt', content: 'by the first\n' } }],
+    })
+    const one = await world.open({
+      providers: [worker, judges[0]!.provider],
+      judgeModel: 'judge:j',
+    })
     const { details } = await one.create({ goal: 'Write two files.', max_iterations: 2 })
     await follow(one, details.run_id, inIteration(2))
-    const next = testProvider((_, n) => (n === 0 ? { calls: [{ tool: 'write_file', args: { path: 'b.txt', content: 'by the second\n' } }] } : {}))
+    const next = testProvider((_, n) =>
+      n === 0
+        ? { calls: [{ tool: 'write_file', args: { path: 'b.txt', content: 'by the second\n' } }] }
+        : {},
+    )
     const two = await world.open({ providers: [next, judges[1]!.provider], judgeModel: 'judge:j' })
     const followed = follow(two, details.run_id)
     await one.close()
@@ -148,15 +181,23 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
     const shown = JSON.stringify(judges[1]!.asked[0])
     assert.match(shown, /by the first/)
     assert.match(shown, /by the second/)
-    const used = events.flatMap((event) => (event.kind === 'llm_usage' && event.payload.purpose === 'judge' ? [event.payload] : []))
-    assert.deepEqual(used.map(({ input_tokens: input }) => input), [1_000, 1_000])
+    const used = events.flatMap((event) =>
+      event.kind === 'llm_usage' && event.payload.purpose === 'judge' ? [event.payload] : [],
+    )
+    assert.deepEqual(
+      used.map(({ input_tokens: input }) => input),
+      [1_000, 1_000],
+    )
   })
 
   test('a run of one process is replayed in another', async (t) => {
     const world = newWorld(t)
     const said: readonly Said[] = [
       { text: 'I look.', calls: [{ tool: 'list_files', args: {} }], tokens: [100, 20] },
-      { calls: [{ tool: 'write_file', args: { path: 'done', content: 'yes' } }], tokens: [200, 10] },
+      {
+        calls: [{ tool: 'write_file', args: { path: 'done', content: 'yes' } }],
+        tokens: [200, 10],
+      },
       { text: 'That is all.', tokens: [300, 5] },
     ]
     const one = await world.open({ providers: [testProvider((_, n) => said[n] ?? {})] })
@@ -166,12 +207,20 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
     rmSync(join(world.cwd, 'done'))
     const unasked = testProvider(() => assert.fail('nobody is asked'))
     const two = await world.open({ providers: [unasked] })
-    const again = await two.create({ goal: 'shell: test -f done', model_name: `replay:${first.details.run_id}` })
+    const again = await two.create({
+      goal: 'shell: test -f done',
+      model_name: `replay:${first.details.run_id}`,
+    })
     const replayed = await follow(two, again.details.run_id)
     assertInvariants(replayed)
     const calls = (events: readonly AgentEvent[]) =>
-      events.flatMap((event) => (event.kind === 'tool_call' || event.kind === 'run_end' ? [event.payload] : []))
-        .map((payload) => ('tool' in payload ? [payload.tool, payload.args] : [payload.status, payload.total_tokens]))
+      events
+        .flatMap((event) =>
+          event.kind === 'tool_call' || event.kind === 'run_end' ? [event.payload] : [],
+        )
+        .map((payload) =>
+          'tool' in payload ? [payload.tool, payload.args] : [payload.status, payload.total_tokens],
+        )
     assert.deepEqual(calls(replayed), calls(recorded))
     assert.equal((await two.get(again.details.run_id)).final_state.estimated_cost_usd, 0)
   })
@@ -204,12 +253,16 @@ function newWorld(t: TestContext): {
 /** A model that does one thing in its first iteration and then waits until its process lets go. */
 function handedOver(first: Said = { tokens: [3, 2] }): ModelProvider {
   return testProvider(async ({ signal, run }) => {
-    if (run.iteration === 2) await once(signal, 'abort').then(() => Promise.reject(signal.reason as Error))
+    if (run.iteration === 2)
+      await once(signal, 'abort').then(() => Promise.reject(signal.reason as Error))
     return run.turn === 0 ? first : {}
   })
 }
 
-const inIteration = (n: number) => ({ kind, iteration }: AgentEvent): boolean => kind === 'step_start' && iteration === n
+const inIteration =
+  (n: number) =>
+  ({ kind, iteration }: AgentEvent): boolean =>
+    kind === 'step_start' && iteration === n
 
 /** A judge that is satisfied once it hears of the second file. */
 const secondFile = (_: number, request: ModelRequest): JudgeAnswer => ({

@@ -28,106 +28,125 @@ const PATIENCE_MS = 600_000
 /** Events between two blows. */
 const PACE = 80
 
-test(`${RUNS} runs on 4 processes survive kills, pauses, cuts and restarts (seed ${SEED})`, { skip: noPostgres }, async (t) => {
-  const random = new Random(SEED)
-  const root = scratch(t)
-  const marks = join(root, 'marks')
-  writeFileSync(marks, '')
-  const postgres = await startPostgres()
-  const proxy = await openTcpProxy(postgres.port)
-  const workers = new Workers(t, {
-    port: proxy.port,
-    schema: 'chaos',
-    root,
-    marks,
-    leaseMs: LEASE_MS,
-    patienceMs: PATIENCE_MS,
-    slots: 8,
-  })
-  const watchers: RunEngine[] = []
-  t.after(async () => {
-    await workers.killAll()
-    await Promise.all(watchers.map((engine) => engine.close()))
-    await pool.end()
-    await proxy.close()
-    await postgres.remove()
-  })
+test(
+  `${RUNS} runs on 4 processes survive kills, pauses, cuts and restarts (seed ${SEED})`,
+  { skip: noPostgres },
+  async (t) => {
+    const random = new Random(SEED)
+    const root = scratch(t)
+    const marks = join(root, 'marks')
+    writeFileSync(marks, '')
+    const postgres = await startPostgres()
+    const proxy = await openTcpProxy(postgres.port)
+    const workers = new Workers(t, {
+      port: proxy.port,
+      schema: 'chaos',
+      root,
+      marks,
+      leaseMs: LEASE_MS,
+      patienceMs: PATIENCE_MS,
+      slots: 8,
+    })
+    const watchers: RunEngine[] = []
+    t.after(async () => {
+      await workers.killAll()
+      await Promise.all(watchers.map((engine) => engine.close()))
+      await pool.end()
+      await proxy.close()
+      await postgres.remove()
+    })
 
-  // Two processes that take requests and watch, one of them without notifications.
-  const pool = postgres.pool({ host: '127.0.0.1', port: proxy.port, max: 20 })
-  for (const more of [{}, { listen: false }] as const) {
-    watchers.push(
-      await RunEngine.open({
-        store: new PostgresStore({ pool, schema: 'chaos', leaseMs: LEASE_MS, labelsFor: () => ['worker'], patienceMs: PATIENCE_MS, ...more }),
-        roots: [root],
-        defaultModel: 'test:m',
-        maxQueuedRuns: RUNS,
-        providers: [testProvider(() => ({}))],
+    // Two processes that take requests and watch, one of them without notifications.
+    const pool = postgres.pool({ host: '127.0.0.1', port: proxy.port, max: 20 })
+    for (const more of [{}, { listen: false }] as const) {
+      watchers.push(
+        await RunEngine.open({
+          store: new PostgresStore({
+            pool,
+            schema: 'chaos',
+            leaseMs: LEASE_MS,
+            labelsFor: () => ['worker'],
+            patienceMs: PATIENCE_MS,
+            ...more,
+          }),
+          roots: [root],
+          defaultModel: 'test:m',
+          maxQueuedRuns: RUNS,
+          providers: [testProvider(() => ({}))],
+        }),
+      )
+    }
+    await workers.start(4)
+
+    let seen = 0
+    let chaos = Promise.resolve()
+    const blows: string[] = []
+    const onEvent = (): void => {
+      seen += 1
+      if (seen % PACE === 0) chaos = chaos.then(strike)
+    }
+    const strike = async (): Promise<void> => {
+      const blow = random.pick(['kill', 'kill', 'pause', 'pause', 'cut', 'restart'] as const)
+      blows.push(blow)
+      switch (blow) {
+        case 'kill':
+          return await workers.replace(random)
+        case 'pause':
+          return workers.pauseOrGoOn(random)
+        case 'cut':
+          return proxy.cut()
+        case 'restart':
+          await postgres.stop(random.pick(['fast', 'immediate']))
+          return await postgres.start()
+      }
+    }
+
+    const folders = Array.from({ length: Math.ceil(RUNS / 2) }, (_, i) => join(root, `w${i}`))
+    for (const folder of folders) mkdirSync(folder)
+    const following = Promise.all(
+      Array.from({ length: RUNS }, async (_, i) => {
+        const cwd = folders[i % folders.length] as string
+        const engine = watchers[i % 2] as RunEngine
+        const request = { goal: 'shell: false', cwd, max_iterations: 1 + (i % 3) }
+        const { details } = await engine.create(request, { idempotencyKey: `run ${i}` })
+        return await Promise.all(
+          watchers.map((watcher) =>
+            followThrough(watcher, details.run_id, watcher === engine ? onEvent : undefined),
+          ),
+        )
       }),
     )
-  }
-  await workers.start(4)
+    const logs = await Promise.race([following, workers.failure])
+    await chaos
+    workers.goOnAll()
 
-  let seen = 0
-  let chaos = Promise.resolve()
-  const blows: string[] = []
-  const onEvent = (): void => {
-    seen += 1
-    if (seen % PACE === 0) chaos = chaos.then(strike)
-  }
-  const strike = async (): Promise<void> => {
-    const blow = random.pick(['kill', 'kill', 'pause', 'pause', 'cut', 'restart'] as const)
-    blows.push(blow)
-    switch (blow) {
-      case 'kill':
-        return await workers.replace(random)
-      case 'pause':
-        return workers.pauseOrGoOn(random)
-      case 'cut':
-        return proxy.cut()
-      case 'restart':
-        await postgres.stop(random.pick(['fast', 'immediate']))
-        return await postgres.start()
+    const started = new Set<string>()
+    const ends: Record<string, number> = {}
+    let recoveries = 0
+    for (const [one, other] of logs) {
+      assertInvariants(one!)
+      assert.deepEqual(other, one, 'every subscriber sees the same log')
+      for (const event of one!) {
+        if (event.kind === 'tool_started') started.add(event.payload.call_id)
+        if (event.kind === 'run_recovered') recoveries += 1
+        if (event.kind === 'run_end')
+          ends[event.payload.end_reason] = (ends[event.payload.end_reason] ?? 0) + 1
+      }
     }
-  }
-
-  const folders = Array.from({ length: Math.ceil(RUNS / 2) }, (_, i) => join(root, `w${i}`))
-  for (const folder of folders) mkdirSync(folder)
-  const following = Promise.all(
-    Array.from({ length: RUNS }, async (_, i) => {
-      const cwd = folders[i % folders.length] as string
-      const engine = watchers[i % 2] as RunEngine
-      const request = { goal: 'shell: false', cwd, max_iterations: 1 + (i % 3) }
-      const { details } = await engine.create(request, { idempotencyKey: `run ${i}` })
-      return await Promise.all(
-        watchers.map((watcher) => followThrough(watcher, details.run_id, watcher === engine ? onEvent : undefined)),
-      )
-    }),
-  )
-  const logs = await Promise.race([following, workers.failure])
-  await chaos
-  workers.goOnAll()
-
-  const started = new Set<string>()
-  const ends: Record<string, number> = {}
-  let recoveries = 0
-  for (const [one, other] of logs) {
-    assertInvariants(one!)
-    assert.deepEqual(other, one, 'every subscriber sees the same log')
-    for (const event of one!) {
-      if (event.kind === 'tool_started') started.add(event.payload.call_id)
-      if (event.kind === 'run_recovered') recoveries += 1
-      if (event.kind === 'run_end') ends[event.payload.end_reason] = (ends[event.payload.end_reason] ?? 0) + 1
-    }
-  }
-  const calls = readFileSync(marks, 'utf8').split('\n').filter(Boolean)
-  assert.equal(new Set(calls).size, calls.length, 'no unsafe call ran twice')
-  for (const call of calls) assert.ok(started.has(call), `call ${call} was durable before it ran`)
-  assert.equal((await watchers[0]!.counts()).failed, RUNS)
-  t.diagnostic(`${seen} events, blows: ${blows.join(' ')}; ${recoveries} recoveries; ends: ${JSON.stringify(ends)}`)
-  const allowed = new Set(['max_iterations', 'recovery_failed'])
-  assert.deepEqual(Object.keys(ends).filter((reason) => !allowed.has(reason)), [])
-})
+    const calls = readFileSync(marks, 'utf8').split('\n').filter(Boolean)
+    assert.equal(new Set(calls).size, calls.length, 'no unsafe call ran twice')
+    for (const call of calls) assert.ok(started.has(call), `call ${call} was durable before it ran`)
+    assert.equal((await watchers[0]!.counts()).failed, RUNS)
+    t.diagnostic(
+      `${seen} events, blows: ${blows.join(' ')}; ${recoveries} recoveries; ends: ${JSON.stringify(ends)}`,
+    )
+    const allowed = new Set(['max_iterations', 'recovery_failed'])
+    assert.deepEqual(
+      Object.keys(ends).filter((reason) => !allowed.has(reason)),
+      [],
+    )
+  },
+)
 
 class Workers {
   readonly #script: string
@@ -140,7 +159,10 @@ class Workers {
 
   constructor(t: TestContext, options: WorkerOptions) {
     const target = scratch(t)
-    symlinkSync(fileURLToPath(new URL('../node_modules', import.meta.url)), join(target, 'node_modules'))
+    symlinkSync(
+      fileURLToPath(new URL('../node_modules', import.meta.url)),
+      join(target, 'node_modules'),
+    )
     this.#script = bundle(new URL('worker.ts', import.meta.url), target)
     this.#options = options
     let fail: (error: Error) => void = () => undefined
@@ -194,7 +216,8 @@ class Workers {
     })
     this.#running.push(child)
     child.once('exit', (code, signal) => {
-      if (this.#running.includes(child)) this.#fail(new Error(`a worker ended by itself: ${code ?? signal}`))
+      if (this.#running.includes(child))
+        this.#fail(new Error(`a worker ended by itself: ${code ?? signal}`))
     })
     await Promise.race([once(child.stdout, 'data'), this.failure])
   }

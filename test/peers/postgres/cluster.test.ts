@@ -8,33 +8,45 @@ import { noPostgres, startPostgres } from './postgres.js'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
-test('examples/cluster.ts ends all its runs although one of its processes is killed', { skip: noPostgres }, async (t) => {
-  const postgres = await startPostgres()
-  t.after(() => postgres.remove())
-  const home = scratch(t)
-  const child = spawn(
-    process.execPath,
-    ['--conditions=runwright-source', '--import', import.meta.resolve('tsx'), `${root}examples/cluster.ts`],
-    {
-      cwd: root,
-      env: {
-        PATH: process.env['PATH'] ?? '',
-        HOME: home,
-        TMPDIR: home,
-        DATABASE_URL: `postgres://runwright@127.0.0.1:${postgres.port}/postgres`,
+test(
+  'examples/cluster.ts ends all its runs although one of its processes is killed',
+  { skip: noPostgres },
+  async (t) => {
+    const postgres = await startPostgres()
+    t.after(() => postgres.remove())
+    const home = scratch(t)
+    const child = spawn(
+      process.execPath,
+      [
+        '--conditions=runwright-source',
+        '--import',
+        import.meta.resolve('tsx'),
+        `${root}examples/cluster.ts`,
+      ],
+      {
+        cwd: root,
+        env: {
+          PATH: process.env['PATH'] ?? '',
+          HOME: home,
+          TMPDIR: home,
+          DATABASE_URL: `postgres://runwright@127.0.0.1:${postgres.port}/postgres`,
+        },
+        stdio: ['ignore', 'pipe', 'pipe'],
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
-  t.after(() => child.kill('SIGKILL'))
-  let [stdout, stderr] = ['', '']
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  const [code] = (await once(child, 'close')) as [number | null]
-  assert.equal(code, 0, stderr)
-  assert.match(stdout, /^3 processes wait for runs\n12 of 24 runs have ended; one process is killed\n24 of 24 runs achieved their goal in [\d.]+ s, \d+ events, none lost\n\d+ of them were taken over/)
-  const pool = postgres.pool()
-  const { rows } = await pool.query(`SELECT 1 FROM pg_namespace WHERE nspname LIKE 'runwright%'`)
-  await pool.end()
-  assert.deepEqual(rows, [])
-})
+    )
+    t.after(() => child.kill('SIGKILL'))
+    let [stdout, stderr] = ['', '']
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+    const [code] = (await once(child, 'close')) as [number | null]
+    assert.equal(code, 0, stderr)
+    assert.match(
+      stdout,
+      /^3 processes wait for runs\n12 of 24 runs have ended; one process is killed\n24 of 24 runs achieved their goal in [\d.]+ s, \d+ events, none lost\n\d+ of them were taken over/,
+    )
+    const pool = postgres.pool()
+    const { rows } = await pool.query(`SELECT 1 FROM pg_namespace WHERE nspname LIKE 'runwright%'`)
+    await pool.end()
+    assert.deepEqual(rows, [])
+  },
+)

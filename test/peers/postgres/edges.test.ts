@@ -3,7 +3,13 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import type pg from 'pg'
-import { PostgresStore, RunEngine, type PgClient, type PgPool, type RunRecord } from 'runwright/agent'
+import {
+  PostgresStore,
+  RunEngine,
+  type PgClient,
+  type PgPool,
+  type RunRecord,
+} from 'runwright/agent'
 import { systemClock } from '../../../lib/internal/clock.js'
 import type { RunCreated } from '../../../lib/agent/shared-store.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
@@ -42,11 +48,18 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
       assert.equal(await store.findByKey({ id: odd, tenant: odd }, odd, 0), null)
       for (const query of [{ search: odd }, { tenant: odd }, { modelName: odd }, { goal: odd }]) {
         if (odd.startsWith('a\0') && 'search' in query) continue
-        assert.deepEqual((await store.list({ ...query, limit: 9 })).heads, [], JSON.stringify(query))
+        assert.deepEqual(
+          (await store.list({ ...query, limit: 9 })).heads,
+          [],
+          JSON.stringify(query),
+        )
       }
       const cursor = Buffer.from(JSON.stringify([9e15, odd])).toString('base64url')
       assert.equal((await store.list({ limit: 9, cursor })).heads.length, 1)
-      await assert.rejects(store.append(odd, sampleRun(odd)), { code: 'ERR_AGENT_STORE', message: /^a run id has/ })
+      await assert.rejects(store.append(odd, sampleRun(odd)), {
+        code: 'ERR_AGENT_STORE',
+        message: /^a run id has/,
+      })
     }
   })
 
@@ -55,11 +68,24 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     const long = randomBytes(4_000).toString('base64')
     for (const [i, end] of ['1', '2', '\0', '\ud800', '\ud801'].entries()) {
       const text = long + end
-      const [created] = sampleRun(`run-${i}`, { ownerId: text, tenant: text, key: text, modelName: text })
+      const [created] = sampleRun(`run-${i}`, {
+        ownerId: text,
+        tenant: text,
+        key: text,
+        modelName: text,
+      })
       const record = { ...created, payload: { ...created!.payload, cwd: `/${text}` } } as RunCreated
-      const admission = { created: record, maxQueued: 99, cwdPolicy: 'reject' as const, keysSince: 0 }
+      const admission = {
+        created: record,
+        maxQueued: 99,
+        cwdPolicy: 'reject' as const,
+        keysSince: 0,
+      }
       assert.deepEqual(await store.shared.admit(admission), { outcome: 'admitted' })
-      assert.equal((await store.findByKey({ id: text, tenant: text }, text, 0))?.details.run_id, `run-${i}`)
+      assert.equal(
+        (await store.findByKey({ id: text, tenant: text }, text, 0))?.details.run_id,
+        `run-${i}`,
+      )
       for (const query of [{ tenant: text }, { modelName: text }]) {
         const { heads } = await store.list({ ...query, limit: 9 })
         assert.deepEqual(heads.map(({ details }) => details.run_id), [`run-${i}`])
@@ -73,17 +99,31 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     const schema = next()
     const ids = ['a', 'bad', 'c']
     // Each in a folder of its own.
-    const store = await openStore(t, { pool, schema, listen: false, labels: ids, labelsFor: ({ run_id }) => [run_id] })
+    const store = await openStore(t, {
+      pool,
+      schema,
+      listen: false,
+      labels: ids,
+      labelsFor: ({ run_id }) => [run_id],
+    })
     const logs = ids.map((runId) => sampleRun(runId, { status: 'running', records: 3 }))
     for (const [i, runId] of ids.entries()) await store.append(runId, logs[i]!.slice(0, 2))
     assert.equal((await store.shared.claim(3)).length, 3)
     await pool.query(`CREATE FUNCTION ${schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN IF new.run_id = 'bad' THEN RAISE 'not this one'; END IF; RETURN new; END $$;
       CREATE TRIGGER refuse BEFORE INSERT ON ${schema}.events FOR EACH ROW EXECUTE FUNCTION ${schema}.refuse()`)
-    const outcomes = await Promise.allSettled(ids.map((runId, i) => store.append(runId, logs[i]!.slice(2))))
-    assert.deepEqual(outcomes.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled'])
+    const outcomes = await Promise.allSettled(
+      ids.map((runId, i) => store.append(runId, logs[i]!.slice(2))),
+    )
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
     for (const [i, runId] of ids.entries()) {
-      assert.deepEqual(await store.read(runId, 0, ALL), runId === 'bad' ? logs[i]!.slice(0, 2) : logs[i])
+      assert.deepEqual(
+        await store.read(runId, 0, ALL),
+        runId === 'bad' ? logs[i]!.slice(0, 2) : logs[i],
+      )
     }
     await pool.query(`DROP TRIGGER refuse ON ${schema}.events`)
     await store.append('bad', logs[1]!.slice(2))
@@ -148,7 +188,8 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
       assert.equal((await store.shared.claim(1)).length, 1)
       // All that are left, for ever, and many who wait for one.
       const crowd = Array.from({ length: 30 }, () => pool.connect())
-      const leave = async (): Promise<unknown> => Promise.all(crowd.map(async (client) => (await client).release()))
+      const leave = async (): Promise<unknown> =>
+        Promise.all(crowd.map(async (client) => (await client).release()))
       await Promise.all(crowd.slice(0, 3))
       const beats = new Set<string>()
       await until(async () => {
@@ -165,10 +206,17 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     const pool = poolOf(t)
     const [one, two] = [
       await openStore(t, { pool, schema, listen: false, pollMs: 600_000 }),
-      await openStore(t, { pool, schema, listen: poolOf(t, { application_name: schema }), pollMs: 600_000 }),
+      await openStore(t, {
+        pool,
+        schema,
+        listen: poolOf(t, { application_name: schema }),
+        pollMs: 600_000,
+      }),
     ]
     await listening(pool, schema)
-    const ids = Array.from({ length: 200 }, (_, i) => `${i}-${'x'.repeat(i === 0 ? 599 : 100)}`.slice(0, 600))
+    const ids = Array.from({ length: 200 }, (_, i) =>
+      `${i}-${'x'.repeat(i === 0 ? 599 : 100)}`.slice(0, 600),
+    )
     const logs = ids.map((runId) => sampleRun(runId, { records: 4 }))
     await Promise.all(ids.map((runId, i) => one.append(runId, logs[i]!.slice(0, 2))))
     const told = ids.map(
@@ -179,7 +227,11 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
           })
         }),
     )
-    await Promise.all(ids.map((runId, i) => (i % 2 === 0 ? one.delete(runId) : one.append(runId, logs[i]!.slice(2)))))
+    await Promise.all(
+      ids.map((runId, i) =>
+        i % 2 === 0 ? one.delete(runId) : one.append(runId, logs[i]!.slice(2)),
+      ),
+    )
     await Promise.all(told)
   })
 
@@ -213,7 +265,13 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     await near.append('a', sampleRun('a', { status: 'running', records: 2 }))
     const proxy = await proxyTo(t, postgres.port)
     const pool = poolOf(t, { port: proxy.port })
-    const store = new PostgresStore({ pool, schema, statementTimeoutMs: 300, patienceMs: 1, pollMs: 20 })
+    const store = new PostgresStore({
+      pool,
+      schema,
+      statementTimeoutMs: 300,
+      patienceMs: 1,
+      pollMs: 20,
+    })
     t.after(() => store.close())
     // However long it takes until these are answered in the time that they have.
     await until(() => store.open())
@@ -222,7 +280,9 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
       assert.ok(store.shared.holds('a'))
     })
     proxy.stall()
-    const late = assert.rejects(store.append('a', sampleRun('a', { status: 'running', records: 3 }).slice(2)))
+    const late = assert.rejects(
+      store.append('a', sampleRun('a', { status: 'running', records: 3 }).slice(2)),
+    )
     await store.close()
     await late
     proxy.flow()
@@ -231,11 +291,19 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   test('a role without the right to make schemas works with tables that are there', async (t) => {
     const admin = poolOf(t)
     const schema = next()
-    await admin.query(`CREATE ROLE poor_${schema} LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC`)
+    await admin.query(
+      `CREATE ROLE poor_${schema} LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC`,
+    )
     const poor = poolOf(t, { user: `poor_${schema}` })
-    const tooEarly = { code: 'ERR_AGENT_STORE_VERSION', message: /has no tables of runwright.*call migrate\(\)/ }
+    const tooEarly = {
+      code: 'ERR_AGENT_STORE_VERSION',
+      message: /has no tables of runwright.*call migrate\(\)/,
+    }
     await assert.rejects(new PostgresStore({ pool: poor, schema, migrate: false }).open(), tooEarly)
-    await assert.rejects(new PostgresStore({ pool: poor, schema }).open(), { code: 'ERR_AGENT_STORE', message: /permission denied/ })
+    await assert.rejects(new PostgresStore({ pool: poor, schema }).open(), {
+      code: 'ERR_AGENT_STORE',
+      message: /permission denied/,
+    })
     await new PostgresStore({ pool: admin, schema }).migrate()
     await admin.query(`GRANT USAGE ON SCHEMA ${schema} TO poor_${schema};
       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO poor_${schema}`)
@@ -264,7 +332,9 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
 
   test('services in schemas of one database know nothing of one another, whatever the schemas are called', async (t) => {
     const pool = poolOf(t)
-    const stores = await Promise.all(['user', 'select', '_1'].map((schema) => openStore(t, { pool, schema })))
+    const stores = await Promise.all(
+      ['user', 'select', '_1'].map((schema) => openStore(t, { pool, schema })),
+    )
     for (const [i, store] of stores.entries()) {
       await store.append('same', sampleRun('same', { status: 'running', records: 2 + i }))
     }
@@ -302,12 +372,16 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     const store = await openStore(t, { pool, schema, listen: false })
     await store.append('seed', sampleRun('seed'))
     await fill(pool, schema, 500)
-    await pool.query(`UPDATE ${schema}.runs SET last_seq = 30000 WHERE run_id IN ('old-3', 'old-4')`)
+    await pool.query(
+      `UPDATE ${schema}.runs SET last_seq = 30000 WHERE run_id IN ('old-3', 'old-4')`,
+    )
     assert.equal(await store.sweep({ runs: 101 }), 400)
     const { heads } = await store.list({ limit: 500 })
     assert.equal(heads.length, 101)
     assert.equal(heads.at(-1)?.details.run_id, 'old-401')
-    const { rows } = await pool.query(`SELECT count(DISTINCT run_id)::integer AS logs FROM ${schema}.events`)
+    const { rows } = await pool.query(
+      `SELECT count(DISTINCT run_id)::integer AS logs FROM ${schema}.events`,
+    )
     assert.equal(rows[0].logs, 101)
   })
 
@@ -322,7 +396,10 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
         providers: [testProvider(() => ({}))],
         defaultModel: 'test:m',
         gateTimeoutMs: 300,
-        clock: { now: () => systemClock.now() - lateMs, setTimeout: (callback, ms) => systemClock.setTimeout(callback, ms) },
+        clock: {
+          now: () => systemClock.now() - lateMs,
+          setTimeout: (callback, ms) => systemClock.setTimeout(callback, ms),
+        },
       })
       t.after(() => engine.close())
       return engine
@@ -338,7 +415,12 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
 
   test('a run that waits for a machine that is gone is aborted from another', async (t) => {
     const root = scratch(t)
-    const store = new PostgresStore({ pool: poolOf(t), schema: next(), labels: ['here'], labelsFor: () => ['gone'] })
+    const store = new PostgresStore({
+      pool: poolOf(t),
+      schema: next(),
+      labels: ['here'],
+      labelsFor: () => ['gone'],
+    })
     const engine = await RunEngine.open({
       ...{ store, roots: [root], providers: [testProvider(() => ({}))], defaultModel: 'test:m' },
     })
@@ -390,8 +472,19 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     const store = await openStore(t, { pool: explaining, schema, listen: false, maxRunning: 9 })
     const limit = 20
     for (const query of [
-      ...[{}, { status: ['running' as const] }, { tenant: 't1' }, { tenant: null }, { modelName: 'm-7' }, { goal: 'no such' }],
-      ...[{ createdAfter: 1.7e9 }, { createdBefore: 1.5e9 }, { status: ['failed' as const], tenant: 't2' }],
+      ...[
+        {},
+        { status: ['running' as const] },
+        { tenant: 't1' },
+        { tenant: null },
+        { modelName: 'm-7' },
+        { goal: 'no such' },
+      ],
+      ...[
+        { createdAfter: 1.7e9 },
+        { createdBefore: 1.5e9 },
+        { status: ['failed' as const], tenant: 't2' },
+      ],
     ]) {
       const page = await store.list({ ...query, limit })
       if (page.next !== null) await store.list({ ...query, limit, cursor: page.next })

@@ -25,7 +25,11 @@ let schemas = 0
 
 describe('PostgresStore in trouble', { skip: noPostgres }, () => {
   before(async () => {
-    postgres = await startPostgres({ fsync: 'off', max_connections: '40', superuser_reserved_connections: '3' })
+    postgres = await startPostgres({
+      fsync: 'off',
+      max_connections: '40',
+      superuser_reserved_connections: '3',
+    })
   })
   after(() => postgres.remove())
 
@@ -93,8 +97,14 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     const records = sampleRun('a', { status: 'running', records: 4 })
     await one.append('a', records.slice(0, 2))
     const lost: string[] = []
-    one.shared.listen({ claimable: () => undefined, abortRequested: () => undefined, lost: (runId) => lost.push(runId) })
-    assert.deepEqual(await one.shared.claim(1), [{ runId: 'a', abandoned: false, abort: null, overdue: false }])
+    one.shared.listen({
+      claimable: () => undefined,
+      abortRequested: () => undefined,
+      lost: (runId) => lost.push(runId),
+    })
+    assert.deepEqual(await one.shared.claim(1), [
+      { runId: 'a', abandoned: false, abort: null, overdue: false },
+    ])
     await one.append('a', records.slice(2, 3))
     const claimed = firstClaim(two)
     proxy.stall()
@@ -148,7 +158,9 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     lose = true
     await assert.rejects(store.shared.claim(1), UNAVAILABLE)
     assert.equal(store.shared.holds('a'), false)
-    assert.deepEqual(await store.shared.claim(1), [{ runId: 'a', abandoned: false, abort: null, overdue: false }])
+    assert.deepEqual(await store.shared.claim(1), [
+      { runId: 'a', abandoned: false, abort: null, overdue: false },
+    ])
   })
 
   test('a database that does not answer is given up on in time', async (t) => {
@@ -156,7 +168,13 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     const { pool } = await poolOf(t, proxy.port)
     const schema = next()
     await new PostgresStore({ pool, schema }).migrate()
-    const store = new PostgresStore({ pool, schema, statementTimeoutMs: 300, patienceMs: 1, leaseMs: 60_000 })
+    const store = new PostgresStore({
+      pool,
+      schema,
+      statementTimeoutMs: 300,
+      patienceMs: 1,
+      leaseMs: 60_000,
+    })
     t.after(() => store.close())
     // However long it takes until it is answered in the time that it has.
     await until(() => store.open())
@@ -178,7 +196,14 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     })
     const schema = next()
     await new PostgresStore({ pool, schema }).migrate()
-    const store = new PostgresStore({ pool: standing, schema, listen: false, statementTimeoutMs: 300, patienceMs: 1, pollMs: 600_000 })
+    const store = new PostgresStore({
+      pool: standing,
+      schema,
+      listen: false,
+      statementTimeoutMs: 300,
+      patienceMs: 1,
+      pollMs: 600_000,
+    })
     t.after(() => store.close())
     await until(() => store.open())
     stand = true
@@ -190,11 +215,31 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
   test('a database without free connections is waited for', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
     const schema = next()
-    const store = await openStore(t, { pool, schema, listen: false, patienceMs: 1, leaseMs: 60_000, pollMs: 60_000 })
+    const store = await openStore(t, {
+      pool,
+      schema,
+      listen: false,
+      patienceMs: 1,
+      leaseMs: 60_000,
+      pollMs: 60_000,
+    })
     await store.head('a')
-    const greedy = Array.from({ length: 50 }, () => new pg.Client({ host: '127.0.0.1', port: postgres.port, user: 'visitor', database: 'postgres' }))
-    await pool.query(`DO $$ BEGIN CREATE ROLE visitor LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$`)
-    await pool.query(`GRANT ALL ON SCHEMA "${schema}" TO visitor; GRANT ALL ON ALL TABLES IN SCHEMA "${schema}" TO visitor`)
+    const greedy = Array.from(
+      { length: 50 },
+      () =>
+        new pg.Client({
+          host: '127.0.0.1',
+          port: postgres.port,
+          user: 'visitor',
+          database: 'postgres',
+        }),
+    )
+    await pool.query(
+      `DO $$ BEGIN CREATE ROLE visitor LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$`,
+    )
+    await pool.query(
+      `GRANT ALL ON SCHEMA "${schema}" TO visitor; GRANT ALL ON ALL TABLES IN SCHEMA "${schema}" TO visitor`,
+    )
     const taken = await Promise.allSettled(greedy.map((client) => client.connect()))
     t.after(() => Promise.allSettled(greedy.map((client) => client.end())))
     assert.ok(taken.some(({ status }) => status === 'rejected'))
@@ -233,7 +278,9 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     const { pool } = await poolOf(t, postgres.port)
     const forgetful = wrap(pool, async (client, query) => {
       if (query.name === undefined) return await client.query(query)
-      throw Object.assign(new Error(`prepared statement "${query.name}" does not exist`), { code: '26000' })
+      throw Object.assign(new Error(`prepared statement "${query.name}" does not exist`), {
+        code: '26000',
+      })
     })
     const warnings: string[] = []
     const onWarning = ({ message }: Error): void => void warnings.push(message)
@@ -250,13 +297,21 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     const schema = next()
     const store = await openStore(t, { pool, schema })
     const now = Date.now() / 1000
-    for (let i = 0; i < 10; i++) await store.append(`old-${i}`, sampleRun(`old-${i}`, { createdAt: now - 9 * 86_400 - i }))
-    for (let i = 0; i < 10; i++) await store.append(`new-${i}`, sampleRun(`new-${i}`, { createdAt: now - 60 + i }))
-    await store.append('live', sampleRun('live', { createdAt: now - 99 * 86_400, status: 'running' }))
+    for (let i = 0; i < 10; i++)
+      await store.append(`old-${i}`, sampleRun(`old-${i}`, { createdAt: now - 9 * 86_400 - i }))
+    for (let i = 0; i < 10; i++)
+      await store.append(`new-${i}`, sampleRun(`new-${i}`, { createdAt: now - 60 + i }))
+    await store.append(
+      'live',
+      sampleRun('live', { createdAt: now - 99 * 86_400, status: 'running' }),
+    )
     assert.equal(await store.sweep({ days: 7 }), 10)
     assert.equal(await store.sweep({ runs: 4 }), 6)
     const { heads } = await store.list({ limit: 100 })
-    assert.deepEqual(heads.map(({ details }) => details.run_id), ['new-9', 'new-8', 'new-7', 'new-6', 'live'])
+    assert.deepEqual(
+      heads.map(({ details }) => details.run_id),
+      ['new-9', 'new-8', 'new-7', 'new-6', 'live'],
+    )
     const { rows } = await pool.query(`SELECT DISTINCT run_id FROM "${schema}".events`)
     assert.equal(rows.length, 5)
   })
@@ -290,13 +345,28 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     const near = await poolOf(t, postgres.port)
     const schema = next()
     const root = scratch(t)
-    const engine = async (pool: PgPool, more: Partial<PostgresStoreOptions> = {}): Promise<RunEngine> => {
-      const store = new PostgresStore({ pool, schema, pollMs: 50, leaseMs: 600_000, patienceMs: 600_000, ...more })
+    const engine = async (
+      pool: PgPool,
+      more: Partial<PostgresStoreOptions> = {},
+    ): Promise<RunEngine> => {
+      const store = new PostgresStore({
+        pool,
+        schema,
+        pollMs: 50,
+        leaseMs: 600_000,
+        patienceMs: 600_000,
+        ...more,
+      })
       const provider = testProvider((_, n) => {
         if (n % 2 === 1) proxy.cut()
         return { tokens: [1, 1] }
       })
-      const opened = await RunEngine.open({ store, roots: [root], providers: [provider], defaultModel: 'test:m' })
+      const opened = await RunEngine.open({
+        store,
+        roots: [root],
+        providers: [provider],
+        defaultModel: 'test:m',
+      })
       t.after(() => opened.close())
       return opened
     }
@@ -305,10 +375,15 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     const runs = await Promise.all(
       Array.from({ length: 6 }, () => worker.create({ goal: 'shell: false', max_iterations: 3 })),
     )
-    const lists = await Promise.all(runs.map(({ details }) => followThrough(watcher, details.run_id)))
+    const lists = await Promise.all(
+      runs.map(({ details }) => followThrough(watcher, details.run_id)),
+    )
     for (const [i, events] of lists.entries()) {
       assertInvariants(events)
-      assert.deepEqual(events, await worker.events(runs[i]!.details.run_id, { after: 0, limit: 1_000 }))
+      assert.deepEqual(
+        events,
+        await worker.events(runs[i]!.details.run_id, { after: 0, limit: 1_000 }),
+      )
     }
   })
 })
@@ -317,7 +392,11 @@ function next(): string {
   return `o${(schemas += 1)}`
 }
 
-async function poolOf(t: TestContext, port: number, more: pg.PoolConfig = {}): Promise<{ readonly pool: pg.Pool }> {
+async function poolOf(
+  t: TestContext,
+  port: number,
+  more: pg.PoolConfig = {},
+): Promise<{ readonly pool: pg.Pool }> {
   const pool = postgres.pool({ port, ...more })
   t.after(() => void pool.end()) // not awaited: what is stalled may never end
   return { pool }

@@ -18,7 +18,9 @@ const UNPRIVILEGED = 65_534
 
 /** Why PostgreSQL cannot be started here; undefined when it can. */
 export const noPostgres: string | undefined =
-  binaries() === undefined ? 'PostgreSQL is not installed (Debian: apt-get install postgresql)' : undefined
+  binaries() === undefined
+    ? 'PostgreSQL is not installed (Debian: apt-get install postgresql)'
+    : undefined
 
 /** A running server. */
 export interface Postgres {
@@ -98,7 +100,13 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
 
 /** A pool of connections to a server on this machine; ended by the caller. */
 export function poolTo(port: number, options: pg.PoolConfig = {}): pg.Pool {
-  const pool = new pg.Pool({ host: '127.0.0.1', port, user: 'runwright', database: 'postgres', ...options })
+  const pool = new pg.Pool({
+    host: '127.0.0.1',
+    port,
+    user: 'runwright',
+    database: 'postgres',
+    ...options,
+  })
   pool.on('error', () => undefined) // idle connections are lost when the server restarts
   return pool
 }
@@ -106,6 +114,9 @@ export function poolTo(port: number, options: pg.PoolConfig = {}): pg.Pool {
 function binaries(): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(':')
   const debian = '/usr/lib/postgresql'
-  if (existsSync(debian)) for (const version of readdirSync(debian)) folders.push(join(debian, version, 'bin'))
-  return folders.find((folder) => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')))
+  if (existsSync(debian))
+    for (const version of readdirSync(debian)) folders.push(join(debian, version, 'bin'))
+  return folders.find(
+    (folder) => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')),
+  )
 }

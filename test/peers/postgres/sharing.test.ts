@@ -39,7 +39,11 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
       Array.from({ length: 6 }, async (_, i) => {
         const folder = join(cwd, String(i))
         mkdirSync(folder)
-        const { details } = await engines[i % 3]!.create({ goal: 'shell: false', cwd: folder, max_iterations: 3 })
+        const { details } = await engines[i % 3]!.create({
+          goal: 'shell: false',
+          cwd: folder,
+          max_iterations: 3,
+        })
         return await Promise.all(engines.map((engine) => follow(engine, details.run_id)))
       }),
     )
@@ -58,7 +62,11 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     const { details } = await engines[0]!.create({ goal: 'shell: false', max_iterations: 4 })
     const early: AgentEvent[] = []
     for (const engine of engines) {
-      const seen = await follow(engine, details.run_id, ({ kind, iteration }) => kind === 'iteration_complete' && iteration === 2)
+      const seen = await follow(
+        engine,
+        details.run_id,
+        ({ kind, iteration }) => kind === 'iteration_complete' && iteration === 2,
+      )
       early.push(...(engine === engines[0] ? seen : []))
     }
     const rest = engines.map(async (engine) => {
@@ -77,14 +85,28 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
   test('a gate is answered wherever the answer is given, and the first of two counts', async (t) => {
     const { engines } = await cluster(t, 2)
     const [one, two] = engines as [RunEngine, RunEngine]
-    const { details } = await one.create({ goal: 'shell: false', max_iterations: 3, hitl_enabled: true })
+    const { details } = await one.create({
+      goal: 'shell: false',
+      max_iterations: 3,
+      hitl_enabled: true,
+    })
     for (let round = 1; round <= 2; round++) {
-      await follow(two, details.run_id, ({ kind, iteration }) => kind === 'human_check_required' && iteration === round)
+      await follow(
+        two,
+        details.run_id,
+        ({ kind, iteration }) => kind === 'human_check_required' && iteration === round,
+      )
       const gate_id = await gateId(one, details.run_id)
       const answer = { decision: 'approve', gate_id } as const
       // The same answer twice is one answer, and no error.
-      const answers = await Promise.all([one.resume(details.run_id, answer), two.resume(details.run_id, answer)])
-      assert.deepEqual(answers.map((told) => told.gate_id), [gate_id, gate_id])
+      const answers = await Promise.all([
+        one.resume(details.run_id, answer),
+        two.resume(details.run_id, answer),
+      ])
+      assert.deepEqual(
+        answers.map((told) => told.gate_id),
+        [gate_id, gate_id],
+      )
     }
     const events = await follow(two, details.run_id)
     assertInvariants(events)
@@ -96,7 +118,11 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     const { engines } = await cluster(t, 2)
     const [one, two] = engines as [RunEngine, RunEngine]
     for (let round = 0; round < 5; round++) {
-      const { details } = await one.create({ goal: 'shell: false', max_iterations: 2, hitl_enabled: true })
+      const { details } = await one.create({
+        goal: 'shell: false',
+        max_iterations: 2,
+        hitl_enabled: true,
+      })
       await follow(two, details.run_id, ({ kind }) => kind === 'human_check_required')
       const gate_id = await gateId(one, details.run_id)
       const answers = await Promise.allSettled([
@@ -116,7 +142,11 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
   test('a run is aborted from another process while it works, waits, or stands at a gate', async (t) => {
     const never = new Promise<void>(() => undefined)
     const { engines, cwd } = await cluster(t, 2, {
-      answer: (_, signal) => Promise.race([never, once(signal, 'abort').then(() => Promise.reject(signal.reason as Error))]),
+      answer: (_, signal) =>
+        Promise.race([
+          never,
+          once(signal, 'abort').then(() => Promise.reject(signal.reason as Error)),
+        ]),
       engine: { maxConcurrentRuns: 1 },
       store: { maxRunning: 1 },
     })
@@ -159,10 +189,14 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     })
     const runs: string[] = []
     for (let i = 0; i < 9; i++) {
-      runs.push((await engines[i % 3]!.create({ goal: 'shell: false', max_iterations: 1 })).details.run_id)
+      runs.push(
+        (await engines[i % 3]!.create({ goal: 'shell: false', max_iterations: 1 })).details.run_id,
+      )
     }
     const started = await Promise.all(
-      runs.map(async (runId, i) => (await follow(engines[i % 3]!, runId)).find(({ kind }) => kind === 'run_started')),
+      runs.map(async (runId, i) =>
+        (await follow(engines[i % 3]!, runId)).find(({ kind }) => kind === 'run_started'),
+      ),
     )
     order.push(...started.toSorted((a, b) => a!.ts - b!.ts).map((event) => event!.run_id))
     assert.deepEqual(order, runs)
@@ -189,7 +223,9 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
       Array.from({ length: 9 }, async (_, i) => {
         const folder = join(cwd, String(i))
         mkdirSync(folder)
-        return (await engines[i % 3]!.create({ goal: 'shell: false', cwd: folder, max_iterations: 2 })).details.run_id
+        return (
+          await engines[i % 3]!.create({ goal: 'shell: false', cwd: folder, max_iterations: 2 })
+        ).details.run_id
       }),
     )
     for (const runId of runs) assertInvariants(await follow(engines[0]!, runId))
@@ -199,7 +235,10 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
   test('a full queue, a busy folder and a used key are seen across processes', async (t) => {
     const never = new Promise<void>(() => undefined)
     const answer = (_: number, signal: AbortSignal): Promise<void> =>
-      Promise.race([never, once(signal, 'abort').then(() => Promise.reject(signal.reason as Error))])
+      Promise.race([
+        never,
+        once(signal, 'abort').then(() => Promise.reject(signal.reason as Error)),
+      ])
     const { engines, cwd } = await cluster(t, 2, {
       answer,
       engine: { maxQueuedRuns: 1, cwdPolicy: 'reject' },
@@ -214,11 +253,15 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     assert.equal(both[0].details.run_id, both[1].details.run_id)
     assert.deepEqual(both.map(({ created }) => created).sort(), [false, true])
     const runId = both[0].details.run_id
-    await assert.rejects(two.create({ ...request, max_iterations: 7 }, key), { code: 'ERR_AGENT_IDEMPOTENCY' })
+    await assert.rejects(two.create({ ...request, max_iterations: 7 }, key), {
+      code: 'ERR_AGENT_IDEMPOTENCY',
+    })
     await assert.rejects(two.create(request), { code: 'ERR_AGENT_CWD_BUSY' })
     await follow(two, runId, ({ kind }) => kind === 'run_started')
     await two.create({ ...request, cwd: folders[1]! })
-    await assert.rejects(one.create({ ...request, cwd: folders[2]! }), { code: 'ERR_AGENT_QUEUE_FULL' })
+    await assert.rejects(one.create({ ...request, cwd: folders[2]! }), {
+      code: 'ERR_AGENT_QUEUE_FULL',
+    })
   })
 
   test('a run goes only to a process that has its labels', async (t) => {
@@ -244,7 +287,11 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
       },
     })
     const { details } = await engines[0]!.create({ goal: 'shell: false', max_iterations: 3 })
-    await follow(engines[0]!, details.run_id, ({ kind, iteration }) => kind === 'step_start' && iteration === 2)
+    await follow(
+      engines[0]!,
+      details.run_id,
+      ({ kind, iteration }) => kind === 'step_start' && iteration === 2,
+    )
     const { engines: others } = await cluster(t, 1, {}, schemas)
     const followed = follow(others[0]!, details.run_id)
     await engines[0]!.close()
@@ -258,7 +305,11 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
   test('without notifications the poll finds everything', async (t) => {
     const { engines } = await cluster(t, 2, { store: { listen: false, pollMs: 20 } })
     const [one, two] = engines as [RunEngine, RunEngine]
-    const { details } = await one.create({ goal: 'shell: false', max_iterations: 3, hitl_enabled: true })
+    const { details } = await one.create({
+      goal: 'shell: false',
+      max_iterations: 3,
+      hitl_enabled: true,
+    })
     await follow(two, details.run_id, ({ kind }) => kind === 'human_check_required')
     await two.resume(details.run_id, { decision: 'abort' })
     assertInvariants(await follow(one, details.run_id))

@@ -13,7 +13,10 @@ import type { PgQuery, PgResult } from '../../../lib/agent/stores/postgres/pool.
 import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
 
 /** An open store that is closed after the test. */
-export async function openStore(t: TestContext, options: PostgresStoreOptions): Promise<PostgresStore> {
+export async function openStore(
+  t: TestContext,
+  options: PostgresStoreOptions,
+): Promise<PostgresStore> {
   const store = new PostgresStore(options)
   await store.open()
   t.after(() => store.close())
@@ -28,7 +31,10 @@ export async function proxyTo(t: TestContext, port: number): Promise<TcpProxy> {
 }
 
 /** A pool whose statements go through `run`. */
-export function wrap(pool: PgPool, run: (client: PgClient, query: PgQuery) => Promise<PgResult>): PgPool {
+export function wrap(
+  pool: PgPool,
+  run: (client: PgClient, query: PgQuery) => Promise<PgResult>,
+): PgPool {
   return {
     connect(callback) {
       pool.connect((error, client) => {
@@ -36,7 +42,8 @@ export function wrap(pool: PgPool, run: (client: PgClient, query: PgQuery) => Pr
         callback(undefined, {
           query: (query) => run(client, query),
           release: (destroy) => client.release(destroy),
-          on: ((event: 'end', listener: () => void) => client.on(event, listener)) as PgClient['on'],
+          on: ((event: 'end', listener: () => void) =>
+            client.on(event, listener)) as PgClient['on'],
         })
       })
     },

@@ -25,7 +25,12 @@ export interface WorkerOptions {
 }
 
 const options = JSON.parse(process.argv[2] ?? '{}') as WorkerOptions
-const pool = new pg.Pool({ host: '127.0.0.1', port: options.port, user: 'runwright', database: 'postgres' })
+const pool = new pg.Pool({
+  host: '127.0.0.1',
+  port: options.port,
+  user: 'runwright',
+  database: 'postgres',
+})
 pool.on('error', () => undefined)
 
 const mark = defineTool({
@@ -67,7 +72,10 @@ await RunEngine.open({
         prices: { input: 1, output: 1, as_of: '2026-01-01' },
         complete: async ({ messages }) => {
           const last = messages.at(-1)
-          const calls = last?.role === 'tool' ? [] : [{ call_id: `c-${crypto.randomUUID()}`, tool: 'mark', args: {} }]
+          const calls =
+            last?.role === 'tool'
+              ? []
+              : [{ call_id: `c-${crypto.randomUUID()}`, tool: 'mark', args: {} }]
           return {
             message: { role: 'assistant', text: '', calls },
             reasoning: '',

@@ -1,5 +1,10 @@
 /** A real Chromium (Debian's package) for tests: one process for all contexts of a file. */
-import { chromium, type Browser, type BrowserContext, type BrowserContextOptions } from 'playwright-core'
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+} from 'playwright-core'
 
 export const EXECUTABLE: string = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 

@@ -183,7 +183,10 @@ test('a command or path at a gate cannot read as another one', async (t) => {
   const gate = page.locator('section.gate')
   await gate.getByRole('heading', { name: 'May these tools run?' }).waitFor()
   const unseen = /[\u202a-\u202e\u2066-\u2069\u200b-\u200f]/
-  assert.match(String(await gate.textContent()), /photo\\u202egpj\.exe.*evil\.example # \\u202e gnitset/s)
+  assert.match(
+    String(await gate.textContent()),
+    /photo\\u202egpj\.exe.*evil\.example # \\u202e gnitset/s,
+  )
   assert.doesNotMatch(String(await page.locator('main').textContent()), unseen)
   await gate.getByRole('button', { name: 'Approve calls' }).click()
   await page.getByText('Changed files (1)').waitFor()
@@ -194,7 +197,12 @@ test('a command or path at a gate cannot read as another one', async (t) => {
 
 test('a removed line that begins with two dashes is not shown as the head of a diff', async (t) => {
   const worker = testProvider((_, n) => ({
-    calls: [{ tool: 'write_file', args: { path: 'a.sql', content: n === 0 ? '-- keep\nselect 1\n' : 'select 1\n' } }],
+    calls: [
+      {
+        tool: 'write_file',
+        args: { path: 'a.sql', content: n === 0 ? '-- keep\nselect 1\n' : 'select 1\n' },
+      },
+    ],
   }))
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-peer-')))
   t.after(() => rmSync(root, { recursive: true, force: true }))
@@ -213,11 +221,19 @@ test('a run that waits is named on the first page, however many came after it', 
   const base = await openService(t)
   const post = async (body: object): Promise<string> => {
     const headers = { 'content-type': 'application/json' }
-    const made = await fetch(`${base}/api/runs`, { method: 'POST', headers, body: JSON.stringify(body) })
+    const made = await fetch(`${base}/api/runs`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
     assert.equal(made.status, 201)
     return ((await made.json()) as { run_id: string }).run_id
   }
-  const waiting = await post({ goal: 'shell: test -e never', model_name: 'test:m', hitl_enabled: true })
+  const waiting = await post({
+    goal: 'shell: test -e never',
+    model_name: 'test:m',
+    hitl_enabled: true,
+  })
   for (let i = 0; i < 55; i++) await post({ goal: 'shell: true', model_name: 'test:m' })
   const page = await openPage(t, `${base}/`)
   const card = page.locator('section.waiting a.card')
@@ -227,7 +243,9 @@ test('a run that waits is named on the first page, however many came after it', 
   // A filter at the side changes nothing about how things stand.
   await page.getByLabel('Show runs with status').selectOption('failed')
   await page.getByText('No run matches.').waitFor()
-  const gate = ((await (await fetch(`${base}/api/runs/${waiting}`)).json()) as { gate: { gate_id: string } }).gate
+  const gate = (
+    (await (await fetch(`${base}/api/runs/${waiting}`)).json()) as { gate: { gate_id: string } }
+  ).gate
   await fetch(`${base}/api/runs/${waiting}/resume`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -239,7 +257,11 @@ test('a run that waits is named on the first page, however many came after it', 
 test('a run behind another one in its folder says why nothing happens', async (t) => {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-peer-')))
   t.after(() => rmSync(root, { recursive: true, force: true }))
-  const engine = { store: new MemoryStore(), roots: [root], providers: [testProvider((_, n) => work(n))] }
+  const engine = {
+    store: new MemoryStore(),
+    roots: [root],
+    providers: [testProvider((_, n) => work(n))],
+  }
   const page = await openPage(t, `${await openService(t, { engine })}/`)
   await startRun(page, 'shell: test -e never', async () =>
     page.getByLabel('Ask me after each iteration').check(),
@@ -262,7 +284,11 @@ test('a lost answer about the end of a run is asked for again', async (t) => {
     const ended = await page.getByText('Achieved: the goal was met').count()
     if (ended === 0 || lost > 1) return route.continue()
     lost += 1
-    await route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"status":503,"detail":"busy"}' })
+    await route.fulfill({
+      status: 503,
+      contentType: 'application/problem+json',
+      body: '{"status":503,"detail":"busy"}',
+    })
   })
   await startRun(page, 'shell: test -e src/file-2.js')
   await page.locator('.run-head .chip.achieved').waitFor()
@@ -343,7 +369,10 @@ test('a key is asked for on 401, kept for the tab, used for the stream too, and 
 test('after a key was withdrawn nobody is asked twice, and a new one takes up what was followed', async (t) => {
   const [first, second] = ['a-key-for-the-page-0001', 'a-key-for-the-page-0002'] as const
   let check = bearerKeys({ ann: first })
-  const page = await openPage(t, `${await openService(t, { authorize: (request) => check(request) })}/`)
+  const page = await openPage(
+    t,
+    `${await openService(t, { authorize: (request) => check(request) })}/`,
+  )
   let drop = async (): Promise<void> => {}
   await page.routeWebSocket(/\/api\/ws\//, (socket) => {
     socket.connectToServer()
@@ -388,7 +417,9 @@ test('a late refusal of an old key does not take the new one away', async (t) =>
   await dialog.getByLabel('API key').fill(key)
   await dialog.getByRole('button', { name: 'Use key' }).click()
   await page.getByText('No runs yet.').waitFor()
-  const again = page.waitForResponse((response) => response.url().endsWith('/api/models') && response.ok())
+  const again = page.waitForResponse(
+    (response) => response.url().endsWith('/api/models') && response.ok(),
+  )
   letGo()
   await again
   assert.equal(await dialog.count(), 0)

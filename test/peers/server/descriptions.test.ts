@@ -31,7 +31,10 @@ for (const basePath of ['', '/agents']) {
     const { document, diagnostics } = await new Parser().parse(text)
     const told = diagnostics
       .filter(({ code }) => code !== 'asyncapi-latest-version')
-      .map(({ severity, code, message, path }) => `${severity} ${code}: ${message} at ${path.join('.')}`)
+      .map(
+        ({ severity, code, message, path }) =>
+          `${severity} ${code}: ${message} at ${path.join('.')}`,
+      )
     assert.deepEqual(told, [])
     assert.equal(document?.channels().all().length, 2)
     assert.ok((document?.messages().all().length ?? 0) >= 20)

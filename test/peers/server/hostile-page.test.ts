@@ -54,7 +54,8 @@ async function openVictim(t: TestContext, authorize?: Authorize) {
   })
   const seen: string[] = []
   const { server, port } = await listen(t, (request, response) => {
-    if (request.url === '/evil') return void response.setHeader('Content-Type', 'text/html').end(HTML)
+    if (request.url === '/evil')
+      return void response.setHeader('Content-Type', 'text/html').end(HTML)
     response.on('finish', () => seen.push(`${request.method} ${response.statusCode}`))
     service.handler(request, response)
   })
@@ -191,7 +192,9 @@ async function postForms({ target, runId }: { target: string; runId: string }): 
         form.append(Object.assign(document.createElement('input'), { name: json, value: end }))
       }
       document.body.append(form)
-      const loaded = new Promise((resolve) => frame.addEventListener('load', resolve, { once: true }))
+      const loaded = new Promise((resolve) =>
+        frame.addEventListener('load', resolve, { once: true }),
+      )
       form.submit()
       await loaded
       posted++
@@ -236,8 +239,14 @@ const ORIGINS: Readonly<Record<string, (page: Page, evil: number) => Promise<Pag
 }
 
 const evilPages: RequestListener = (request, response) => {
-  const inner = request.url === '/sandbox' ? '<iframe sandbox="allow-scripts allow-forms" srcdoc="<!doctype html><head></head><body>"></iframe>' : ''
-  const data = request.url === '/data' ? `<iframe src="data:text/html,${encodeURIComponent(HTML)}"></iframe>` : ''
+  const inner =
+    request.url === '/sandbox'
+      ? '<iframe sandbox="allow-scripts allow-forms" srcdoc="<!doctype html><head></head><body>"></iframe>'
+      : ''
+  const data =
+    request.url === '/data'
+      ? `<iframe src="data:text/html,${encodeURIComponent(HTML)}"></iframe>`
+      : ''
   response.setHeader('Content-Type', 'text/html').end(`${HTML}${inner}${data}`)
 }
 
@@ -259,7 +268,9 @@ for (const [guard, authorize] of [
       const posted = await where.evaluate(postForms, { target, runId: victim.runId })
       assert.equal(posted, 12)
       assert.deepEqual(
-        learnt.filter((line) => line.includes(SECRET) || /: (cors|basic|default) |: loaded/.test(line)),
+        learnt.filter(
+          (line) => line.includes(SECRET) || /: (cors|basic|default) |: loaded/.test(line),
+        ),
         [],
       )
       assert.ok(learnt.length > 100, `only ${learnt.length} attempts`)

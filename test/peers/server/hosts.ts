@@ -54,7 +54,8 @@ function chain(mounts: readonly Mount[], rest: RequestListener = own as RequestL
   return (request: HttpRequest, response: HttpResponse): void => {
     const pass = (index: number): void => {
       const mount = mounts[index]
-      if (mount !== undefined) return mount.service.handler(request, response, () => pass(index + 1))
+      if (mount !== undefined)
+        return mount.service.handler(request, response, () => pass(index + 1))
       rest(request as IncomingMessage, response as ServerResponse)
     }
     pass(0)

@@ -48,7 +48,9 @@ function chat(open: OpenHost): void {
 }
 
 async function assertChats(origin: string): Promise<void> {
-  const socket = new WebSocket(`${origin.replace('http', 'ws')}/chat`, { rejectUnauthorized: false })
+  const socket = new WebSocket(`${origin.replace('http', 'ws')}/chat`, {
+    rejectUnauthorized: false,
+  })
   socket.on('open', () => socket.send('are you there?'))
   const [answer] = (await once(socket, 'message')) as [Buffer]
   assert.equal(String(answer), 'are you there?')

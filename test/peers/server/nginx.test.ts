@@ -21,7 +21,10 @@ const KEY = 'a-key-behind-nginx-0001'
 const skip = missing('nginx')
 
 /** The location that the guide shows. */
-const guide = readFileSync(fileURLToPath(new URL('../../../docs/mounting.md', import.meta.url)), 'utf8')
+const guide = readFileSync(
+  fileURLToPath(new URL('../../../docs/mounting.md', import.meta.url)),
+  'utf8',
+)
 const LOCATION = /^```nginx\n(.*?)^```$/ms.exec(guide)?.[1] ?? ''
 
 function scratch(t: TestContext): string {
@@ -103,36 +106,40 @@ test('the guide has a location for nginx', () => {
   assert.match(LOCATION, /^location \/agents\/ \{.*proxy_pass.*\}\n$/s)
 })
 
-test('behind nginx REST, both streams and links work, and nothing is held back', { skip }, async (t) => {
-  const { origin, port } = await open(t, { authorize: bearerKeys({ ann: KEY }) })
-  const http = client(t, origin, KEY)
-  assert.equal((await http.get('/')).text, 'the host')
-  const created = await http.post('/agents/api/runs', {
-    json: { goal: 'shell: test -e never', hitl_enabled: true },
-  })
-  assert.equal(created.statusCode, 201, created.text)
-  const { run_id: id } = created.json() as { run_id: string }
-  assert.equal(created.headers.get('location'), `/agents/api/runs/${id}`)
-  let waiting = 2
-  const seen = ({ kind }: Event): void => {
-    // A buffering proxy would keep the gate from us, and the run would never end.
-    if (kind !== 'human_check_required' || --waiting > 0) return
-    void http.post(`/agents/api/runs/${id}/resume`, { json: { decision: 'abort' } })
-  }
-  const protocols = ['runwright.v1', `bearer.${Buffer.from(KEY).toString('base64url')}`]
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/agents/api/ws/${id}`, protocols)
-  const overSocket: Event[] = []
-  socket.on('message', (data) => {
-    const event = JSON.parse(String(data)) as Event
-    overSocket.push(event)
-    seen(event)
-  })
-  const closed = once(socket, 'close')
-  const overSse = await readSse(http, `/agents/api/runs/${id}/events`, seen)
-  assert.deepEqual((await closed)[0], 1000)
-  assertWhole(overSse)
-  assert.deepEqual(overSocket, overSse)
-})
+test(
+  'behind nginx REST, both streams and links work, and nothing is held back',
+  { skip },
+  async (t) => {
+    const { origin, port } = await open(t, { authorize: bearerKeys({ ann: KEY }) })
+    const http = client(t, origin, KEY)
+    assert.equal((await http.get('/')).text, 'the host')
+    const created = await http.post('/agents/api/runs', {
+      json: { goal: 'shell: test -e never', hitl_enabled: true },
+    })
+    assert.equal(created.statusCode, 201, created.text)
+    const { run_id: id } = created.json() as { run_id: string }
+    assert.equal(created.headers.get('location'), `/agents/api/runs/${id}`)
+    let waiting = 2
+    const seen = ({ kind }: Event): void => {
+      // A buffering proxy would keep the gate from us, and the run would never end.
+      if (kind !== 'human_check_required' || --waiting > 0) return
+      void http.post(`/agents/api/runs/${id}/resume`, { json: { decision: 'abort' } })
+    }
+    const protocols = ['runwright.v1', `bearer.${Buffer.from(KEY).toString('base64url')}`]
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/agents/api/ws/${id}`, protocols)
+    const overSocket: Event[] = []
+    socket.on('message', (data) => {
+      const event = JSON.parse(String(data)) as Event
+      overSocket.push(event)
+      seen(event)
+    })
+    const closed = once(socket, 'close')
+    const overSse = await readSse(http, `/agents/api/runs/${id}/events`, seen)
+    assert.deepEqual((await closed)[0], 1000)
+    assertWhole(overSse)
+    assert.deepEqual(overSocket, overSse)
+  },
+)
 
 test('behind nginx the dashboard starts a run in Chromium and follows it', { skip }, async (t) => {
   const { origin } = await open(t, { authorize: bearerKeys({ ann: KEY }) })

@@ -159,7 +159,10 @@ async function proveRest(client: AsyncClient, mount: string): Promise<void> {
   assert.equal((health.json() as { status: string }).status, 'ok')
   assert.equal((await client.head(`${mount}/api/runs`)).statusCode, 200)
   const wrong = await client.put(`${mount}/api/runs`, { json: {} })
-  assert.deepEqual([wrong.statusCode, wrong.headers.get('allow')], [405, 'POST, GET, HEAD, OPTIONS'])
+  assert.deepEqual(
+    [wrong.statusCode, wrong.headers.get('allow')],
+    [405, 'POST, GET, HEAD, OPTIONS'],
+  )
   // Read to its end, wherever it stops on the way, before it is refused.
   const long = await client.post(`${mount}/api/runs`, { json: { goal: 'x'.repeat(90_000) } })
   assert.deepEqual(

@@ -18,13 +18,20 @@ async function start(deflate: boolean): Promise<{ url: string; child: ChildProce
   const child = spawn(
     process.execPath,
     ['--conditions=runwright-source', '--import', 'tsx', 'examples/ws-echo.ts'],
-    { cwd: root, env: { ...process.env, PORT: '0', DEFLATE: deflate ? '1' : '' }, stdio: ['ignore', 'pipe', 'inherit'] },
+    {
+      cwd: root,
+      env: { ...process.env, PORT: '0', DEFLATE: deflate ? '1' : '' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
   )
   const [line] = (await once(child.stdout!, 'data')) as [Buffer]
   return { url: line.toString().trim(), child }
 }
 
-async function open(url: string, options: ClientOptions = { perMessageDeflate: false }): Promise<WebSocket> {
+async function open(
+  url: string,
+  options: ClientOptions = { perMessageDeflate: false },
+): Promise<WebSocket> {
   const client = new WebSocket(url, { maxPayload: 64 * MIB, ...options })
   await once(client, 'open')
   return client
@@ -128,7 +135,11 @@ describe('compression (groups 12 and 13)', () => {
     await once(server.child, 'exit')
   })
 
-  const json = JSON.stringify({ kind: 'tool_result', seq: 1, text: 'some words that come again and again' })
+  const json = JSON.stringify({
+    kind: 'tool_result',
+    seq: 1,
+    text: 'some words that come again and again',
+  })
   const settings: Record<string, ClientOptions['perMessageDeflate']> = {
     'no parameters': true,
     'server_no_context_takeover': { serverNoContextTakeover: true },
@@ -136,17 +147,28 @@ describe('compression (groups 12 and 13)', () => {
     'server_max_window_bits=15': { serverMaxWindowBits: 15 },
     'both, 9': { serverNoContextTakeover: true, serverMaxWindowBits: 9 },
     'both, 15': { serverNoContextTakeover: true, serverMaxWindowBits: 15 },
-    'client_no_context_takeover and client_max_window_bits=9': { clientNoContextTakeover: true, clientMaxWindowBits: 9 },
+    'client_no_context_takeover and client_max_window_bits=9': {
+      clientNoContextTakeover: true,
+      clientMaxWindowBits: 9,
+    },
   }
   for (const [name, perMessageDeflate] of Object.entries(settings)) {
     for (const size of [16, 64, 256, 1_024, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072]) {
       test(`${name}: messages of ${size} octets`, async () => {
-        const client = await open(server.url, { perMessageDeflate: { ...(perMessageDeflate === true ? {} : (perMessageDeflate as object)), threshold: 0 } })
+        const client = await open(server.url, {
+          perMessageDeflate: {
+            ...(perMessageDeflate === true ? {} : (perMessageDeflate as object)),
+            threshold: 0,
+          },
+        })
         assert.match(client.extensions, /permessage-deflate/)
         const count = Math.max(4, Math.min(MESSAGES, Math.floor((MESSAGES * 4_096) / size)))
         for (let i = 0; i < count; i++) {
           const body = json.repeat(Math.ceil(size / json.length)).slice(0, size)
-          const message = i % 3 === 2 ? Buffer.from(Array.from({ length: size }, (_, at) => (at * 7 + i) & 255)) : body
+          const message =
+            i % 3 === 2
+              ? Buffer.from(Array.from({ length: size }, (_, at) => (at * 7 + i) & 255))
+              : body
           client.send(message)
           await expectEcho(client, message)
         }

@@ -19,16 +19,25 @@ before(async () => {
 after(() => closeBrowser())
 
 /** A context whose connections, those of HTTP/2 as well, end with it. */
-async function openContext(): Promise<{ readonly context: BrowserContext; readonly close: () => Promise<void> }> {
+async function openContext(): Promise<{
+  readonly context: BrowserContext
+  readonly close: () => Promise<void>
+}> {
   let close = async (): Promise<void> => {}
-  const context = await openChromium({ after: (hook) => (close = hook) }, { ignoreHTTPSErrors: true })
+  const context = await openChromium(
+    { after: (hook) => (close = hook) },
+    { ignoreHTTPSErrors: true },
+  )
   return { context, close: () => close() }
 }
 
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../fixtures/ws/${name}`, import.meta.url), 'utf8')
 
-const page = (_request: unknown, response: { setHeader(n: string, v: string): unknown; end(body: string): unknown }): void => {
+const page = (
+  _request: unknown,
+  response: { setHeader(n: string, v: string): unknown; end(body: string): unknown },
+): void => {
   response.setHeader('content-type', 'text/html')
   response.end('<!doctype html><title>page</title>')
 }
@@ -59,16 +68,20 @@ interface Seen {
   readonly wasClean: boolean
 }
 
-const versions: Record<string, { scheme: string; deflate: boolean; make: () => AttachableServer }> = {
-  'HTTP/1.1': { scheme: 'http', deflate: false, make: () => createServer(page) },
-  'HTTP/1.1 with compression': { scheme: 'http', deflate: true, make: () => createServer(page) },
-  'HTTP/2': {
-    scheme: 'https',
-    deflate: true,
-    make: () =>
-      createSecureServer({ cert: fixture('localhost.crt'), key: fixture('localhost.key'), allowHTTP1: true }, page),
-  },
-}
+const versions: Record<string, { scheme: string; deflate: boolean; make: () => AttachableServer }> =
+  {
+    'HTTP/1.1': { scheme: 'http', deflate: false, make: () => createServer(page) },
+    'HTTP/1.1 with compression': { scheme: 'http', deflate: true, make: () => createServer(page) },
+    'HTTP/2': {
+      scheme: 'https',
+      deflate: true,
+      make: () =>
+        createSecureServer(
+          { cert: fixture('localhost.crt'), key: fixture('localhost.key'), allowHTTP1: true },
+          page,
+        ),
+    },
+  }
 
 for (const [name, { scheme, deflate, make }] of Object.entries(versions)) {
   test(`a page in Chromium talks to its own server over ${name}`, { skip }, async () => {
@@ -100,7 +113,9 @@ for (const [name, { scheme, deflate, make }] of Object.entries(versions)) {
       await opened.close()
       await sockets.close()
       server.close()
-      ;(server as Partial<Http2SecureServer> & { closeAllConnections?: () => void }).closeAllConnections?.()
+      ;(
+        server as Partial<Http2SecureServer> & { closeAllConnections?: () => void }
+      ).closeAllConnections?.()
       await once(server, 'close')
     }
     assert.deepEqual(ends, [{ code: 4000, reason: 'done', wasClean: true, error: null }])
@@ -127,7 +142,9 @@ for (const [name, { scheme, deflate, make }] of Object.entries(versions)) {
       await opened.close()
       await sockets.close()
       server.close()
-      ;(server as Partial<Http2SecureServer> & { closeAllConnections?: () => void }).closeAllConnections?.()
+      ;(
+        server as Partial<Http2SecureServer> & { closeAllConnections?: () => void }
+      ).closeAllConnections?.()
       await once(server, 'close')
     }
   })

@@ -8,7 +8,9 @@ const run = promisify(execFile)
 
 function missing(): string | false {
   try {
-    return execFileSync('curl', ['--version']).includes('HTTP2') ? false : 'this curl knows no HTTP/2'
+    return execFileSync('curl', ['--version']).includes('HTTP2')
+      ? false
+      : 'this curl knows no HTTP/2'
   } catch {
     return 'curl is not there'
   }
@@ -16,12 +18,24 @@ function missing(): string | false {
 
 test('curl --http2, which offers h2c, gets the page of the host', { skip: missing() }, async () => {
   await using server = await echoServer(false)
-  const { stdout } = await run('curl', ['-s', '--http2', '-w', ' %{http_code} %{http_version}', `http://127.0.0.1:${server.port}/page`])
+  const { stdout } = await run('curl', [
+    '-s',
+    '--http2',
+    '-w',
+    ' %{http_code} %{http_version}',
+    `http://127.0.0.1:${server.port}/page`,
+  ])
   assert.equal(stdout, 'plain 200 1.1')
 })
 
 test('curl --http2 with content gets its answer too', { skip: missing() }, async () => {
   await using server = await echoServer(false)
-  const { stdout } = await run('curl', ['-s', '--http2', '-d', 'a=1', `http://127.0.0.1:${server.port}/page`])
+  const { stdout } = await run('curl', [
+    '-s',
+    '--http2',
+    '-d',
+    'a=1',
+    `http://127.0.0.1:${server.port}/page`,
+  ])
   assert.equal(stdout, 'plain')
 })

@@ -18,7 +18,9 @@ export async function echoServer(deflate: boolean): Promise<EchoServer> {
   const ends: CloseInfo[] = []
   const server = createServer((_request, response) => response.end('plain'))
   const sockets = new WebSocketServer({
-    deflate: deflate ? { thresholdBytes: 0, serverContextTakeover: true, clientContextTakeover: true } : false,
+    deflate: deflate
+      ? { thresholdBytes: 0, serverContextTakeover: true, clientContextTakeover: true }
+      : false,
     protocols: ['echo'],
     maxMessageBytes: 2 ** 24,
     backpressure: { limitBytes: 2 ** 26 },
@@ -54,7 +56,13 @@ export async function echoServer(deflate: boolean): Promise<EchoServer> {
 }
 
 /** What every client sends and must get back. */
-export const TEXTS: readonly string[] = ['', 'hello', 'κόσμε € 💩', 'x'.repeat(70_000), JSON.stringify({ kind: 'log' })]
+export const TEXTS: readonly string[] = [
+  '',
+  'hello',
+  'κόσμε € 💩',
+  'x'.repeat(70_000),
+  JSON.stringify({ kind: 'log' }),
+]
 
 /** Sizes of the binary messages that every client sends. */
 export const SIZES: readonly number[] = [0, 1, 125, 126, 65_535, 65_536, 1_000_000]

@@ -32,13 +32,17 @@ const clients: Record<string, (url: string) => Client> = {
 }
 
 /** Sends everything, compares the echoes, closes with 4000. */
-async function converse(client: Client, texts: readonly string[]): Promise<{ code: number; reason: string; protocol: string }> {
+async function converse(
+  client: Client,
+  texts: readonly string[],
+): Promise<{ code: number; reason: string; protocol: string }> {
   client.binaryType = 'arraybuffer'
   const received: (string | Buffer)[] = []
   let wake = (): void => {}
   const closed = new Promise<{ code: number; reason: string }>((resolve, reject) => {
     client.onclose = resolve as (event: never) => void
-    client.onerror = ((event: { message?: string }) => reject(new Error(event.message ?? 'failed'))) as (event: never) => void
+    client.onerror = ((event: { message?: string }) =>
+      reject(new Error(event.message ?? 'failed'))) as (event: never) => void
   })
   client.onmessage = ((event: { data: string | ArrayBuffer | Buffer }) => {
     received.push(typeof event.data === 'string' ? event.data : Buffer.from(event.data as Buffer))
@@ -48,7 +52,8 @@ async function converse(client: Client, texts: readonly string[]): Promise<{ cod
   const sent = [...texts, ...SIZES.map((size) => Buffer.alloc(size, size & 255))]
   for (const message of sent) {
     client.send(message)
-    while (received.length === 0) await Promise.race([new Promise<void>((resolve) => (wake = resolve)), closed])
+    while (received.length === 0)
+      await Promise.race([new Promise<void>((resolve) => (wake = resolve)), closed])
     const echo = received.shift()!
     assert.ok(typeof message === 'string' ? echo === message : message.equals(echo as Buffer))
   }

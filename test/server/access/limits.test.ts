@@ -35,9 +35,15 @@ test('Retry-After tells when the next request will be let in', () => {
   let now = 0
   const limiter = new Limiter({ ...OFF, requestsPerSecond: 0.1, burst: 1 }, () => now)
   limiter.admitRequest('a')()
-  assert.deepEqual(refused(() => limiter.admitRequest('a')), { code: 'rate_limited', retryAfter: '10' })
+  assert.deepEqual(
+    refused(() => limiter.admitRequest('a')),
+    { code: 'rate_limited', retryAfter: '10' },
+  )
   now = 7_000
-  assert.deepEqual(refused(() => limiter.admitRequest('a')), { code: 'rate_limited', retryAfter: '3' })
+  assert.deepEqual(
+    refused(() => limiter.admitRequest('a')),
+    { code: 'rate_limited', retryAfter: '3' },
+  )
   now = 10_000
   assert.equal(refused(() => limiter.admitRequest('a')), null)
 })

@@ -27,7 +27,11 @@ for (const over of ['a socket', 'the handler in process']) {
         ? new RunServiceClient({ baseUrl, trustEnv: false })
         : RunServiceClient.inProcess(real.service)
 
-    const created = await runs.create({ goal: 'shell: false', hitl_enabled: true, metadata: { a: 'b' } })
+    const created = await runs.create({
+      goal: 'shell: false',
+      hitl_enabled: true,
+      metadata: { a: 'b' },
+    })
     assert.equal(created.metadata['a'], 'b')
     for await (const event of runs.events(created.run_id)) {
       if (event.kind !== 'human_check_required') continue
@@ -110,7 +114,14 @@ test('filters reach the service, and pages are followed to the last', async () =
   })
   const query = engine.calls.at(-1)![1] as Record<string, unknown>
   assert.deepEqual(
-    [query['status'], query['search'], query['goal'], query['modelName'], query['createdAfter'], query['createdBefore']],
+    [
+      query['status'],
+      query['search'],
+      query['goal'],
+      query['modelName'],
+      query['createdAfter'],
+      query['createdBefore'],
+    ],
     [['achieved', 'failed'], 'needle +1', 'a & b', 'm', 1, 2],
   )
 })
@@ -126,7 +137,10 @@ for (const { what, type, body } of [
     const transport = new MockTransport(answer)
     await using runs = new RunServiceClient({ baseUrl: 'http://a.test', transport, retry: null })
     const error = await refusal(runs.models())
-    assert.deepEqual([error.status, error.code, error.retryAfterMs], [502, 'unexpected_answer', 7_000])
+    assert.deepEqual(
+      [error.status, error.code, error.retryAfterMs],
+      [502, 'unexpected_answer', 7_000],
+    )
   })
 }
 

@@ -44,7 +44,10 @@ test('a run that ended is read from its first event to its last', async (t) => {
   assert.deepEqual(seqs(live), upTo(live.length))
   assert.equal(live.at(-1)?.kind, 'run_end')
   assert.deepEqual(await collect(runs.events(run_id)), live)
-  assert.deepEqual(seqs(await collect(runs.events(run_id, { after: 2 }))), upTo(live.length).slice(2))
+  assert.deepEqual(
+    seqs(await collect(runs.events(run_id, { after: 2 }))),
+    upTo(live.length).slice(2),
+  )
   assert.deepEqual(await collect(runs.events(run_id, { after: -1 })), [])
 })
 
@@ -59,7 +62,10 @@ test('connections that are cut after every event cost nothing and double nothing
     response.write = ((text: string) => {
       const isOver = engine.runs.get(runId)!.end !== undefined
       // The last event of each connection comes in part, as long as there are more to come.
-      const cut = isOver || text.startsWith('retry') ? text : text.slice(0, text.length - 1 - (connections % 9))
+      const cut =
+        isOver || text.startsWith('retry')
+          ? text
+          : text.slice(0, text.length - 1 - (connections % 9))
       const taken = write(cut)
       if (cut !== text) setImmediate(() => response.destroy())
       else if (!isOver) engine.log(runId, 1)
@@ -129,7 +135,9 @@ test('with a filter only those kinds come, and the end is found all the same', a
   const runId = engine.add()
   engine.log(runId, 3)
   engine.finish(runId)
-  const kinds = (await collect(runs.events(runId, { kinds: ['run_started'] }))).map(({ kind }) => kind)
+  const kinds = (await collect(runs.events(runId, { kinds: ['run_started'] }))).map(
+    ({ kind }) => kind,
+  )
   assert.deepEqual(kinds, ['run_started'])
 })
 
@@ -147,7 +155,10 @@ test('a reader of live events loses none of them when its first connection is lo
       response.destroy()
     } else opened.service.handler(request, response)
   })
-  assert.deepEqual(seqs(await collect(runs.events(runId, { after: -1, reconnectMs: 0 }))), [6, 7, 8])
+  assert.deepEqual(
+    seqs(await collect(runs.events(runId, { after: -1, reconnectMs: 0 }))),
+    [6, 7, 8],
+  )
 })
 
 test('a run that is unknown or was deleted meanwhile ends the iteration with an error', async () => {
@@ -179,12 +190,14 @@ for (const { what, handler, error } of [
   },
   {
     what: 'a stream that leaves an event out',
-    handler: ((_, response) => response.writeHead(200, STREAM).end(line(1) + line(3))) as RequestListener,
+    handler: ((_, response) =>
+      response.writeHead(200, STREAM).end(line(1) + line(3))) as RequestListener,
     error: /event 3 came after 1/,
   },
   {
     what: 'a stream of something else than events',
-    handler: ((_, response) => response.writeHead(200, STREAM).end('data: {\n\n')) as RequestListener,
+    handler: ((_, response) =>
+      response.writeHead(200, STREAM).end('data: {\n\n')) as RequestListener,
     error: /no event/,
   },
 ]) {
@@ -215,7 +228,10 @@ test('a connection that falls silent is opened again at the cursor', async () =>
   silences.fire()
   assert.equal((await next).value?.seq, 2)
   assert.deepEqual(await collect(events), [])
-  assert.deepEqual(urls.map((url) => new URL(url, 'http://a').searchParams.get('after')), ['0', '1'])
+  assert.deepEqual(
+    urls.map((url) => new URL(url, 'http://a').searchParams.get('after')),
+    ['0', '1'],
+  )
 })
 
 test('a signal ends the iteration with its reason, while connected and between connections', async () => {

@@ -41,7 +41,9 @@ test('what is wrong is told to those who may know all, the status to anybody', a
     authorize: bearerKeys({ free, bound: { key: bound, tenant: 'acme' } }),
   })
   for (const headers of [{}, { authorization: `Bearer ${bound}` }]) {
-    assert.deepEqual((await opened.call('GET', '/api/health', { headers })).json, { status: 'failing' })
+    assert.deepEqual((await opened.call('GET', '/api/health', { headers })).json, {
+      status: 'failing',
+    })
   }
   const headers = { authorization: `Bearer ${free}` }
   assert.match((await opened.call('GET', '/api/health', { headers })).json.problem, /ENOSPC/)

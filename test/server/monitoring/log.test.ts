@@ -19,7 +19,9 @@ test('a line tells who did what with which outcome, and no line holds what was s
   await opened.call('GET', `/api/runs/${runId}?token=s3cret`, { headers })
   await opened.call('POST', '/api/runs', { headers, body: { goal: 's3cret' } })
   await opened.call('GET', '/s3cret/path')
-  await opened.call('GET', '/api/models', { headers: { authorization: 'Bearer s3cret-and-wrong-key' } })
+  await opened.call('GET', '/api/models', {
+    headers: { authorization: 'Bearer s3cret-and-wrong-key' },
+  })
   using socket = await opened.socket(`/api/ws/${runId}`, {
     'Sec-WebSocket-Protocol': `runwright.v1, bearer.${Buffer.from(KEY).toString('base64url')}`,
   })
@@ -30,7 +32,9 @@ test('a line tells who did what with which outcome, and no line holds what was s
     assert.ok(!text.includes(secret), secret)
   }
   const requests = lines.flatMap((line) =>
-    line.event === 'request' ? [[line.method, line.route, line.run_id, line.status, line.principal]] : [],
+    line.event === 'request'
+      ? [[line.method, line.route, line.run_id, line.status, line.principal]]
+      : [],
   )
   // The first is the description that every answer in the tests is checked against.
   const own = requests.filter(([, route]) => route !== '/api/openapi.json')

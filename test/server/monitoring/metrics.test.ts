@@ -131,13 +131,21 @@ test('metrics are served only when asked for, to callers of no tenant', async ()
   assert.equal(await get({ authorization: `Bearer ${bound}` }), 403)
   assert.equal(await get({ authorization: `Bearer ${free}` }), 200)
   // As Prometheus asks.
-  const accept = 'application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1'
+  const accept =
+    'application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1'
   assert.equal(await get({ authorization: `Bearer ${free}`, accept }), 200)
 })
 
 test('a page is given although the store cannot be counted', async () => {
   const engine = new FakeEngine()
-  await using opened = await openService({ engine: Object.assign(engine, { counts: async () => { throw new Error('broken') } }), metrics: true })
+  await using opened = await openService({
+    engine: Object.assign(engine, {
+      counts: async () => {
+        throw new Error('broken')
+      },
+    }),
+    metrics: true,
+  })
   const samples = samplesOf((await opened.call('GET', '/metrics')).text)
   assert.ok(samples.has('runwright_queue_depth'))
   assert.ok(!samples.has('runwright_gates_waiting'))

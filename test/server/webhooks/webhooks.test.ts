@@ -105,8 +105,18 @@ test('what was not taken is sent again with the same id, and later events of the
   })
   engine.finish(runId)
   await until(5)
-  assert.deepEqual(received.map(({ id }) => Number(id.split('.')[1])), [2, 2, 2, 2, 3])
-  assert.deepEqual(failures.map(({ attempts, final }) => [attempts, final]), [[1, false], [2, false], [3, false]])
+  assert.deepEqual(
+    received.map(({ id }) => Number(id.split('.')[1])),
+    [2, 2, 2, 2, 3],
+  )
+  assert.deepEqual(
+    failures.map(({ attempts, final }) => [attempts, final]),
+    [
+      [1, false],
+      [2, false],
+      [3, false],
+    ],
+  )
   assert.ok(!JSON.stringify(failures).includes('s3cret'))
 })
 
@@ -114,7 +124,9 @@ test('a receiver that is gone (410) is not told of the event again', async (t) =
   const { url, received } = await openReceiver(t, (_, response) => response.writeHead(410).end())
   const engine = new FakeEngine()
   const given = new Promise<WebhookFailure>((resolve) => {
-    void openWebhooks(t, engine, url, { onFailure: resolve }).then(() => engine.finish(engine.add()))
+    void openWebhooks(t, engine, url, { onFailure: resolve }).then(() =>
+      engine.finish(engine.add()),
+    )
   })
   assert.equal((await given).final, true)
   assert.equal(received.length, 1)
@@ -137,28 +149,67 @@ test('a restart goes on where the last process was cut off, also with runs that 
   taking = true
   // Both the run under way and one that ended while nobody watched.
   engine.finish(unknown)
-  Object.assign(engine.runs.get(unknown)!.details, { created_at: new Date(Date.now() + 60_000).toISOString() })
+  Object.assign(engine.runs.get(unknown)!.details, {
+    created_at: new Date(Date.now() + 60_000).toISOString(),
+  })
   const second = await openWebhooks(t, engine, url, options)
   await until(3)
-  assert.deepEqual(new Set(received.slice(1).map(({ id }) => id)), new Set([`${known}.2`, `${unknown}.2`]))
+  assert.deepEqual(
+    new Set(received.slice(1).map(({ id }) => id)),
+    new Set([`${known}.2`, `${unknown}.2`]),
+  )
   await second.close()
 })
 
 test('redirects are not followed', async (t) => {
   const other = await openReceiver(t)
-  const { url } = await openReceiver(t, (_, response) => response.writeHead(307, { location: other.url }).end())
+  const { url } = await openReceiver(t, (_, response) =>
+    response.writeHead(307, { location: other.url }).end(),
+  )
   const engine = new FakeEngine()
   const failure = new Promise<WebhookFailure>((resolve) => {
-    void openWebhooks(t, engine, url, { onFailure: resolve }).then(() => engine.finish(engine.add()))
+    void openWebhooks(t, engine, url, { onFailure: resolve }).then(() =>
+      engine.finish(engine.add()),
+    )
   })
   assert.equal((await failure).problem, 'it answers 307')
   assert.equal(other.received.length, 0)
 })
 
 for (const { address, isPublic } of [
-  ...['127.0.0.1', '10.1.2.3', '172.31.0.1', '192.168.1.1', '169.254.169.254', '100.64.0.1', '0.0.0.0', '224.0.0.1', '255.255.255.255', '198.18.0.1', '192.0.2.1'].map((address) => ({ address, isPublic: false })),
-  ...['::1', '::', 'fe80::1', 'fc00::1', 'fd12::1', '::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:8.8.8.8', '64:ff9b::a00:1', '2002:7f00:1::', '2001:db8::1', '2001::1', 'ff02::1', '::7f00:1'].map((address) => ({ address, isPublic: false })),
-  ...['8.8.8.8', '1.1.1.1', '172.32.0.1', '2606:4700::1111', '2a00:1450::1'].map((address) => ({ address, isPublic: true })),
+  ...[
+    '127.0.0.1',
+    '10.1.2.3',
+    '172.31.0.1',
+    '192.168.1.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '0.0.0.0',
+    '224.0.0.1',
+    '255.255.255.255',
+    '198.18.0.1',
+    '192.0.2.1',
+  ].map((address) => ({ address, isPublic: false })),
+  ...[
+    '::1',
+    '::',
+    'fe80::1',
+    'fc00::1',
+    'fd12::1',
+    '::ffff:127.0.0.1',
+    '::ffff:7f00:1',
+    '::ffff:8.8.8.8',
+    '64:ff9b::a00:1',
+    '2002:7f00:1::',
+    '2001:db8::1',
+    '2001::1',
+    'ff02::1',
+    '::7f00:1',
+  ].map((address) => ({ address, isPublic: false })),
+  ...['8.8.8.8', '1.1.1.1', '172.32.0.1', '2606:4700::1111', '2a00:1450::1'].map((address) => ({
+    address,
+    isPublic: true,
+  })),
   ...['', 'localhost', '127.1', '0x7f000001'].map((address) => ({ address, isPublic: false })),
 ]) {
   test(`${JSON.stringify(address)} is ${isPublic ? 'an' : 'no'} address of the public internet`, () => {
@@ -166,10 +217,19 @@ for (const { address, isPublic } of [
   })
 }
 
-for (const url of ['http://127.0.0.1:1/', 'http://[::1]:1/', 'http://0x7f.1:1/', 'http://2130706433:1/', 'http://[::ffff:127.0.0.1]:1/']) {
+for (const url of [
+  'http://127.0.0.1:1/',
+  'http://[::1]:1/',
+  'http://0x7f.1:1/',
+  'http://2130706433:1/',
+  'http://[::ffff:127.0.0.1]:1/',
+]) {
   test(`${url} is refused as the address of this machine`, async () => {
     const { signal } = new AbortController()
-    await assert.rejects(deliver(new URL(url), {}, '{}', { allowPrivate: false }, signal), /address of this machine/)
+    await assert.rejects(
+      deliver(new URL(url), {}, '{}', { allowPrivate: false }, signal),
+      /address of this machine/,
+    )
   })
 }
 
@@ -180,25 +240,46 @@ test('a name is judged by what it resolves to, and nothing else is connected to'
   const { signal } = new AbortController()
   let asked = 0
   // A name that leads outside when it is looked at, and inside when it is connected to.
-  const resolve = (_: string, done: (error: null, list: { address: string; family: number }[]) => void): void => {
+  const resolve = (
+    _: string,
+    done: (error: null, list: { address: string; family: number }[]) => void,
+  ): void => {
     asked += 1
     done(null, [{ address: '127.0.0.1', family: 4 }])
   }
-  await assert.rejects(deliver(target, {}, '{}', { allowPrivate: false, resolve }, signal), /private network/)
+  await assert.rejects(
+    deliver(target, {}, '{}', { allowPrivate: false, resolve }, signal),
+    /private network/,
+  )
   assert.equal(received.length, 0)
-  assert.equal((await deliver(target, {}, '{}', { allowPrivate: true, resolve }, signal)).status, 200)
+  assert.equal(
+    (await deliver(target, {}, '{}', { allowPrivate: true, resolve }, signal)).status,
+    200,
+  )
   assert.equal(asked, 2)
 })
 
 for (const { endpoint, named } of [
   { endpoint: { url: 'http://example.com/', secret: SECRET }, named: /url must be/ },
-  { endpoint: { url: 'file:///etc/passwd', secret: SECRET, allowPrivate: true }, named: /url must be/ },
-  { endpoint: { url: 'https://example.com/', secret: 'whsec_c2hvcnQ=' }, named: /a secret must be/ },
+  {
+    endpoint: { url: 'file:///etc/passwd', secret: SECRET, allowPrivate: true },
+    named: /url must be/,
+  },
+  {
+    endpoint: { url: 'https://example.com/', secret: 'whsec_c2hvcnQ=' },
+    named: /a secret must be/,
+  },
   { endpoint: { url: 'https://example.com/', secret: 'my-own-secret' }, named: /a secret must be/ },
-  { endpoint: { url: 'https://example.com/', secret: SECRET, kinds: ['nonsense' as never] }, named: /kinds must be/ },
+  {
+    endpoint: { url: 'https://example.com/', secret: SECRET, kinds: ['nonsense' as never] },
+    named: /kinds must be/,
+  },
 ]) {
   test(`the endpoint ${endpoint.url} with ${named} is refused`, async (t) => {
-    const opening = Webhooks.open(new FakeEngine(), { directory: scratch(t), endpoints: [endpoint] })
+    const opening = Webhooks.open(new FakeEngine(), {
+      directory: scratch(t),
+      endpoints: [endpoint],
+    })
     await assert.rejects(opening, (error: Error) => {
       assert.match(error.message, named)
       assert.ok(!error.message.includes('my-own-secret'))

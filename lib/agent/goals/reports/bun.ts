@@ -57,7 +57,8 @@ export function junitTests(xml: string): readonly ReportedTest[] | ReportProblem
 }
 
 /** A tag; sections and comments, whose text is none, are matched whole. */
-const TAG = /(<!\[CDATA\[[\s\S]*?\]\]>|<!--[\s\S]*?-->)|<(\/?)([a-z]+)((?:\s+[\w:.-]+="[^"]*")*)\s*(\/?)>/g
+const TAG =
+  /(<!\[CDATA\[[\s\S]*?\]\]>|<!--[\s\S]*?-->)|<(\/?)([a-z]+)((?:\s+[\w:.-]+="[^"]*")*)\s*(\/?)>/g
 
 const ENTITIES: Readonly<Record<string, string>> = {
   lt: '<',

@@ -141,7 +141,10 @@ export class ReportFolder {
       const problem = takeLines(content, this.#place.nonce, outcomes, idle)
       if (problem !== null) return problem
     }
-    return { tests: Object.fromEntries(outcomes), idle: this.#reporter === 'node-test' ? idle : null }
+    return {
+      tests: Object.fromEntries(outcomes),
+      idle: this.#reporter === 'node-test' ? idle : null,
+    }
   }
 
   /** Removes the folder and everything in it. */

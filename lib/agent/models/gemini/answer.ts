@@ -87,7 +87,9 @@ export function buildGeminiTurn(
 
 /** A part that says nothing, as streams end with; some of Google's servers refuse to get it back. */
 function isEmpty(part: JsonObject): boolean {
-  return part['text'] === '' && Object.keys(part).every((key) => key === 'text' || key === 'thought')
+  return (
+    part['text'] === '' && Object.keys(part).every((key) => key === 'text' || key === 'thought')
+  )
 }
 
 /** Token counts. The prompt includes what was cached; thoughts come on top of the candidates. */

@@ -77,7 +77,11 @@ export class GeminiStream implements StreamDecoder {
     const open = last?.['functionCall']
     if (isObject(call) && textOf(call['name']) === '' && isObject(open)) {
       const args = { ...objectOf(open['args']), ...objectOf(call['args']) }
-      this.#parts[this.#parts.length - 1] = { ...last, ...part, functionCall: { ...call, ...open, args } }
+      this.#parts[this.#parts.length - 1] = {
+        ...last,
+        ...part,
+        functionCall: { ...call, ...open, args },
+      }
       return
     }
     const joins =

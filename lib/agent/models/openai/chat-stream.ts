@@ -76,7 +76,14 @@ export class OpenAiChatStream implements StreamDecoder {
 
   #delta(delta: JsonObject): string {
     for (const [key, value] of Object.entries(delta)) {
-      if (key === 'role' || key === 'tool_calls' || key === 'function_call' || value === null || value === '') continue
+      if (
+        key === 'role' ||
+        key === 'tool_calls' ||
+        key === 'function_call' ||
+        value === null ||
+        value === ''
+      )
+        continue
       this.#message[key] =
         key === 'reasoning_details'
           ? joinDetails(this.#message[key], value)

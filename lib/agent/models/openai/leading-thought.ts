@@ -23,7 +23,8 @@ export class LeadingThought {
     }
     if (this.#state === 'thought') {
       const end = this.#held.indexOf(close)
-      this.#held = end === -1 ? this.#held.slice(1 - close.length) : this.#held.slice(end + close.length)
+      this.#held =
+        end === -1 ? this.#held.slice(1 - close.length) : this.#held.slice(end + close.length)
       if (end === -1) return ''
       this.#state = 'gap'
     }

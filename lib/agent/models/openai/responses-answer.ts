@@ -38,16 +38,13 @@ export function buildResponsesTurn(
     .filter(({ type }) => type === 'message')
     .flatMap(({ content }) => listOf(content).map(objectOf))
   const refusal = contents.map((part) => textOf(part['refusal'])).join('')
-  const text = contents
-    .map((part) => textOf(part['text']))
-    .join('')
-  const calls = items
-    .filter(isCall)
-    .map((item) => ({
-      id: textOf(item['call_id']),
-      name: textOf(item['name']),
-      arguments: item['type'] === 'function_call' ? item['arguments'] : { input: item['input'] ?? '' },
-    }))
+  const text = contents.map((part) => textOf(part['text'])).join('')
+  const calls = items.filter(isCall).map((item) => ({
+    id: textOf(item['call_id']),
+    name: textOf(item['name']),
+    arguments:
+      item['type'] === 'function_call' ? item['arguments'] : { input: item['input'] ?? '' },
+  }))
   return buildTurn(
     {
       text: text === '' ? refusal : text,

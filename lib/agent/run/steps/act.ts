@@ -94,7 +94,12 @@ async function execute(context: RunContext, tool: Tool, state: CallState): Promi
   const { call, args, feedback } = state
   // A command is given the time in which its executor ends it; then nobody waits any longer.
   const span = trace.beginTool(log.state.head.details.iteration, tool, call.call_id)
-  const stop = new ToolStop(signal, clock, toolTimeoutMs, tool.startsProcess === true ? COMMAND_END_MS : 0)
+  const stop = new ToolStop(
+    signal,
+    clock,
+    toolTimeoutMs,
+    tool.startsProcess === true ? COMMAND_END_MS : 0,
+  )
   const onStart = async (pgid: number): Promise<void> => begin(context, tool, state, pgid)
   let changed: readonly FileChange[] = []
   const onChanges = (changes: readonly FileChange[]): void => {
@@ -104,7 +109,9 @@ async function execute(context: RunContext, tool: Tool, state: CallState): Promi
   const looks = tool.changesFiles === true && watch !== undefined
   const withChanges = async (result: ToolOutput): Promise<ToolOutput> => {
     if (looks) onChanges(await changesIn(context.workspace))
-    return changed.length === 0 ? result : { ...result, changes: [...(result.changes ?? []), ...changed] }
+    return changed.length === 0
+      ? result
+      : { ...result, changes: [...(result.changes ?? []), ...changed] }
   }
   const working = toolContext(context, call.call_id, stop, onStart, watch)
   try {
@@ -199,7 +206,13 @@ export function closingRecord(
   exitCode: number,
   output: string,
 ): RecordDraft {
-  const payload = { tool: call.tool, output, exit_code: exitCode, call_id: call.call_id, duration_ms: 0 }
+  const payload = {
+    tool: call.tool,
+    output,
+    exit_code: exitCode,
+    call_id: call.call_id,
+    duration_ms: 0,
+  }
   return { kind: 'tool_result', iteration, payload }
 }
 

@@ -65,14 +65,17 @@ async function check(context: RunContext): Promise<GoalVerdict> {
   try {
     // A process that was left behind could change a file for the check and change it back.
     if (log.state.mayHaveStrays) await executor.killMarked(log.runId)
-    const verdict = frozen.goal.judge !== undefined ? await judgeGoal(context) : await checkGoal(frozen.goal, {
-      executor,
-      cwd: workspace.root,
-      mark: log.runId,
-      signal,
-      baselineTests,
-      baseline: baseline ?? { files: {} },
-    })
+    const verdict =
+      frozen.goal.judge !== undefined
+        ? await judgeGoal(context)
+        : await checkGoal(frozen.goal, {
+            executor,
+            cwd: workspace.root,
+            mark: log.runId,
+            signal,
+            baselineTests,
+            baseline: baseline ?? { files: {} },
+          })
     trace.endCheck(span, frozen.goal.name, verdict)
     return verdict
   } catch (error) {

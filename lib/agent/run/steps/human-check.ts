@@ -60,14 +60,18 @@ function summaryOf(state: RunState, gate: NewGate): string {
   // Hashes tell which files differ from what they were: what was tried and taken back does not count.
   const changed = [...state.changedFiles].filter(([, { first, now }]) => first !== now)
   const files = changed.slice(0, MAX_FILES).map(([path, { added, removed }]) => {
-    const lines = [added > 0 ? `+${added}` : '', removed > 0 ? `-${removed}` : ''].filter((part) => part !== '')
+    const lines = [added > 0 ? `+${added}` : '', removed > 0 ? `-${removed}` : ''].filter(
+      (part) => part !== '',
+    )
     return `${clip(path, PATH_CHARACTERS)}${lines.length === 0 ? '' : ` (${lines.join(' ')})`}`
   })
   const more = changed.length > MAX_FILES ? ` and ${changed.length - MAX_FILES} more` : ''
   const cost = details.cost_known ? `, $${estimated_cost_usd.toFixed(4)}` : ', cost not known'
   const lines = [
     gate.note ?? '',
-    gate.kind === 'tool' ? `Waiting to run: ${gate.calls.map(({ tool }) => clip(tool, PATH_CHARACTERS)).join(', ')}` : '',
+    gate.kind === 'tool'
+      ? `Waiting to run: ${gate.calls.map(({ tool }) => clip(tool, PATH_CHARACTERS)).join(', ')}`
+      : '',
     `Iteration ${details.iteration} of ${details.max_iterations}. Goal: ${clip(goal_reason, REASON_CHARACTERS)}`,
     files.length === 0 ? nothingSeen(state) : `Files changed: ${files.join(', ')}${more}`,
     files.length > 0 && state.hasUnseenChanges ? UNSEEN : '',

@@ -57,7 +57,12 @@ export async function judgeGoal(context: RunContext): Promise<GoalVerdict> {
     const verdict = readVerdict(said.message)
     if (!('problem' in verdict)) {
       const duration_ms = Math.max(0, Math.round(clock.now() - began))
-      return { ...unjudged(verdict.reason), ...verdict, exit_code: verdict.achieved ? 0 : 1, duration_ms }
+      return {
+        ...unjudged(verdict.reason),
+        ...verdict,
+        exit_code: verdict.achieved ? 0 : 1,
+        duration_ms,
+      }
     }
     problem = verdict.problem
   }
@@ -65,7 +70,11 @@ export async function judgeGoal(context: RunContext): Promise<GoalVerdict> {
 }
 
 /** One answer of the judge, or why there is none for now. */
-async function ask(context: RunContext, evidence: string, again: string | null): Promise<ModelTurn | string> {
+async function ask(
+  context: RunContext,
+  evidence: string,
+  again: string | null,
+): Promise<ModelTurn | string> {
   const { log, judge, signal, clock, trace } = context
   const { frozen, head } = log.state
   const { iteration } = head.details
@@ -81,7 +90,14 @@ async function ask(context: RunContext, evidence: string, again: string | null):
         toolChoice: { tool: VERDICT_TOOL.name },
         signal,
         trace: trace.outgoing(span),
-        run: { run_id: log.runId, iteration, turn: 0, goal: frozen.request.goal, check: null, cwd: frozen.request.cwd },
+        run: {
+          run_id: log.runId,
+          iteration,
+          turn: 0,
+          goal: frozen.request.goal,
+          check: null,
+          cwd: frozen.request.cwd,
+        },
       })
       const turn = await raceAbort(call, signal)
       trace.endChat(span, turn)

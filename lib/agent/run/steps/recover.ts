@@ -23,7 +23,11 @@ export async function recoverRun(context: RunContext): Promise<void> {
   if (attempt > MAX_RECOVERIES) {
     const message = `the service stopped ${attempt} times while this run worked; it is not tried again`
     const failure = { message, traceback: '', code: 'ERR_AGENT_RECOVERY' }
-    await finishRun(log, { status: 'failed', endReason: 'recovery_failed', reason: message }, failure)
+    await finishRun(
+      log,
+      { status: 'failed', endReason: 'recovery_failed', reason: message },
+      failure,
+    )
     return
   }
   const settled = await Promise.all(started.map((call) => settle(context, call)))
@@ -53,7 +57,12 @@ async function settle(context: RunContext, state: CallState): Promise<RecordDraf
     const happened = await tool.verify(args, plan, working)
     if (happened === 'undone') return null
     if (happened === 'done') {
-      return closingRecord(iteration, state, 0, 'Done: the change is there (verified after a restart).')
+      return closingRecord(
+        iteration,
+        state,
+        0,
+        'Done: the change is there (verified after a restart).',
+      )
     }
   }
   const message = 'Outcome unknown: the service stopped while this ran. It was not run again.'

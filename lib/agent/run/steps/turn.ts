@@ -21,7 +21,11 @@ const MISTAKE_CHARACTERS = 4_000
  *
  * @throws {@link ModelError} when the provider gave no usable answer, retries included.
  */
-export async function takeTurn(context: RunContext, iteration: number, begins: boolean): Promise<void> {
+export async function takeTurn(
+  context: RunContext,
+  iteration: number,
+  begins: boolean,
+): Promise<void> {
   const { log, model } = context
   if (begins) log.note({ kind: 'step_start', iteration, payload: { node: 'plan' } })
   try {
@@ -44,7 +48,11 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
   let refits = 0
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
-    const deltas = new DeltaWriter(log.feed, clock, log.redactor, { iteration, turn: turns + 1, attempt })
+    const deltas = new DeltaWriter(log.feed, clock, log.redactor, {
+      iteration,
+      turn: turns + 1,
+      attempt,
+    })
     const span = trace.beginChat(iteration, model.name, attempt)
     try {
       // A model that ignores the signal is left to itself: an abort waits for nobody.
@@ -167,7 +175,8 @@ function withFreshCallIds(
   let changed = false
   const calls = message.calls.map((call): ToolCall => {
     let call_id = call.call_id === '' ? 'call' : call.call_id
-    for (let n = 2; used.has(call_id) || seen.has(call_id); n++) call_id = `${call.call_id || 'call'}.${n}`
+    for (let n = 2; used.has(call_id) || seen.has(call_id); n++)
+      call_id = `${call.call_id || 'call'}.${n}`
     seen.add(call_id)
     changed ||= call_id !== call.call_id
     return { ...call, call_id }

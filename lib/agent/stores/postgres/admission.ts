@@ -48,7 +48,9 @@ async function refuse(
     const [row] = await rows(keyQuery(schema, key.owner, key.key, keysSince))
     if (row !== undefined) {
       const head = headOf(row)
-      return head.details.run_id === created.run_id ? { outcome: 'admitted' } : { outcome: 'repeated', head }
+      return head.details.run_id === created.run_id
+        ? { outcome: 'admitted' }
+        : { outcome: 'repeated', head }
     }
   }
   if (cwdPolicy === 'reject') {

@@ -142,7 +142,8 @@ export class Appender {
       try {
         await this.#write(batch)
       } catch (error) {
-        for (const groups of batch.values()) for (const group of groups) group.reject(error as Error)
+        for (const groups of batch.values())
+          for (const group of groups) group.reject(error as Error)
         for (const runId of batch.keys()) this.#rows.delete(runId)
       }
       for (const runId of batch.keys()) this.#busy.delete(runId)
@@ -271,7 +272,8 @@ export class Appender {
     for (const move of begun) if (await this.#begin(move, patience)) moved.add(move.runId)
     const grown = moves.filter(({ row }) => row !== null)
     const refused = new Set<Move>()
-    if (grown.length > 0) for (const runId of await this.#growApart(grown, patience, refused)) moved.add(runId)
+    if (grown.length > 0)
+      for (const runId of await this.#growApart(grown, patience, refused)) moved.add(runId)
     const missed = new Map<string, readonly Group[]>()
     for (const move of moves) {
       const { runId, groups, head, row } = move
@@ -283,7 +285,8 @@ export class Appender {
         continue
       }
       if (!keepsClaim(head)) claims.forget(runId)
-      else if (row !== null && claims.fence(runId) !== undefined) this.#rows.set(runId, { ...row, head })
+      else if (row !== null && claims.fence(runId) !== undefined)
+        this.#rows.set(runId, { ...row, head })
       written(head)
       for (const group of groups) group.resolve()
     }
@@ -291,13 +294,22 @@ export class Appender {
   }
 
   async #begin({ runId, groups, head }: Move, patience: number): Promise<boolean> {
-    const query = beginQuery(this.#options.schema, head, this.#options.placeOf(head), groups.flatMap(({ json }) => json))
+    const query = beginQuery(
+      this.#options.schema,
+      head,
+      this.#options.placeOf(head),
+      groups.flatMap(({ json }) => json),
+    )
     const rows = await this.#options.database.rows(query, patience, () => doubt(groups))
     return rows.some((row) => row['run_id'] === runId)
   }
 
   /** As `#grow`; what the database refuses of one run costs that run alone. */
-  async #growApart(moves: readonly Move[], patience: number, refused: Set<Move>): Promise<readonly unknown[]> {
+  async #growApart(
+    moves: readonly Move[],
+    patience: number,
+    refused: Set<Move>,
+  ): Promise<readonly unknown[]> {
     try {
       return await this.#grow(moves, patience)
     } catch (error) {
@@ -319,7 +331,8 @@ export class Appender {
     const records: { readonly runId: string; readonly seq: number; readonly json: string }[] = []
     for (const { runId, groups, from } of moves) {
       let seq = from
-      for (const group of groups) for (const json of group.json) records.push({ runId, seq: (seq += 1), json })
+      for (const group of groups)
+        for (const json of group.json) records.push({ runId, seq: (seq += 1), json })
     }
     const values = [
       moves.map(({ runId }) => runId),

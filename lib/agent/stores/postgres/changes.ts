@@ -82,7 +82,8 @@ export class Changes {
     this.#watchers.set(runId, watchers.add(changed))
     return () => {
       watchers.delete(changed)
-      if (watchers.size === 0 && this.#watchers.get(runId) === watchers) this.#watchers.delete(runId)
+      if (watchers.size === 0 && this.#watchers.get(runId) === watchers)
+        this.#watchers.delete(runId)
     }
   }
 
@@ -126,17 +127,22 @@ export class Changes {
       const text = 'SELECT pg_notify($1, $2)'
       const values = [this.#channel, JSON.stringify(message)]
       // One that is lost is made up for by the poll.
-      await this.#options.database.rows({ name: 'runwright_notify', text, values }, 0).catch(() => [])
+      await this.#options.database
+        .rows({ name: 'runwright_notify', text, values }, 0)
+        .catch(() => [])
     }
   }
 
   #next(): Message | null {
-    if (this.#ends.size + this.#deleted.size + this.#aborts.size === 0 && !this.#claimable) return null
+    if (this.#ends.size + this.#deleted.size + this.#aborts.size === 0 && !this.#claimable)
+      return null
     const room = { bytes: IDS_BYTES }
     const aborts = take(this.#aborts, room)
     const deleted = take(this.#deleted, room)
     const lastSeqs = new Map(this.#ends)
-    const ends = Object.fromEntries(take(this.#ends, room).map((runId) => [runId, lastSeqs.get(runId) ?? 0]))
+    const ends = Object.fromEntries(
+      take(this.#ends, room).map((runId) => [runId, lastSeqs.get(runId) ?? 0]),
+    )
     const claimable = this.#claimable
     this.#claimable = false
     return { from: this.#options.workerId, ends, deleted, aborts, claimable }
@@ -172,7 +178,10 @@ export class Changes {
     })
     let takeBack: () => void = () => undefined
     try {
-      await Promise.race([ended, database.inTime(client.query({ text: `LISTEN "${this.#channel}"` }))])
+      await Promise.race([
+        ended,
+        database.inTime(client.query({ text: `LISTEN "${this.#channel}"` })),
+      ])
       takeBack = pulse.lend(client, end)
       this.#options.claimable()
       await this.#lookAtAll().catch(() => undefined) // whatever was told before somebody listened
@@ -195,7 +204,8 @@ export class Changes {
     if (message.from === this.#options.workerId) return
     for (const [runId, lastSeq] of Object.entries(message.ends ?? {})) this.#tell(runId, lastSeq)
     for (const runId of message.deleted ?? []) this.#tell(runId, 'deleted')
-    if (message.aborts !== undefined && message.aborts.length > 0) this.#options.abortsWanted(message.aborts)
+    if (message.aborts !== undefined && message.aborts.length > 0)
+      this.#options.abortsWanted(message.aborts)
     if (message.claimable === true) this.#options.claimable()
   }
 
@@ -217,7 +227,9 @@ export class Changes {
     const rows = await database.rows({ name: 'runwright_look', text, values: [runIds] }, 0)
     const ends = new Map(rows.map((row) => [row['run_id'] as string, row['last_seq'] as number]))
     for (const runId of runIds) this.#tell(runId, ends.get(runId) ?? 'deleted')
-    const aborts = rows.filter((row) => row['abort_wanted'] === true).map((row) => row['run_id'] as string)
+    const aborts = rows
+      .filter((row) => row['abort_wanted'] === true)
+      .map((row) => row['run_id'] as string)
     if (aborts.length > 0) this.#options.abortsWanted(aborts)
   }
 }

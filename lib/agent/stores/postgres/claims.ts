@@ -76,9 +76,12 @@ export class Claims {
   /** As `SharedRuns.claim`. */
   async claim(slots: number): Promise<readonly Claim[]> {
     const { database } = this.#options
-    if (!this.#inDoubt && (await database.rows(this.#candidates(slots, 1), 0)).length === 0) return []
+    if (!this.#inDoubt && (await database.rows(this.#candidates(slots, 1), 0)).length === 0)
+      return []
     try {
-      const rows = await database.transaction(0, (transaction) => this.#claimWithin(transaction, slots))
+      const rows = await database.transaction(0, (transaction) =>
+        this.#claimWithin(transaction, slots),
+      )
       this.#inDoubt = false
       return rows.map((row) => this.#take(row))
     } catch (error) {
@@ -167,7 +170,8 @@ export class Claims {
       if (this.#held.get(runId) !== fence) continue // given back meanwhile
       const row = found.get(runId)
       if (row === undefined || BigInt(row['fence'] as string) !== fence) this.lose(runId)
-      else if (row['abort_wanted'] === true) this.#tellAbort(runId, row['abort_by'] as string | null)
+      else if (row['abort_wanted'] === true)
+        this.#tellAbort(runId, row['abort_by'] as string | null)
     }
   }
 
@@ -201,7 +205,9 @@ export class Claims {
         r.status = 'awaiting_human' AND coalesce(r.gate_deadline_ms <= ${NOW_MS}, false) AS overdue`
     const claimed = await rows({ name: 'runwright_claim', text, values: [workerId, runIds] })
     const order = new Map(runIds.map((runId, place) => [runId, place]))
-    return [...claimed].sort((a, b) => (order.get(a['run_id']) ?? 0) - (order.get(b['run_id']) ?? 0))
+    return [...claimed].sort(
+      (a, b) => (order.get(a['run_id']) ?? 0) - (order.get(b['run_id']) ?? 0),
+    )
   }
 
   #take(row: PgRow): Claim {
@@ -272,6 +278,10 @@ const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)'
 const ENDS = `(abort_wanted OR status = 'awaiting_human')`
 
 /** Tells the other processes that a run may be claimed, when a claim was given back. */
-export async function releaseAndTell(claims: Claims, changes: Changes, runId: string): Promise<void> {
+export async function releaseAndTell(
+  claims: Claims,
+  changes: Changes,
+  runId: string,
+): Promise<void> {
   if (await claims.release(runId)) changes.claimable()
 }

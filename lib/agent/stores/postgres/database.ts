@@ -97,7 +97,11 @@ export class Database {
   }
 
   /** Runs `attempt` again while it fails with `ERR_AGENT_STORE_UNAVAILABLE` and patience lasts. */
-  async patiently<T>(patienceMs: number, attempt: () => Promise<T>, again?: () => void): Promise<T> {
+  async patiently<T>(
+    patienceMs: number,
+    attempt: () => Promise<T>,
+    again?: () => void,
+  ): Promise<T> {
     const deadline = performance.now() + patienceMs
     for (let retry = 1; ; retry++) {
       const wait = backoffDelay(retry, BACKOFF)
@@ -144,7 +148,9 @@ export class Database {
       const text = `the database cannot be reached now (${message}); it is tried again`
       return new StoreError('ERR_AGENT_STORE_UNAVAILABLE', text, { cause })
     }
-    return new StoreError('ERR_AGENT_STORE', `the database refused a statement: ${message}`, { cause })
+    return new StoreError('ERR_AGENT_STORE', `the database refused a statement: ${message}`, {
+      cause,
+    })
   }
 
   /** As {@link Database.rows}, on a connection that the caller has; it is the caller's to release. */
@@ -195,7 +201,9 @@ export class Database {
   async #rows(client: PgClient, query: PgQuery): Promise<readonly PgRow[]> {
     const { name, ...plain } = query
     try {
-      const { rows } = await client.query(this.#prepare && name !== undefined ? this.#named(query) : plain)
+      const { rows } = await client.query(
+        this.#prepare && name !== undefined ? this.#named(query) : plain,
+      )
       return rows as readonly PgRow[]
     } catch (error) {
       if (!this.#prepare || !UNPREPARED.test((error as { code?: string }).code ?? '')) throw error
@@ -203,9 +211,13 @@ export class Database {
       process.emitWarning(
         `a pooler between here and the database does not keep prepared statements (seen at ${name}); going on without them`,
       )
-      throw new StoreError('ERR_AGENT_STORE_UNAVAILABLE', 'a prepared statement was lost; it is tried again', {
-        cause: error,
-      })
+      throw new StoreError(
+        'ERR_AGENT_STORE_UNAVAILABLE',
+        'a prepared statement was lost; it is tried again',
+        {
+          cause: error,
+        },
+      )
     }
   }
 
@@ -220,7 +232,11 @@ export class Database {
   }
 
   /** `work`, or a failure when it takes too long; what then still comes is handed to `late`. */
-  inTime<T>(work: Promise<T>, timeoutMs: number = this.#timeoutMs, late?: (result: T) => void): Promise<T> {
+  inTime<T>(
+    work: Promise<T>,
+    timeoutMs: number = this.#timeoutMs,
+    late?: (result: T) => void,
+  ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       let over = false
       const giveUp = (): void => {

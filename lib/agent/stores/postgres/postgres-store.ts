@@ -95,17 +95,30 @@ export class PostgresStore implements RunStore {
   /** @throws TypeError naming the option that is wrong. */
   constructor(options: PostgresStoreOptions) {
     const { pool, listen = pool, labels = [], labelsFor = () => [] } = options
-    const { leaseMs = 10_000, patienceMs = 5_000, statementTimeoutMs = 15_000, prepare = true } = options
+    const {
+      leaseMs = 10_000,
+      patienceMs = 5_000,
+      statementTimeoutMs = 15_000,
+      prepare = true,
+    } = options
     const pollMs = options.pollMs ?? (listen === false ? 100 : 500)
-    for (const [name, value] of Object.entries({ leaseMs, patienceMs, statementTimeoutMs, pollMs })) {
-      if (!(value > 0)) throw new TypeError(`${name} must be a positive number of milliseconds, got ${value}`)
+    for (const [name, value] of Object.entries({
+      leaseMs,
+      patienceMs,
+      statementTimeoutMs,
+      pollMs,
+    })) {
+      if (!(value > 0))
+        throw new TypeError(`${name} must be a positive number of milliseconds, got ${value}`)
     }
     const { maxRunning = null } = options
     if (maxRunning !== null && !(Number.isInteger(maxRunning) && maxRunning > 0)) {
       throw new TypeError(`maxRunning must be a whole number from 1 up, got ${maxRunning}`)
     }
     if (typeof pool?.connect !== 'function') {
-      throw new TypeError('pool must be a pool of connections with connect(), such as new pg.Pool()')
+      throw new TypeError(
+        'pool must be a pool of connections with connect(), such as new pg.Pool()',
+      )
     }
     const schema = quoteSchema(options.schema ?? 'runwright')
     const workerId = `${hostname()}/${process.pid}/${uuidV7(Date.now())}`
@@ -117,7 +130,16 @@ export class PostgresStore implements RunStore {
     this.#patienceMs = patienceMs
     this.#queries = new RunQueries(database, schema, patienceMs)
     const pulse = new Pulse(database, listen === false)
-    this.#claims = new Claims({ database, pulse, schema, workerId, leaseMs, labels, maxRunning, patienceMs })
+    this.#claims = new Claims({
+      database,
+      pulse,
+      schema,
+      workerId,
+      leaseMs,
+      labels,
+      maxRunning,
+      patienceMs,
+    })
     let claimable = (): void => undefined
     this.#changes = new Changes({
       database,
@@ -231,7 +253,8 @@ export class PostgresStore implements RunStore {
     this.#checkOpen()
     const [row] = await this.#database.rows({ text: 'SELECT pg_is_in_recovery() AS standby' }, 0)
     if (row?.['standby'] !== true) return
-    const message = 'the database is a standby, which takes no records; it is waited for to be promoted'
+    const message =
+      'the database is a standby, which takes no records; it is waited for to be promoted'
     throw new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message)
   }
 

@@ -16,11 +16,17 @@ type Expired = (transaction: Transaction) => Promise<readonly PgRow[]>
  *
  * @returns how many runs were removed.
  */
-export async function sweep(database: Database, schema: string, { days, runs }: Retention): Promise<number> {
+export async function sweep(
+  database: Database,
+  schema: string,
+  { days, runs }: Retention,
+): Promise<number> {
   let removed = 0
   const remove = async (expired: Expired): Promise<void> => {
     for (let batch = 1; batch > 0 && !database.closing.aborted; removed += batch) {
-      batch = await database.transaction(0, (transaction) => removeBatch(transaction, schema, expired))
+      batch = await database.transaction(0, (transaction) =>
+        removeBatch(transaction, schema, expired),
+      )
     }
   }
   await remove(async ({ rows }) => {
@@ -50,7 +56,11 @@ export async function sweep(database: Database, schema: string, { days, runs }: 
   return removed
 }
 
-async function removeBatch(transaction: Transaction, schema: string, expired: Expired): Promise<number> {
+async function removeBatch(
+  transaction: Transaction,
+  schema: string,
+  expired: Expired,
+): Promise<number> {
   const { rows } = transaction
   const lock = `SELECT pg_try_advisory_xact_lock(hashtext($1), 3) AS mine`
   const [answer] = await rows({ text: lock, values: [schema] })

@@ -82,12 +82,21 @@ export class RunQueries {
 }
 
 /** Finds the newest run that was created with a key at or after `since` (float seconds). */
-export function keyQuery(schema: string, { id, tenant }: RunOwner, key: string, since: number): PgQuery {
+export function keyQuery(
+  schema: string,
+  { id, tenant }: RunOwner,
+  key: string,
+  since: number,
+): PgQuery {
   const text = `SELECT ${HEAD_COLUMNS} FROM ${schema}.runs
     WHERE idempotency_key = $1 AND owner_id IS NOT DISTINCT FROM $2 AND tenant IS NOT DISTINCT FROM $3
       AND created_ms >= $4
     ORDER BY created_ms DESC, run_id DESC LIMIT 1`
-  const values = [keyText(key), id === null ? null : keyText(id), tenant === null ? null : keyText(tenant)]
+  const values = [
+    keyText(key),
+    id === null ? null : keyText(id),
+    tenant === null ? null : keyText(tenant),
+  ]
   return { name: 'runwright_key', text, values: [...values, Math.floor(toMs(since))] }
 }
 
@@ -102,11 +111,15 @@ function conditions(query: RunQuery, value: (one: unknown) => string): string[] 
   for (const word of searchWords(query)) {
     where.push(`strpos(search_text, ${value(searchable(word))}) > 0`)
   }
-  if (createdAfter !== undefined) where.push(`created_ms >= ${value(Math.floor(toMs(createdAfter)) + 1)}`)
-  if (createdBefore !== undefined) where.push(`created_ms < ${value(Math.ceil(toMs(createdBefore)))}`)
+  if (createdAfter !== undefined)
+    where.push(`created_ms >= ${value(Math.floor(toMs(createdAfter)) + 1)}`)
+  if (createdBefore !== undefined)
+    where.push(`created_ms < ${value(Math.ceil(toMs(createdBefore)))}`)
   if (cursor !== undefined) {
     const last = decodeCursor(cursor)
-    where.push(`(created_ms, run_id) < (${value(last.createdMs)}, ${value(searchable(last.runId))})`)
+    where.push(
+      `(created_ms, run_id) < (${value(last.createdMs)}, ${value(searchable(last.runId))})`,
+    )
   }
   return where
 }

@@ -92,13 +92,20 @@ export function quoteSchema(name: string): string {
  * @throws {@link StoreError} with `ERR_AGENT_STORE_VERSION` when a newer version has changed the
  * tables so that this one cannot work with them.
  */
-export async function migrate(database: Database, schema: string, patienceMs: number): Promise<void> {
+export async function migrate(
+  database: Database,
+  schema: string,
+  patienceMs: number,
+): Promise<void> {
   if ((await readVersion(database, schema, patienceMs)) >= NEWEST) return
   await database.transaction(patienceMs, async ({ rows }) => {
     const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 0)`
     await rows({ text: lock, values: [`runwright migrate ${schema}`] })
     // Asked for beforehand: a role that may not make schemas may own one that was made for it.
-    const [there] = await rows({ text: 'SELECT to_regnamespace($1) IS NOT NULL AS found', values: [schema] })
+    const [there] = await rows({
+      text: 'SELECT to_regnamespace($1) IS NOT NULL AS found',
+      values: [schema],
+    })
     if (there?.['found'] !== true) await rows({ text: `CREATE SCHEMA IF NOT EXISTS ${schema}` })
     await rows({
       text: `CREATE TABLE IF NOT EXISTS ${schema}.migrations (
@@ -107,11 +114,14 @@ export async function migrate(database: Database, schema: string, patienceMs: nu
         applied_at timestamptz NOT NULL DEFAULT now()
       )`,
     })
-    const done = await rows({ text: `SELECT coalesce(max(version), 0) AS version FROM ${schema}.migrations` })
+    const done = await rows({
+      text: `SELECT coalesce(max(version), 0) AS version FROM ${schema}.migrations`,
+    })
     const current = Number(done[0]?.['version'] ?? 0)
     for (const { version, compatibleFrom, statements } of MIGRATIONS) {
       if (version <= current) continue
-      for (const statement of statements) await rows({ text: statement.replaceAll('$schema', schema) })
+      for (const statement of statements)
+        await rows({ text: statement.replaceAll('$schema', schema) })
       const text = `INSERT INTO ${schema}.migrations (version, compatible_from) VALUES ($1, $2)`
       await rows({ text, values: [version, compatibleFrom] })
     }
@@ -124,7 +134,11 @@ export async function migrate(database: Database, schema: string, patienceMs: nu
  * @throws {@link StoreError} with `ERR_AGENT_STORE_VERSION` when they are not there yet, too old or
  * too new.
  */
-export async function checkVersion(database: Database, schema: string, patienceMs: number): Promise<void> {
+export async function checkVersion(
+  database: Database,
+  schema: string,
+  patienceMs: number,
+): Promise<void> {
   const version = await readVersion(database, schema, patienceMs)
   if (version >= NEWEST) return
   const found = version === 0 ? 'has no tables of runwright' : `has tables of version ${version}`
@@ -133,7 +147,11 @@ export async function checkVersion(database: Database, schema: string, patienceM
 }
 
 /** The version of the tables that are there; 0 when there are none. */
-async function readVersion(database: Database, schema: string, patienceMs: number): Promise<number> {
+async function readVersion(
+  database: Database,
+  schema: string,
+  patienceMs: number,
+): Promise<number> {
   const found = await database.rows(
     { text: `SELECT to_regclass($1) IS NOT NULL AS found`, values: [`${schema}.migrations`] },
     patienceMs,

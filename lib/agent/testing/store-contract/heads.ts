@@ -30,7 +30,14 @@ export function testHeads({ test }: Suite): void {
   test('runs are counted by status', async (store) => {
     const none = { pending: 0, running: 0, awaiting_human: 0, achieved: 0, failed: 0, aborted: 0 }
     assert.deepEqual(await store.counts(), none)
-    const statuses = ['pending', 'running', 'running', 'awaiting_human', 'failed', 'aborted'] as const
+    const statuses = [
+      'pending',
+      'running',
+      'running',
+      'awaiting_human',
+      'failed',
+      'aborted',
+    ] as const
     for (const [i, status] of statuses.entries()) await add(store, `run-${i}`, { status })
     const moving = sampleRun('moving')
     await store.append('moving', moving.slice(0, 2))

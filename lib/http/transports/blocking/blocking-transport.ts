@@ -79,7 +79,12 @@ class BlockingExchange implements SyncByteStream {
 
   begin(transport: number): TransportResponse<SyncByteStream> {
     try {
-      this.#host.post({ t: 'request', id: this.#id, transport, request: wireRequest(this.#request) })
+      this.#host.post({
+        t: 'request',
+        id: this.#id,
+        transport,
+        request: wireRequest(this.#request),
+      })
       for (;;) {
         const message = this.#next()
         if (message.t === 'head') return this.#answer(message)
@@ -148,7 +153,8 @@ class BlockingExchange implements SyncByteStream {
   }
 
   #ended(trailers: string[]): void {
-    for (let i = 0; i < trailers.length; i += 2) this.#trailers.append(trailers[i]!, trailers[i + 1]!)
+    for (let i = 0; i < trailers.length; i += 2)
+      this.#trailers.append(trailers[i]!, trailers[i + 1]!)
     this.#state = 'ended'
     this.close()
   }
@@ -164,7 +170,10 @@ class BlockingExchange implements SyncByteStream {
       }
       if (message.t === 'pull') this.#give(message.restart)
       else if (message.t === 'information') {
-        this.#request.extensions.onInformation?.(message.statusCode, Headers.fromWire(message.headers))
+        this.#request.extensions.onInformation?.(
+          message.statusCode,
+          Headers.fromWire(message.headers),
+        )
       } else if (message.t === 'error') {
         this.#state = 'closed'
         throw decodeError(message.error, this.#hint())

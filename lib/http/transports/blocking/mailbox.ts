@@ -43,7 +43,16 @@ export class Mailbox {
   put(head: Head): boolean {
     if (head.end === null || this.full) return false
     const { id, statusCode, reasonPhrase, httpVersion, headers, info, timings, end, chunks } = head
-    const written: Written = [id, statusCode, reasonPhrase, httpVersion, headers, info, timings, end]
+    const written: Written = [
+      id,
+      statusCode,
+      reasonPhrase,
+      httpVersion,
+      headers,
+      info,
+      timings,
+      end,
+    ]
     const text = JSON.stringify(written)
     let room = this.#octets.length - 3 * text.length
     for (const chunk of chunks) room -= chunk.byteLength
@@ -65,10 +74,25 @@ export class Mailbox {
     if (textLength === 0) return null
     const text = this.#octets.toString('utf8', 0, textLength)
     // A copy in memory that is not shared.
-    const content = new Uint8Array(this.#octets.subarray(textLength, this.#control[CONTROL.mailLength]))
+    const content = new Uint8Array(
+      this.#octets.subarray(textLength, this.#control[CONTROL.mailLength]),
+    )
     Atomics.store(this.#control, CONTROL.mail, 0)
-    const [id, statusCode, reasonPhrase, httpVersion, headers, info, timings, end] = JSON.parse(text) as Written
+    const [id, statusCode, reasonPhrase, httpVersion, headers, info, timings, end] = JSON.parse(
+      text,
+    ) as Written
     const chunks = content.byteLength === 0 ? [] : [content]
-    return { t: 'head', id, statusCode, reasonPhrase, httpVersion, headers, info, timings, chunks, end }
+    return {
+      t: 'head',
+      id,
+      statusCode,
+      reasonPhrase,
+      httpVersion,
+      headers,
+      info,
+      timings,
+      chunks,
+      end,
+    }
   }
 }

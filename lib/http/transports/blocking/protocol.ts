@@ -53,12 +53,28 @@ export interface WireRequest {
 export type ToWorker =
   | { readonly t: 'open'; readonly transport: number; readonly options: HttpTransportOptions }
   | { readonly t: 'shut'; readonly transport: number }
-  | { readonly t: 'request'; readonly id: number; readonly transport: number; readonly request: WireRequest }
+  | {
+      readonly t: 'request'
+      readonly id: number
+      readonly transport: number
+      readonly request: WireRequest
+    }
   | { readonly t: 'chunk'; readonly id: number; readonly chunk: Uint8Array | null }
   | { readonly t: 'more'; readonly id: number }
   | { readonly t: 'close'; readonly id: number }
-  | { readonly t: 'inflate'; readonly id: number; readonly coding: Coding; readonly chunk: Uint8Array | null }
-  | { readonly t: 'blob'; readonly id: number; readonly blob: Blob; readonly start: number; readonly end: number }
+  | {
+      readonly t: 'inflate'
+      readonly id: number
+      readonly coding: Coding
+      readonly chunk: Uint8Array | null
+    }
+  | {
+      readonly t: 'blob'
+      readonly id: number
+      readonly blob: Blob
+      readonly start: number
+      readonly end: number
+    }
   | { readonly t: 'ping' }
 
 /** From the worker to the caller. */
@@ -77,11 +93,21 @@ export type FromWorker =
       /** Trailers, when the content is complete. */
       readonly end: string[] | null
     }
-  | { readonly t: 'information'; readonly id: number; readonly statusCode: number; readonly headers: string[] }
+  | {
+      readonly t: 'information'
+      readonly id: number
+      readonly statusCode: number
+      readonly headers: string[]
+    }
   | { readonly t: 'data'; readonly id: number; readonly chunk: Uint8Array }
   | { readonly t: 'end'; readonly id: number; readonly trailers: string[] }
   | { readonly t: 'pull'; readonly id: number; readonly restart: boolean }
-  | { readonly t: 'inflated'; readonly id: number; readonly chunks: Uint8Array[]; readonly more: boolean }
+  | {
+      readonly t: 'inflated'
+      readonly id: number
+      readonly chunks: Uint8Array[]
+      readonly more: boolean
+    }
   | { readonly t: 'error'; readonly id: number; readonly error: WireError }
 
 /** An error as data. */
@@ -147,9 +173,13 @@ export function decodeError(wire: WireError, hint = ''): Error {
   }
   if (wire.name === 'ProxyError') {
     const { statusCode } = wire
-    return new errors.ProxyError(wire.message, { ...cause, ...(statusCode === undefined ? {} : { statusCode }) })
+    return new errors.ProxyError(wire.message, {
+      ...cause,
+      ...(statusCode === undefined ? {} : { statusCode }),
+    })
   }
-  if (wire.name === 'ResponseTooLargeError') return new errors.ResponseTooLargeError(wire.maxBytes ?? 0)
+  if (wire.name === 'ResponseTooLargeError')
+    return new errors.ResponseTooLargeError(wire.maxBytes ?? 0)
   const known = PLAIN[wire.name]
   if (known !== undefined) return new known(wire.message, cause)
   const error = new Error(wire.message, cause)

@@ -24,7 +24,9 @@ export function blockingChunks(
   )
 }
 
-function* sequenceChunks(sources: readonly Iterable<Uint8Array>[]): Generator<Uint8Array, void, undefined> {
+function* sequenceChunks(
+  sources: readonly Iterable<Uint8Array>[],
+): Generator<Uint8Array, void, undefined> {
   for (const source of sources) yield* source
 }
 

@@ -140,7 +140,8 @@ export class BlockingHost {
   #spin(seen: number, spinMs: number): boolean {
     const end = performance.now() + spinMs
     do {
-      for (let i = 0; i < 50; i++) if (Atomics.load(this.#control, CONTROL.posted) !== seen) return true
+      for (let i = 0; i < 50; i++)
+        if (Atomics.load(this.#control, CONTROL.posted) !== seen) return true
     } while (performance.now() < end)
     return false
   }
@@ -166,7 +167,9 @@ export class BlockingHost {
     while (Atomics.load(this.#control, CONTROL.state) === WORKER.starting) {
       if (performance.now() - began > PATIENCE.startMs) {
         this.terminate()
-        throw new WorkerError(`the worker thread behind Client did not start within ${PATIENCE.startMs} ms`)
+        throw new WorkerError(
+          `the worker thread behind Client did not start within ${PATIENCE.startMs} ms`,
+        )
       }
       Atomics.wait(this.#control, CONTROL.state, WORKER.starting, PATIENCE.sleepMs)
     }

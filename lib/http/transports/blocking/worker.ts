@@ -136,12 +136,18 @@ class Job {
       post({ t: 'data', id: this.#id, chunk: copy }, [copy.buffer])
       if (this.#room <= 0) await new Promise<void>((resolve) => (this.#roomMade = resolve))
     }
-    if (!this.#closed) post({ t: 'end', id: this.#id, trailers: response.trailers?.raw.flat() ?? [] })
+    if (!this.#closed)
+      post({ t: 'end', id: this.#id, trailers: response.trailers?.raw.flat() ?? [] })
   }
 
   #request(wire: WireRequest): Request {
     const id = this.#id
-    const body = wire.body === 'stream' ? this.#pulledBody(wire) : wire.body === null ? null : bytesBody(wire.body)
+    const body =
+      wire.body === 'stream'
+        ? this.#pulledBody(wire)
+        : wire.body === null
+          ? null
+          : bytesBody(wire.body)
     const extensions = {
       ...(wire.target === undefined ? {} : { target: wire.target }),
       ...(wire.sniHostname === undefined ? {} : { sniHostname: wire.sniHostname }),

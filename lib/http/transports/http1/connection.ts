@@ -139,7 +139,8 @@ export class Http1Connection implements ParserEvents, BodySource {
     if (exchange !== null) {
       this.#leave(exchange)
       exchange.fail(
-        error ?? new RemoteProtocolError('the connection was closed before the answer was complete'),
+        error ??
+          new RemoteProtocolError('the connection was closed before the answer was complete'),
       )
     }
     this.socket.destroy()
@@ -189,7 +190,8 @@ export class Http1Connection implements ParserEvents, BodySource {
     if (exchange === null) return
     exchange.complete = true
     this.#readTimer.stop()
-    if (trailers !== null) for (const [name, value] of trailers.raw) exchange.trailers?.append(name, value)
+    if (trailers !== null)
+      for (const [name, value] of trailers.raw) exchange.trailers?.append(name, value)
   }
 
   // --- from the body
@@ -256,7 +258,10 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.destroy(
       exchange.head === null && !exchange.sent && !this.answered
         ? new WriteError(`the connection failed while the request was being sent (${what})`, cause)
-        : new ReadError(`the connection failed while the response was awaited or read (${what})`, cause),
+        : new ReadError(
+            `the connection failed while the response was awaited or read (${what})`,
+            cause,
+          ),
     )
   }
 
@@ -316,7 +321,12 @@ export class Http1Connection implements ParserEvents, BodySource {
     if (body === null) {
       this.socket.write(head, encoding)
       this.#sent(exchange)
-    } else if (bytes !== null && bytes.length <= ONE_PIECE && !chunked && !expectsContinue(exchange)) {
+    } else if (
+      bytes !== null &&
+      bytes.length <= ONE_PIECE &&
+      !chunked &&
+      !expectsContinue(exchange)
+    ) {
       this.socket.cork()
       this.socket.write(head, encoding)
       this.socket.write(bytes)
@@ -359,7 +369,9 @@ export class Http1Connection implements ParserEvents, BodySource {
     const expected = chunked ? null : Number(exchange.request.headers.get('content-length'))
     const { onUpload } = exchange.request.extensions
     const source = body.bytes === null ? body.open() : slices(body.bytes)
-    const iterator = isAsyncChunks(source) ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
+    const iterator = isAsyncChunks(source)
+      ? source[Symbol.asyncIterator]()
+      : source[Symbol.iterator]()
     exchange.upload = iterator
     let sent = 0
     for (;;) {

@@ -22,7 +22,13 @@ export function lengthMismatch(sent: number, expected: number): LocalProtocolErr
 /** Does the request want the connection closed after its response? */
 export function asksToClose(request: Request): boolean {
   const value = request.headers.get('connection')
-  return value !== null && value.toLowerCase().split(',').some((option) => option.trim() === 'close')
+  return (
+    value !== null &&
+    value
+      .toLowerCase()
+      .split(',')
+      .some((option) => option.trim() === 'close')
+  )
 }
 
 /** Refuses framing that the server could read in two ways (RFC 9112, section 6). */
@@ -31,7 +37,9 @@ export function checkFraming(request: Request): void {
   const coding = request.headers.get('transfer-encoding')
   if (coding !== null) {
     if (lengths.length > 0) {
-      throw new LocalProtocolError('a request must not have both Transfer-Encoding and Content-Length')
+      throw new LocalProtocolError(
+        'a request must not have both Transfer-Encoding and Content-Length',
+      )
     }
     if (coding.toLowerCase() !== 'chunked') {
       throw new LocalProtocolError('the only Transfer-Encoding that a request may have is chunked')
@@ -42,13 +50,16 @@ export function checkFraming(request: Request): void {
     throw new LocalProtocolError('Content-Length must be one whole number')
   }
   const known = request.body === null ? 0 : request.body.length
-  if (known !== null && known !== Number(lengths[0])) throw lengthMismatch(known, Number(lengths[0]))
+  if (known !== null && known !== Number(lengths[0]))
+    throw lengthMismatch(known, Number(lengths[0]))
 }
 
 /** Refuses a target that would break the request line, or is none (RFC 9112, section 3.2). */
 export function checkTarget(target: string): void {
   if (/^[!-"$-~]+$/.test(target)) return
-  throw new LocalProtocolError('the request target is empty, or has a blank, a "#" or another character that is not allowed there')
+  throw new LocalProtocolError(
+    'the request target is empty, or has a blank, a "#" or another character that is not allowed there',
+  )
 }
 
 /** Request line and header section, as they go on the wire (RFC 9112, sections 2 and 3). */

@@ -33,7 +33,8 @@ const MAX_FIELDS = 1000
 /** Informational heads before the final one, so that they cannot hold a caller up for ever. */
 export const MAX_INFORMATIONAL = 100
 
-type State = 'head' | 'length' | 'close' | 'chunk-size' | 'chunk-data' | 'chunk-end' | 'trailers' | 'done'
+type State =
+  'head' | 'length' | 'close' | 'chunk-size' | 'chunk-data' | 'chunk-end' | 'trailers' | 'done'
 
 /**
  * A strict parser for HTTP/1.x responses (RFC 9112): octets in, events out, wherever they are cut.
@@ -159,7 +160,9 @@ export class ResponseParser {
       this.#left = head.contentLength
     }
     const done = this.#state === 'done'
-    this.#events.onHead(bodiless ? { ...head, contentLength: 0, keepAlive: head.keepAlive && !tunnels } : head)
+    this.#events.onHead(
+      bodiless ? { ...head, contentLength: 0, keepAlive: head.keepAlive && !tunnels } : head,
+    )
     if (done) this.#complete(null)
   }
 
@@ -243,13 +246,16 @@ export class ResponseParser {
 
 /** The error for a server that goes on and on before its answer. */
 export function tooManyInformational(): RemoteProtocolError {
-  return new RemoteProtocolError(`the server sent more than ${MAX_INFORMATIONAL} informational (1xx) heads and no answer`)
+  return new RemoteProtocolError(
+    `the server sent more than ${MAX_INFORMATIONAL} informational (1xx) heads and no answer`,
+  )
 }
 
 /** Refuses at once what cannot become a status line, instead of waiting for its end. */
 function checkStart(head: Buffer): void {
   const start = head.toString('latin1', 0, Math.min(5, head.length))
-  if (!'HTTP/'.startsWith(start)) throw new RemoteProtocolError('the server does not speak HTTP/1.x')
+  if (!'HTTP/'.startsWith(start))
+    throw new RemoteProtocolError('the server does not speak HTTP/1.x')
 }
 
 function hasBareLineFeed(octets: Buffer): boolean {

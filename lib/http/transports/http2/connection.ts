@@ -167,7 +167,12 @@ export class Http2Connection implements FrameEvents, StreamLink {
   }
 
   /** Sends `request`, for which there was a claim, and resolves with the head of its answer. */
-  request(request: Request, timeouts: Timeouts, target: string, clock: PhaseClock): Promise<TransportResponse> {
+  request(
+    request: Request,
+    timeouts: Timeouts,
+    target: string,
+    clock: PhaseClock,
+  ): Promise<TransportResponse> {
     this.#claims--
     return new Promise((resolve, reject) => {
       try {
@@ -182,9 +187,25 @@ export class Http2Connection implements FrameEvents, StreamLink {
       if (this.#streams.size === 0) this.#socket.ref()
       const id = this.#nextId
       this.#nextId += 2
-      const stream = new Http2Stream(id, request, timeouts, clock, this.#streamWindow, this, resolve, reject)
+      const stream = new Http2Stream(
+        id,
+        request,
+        timeouts,
+        clock,
+        this.#streamWindow,
+        this,
+        resolve,
+        reject,
+      )
       this.#streams.set(id, stream)
-      this.#out.write(headerFrames(id, encodeHead(this.#encoder, request, target), request.body === null, this.#maxFrame))
+      this.#out.write(
+        headerFrames(
+          id,
+          encodeHead(this.#encoder, request, target),
+          request.body === null,
+          this.#maxFrame,
+        ),
+      )
       stream.begin()
     })
   }
@@ -194,12 +215,15 @@ export class Http2Connection implements FrameEvents, StreamLink {
     request.signal?.throwIfAborted()
     checkFraming(request)
     checkTarget(target)
-    if (this.#state !== 'open') throw new RefusedStreamError('the HTTP/2 connection takes no more requests')
+    if (this.#state !== 'open')
+      throw new RefusedStreamError('the HTTP/2 connection takes no more requests')
   }
 
   /** Ends whatever is going on with `error`, and closes. */
   destroy(error?: unknown): void {
-    this.#end(error ?? new RemoteProtocolError('the connection was closed before the answer was complete'))
+    this.#end(
+      error ?? new RemoteProtocolError('the connection was closed before the answer was complete'),
+    )
     this.#socket.destroy()
   }
 
@@ -211,7 +235,10 @@ export class Http2Connection implements FrameEvents, StreamLink {
     if (length <= 0) return 0
     this.#sendWindow -= length
     stream.sendWindow -= length
-    this.#out.writeContent(frameHead(length, FRAME.data, 0, stream.id), chunk.subarray(at, at + length))
+    this.#out.writeContent(
+      frameHead(length, FRAME.data, 0, stream.id),
+      chunk.subarray(at, at + length),
+    )
     return length
   }
 
@@ -238,7 +265,8 @@ export class Http2Connection implements FrameEvents, StreamLink {
   }
 
   reset(stream: Http2Stream, code: number): void {
-    if (this.#streams.has(stream.id)) this.#out.write(frame(FRAME.reset, 0, stream.id, uint32(code)))
+    if (this.#streams.has(stream.id))
+      this.#out.write(frame(FRAME.reset, 0, stream.id, uint32(code)))
     this.over(stream)
   }
 
@@ -254,17 +282,21 @@ export class Http2Connection implements FrameEvents, StreamLink {
   onData(id: number, chunk: Buffer, length: number, endStream: boolean): void {
     this.#sections.expectNone()
     this.#receiveWindow -= length
-    if (this.#receiveWindow < 0) throw new Http2Fault(CODE.flowControlError, 'the server sent more than the window takes')
+    if (this.#receiveWindow < 0)
+      throw new Http2Fault(CODE.flowControlError, 'the server sent more than the window takes')
     const stream = this.#stream(id)
     if (stream === null) return this.credit(length, null)
     stream.receiveWindow -= length
-    if (stream.receiveWindow < 0) throw new Http2Fault(CODE.flowControlError, 'the server sent more than a window takes')
+    if (stream.receiveWindow < 0)
+      throw new Http2Fault(CODE.flowControlError, 'the server sent more than a window takes')
     stream.onData(chunk, length, endStream)
   }
 
   onFrame(type: number, flags: number, id: number, payload: Buffer): void {
-    if (!this.#settled && type !== FRAME.settings) throw new Http2Fault(CODE.protocolError, NOT_HTTP2)
-    if (type === FRAME.continuation) return this.#onSection(this.#sections.continue(flags, id, payload))
+    if (!this.#settled && type !== FRAME.settings)
+      throw new Http2Fault(CODE.protocolError, NOT_HTTP2)
+    if (type === FRAME.continuation)
+      return this.#onSection(this.#sections.continue(flags, id, payload))
     this.#sections.expectNone()
     switch (type) {
       case FRAME.headers:
@@ -306,7 +338,8 @@ export class Http2Connection implements FrameEvents, StreamLink {
   #onSettings(flags: number, id: number, payload: Buffer): void {
     if (id !== 0) throw new Http2Fault(CODE.protocolError, 'SETTINGS belong to a stream')
     if ((flags & FLAG.ack) !== 0) return
-    if (payload.length % 6 !== 0) throw new Http2Fault(CODE.frameSizeError, 'SETTINGS are cut short')
+    if (payload.length % 6 !== 0)
+      throw new Http2Fault(CODE.frameSizeError, 'SETTINGS are cut short')
     for (let at = 0; at < payload.length; at += 6) {
       this.#onSetting(payload.readUInt16BE(at), payload.readUInt32BE(at + 2))
     }
@@ -342,7 +375,8 @@ export class Http2Connection implements FrameEvents, StreamLink {
 
   #onPing(flags: number, payload: Buffer): void {
     expectLength(payload, 8)
-    if ((flags & FLAG.ack) === 0) this.#answer(frame(FRAME.ping, FLAG.ack, 0, payload.toString('latin1')))
+    if ((flags & FLAG.ack) === 0)
+      this.#answer(frame(FRAME.ping, FLAG.ack, 0, payload.toString('latin1')))
   }
 
   #onGoAway(payload: Buffer): void {
@@ -353,7 +387,10 @@ export class Http2Connection implements FrameEvents, StreamLink {
     for (const [id, stream] of [...this.#streams]) {
       if (id <= last) continue
       this.#streams.delete(id)
-      stream.fail(new RefusedStreamError(`the server went away (code ${code}) before it looked`), false)
+      stream.fail(
+        new RefusedStreamError(`the server went away (code ${code}) before it looked`),
+        false,
+      )
     }
     this.#afterStream()
   }
@@ -364,12 +401,14 @@ export class Http2Connection implements FrameEvents, StreamLink {
     if (id !== 0) {
       const stream = this.#stream(id)
       if (stream === null) return
-      if (change === 0) return stream.fail(new RemoteProtocolError('the server widened a window by nothing'))
+      if (change === 0)
+        return stream.fail(new RemoteProtocolError('the server widened a window by nothing'))
       grow(stream, change)
     } else {
       if (change === 0) throw new Http2Fault(CODE.protocolError, 'a window is widened by nothing')
       this.#sendWindow += change
-      if (this.#sendWindow > MAX_WINDOW) throw new Http2Fault(CODE.flowControlError, 'a window is too large')
+      if (this.#sendWindow > MAX_WINDOW)
+        throw new Http2Fault(CODE.flowControlError, 'a window is too large')
     }
     this.#wake()
   }
@@ -378,7 +417,8 @@ export class Http2Connection implements FrameEvents, StreamLink {
   #stream(id: number): Http2Stream | null {
     const stream = this.#streams.get(id)
     if (stream !== undefined) return stream
-    if (id % 2 === 0 || id >= this.#nextId) throw new Http2Fault(CODE.protocolError, `there is no stream ${id}`)
+    if (id % 2 === 0 || id >= this.#nextId)
+      throw new Http2Fault(CODE.protocolError, `there is no stream ${id}`)
     return null
   }
 
@@ -396,7 +436,8 @@ export class Http2Connection implements FrameEvents, StreamLink {
   /** The connection can go on no longer: the server is told why. */
   #onFault(error: unknown): void {
     const known = error instanceof Http2Fault ? error : null
-    const code = known?.code ?? (error instanceof HpackError ? CODE.compressionError : CODE.internalError)
+    const code =
+      known?.code ?? (error instanceof HpackError ? CODE.compressionError : CODE.internalError)
     const cause = error as Error
     const what = this.#settled || code === CODE.settingsTimeout ? cause.message : NOT_HTTP2
     this.#out.write(frame(FRAME.goAway, 0, 0, uint32(0) + uint32(code)))
@@ -415,7 +456,9 @@ export class Http2Connection implements FrameEvents, StreamLink {
     this.lost = true
     this.#end(
       cause === null
-        ? new RemoteProtocolError('the server closed the HTTP/2 connection before the answer was complete')
+        ? new RemoteProtocolError(
+            'the server closed the HTTP/2 connection before the answer was complete',
+          )
         : new ReadError(
             `the connection failed while the response was awaited or read (${cause.code ?? cause.message})`,
             { cause },
@@ -471,7 +514,10 @@ export class Http2Connection implements FrameEvents, StreamLink {
     this.#socket.unref()
     if (this.#idleMs === null) return
     if (this.#idleTimer === null) {
-      this.#idleTimer = setTimeout(() => this.#streams.size === 0 && this.#retire(), Math.min(this.#idleMs, MAX_TIMER_MS)).unref()
+      this.#idleTimer = setTimeout(
+        () => this.#streams.size === 0 && this.#retire(),
+        Math.min(this.#idleMs, MAX_TIMER_MS),
+      ).unref()
     } else this.#idleTimer.refresh()
   }
 
@@ -492,5 +538,6 @@ export class Http2Connection implements FrameEvents, StreamLink {
 
 function grow(stream: Http2Stream, change: number): void {
   stream.sendWindow += change
-  if (stream.sendWindow > MAX_WINDOW) throw new Http2Fault(CODE.flowControlError, 'a window is too large')
+  if (stream.sendWindow > MAX_WINDOW)
+    throw new Http2Fault(CODE.flowControlError, 'a window is too large')
 }

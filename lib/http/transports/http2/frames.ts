@@ -13,7 +13,13 @@ export const FRAME = {
 } as const
 
 /** Flags of frames. */
-export const FLAG = { ack: 0x1, endStream: 0x1, endHeaders: 0x4, padded: 0x8, priority: 0x20 } as const
+export const FLAG = {
+  ack: 0x1,
+  endStream: 0x1,
+  endHeaders: 0x4,
+  padded: 0x8,
+  priority: 0x20,
+} as const
 
 /** Parameters of SETTINGS (RFC 9113, section 6.5.2). */
 export const SETTING = {
@@ -109,7 +115,8 @@ export class FrameParser {
       const there = octets.length - at
       if (there < HEAD) return this.#keep(octets, at, HEAD)
       const length = octets.readUIntBE(at, 3)
-      if (length > DEFAULT_FRAME_SIZE) throw new Http2Fault(CODE.frameSizeError, 'a frame is too large')
+      if (length > DEFAULT_FRAME_SIZE)
+        throw new Http2Fault(CODE.frameSizeError, 'a frame is too large')
       const type = octets[at + 3]!
       const flags = octets[at + 4]!
       const stream = octets.readUInt32BE(at + 5) & MAX_WINDOW
@@ -161,7 +168,10 @@ export function withoutPadding(payload: Buffer): Buffer {
 
 /** The head of a frame, one character for each octet. */
 export function frameHead(length: number, type: number, flags: number, stream: number): string {
-  return String.fromCharCode(length >> 16, (length >> 8) & 255, length & 255, type, flags) + uint32(stream)
+  return (
+    String.fromCharCode(length >> 16, (length >> 8) & 255, length & 255, type, flags) +
+    uint32(stream)
+  )
 }
 
 /** A whole frame, one character for each octet. */
@@ -170,13 +180,23 @@ export function frame(type: number, flags: number, stream: number, payload: stri
 }
 
 /** HEADERS, and CONTINUATION where the block is larger than a frame may be. */
-export function headerFrames(stream: number, block: string, endStream: boolean, maxFrame: number): string {
+export function headerFrames(
+  stream: number,
+  block: string,
+  endStream: boolean,
+  maxFrame: number,
+): string {
   const flags = endStream ? FLAG.endStream : 0
   if (block.length <= maxFrame) return frame(FRAME.headers, flags | FLAG.endHeaders, stream, block)
   let frames = frame(FRAME.headers, flags, stream, block.slice(0, maxFrame))
   for (let at = maxFrame; at < block.length; at += maxFrame) {
     const last = at + maxFrame >= block.length
-    frames += frame(FRAME.continuation, last ? FLAG.endHeaders : 0, stream, block.slice(at, at + maxFrame))
+    frames += frame(
+      FRAME.continuation,
+      last ? FLAG.endHeaders : 0,
+      stream,
+      block.slice(at, at + maxFrame),
+    )
   }
   return frames
 }
@@ -188,16 +208,24 @@ export function windowUpdate(stream: number, octets: number): string {
 
 /** @throws {@link Http2Fault} when a payload of fixed length has another. */
 export function expectLength(payload: Buffer, length: number): void {
-  if (payload.length !== length) throw new Http2Fault(CODE.frameSizeError, 'a frame has a wrong length')
+  if (payload.length !== length)
+    throw new Http2Fault(CODE.frameSizeError, 'a frame has a wrong length')
 }
 
 /** A SETTINGS frame of identifiers and values. */
 export function settingsFrame(settings: readonly (readonly [number, number])[]): string {
-  const payload = settings.map(([id, value]) => String.fromCharCode(id >> 8, id & 255) + uint32(value))
+  const payload = settings.map(
+    ([id, value]) => String.fromCharCode(id >> 8, id & 255) + uint32(value),
+  )
   return frame(FRAME.settings, 0, 0, payload.join(''))
 }
 
 /** Four octets, big-endian. */
 export function uint32(value: number): string {
-  return String.fromCharCode((value >>> 24) & 255, (value >> 16) & 255, (value >> 8) & 255, value & 255)
+  return String.fromCharCode(
+    (value >>> 24) & 255,
+    (value >> 16) & 255,
+    (value >> 8) & 255,
+    value & 255,
+  )
 }

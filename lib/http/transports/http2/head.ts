@@ -15,7 +15,13 @@ const CONNECTION_FIELDS = new Set([
   'upgrade',
 ])
 /** Those among them that a response is malformed with. */
-const FORBIDDEN = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'])
+const FORBIDDEN = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+])
 
 /** The header block of a request, one character for each octet (RFC 9113, section 8.3.1). */
 export function encodeHead(encoder: HpackEncoder, request: Request, target: string): string {
@@ -27,10 +33,17 @@ export function encodeHead(encoder: HpackEncoder, request: Request, target: stri
     encoder.field(':authority', headers.get('host') ?? url.host) +
     encoder.field(':path', target)
   const connection = headers.get('connection')
-  const named = connection === null ? [] : connection.toLowerCase().split(',').map((name) => name.trim())
+  const named =
+    connection === null
+      ? []
+      : connection
+          .toLowerCase()
+          .split(',')
+          .map((name) => name.trim())
   headers.visit((name, value) => {
     if (CONNECTION_FIELDS.has(name) || named.includes(name)) {
-      if (name === 'te' && value.toLowerCase() === 'trailers') block += encoder.field(name, 'trailers')
+      if (name === 'te' && value.toLowerCase() === 'trailers')
+        block += encoder.field(name, 'trailers')
       return
     }
     block += encoder.field(name, value)

@@ -19,7 +19,10 @@ export class HealthCheck {
     this.#socket = socket
     this.#ask = ask
     this.#giveUp = giveUp
-    this.#timer = intervalMs === null ? null : setTimeout(() => this.#check(), Math.min(intervalMs, MAX_TIMER_MS)).unref()
+    this.#timer =
+      intervalMs === null
+        ? null
+        : setTimeout(() => this.#check(), Math.min(intervalMs, MAX_TIMER_MS)).unref()
   }
 
   stop(): void {

@@ -61,7 +61,8 @@ function buildMachine(): Machine {
   const root = buildTree(nodes)
   const steps = new Int32Array(nodes.length * 16)
   for (const node of nodes) {
-    for (let nibble = 0; nibble < 16; nibble++) steps[node.state * 16 + nibble] = walk(root, node, nibble)
+    for (let nibble = 0; nibble < 16; nibble++)
+      steps[node.state * 16 + nibble] = walk(root, node, nibble)
   }
   const accepting = new Uint8Array(nodes.length)
   let padding: Node | number | null = root

@@ -29,7 +29,11 @@ export const STATIC_TABLE: readonly TableEntry[] = NAMES.split(',').map((field) 
 })
 
 /** Makes an entry; `octets` is the length of both on the wire where the strings do not say it. */
-export function entryOf(name: string, value: string, octets: number = name.length + value.length): TableEntry {
+export function entryOf(
+  name: string,
+  value: string,
+  octets: number = name.length + value.length,
+): TableEntry {
   return { name, value, size: octets + ENTRY_OVERHEAD }
 }
 

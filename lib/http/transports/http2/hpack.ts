@@ -1,7 +1,14 @@
 import { isSensitiveHeader } from '../../headers.js'
 import { readable, withoutBlanks } from '../field-text.js'
 import { decodeHuffman } from './hpack-huffman.js'
-import { DEFAULT_TABLE_SIZE, DynamicTable, ENTRY_OVERHEAD, entryOf, STATIC_TABLE, type TableEntry } from './hpack-table.js'
+import {
+  DEFAULT_TABLE_SIZE,
+  DynamicTable,
+  ENTRY_OVERHEAD,
+  entryOf,
+  STATIC_TABLE,
+  type TableEntry,
+} from './hpack-table.js'
 
 /** A compressed header section that cannot be decoded, after which the connection is of no use. */
 export class HpackError extends Error {}
@@ -60,7 +67,8 @@ export class HpackDecoder {
     if ((first & 0x80) !== 0) return this.#entry(this.#integer(7))
     if ((first & 0xe0) === 0x20) {
       const size = this.#integer(5)
-      if (!atStart || size > DEFAULT_TABLE_SIZE) throw new HpackError('a table size is out of place or too large')
+      if (!atStart || size > DEFAULT_TABLE_SIZE)
+        throw new HpackError('a table size is out of place or too large')
       this.#table.resize(size)
       return null
     }
@@ -68,7 +76,8 @@ export class HpackDecoder {
     const index = this.#integer(indexed ? 6 : 4)
     const name = index === 0 ? this.#string() : this.#entry(index).name
     const value = this.#string()
-    if (index === 0 && !FIELD_NAME.test(name)) this.#fault ??= 'the server sent a malformed field name'
+    if (index === 0 && !FIELD_NAME.test(name))
+      this.#fault ??= 'the server sent a malformed field name'
     if (FORBIDDEN_IN_VALUE.test(value)) this.#fault ??= 'the server sent a malformed field value'
     const entry = entryOf(name, readable(withoutBlanks(value)), name.length + value.length)
     if (indexed) this.#table.add(entry)
@@ -89,7 +98,8 @@ export class HpackDecoder {
     for (let factor = 1; ; factor *= 128) {
       const octet = this.#octet()
       value += (octet & 0x7f) * factor
-      if (value > MAX_INTEGER || factor > MAX_INTEGER) throw new HpackError('an integer is too large')
+      if (value > MAX_INTEGER || factor > MAX_INTEGER)
+        throw new HpackError('an integer is too large')
       if (octet < 0x80) return value
     }
   }
@@ -123,7 +133,14 @@ for (const [i, { name, value }] of STATIC_TABLE.entries()) {
 }
 
 /** Fields that differ from request to request and would only push the others out of the table. */
-const FLEETING = new Set([':path', 'content-length', 'if-modified-since', 'if-none-match', 'range', 'traceparent'])
+const FLEETING = new Set([
+  ':path',
+  'content-length',
+  'if-modified-since',
+  'if-none-match',
+  'range',
+  'traceparent',
+])
 
 /**
  * Encodes header blocks (RFC 7541) as strings of octets. Fields go into the table when they are
@@ -188,7 +205,10 @@ function octets(value: string): string {
 
 function literal(pattern: number, bits: number, name: string, value: string): string {
   const index = STATIC_NAMES.get(name)
-  const head = index === undefined ? integer(pattern, bits, 0) + integer(0, 7, name.length) + name : integer(pattern, bits, index)
+  const head =
+    index === undefined
+      ? integer(pattern, bits, 0) + integer(0, 7, name.length) + name
+      : integer(pattern, bits, index)
   return head + integer(0, 7, value.length) + value
 }
 
@@ -198,6 +218,7 @@ function integer(pattern: number, bits: number, value: number): string {
   if (value < most) return String.fromCharCode(pattern | value)
   let text = String.fromCharCode(pattern | most)
   let left = value - most
-  for (; left >= 128; left = Math.floor(left / 128)) text += String.fromCharCode((left % 128) | 0x80)
+  for (; left >= 128; left = Math.floor(left / 128))
+    text += String.fromCharCode((left % 128) | 0x80)
   return text + String.fromCharCode(left)
 }

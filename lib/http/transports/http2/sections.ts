@@ -29,16 +29,19 @@ export class SectionReader {
 
   /** @throws {@link Http2Fault} inside a section, where nothing but CONTINUATION may come. */
   expectNone(): void {
-    if (this.#open !== null) throw new Http2Fault(CODE.protocolError, 'a header section is interrupted')
+    if (this.#open !== null)
+      throw new Http2Fault(CODE.protocolError, 'a header section is interrupted')
   }
 
   /** A HEADERS frame; null while the section is not whole. */
   begin(flags: number, stream: number, payload: Buffer): StreamSection | null {
-    if (stream === 0) throw new Http2Fault(CODE.protocolError, 'a header section belongs to no stream')
+    if (stream === 0)
+      throw new Http2Fault(CODE.protocolError, 'a header section belongs to no stream')
     let block = (flags & FLAG.padded) === 0 ? payload : withoutPadding(payload)
     if ((flags & FLAG.priority) !== 0) block = block.subarray(5)
     const endStream = (flags & FLAG.endStream) !== 0
-    if ((flags & FLAG.endHeaders) !== 0) return { stream, endStream, section: this.#decoder.decode(block) }
+    if ((flags & FLAG.endHeaders) !== 0)
+      return { stream, endStream, section: this.#decoder.decode(block) }
     this.#open = { stream, endStream, parts: [Buffer.from(block)], length: block.length }
     return null
   }
@@ -52,10 +55,17 @@ export class SectionReader {
     open.parts.push(Buffer.from(payload))
     open.length += payload.length
     if (open.length > this.#maxOctets || open.parts.length > MAX_CONTINUATIONS) {
-      throw new Http2Fault(CODE.enhanceYourCalm, `a response head is larger than ${this.#maxOctets} octets`)
+      throw new Http2Fault(
+        CODE.enhanceYourCalm,
+        `a response head is larger than ${this.#maxOctets} octets`,
+      )
     }
     if ((flags & FLAG.endHeaders) === 0) return null
     this.#open = null
-    return { stream, endStream: open.endStream, section: this.#decoder.decode(Buffer.concat(open.parts)) }
+    return {
+      stream,
+      endStream: open.endStream,
+      section: this.#decoder.decode(Buffer.concat(open.parts)),
+    }
   }
 }

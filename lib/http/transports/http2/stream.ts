@@ -161,7 +161,8 @@ export class Http2Stream implements BodySource {
   #onHead(section: FieldSection, endStream: boolean): void {
     const { statusCode, headers } = parseHead(section)
     if (statusCode < 200) {
-      if (endStream || statusCode === 101) throw malformed(`a head of status ${statusCode}, which cannot be`)
+      if (endStream || statusCode === 101)
+        throw malformed(`a head of status ${statusCode}, which cannot be`)
       if (++this.#informational > MAX_INFORMATIONAL) throw tooManyInformational()
       if (this.#sent) this.#readTimer.start(this.#timeouts.read)
       this.request.extensions.onInformation?.(statusCode, headers)
@@ -230,7 +231,9 @@ export class Http2Stream implements BodySource {
   /** False when the upload was given up half way. */
   async #sendStream(body: Body): Promise<boolean> {
     const source = body.bytes === null ? body.open() : slices(body.bytes)
-    const iterator = isAsyncChunks(source) ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
+    const iterator = isAsyncChunks(source)
+      ? source[Symbol.asyncIterator]()
+      : source[Symbol.iterator]()
     this.#upload = iterator
     const declared = this.request.headers.get('content-length')
     const expected = declared === null ? null : Number(declared)

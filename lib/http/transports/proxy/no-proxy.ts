@@ -39,7 +39,8 @@ function parseEntry(entry: string): NoProxyRule {
 
 function splitPort(text: string): [string, number | null] {
   const bracketed = /^\[([^\]]*)\](?::([0-9]+))?$/.exec(text)
-  if (bracketed !== null) return [bracketed[1]!, bracketed[2] === undefined ? null : Number(bracketed[2])]
+  if (bracketed !== null)
+    return [bracketed[1]!, bracketed[2] === undefined ? null : Number(bracketed[2])]
   const match = /^([^:]*):([0-9]+)$/.exec(text)
   return match === null ? [text, null] : [match[1]!, Number(match[2])]
 }

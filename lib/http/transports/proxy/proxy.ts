@@ -30,7 +30,12 @@ export type ProxyInit =
     }
 
 const NO_OCTETS = new Uint8Array(0)
-const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443, 'socks5:': 1080, 'socks5h:': 1080 }
+const DEFAULT_PORTS: Readonly<Record<string, number>> = {
+  'http:': 80,
+  'https:': 443,
+  'socks5:': 1080,
+  'socks5h:': 1080,
+}
 
 /** A proxy, resolved. */
 export class Proxy {
@@ -50,7 +55,9 @@ export class Proxy {
     const parts = typeof init === 'string' || init instanceof URL ? { url: init } : init
     const url = parseUrl(parts?.url, 'proxy')
     if (!(url.protocol in DEFAULT_PORTS)) {
-      throw new TypeError(`proxy must be an http, https, socks5 or socks5h URL, got ${url.protocol}`)
+      throw new TypeError(
+        `proxy must be an http, https, socks5 or socks5h URL, got ${url.protocol}`,
+      )
     }
     this.#url = url
     this.protocol = url.protocol
@@ -62,7 +69,8 @@ export class Proxy {
     if (scheme !== 'basic' && scheme !== 'digest') {
       throw new TypeError(`proxy.authScheme must be 'basic' or 'digest', got ${String(scheme)}`)
     }
-    this.#digest = this.credentials === null || this.socks ? null : new DigestCredentials(...this.credentials)
+    this.#digest =
+      this.credentials === null || this.socks ? null : new DigestCredentials(...this.credentials)
     if (this.credentials !== null && !this.socks && scheme === 'basic') {
       this.headers.setDefault('Proxy-Authorization', basicCredentials(...this.credentials))
     }
@@ -132,7 +140,13 @@ function credentialsOf(url: URL): readonly [string, string] | null {
  * @param tries - How many of its challenges were answered before.
  * @throws {@link ProxyError}
  */
-export async function tunnel(socket: Socket, proxy: Proxy, host: string, port: number, tries: number): Promise<boolean> {
+export async function tunnel(
+  socket: Socket,
+  proxy: Proxy,
+  host: string,
+  port: number,
+  tries: number,
+): Promise<boolean> {
   if (!proxy.socks) return await connectTunnel(socket, proxy, host, port, tries)
   const address = proxy.protocol === 'socks5:' ? await resolveHere(host) : host
   await socksConnect(socket, address, port, proxy.credentials)
@@ -184,5 +198,7 @@ function challengesIn(head: string): string[] {
 
 function refusal(statusCode: number, reason: string): ProxyError {
   const hint = statusCode === 407 ? '; give the proxy a user name and password' : ''
-  return new ProxyError(`the proxy refused to connect: ${statusCode} ${reason}${hint}`, { statusCode })
+  return new ProxyError(`the proxy refused to connect: ${statusCode} ${reason}${hint}`, {
+    statusCode,
+  })
 }

@@ -29,7 +29,8 @@ export class SocketReader {
   async takeUntil(mark: string, most: number): Promise<Buffer> {
     await this.#until(() => {
       if (this.#held.includes(mark, 0, 'latin1')) return true
-      if (this.#held.length > most) throw new ProxyError(`${this.#peer} answered with more than ${most} octets`)
+      if (this.#held.length > most)
+        throw new ProxyError(`${this.#peer} answered with more than ${most} octets`)
       return false
     })
     return this.#cut(this.#held.indexOf(mark, 0, 'latin1') + mark.length)
@@ -57,7 +58,9 @@ export class SocketReader {
   }
 
   readonly #onError = (cause: Error): void => {
-    this.#error ??= new ProxyError(`${this.#peer} failed during the handshake: ${cause.message}`, { cause })
+    this.#error ??= new ProxyError(`${this.#peer} failed during the handshake: ${cause.message}`, {
+      cause,
+    })
     this.#wake?.()
   }
 

@@ -37,7 +37,8 @@ export async function socksConnect(
       throw new ProxyError(`the SOCKS5 proxy refused: ${REPLIES[reply!] ?? `reply ${reply}`}`)
     }
     const length = type === 1 ? 4 : type === 4 ? 16 : type === 3 ? (await reader.take(1))[0]! : -1
-    if (length === -1) throw new ProxyError('the SOCKS5 proxy answered with an unknown address type')
+    if (length === -1)
+      throw new ProxyError('the SOCKS5 proxy answered with an unknown address type')
     await reader.take(length + 2)
   } finally {
     reader.release()
@@ -54,7 +55,9 @@ async function authenticate(
   if (version !== 5) throw new ProxyError('the proxy does not speak SOCKS5')
   if (method === 0) return
   if (method !== 2 || credentials === null) {
-    throw new ProxyError('the SOCKS5 proxy wants another way of authentication; give it a user name and password')
+    throw new ProxyError(
+      'the SOCKS5 proxy wants another way of authentication; give it a user name and password',
+    )
   }
   const [username, password] = credentials.map((text) => Buffer.from(text)) as [Buffer, Buffer]
   if (username.length > 255 || password.length > 255) {
@@ -77,7 +80,8 @@ function encodeAddress(host: string): Buffer {
   if (family === 4) return Buffer.from([1, ...host.split('.').map(Number)])
   if (family === 6) return Buffer.from([4, ...ipv6Octets(host)])
   const name = Buffer.from(host, 'latin1')
-  if (name.length > 255) throw new ProxyError('a host name for a SOCKS5 proxy has at most 255 octets')
+  if (name.length > 255)
+    throw new ProxyError('a host name for a SOCKS5 proxy has at most 255 octets')
   return Buffer.concat([Buffer.from([3, name.length]), name])
 }
 

@@ -32,7 +32,8 @@ const SILENT = new Set(['step_start', 'tool_started', 'tool_result', 'iteration_
  */
 export function isShown(event) {
   if (SILENT.has(event.kind)) return false
-  if (event.kind === 'llm_usage') return event.payload.input_tokens + event.payload.output_tokens > 0
+  if (event.kind === 'llm_usage')
+    return event.payload.input_tokens + event.payload.output_tokens > 0
   if (event.kind === 'model_turn') return event.payload.text.trim() !== ''
   return event.kind in LABELS
 }

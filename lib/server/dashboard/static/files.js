@@ -68,7 +68,12 @@ export class ChangedFiles {
   #file(path, edits) {
     return h(
       'button',
-      { type: 'button', class: 'changed', title: 'Find in the timeline', onclick: () => this.#chosen(path) },
+      {
+        type: 'button',
+        class: 'changed',
+        title: 'Find in the timeline',
+        onclick: () => this.#chosen(path),
+      },
       h('span', { class: 'path' }, visible(path)),
       h('span', { class: 'word' }, plural(edits, 'change')),
     )

@@ -87,7 +87,10 @@ export class Home {
    * @param {boolean} more are there others?
    */
   #drawWaiting(waiting, more) {
-    const drawn = JSON.stringify([more, ...waiting.map(({ run_id, iteration }) => [run_id, iteration])])
+    const drawn = JSON.stringify([
+      more,
+      ...waiting.map(({ run_id, iteration }) => [run_id, iteration]),
+    ])
     if (drawn === this.#drawn) return
     this.#drawn = drawn
     this.#waiting.hidden = waiting.length === 0

@@ -153,7 +153,8 @@ export class RunList {
    */
   #take(items, next) {
     const last = items.at(-1)
-    const at = last === undefined ? -1 : this.#runs.findIndex(({ run_id }) => run_id === last.run_id)
+    const at =
+      last === undefined ? -1 : this.#runs.findIndex(({ run_id }) => run_id === last.run_id)
     const older = next === null || at === -1 ? [] : this.#runs.slice(at + 1)
     if (older.length === 0) this.#next = next
     this.#runs = [...items, ...older]

@@ -16,11 +16,21 @@ export async function aiSdk() {
           return {
             content: [
               { type: 'text', text },
-              { type: 'tool-call', toolCallId: callId, toolName: TOOL.name, input: JSON.stringify(args) },
+              {
+                type: 'tool-call',
+                toolCallId: callId,
+                toolName: TOOL.name,
+                input: JSON.stringify(args),
+              },
             ],
             finishReason: { unified: 'tool-calls', raw: 'tool_calls' },
             usage: {
-              inputTokens: { total: TOKENS.input, noCache: TOKENS.input, cacheRead: 0, cacheWrite: 0 },
+              inputTokens: {
+                total: TOKENS.input,
+                noCache: TOKENS.input,
+                cacheRead: 0,
+                cacheWrite: 0,
+              },
               outputTokens: { total: TOKENS.output, text: TOKENS.output, reasoning: 0 },
             },
             warnings: [],
@@ -35,7 +45,11 @@ export async function aiSdk() {
         model,
         prompt: PROMPT,
         tools: {
-          [TOOL.name]: tool({ description, inputSchema: jsonSchema(parameters), execute: async (args) => task.use(args) }),
+          [TOOL.name]: tool({
+            description,
+            inputSchema: jsonSchema(parameters),
+            execute: async (args) => task.use(args),
+          }),
         },
         stopWhen: () => task.isOver,
       })

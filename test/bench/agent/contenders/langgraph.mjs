@@ -28,7 +28,11 @@ export async function langGraph({ checkpointer, name = 'thread' }) {
         .addEdge('plan', 'act')
         .addEdge('act', 'evaluate')
         .addConditionalEdges('evaluate', ({ over }) => (over ? END : 'plan'))
-        .compile(checkpointer ? { checkpointer: checkpointer === true ? new MemorySaver() : checkpointer } : {})
+        .compile(
+          checkpointer
+            ? { checkpointer: checkpointer === true ? new MemorySaver() : checkpointer }
+            : {},
+        )
       const input = { messages: [{ role: 'user', content: PROMPT }] }
       threads += 1
       await graph.invoke(input, {

@@ -12,7 +12,11 @@ export async function mastra() {
         const { text, callId, args } = task.turn()
         return { text, toolCallId: callId, toolName: TOOL.name, input: JSON.stringify(args) }
       }
-      const usage = { inputTokens: TOKENS.input, outputTokens: TOKENS.output, totalTokens: TOKENS.input + TOKENS.output }
+      const usage = {
+        inputTokens: TOKENS.input,
+        outputTokens: TOKENS.output,
+        totalTokens: TOKENS.input + TOKENS.output,
+      }
       const model = {
         specificationVersion: 'v2',
         provider: 'scripted',
@@ -42,7 +46,12 @@ export async function mastra() {
         inputSchema: z.object({ key: z.string() }),
         execute: async ({ context }) => ({ value: task.use(context) }),
       })
-      const agent = new Agent({ name: 'worker', instructions: PROMPT, model, tools: { [TOOL.name]: lookup } })
+      const agent = new Agent({
+        name: 'worker',
+        instructions: PROMPT,
+        model,
+        tools: { [TOOL.name]: lookup },
+      })
       await agent.generate(PROMPT, { stopWhen: () => task.isOver })
     },
   }

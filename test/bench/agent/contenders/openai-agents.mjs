@@ -11,10 +11,26 @@ export async function openaiAgents() {
         async getResponse() {
           const { text, callId, args } = task.turn()
           return {
-            usage: new Usage({ requests: 1, inputTokens: TOKENS.input, outputTokens: TOKENS.output, totalTokens: TOKENS.input + TOKENS.output }),
+            usage: new Usage({
+              requests: 1,
+              inputTokens: TOKENS.input,
+              outputTokens: TOKENS.output,
+              totalTokens: TOKENS.input + TOKENS.output,
+            }),
             output: [
-              { type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text }] },
-              { type: 'function_call', callId, name: TOOL.name, arguments: JSON.stringify(args), status: 'completed' },
+              {
+                type: 'message',
+                role: 'assistant',
+                status: 'completed',
+                content: [{ type: 'output_text', text }],
+              },
+              {
+                type: 'function_call',
+                callId,
+                name: TOOL.name,
+                arguments: JSON.stringify(args),
+                status: 'completed',
+              },
             ],
           }
         },

@@ -23,10 +23,21 @@ export async function openBenchEngine({ store, cwd, concurrent = 1, task }) {
     async complete() {
       const { text, callId, args } = task().turn()
       const calls = [{ call_id: callId, tool: TOOL.name, args }]
-      return { message: { role: 'assistant', text, calls }, reasoning: '', usage, stop: 'tool_calls' }
+      return {
+        message: { role: 'assistant', text, calls },
+        reasoning: '',
+        usage,
+        stop: 'tool_calls',
+      }
     },
   }
-  const provider = { id: 'bench', description: 'a script', isLanguageModel: false, suggestions: [], create: () => model }
+  const provider = {
+    id: 'bench',
+    description: 'a script',
+    isLanguageModel: false,
+    suggestions: [],
+    create: () => model,
+  }
   const tool = {
     ...TOOL,
     effect: 'read',
@@ -45,7 +56,13 @@ export async function openBenchEngine({ store, cwd, concurrent = 1, task }) {
     cwdPolicy: 'allow',
     executor: {
       name: 'none',
-      run: async () => ({ exitCode: 1, output: '', truncated: false, timedOut: false, durationMs: 0 }),
+      run: async () => ({
+        exitCode: 1,
+        output: '',
+        truncated: false,
+        timedOut: false,
+        durationMs: 0,
+      }),
       killMarked: async () => 0,
     },
   })
@@ -66,7 +83,8 @@ export async function runwright({ store: kind, reader, concurrent = 1 }) {
       : new FileStore({ directory: data, retain, sync: kind === 'file' ? 'none' : 'group' })
   let task
   const engine = await openBenchEngine({ store, cwd, concurrent, task: () => task })
-  const start = async (length) => (await engine.create({ goal: 'shell: false', max_iterations: length })).details.run_id
+  const start = async (length) =>
+    (await engine.create({ goal: 'shell: false', max_iterations: length })).details.run_id
   const logOf = async (runId, length) => {
     const expected = EVENTS_PER_STEP * length + EVENTS_AROUND
     const log = await engine.events(runId, { after: 0, limit: expected + 1 })
@@ -115,5 +133,6 @@ export async function runwright({ store: kind, reader, concurrent = 1 }) {
 
 /** Waits for a run that nobody reads. */
 async function untilEnded(engine, runId) {
-  while ((await engine.get(runId)).ended_at === null) await new Promise((resolve) => setTimeout(resolve, 1))
+  while ((await engine.get(runId)).ended_at === null)
+    await new Promise((resolve) => setTimeout(resolve, 1))
 }

@@ -9,8 +9,17 @@ import { agent, folder, sampleRun } from './folder.mjs'
 const TEXT = 'x'.repeat(180)
 
 /** A record that goes on from any run. */
-const logRecord = (runId, seq) => ({ v: 1, run_id: runId, seq, iteration: 1, ts: 1_700_000_000, kind: 'log', payload: { level: 'info', message: TEXT } })
-const line = (seq) => Buffer.from(`${JSON.stringify({ run: 'run-12', records: [logRecord('run-12', seq)] })}\n`)
+const logRecord = (runId, seq) => ({
+  v: 1,
+  run_id: runId,
+  seq,
+  iteration: 1,
+  ts: 1_700_000_000,
+  kind: 'log',
+  payload: { level: 'info', message: TEXT },
+})
+const line = (seq) =>
+  Buffer.from(`${JSON.stringify({ run: 'run-12', records: [logRecord('run-12', seq)] })}\n`)
 
 /** Lets `writers` append until the time is over; microseconds of an append, of CPU too. */
 async function race(append, writers, ms) {
@@ -74,7 +83,10 @@ export async function groupCommit({ writers }) {
 /** A store of ours: `memory`, `none` (a file without sync) or `group`. */
 export async function store({ sync, writers }) {
   const { FileStore, MemoryStore } = agent
-  const open = sync === 'memory' ? new MemoryStore({ retain: {} }) : new FileStore({ directory: folder(), sync })
+  const open =
+    sync === 'memory'
+      ? new MemoryStore({ retain: {} })
+      : new FileStore({ directory: folder(), sync })
   await open.open()
   let turn = 0
   return {
@@ -82,12 +94,18 @@ export async function store({ sync, writers }) {
       // New runs for each turn, and none of the turns before: their logs would fill the memory.
       turn += 1
       const runs = Array.from({ length: writers }, (_, i) => ({ id: `run-${turn}-${i}`, seq: 1 }))
-      await Promise.all(runs.map(({ id }) => open.append(id, sampleRun(id, { status: 'pending', records: 1 }))))
-      const told = await race((writer) => {
-        const run = runs[writer]
-        run.seq += 1
-        return open.append(run.id, [logRecord(run.id, run.seq)])
-      }, writers, ms)
+      await Promise.all(
+        runs.map(({ id }) => open.append(id, sampleRun(id, { status: 'pending', records: 1 }))),
+      )
+      const told = await race(
+        (writer) => {
+          const run = runs[writer]
+          run.seq += 1
+          return open.append(run.id, [logRecord(run.id, run.seq)])
+        },
+        writers,
+        ms,
+      )
       for (const { id } of runs) await open.delete(id)
       return told
     },

@@ -11,4 +11,6 @@ export function folder() {
 
 /** Our modules, as they were built: what is exported, and what only stores use. */
 export const agent = await import(process.env.RUNWRIGHT_AGENT)
-export const { sampleRun } = await import(new URL('../samples.js', process.env.RUNWRIGHT_AGENT).href)
+export const { sampleRun } = await import(
+  new URL('../samples.js', process.env.RUNWRIGHT_AGENT).href
+)

@@ -92,14 +92,29 @@ export async function abortRun() {
     contextWindow: null,
     prices: null,
     complete: async () => ({
-      message: { role: 'assistant', text: '', calls: [{ call_id: 'c', tool: 'bash', args: { command: SLEEP } }] },
+      message: {
+        role: 'assistant',
+        text: '',
+        calls: [{ call_id: 'c', tool: 'bash', args: { command: SLEEP } }],
+      },
       reasoning: '',
       usage: NO_USAGE,
       stop: 'tool_calls',
     }),
   }
-  const provider = { id: 'bench', description: 'a script', isLanguageModel: false, suggestions: [], create: () => model }
-  const engine = await RunEngine.open({ store: new MemoryStore(), roots: [folder()], providers: [provider], defaultModel: 'bench:shell' })
+  const provider = {
+    id: 'bench',
+    description: 'a script',
+    isLanguageModel: false,
+    suggestions: [],
+    create: () => model,
+  }
+  const engine = await RunEngine.open({
+    store: new MemoryStore(),
+    roots: [folder()],
+    providers: [provider],
+    defaultModel: 'bench:shell',
+  })
   return {
     async measure() {
       const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 })

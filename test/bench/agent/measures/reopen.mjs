@@ -13,7 +13,13 @@ async function fill({ runs, records }) {
   for (let from = 0; from < runs; from += 1_000) {
     const logs = Array.from({ length: Math.min(1_000, runs - from) }, (_, i) => {
       const id = `0190f3a2-7c4e-7000-8000-${String(from + i).padStart(12, '0')}`
-      return sampleRun(id, { createdAt: 1_700_000_000 + from + i, records, text: TEXT, key: id, ownerId: 'me' })
+      return sampleRun(id, {
+        createdAt: 1_700_000_000 + from + i,
+        records,
+        text: TEXT,
+        key: id,
+        ownerId: 'me',
+      })
     })
     for (let at = 0; at < records; at += 5) {
       await Promise.all(logs.map((log) => store.append(log[0].run_id, log.slice(at, at + 5))))

@@ -16,15 +16,19 @@ function spins(spin: AdaptiveSpin, spunMs: number, sleptMs: number): number {
 
 const alone = availableParallelism() === 1
 
-test('waits spin where that makes them shorter, and only then', { skip: alone && 'one processor' }, () => {
-  const spin = new AdaptiveSpin()
-  assert.equal(spins(spin, 0.1, 0.2), 310)
-  // A busy machine: the spin keeps the processor from those who are waited for.
-  assert.equal(spins(spin, 0.4, 0.2), 10)
-  // A far server: it makes no difference.
-  assert.equal(spins(spin, 20, 20), 10)
-  assert.equal(spins(spin, 0.1, 0.2), 310)
-})
+test(
+  'waits spin where that makes them shorter, and only then',
+  { skip: alone && 'one processor' },
+  () => {
+    const spin = new AdaptiveSpin()
+    assert.equal(spins(spin, 0.1, 0.2), 310)
+    // A busy machine: the spin keeps the processor from those who are waited for.
+    assert.equal(spins(spin, 0.4, 0.2), 10)
+    // A far server: it makes no difference.
+    assert.equal(spins(spin, 20, 20), 10)
+    assert.equal(spins(spin, 0.1, 0.2), 310)
+  },
+)
 
 test('one slow answer does not change the choice', { skip: alone && 'one processor' }, () => {
   const spin = new AdaptiveSpin()

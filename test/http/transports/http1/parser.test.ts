@@ -34,13 +34,24 @@ function parse(octets: Buffer, size: number, method = 'GET'): Seen {
 }
 
 test('what follows a 2xx to CONNECT is no content, and its connection carries nothing else', () => {
-  const seen = parse(Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ntunnelled'), 200, 'CONNECT')
+  const seen = parse(
+    Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ntunnelled'),
+    200,
+    'CONNECT',
+  )
   assert.deepEqual([seen.content, seen.rest, seen.heads[0]!.keepAlive], ['', 'tunnelled', false])
-  assert.equal(parse(Buffer.from('HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno'), 200, 'CONNECT').content, 'no')
+  assert.equal(
+    parse(Buffer.from('HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno'), 200, 'CONNECT').content,
+    'no',
+  )
 })
 
 for (const { name, message, content, trailer, rest } of [
-  { name: 'Content-Length', message: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: \t b \t\r\n\r\nhello', content: 'hello' },
+  {
+    name: 'Content-Length',
+    message: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: \t b \t\r\n\r\nhello',
+    content: 'hello',
+  },
   {
     name: 'chunks with extensions and trailers, after 103',
     message:
@@ -51,8 +62,17 @@ for (const { name, message, content, trailer, rest } of [
     trailer: '1',
     rest: 'next',
   },
-  { name: 'the end of the connection', message: 'HTTP/1.0 200\r\n\r\nall of it', content: 'all of it' },
-  { name: 'no content for 204', message: 'HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\nrest', content: '', rest: 'rest' },
+  {
+    name: 'the end of the connection',
+    message: 'HTTP/1.0 200\r\n\r\nall of it',
+    content: 'all of it',
+  },
+  {
+    name: 'no content for 204',
+    message: 'HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\nrest',
+    content: '',
+    rest: 'rest',
+  },
 ]) {
   test(`content by ${name} is the same wherever the octets are cut`, () => {
     const octets = Buffer.from(message, 'latin1')

@@ -7,10 +7,19 @@ import { HeldTimers } from '../../../helpers/held-timers.js'
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** A check every 4 321 ms of a connection that is a count of octets, and what it did so far. */
-function watch(): { readonly socket: { bytesRead: number }; readonly did: string[]; readonly check: HealthCheck } {
+function watch(): {
+  readonly socket: { bytesRead: number }
+  readonly did: string[]
+  readonly check: HealthCheck
+} {
   const did: string[] = []
   const socket = { bytesRead: 0 }
-  const check = new HealthCheck(socket as Socket, 4_321, () => void did.push('asked'), () => void did.push('gave up'))
+  const check = new HealthCheck(
+    socket as Socket,
+    4_321,
+    () => void did.push('asked'),
+    () => void did.push('gave up'),
+  )
   return { socket, did, check }
 }
 

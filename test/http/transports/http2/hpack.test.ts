@@ -2,7 +2,11 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http2'
 import { test } from 'node:test'
 import { AsyncClient } from 'runwright/http'
-import { HpackDecoder, HpackEncoder, HpackError } from '../../../../lib/http/transports/http2/hpack.js'
+import {
+  HpackDecoder,
+  HpackEncoder,
+  HpackError,
+} from '../../../../lib/http/transports/http2/hpack.js'
 import { decodeHuffman } from '../../../../lib/http/transports/http2/hpack-huffman.js'
 import { listen } from '../../../helpers/serve.js'
 
@@ -24,11 +28,13 @@ const examples: Exchange[] = [
       },
       {
         block: '8286 84be 5808 6e6f 2d63 6163 6865',
-        fields: ':method GET|:scheme http|:path /|:authority www.example.com|cache-control no-cache',
+        fields:
+          ':method GET|:scheme http|:path /|:authority www.example.com|cache-control no-cache',
       },
       {
         block: '8287 85bf 400a 6375 7374 6f6d 2d6b 6579 0c63 7573 746f 6d2d 7661 6c75 65',
-        fields: ':method GET|:scheme https|:path /index.html|:authority www.example.com|custom-key custom-value',
+        fields:
+          ':method GET|:scheme https|:path /index.html|:authority www.example.com|custom-key custom-value',
       },
     ],
   },
@@ -41,11 +47,13 @@ const examples: Exchange[] = [
       },
       {
         block: '8286 84be 5886 a8eb 1064 9cbf',
-        fields: ':method GET|:scheme http|:path /|:authority www.example.com|cache-control no-cache',
+        fields:
+          ':method GET|:scheme http|:path /|:authority www.example.com|cache-control no-cache',
       },
       {
         block: '8287 85bf 4088 25a8 49e9 5ba9 7d7f 8925 a849 e95b b8e8 b4bf',
-        fields: ':method GET|:scheme https|:path /index.html|:authority www.example.com|custom-key custom-value',
+        fields:
+          ':method GET|:scheme https|:path /index.html|:authority www.example.com|custom-key custom-value',
       },
     ],
   },
@@ -81,7 +89,12 @@ for (const { name, blocks } of examples) {
   test(`decodes ${name}`, () => {
     const decoder = new HpackDecoder(65_536)
     for (const { block, fields } of blocks) {
-      const flat = fields.split('|').flatMap((field) => [field.slice(0, field.indexOf(' ')), field.slice(field.indexOf(' ') + 1)])
+      const flat = fields
+        .split('|')
+        .flatMap((field) => [
+          field.slice(0, field.indexOf(' ')),
+          field.slice(field.indexOf(' ') + 1),
+        ])
       assert.deepEqual(decoder.decode(hex(block)), { fields: flat, fault: null })
     }
   })
@@ -129,8 +142,10 @@ test('a section that is larger than the limit is malformed and not kept', () => 
 })
 
 test('blanks around values go, and values are UTF-8 where they can be', () => {
-  const field = (value: Buffer): Buffer => Buffer.concat([hex('00 01 61'), Buffer.from([value.length]), value])
-  const read = (value: Buffer): string | undefined => new HpackDecoder(1000).decode(field(value)).fields[1]
+  const field = (value: Buffer): Buffer =>
+    Buffer.concat([hex('00 01 61'), Buffer.from([value.length]), value])
+  const read = (value: Buffer): string | undefined =>
+    new HpackDecoder(1000).decode(field(value)).fields[1]
   assert.equal(read(Buffer.from(' \tb ')), 'b')
   assert.equal(read(Buffer.from('é€')), 'é€')
   assert.equal(read(Buffer.from('é', 'latin1')), 'é')
@@ -141,14 +156,25 @@ test('what the encoder sends the decoder reads, over changes of the table', () =
   const decoder = new HpackDecoder(1_000_000)
   let seed = 7
   const random = (below: number): number => (seed = (seed * 1103515245 + 12345) % 2 ** 31) % below
-  const names = ['accept', 'x-one', 'x-two', 'user-agent', 'authorization', 'cookie', ':path', 'te', 'x-long']
+  const names = [
+    'accept',
+    'x-one',
+    'x-two',
+    'user-agent',
+    'authorization',
+    'cookie',
+    ':path',
+    'te',
+    'x-long',
+  ]
   for (let turn = 0; turn < 2000; turn++) {
     if (random(100) === 0) encoder.limitTable([0, 100, 1000, 4096, 65_536][random(5)]!)
     let block = encoder.begin()
     const fields: string[] = []
     for (let i = random(12); i >= 0; i--) {
       const name = names[random(names.length)]!
-      const value = name === 'x-long' ? 'y'.repeat(random(5000)) : `v${random(40)}${random(9) === 0 ? 'é' : ''}`
+      const value =
+        name === 'x-long' ? 'y'.repeat(random(5000)) : `v${random(40)}${random(9) === 0 ? 'é' : ''}`
       block += encoder.field(name, value)
       fields.push(name, value)
     }
@@ -185,7 +211,10 @@ test('every octet that a field may have comes through the Huffman code of anothe
     const { headers } = await client.get(served.origin, { headers: { 'X-Sent': `~${i} é` } })
     for (const [name, value] of values) assert.equal(headers.get(name), value, name)
   }
-  assert.deepEqual(seen.map((value) => Buffer.from(value, 'latin1').toString()), ['~0 é', '~1 é', '~2 é'])
+  assert.deepEqual(
+    seen.map((value) => Buffer.from(value, 'latin1').toString()),
+    ['~0 é', '~1 é', '~2 é'],
+  )
 })
 
 test('no octets at all are an empty string', () => {

@@ -3,11 +3,23 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEventListeners, once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { constants, createSecureServer, createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import {
+  constants,
+  createSecureServer,
+  createServer,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
 import { fileURLToPath } from 'node:url'
 import { connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { AsyncClient, HttpTransport, ReadError, ReadTimeoutError, RemoteProtocolError } from 'runwright/http'
+import {
+  AsyncClient,
+  HttpTransport,
+  ReadError,
+  ReadTimeoutError,
+  RemoteProtocolError,
+} from 'runwright/http'
 import { behaviour, collect, failure, testCa, useApp } from '../../both-clients.js'
 import { abortAtRandom, answerInStages } from '../../random-aborts.js'
 import { HeldTimers } from '../../../helpers/held-timers.js'
@@ -15,7 +27,8 @@ import { listen, type Served } from '../../../helpers/serve.js'
 
 useApp()
 
-const cert = (name: string): Buffer => readFileSync(fileURLToPath(new URL(`../../../fixtures/http/certs/${name}.pem`, import.meta.url)))
+const cert = (name: string): Buffer =>
+  readFileSync(fileURLToPath(new URL(`../../../fixtures/http/certs/${name}.pem`, import.meta.url)))
 const verify = { ca: cert('ca').toString() }
 
 type OnStream = (stream: ServerHttp2Stream, headers: Record<string, unknown>) => void
@@ -41,10 +54,17 @@ const answer = (stream: ServerHttp2Stream, body: string, headers = {}): void => 
 }
 
 test('HTTP/2 is spoken when it is offered and chosen; many calls share one connection', async () => {
-  await using server = await secureServer((stream, headers) => answer(stream, String(headers[':path'])))
+  await using server = await secureServer((stream, headers) =>
+    answer(stream, String(headers[':path'])),
+  )
   await using client = new AsyncClient({ http2: true, verify })
-  const responses = await Promise.all([...Array(50).keys()].map((i) => client.get(`${server.origin}/${i}`)))
-  assert.deepEqual(responses.map((response) => response.text), [...Array(50).keys()].map((i) => `/${i}`))
+  const responses = await Promise.all(
+    [...Array(50).keys()].map((i) => client.get(`${server.origin}/${i}`)),
+  )
+  assert.deepEqual(
+    responses.map((response) => response.text),
+    [...Array(50).keys()].map((i) => `/${i}`),
+  )
   assert.equal(responses[0]!.httpVersion, 'HTTP/2')
   assert.equal(responses[0]!.reasonPhrase, 'OK')
   assert.equal(server.accepted, 1)
@@ -75,10 +95,13 @@ test('fields of the connection are not sent, Host becomes :authority', async () 
     answer(stream, '')
   })
   await using client = new AsyncClient({ http2: true, verify })
-  await client.get(server.origin, { headers: { Host: 'other.test', Connection: 'x-hop', 'X-Hop': '1', 'X-End': '2' } })
+  await client.get(server.origin, {
+    headers: { Host: 'other.test', Connection: 'x-hop', 'X-Hop': '1', 'X-End': '2' },
+  })
   assert.equal(seen[':authority'], 'other.test')
   assert.equal(seen['x-end'], '2')
-  for (const name of ['connection', 'host', 'x-hop', 'transfer-encoding']) assert.equal(seen[name], undefined, name)
+  for (const name of ['connection', 'host', 'x-hop', 'transfer-encoding'])
+    assert.equal(seen[name], undefined, name)
 })
 
 test('bodies go both ways, larger than any window, with trailers', async () => {
@@ -159,7 +182,10 @@ test('a lost session ends its streams with an error and does no more harm', asyn
   })
   await using client = new AsyncClient({ http2: true, verify })
   await assert.rejects(client.get(`${server.origin}/lost`), RemoteProtocolError)
-  await assert.rejects(client.get(`${server.origin}/never`, { timeout: { read: 30 } }), ReadTimeoutError)
+  await assert.rejects(
+    client.get(`${server.origin}/never`, { timeout: { read: 30 } }),
+    ReadTimeoutError,
+  )
   assert.equal((await client.get(server.origin)).text, 'ok')
 })
 
@@ -190,9 +216,14 @@ behaviour('everything works over HTTP/2 as well', async ({ make, secureOrigin })
   assert.equal(posted.json<Echo>().body, '{"a":1}')
   const sent = await client.put('/echo', { content: ['ab', '', 'c'].values() })
   assert.equal(sent.json<Echo>().body, 'abc')
-  const redirected = await client.post('/redirect', { params: { code: 307, to: '/echo' }, content: 'again' })
+  const redirected = await client.post('/redirect', {
+    params: { code: 307, to: '/echo' },
+    content: 'again',
+  })
   assert.deepEqual([redirected.history.length, redirected.json<Echo>().body], [1, 'again'])
-  const zipped = await client.get('/encoded', { params: { coding: 'gzip', text: 'ab', times: 1000 } })
+  const zipped = await client.get('/encoded', {
+    params: { coding: 'gzip', text: 'ab', times: 1000 },
+  })
   assert.equal(zipped.text.length, 2000)
   const streamed = await client.stream('GET', '/chunks?n=3')
   assert.deepEqual(await collect(streamed.iterLines()), ['line 0', 'line 1', 'line 2'])
@@ -220,7 +251,10 @@ test('1000 random aborts over HTTP/2 leave the connection, and no listener, behi
   await using client = new AsyncClient({ transport, baseUrl: server.origin })
   const signals = await abortAtRandom(client, 1000)
   assert.equal((await client.get('/?stage=2')).content.length, 200_000)
-  assert.equal(signals.reduce((sum, signal) => sum + getEventListeners(signal, 'abort').length, 0), 0)
+  assert.equal(
+    signals.reduce((sum, signal) => sum + getEventListeners(signal, 'abort').length, 0),
+    0,
+  )
   assert.deepEqual({ ...transport.stats, idle: 0 }, { open: 1, idle: 0, waiting: 0 })
   assert.equal(server.accepted, 1)
   await transport.close()
@@ -291,7 +325,11 @@ test('a connection that goes silent is found out by a ping: safe requests go to 
     // What was heard before the freeze, the ping, the end of the patience.
     for (let i = 0; i < 3; i++) silences.fire()
     if (method === 'GET') assert.equal((await call).text, '/second')
-    else await assert.rejects(call, (error) => error instanceof ReadError && /ping/.test(error.message))
+    else
+      await assert.rejects(
+        call,
+        (error) => error instanceof ReadError && /ping/.test(error.message),
+      )
     await between.closed
     await transport.close()
   }
@@ -305,7 +343,12 @@ test('an idle connection that died is closed before it is needed; one that lives
   await using server = await listen(plain as never)
   await using between = await freezer(server.port)
   using silences = new HeldTimers(4_321)
-  const transport = new HttpTransport({ http1: false, http2: true, pingInterval: 4_321, limits: { keepaliveExpiry: null } })
+  const transport = new HttpTransport({
+    http1: false,
+    http2: true,
+    pingInterval: 4_321,
+    limits: { keepaliveExpiry: null },
+  })
   using ours = new Connecting(between.port)
   await using client = new AsyncClient({ transport, baseUrl: between.origin })
   await client.get('/')
@@ -345,12 +388,18 @@ test('streams that GOAWAY leaves out are sent again elsewhere, whatever their me
   await using server = await listen(plain as never)
   await using client = new AsyncClient({ http1: false, http2: true, baseUrl: server.origin })
   const responses = await Promise.all([1, 2, 3].map(() => client.post('/', { content: 'x' })))
-  assert.deepEqual(responses.map((response) => response.text).sort(), ['session 1', 'session 2', 'session 2'])
+  assert.deepEqual(responses.map((response) => response.text).sort(), [
+    'session 1',
+    'session 2',
+    'session 2',
+  ])
   assert.equal(server.accepted, 2)
 })
 
 test('a head larger than the limit is refused', async () => {
-  await using server = await secureServer((stream) => answer(stream, '', { 'x-long': 'b'.repeat(70_000) }))
+  await using server = await secureServer((stream) =>
+    answer(stream, '', { 'x-long': 'b'.repeat(70_000) }),
+  )
   await using client = new AsyncClient({ http2: true, verify, timeout: 5_000 })
   await assert.rejects(client.get(server.origin), RemoteProtocolError)
 })
@@ -362,7 +411,8 @@ test('informational responses are told, and skipped', async () => {
   })
   await using client = new AsyncClient({ http2: true, verify })
   const seen: unknown[] = []
-  const onInformation = (code: number, headers: { get(name: string): string | null }): void => void seen.push(code, headers.get('link'))
+  const onInformation = (code: number, headers: { get(name: string): string | null }): void =>
+    void seen.push(code, headers.get('link'))
   assert.equal((await client.get(server.origin, { extensions: { onInformation } })).text, 'ok')
   assert.deepEqual(seen, [103, '</a>; rel=preload'])
 })

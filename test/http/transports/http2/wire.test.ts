@@ -5,7 +5,17 @@ import { AsyncClient, ReadError, RemoteProtocolError, type AsyncResponse } from 
 import { FrameParser, PREFACE } from '../../../../lib/http/transports/http2/frames.js'
 import { listen, type Served } from '../../../helpers/serve.js'
 
-const TYPE = { data: 0, headers: 1, reset: 3, settings: 4, push: 5, ping: 6, goAway: 7, window: 8, continuation: 9 }
+const TYPE = {
+  data: 0,
+  headers: 1,
+  reset: 3,
+  settings: 4,
+  push: 5,
+  ping: 6,
+  goAway: 7,
+  window: 8,
+  continuation: 9,
+}
 const END_STREAM = 1
 const END_HEADERS = 4
 
@@ -24,13 +34,16 @@ const uint32 = (value: number): Buffer => {
   octets.writeUInt32BE(value)
   return octets
 }
-const setting = (id: number, value: number): Buffer => Buffer.concat([Buffer.from([0, id]), uint32(value)])
+const setting = (id: number, value: number): Buffer =>
+  Buffer.concat([Buffer.from([0, id]), uint32(value)])
 /** A field that is not indexed. */
 const field = (name: string, value: string): string =>
   `\x00${String.fromCharCode(name.length)}${name}${String.fromCharCode(value.length)}${value}`
 const OK = '\x88'
-const ok = (stream: number, fields = '', flags = 0): Buffer => frame(TYPE.headers, END_HEADERS | flags, stream, OK + fields)
-const data = (stream: number, text: string, flags = END_STREAM): Buffer => frame(TYPE.data, flags, stream, text)
+const ok = (stream: number, fields = '', flags = 0): Buffer =>
+  frame(TYPE.headers, END_HEADERS | flags, stream, OK + fields)
+const data = (stream: number, text: string, flags = END_STREAM): Buffer =>
+  frame(TYPE.data, flags, stream, text)
 
 interface Frame {
   type: number
@@ -64,7 +77,8 @@ async function scripted(
     }
     const parser = new FrameParser({
       onFrame: take,
-      onData: (stream, chunk, _length, endStream) => take(TYPE.data, endStream ? 1 : 0, stream, chunk),
+      onData: (stream, chunk, _length, endStream) =>
+        take(TYPE.data, endStream ? 1 : 0, stream, chunk),
     })
     let preface = PREFACE.length
     socket.on('data', (chunk) => {
@@ -92,15 +106,18 @@ async function scripted(
 }
 
 /** Answers every request with `answer`. */
-const answering = (answer: (stream: number) => Buffer[]) => async (peer: Peer): Promise<void> => {
-  for (;;) {
-    const { stream } = await peer.next(TYPE.headers).catch(() => ({ stream: 0 }))
-    if (stream === 0) return
-    peer.write(...answer(stream))
+const answering =
+  (answer: (stream: number) => Buffer[]) =>
+  async (peer: Peer): Promise<void> => {
+    for (;;) {
+      const { stream } = await peer.next(TYPE.headers).catch(() => ({ stream: 0 }))
+      if (stream === 0) return
+      peer.write(...answer(stream))
+    }
   }
-}
 
-const clientOf = (options = {}): AsyncClient => new AsyncClient({ http1: false, http2: true, ...options })
+const clientOf = (options = {}): AsyncClient =>
+  new AsyncClient({ http1: false, http2: true, ...options })
 
 test('a response is the same wherever its octets are cut', async () => {
   const whole = (stream: number): Buffer =>
@@ -126,10 +143,18 @@ test('a response is the same wherever its octets are cut', async () => {
     await using client = clientOf()
     const early: string[] = []
     const response = await client.get(server.origin, {
-      extensions: { onInformation: (status, headers) => early.push(`${status} ${headers.get('link')}`) },
+      extensions: {
+        onInformation: (status, headers) => early.push(`${status} ${headers.get('link')}`),
+      },
     })
     assert.equal(response.text, 'hello world')
-    assert.deepEqual([...response.headers], [['x-a', '1'], ['x-b', '2']])
+    assert.deepEqual(
+      [...response.headers],
+      [
+        ['x-a', '1'],
+        ['x-b', '2'],
+      ],
+    )
     assert.equal(response.trailers.get('x-sum'), '9')
     assert.deepEqual(early, ['103 </a>'])
   }
@@ -145,17 +170,44 @@ for (const { what, frames } of [
   { what: 'content before its head', frames: [data(1, 'early')] },
   { what: 'an end with status 103', frames: [frame(TYPE.headers, 5, 1, '\x08\x03103')] },
   { what: 'status 101', frames: [frame(TYPE.headers, 4, 1, '\x08\x03101')] },
-  { what: 'a head that is too large', frames: [frame(TYPE.headers, 5, 1, OK + `\x40\x01a\x7f\x81\x08${'x'.repeat(1152)}` + '\xbe'.repeat(100))] },
-  { what: 'a malformed Content-Length', frames: [ok(1, field('content-length', '1x'), END_STREAM)] },
-  { what: 'two Content-Lengths', frames: [ok(1, field('content-length', '1') + field('content-length', '2')), data(1, 'x')] },
-  { what: 'less content than its Content-Length', frames: [ok(1, field('content-length', '9')), data(1, 'short')] },
-  { what: 'more content than its Content-Length', frames: [ok(1, field('content-length', '2')), data(1, 'long')] },
-  { what: 'trailers that do not end it', frames: [ok(1), frame(TYPE.headers, 4, 1, field('a', 'b'))] },
+  {
+    what: 'a head that is too large',
+    frames: [
+      frame(
+        TYPE.headers,
+        5,
+        1,
+        OK + `\x40\x01a\x7f\x81\x08${'x'.repeat(1152)}` + '\xbe'.repeat(100),
+      ),
+    ],
+  },
+  {
+    what: 'a malformed Content-Length',
+    frames: [ok(1, field('content-length', '1x'), END_STREAM)],
+  },
+  {
+    what: 'two Content-Lengths',
+    frames: [ok(1, field('content-length', '1') + field('content-length', '2')), data(1, 'x')],
+  },
+  {
+    what: 'less content than its Content-Length',
+    frames: [ok(1, field('content-length', '9')), data(1, 'short')],
+  },
+  {
+    what: 'more content than its Content-Length',
+    frames: [ok(1, field('content-length', '2')), data(1, 'long')],
+  },
+  {
+    what: 'trailers that do not end it',
+    frames: [ok(1), frame(TYPE.headers, 4, 1, field('a', 'b'))],
+  },
   { what: ':status among its trailers', frames: [ok(1), frame(TYPE.headers, 5, 1, OK)] },
   { what: 'a window widened by nothing', frames: [frame(TYPE.window, 0, 1, uint32(0))] },
 ]) {
   test(`a response with ${what} fails alone; the connection goes on`, async () => {
-    await using server = await scripted(answering((stream) => (stream === 1 ? frames : [ok(stream), data(stream, 'fine')])))
+    await using server = await scripted(
+      answering((stream) => (stream === 1 ? frames : [ok(stream), data(stream, 'fine')])),
+    )
     await using client = clientOf()
     await assert.rejects(client.get(server.origin), RemoteProtocolError)
     assert.equal((await client.get(server.origin)).text, 'fine')
@@ -164,21 +216,42 @@ for (const { what, frames } of [
 }
 
 for (const { what, frames } of [
-  { what: 'a frame that is too large', frames: [Buffer.concat([Buffer.from([0xff, 0xff, 0xff]), Buffer.alloc(20)])] },
+  {
+    what: 'a frame that is too large',
+    frames: [Buffer.concat([Buffer.from([0xff, 0xff, 0xff]), Buffer.alloc(20)])],
+  },
   { what: 'a stream that was not opened', frames: [ok(99)] },
   { what: 'a stream of the server', frames: [ok(2)] },
   { what: 'a push', frames: [frame(TYPE.push, END_HEADERS, 1, uint32(2))] },
-  { what: 'a header block that is broken', frames: [frame(TYPE.headers, 5, 1, '\xff\xff\xff\xff\xff\xff\xff')] },
-  { what: 'a header section that is interrupted', frames: [frame(TYPE.headers, 0, 1, OK), frame(TYPE.ping, 0, 0, '12345678')] },
-  { what: 'content inside a header section', frames: [frame(TYPE.headers, 0, 1, OK), data(1, 'x')] },
+  {
+    what: 'a header block that is broken',
+    frames: [frame(TYPE.headers, 5, 1, '\xff\xff\xff\xff\xff\xff\xff')],
+  },
+  {
+    what: 'a header section that is interrupted',
+    frames: [frame(TYPE.headers, 0, 1, OK), frame(TYPE.ping, 0, 0, '12345678')],
+  },
+  {
+    what: 'content inside a header section',
+    frames: [frame(TYPE.headers, 0, 1, OK), data(1, 'x')],
+  },
   { what: 'a continuation of nothing', frames: [frame(TYPE.continuation, 4, 1, OK)] },
-  { what: 'continuations without end', frames: [frame(TYPE.headers, 0, 1, OK), ...Array<Buffer>(100).fill(frame(TYPE.continuation, 0, 1))] },
+  {
+    what: 'continuations without end',
+    frames: [
+      frame(TYPE.headers, 0, 1, OK),
+      ...Array<Buffer>(100).fill(frame(TYPE.continuation, 0, 1)),
+    ],
+  },
   { what: 'SETTINGS that are cut short', frames: [frame(TYPE.settings, 0, 0, '123')] },
   { what: 'SETTINGS of a stream', frames: [frame(TYPE.settings, 0, 1)] },
   { what: 'an impossible largest frame', frames: [frame(TYPE.settings, 0, 0, setting(5, 100))] },
   { what: 'an impossible window', frames: [frame(TYPE.settings, 0, 0, setting(4, 2 ** 31))] },
   { what: 'a window that overflows', frames: [frame(TYPE.window, 0, 0, uint32(2 ** 31 - 1))] },
-  { what: "a connection's window widened by nothing", frames: [frame(TYPE.window, 0, 0, uint32(0))] },
+  {
+    what: "a connection's window widened by nothing",
+    frames: [frame(TYPE.window, 0, 0, uint32(0))],
+  },
   { what: 'PING of a wrong length', frames: [frame(TYPE.ping, 0, 0, '123')] },
   { what: 'RST_STREAM of a wrong length', frames: [frame(TYPE.reset, 0, 1, '123')] },
   { what: 'GOAWAY that is cut short', frames: [frame(TYPE.goAway, 0, 0, '123')] },
@@ -268,30 +341,36 @@ test('GOAWAY: streams that it names go on, the others are sent again elsewhere',
 test('uploads keep to the windows of the server, and to changes of them', async () => {
   let received = 0
   let most = 0
-  await using server = await scripted(async (peer) => {
-    const first = await peer.next(TYPE.headers)
-    peer.write(ok(first.stream, '', END_STREAM))
-    const { stream } = await peer.next(TYPE.headers)
-    let window = 10
-    for (let ended = false; !ended; ) {
-      const { payload, flags } = await peer.next(TYPE.data)
-      received += payload.length
-      window -= payload.length
-      most = Math.max(most, payload.length)
-      assert.ok(window >= 0, 'the client sent more than the window takes')
-      ended = flags === 1
-      if (window > 0 || ended) continue
-      if (received === 10) {
-        // All windows of streams grow by 990: the one that is empty to 990.
-        window = 990
-        peer.write(frame(TYPE.settings, 0, 0, setting(4, 1000)))
-      } else {
-        window = 30_000
-        peer.write(frame(TYPE.window, 0, stream, uint32(30_000)), frame(TYPE.window, 0, 0, uint32(30_000)))
+  await using server = await scripted(
+    async (peer) => {
+      const first = await peer.next(TYPE.headers)
+      peer.write(ok(first.stream, '', END_STREAM))
+      const { stream } = await peer.next(TYPE.headers)
+      let window = 10
+      for (let ended = false; !ended;) {
+        const { payload, flags } = await peer.next(TYPE.data)
+        received += payload.length
+        window -= payload.length
+        most = Math.max(most, payload.length)
+        assert.ok(window >= 0, 'the client sent more than the window takes')
+        ended = flags === 1
+        if (window > 0 || ended) continue
+        if (received === 10) {
+          // All windows of streams grow by 990: the one that is empty to 990.
+          window = 990
+          peer.write(frame(TYPE.settings, 0, 0, setting(4, 1000)))
+        } else {
+          window = 30_000
+          peer.write(
+            frame(TYPE.window, 0, stream, uint32(30_000)),
+            frame(TYPE.window, 0, 0, uint32(30_000)),
+          )
+        }
       }
-    }
-    peer.write(ok(stream, '', END_STREAM))
-  }, setting(4, 10))
+      peer.write(ok(stream, '', END_STREAM))
+    },
+    setting(4, 10),
+  )
   await using client = clientOf()
   // This call learns the settings.
   await client.get(server.origin)
@@ -300,7 +379,10 @@ test('uploads keep to the windows of the server, and to changes of them', async 
     yield content
   }
   const progress: number[] = []
-  const response = await client.post(server.origin, { content: upload(), extensions: { onUpload: (sent) => progress.push(sent) } })
+  const response = await client.post(server.origin, {
+    content: upload(),
+    extensions: { onUpload: (sent) => progress.push(sent) },
+  })
   assert.equal(response.statusCode, 200)
   assert.equal(received, content.length)
   assert.ok(most <= 16_384)
@@ -355,7 +437,10 @@ test('PING and SETTINGS are answered; a server that asks without end and never r
     more()
   })
   await using flooding = await listen(deaf)
-  await assert.rejects(client.get(flooding.origin, { timeout: null }), /without reading the answers/)
+  await assert.rejects(
+    client.get(flooding.origin, { timeout: null }),
+    /without reading the answers/,
+  )
 })
 
 test('frames of a stream that was given up are ignored, and its header blocks are still decoded', async () => {
@@ -363,8 +448,14 @@ test('frames of a stream that was given up are ignored, and its header blocks ar
     const first = await peer.next(TYPE.headers)
     peer.write(ok(first.stream))
     await peer.next(TYPE.reset)
-    peer.write(data(first.stream, 'late', 0), frame(TYPE.headers, 5, first.stream, '\x40\x01a\x01b'))
-    peer.write(frame(TYPE.window, 0, first.stream, uint32(5)), frame(TYPE.reset, 0, first.stream, uint32(0)))
+    peer.write(
+      data(first.stream, 'late', 0),
+      frame(TYPE.headers, 5, first.stream, '\x40\x01a\x01b'),
+    )
+    peer.write(
+      frame(TYPE.window, 0, first.stream, uint32(5)),
+      frame(TYPE.reset, 0, first.stream, uint32(0)),
+    )
     const second = await peer.next(TYPE.headers)
     peer.write(frame(TYPE.headers, 5, second.stream, `${OK}\xbe`))
   })
@@ -378,13 +469,17 @@ test('frames of a stream that was given up are ignored, and its header blocks ar
 test('informational heads without end, and content where there can be none, end the stream alone', async () => {
   await using server = await scripted(async (peer) => {
     const flooded = await peer.next(TYPE.headers)
-    for (let i = 0; i <= 100; i++) peer.write(frame(TYPE.headers, END_HEADERS, flooded.stream, '\x08\x03103'))
+    for (let i = 0; i <= 100; i++)
+      peer.write(frame(TYPE.headers, END_HEADERS, flooded.stream, '\x08\x03103'))
     const headed = await peer.next(TYPE.headers)
     peer.write(ok(headed.stream), data(headed.stream, 'content'))
     await answering((later) => [ok(later), data(later, 'fine')])(peer)
   })
   await using client = clientOf()
-  await assert.rejects(client.get(server.origin), { code: 'ERR_HTTP_REMOTE_PROTOCOL', message: /more than 100 informational/ })
+  await assert.rejects(client.get(server.origin), {
+    code: 'ERR_HTTP_REMOTE_PROTOCOL',
+    message: /more than 100 informational/,
+  })
   await assert.rejects(client.head(server.origin), { code: 'ERR_HTTP_REMOTE_PROTOCOL' })
   assert.equal((await client.get(server.origin)).text, 'fine')
   assert.equal(server.accepted, 1)

@@ -32,72 +32,121 @@ const digest = { auth, authScheme: 'digest' as const }
 
 for (const algorithm of ['MD5', 'SHA-256']) {
   for (const qop of ['auth', 'auth-int']) {
-    behaviour(`a proxy that asks for Digest ${algorithm} ${qop} is answered in absolute form`, async ({ make }) => {
-      await using proxy = await digestProxy({ algorithm, qop })
-      const client = make({ proxy: { url: proxy.url, ...digest } })
-      assert.equal((await client.get('http://a.test/x?y=1')).text, 'http://a.test/x?y=1 ')
-      assert.equal((await client.post('http://b.test/z', { content: 'body' })).text, 'http://b.test/z body')
-      assert.deepEqual(await proxy.heads(), [
-        'GET http://a.test/x?y=1 undefined',
-        'GET http://a.test/x?y=1 Digest',
-        // The nonce is used again.
-        'POST http://b.test/z Digest',
-      ])
-    })
+    behaviour(
+      `a proxy that asks for Digest ${algorithm} ${qop} is answered in absolute form`,
+      async ({ make }) => {
+        await using proxy = await digestProxy({ algorithm, qop })
+        const client = make({ proxy: { url: proxy.url, ...digest } })
+        assert.equal((await client.get('http://a.test/x?y=1')).text, 'http://a.test/x?y=1 ')
+        assert.equal(
+          (await client.post('http://b.test/z', { content: 'body' })).text,
+          'http://b.test/z body',
+        )
+        assert.deepEqual(await proxy.heads(), [
+          'GET http://a.test/x?y=1 undefined',
+          'GET http://a.test/x?y=1 Digest',
+          // The nonce is used again.
+          'POST http://b.test/z Digest',
+        ])
+      },
+    )
   }
 }
 
-behaviour('a proxy that asks for Digest is answered with CONNECT, over another connection', async ({ make, secureOrigin }) => {
-  await using proxy = await digestProxy()
-  const client = make({ proxy: { url: proxy.url, ...digest }, verify: testCa, limits: { maxKeepaliveConnections: 0 } })
-  const authority = secureOrigin.replace('https://', '')
-  const response = await client.get(`${secureOrigin}/echo`)
-  assert.equal(response.json<{ headers: Record<string, string> }>().headers['proxy-authorization'], undefined)
-  assert.ok(response.timings!.proxy! > 0)
-  await client.get(`${secureOrigin}/echo`)
-  const signed = `CONNECT ${authority} Digest`
-  assert.deepEqual(await proxy.heads(), [`CONNECT ${authority} undefined`, signed, signed])
-})
+behaviour(
+  'a proxy that asks for Digest is answered with CONNECT, over another connection',
+  async ({ make, secureOrigin }) => {
+    await using proxy = await digestProxy()
+    const client = make({
+      proxy: { url: proxy.url, ...digest },
+      verify: testCa,
+      limits: { maxKeepaliveConnections: 0 },
+    })
+    const authority = secureOrigin.replace('https://', '')
+    const response = await client.get(`${secureOrigin}/echo`)
+    assert.equal(
+      response.json<{ headers: Record<string, string> }>().headers['proxy-authorization'],
+      undefined,
+    )
+    assert.ok(response.timings!.proxy! > 0)
+    await client.get(`${secureOrigin}/echo`)
+    const signed = `CONNECT ${authority} Digest`
+    assert.deepEqual(await proxy.heads(), [`CONNECT ${authority} undefined`, signed, signed])
+  },
+)
 
-behaviour('Basic goes first unless it is ruled out, and Digest answers its refusal', async ({ make, secureOrigin }) => {
-  await using proxy = await digestProxy({ closes: true })
-  const client = make({ proxy: proxy.url.replace('//', '//u:p@'), verify: testCa })
-  assert.equal((await client.get('http://a.test/')).statusCode, 200)
-  assert.equal((await client.get(`${secureOrigin}/echo`)).statusCode, 200)
-  const [first, second, third] = await proxy.heads()
-  assert.deepEqual([first, second], ['GET http://a.test/ Basic', 'GET http://a.test/ Digest'])
-  assert.match(third!, /^CONNECT .* Digest$/)
-})
+behaviour(
+  'Basic goes first unless it is ruled out, and Digest answers its refusal',
+  async ({ make, secureOrigin }) => {
+    await using proxy = await digestProxy({ closes: true })
+    const client = make({ proxy: proxy.url.replace('//', '//u:p@'), verify: testCa })
+    assert.equal((await client.get('http://a.test/')).statusCode, 200)
+    assert.equal((await client.get(`${secureOrigin}/echo`)).statusCode, 200)
+    const [first, second, third] = await proxy.heads()
+    assert.deepEqual([first, second], ['GET http://a.test/ Basic', 'GET http://a.test/ Digest'])
+    assert.match(third!, /^CONNECT .* Digest$/)
+  },
+)
 
-behaviour('a nonce that has become stale is replaced, also for CONNECT', async ({ make, secureOrigin }) => {
-  await using proxy = await digestProxy({ usesOfNonce: 1 })
-  const client = make({ proxy: { url: proxy.url, ...digest }, verify: testCa, limits: { maxKeepaliveConnections: 0 } })
-  for (const url of ['http://a.test/', 'http://a.test/', `${secureOrigin}/echo`, `${secureOrigin}/echo`]) {
-    assert.equal((await client.get(url)).statusCode, 200)
-  }
-  assert.equal((await proxy.heads()).length, 8)
-})
+behaviour(
+  'a nonce that has become stale is replaced, also for CONNECT',
+  async ({ make, secureOrigin }) => {
+    await using proxy = await digestProxy({ usesOfNonce: 1 })
+    const client = make({
+      proxy: { url: proxy.url, ...digest },
+      verify: testCa,
+      limits: { maxKeepaliveConnections: 0 },
+    })
+    for (const url of [
+      'http://a.test/',
+      'http://a.test/',
+      `${secureOrigin}/echo`,
+      `${secureOrigin}/echo`,
+    ]) {
+      assert.equal((await client.get(url)).statusCode, 200)
+    }
+    assert.equal((await proxy.heads()).length, 8)
+  },
+)
 
-behaviour('a wrong password gives the 407 back after one answer, and ends CONNECT with ProxyError', async ({ make }) => {
-  await using proxy = await digestProxy()
-  const client = make({ proxy: { url: proxy.url, auth: ['u', 'wrong'], authScheme: 'digest' } })
-  assert.equal((await client.get('http://a.test/')).statusCode, 407)
-  const error = await failure(() => client.get('https://a.test/'))
-  assert.deepEqual([error.code, (error as { statusCode?: number }).statusCode], ['ERR_HTTP_PROXY', 407])
-  assert.equal((await proxy.heads()).length, 4)
-})
+behaviour(
+  'a wrong password gives the 407 back after one answer, and ends CONNECT with ProxyError',
+  async ({ make }) => {
+    await using proxy = await digestProxy()
+    const client = make({ proxy: { url: proxy.url, auth: ['u', 'wrong'], authScheme: 'digest' } })
+    assert.equal((await client.get('http://a.test/')).statusCode, 407)
+    const error = await failure(() => client.get('https://a.test/'))
+    assert.deepEqual(
+      [error.code, (error as { statusCode?: number }).statusCode],
+      ['ERR_HTTP_PROXY', 407],
+    )
+    assert.equal((await proxy.heads()).length, 4)
+  },
+)
 
-behaviour('what cannot be answered is given back: no credentials, another scheme, a body that is used up', async ({ make }) => {
-  await using proxy = await digestProxy()
-  assert.equal((await make({ proxy: proxy.url }).get('http://a.test/')).statusCode, 407)
-  const client = make({ proxy: { url: proxy.url, ...digest } })
-  assert.equal((await client.post('http://a.test/', { content: ['a', 'b'].values() })).statusCode, 407)
-  // But the challenge was learnt.
-  assert.equal((await client.post('http://a.test/', { content: ['a', 'b'].values() })).text, 'http://a.test/ ab')
-  assert.equal((await proxy.heads()).length, 3)
-  await using other = await digestProxy({ scheme: 'Negotiate' })
-  assert.equal((await make({ proxy: { url: other.url, ...digest } }).get('http://a.test/')).statusCode, 407)
-})
+behaviour(
+  'what cannot be answered is given back: no credentials, another scheme, a body that is used up',
+  async ({ make }) => {
+    await using proxy = await digestProxy()
+    assert.equal((await make({ proxy: proxy.url }).get('http://a.test/')).statusCode, 407)
+    const client = make({ proxy: { url: proxy.url, ...digest } })
+    assert.equal(
+      (await client.post('http://a.test/', { content: ['a', 'b'].values() })).statusCode,
+      407,
+    )
+    // But the challenge was learnt.
+    assert.equal(
+      (await client.post('http://a.test/', { content: ['a', 'b'].values() })).text,
+      'http://a.test/ ab',
+    )
+    assert.equal((await proxy.heads()).length, 3)
+    await using other = await digestProxy({ scheme: 'Negotiate' })
+    assert.equal(
+      (await make({ proxy: { url: other.url, ...digest } }).get('http://a.test/')).statusCode,
+      407,
+    )
+  },
+)
 
 test('a proxy says which authentication schemes it knows', () => {
   const init = { url: 'http://p.test', auth, authScheme: 'ntlm' as 'digest' }

@@ -12,12 +12,18 @@ import { isNoProxy, parseNoProxy } from '../../../../lib/http/transports/proxy/n
 import { RawPeer, rawServer } from '../../../helpers/raw-peer.js'
 import { listen, serve, type Served } from '../../../helpers/serve.js'
 
-const file = (name: string): Buffer => readFileSync(fileURLToPath(new URL(`../../../fixtures/http/certs/${name}.pem`, import.meta.url)))
+const file = (name: string): Buffer =>
+  readFileSync(fileURLToPath(new URL(`../../../fixtures/http/certs/${name}.pem`, import.meta.url)))
 const verify = { ca: file('ca').toString() }
 const keys = { cert: file('server'), key: file('server-key') }
 
 const secureOrigin = (): Promise<Served> =>
-  listen(createSecure(keys, (request, response) => response.end(JSON.stringify(request.headers))) as never, 'https')
+  listen(
+    createSecure(keys, (request, response) =>
+      response.end(JSON.stringify(request.headers)),
+    ) as never,
+    'https',
+  )
 
 function splice(peer: RawPeer, port: number): void {
   const target = connect(port, '127.0.0.1')
@@ -45,7 +51,10 @@ test('https goes through CONNECT; credentials go to the proxy only', async () =>
   const seen: Tunnelled = { heads: [] }
   await using origin = await secureOrigin()
   await using proxy = await rawServer(connectProxy(seen))
-  await using client = new AsyncClient({ verify, proxy: `http://us%65r:pw@127.0.0.1:${proxy.port}` })
+  await using client = new AsyncClient({
+    verify,
+    proxy: `http://us%65r:pw@127.0.0.1:${proxy.port}`,
+  })
   const headers = { Authorization: 'Bearer origin' }
   const received = (await client.get(origin.origin, { headers })).json<Record<string, string>>()
   assert.equal(received['proxy-authorization'], undefined)
@@ -61,7 +70,10 @@ test('https goes through CONNECT; credentials go to the proxy only', async () =>
 test('a proxy may itself be reached by TLS', async () => {
   const seen: Tunnelled = { heads: [] }
   await using origin = await secureOrigin()
-  const server = createTls(keys, (socket: Socket) => void connectProxy(seen)(new RawPeer(socket)).catch(() => {}))
+  const server = createTls(
+    keys,
+    (socket: Socket) => void connectProxy(seen)(new RawPeer(socket)).catch(() => {}),
+  )
   await using proxy = await listen(server as never, 'https')
   await using client = new AsyncClient({ verify, proxy: proxy.origin })
   assert.equal((await client.get(origin.origin)).statusCode, 200)
@@ -70,7 +82,9 @@ test('a proxy may itself be reached by TLS', async () => {
 
 test('http goes to the proxy in absolute form, with its own headers', async () => {
   await using proxy = await serve((request, response) => {
-    response.end(`${request.url} ${request.headers['proxy-authorization']} ${request.headers['x-team']}`)
+    response.end(
+      `${request.url} ${request.headers['proxy-authorization']} ${request.headers['x-team']}`,
+    )
   })
   await using client = new AsyncClient({
     proxy: { url: proxy.origin, auth: ['u', 'p'], headers: { 'X-Team': 'blue' } },
@@ -139,7 +153,10 @@ for (const scheme of ['socks5', 'socks5h']) {
     const seen: unknown[] = []
     await using origin = await secureOrigin()
     await using proxy = await rawServer(socksProxy(seen, () => origin.port, true))
-    await using client = new AsyncClient({ verify, proxy: `${scheme}://user:pw@127.0.0.1:${proxy.port}` })
+    await using client = new AsyncClient({
+      verify,
+      proxy: `${scheme}://user:pw@127.0.0.1:${proxy.port}`,
+    })
     assert.equal((await client.get(`https://localhost:${origin.port}/`)).statusCode, 200)
     assert.equal(seen[0], 'user:pw')
     if (scheme === 'socks5h') assert.deepEqual(seen.slice(1), [3, 'localhost'])
@@ -173,11 +190,23 @@ test('a SOCKS5 proxy that refuses is a ProxyError that says why', async () => {
 for (const { env, url, proxy } of [
   { env: { HTTP_PROXY: 'http://p:1' }, url: 'http://a.test/', proxy: 'http://p:1' },
   { env: { HTTP_PROXY: 'http://p:1' }, url: 'https://a.test/', proxy: null },
-  { env: { HTTP_PROXY: 'http://p:1', http_proxy: 'http://q:2' }, url: 'http://a.test/', proxy: 'http://q:2' },
+  {
+    env: { HTTP_PROXY: 'http://p:1', http_proxy: 'http://q:2' },
+    url: 'http://a.test/',
+    proxy: 'http://q:2',
+  },
   { env: { HTTP_PROXY: 'http://p:1', REQUEST_METHOD: 'GET' }, url: 'http://a.test/', proxy: null },
-  { env: { http_proxy: 'http://p:1', REQUEST_METHOD: 'GET' }, url: 'http://a.test/', proxy: 'http://p:1' },
+  {
+    env: { http_proxy: 'http://p:1', REQUEST_METHOD: 'GET' },
+    url: 'http://a.test/',
+    proxy: 'http://p:1',
+  },
   { env: { HTTP_PROXY: 'http://p:1', http_proxy: '' }, url: 'http://a.test/', proxy: null },
-  { env: { HTTP_PROXY: 'http://p:1', NO_PROXY: 'a.test', no_proxy: '' }, url: 'http://a.test/', proxy: 'http://p:1' },
+  {
+    env: { HTTP_PROXY: 'http://p:1', NO_PROXY: 'a.test', no_proxy: '' },
+    url: 'http://a.test/',
+    proxy: 'http://p:1',
+  },
   { env: { HTTPS_PROXY: 'p:1' }, url: 'https://a.test/', proxy: 'http://p:1' },
   { env: { ALL_PROXY: 'socks5://p:1' }, url: 'https://a.test/', proxy: 'socks5://p:1' },
   { env: { ALL_PROXY: 'http://p:1', NO_PROXY: 'a.test' }, url: 'https://a.test/', proxy: null },
@@ -222,7 +251,8 @@ test('the environment is used by a client that trusts it, and by no other', asyn
 })
 
 test('mounts: the most specific pattern wins, null is the default', async () => {
-  const named = (name: string): MockTransport => new MockTransport(() => new Response(200, { text: name }))
+  const named = (name: string): MockTransport =>
+    new MockTransport(() => new Response(200, { text: name }))
   await using client = new AsyncClient({
     transport: named('default'),
     mounts: {
