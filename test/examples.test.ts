@@ -8,6 +8,7 @@ import { after, before, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { bubblewrapProblem } from 'runwright/agent'
 import { AsyncClient } from 'runwright/http'
+import { programAt, withLoader } from './helpers/programs.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const examples = readdirSync(join(root, 'examples')).filter((name) => name.endsWith('.ts'))
@@ -39,13 +40,20 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 function start(
   t: TestContext,
   example: string,
-  { network, env = {} }: { network: boolean; env?: Readonly<Record<string, string>> },
+  {
+    network,
+    env = {},
+    node = programAt(`examples/${example}`),
+  }: {
+    network: boolean
+    env?: Readonly<Record<string, string>>
+    node?: readonly string[]
+  },
 ): ChildProcess {
   const sandbox = ['bwrap', '--dev-bind', '/', '/', '--unshare-net', '--die-with-parent', '--']
-  const node = [process.execPath, '--conditions=runwright-source', '--import', 'tsx']
   const cutOff = !network && openBecause === null
   if (!network && openBecause !== null) t.diagnostic(`with the network: ${openBecause}`)
-  const command = [...(cutOff ? sandbox : []), ...node, `examples/${example}`]
+  const command = [...(cutOff ? sandbox : []), process.execPath, ...node]
   const { PATH = '' } = process.env
   const child = spawn(command[0]!, command.slice(1), {
     cwd: root,
@@ -112,7 +120,8 @@ async function ask(port: number): Promise<void> {
 
 test('the demo reaches its goal without network or language model, keys or no keys', async (t) => {
   const env = { OPENAI_API_KEY: 'sk-not-a-key-0123456789', RUNWRIGHT_MODEL: 'openai:gpt-5' }
-  const ended = await end(start(t, 'demo.ts', { network: false, env }))
+  const node = [...withLoader, 'examples/demo.ts'] // as npm run demo does
+  const ended = await end(start(t, 'demo.ts', { network: false, env, node }))
   assert.equal(ended.code, 0, `${ended.stdout}${ended.stderr}`)
   assertSensible(ended)
   assert.match(ended.stdout, /model builtin:repair \(no language model\)/)

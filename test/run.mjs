@@ -1,36 +1,47 @@
 /**
- * Runs test files: `node test/run.mjs [--peers] [part of a path]… [--node-flag]…`.
+ * Runs test files: `node test/run.mjs [--all | --peers] [part of a path]… [--node-flag]…`.
  *
- * Lists the .test.ts files under test itself (but for peers, bench, types and fixtures; with
- * --peers just those under test/peers): a shell's globs skip folders in silence. Finding no file,
- * or running no test, is a failure. The files run compiled, see compile.mjs; one alone runs as well
- * by `node --conditions=runwright-source --import tsx FILE`.
+ * 1. Lists the .test.ts files under test itself (except peers, bench, types and fixtures; with
+ *    --peers only those under test/peers): shell globs skip folders silently. Finding no file or
+ *    running no test is a failure.
+ * 2. Leaves out the tests of `slow-tests.mjs`, unless --all, --peers or a part of a path is given.
+ *    With --all, an entry of that list that names no test is a failure, so the list cannot rot.
+ * 3. Files run compiled (see compile.mjs), several in one process: starting Node and loading the
+ *    library takes longer than most files do. A single file also runs by
+ *    `node --conditions=runwright-source --import tsx FILE`.
  */
 import { spawn } from 'node:child_process'
-import { readdirSync, rmSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { compile } from './compile.mjs'
+import { ownProcess, slowTests } from './slow-tests.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-const apart = new Set(['peers', 'bench', 'types', 'fixtures', 'node_modules'])
+const notHere = new Set(['peers', 'bench', 'types', 'fixtures', 'node_modules'])
+
+/** Files that share a process, at most. */
+const GROUP = 8
 
 /** @param {string} folder @returns {string[]} */
 function testFiles(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name)
-    if (entry.isDirectory()) return apart.has(entry.name) ? [] : testFiles(path)
+    if (entry.isDirectory()) return notHere.has(entry.name) ? [] : testFiles(path)
     return entry.name.endsWith('.test.ts') ? [path] : []
   })
 }
 
 const words = process.argv.slice(2)
-const flags = words.filter((word) => word.startsWith('-') && word !== '--peers')
+const peers = words.includes('--peers')
+const flags = words.filter((word) => /^-(?!-(peers|all)$)/.test(word))
 const parts = words.filter((word) => !word.startsWith('-'))
-/** Milliseconds for a test and for a file; those with peers wait for programs that may start slowly. */
-const timeout = words.includes('--peers') ? 900_000 : 180_000
-const files = testFiles(join(root, words.includes('--peers') ? 'test/peers' : 'test'))
+const all = words.includes('--all')
+const leaveOut = !all && !peers && parts.length === 0
+/** Milliseconds for a test and for a process; programs that peers' tests start may start slowly. */
+const timeout = peers ? 900_000 : 300_000
+const files = testFiles(join(root, peers ? 'test/peers' : 'test'))
   .map((path) => relative(root, path))
   .filter((path) => parts.length === 0 || parts.some((part) => path.includes(part)))
   .sort()
@@ -38,10 +49,36 @@ if (files.length === 0) {
   console.error(`no test file matches ${parts.join(' ') || 'test/**/*.test.ts'}`)
   process.exit(1)
 }
+
+/**
+ * Writes one entry file for each group of files, and returns their paths. Files that take a process
+ * of their own come first: they are the longest.
+ *
+ * @param {string} folder
+ */
+function writeGroups(folder) {
+  const alone = (/** @type {string} */ file) =>
+    file in ownProcess || (!leaveOut && slowTests.some((slow) => slow.file === file))
+  const shared = files.filter((file) => !alone(file))
+  const groups = files.filter(alone).map((file) => [file])
+  while (shared.length > 0) groups.push(shared.splice(0, GROUP))
+  return groups.map((group, index) => {
+    const entry = join(folder, `group-${index}.mjs`)
+    const lines = group.map((file) => `import './${file.replace(/ts$/, 'js')}'`)
+    writeFileSync(entry, `${lines.join('\n')}\n`)
+    return entry
+  })
+}
+
+/** The pattern of names that are run. Node 20 also matches the root, which must not pass for a test. */
+function fastNames() {
+  const names = slowTests.map(({ name }) => name.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&'))
+  return `--test-name-pattern=/^(?!(?:<root>|${names.join('|')})$)/`
+}
+
 // The tests of peers start programs that bring loaders of their own, each in its own way.
-const compiled = words.includes('--peers') ? null : await compile()
-const paths =
-  compiled === null ? files : files.map((path) => join(compiled, path.replace(/ts$/, 'js')))
+const compiled = peers ? null : await compile()
+const paths = compiled === null ? files : writeGroups(compiled)
 const loader =
   compiled === null
     ? ['--conditions=runwright-source', '--import', 'tsx']
@@ -59,24 +96,35 @@ const child = spawn(
     `--test-concurrency=${availableParallelism()}`,
     `--test-timeout=${timeout}`,
     '--test-reporter=spec',
+    ...(leaveOut ? [fastNames()] : []),
     ...flags,
     ...paths,
   ],
   { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env },
 )
-for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM']))
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) {
   process.on(signal, () => void child.kill(signal))
+}
 let ran = 0
 let rest = ''
+const missing = new Set(all && parts.length === 0 ? slowTests.map(({ name }) => name) : [])
 child.stdout.setEncoding('utf8')
 child.stdout.on('data', (chunk) => {
-  process.stdout.write(chunk)
   const lines = (rest + chunk).split('\n')
-  rest = lines.pop()?.slice(-200) ?? ''
-  for (const line of lines) ran = Number(/^ℹ tests (\d+)$/.exec(line)?.[1] ?? ran)
+  rest = lines.pop() ?? ''
+  for (const line of lines) {
+    const [, name] = /^\S (.+) \([\d.]+ms\)/.exec(line) ?? []
+    if (name !== undefined) missing.delete(name)
+    ran = Number(/^ℹ tests (\d+)$/.exec(line)?.[1] ?? ran)
+    // Older versions of Node list what the pattern leaves out.
+    if (!line.endsWith('# test name does not match pattern')) process.stdout.write(`${line}\n`)
+  }
 })
 child.on('close', (code, signal) => {
+  process.stdout.write(rest)
   if (compiled !== null) rmSync(compiled, { recursive: true, force: true })
   if (ran === 0) console.error('no test ran')
-  process.exitCode = signal !== null ? 1 : ran === 0 ? 1 : code ?? 1
+  if (leaveOut) console.log(`${slowTests.length} slow tests left out: npm run test:all has them`)
+  for (const name of missing) console.error(`test/slow-tests.mjs names a test that did not run: ${name}`)
+  process.exitCode = signal !== null || ran === 0 || missing.size > 0 ? 1 : (code ?? 1)
 })

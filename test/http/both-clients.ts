@@ -36,13 +36,14 @@ export const testCa: string = fileURLToPath(
   new URL('../fixtures/http/certs/ca.pem', import.meta.url),
 )
 
-let app: Worker
+let app: Worker | null = null
 let origin = ''
 let secureOrigin = ''
 
-/** Starts the server for this file's behaviours, on a thread of its own. */
+/** Starts the server for a file's behaviours, on a thread of its own; files of one process share it. */
 export function useApp(): void {
   before(async () => {
+    if (app !== null) return
     app = new Worker(new URL('../fixtures/http/app-worker.mjs', import.meta.url), { execArgv: [] })
     const [{ port, securePort }] = (await once(app, 'message')) as [
       { port: number; securePort: number },
@@ -51,8 +52,11 @@ export function useApp(): void {
     secureOrigin = `https://127.0.0.1:${securePort}`
   })
   after(async () => {
-    app.postMessage('close')
-    await once(app, 'exit')
+    if (app === null) return
+    const closing = app
+    app = null
+    closing.postMessage('close')
+    await once(closing, 'exit')
   })
 }
 
