@@ -15,7 +15,7 @@ export interface DialOptions {
 }
 
 /** What is waited for, and for how long. */
-export interface Patience {
+export interface WaitLimits {
   readonly timeoutMs: number | null
   readonly signal: AbortSignal | null
 }
@@ -33,8 +33,8 @@ export function addressText(options: DialOptions): string {
  *
  * @throws {@link ConnectTimeoutError} when the limit passes first.
  */
-export function withPatience<T>(
-  patience: Patience,
+export function connectWithin<T>(
+  patience: WaitLimits,
   what: string,
   steps: (track: <S extends Socket>(socket: S) => S) => Promise<T>,
 ): Promise<T> {

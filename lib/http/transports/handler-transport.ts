@@ -7,9 +7,9 @@ import { ClientStateError, ReadTimeoutError, RemoteProtocolError } from '../erro
 import { Headers } from '../headers.js'
 import type { Request } from '../request.js'
 import type { AsyncTransport, SyncByteStream, Transport, TransportResponse } from './base.js'
-import { ResponseParser, type ParserEvents, type ResponseHead } from './http1/parser.js'
-import { IncomingBody, type BodySource } from './incoming-body.js'
-import { PhaseTimer } from './phase-timer.js'
+import { ResponseParser, type ParserEvents, type ResponseHead } from './http1/response-parser.js'
+import { ResponseBody, type BodySource } from './response-body.js'
+import { ReusableTimer } from './reusable-timer.js'
 
 /** A Node request listener, as given to `http.createServer`; Express and the like are ones too. */
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => unknown
@@ -66,9 +66,9 @@ class HandlerExchange implements ParserEvents, BodySource {
   readonly #incoming: IncomingMessage
   readonly #response: ServerResponse
   readonly #chunks: Uint8Array[] = []
-  readonly #timer: PhaseTimer
+  readonly #timer: ReusableTimer
   #head: ResponseHead | null = null
-  #body: IncomingBody | null = null
+  #body: ResponseBody | null = null
   #trailers: Headers = new Headers()
   #complete = false
   #over = false
@@ -89,7 +89,7 @@ class HandlerExchange implements ParserEvents, BodySource {
     this.#response.assignSocket(this.#socket as unknown as Socket)
     this.#response.on('error', () => {})
     this.#socket.on('drain', () => relayDrain(this.#response))
-    this.#timer = new PhaseTimer((ms) => {
+    this.#timer = new ReusableTimer((ms) => {
       this.#fail(new ReadTimeoutError(`the handler wrote nothing for ${ms} ms`, ms))
     }, true)
     this.#parser.reset(request.method)
@@ -142,7 +142,7 @@ class HandlerExchange implements ParserEvents, BodySource {
     this.#head = head
     this.#timer.stop()
     if (this.#resolve === null) return
-    this.#body = new IncomingBody(this)
+    this.#body = new ResponseBody(this)
     this.#resolve(this.#answer(this.#body))
   }
 
@@ -181,7 +181,7 @@ class HandlerExchange implements ParserEvents, BodySource {
 
   #onAbort = (): void => this.#fail(this.#request.signal!.reason)
 
-  #answer(stream: IncomingBody | SyncByteStream): TransportResponse {
+  #answer(stream: ResponseBody | SyncByteStream): TransportResponse {
     const { statusCode, reasonPhrase, headers } = this.#head!
     return {
       statusCode,

@@ -28,7 +28,7 @@ import {
   type Verify,
 } from '../tls.js'
 import type { AsyncTransport, TransportResponse } from './base.js'
-import { addressText, openTcp, openTls, withPatience } from './connect.js'
+import { addressText, openTcp, openTls, connectWithin } from './connect.js'
 import { Http1Connection } from './http1/connection.js'
 import type { Http2Connection } from './http2/connection.js'
 import { ConnectionPool } from './pool.js'
@@ -300,7 +300,7 @@ export class HttpTransport implements AsyncTransport {
     }
     const what = addressText(address)
     clock.skip()
-    return withPatience({ timeoutMs, signal }, what, async (track) => {
+    return connectWithin({ timeoutMs, signal }, what, async (track) => {
       const tunnelled = proxy !== null && this.#forwarding(url) === null
       let socket: Socket
       for (let tries = 0; ; tries++) {

@@ -17,7 +17,7 @@ export interface PooledConnection {
 }
 
 /** What is waited for, and for how long. */
-export interface PoolPatience {
+export interface WaitLimits {
   readonly timeoutMs: number | null
   readonly signal: AbortSignal | null
 }
@@ -82,7 +82,7 @@ export class ConnectionPool {
    */
   acquire(
     key: string,
-    patience: PoolPatience,
+    patience: WaitLimits,
   ): PooledConnection | null | Promise<PooledConnection | null> {
     if (this.#closed) throw closedError()
     if (this.#waiters.size === 0 || !this.#mustQueue(key)) {
@@ -219,7 +219,7 @@ export class ConnectionPool {
     return oldest !== undefined
   }
 
-  #wait(key: string, patience: PoolPatience): Promise<PooledConnection | null> {
+  #wait(key: string, patience: WaitLimits): Promise<PooledConnection | null> {
     const { timeoutMs, signal } = patience
     return new Promise((resolve, reject) => {
       const leave = (): void => {

@@ -9,7 +9,7 @@ import { blockingChunks } from './request-body.js'
 import { decodeTimings } from '../../timings.js'
 import { resolveTls } from '../../tls.js'
 import type { SyncByteStream, Transport, TransportResponse } from '../base.js'
-import { sharedHost, type BlockingHost } from './worker-host.js'
+import { sharedChannel, type WorkerChannel } from './worker-channel.js'
 import { decodeError, type FromWorker, type WireRequest } from './protocol.js'
 import { HttpTransport, type HttpTransportOptions } from '../http-transport.js'
 import type { ProxyInit } from '../proxy/proxy.js'
@@ -25,7 +25,7 @@ let lastTransport = 0
 export class BlockingTransport implements Transport {
   readonly #options: HttpTransportOptions
   readonly #number: number = ++lastTransport
-  #host: BlockingHost | null = null
+  #host: WorkerChannel | null = null
   #closed = false
 
   constructor(options: HttpTransportOptions = {}) {
@@ -49,8 +49,8 @@ export class BlockingTransport implements Transport {
     if (this.#host?.alive === true) this.#host.post({ t: 'shut', transport: this.#number })
   }
 
-  #openHost(): BlockingHost {
-    const host = sharedHost()
+  #openHost(): WorkerChannel {
+    const host = sharedChannel()
     if (host !== this.#host) {
       host.post({ t: 'open', transport: this.#number, options: this.#options })
       this.#host = host
@@ -61,7 +61,7 @@ export class BlockingTransport implements Transport {
 
 /** One exchange with the worker, from the caller's side. */
 class BlockingExchange implements SyncByteStream {
-  readonly #host: BlockingHost
+  readonly #host: WorkerChannel
   readonly #id: number
   readonly #request: Request
   readonly #trailers = new Headers()
@@ -71,7 +71,7 @@ class BlockingExchange implements SyncByteStream {
   #state: 'open' | 'ended' | 'closed' = 'open'
   #sent = 0
 
-  constructor(host: BlockingHost, request: Request) {
+  constructor(host: WorkerChannel, request: Request) {
     this.#host = host
     this.#id = host.begin()
     this.#request = request
@@ -249,7 +249,7 @@ export function* inflateSync(
   source: Iterable<Uint8Array>,
   coding: Coding,
 ): Generator<Uint8Array, void, undefined> {
-  const host = sharedHost()
+  const host = sharedChannel()
   const id = host.begin()
   try {
     for (const chunk of source) yield* inflated(host, id, coding, new Uint8Array(chunk))
@@ -261,7 +261,7 @@ export function* inflateSync(
 }
 
 function* inflated(
-  host: BlockingHost,
+  host: WorkerChannel,
   id: number,
   coding: Coding,
   chunk: Uint8Array<ArrayBuffer> | null,

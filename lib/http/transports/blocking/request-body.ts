@@ -1,6 +1,6 @@
 import { BlobChunks, ChunkSequence, isAsyncChunks } from '../../content/body.js'
 import { ClientStateError, InvalidBodyError, WorkerError } from '../../errors.js'
-import { sharedHost } from './worker-host.js'
+import { sharedChannel } from './worker-channel.js'
 import { decodeError } from './protocol.js'
 
 /** Octets of a Blob that are read at a time. */
@@ -31,7 +31,7 @@ function* sequenceChunks(
 }
 
 function* blobChunks(blob: Blob): Generator<Uint8Array, void, undefined> {
-  const host = sharedHost()
+  const host = sharedChannel()
   const id = host.begin()
   try {
     for (let at = 0; at < blob.size; at += BLOB_CHUNK) {

@@ -25,7 +25,7 @@ import {
   type WorkerStart,
 } from './protocol.js'
 import { HttpTransport } from '../http-transport.js'
-import { IncomingBody } from '../incoming-body.js'
+import { ResponseBody } from '../response-body.js'
 
 const { port, control, mailbox: memory } = workerData as WorkerStart
 const mailbox = new Mailbox(control, memory)
@@ -113,7 +113,7 @@ class Job {
   async #answer(response: TransportResponse): Promise<void> {
     const stream = response.stream as AsyncByteStream
     this.#stream = stream
-    const ready = stream instanceof IncomingBody ? stream.takeReady() : { chunks: [], ended: false }
+    const ready = stream instanceof ResponseBody ? stream.takeReady() : { chunks: [], ended: false }
     const head = {
       t: 'head' as const,
       id: this.#id,

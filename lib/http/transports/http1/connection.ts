@@ -12,11 +12,11 @@ import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
 import type { PhaseClock } from '../../timings.js'
 import type { TransportResponse } from '../base.js'
-import { Exchange } from './exchange.js'
-import { asksToClose, checkFraming, encodeHead, lengthMismatch, type WireOptions } from './head.js'
-import { ResponseParser, type ParserEvents, type ResponseHead } from './parser.js'
-import { IncomingBody, type BodySource } from '../incoming-body.js'
-import { PhaseTimer } from '../phase-timer.js'
+import { Http1Exchange } from './exchange.js'
+import { asksToClose, checkFraming, encodeHead, lengthMismatch, type WireOptions } from './request-head.js'
+import { ResponseParser, type ParserEvents, type ResponseHead } from './response-parser.js'
+import { ResponseBody, type BodySource } from '../response-body.js'
+import { ReusableTimer } from '../reusable-timer.js'
 
 /** Bodies up to this size go out with the head, in one piece. */
 const ONE_PIECE = 64 * 1024
@@ -52,10 +52,10 @@ export class Http1Connection implements ParserEvents, BodySource {
   answered = false
   readonly #owner: ConnectionOwner
   readonly #parser: ResponseParser
-  readonly #readTimer: PhaseTimer
-  readonly #writeTimer: PhaseTimer
+  readonly #readTimer: ReusableTimer
+  readonly #writeTimer: ReusableTimer
   readonly #info: Readonly<Record<string, unknown>>
-  #exchange: Exchange | null = null
+  #exchange: Http1Exchange | null = null
   #drained: (() => void) | null = null
   #closed = false
 
@@ -63,10 +63,10 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.socket = socket
     this.#owner = owner
     this.#parser = new ResponseParser(this, maxHeaderBytes)
-    this.#readTimer = new PhaseTimer((ms) => {
+    this.#readTimer = new ReusableTimer((ms) => {
       this.destroy(new ReadTimeoutError(`no octet of the response arrived for ${ms} ms`, ms))
     })
-    this.#writeTimer = new PhaseTimer((ms) => {
+    this.#writeTimer = new ReusableTimer((ms) => {
       this.destroy(new WriteTimeoutError(`the server took nothing of the request for ${ms} ms`, ms))
     })
     this.#info = addressesOf(socket)
@@ -101,7 +101,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     clock: PhaseClock,
   ): Promise<TransportResponse> {
     return new Promise((resolve, reject) => {
-      const exchange = new Exchange(request, timeouts, clock, resolve, reject)
+      const exchange = new Http1Exchange(request, timeouts, clock, resolve, reject)
       let head: string
       try {
         // It may have aborted while the connection was on its way to us.
@@ -165,7 +165,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     exchange.goAhead()
     if (head.statusCode >= 300) exchange.stopUpload()
     this.keepAliveHint = keepAliveTimeout(head.headers)
-    const body = new IncomingBody(this)
+    const body = new ResponseBody(this)
     exchange.body = body
     this.#readTimer.stop()
     exchange.resolve({
@@ -283,7 +283,7 @@ export class Http1Connection implements ParserEvents, BodySource {
   }
 
   /** The response is whole. */
-  #finish(exchange: Exchange, clean: boolean): void {
+  #finish(exchange: Http1Exchange, clean: boolean): void {
     this.#exchange = null
     this.#leave(exchange)
     const { head } = exchange
@@ -305,7 +305,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.#owner.onIdle(this)
   }
 
-  #leave(exchange: Exchange): void {
+  #leave(exchange: Http1Exchange): void {
     this.#readTimer.stop()
     this.#writeTimer.stop()
     exchange.leave()
@@ -313,7 +313,7 @@ export class Http1Connection implements ParserEvents, BodySource {
 
   // --- sending
 
-  #send(exchange: Exchange, head: string): void {
+  #send(exchange: Http1Exchange, head: string): void {
     const { body } = exchange.request
     const encoding = /[^\0-\x7f]/.test(head) ? 'utf8' : 'latin1'
     const chunked = exchange.request.headers.has('transfer-encoding')
@@ -338,7 +338,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     }
   }
 
-  #sent(exchange: Exchange): void {
+  #sent(exchange: Http1Exchange): void {
     exchange.sent = true
     const { onUpload } = exchange.request.extensions
     const length = exchange.request.body?.bytes?.length
@@ -347,12 +347,12 @@ export class Http1Connection implements ParserEvents, BodySource {
   }
 
   /** The request is sent: the response is waited for. */
-  #await(exchange: Exchange): void {
+  #await(exchange: Http1Exchange): void {
     exchange.clock.lap('send')
     this.#readTimer.start(exchange.timeouts.read)
   }
 
-  async #upload(exchange: Exchange, body: Body, chunked: boolean): Promise<void> {
+  async #upload(exchange: Http1Exchange, body: Body, chunked: boolean): Promise<void> {
     try {
       if (expectsContinue(exchange)) await exchange.untilGoAhead()
       const sent = await this.#writeBody(exchange, body, chunked)
@@ -365,7 +365,7 @@ export class Http1Connection implements ParserEvents, BodySource {
   }
 
   /** Writes the body; false when it was stopped half way. */
-  async #writeBody(exchange: Exchange, body: Body, chunked: boolean): Promise<boolean> {
+  async #writeBody(exchange: Http1Exchange, body: Body, chunked: boolean): Promise<boolean> {
     const expected = chunked ? null : Number(exchange.request.headers.get('content-length'))
     const { onUpload } = exchange.request.extensions
     const source = body.bytes === null ? body.open() : slices(body.bytes)
@@ -407,7 +407,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     return flowing
   }
 
-  async #drain(exchange: Exchange): Promise<void> {
+  async #drain(exchange: Http1Exchange): Promise<void> {
     if (this.#closed || !this.socket.writableNeedDrain) return
     this.#writeTimer.start(exchange.timeouts.write)
     await new Promise<void>((resolve) => {
@@ -420,7 +420,7 @@ function* slices(bytes: Uint8Array): Generator<Uint8Array, void, undefined> {
   for (let at = 0; at < bytes.length; at += SLICE) yield bytes.subarray(at, at + SLICE)
 }
 
-function expectsContinue(exchange: Exchange): boolean {
+function expectsContinue(exchange: Http1Exchange): boolean {
   return exchange.request.headers.get('expect')?.toLowerCase() === '100-continue'
 }
 

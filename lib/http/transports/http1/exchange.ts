@@ -4,21 +4,21 @@ import type { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
 import type { PhaseClock } from '../../timings.js'
 import type { TransportResponse } from '../base.js'
-import type { ResponseHead } from './parser.js'
-import type { IncomingBody } from '../incoming-body.js'
+import type { ResponseHead } from './response-parser.js'
+import type { ResponseBody } from '../response-body.js'
 
 /** How long `Expect: 100-continue` waits for the server before the body is sent anyway. */
 const CONTINUE_WAIT_MS = 1_000
 
 /** What is going on for one request. */
-export class Exchange {
+export class Http1Exchange {
   readonly request: Request
   readonly timeouts: Timeouts
   readonly clock: PhaseClock
   readonly resolve: (response: TransportResponse) => void
   readonly #reject: (error: unknown) => void
   head: ResponseHead | null = null
-  body: IncomingBody | null = null
+  body: ResponseBody | null = null
   trailers: Headers | undefined
   /** The request is on its way in full. */
   sent = false

@@ -5,7 +5,7 @@ import type { Request } from '../../request.js'
 import type { PhaseClock } from '../../timings.js'
 import type { TransportResponse } from '../base.js'
 import { HpackEncoder, HpackError } from './hpack.js'
-import { checkFraming, checkTarget } from '../http1/head.js'
+import { checkFraming, checkTarget } from '../http1/request-head.js'
 import {
   CODE,
   DEFAULT_FRAME_SIZE,
@@ -28,10 +28,10 @@ import {
 } from './frames.js'
 import { encodeHead } from './head.js'
 import { Http2Stream, STREAM_WINDOW, type StreamLink } from './stream.js'
-import { HealthCheck } from './health.js'
-import { Http2Output } from './output.js'
-import { SectionReader, type StreamSection } from './sections.js'
-import { TimerStock } from '../phase-timer.js'
+import { HealthCheck } from './health-check.js'
+import { FrameWriter } from './frame-writer.js'
+import { FieldSectionReader, type StreamSection } from './field-sections.js'
+import { TimerPool } from '../reusable-timer.js'
 
 /** Octets that all streams together may have under way. */
 const SESSION_WINDOW = 64 * 1024 * 1024
@@ -81,7 +81,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
   exchanges = 0
   /** Whether it was cut off or found dead, so that a safe request without an answer may be sent again. */
   lost = false
-  readonly timers: TimerStock = new TimerStock()
+  readonly timers: TimerPool = new TimerPool()
   readonly info: Readonly<Record<string, unknown>>
   /** Resolves when the server has said how many streams it takes, or the connection has ended. */
   readonly ready: Promise<void>
@@ -92,7 +92,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
   readonly #idleMs: number | null
   readonly #frames = new FrameParser(this)
   readonly #encoder = new HpackEncoder()
-  readonly #sections: SectionReader
+  readonly #sections: FieldSectionReader
   readonly #streams = new Map<number, Http2Stream>()
   #nextId = 1
   #claims = 0
@@ -105,7 +105,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
   #receiveWindow = SESSION_WINDOW
   #taken = 0
   #settled = false
-  readonly #out: Http2Output
+  readonly #out: FrameWriter
   #blocked: (() => void)[] = []
   #idleTimer: NodeJS.Timeout | null = null
   readonly #health: HealthCheck
@@ -113,10 +113,10 @@ export class Http2Connection implements FrameEvents, StreamLink {
 
   constructor(socket: Socket, owner: Http2Owner, options: Http2Options) {
     this.#socket = socket
-    this.#out = new Http2Output(socket)
+    this.#out = new FrameWriter(socket)
     this.#owner = owner
     this.#idleMs = options.idleMs
-    this.#sections = new SectionReader(options.maxHeaderBytes)
+    this.#sections = new FieldSectionReader(options.maxHeaderBytes)
     const { remoteAddress, remotePort, localAddress, localPort } = socket
     this.info = { remoteAddress, remotePort, localAddress, localPort }
     this.ready = new Promise((resolve) => (this.#onReady = resolve))

@@ -1,5 +1,5 @@
 import { isSensitiveHeader } from '../../headers.js'
-import { readable, withoutBlanks } from '../field-text.js'
+import { decodeValue, trimBlanks } from '../field-values.js'
 import { decodeHuffman } from './hpack-huffman.js'
 import {
   DEFAULT_TABLE_SIZE,
@@ -79,7 +79,7 @@ export class HpackDecoder {
     if (index === 0 && !FIELD_NAME.test(name))
       this.#fault ??= 'the server sent a malformed field name'
     if (FORBIDDEN_IN_VALUE.test(value)) this.#fault ??= 'the server sent a malformed field value'
-    const entry = entryOf(name, readable(withoutBlanks(value)), name.length + value.length)
+    const entry = entryOf(name, decodeValue(trimBlanks(value)), name.length + value.length)
     if (indexed) this.#table.add(entry)
     return entry
   }

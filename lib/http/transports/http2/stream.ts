@@ -6,12 +6,12 @@ import type { Request } from '../../request.js'
 import type { PhaseClock } from '../../timings.js'
 import type { TransportResponse } from '../base.js'
 import type { FieldSection } from './hpack.js'
-import { lengthMismatch } from '../http1/head.js'
-import { MAX_INFORMATIONAL, tooManyInformational } from '../http1/parser.js'
+import { lengthMismatch } from '../http1/request-head.js'
+import { MAX_INFORMATIONAL, tooManyInformational } from '../http1/response-parser.js'
 import { CODE } from './frames.js'
 import { contentLengthOf, parseHead, parseTrailers } from './head.js'
-import { IncomingBody, type BodySource } from '../incoming-body.js'
-import type { PhaseTimer, TimerStock } from '../phase-timer.js'
+import { ResponseBody, type BodySource } from '../response-body.js'
+import type { ReusableTimer, TimerPool } from '../reusable-timer.js'
 
 /** Octets of one stream that may be under way; small windows make large content crawl. */
 export const STREAM_WINDOW: number = 4 * 1024 * 1024
@@ -20,7 +20,7 @@ const SLICE = 128 * 1024
 
 /** What a stream asks of its connection. */
 export interface StreamLink {
-  readonly timers: TimerStock
+  readonly timers: TimerPool
   /** What the response says of the connection. */
   readonly info: Readonly<Record<string, unknown>>
   /** Sends as much of `chunk` from `at` as the windows and the socket take; how much, in octets. */
@@ -52,9 +52,9 @@ export class Http2Stream implements BodySource {
   readonly #clock: PhaseClock
   readonly #resolve: (response: TransportResponse) => void
   readonly #reject: (error: unknown) => void
-  readonly #readTimer: PhaseTimer
-  #writeTimer: PhaseTimer | null = null
-  #body: IncomingBody | null = null
+  readonly #readTimer: ReusableTimer
+  #writeTimer: ReusableTimer | null = null
+  #body: ResponseBody | null = null
   #trailers: Headers | null = null
   /** Octets of Content-Length that are still to come; null where it says nothing. */
   #expected: number | null = null
@@ -83,7 +83,7 @@ export class Http2Stream implements BodySource {
     this.#link = link
     this.#resolve = resolve
     this.#reject = reject
-    this.#readTimer = link.timers.take(this.#onReadTimeout)
+    this.#readTimer = link.timers.acquire(this.#onReadTimeout)
   }
 
   /** The head is on its way: sends the body. */
@@ -173,7 +173,7 @@ export class Http2Stream implements BodySource {
     this.#clock.lap('wait')
     const bodiless = this.request.method === 'HEAD' || statusCode === 204 || statusCode === 304
     this.#expected = bodiless ? 0 : contentLengthOf(headers)
-    this.#body = new IncomingBody(this)
+    this.#body = new ResponseBody(this)
     this.#trailers = new Headers()
     if (statusCode >= 300 && !this.#sent) this.#abandonUpload()
     this.#resolve({
@@ -270,7 +270,7 @@ export class Http2Stream implements BodySource {
   }
 
   #awaitingRoom(): void {
-    this.#writeTimer ??= this.#link.timers.take((ms) => {
+    this.#writeTimer ??= this.#link.timers.acquire((ms) => {
       this.fail(new WriteTimeoutError(`the server took nothing of the request for ${ms} ms`, ms))
     })
     this.#writeTimer.start(this.#timeouts.write)
@@ -286,8 +286,8 @@ export class Http2Stream implements BodySource {
 
   #settle(): void {
     this.#over = true
-    this.#link.timers.giveBack(this.#readTimer)
-    if (this.#writeTimer !== null) this.#link.timers.giveBack(this.#writeTimer)
+    this.#link.timers.release(this.#readTimer)
+    if (this.#writeTimer !== null) this.#link.timers.release(this.#writeTimer)
     this.#writeTimer = null
     this.request.signal?.removeEventListener('abort', this.#onAbort)
     this.#abandonUpload()

@@ -7,7 +7,7 @@ import { ProtocolError, ProxyError } from '../../errors.js'
 import { Headers, type HeadersInit } from '../../headers.js'
 import { parseUrl, percentDecoded, redactUrl } from '../../url.js'
 import { connectError } from '../connect.js'
-import { SocketReader } from './socket-reader.js'
+import { HandshakeReader } from './handshake-reader.js'
 import { socksConnect } from './socks5.js'
 
 /** A proxy: its URL, or its parts. Printing shows no credentials. */
@@ -172,7 +172,7 @@ async function connectTunnel(
   tries: number,
 ): Promise<boolean> {
   const authority = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
-  const reader = new SocketReader(socket, 'the proxy')
+  const reader = new HandshakeReader(socket, 'the proxy')
   try {
     const lines = proxy.headersFor('CONNECT', authority, NO_OCTETS).toLines()
     socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${lines}\r\n`, 'latin1')

@@ -1,6 +1,6 @@
 import { isIP, type Socket } from 'node:net'
 import { ProxyError } from '../../errors.js'
-import { SocketReader } from './socket-reader.js'
+import { HandshakeReader } from './handshake-reader.js'
 
 /** Names of the replies (RFC 1928, section 6). */
 const REPLIES = [
@@ -27,7 +27,7 @@ export async function socksConnect(
   port: number,
   credentials: readonly [username: string, password: string] | null,
 ): Promise<void> {
-  const reader = new SocketReader(socket, 'the SOCKS5 proxy')
+  const reader = new HandshakeReader(socket, 'the SOCKS5 proxy')
   try {
     await authenticate(socket, reader, credentials)
     socket.write(Buffer.concat([Buffer.from([5, 1, 0]), encodeAddress(host), portOctets(port)]))
@@ -47,7 +47,7 @@ export async function socksConnect(
 
 async function authenticate(
   socket: Socket,
-  reader: SocketReader,
+  reader: HandshakeReader,
   credentials: readonly [string, string] | null,
 ): Promise<void> {
   socket.write(Buffer.from(credentials === null ? [5, 1, 0] : [5, 2, 0, 2]))

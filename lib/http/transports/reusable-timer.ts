@@ -4,7 +4,7 @@ import { MAX_TIMER_MS } from '../config.js'
  * One phase's time limit, started and stopped many times over the life of a connection. Stopping
  * only marks it; the timer itself is reused, which is far cheaper than a new one for each wait.
  */
-export class PhaseTimer {
+export class ReusableTimer {
   #fire: (ms: number) => void
   #timer: NodeJS.Timeout | null = null
   #ms = 0
@@ -61,14 +61,14 @@ export class PhaseTimer {
 }
 
 /** Timers that were stopped and wait for another use: a new one for each stream is costly. */
-export class TimerStock {
-  readonly #free: PhaseTimer[] = []
+export class TimerPool {
+  readonly #free: ReusableTimer[] = []
 
-  take(fire: (ms: number) => void): PhaseTimer {
-    return this.#free.pop()?.reuse(fire) ?? new PhaseTimer(fire)
+  acquire(fire: (ms: number) => void): ReusableTimer {
+    return this.#free.pop()?.reuse(fire) ?? new ReusableTimer(fire)
   }
 
-  giveBack(timer: PhaseTimer): void {
+  release(timer: ReusableTimer): void {
     timer.stop()
     timer.reuse(() => {})
     if (this.#free.length < 128) this.#free.push(timer)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { HealthCheck } from '../../../../lib/http/transports/http2/health.js'
+import { HealthCheck } from '../../../../lib/http/transports/http2/health-check.js'
 import { HeldTimers } from '../../../helpers/held-timers.js'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -1,6 +1,6 @@
 import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
-import { readable, withoutBlanks } from '../field-text.js'
+import { decodeValue, trimBlanks } from '../field-values.js'
 
 /** What the parser finds, in the order in which it is found. */
 export interface ParserEvents {
@@ -299,7 +299,7 @@ function parseFields(lines: readonly string[], from: number): string[] {
     if (!FIELD_NAME.test(name) || FORBIDDEN.test(line)) {
       throw new RemoteProtocolError('the server sent a malformed header field')
     }
-    flat.push(name, readable(withoutBlanks(line, colon + 1)))
+    flat.push(name, decodeValue(trimBlanks(line, colon + 1)))
   }
   return flat
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 
 /** Gathers the frames of one turn of the event loop, so that they leave in one write. */
-export class Http2Output {
+export class FrameWriter {
   readonly #socket: Socket
   /** Frames to be written, one character for each octet. */
   #text = ''

@@ -23,7 +23,7 @@ const SMALL = 1024
 const MERGE_AT = 4 * 1024
 
 /** The content of a response as it arrives, with back-pressure to the connection. */
-export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, undefined> {
+export class ResponseBody implements AsyncByteStream, AsyncIterator<Uint8Array, undefined> {
   readonly #source: BodySource
   #queue: Uint8Array[] = []
   /** Small chunks behind those of the queue. */

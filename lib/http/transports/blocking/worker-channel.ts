@@ -5,7 +5,7 @@ import { Mailbox, MAILBOX_BYTES } from './mailbox.js'
 import { CONTROL, WORKER, type FromWorker, type ToWorker, type WorkerStart } from './protocol.js'
 
 /** How patient the caller is with its worker, in ms; tests are less so. */
-export const PATIENCE: { startMs: number; sleepMs: number; stuckMs: number } = {
+export const WORKER_TIMEOUTS: { startMs: number; sleepMs: number; stuckMs: number } = {
   /** How long a new worker may take to start. */
   startMs: 30_000,
   /** How long one sleep lasts before the worker is asked whether it lives. */
@@ -23,7 +23,7 @@ export const PATIENCE: { startMs: number; sleepMs: number; stuckMs: number } = {
  * 2. Messages carry the id of their exchange; those of exchanges that are over are dropped.
  * 3. A ping stays open over calls, so that short time limits do not hide a worker that hangs.
  */
-export class BlockingHost {
+export class WorkerChannel {
   readonly #worker: Worker
   readonly #port: MessagePort
   readonly #control: Int32Array
@@ -57,7 +57,7 @@ export class BlockingHost {
     return this.#state === 'alive'
   }
 
-  /** A number for a new exchange; messages for it are kept until {@link BlockingHost.forget}. */
+  /** A number for a new exchange; messages for it are kept until {@link WorkerChannel.forget}. */
   begin(): number {
     const id = ++this.#lastId
     this.#inbox.set(id, [])
@@ -107,7 +107,7 @@ export class BlockingHost {
         spinMs = this.#adaptiveSpin.next()
         if (spinMs > 0 && this.#spin(seen, spinMs)) continue
       }
-      const left = until === null ? PATIENCE.sleepMs : Math.min(PATIENCE.sleepMs, until - now)
+      const left = until === null ? WORKER_TIMEOUTS.sleepMs : Math.min(WORKER_TIMEOUTS.sleepMs, until - now)
       const woken = Atomics.wait(this.#control, CONTROL.posted, seen, left)
       if (woken === 'timed-out') this.#ping(performance.now())
     }
@@ -130,7 +130,7 @@ export class BlockingHost {
   #checkPing(now: number): void {
     if (this.#pingedAt === null) return
     if (Atomics.load(this.#control, CONTROL.heartbeat) !== this.#pingBeat) this.#pingedAt = null
-    else if (now - this.#pingedAt > PATIENCE.stuckMs) {
+    else if (now - this.#pingedAt > WORKER_TIMEOUTS.stuckMs) {
       this.terminate()
       throw new WorkerError('the worker thread behind Client hangs; it was replaced, try again')
     }
@@ -165,13 +165,13 @@ export class BlockingHost {
     if (Atomics.load(this.#control, CONTROL.state) !== WORKER.starting) return 0
     const began = performance.now()
     while (Atomics.load(this.#control, CONTROL.state) === WORKER.starting) {
-      if (performance.now() - began > PATIENCE.startMs) {
+      if (performance.now() - began > WORKER_TIMEOUTS.startMs) {
         this.terminate()
         throw new WorkerError(
-          `the worker thread behind Client did not start within ${PATIENCE.startMs} ms`,
+          `the worker thread behind Client did not start within ${WORKER_TIMEOUTS.startMs} ms`,
         )
       }
-      Atomics.wait(this.#control, CONTROL.state, WORKER.starting, PATIENCE.sleepMs)
+      Atomics.wait(this.#control, CONTROL.state, WORKER.starting, WORKER_TIMEOUTS.sleepMs)
     }
     return performance.now() - began
   }
@@ -184,11 +184,11 @@ export class BlockingHost {
   }
 }
 
-let host: BlockingHost | null = null
+let host: WorkerChannel | null = null
 
 /** The worker of this thread; a new one when the last has died. */
-export function sharedHost(): BlockingHost {
-  if (host === null || !host.alive) host = new BlockingHost()
+export function sharedChannel(): WorkerChannel {
+  if (host === null || !host.alive) host = new WorkerChannel()
   return host
 }
 

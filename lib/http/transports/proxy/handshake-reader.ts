@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { ProxyError } from '../../errors.js'
 
 /** Reads exact numbers of octets from a socket during a handshake, and gives back what is left. */
-export class SocketReader {
+export class HandshakeReader {
   readonly #socket: Socket
   readonly #peer: string
   #held: Buffer = Buffer.alloc(0)

@@ -15,7 +15,7 @@ export interface StreamSection {
  * Puts header sections together from HEADERS and CONTINUATION frames (RFC 9113, section 6.10), and
  * decodes them in the order in which they come.
  */
-export class SectionReader {
+export class FieldSectionReader {
   readonly #decoder: HpackDecoder
   readonly #maxOctets: number
   /** The section whose frames are still coming. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ResponseParser, type ResponseHead } from '../../../../lib/http/transports/http1/parser.js'
+import { ResponseParser, type ResponseHead } from '../../../../lib/http/transports/http1/response-parser.js'
 import type { Headers } from 'runwright/http'
 
 interface Seen {
