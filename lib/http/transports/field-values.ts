@@ -1,4 +1,4 @@
-/** `line` from `start` without blanks around it (spaces and tabs only, RFC 9112, section 5). */
+/** `line` from `start`, without the spaces and tabs around it (RFC 9112, section 5). */
 export function trimBlanks(line: string, start = 0): string {
   let from = start
   let to = line.length
@@ -7,7 +7,7 @@ export function trimBlanks(line: string, start = 0): string {
   return line.slice(from, to)
 }
 
-/** A field value of octets, one character each: as UTF-8 where it can be read so, else as latin1. */
+/** Decodes a value of one byte per character: as UTF-8 where that is valid, else as latin1. */
 export function decodeValue(value: string): string {
   if (!/[\x80-\xff]/.test(value)) return value
   try {

@@ -99,7 +99,7 @@ export class HttpTransport implements AsyncTransport {
   readonly #plainOrigins = new Set<string>()
   readonly #owner = {
     onIdle: (connection: Http1Connection): void => this.#pool.release(connection),
-    onRoom: (connection: Http2Connection): void => this.#pool.release(connection, true),
+    onCapacity: (connection: Http2Connection): void => this.#pool.release(connection, true),
     onClose: (connection: Connection): void => this.#pool.remove(connection),
   }
 

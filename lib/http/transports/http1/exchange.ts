@@ -6,11 +6,12 @@ import type { PhaseClock } from '../../timings.js'
 import type { TransportResponse } from '../base.js'
 import type { ResponseHead } from './response-parser.js'
 import type { ResponseBody } from '../response-body.js'
+import type { Upload } from '../upload.js'
 
 /** How long `Expect: 100-continue` waits for the server before the body is sent anyway. */
 const CONTINUE_WAIT_MS = 1_000
 
-/** What is going on for one request. */
+/** The state of one request and its response on an {@link Http1Connection}. */
 export class Http1Exchange {
   readonly request: Request
   readonly timeouts: Timeouts
@@ -20,14 +21,14 @@ export class Http1Exchange {
   head: ResponseHead | null = null
   body: ResponseBody | null = null
   trailers: Headers | undefined
-  /** The request is on its way in full. */
+  /** Whether the whole request was written to the socket. */
   sent = false
-  /** The response has arrived in full. */
+  /** Whether the whole response has arrived. */
   complete = false
   uploadStopped = false
-  upload: Iterator<Uint8Array> | AsyncIterator<Uint8Array> | null = null
+  upload: Upload | null = null
   onAbort: (() => void) | null = null
-  #goAhead: (() => void) | null = null
+  #continue: (() => void) | null = null
 
   constructor(
     request: Request,
@@ -43,6 +44,7 @@ export class Http1Exchange {
     this.#reject = reject
   }
 
+  /** Rejects the call, or fails the response body once the call was resolved. */
   fail(error: unknown): void {
     this.stopUpload()
     this.abandonUpload()
@@ -50,22 +52,34 @@ export class Http1Exchange {
     else this.body.fail(error)
   }
 
-  informed(head: ResponseHead): void {
-    if (head.statusCode === 100) this.goAhead()
+  onInformation(head: ResponseHead): void {
+    if (head.statusCode === 100) this.continueUpload()
     this.request.extensions.onInformation?.(head.statusCode, head.headers)
   }
 
-  goAhead(): void {
-    this.#goAhead?.()
+  /** Resolves when the server agrees to receive the body, or after a second without an answer. */
+  waitForContinue(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, CONTINUE_WAIT_MS).unref()
+      this.#continue = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   }
 
+  continueUpload(): void {
+    this.#continue?.()
+  }
+
+  /** Sends no further chunk: the server has answered without waiting for the rest. */
   stopUpload(): void {
     if (this.sent) return
     this.uploadStopped = true
-    this.goAhead()
+    this.continueUpload()
   }
 
-  /** Lets the source of the body clean up; it may be in the middle of a wait of its own. */
+  /** Lets the source of the body clean up; it may be waiting for something itself. */
   abandonUpload(): void {
     const { upload } = this
     this.upload = null
@@ -73,19 +87,10 @@ export class Http1Exchange {
     abandonChunks(upload)
   }
 
-  untilGoAhead(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, CONTINUE_WAIT_MS).unref()
-      this.#goAhead = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-  }
-
-  leave(): void {
+  /** Removes the abort listener and releases an upload that waits for 100. */
+  detach(): void {
     if (this.onAbort !== null) this.request.signal?.removeEventListener('abort', this.onAbort)
     this.onAbort = null
-    this.goAhead()
+    this.continueUpload()
   }
 }

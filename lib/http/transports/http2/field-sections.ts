@@ -1,10 +1,10 @@
 import { HpackDecoder, type FieldSection } from './hpack.js'
 import { CODE, FLAG, Http2Fault, withoutPadding } from './frames.js'
 
-/** Frames that may carry one header section: more, and empty ones, are an attack. */
-const MAX_CONTINUATIONS = 64
+/** Frames that may carry one field section: a flood of small or empty ones is an attack. */
+const MAX_FRAMES = 64
 
-/** A header section and the stream to which it belongs. */
+/** A field section and the stream to which it belongs. */
 export interface StreamSection {
   readonly stream: number
   readonly endStream: boolean
@@ -12,31 +12,31 @@ export interface StreamSection {
 }
 
 /**
- * Puts header sections together from HEADERS and CONTINUATION frames (RFC 9113, section 6.10), and
- * decodes them in the order in which they come.
+ * Assembles field sections from HEADERS and CONTINUATION frames (RFC 9113, section 6.10), and
+ * decodes them in the order of arrival.
  */
 export class FieldSectionReader {
   readonly #decoder: HpackDecoder
-  readonly #maxOctets: number
-  /** The section whose frames are still coming. */
+  readonly #maxBytes: number
+  /** The section whose CONTINUATION frames have not all arrived. */
   #open: { stream: number; endStream: boolean; parts: Buffer[]; length: number } | null = null
 
-  /** @param maxOctets - Of one section, compressed and not. */
-  constructor(maxOctets: number) {
-    this.#decoder = new HpackDecoder(maxOctets)
-    this.#maxOctets = maxOctets
+  /** @param maxBytes - Largest section, compressed as well as uncompressed. */
+  constructor(maxBytes: number) {
+    this.#decoder = new HpackDecoder(maxBytes)
+    this.#maxBytes = maxBytes
   }
 
-  /** @throws {@link Http2Fault} inside a section, where nothing but CONTINUATION may come. */
-  expectNone(): void {
+  /** @throws {@link Http2Fault} inside a section, where only CONTINUATION is allowed. */
+  assertNoneOpen(): void {
     if (this.#open !== null)
-      throw new Http2Fault(CODE.protocolError, 'a header section is interrupted')
+      throw new Http2Fault(CODE.protocolError, 'a field section is interrupted by another frame')
   }
 
-  /** A HEADERS frame; null while the section is not whole. */
+  /** Takes a HEADERS frame; null while the section is incomplete. */
   begin(flags: number, stream: number, payload: Buffer): StreamSection | null {
     if (stream === 0)
-      throw new Http2Fault(CODE.protocolError, 'a header section belongs to no stream')
+      throw new Http2Fault(CODE.protocolError, 'a HEADERS frame names no stream')
     let block = (flags & FLAG.padded) === 0 ? payload : withoutPadding(payload)
     if ((flags & FLAG.priority) !== 0) block = block.subarray(5)
     const endStream = (flags & FLAG.endStream) !== 0
@@ -46,26 +46,23 @@ export class FieldSectionReader {
     return null
   }
 
-  /** A CONTINUATION frame; null while the section is not whole. */
+  /** Takes a CONTINUATION frame; null while the section is incomplete. */
   continue(flags: number, stream: number, payload: Buffer): StreamSection | null {
     const open = this.#open
     if (open === null || open.stream !== stream) {
-      throw new Http2Fault(CODE.protocolError, 'a header section is continued that was not begun')
+      throw new Http2Fault(CODE.protocolError, 'a CONTINUATION frame without a HEADERS frame')
     }
     open.parts.push(Buffer.from(payload))
     open.length += payload.length
-    if (open.length > this.#maxOctets || open.parts.length > MAX_CONTINUATIONS) {
+    if (open.length > this.#maxBytes || open.parts.length > MAX_FRAMES) {
       throw new Http2Fault(
         CODE.enhanceYourCalm,
-        `a response head is larger than ${this.#maxOctets} octets`,
+        `a response head is larger than ${this.#maxBytes} bytes or ${MAX_FRAMES} frames`,
       )
     }
     if ((flags & FLAG.endHeaders) === 0) return null
     this.#open = null
-    return {
-      stream,
-      endStream: open.endStream,
-      section: this.#decoder.decode(Buffer.concat(open.parts)),
-    }
+    const section = this.#decoder.decode(Buffer.concat(open.parts))
+    return { stream, endStream: open.endStream, section }
   }
 }

@@ -1,9 +1,13 @@
 import type { Socket } from 'node:net'
+import { CODE, Http2Fault } from './frames.js'
 
-/** Gathers the frames of one turn of the event loop, so that they leave in one write. */
+/** Bytes of replies that a server may leave unread before the connection is closed. */
+const MAX_BACKLOG_BYTES = 1024 * 1024
+
+/** Collects the frames of one turn of the event loop and sends them in one write. */
 export class FrameWriter {
   readonly #socket: Socket
-  /** Frames to be written, one character for each octet. */
+  /** Frames to be written, one byte per character. */
   #text = ''
   #corked = false
   #scheduled = false
@@ -12,12 +16,7 @@ export class FrameWriter {
     this.#socket = socket
   }
 
-  /** Octets that the peer has not taken yet. */
-  get backlog(): number {
-    return this.#socket.writableLength + this.#text.length
-  }
-
-  /** Adds frames, one character for each octet. */
+  /** Adds frames, one byte per character. */
   write(frames: string): void {
     this.#text += frames
     if (this.#scheduled) return
@@ -25,7 +24,22 @@ export class FrameWriter {
     process.nextTick(() => this.flush())
   }
 
-  /** Adds a frame whose payload is passed on without a copy. */
+  /**
+   * Adds frames that the server asked for.
+   *
+   * @throws {@link Http2Fault} when it keeps asking and reads nothing.
+   */
+  reply(frames: string): void {
+    if (this.#socket.writableLength + this.#text.length > MAX_BACKLOG_BYTES) {
+      throw new Http2Fault(
+        CODE.enhanceYourCalm,
+        'the server keeps sending PING or SETTINGS without reading the replies',
+      )
+    }
+    this.write(frames)
+  }
+
+  /** Adds a frame whose payload is written without a copy. */
   writeContent(head: string, payload: Uint8Array): void {
     this.write(head)
     if (!this.#corked) {
@@ -36,7 +50,7 @@ export class FrameWriter {
     this.#socket.write(payload)
   }
 
-  /** Writes what is there now. */
+  /** Writes everything now, not at the end of the turn. */
   flush(): void {
     this.#scheduled = false
     if (this.#text !== '' && this.#socket.writable) this.#writeText()

@@ -2,23 +2,23 @@ import type { Socket } from 'node:net'
 import { MAX_TIMER_MS } from '../../config.js'
 
 /**
- * Asks a connection that was silent for `intervalMs` whether it lives, and gives it up when it is
- * silent as long again: neither an idle one nor a stream without a read limit would notice.
+ * Pings a connection that was silent for `intervalMs`, and declares it dead when it stays silent
+ * for as long again. An idle connection, or a stream without a read timeout, would not notice.
  */
 export class HealthCheck {
   readonly #socket: Socket
   readonly #timer: NodeJS.Timeout | null
-  readonly #ask: () => void
-  readonly #giveUp: () => void
-  #verdict: NodeJS.Immediate | undefined
-  #asked = false
-  #heard = 0
+  readonly #ping: () => void
+  readonly #onDead: () => void
+  #pendingVerdict: NodeJS.Immediate | undefined
+  #pinged = false
+  #bytesSeen = 0
 
-  /** @param intervalMs - `null` never asks. */
-  constructor(socket: Socket, intervalMs: number | null, ask: () => void, giveUp: () => void) {
+  /** @param intervalMs - `null` switches the check off. */
+  constructor(socket: Socket, intervalMs: number | null, ping: () => void, onDead: () => void) {
     this.#socket = socket
-    this.#ask = ask
-    this.#giveUp = giveUp
+    this.#ping = ping
+    this.#onDead = onDead
     this.#timer =
       intervalMs === null
         ? null
@@ -27,27 +27,27 @@ export class HealthCheck {
 
   stop(): void {
     if (this.#timer !== null) clearTimeout(this.#timer)
-    clearImmediate(this.#verdict)
+    clearImmediate(this.#pendingVerdict)
   }
 
   #check(): void {
-    const heard = this.#socket.bytesRead
-    if (heard !== this.#heard) {
-      this.#heard = heard
-      this.#asked = false
-    } else if (this.#asked) {
-      // Where this process was held up, the answer is there and was not read yet: it is read first.
-      this.#verdict = setImmediate(() => this.#judge())
+    const bytesRead = this.#socket.bytesRead
+    if (bytesRead !== this.#bytesSeen) {
+      this.#bytesSeen = bytesRead
+      this.#pinged = false
+    } else if (this.#pinged) {
+      // If this process was blocked, the reply may have arrived unread: read the socket first.
+      this.#pendingVerdict = setImmediate(() => this.#judge())
       return
     } else {
-      this.#asked = true
-      this.#ask()
+      this.#pinged = true
+      this.#ping()
     }
     this.#timer?.refresh()
   }
 
   #judge(): void {
-    if (this.#socket.bytesRead === this.#heard) this.#giveUp()
+    if (this.#socket.bytesRead === this.#bytesSeen) this.#onDead()
     else this.#check()
   }
 }

@@ -289,7 +289,7 @@ test('content beyond the window of a stream ends the connection', async () => {
   // Nobody reads it, so that the window is not given back.
   const response = await client.stream('GET', server.origin)
   await gone
-  await assert.rejects(response.read(), /more than a window takes/)
+  await assert.rejects(response.read(), /more than its flow-control window allows/)
 })
 
 test('a server that speaks HTTP/1.1 to prior knowledge is told apart', async () => {
@@ -439,7 +439,7 @@ test('PING and SETTINGS are answered; a server that asks without end and never r
   await using flooding = await listen(deaf)
   await assert.rejects(
     client.get(flooding.origin, { timeout: null }),
-    /without reading the answers/,
+    /without reading the replies/,
   )
 })
 
