@@ -25,11 +25,6 @@ export function addressesOf(socket: Socket): Readonly<Record<string, unknown>> {
   return { remoteAddress, remotePort, localAddress, localPort }
 }
 
-/** The host of `url`, an IPv6 address without its brackets. */
-export function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[(.*)\]$/, '$1')
-}
-
 /** The peer as error messages name it. */
 export function addressText(options: DialOptions): string {
   if (typeof options.socketPath === 'string') return options.socketPath

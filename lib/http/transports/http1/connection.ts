@@ -24,7 +24,6 @@ import { openUpload } from '../upload.js'
 
 /** Bodies up to this size are written together with the head. */
 const MAX_INLINE_BODY_BYTES = 64 * 1024
-const UPLOAD_SLICE_BYTES = 512 * 1024
 
 /** Keeps connections for reuse; the pool, through `HttpTransport`. */
 export interface ConnectionOwner {
@@ -366,7 +365,7 @@ export class Http1Connection implements ParserEvents, BodySource {
       exchange.abandonUpload()
       return true
     }
-    const upload = openUpload(body, UPLOAD_SLICE_BYTES)
+    const upload = openUpload(body)
     exchange.upload = upload
     let sent = 0
     for (;;) {

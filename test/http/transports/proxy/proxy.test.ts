@@ -174,7 +174,7 @@ for (const scheme of ['socks5', 'socks5h']) {
 test('a SOCKS5 proxy that refuses is a ProxyError that says why', async () => {
   for (const { reply, credentials, pattern } of [
     { reply: 5, credentials: false, pattern: /connection refused/ },
-    { reply: 0, credentials: true, pattern: /wants another way|refused the user name/ },
+    { reply: 0, credentials: true, pattern: /requires authentication|refused the user name/ },
   ]) {
     await using proxy = await rawServer(socksProxy([], () => 1, credentials, reply))
     for (const user of credentials ? ['', 'user:bad@'] : ['']) {
