@@ -9,7 +9,7 @@ function spins(spin: AdaptiveSpin, spunMs: number, sleptMs: number): number {
   for (let wait = 0; wait < 640; wait++) {
     const spinMs = spin.next()
     if (wait >= 320 && spinMs > 0) spun++
-    spin.note(spinMs, spinMs > 0 ? spunMs : sleptMs)
+    spin.record(spinMs, spinMs > 0 ? spunMs : sleptMs)
   }
   return spun
 }
@@ -33,6 +33,6 @@ test(
 test('one slow answer does not change the choice', { skip: alone && 'one processor' }, () => {
   const spin = new AdaptiveSpin()
   spins(spin, 0.1, 0.2)
-  spin.note(0.4, 5_000)
+  spin.record(0.4, 5_000)
   assert.equal(spins(spin, 0.1, 0.2), 310)
 })
