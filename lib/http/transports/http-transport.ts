@@ -67,8 +67,6 @@ export interface HttpTransportOptions {
 }
 
 type Connection = Http1Connection | Http2Connection
-/** Loaded on demand: most clients never need it. */
-type Http2 = typeof import('./http2/connection.js')
 
 const NO_BYTES = new Uint8Array(0)
 /** Content of a 407 up to this size is read, so that the connection can be reused. */
@@ -144,7 +142,7 @@ export class HttpTransport implements AsyncTransport {
         if (response.statusCode !== 407) return response
         if (!(await this.#answerChallenge(request, response, challenges++))) return response
       } catch (error) {
-        const replayable = request.body?.replayable !== false && !isAborted(signal)
+        const replayable = request.body?.replayable !== false && signal?.aborted !== true
         if (!replayable || !(error instanceof RequestError)) throw error
         if (error instanceof RefusedStreamError && refusals++ < MAX_REFUSALS) continue
         const dead = connection.protocol === 'HTTP/1.1' ? !connection.answered : connection.lost
@@ -252,22 +250,13 @@ export class HttpTransport implements AsyncTransport {
     timeoutMs: number | null,
     clock: PhaseClock,
   ): Promise<Connection> {
-    // Loaded before there is a socket, so that no event of the socket is missed.
+    // Loaded only when offered, and before there is a socket, so that no event is missed.
     const http2 = this.#alpn[0] === 'h2' ? await import('./http2/connection.js') : null
     const socket = await this.#dial(request, timeoutMs, clock)
-    return this.#wrap(key, request.url, socket, timeoutMs, http2)
-  }
-
-  #wrap(
-    key: string,
-    url: URL,
-    socket: Socket,
-    timeoutMs: number | null,
-    http2: Http2 | null,
-  ): Connection {
     const negotiated = (socket as Partial<TLSSocket>).alpnProtocol
     const http2Only = this.#alpn.length === 1 && this.#alpn[0] === 'h2'
-    const undecided = url.protocol === 'http:' || negotiated === false || negotiated === null
+    const clear = request.url.protocol === 'http:'
+    const undecided = clear || negotiated === false || negotiated === null
     if (http2 !== null && (negotiated === 'h2' || (http2Only && undecided))) {
       return new http2.Http2Connection(socket, this.#owner, {
         idleMs: this.#limits.keepaliveExpiry,
@@ -336,8 +325,4 @@ function isDisconnect(error: RequestError): boolean {
     error instanceof WriteError ||
     error instanceof RemoteProtocolError
   )
-}
-
-function isAborted(signal: AbortSignal | null): boolean {
-  return signal !== null && signal.aborted
 }

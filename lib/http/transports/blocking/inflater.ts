@@ -3,6 +3,8 @@ import { createDecoder, type Coding } from '../../content/decoders.js'
 import { DecodingError } from '../../errors.js'
 import { encodeError, type FromWorker } from './protocol.js'
 
+type Post = (message: FromWorker, transfer?: ArrayBuffer[]) => void
+
 /** Bytes of inflated content in one message. */
 const BATCH_BYTES = 256 * 1024
 
@@ -10,7 +12,7 @@ const BATCH_BYTES = 256 * 1024
 export class Inflater {
   readonly #id: number
   readonly #coding: Coding
-  readonly #post: (message: FromWorker, transfer?: ArrayBuffer[]) => void
+  readonly #post: Post
   #zlib: Transform | null = null
   #written = true
   #ended = false
@@ -18,11 +20,7 @@ export class Inflater {
   #wake: (() => void) | null = null
   #error: Error | null = null
 
-  constructor(
-    id: number,
-    coding: Coding,
-    post: (message: FromWorker, transfer?: ArrayBuffer[]) => void,
-  ) {
+  constructor(id: number, coding: Coding, post: Post) {
     this.#id = id
     this.#coding = coding
     this.#post = post

@@ -114,7 +114,9 @@ export class WorkerChannel {
         if (waitedSince !== 0) this.#adaptiveSpin.record(spinMs, performance.now() - waitedSince)
         return message
       }
-      if (!this.alive) throw deadError()
+      if (!this.alive) {
+        throw new WorkerError('the worker thread behind Client died; call again to start a new one')
+      }
       const now = performance.now()
       this.#checkPing(now)
       if (until !== null && now >= until) {
@@ -211,10 +213,6 @@ let shared: WorkerChannel | null = null
 export function sharedChannel(): WorkerChannel {
   if (shared === null || !shared.alive) shared = new WorkerChannel()
   return shared
-}
-
-function deadError(): WorkerError {
-  return new WorkerError('the worker thread behind Client has died; the next call starts a new one')
 }
 
 /**

@@ -99,7 +99,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     clock: PhaseClock,
   ): Promise<TransportResponse> {
     return new Promise((resolve, reject) => {
-      const exchange = new Http1Exchange(request, timeouts, clock, resolve, reject)
+      const exchange = new Http1Exchange({ request, timeouts, clock, resolve, reject })
       let head: string
       try {
         // The signal may have aborted while the caller waited for this connection.
@@ -153,7 +153,7 @@ export class Http1Connection implements ParserEvents, BodySource {
       exchange.onInformation(head)
       return
     }
-    const { clock } = exchange
+    const { clock } = exchange.call
     if (!exchange.sent) clock.lap('send')
     clock.lap('wait')
     exchange.head = head
@@ -163,7 +163,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     const body = new ResponseBody(this)
     exchange.body = body
     this.#readTimer.stop()
-    exchange.resolve({
+    exchange.call.resolve({
       statusCode: head.statusCode,
       reasonPhrase: head.reasonPhrase,
       httpVersion: head.minorVersion === 0 ? 'HTTP/1.0' : 'HTTP/1.1',
@@ -192,7 +192,7 @@ export class Http1Connection implements ParserEvents, BodySource {
   // --- called by the response body
 
   waiting(): void {
-    if (this.#exchange !== null) this.#readTimer.start(this.#exchange.timeouts.read)
+    if (this.#exchange !== null) this.#readTimer.start(this.#exchange.call.timeouts.read)
   }
 
   pause(): void {
@@ -222,7 +222,7 @@ export class Http1Connection implements ParserEvents, BodySource {
       return
     }
     this.answered = true
-    if (exchange.head === null && exchange.sent) this.#readTimer.start(exchange.timeouts.read)
+    if (exchange.head === null && exchange.sent) this.#readTimer.start(exchange.call.timeouts.read)
     try {
       const rest = this.#parser.feed(chunk)
       if (exchange.complete) this.#finish(exchange, rest === null)
@@ -278,8 +278,8 @@ export class Http1Connection implements ParserEvents, BodySource {
   #finish(exchange: Http1Exchange, clean: boolean): void {
     this.#exchange = null
     this.#detach(exchange)
-    const { request, head } = exchange
-    const closing = connectionOptions(request.headers).includes('close')
+    const { call, head } = exchange
+    const closing = connectionOptions(call.request.headers).includes('close')
     const keep = clean && exchange.sent && head!.keepAlive && !closing
     const delimited = head!.contentLength !== null || head!.headers.has('transfer-encoding')
     if (keep && delimited && !this.socket.destroyed) this.#goIdle()
@@ -307,9 +307,9 @@ export class Http1Connection implements ParserEvents, BodySource {
   // --- sending
 
   #send(exchange: Http1Exchange, head: string): void {
-    const { body } = exchange.request
+    const { body } = exchange.call.request
     const encoding = /[^\0-\x7f]/.test(head) ? 'utf8' : 'latin1'
-    const chunked = exchange.request.headers.has('transfer-encoding')
+    const chunked = exchange.call.request.headers.has('transfer-encoding')
     const bytes = body?.bytes ?? null
     if (body === null) {
       this.socket.write(head, encoding)
@@ -333,15 +333,15 @@ export class Http1Connection implements ParserEvents, BodySource {
 
   #sent(exchange: Http1Exchange): void {
     exchange.sent = true
-    const { onUpload } = exchange.request.extensions
-    const length = exchange.request.body?.bytes?.length
+    const { onUpload } = exchange.call.request.extensions
+    const length = exchange.call.request.body?.bytes?.length
     if (onUpload !== undefined && length !== undefined) onUpload(length, length)
     if (exchange.head === null && this.#exchange === exchange) this.#awaitResponse(exchange)
   }
 
   #awaitResponse(exchange: Http1Exchange): void {
-    exchange.clock.lap('send')
-    this.#readTimer.start(exchange.timeouts.read)
+    exchange.call.clock.lap('send')
+    this.#readTimer.start(exchange.call.timeouts.read)
   }
 
   async #upload(exchange: Http1Exchange, body: Body, chunked: boolean): Promise<void> {
@@ -358,8 +358,8 @@ export class Http1Connection implements ParserEvents, BodySource {
 
   /** Writes the body; false when the upload was stopped before its end. */
   async #writeBody(exchange: Http1Exchange, body: Body, chunked: boolean): Promise<boolean> {
-    const expected = chunked ? null : Number(exchange.request.headers.get('content-length'))
-    const { onUpload } = exchange.request.extensions
+    const expected = chunked ? null : Number(exchange.call.request.headers.get('content-length'))
+    const { onUpload } = exchange.call.request.extensions
     const stopped = (): boolean => {
       if (!exchange.uploadStopped && this.#exchange === exchange) return false
       exchange.abandonUpload()
@@ -397,7 +397,7 @@ export class Http1Connection implements ParserEvents, BodySource {
 
   async #drain(exchange: Http1Exchange): Promise<void> {
     if (this.#closed || !this.socket.writableNeedDrain) return
-    this.#writeTimer.start(exchange.timeouts.write)
+    this.#writeTimer.start(exchange.call.timeouts.write)
     await new Promise<void>((resolve) => {
       this.#drained = resolve
     })
@@ -405,7 +405,7 @@ export class Http1Connection implements ParserEvents, BodySource {
 }
 
 function expectsContinue(exchange: Http1Exchange): boolean {
-  return exchange.request.headers.get('expect')?.toLowerCase() === '100-continue'
+  return exchange.call.request.headers.get('expect')?.toLowerCase() === '100-continue'
 }
 
 function keepAliveTimeout(headers: Headers): number | null {

@@ -2,7 +2,6 @@
 export const FRAME = {
   data: 0,
   headers: 1,
-  priority: 2,
   reset: 3,
   settings: 4,
   pushPromise: 5,
@@ -38,7 +37,6 @@ export const CODE = {
   internalError: 2,
   flowControlError: 3,
   settingsTimeout: 4,
-  streamClosed: 5,
   frameSizeError: 6,
   refusedStream: 7,
   cancel: 8,

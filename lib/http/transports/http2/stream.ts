@@ -1,10 +1,8 @@
 import { abandonChunks, type Body } from '../../content/body.js'
-import type { Timeouts } from '../../config.js'
 import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
-import type { PhaseClock } from '../../timings.js'
-import type { TransportResponse } from '../base.js'
+import type { ExchangeCall } from '../exchange-call.js'
 import {
   lengthMismatch,
   MAX_INFORMATIONAL,
@@ -42,15 +40,6 @@ export interface StreamLink {
   finished(stream: Http2Stream): void
 }
 
-/** A request with its limits, and the promise of its response. */
-export interface StreamCall {
-  readonly request: Request
-  readonly timeouts: Timeouts
-  readonly clock: PhaseClock
-  readonly resolve: (response: TransportResponse) => void
-  readonly reject: (error: unknown) => void
-}
-
 /** One exchange: a stream of an HTTP/2 connection. */
 export class Http2Stream implements BodySource {
   readonly id: number
@@ -59,10 +48,7 @@ export class Http2Stream implements BodySource {
   sendWindow: number
   readonly receiveWindow: ReceiveWindow = new ReceiveWindow(STREAM_WINDOW)
   readonly #link: StreamLink
-  readonly #timeouts: Timeouts
-  readonly #clock: PhaseClock
-  readonly #resolve: (response: TransportResponse) => void
-  readonly #reject: (error: unknown) => void
+  readonly #call: ExchangeCall
   readonly #readTimer: ReusableTimer
   #writeTimer: ReusableTimer | null = null
   #body: ResponseBody | null = null
@@ -78,15 +64,12 @@ export class Http2Stream implements BodySource {
   #over = false
   #upload: Upload | null = null
 
-  constructor(id: number, call: StreamCall, sendWindow: number, link: StreamLink) {
+  constructor(id: number, call: ExchangeCall, sendWindow: number, link: StreamLink) {
     this.id = id
     this.request = call.request
     this.sendWindow = sendWindow
-    this.#timeouts = call.timeouts
-    this.#clock = call.clock
+    this.#call = call
     this.#link = link
-    this.#resolve = call.resolve
-    this.#reject = call.reject
     this.#readTimer = link.timers.acquire(this.#onReadTimeout)
   }
 
@@ -103,7 +86,7 @@ export class Http2Stream implements BodySource {
     if (this.#over) return
     this.#settle()
     if (reset) this.#link.reset(this, CODE.cancel)
-    if (this.#body === null) this.#reject(error)
+    if (this.#body === null) this.#call.reject(error)
     else this.#body.fail(error)
   }
 
@@ -136,7 +119,7 @@ export class Http2Stream implements BodySource {
   // --- called by the response body
 
   waiting(): void {
-    if (!this.#over) this.#readTimer.start(this.#timeouts.read)
+    if (!this.#over) this.#readTimer.start(this.#call.timeouts.read)
   }
 
   pause(): void {
@@ -166,19 +149,19 @@ export class Http2Stream implements BodySource {
       if (endStream || statusCode === 101)
         throw malformed(`status ${statusCode} where a final status is required`)
       if (++this.#informational > MAX_INFORMATIONAL) throw tooManyInformational()
-      if (this.#sent) this.#readTimer.start(this.#timeouts.read)
+      if (this.#sent) this.#readTimer.start(this.#call.timeouts.read)
       this.request.extensions.onInformation?.(statusCode, headers)
       return
     }
     this.#readTimer.stop()
-    if (!this.#sent) this.#clock.lap('send')
-    this.#clock.lap('wait')
+    if (!this.#sent) this.#call.clock.lap('send')
+    this.#call.clock.lap('wait')
     const bodiless = this.request.method === 'HEAD' || statusCode === 204 || statusCode === 304
     this.#expected = bodiless ? 0 : contentLengthOf(headers)
     this.#body = new ResponseBody(this)
     this.#trailers = new Headers()
     if (statusCode >= 300 && !this.#sent) this.#abandonUpload()
-    this.#resolve({
+    this.#call.resolve({
       statusCode,
       reasonPhrase: undefined,
       httpVersion: 'HTTP/2',
@@ -186,7 +169,7 @@ export class Http2Stream implements BodySource {
       stream: this.#body,
       trailers: this.#trailers,
       extensions: { ...this.#link.info, streamId: this.id },
-      timings: this.#clock,
+      timings: this.#call.clock,
     })
   }
 
@@ -270,15 +253,15 @@ export class Http2Stream implements BodySource {
 
   #startWriteTimer(): void {
     this.#writeTimer ??= this.#link.timers.acquire((ms) => this.fail(writeTimeout(ms)))
-    this.#writeTimer.start(this.#timeouts.write)
+    this.#writeTimer.start(this.#call.timeouts.write)
   }
 
   #onSent(): void {
     this.#writeTimer?.stop()
     this.#sent = true
     if (this.#body !== null || this.#over) return
-    this.#clock.lap('send')
-    this.#readTimer.start(this.#timeouts.read)
+    this.#call.clock.lap('send')
+    this.#readTimer.start(this.#call.timeouts.read)
   }
 
   // --- the end of the exchange

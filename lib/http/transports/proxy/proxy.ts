@@ -127,9 +127,7 @@ export class Proxy {
   }
 
   static {
-    printAs(Proxy, (self) => {
-      return `<Proxy [${self.toString()}]>`
-    })
+    printAs(Proxy, (self) => `<Proxy [${self.toString()}]>`)
   }
 }
 
