@@ -38,7 +38,7 @@ async function both(
   options: ClientOptions & AsyncClientOptions,
   show: (client: AsyncClient | Client) => Promise<void>,
 ): Promise<void> {
-  // Generous for slow machines, but below the limit of a test, which cannot interrupt a blocked call.
+  // Generous for slow machines, but below the limit of a test: it cannot interrupt a blocked call.
   const timeout = 120_000
   for (const client of [
     new AsyncClient({ timeout, ...options }),
