@@ -7,6 +7,11 @@ export function trimBlanks(line: string, start = 0): string {
   return line.slice(from, to)
 }
 
+/** The members of a comma-separated list, in lower case; none for a missing field. */
+export function listMembers(value: string | null): string[] {
+  return value === null ? [] : value.toLowerCase().split(',').map((member) => member.trim())
+}
+
 /** Decodes a value of one byte per character: as UTF-8 where that is valid, else as latin1. */
 export function decodeValue(value: string): string {
   if (!/[\x80-\xff]/.test(value)) return value

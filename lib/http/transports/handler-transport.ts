@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Duplex } from 'node:stream'
 import { abandonChunks, type Body } from '../content/body.js'
 import { DEFAULT_MAX_HEADER_BYTES, DEFAULT_TIMEOUTS } from '../config.js'
 import { ClientStateError, ReadTimeoutError, RemoteProtocolError } from '../errors.js'
@@ -8,6 +7,7 @@ import { Headers } from '../headers.js'
 import type { Request } from '../request.js'
 import type { AsyncTransport, SyncByteStream, Transport, TransportResponse } from './base.js'
 import { ResponseParser, type ParserEvents, type ResponseHead } from './http1/response-parser.js'
+import { HandlerSocket } from './handler-socket.js'
 import { ResponseBody, type BodySource } from './response-body.js'
 import { ReusableTimer } from './reusable-timer.js'
 import { openUpload } from './upload.js'
@@ -246,82 +246,6 @@ function relayDrain(response: ServerResponse): void {
   )
   if (flag !== undefined) (response as unknown as Record<symbol, boolean>)[flag] = false
   response.emit('drain')
-}
-
-/** Takes the place of a socket: bytes written to it go to the parser at once. */
-class HandlerSocket extends Duplex {
-  readonly remoteAddress: string
-  readonly remotePort: number
-  readonly remoteFamily: string
-  readonly localAddress = '127.0.0.1'
-  readonly localPort = 80
-  readonly encrypted: boolean
-  onBytes: (chunk: Buffer) => void = () => {}
-  /** Completes the write that is held back, for a slow reader. */
-  #heldWrite: (() => void) | null = null
-  #holding = false
-
-  constructor(remoteAddress: string, remotePort: number, encrypted: boolean) {
-    super({ allowHalfOpen: true })
-    this.remoteAddress = remoteAddress
-    this.remotePort = remotePort
-    this.remoteFamily = remoteAddress.includes(':') ? 'IPv6' : 'IPv4'
-    this.encrypted = encrypted
-  }
-
-  holdWrites(): void {
-    this.#holding = true
-  }
-
-  releaseWrites(): void {
-    this.#holding = false
-    const complete = this.#heldWrite
-    this.#heldWrite = null
-    complete?.()
-  }
-
-  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {
-    this.onBytes(chunk)
-    if (this.#holding) this.#heldWrite = callback
-    else callback()
-  }
-
-  override _read(): void {
-    // The request's body is pushed into the IncomingMessage itself.
-  }
-
-  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
-    this.releaseWrites()
-    callback(error)
-  }
-
-  setTimeout(): this {
-    return this
-  }
-
-  setNoDelay(): this {
-    return this
-  }
-
-  setKeepAlive(): this {
-    return this
-  }
-
-  ref(): this {
-    return this
-  }
-
-  unref(): this {
-    return this
-  }
-
-  destroySoon(): void {
-    this.end()
-  }
-
-  address(): { address: string; family: string; port: number } {
-    return { address: this.localAddress, family: 'IPv4', port: this.localPort }
-  }
 }
 
 /** Loaded on demand: most programs that import this module use no handler. */

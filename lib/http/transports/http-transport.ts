@@ -193,14 +193,14 @@ export class HttpTransport implements AsyncTransport {
   }
 
   async #connection(request: Request, fresh: boolean, clock: PhaseClock): Promise<Connection> {
-    const timeouts = request.timeouts ?? DEFAULT_TIMEOUTS
     const { url, signal } = request
+    const timeoutMs = (request.timeouts ?? DEFAULT_TIMEOUTS).pool
     const key =
       this.#forwarding(url) === null
         ? `${url.protocol}//${url.host} ${request.extensions.sniHostname ?? ''}`
         : 'proxy'
     for (;;) {
-      const acquired = this.#pool.acquire(key, { timeoutMs: timeouts.pool, signal })
+      const acquired = this.#pool.acquire(key, { timeoutMs, signal })
       const pooled = (acquired instanceof Promise ? await acquired : acquired) as Connection | null
       if (acquired instanceof Promise) clock.lap('pool')
       if (pooled !== null) {
@@ -215,23 +215,19 @@ export class HttpTransport implements AsyncTransport {
         clock.lap('pool')
         continue
       }
-      return await this.#open(key, request, timeouts.connect, clock)
+      return await this.#open(key, request, clock)
     }
   }
 
-  async #open(
-    key: string,
-    request: Request,
-    timeoutMs: number | null,
-    clock: PhaseClock,
-  ): Promise<Connection> {
+  /** Opens a connection with a permit of the pool, and registers it there. */
+  async #open(key: string, request: Request, clock: PhaseClock): Promise<Connection> {
     const mayShare = this.#alpn[0] === 'h2' && key !== 'proxy' && !this.#http1Keys.has(key)
-    const opening = this.#connect(key, request, timeoutMs, clock)
+    const opening = this.#connect(key, request, clock)
     if (mayShare) {
-      const known = opening.then((connection) =>
+      const ready = opening.then((connection) =>
         connection.protocol === 'HTTP/2' ? connection.ready : undefined,
       )
-      const done = known.catch(() => {}).then(() => this.#opening.delete(key))
+      const done = ready.catch(() => {}).then(() => this.#opening.delete(key))
       this.#opening.set(key, done)
     }
     try {
@@ -244,12 +240,8 @@ export class HttpTransport implements AsyncTransport {
     }
   }
 
-  async #connect(
-    key: string,
-    request: Request,
-    timeoutMs: number | null,
-    clock: PhaseClock,
-  ): Promise<Connection> {
+  async #connect(key: string, request: Request, clock: PhaseClock): Promise<Connection> {
+    const timeoutMs = (request.timeouts ?? DEFAULT_TIMEOUTS).connect
     // Loaded only when offered, and before there is a socket, so that no event is missed.
     const http2 = this.#alpn[0] === 'h2' ? await import('./http2/connection.js') : null
     const socket = await this.#dial(request, timeoutMs, clock)
@@ -269,6 +261,7 @@ export class HttpTransport implements AsyncTransport {
     return new Http1Connection(socket, this.#owner, this.#maxHeaderBytes)
   }
 
+  /** Opens a socket to the origin, by way of the proxy if there is one, and secures it. */
   #dial(request: Request, timeoutMs: number | null, clock: PhaseClock): Promise<Socket> {
     const { url, signal } = request
     const proxy = this.#proxy

@@ -1,5 +1,4 @@
 import { LocalProtocolError } from '../errors.js'
-import type { Headers } from '../headers.js'
 import type { Request } from '../request.js'
 import { lengthMismatch } from './failures.js'
 
@@ -33,10 +32,4 @@ export function checkTarget(target: string): void {
     'the request target is empty, or contains a space, a "#" or another character that is not ' +
       'allowed there',
   )
-}
-
-/** The options of Connection in lower case: `close`, `keep-alive`, and names of fields. */
-export function connectionOptions(headers: Headers): string[] {
-  const value = headers.get('connection')
-  return value === null ? [] : value.toLowerCase().split(',').map((option) => option.trim())
 }

@@ -14,7 +14,8 @@ import {
   readTimeout,
   writeTimeout,
 } from '../failures.js'
-import { checkFraming, connectionOptions } from '../request-checks.js'
+import { listMembers } from '../field-values.js'
+import { checkFraming } from '../request-checks.js'
 import { Http1Exchange } from './exchange.js'
 import { encodeHead, type WireOptions } from './request-head.js'
 import { ResponseParser, type ParserEvents, type ResponseHead } from './response-parser.js'
@@ -279,7 +280,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.#exchange = null
     this.#detach(exchange)
     const { call, head } = exchange
-    const closing = connectionOptions(call.request.headers).includes('close')
+    const closing = listMembers(call.request.headers.get('connection')).includes('close')
     const keep = clean && exchange.sent && head!.keepAlive && !closing
     const delimited = head!.contentLength !== null || head!.headers.has('transfer-encoding')
     if (keep && delimited && !this.socket.destroyed) this.#goIdle()

@@ -1,8 +1,7 @@
 import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import { MAX_INFORMATIONAL, tooManyInformational } from '../failures.js'
-import { decodeValue, trimBlanks } from '../field-values.js'
-import { connectionOptions } from '../request-checks.js'
+import { decodeValue, listMembers, trimBlanks } from '../field-values.js'
 
 /** Receives the parts of a response in their order. */
 export interface ParserEvents {
@@ -322,7 +321,7 @@ function checkTransferCoding(coding: string, contentLength: number | null, minor
 }
 
 function keepsAlive(headers: Headers, minorVersion: number): boolean {
-  const options = connectionOptions(headers)
+  const options = listMembers(headers.get('connection'))
   if (options.includes('close')) return false
   return minorVersion > 0 || options.includes('keep-alive')
 }

@@ -1,7 +1,7 @@
 import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
-import { connectionOptions } from '../request-checks.js'
+import { listMembers } from '../field-values.js'
 import type { FieldSection, HpackEncoder } from './hpack.js'
 
 /** Host, and fields about an HTTP/1.1 connection, which are forbidden (RFC 9113, section 8.2.2). */
@@ -33,7 +33,7 @@ export function encodeHead(encoder: HpackEncoder, request: Request, target: stri
     encoder.field(':scheme', url.protocol === 'https:' ? 'https' : 'http') +
     encoder.field(':authority', headers.get('host') ?? url.host) +
     encoder.field(':path', target)
-  const hopByHop = connectionOptions(headers)
+  const hopByHop = listMembers(headers.get('connection'))
   headers.visit((name, value) => {
     if (CONNECTION_FIELDS.has(name) || hopByHop.includes(name)) {
       if (name === 'te' && value.toLowerCase() === 'trailers')
