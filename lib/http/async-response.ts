@@ -1,6 +1,6 @@
 import { decodeContent, decodeStream } from './content/decoders.js'
 import { BaseResponse, initOf, type IterOptions, type ResponseInit } from './response.js'
-import { IncomingBody } from './transports/incoming-body.js'
+import { ResponseBody } from './transports/response-body.js'
 import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './content/text.js'
 import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
 
@@ -56,7 +56,7 @@ export class AsyncResponse extends BaseResponse implements AsyncDisposable {
    * @internal
    */
   override readArrived(): boolean {
-    if (this.consumed || this.closed || !(this.stream instanceof IncomingBody)) return false
+    if (this.consumed || this.closed || !(this.stream instanceof ResponseBody)) return false
     if (this.settings.signal?.aborted === true) return false
     if (this.codings().length > 0) return false
     const chunks = this.stream.takeWhole()

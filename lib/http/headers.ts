@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { printAs } from './inspect.js'
 import { LocalProtocolError } from './errors.js'
-import { withoutBlanks } from './transports/field-text.js'
+import { trimBlanks } from './transports/field-values.js'
 import { redactUrl } from './url.js'
 
 /** What headers can be made from. An array repeats the header, `undefined` skips it, `null` removes an inherited one. */
@@ -53,7 +53,7 @@ function checkedValue(name: string, value: string): string {
     )
   }
   // Blanks and tabs only: other space is part of the value (RFC 9110, section 5.5).
-  return withoutBlanks(value)
+  return trimBlanks(value)
 }
 
 /** @throws TypeError when `values` is no list of strings. */

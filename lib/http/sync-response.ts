@@ -3,7 +3,7 @@ import { ClientStateError } from './errors.js'
 import { BaseResponse, initOf, type IterOptions, type ResponseInit } from './response.js'
 import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './content/text.js'
 import type { SyncByteStream, TransportResponse } from './transports/base.js'
-import { inflateSync } from './transports/blocking/blocking-transport.js'
+import { inflateSync } from './transports/blocking/inflate.js'
 
 /** The response of {@link Client}. Reading blocks; everything else is as in `AsyncResponse`. */
 export class Response extends BaseResponse implements Disposable {

@@ -21,7 +21,7 @@ import {
   TotalTimeoutError,
   WorkerError,
 } from 'runwright/http'
-import { PATIENCE, sharedHost } from '../../lib/http/transports/blocking/worker-host.js'
+import { WORKER_TIMEOUTS, sharedChannel } from '../../lib/http/transports/blocking/worker-channel.js'
 import { serve } from '../helpers/serve.js'
 import { compiled, withLoader } from '../helpers/programs.js'
 import { Random } from '../helpers/random.js'
@@ -79,7 +79,7 @@ test('a server on the same thread ends in a time limit that says why', async () 
 test('a worker that dies is noticed, and the next call gets a new one', () => {
   using client = new Client({ baseUrl: origin })
   const response = client.stream('GET', '/bytes?n=50000000')
-  sharedHost().terminate()
+  sharedChannel().terminate()
   assert.throws(() => response.read(), WorkerError)
   assert.equal(client.get('/bytes?n=3').text, 'aaa')
 })
@@ -89,13 +89,13 @@ test('a worker that hangs is noticed and replaced, however short the time limits
   const folder = mkdtempSync(join(tmpdir(), 'runwright-client-'))
   const pipe = join(folder, 'keys')
   execFileSync('mkfifo', [pipe])
-  const patience = { ...PATIENCE }
-  Object.assign(PATIENCE, { sleepMs: 10, stuckMs: 150 })
+  const timeouts = { ...WORKER_TIMEOUTS }
+  Object.assign(WORKER_TIMEOUTS, { sleepMs: 10, stuckMs: 150 })
   // A key log that is a pipe without a reader stops the worker in the middle of a system call.
   process.env['SSLKEYLOGFILE'] = pipe
   try {
     using hanging = new Client({ baseUrl: secureOrigin, verify: testCa, timeout: { total: 40 } })
-    const stuck = sharedHost()
+    const stuck = sharedChannel()
     const errors: Error[] = []
     while (!(errors.at(-1) instanceof WorkerError)) {
       assert.ok(errors.length < 100, 'the worker was never found to hang')
@@ -107,12 +107,12 @@ test('a worker that hangs is noticed and replaced, however short the time limits
       String(errors),
     )
     assert.equal(stuck.alive, false)
-    Object.assign(PATIENCE, patience)
+    Object.assign(WORKER_TIMEOUTS, timeouts)
     using client = new Client({ baseUrl: origin })
     assert.equal(client.get('/bytes?n=3').text, 'aaa')
-    assert.notEqual(sharedHost(), stuck)
+    assert.notEqual(sharedChannel(), stuck)
   } finally {
-    Object.assign(PATIENCE, patience)
+    Object.assign(WORKER_TIMEOUTS, timeouts)
     delete process.env['SSLKEYLOGFILE']
     closeSync(openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK))
     rmSync(folder, { recursive: true })

@@ -1,26 +1,31 @@
-import { connect as connectTcp, type Socket, type TcpNetConnectOpts } from 'node:net'
+import { connect as connectTcp, isIP, type Socket, type TcpNetConnectOpts } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { isIP } from 'node:net'
 import { MAX_TIMER_MS } from '../config.js'
 import { ConnectError, ConnectTimeoutError, RequestError } from '../errors.js'
 
-/** Where a connection goes, and how. */
+/** The peer of a connection, and the local end. */
 export interface DialOptions {
   readonly host: string
   readonly port: number
-  /** Path of a unix socket in place of host and port. */
+  /** Path of a unix socket; replaces host and port. */
   readonly socketPath?: string | null
-  /** Address of this machine to connect from. */
+  /** Local address to connect from. */
   readonly localAddress?: string | null
 }
 
-/** What is waited for, and for how long. */
-export interface Patience {
+/** What ends a wait early. */
+export interface WaitLimits {
   readonly timeoutMs: number | null
   readonly signal: AbortSignal | null
 }
 
-/** The address as it is written in messages. */
+/** Both ends of a connected socket, for `extensions` of a response. */
+export function addressesOf(socket: Socket): Readonly<Record<string, unknown>> {
+  const { remoteAddress, remotePort, localAddress, localPort } = socket
+  return { remoteAddress, remotePort, localAddress, localPort }
+}
+
+/** The peer as error messages name it. */
 export function addressText(options: DialOptions): string {
   if (typeof options.socketPath === 'string') return options.socketPath
   const host = options.host.includes(':') ? `[${options.host}]` : options.host
@@ -28,17 +33,17 @@ export function addressText(options: DialOptions): string {
 }
 
 /**
- * Runs the steps of opening a connection under one time limit and one signal. `track` names the
- * socket to destroy when either ends the wait, and returns it.
+ * Runs the steps of opening a connection under one timeout and one signal. `steps` passes each
+ * socket through `track`, so that it is destroyed when either ends the wait.
  *
- * @throws {@link ConnectTimeoutError} when the limit passes first.
+ * @throws {@link ConnectTimeoutError} when the timeout passes first.
  */
-export function withPatience<T>(
-  patience: Patience,
+export function connectWithin<T>(
+  limits: WaitLimits,
   what: string,
   steps: (track: <S extends Socket>(socket: S) => S) => Promise<T>,
 ): Promise<T> {
-  const { timeoutMs, signal } = patience
+  const { timeoutMs, signal } = limits
   return new Promise((resolve, reject) => {
     const sockets = new Set<Socket>()
     let over = false
@@ -55,20 +60,13 @@ export function withPatience<T>(
       reject(reason as Error)
     }
     const onAbort = (): void => giveUp(signal!.reason)
+    const onTimeout = (ms: number): void => {
+      giveUp(new ConnectTimeoutError(`no connection to ${what} within ${ms} ms`, ms))
+    }
     const timer =
       timeoutMs === null
         ? undefined
-        : setTimeout(
-            () => {
-              giveUp(
-                new ConnectTimeoutError(
-                  `no connection to ${what} within ${timeoutMs} ms`,
-                  timeoutMs,
-                ),
-              )
-            },
-            Math.min(timeoutMs, MAX_TIMER_MS),
-          )
+        : setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS), timeoutMs)
     if (signal?.aborted === true) {
       giveUp(signal.reason)
       return
@@ -86,7 +84,11 @@ export function withPatience<T>(
   })
 }
 
-/** A TCP connection or a unix socket; `onLookup` is called once a name is resolved. @throws {@link ConnectError} */
+/**
+ * Connects by TCP or to a unix socket; `onLookup` is called once a name is resolved.
+ *
+ * @throws {@link ConnectError}
+ */
 export function openTcp(
   options: DialOptions,
   timeoutMs: number | null,
@@ -101,7 +103,7 @@ export function openTcp(
   return whenReady(socket, 'connect', addressText(options))
 }
 
-/** TLS on an open socket. @throws {@link ConnectError} */
+/** Secures an open socket. @throws {@link ConnectError} */
 export function openTls(
   socket: Socket,
   tls: Readonly<Record<string, unknown>>,
@@ -120,21 +122,20 @@ export function openTls(
 }
 
 function tcpOptions(options: DialOptions, timeoutMs: number | null): TcpNetConnectOpts {
-  const patience = timeoutMs ?? 10_000
   return {
     host: options.host,
     port: options.port,
     noDelay: true,
     ...(typeof options.localAddress === 'string' ? { localAddress: options.localAddress } : {}),
-    // Node gives each address 250 ms only, too little for slow links.
     ...(isIP(options.host) === 0
-      ? { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: attemptTimeout(patience) }
+      ? { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: attemptTimeout(timeoutMs) }
       : {}),
   }
 }
 
-function attemptTimeout(patience: number): number {
-  return Math.round(Math.max(250, Math.min(2_500, patience / 2)))
+/** How long each address of a name is tried: Node's 250 ms is too short for slow links. */
+function attemptTimeout(timeoutMs: number | null): number {
+  return Math.round(Math.max(250, Math.min(2_500, (timeoutMs ?? 10_000) / 2)))
 }
 
 function whenReady<S extends Socket>(socket: S, event: string, what: string): Promise<S> {
@@ -142,7 +143,7 @@ function whenReady<S extends Socket>(socket: S, event: string, what: string): Pr
     const onReady = (): void => {
       socket.removeListener('error', onError)
       socket.removeListener('close', onClose)
-      // Whoever takes the socket listens for errors; until then one must not be lost.
+      // Until the connection adds its own listener, an error must not end the process.
       socket.on('error', () => {})
       resolve(socket)
     }
@@ -159,7 +160,7 @@ function whenReady<S extends Socket>(socket: S, event: string, what: string): Pr
   })
 }
 
-/** Names the failure; an AggregateError of several addresses has no message of its own. */
+/** Names the reason for each address that was tried: an AggregateError has no message itself. */
 export function connectError(what: string, cause: unknown): Error {
   if (cause instanceof RequestError) return cause
   const errors = cause instanceof AggregateError ? (cause.errors as Error[]) : [cause as Error]

@@ -1,32 +1,37 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Duplex } from 'node:stream'
-import { abandonChunks, isAsyncChunks, type Body } from '../content/body.js'
+import { abandonChunks, type Body } from '../content/body.js'
 import { DEFAULT_MAX_HEADER_BYTES, DEFAULT_TIMEOUTS } from '../config.js'
 import { ClientStateError, ReadTimeoutError, RemoteProtocolError } from '../errors.js'
 import { Headers } from '../headers.js'
 import type { Request } from '../request.js'
 import type { AsyncTransport, SyncByteStream, Transport, TransportResponse } from './base.js'
-import { ResponseParser, type ParserEvents, type ResponseHead } from './http1/parser.js'
-import { IncomingBody, type BodySource } from './incoming-body.js'
-import { PhaseTimer } from './phase-timer.js'
+import { ResponseParser, type ParserEvents, type ResponseHead } from './http1/response-parser.js'
+import { HandlerSocket } from './handler-socket.js'
+import { ResponseBody, type BodySource } from './response-body.js'
+import { ReusableTimer } from './reusable-timer.js'
+import { openUpload } from './upload.js'
 
-/** A Node request listener, as given to `http.createServer`; Express and the like are ones too. */
+/** A Node request listener, as passed to `http.createServer`; an Express app is one too. */
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => unknown
 
 /** Options of {@link HandlerTransport}. */
 export interface HandlerTransportOptions {
-  /** Whether an error of the handler ends the call (true), or becomes a 500 (false). @defaultValue true */
+  /**
+   * Whether an error of the handler fails the call; otherwise it becomes a 500 response.
+   *
+   * @defaultValue true
+   */
   readonly raiseHandlerErrors?: boolean | undefined
-  /** The peer that the handler sees. @defaultValue 127.0.0.1, port 123 */
+  /** The remote address that the handler sees. @defaultValue 127.0.0.1, port 123 */
   readonly clientAddress?: readonly [address: string, port: number] | undefined
 }
 
 /**
- * Calls a `(request, response)` handler in this process: no socket, no port, yet the request and
+ * Calls a `(request, response)` handler in this process, without a socket or port. The request and
  * response are Node's own, and what the handler writes is parsed as if it came from a socket.
  *
- * It serves both clients; under `Client` the handler must end its response before it returns.
+ * It works with both clients; under `Client` the handler must end its response before it returns.
  *
  * @example
  * ```ts
@@ -48,7 +53,7 @@ export class HandlerTransport implements AsyncTransport, Transport {
     const answer: unknown = request.blocking
       ? exchange.runSync(this.#handler)
       : exchange.run(this.#handler)
-    // The types of both seams at once: `blocking` says which of them asks.
+    // Both interfaces share this method; `blocking` says which of them is in use.
     return answer as TransportResponse<SyncByteStream> & Promise<TransportResponse>
   }
 
@@ -57,7 +62,7 @@ export class HandlerTransport implements AsyncTransport, Transport {
   }
 }
 
-/** One call of the handler. */
+/** One call of the handler: the request that it reads, and the response that it writes. */
 class HandlerExchange implements ParserEvents, BodySource {
   readonly #request: Request
   readonly #raise: boolean
@@ -66,9 +71,9 @@ class HandlerExchange implements ParserEvents, BodySource {
   readonly #incoming: IncomingMessage
   readonly #response: ServerResponse
   readonly #chunks: Uint8Array[] = []
-  readonly #timer: PhaseTimer
+  readonly #timer: ReusableTimer
   #head: ResponseHead | null = null
-  #body: IncomingBody | null = null
+  #body: ResponseBody | null = null
   #trailers: Headers = new Headers()
   #complete = false
   #over = false
@@ -81,7 +86,7 @@ class HandlerExchange implements ParserEvents, BodySource {
     this.#raise = options.raiseHandlerErrors ?? true
     const [address, port] = options.clientAddress ?? ['127.0.0.1', 123]
     this.#socket = new HandlerSocket(address, port, request.url.protocol === 'https:')
-    this.#socket.onOctets = (chunk) => this.#onOctets(chunk)
+    this.#socket.onBytes = (chunk) => this.#onBytes(chunk)
     this.#socket.on('close', () => this.#onClose())
     this.#socket.on('error', () => {})
     this.#incoming = incomingMessage(request, this.#socket as unknown as Socket)
@@ -89,7 +94,7 @@ class HandlerExchange implements ParserEvents, BodySource {
     this.#response.assignSocket(this.#socket as unknown as Socket)
     this.#response.on('error', () => {})
     this.#socket.on('drain', () => relayDrain(this.#response))
-    this.#timer = new PhaseTimer((ms) => {
+    this.#timer = new ReusableTimer((ms) => {
       this.#fail(new ReadTimeoutError(`the handler wrote nothing for ${ms} ms`, ms))
     }, true)
     this.#parser.reset(request.method)
@@ -142,13 +147,13 @@ class HandlerExchange implements ParserEvents, BodySource {
     this.#head = head
     this.#timer.stop()
     if (this.#resolve === null) return
-    this.#body = new IncomingBody(this)
+    this.#body = new ResponseBody(this)
     this.#resolve(this.#answer(this.#body))
   }
 
   onContent(chunk: Uint8Array): void {
     this.#timer.stop()
-    // The handler may reuse its buffer once the write is over.
+    // The handler may reuse its buffer after the write.
     const copy = Buffer.from(chunk)
     if (this.#body === null) this.#chunks.push(copy)
     else this.#body.push(copy)
@@ -167,11 +172,11 @@ class HandlerExchange implements ParserEvents, BodySource {
   }
 
   pause(): void {
-    this.#socket.hold()
+    this.#socket.holdWrites()
   }
 
   resume(): void {
-    this.#socket.letGo()
+    this.#socket.releaseWrites()
   }
 
   abandon(): void {
@@ -181,7 +186,7 @@ class HandlerExchange implements ParserEvents, BodySource {
 
   #onAbort = (): void => this.#fail(this.#request.signal!.reason)
 
-  #answer(stream: IncomingBody | SyncByteStream): TransportResponse {
+  #answer(stream: ResponseBody | SyncByteStream): TransportResponse {
     const { statusCode, reasonPhrase, headers } = this.#head!
     return {
       statusCode,
@@ -193,7 +198,7 @@ class HandlerExchange implements ParserEvents, BodySource {
     }
   }
 
-  #onOctets(chunk: Buffer): void {
+  #onBytes(chunk: Buffer): void {
     if (this.#over) return
     try {
       this.#parser.feed(chunk)
@@ -233,7 +238,7 @@ class HandlerExchange implements ParserEvents, BodySource {
   }
 }
 
-/** Tells a handler that was told to wait that it can write again, as an HTTP server does. */
+/** Emits `drain` to a handler whose `write()` returned false, as Node's HTTP server does. */
 function relayDrain(response: ServerResponse): void {
   if (!response.writableNeedDrain) return
   const flag = Object.getOwnPropertySymbols(response).find(
@@ -243,82 +248,7 @@ function relayDrain(response: ServerResponse): void {
   response.emit('drain')
 }
 
-/** What stands in for a socket: what is written to it goes to the parser at once. */
-class HandlerSocket extends Duplex {
-  readonly remoteAddress: string
-  readonly remotePort: number
-  readonly remoteFamily: string
-  readonly localAddress = '127.0.0.1'
-  readonly localPort = 80
-  readonly encrypted: boolean
-  onOctets: (chunk: Buffer) => void = () => {}
-  #held: (() => void) | null = null
-  #holding = false
-
-  constructor(remoteAddress: string, remotePort: number, encrypted: boolean) {
-    super({ allowHalfOpen: true })
-    this.remoteAddress = remoteAddress
-    this.remotePort = remotePort
-    this.remoteFamily = remoteAddress.includes(':') ? 'IPv6' : 'IPv4'
-    this.encrypted = encrypted
-  }
-
-  hold(): void {
-    this.#holding = true
-  }
-
-  letGo(): void {
-    this.#holding = false
-    const held = this.#held
-    this.#held = null
-    held?.()
-  }
-
-  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {
-    this.onOctets(chunk)
-    if (this.#holding) this.#held = callback
-    else callback()
-  }
-
-  override _read(): void {
-    // The request's body is pushed into the IncomingMessage itself.
-  }
-
-  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
-    this.letGo()
-    callback(error)
-  }
-
-  setTimeout(): this {
-    return this
-  }
-
-  setNoDelay(): this {
-    return this
-  }
-
-  setKeepAlive(): this {
-    return this
-  }
-
-  ref(): this {
-    return this
-  }
-
-  unref(): this {
-    return this
-  }
-
-  destroySoon(): void {
-    this.end()
-  }
-
-  address(): { address: string; family: string; port: number } {
-    return { address: this.localAddress, family: 'IPv4', port: this.localPort }
-  }
-}
-
-/** Loaded when it is needed: few who import this module have a handler to call. */
+/** Loaded on demand: most programs that import this module use no handler. */
 function nodeHttp(): typeof import('node:http') {
   return process.getBuiltinModule('node:http')
 }
@@ -344,7 +274,7 @@ function incomingMessage(request: Request, socket: Socket): IncomingMessage {
   return incoming
 }
 
-/** Lets the handler pull the body as it reads. */
+/** Feeds `body` to the handler as it reads, with backpressure on the body's source. */
 function feedBody(
   incoming: IncomingMessage,
   body: Body | null,
@@ -357,18 +287,15 @@ function feedBody(
     incoming.push(null)
     return
   }
-  const source = body.open()
-  const iterator = isAsyncChunks(source)
-    ? source[Symbol.asyncIterator]()
-    : source[Symbol.iterator]()
+  const upload = openUpload(body)
   let pulling = false
-  // A flowing IncomingMessage asks once only, so what it has room for is pushed without being asked.
+  // A flowing IncomingMessage calls _read() only once, so this pushes for as long as there is room.
   const pull = async (): Promise<void> => {
     if (pulling) return
     pulling = true
     try {
       for (let room = true; room && !incoming.destroyed; ) {
-        const next = await iterator.next()
+        const next = await upload.next()
         if (next.done === true) incoming.complete = true
         room = incoming.push(next.done === true ? null : next.value)
       }
@@ -380,5 +307,5 @@ function feedBody(
     }
   }
   incoming._read = () => void pull()
-  incoming.once('close', () => abandonChunks(iterator))
+  incoming.once('close', () => abandonChunks(upload))
 }

@@ -28,61 +28,60 @@ import {
   type Verify,
 } from '../tls.js'
 import type { AsyncTransport, TransportResponse } from './base.js'
-import { addressText, openTcp, openTls, withPatience } from './connect.js'
+import { hostOf, portOf } from './authority.js'
+import { addressText, connectWithin, openTcp, openTls } from './connect.js'
 import { Http1Connection } from './http1/connection.js'
 import type { Http2Connection } from './http2/connection.js'
 import { ConnectionPool } from './pool.js'
 import { Proxy, tunnel, type ProxyInit } from './proxy/proxy.js'
 
-/** What {@link HttpTransport} is made from. */
+/** Options of {@link HttpTransport}. */
 export interface HttpTransportOptions {
-  /** How many connections are kept. */
+  /** How many connections may be open, and kept idle. */
   readonly limits?: LimitOptions | undefined
-  /** Whether HTTP/1.1 may be spoken. @defaultValue true */
+  /** Allows HTTP/1.1. @defaultValue true */
   readonly http1?: boolean | undefined
-  /** Whether HTTP/2 is offered; without `http1` it is spoken without asking. @defaultValue false */
+  /** Offers HTTP/2; without `http1` it is used without negotiation. @defaultValue false */
   readonly http2?: boolean | undefined
-  /** Whether and against what certificates are verified. @defaultValue true */
+  /** Whether certificates are verified, and against which authorities. @defaultValue true */
   readonly verify?: Verify | undefined
   /** The client's own certificate. @defaultValue null */
   readonly cert?: ClientCertificate | null | undefined
   /** Proxy for every request. @defaultValue null */
   readonly proxy?: ProxyInit | null | undefined
-  /** Whether SSL_CERT_FILE, SSL_CERT_DIR and SSLKEYLOGFILE are read. @defaultValue true */
+  /** Reads SSL_CERT_FILE, SSL_CERT_DIR and SSLKEYLOGFILE. @defaultValue true */
   readonly trustEnv?: boolean | undefined
   /** Path of a unix socket to which every request goes, whatever its host. */
   readonly socketPath?: string | null | undefined
-  /** Address of this machine to connect from. */
+  /** Local address to connect from. */
   readonly localAddress?: string | null | undefined
   /**
-   * How long an HTTP/2 connection may be silent, in ms, before it is sent a ping; after as long again
-   * without an octet it is given up. `null` sends none. @defaultValue 15000
+   * How long an HTTP/2 connection may be silent, in ms, before it is sent a ping; after as long
+   * again without a byte it is closed. `null` sends none. @defaultValue 15000
    */
   readonly pingInterval?: number | null | undefined
-  /** Octets of a response's head at most. @defaultValue 65536 */
+  /** Largest head of a response, in bytes. @defaultValue 65536 */
   readonly maxHeaderBytes?: number | undefined
-  /** Resolved elsewhere. @internal */
+  /** `verify`, `cert` and the environment, already resolved. @internal */
   readonly tls?: TlsSettings | undefined
 }
 
 type Connection = Http1Connection | Http2Connection
-/** Loaded when it is offered: most clients never need it. */
-type Http2 = typeof import('./http2/connection.js')
 
-const NO_OCTETS = new Uint8Array(0)
-/** Refusals up to this size are read, so that the connection can be kept. */
-const DRAIN_OCTETS = 64 * 1024
+const NO_BYTES = new Uint8Array(0)
+/** Content of a 407 up to this size is read, so that the connection can be reused. */
+const MAX_DRAIN_BYTES = 64 * 1024
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
-/** A stream that servers keep refusing is given up after this many tries. */
+/** How often a stream refused by the server is sent again. */
 const MAX_REFUSALS = 3
 
 /**
- * HTTP over sockets of its own: pooled connections, kept alive under {@link Limits}, by HTTP/1.1 or
+ * HTTP over its own sockets: pooled connections, kept alive under {@link Limits}, by HTTP/1.1 or
  * HTTP/2, directly or through a proxy.
  *
- * A request that finds its reused connection dead is sent once more on a fresh one, when its method
- * is safe, its body can be read again and not an octet of an answer had come. A stream that an
- * HTTP/2 server refused without looking at it is sent again whatever its method.
+ * A request that finds its reused connection dead is sent once more on a new one, if its method is
+ * safe, its body can be read again and no byte of a response has arrived. A stream that an HTTP/2
+ * server refused without processing it is sent again whatever its method.
  */
 export class HttpTransport implements AsyncTransport {
   readonly #pool: ConnectionPool
@@ -93,17 +92,17 @@ export class HttpTransport implements AsyncTransport {
   readonly #tls: TlsContext
   readonly #proxy: Proxy | null
   readonly #alpn: readonly string[]
-  /** Origins to which a first connection is being opened that may turn out to be shared. */
+  /** Keys for which a first connection is being opened that may turn out to be HTTP/2. */
   readonly #opening = new Map<string, Promise<unknown>>()
-  /** Origins that have chosen HTTP/1.1, where waiting for a shared connection is in vain. */
-  readonly #plainOrigins = new Set<string>()
+  /** Keys whose servers chose HTTP/1.1: no caller need wait for a shared connection. */
+  readonly #http1Keys = new Set<string>()
   readonly #owner = {
     onIdle: (connection: Http1Connection): void => this.#pool.release(connection),
-    onRoom: (connection: Http2Connection): void => this.#pool.release(connection, true),
+    onCapacity: (connection: Http2Connection): void => this.#pool.release(connection, true),
     onClose: (connection: Connection): void => this.#pool.remove(connection),
   }
 
-  /** @throws TypeError naming the option that is wrong. */
+  /** @throws TypeError naming the invalid option. */
   constructor(options: HttpTransportOptions = {}) {
     this.#limits = resolveLimits(options.limits)
     this.#pool = new ConnectionPool(this.#limits)
@@ -121,9 +120,9 @@ export class HttpTransport implements AsyncTransport {
     this.#pingMs = checkCount('pingInterval', pingInterval, 1)
   }
 
-  /** Open, idle and awaited connections. */
+  /** Numbers of connections that are open (idle ones included), idle, and waited for. */
   get stats(): { readonly open: number; readonly idle: number; readonly waiting: number } {
-    return { open: this.#pool.size, idle: this.#pool.idle, waiting: this.#pool.waiting }
+    return this.#pool.stats
   }
 
   async handleRequest(request: Request): Promise<TransportResponse> {
@@ -140,25 +139,21 @@ export class HttpTransport implements AsyncTransport {
       const reused = connection.exchanges > 0
       try {
         const response = await this.#send(connection, request, clock)
-        if (
-          response.statusCode === 407 &&
-          (await this.#challenged(request, response, challenges++))
-        )
-          continue
-        return response
+        if (response.statusCode !== 407) return response
+        if (!(await this.#answerChallenge(request, response, challenges++))) return response
       } catch (error) {
-        const replayable = request.body?.replayable !== false && !isAborted(signal)
+        const replayable = request.body?.replayable !== false && signal?.aborted !== true
         if (!replayable || !(error instanceof RequestError)) throw error
         if (error instanceof RefusedStreamError && refusals++ < MAX_REFUSALS) continue
-        const stale =
-          reused && (connection.protocol === 'HTTP/1.1' ? !connection.answered : connection.lost)
-        if (!stale || fresh || !isCutOff(error) || !SAFE_METHODS.has(request.method)) throw error
+        const dead = connection.protocol === 'HTTP/1.1' ? !connection.answered : connection.lost
+        const repeatable = reused && dead && isDisconnect(error) && SAFE_METHODS.has(request.method)
+        if (fresh || !repeatable) throw error
         fresh = true
       }
     }
   }
 
-  /** Closes every connection; exchanges in flight end with {@link CloseError}. */
+  /** Closes every connection; exchanges in flight fail with {@link CloseError}. */
   async close(): Promise<void> {
     this.#pool.close()
   }
@@ -172,26 +167,25 @@ export class HttpTransport implements AsyncTransport {
     const proxy = this.#forwarding(url)
     if (proxy === null) return connection.request(request, timeouts, { target }, clock)
     const absolute = extensions.target ?? `${url.protocol}//${url.host}${target}`
-    const content = request.body === null ? NO_OCTETS : request.body.bytes
+    const content = request.body === null ? NO_BYTES : request.body.bytes
     const proxyHeaders = proxy.headersFor(request.method, absolute, content)
     return connection.request(request, timeouts, { target: absolute, proxyHeaders }, clock)
   }
 
-  /** Whether a request that the proxy has challenged is to be sent again, signed. */
-  async #challenged(
+  /** Handles a 407 of the proxy; true when the request must be sent again, signed. */
+  async #answerChallenge(
     request: Request,
     response: TransportResponse,
     tries: number,
   ): Promise<boolean> {
-    const proxy = this.#forwarding(request.url)
-    const answered =
-      proxy?.challenged(response.headers.getList('proxy-authenticate'), tries) ?? false
-    if (!answered || request.body?.replayable === false) return false
+    const challenges = response.headers.getList('proxy-authenticate')
+    const signed = this.#forwarding(request.url)?.challenged(challenges, tries) ?? false
+    if (!signed || request.body?.replayable === false) return false
     await drain(response)
     return true
   }
 
-  /** The proxy to which requests for `url` are sent in absolute form, rather than through a tunnel. */
+  /** The proxy that gets requests for `url` in absolute form; null with a tunnel or no proxy. */
   #forwarding(url: URL): Proxy | null {
     return this.#proxy !== null && !this.#proxy.socks && url.protocol === 'http:'
       ? this.#proxy
@@ -199,14 +193,14 @@ export class HttpTransport implements AsyncTransport {
   }
 
   async #connection(request: Request, fresh: boolean, clock: PhaseClock): Promise<Connection> {
-    const timeouts = request.timeouts ?? DEFAULT_TIMEOUTS
     const { url, signal } = request
+    const timeoutMs = (request.timeouts ?? DEFAULT_TIMEOUTS).pool
     const key =
       this.#forwarding(url) === null
         ? `${url.protocol}//${url.host} ${request.extensions.sniHostname ?? ''}`
         : 'proxy'
     for (;;) {
-      const acquired = this.#pool.acquire(key, { timeoutMs: timeouts.pool, signal })
+      const acquired = this.#pool.acquire(key, { timeoutMs, signal })
       const pooled = (acquired instanceof Promise ? await acquired : acquired) as Connection | null
       if (acquired instanceof Promise) clock.lap('pool')
       if (pooled !== null) {
@@ -221,23 +215,19 @@ export class HttpTransport implements AsyncTransport {
         clock.lap('pool')
         continue
       }
-      return await this.#open(key, request, timeouts.connect, clock)
+      return await this.#open(key, request, clock)
     }
   }
 
-  async #open(
-    key: string,
-    request: Request,
-    timeoutMs: number | null,
-    clock: PhaseClock,
-  ): Promise<Connection> {
-    const mayShare = this.#alpn[0] === 'h2' && key !== 'proxy' && !this.#plainOrigins.has(key)
-    const opening = this.#connect(key, request, timeoutMs, clock)
+  /** Opens a connection with a permit of the pool, and registers it there. */
+  async #open(key: string, request: Request, clock: PhaseClock): Promise<Connection> {
+    const mayShare = this.#alpn[0] === 'h2' && key !== 'proxy' && !this.#http1Keys.has(key)
+    const opening = this.#connect(key, request, clock)
     if (mayShare) {
-      const known = opening.then((connection) =>
+      const ready = opening.then((connection) =>
         connection.protocol === 'HTTP/2' ? connection.ready : undefined,
       )
-      const done = known.catch(() => {}).then(() => this.#opening.delete(key))
+      const done = ready.catch(() => {}).then(() => this.#opening.delete(key))
       this.#opening.set(key, done)
     }
     try {
@@ -250,31 +240,16 @@ export class HttpTransport implements AsyncTransport {
     }
   }
 
-  async #connect(
-    key: string,
-    request: Request,
-    timeoutMs: number | null,
-    clock: PhaseClock,
-  ): Promise<Connection> {
-    // Before there is a socket, so that nothing it tells is missed.
+  async #connect(key: string, request: Request, clock: PhaseClock): Promise<Connection> {
+    const timeoutMs = (request.timeouts ?? DEFAULT_TIMEOUTS).connect
+    // Loaded only when offered, and before there is a socket, so that no event is missed.
     const http2 = this.#alpn[0] === 'h2' ? await import('./http2/connection.js') : null
     const socket = await this.#dial(request, timeoutMs, clock)
-    return this.#wrap(key, request.url, socket, timeoutMs, http2)
-  }
-
-  #wrap(
-    key: string,
-    url: URL,
-    socket: Socket,
-    timeoutMs: number | null,
-    http2: Http2 | null,
-  ): Connection {
-    const chosen = (socket as Partial<TLSSocket>).alpnProtocol
-    const priorKnowledge = this.#alpn.length === 1 && this.#alpn[0] === 'h2'
-    const clear = url.protocol === 'http:'
-    const agreed =
-      chosen === 'h2' || (priorKnowledge && (clear || chosen === false || chosen === null))
-    if (agreed && http2 !== null) {
+    const negotiated = (socket as Partial<TLSSocket>).alpnProtocol
+    const http2Only = this.#alpn.length === 1 && this.#alpn[0] === 'h2'
+    const clear = request.url.protocol === 'http:'
+    const undecided = clear || negotiated === false || negotiated === null
+    if (http2 !== null && (negotiated === 'h2' || (http2Only && undecided))) {
       return new http2.Http2Connection(socket, this.#owner, {
         idleMs: this.#limits.keepaliveExpiry,
         settingsMs: timeoutMs,
@@ -282,25 +257,26 @@ export class HttpTransport implements AsyncTransport {
         pingMs: this.#pingMs,
       })
     }
-    if (this.#plainOrigins.size < 1000) this.#plainOrigins.add(key)
+    if (this.#http1Keys.size < 1000) this.#http1Keys.add(key)
     return new Http1Connection(socket, this.#owner, this.#maxHeaderBytes)
   }
 
+  /** Opens a socket to the origin, by way of the proxy if there is one, and secures it. */
   #dial(request: Request, timeoutMs: number | null, clock: PhaseClock): Promise<Socket> {
     const { url, signal } = request
     const proxy = this.#proxy
     const secure = url.protocol === 'https:'
-    const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-    const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port)
+    const host = hostOf(url)
+    const port = portOf(url)
     const address = {
       host: proxy?.host ?? host,
       port: proxy?.port ?? port,
       socketPath: this.#options.socketPath ?? null,
       localAddress: this.#options.localAddress ?? null,
     }
-    const what = addressText(address)
+    const peer = addressText(address)
     clock.skip()
-    return withPatience({ timeoutMs, signal }, what, async (track) => {
+    return connectWithin({ timeoutMs, signal }, peer, async (track) => {
       const tunnelled = proxy !== null && this.#forwarding(url) === null
       let socket: Socket
       for (let tries = 0; ; tries++) {
@@ -308,11 +284,11 @@ export class HttpTransport implements AsyncTransport {
         clock.lap('tcp')
         if (proxy?.secure === true) {
           const tls = this.#tls.optionsFor(proxy.host, ['http/1.1'])
-          socket = await openTls(socket, tls, what, track)
+          socket = await openTls(socket, tls, peer, track)
         }
-        const open = !tunnelled || (await tunnel(socket, proxy, host, port, tries))
+        const connected = !tunnelled || (await tunnel(socket, proxy, host, port, tries))
         if (tunnelled || proxy?.secure === true) clock.lap('proxy')
-        if (open) break
+        if (connected) break
         socket.destroy()
       }
       if (!secure) return socket
@@ -324,26 +300,22 @@ export class HttpTransport implements AsyncTransport {
   }
 }
 
-/** Frees the connection of a response that nobody will read. */
+/** Discards the content of a response, keeping its connection where that is cheap. */
 async function drain(response: TransportResponse): Promise<void> {
   try {
     const length = Number(response.headers.get('content-length') ?? 'NaN')
-    if (length <= DRAIN_OCTETS) for await (const _chunk of response.stream);
+    if (length <= MAX_DRAIN_BYTES) for await (const _chunk of response.stream);
   } catch {
-    // Its content is not wanted; the next request says whether the network is well.
+    // If the network has failed, the next request reports it.
   }
   await response.stream.close?.()
 }
 
-/** Whether the connection itself failed, rather than a limit of time. */
-function isCutOff(error: RequestError): boolean {
+/** Whether the connection itself failed; a timeout is not a disconnect. */
+function isDisconnect(error: RequestError): boolean {
   return (
     error instanceof ReadError ||
     error instanceof WriteError ||
     error instanceof RemoteProtocolError
   )
-}
-
-function isAborted(signal: AbortSignal | null): boolean {
-  return signal !== null && signal.aborted
 }

@@ -1,14 +1,13 @@
-import { ClientStateError } from '../errors.js'
 import type { Request } from '../request.js'
 import type { AsyncTransport, SyncByteStream, Transport, TransportResponse } from './base.js'
 
-/** Answers a request, at once or (for `AsyncClient`) later. */
+/** Makes the response to a request; a promise is for `AsyncClient` only. */
 export type MockHandler = (request: Request) => TransportResponse | Promise<TransportResponse>
 
 /**
- * A function in place of the network, for tests. It works with both clients; requests are recorded
- * in order, their bodies read. A promise that is still open when the call is aborted, or passes its
- * total limit, is not waited for.
+ * A function in place of the network, for tests. It works with both clients. Requests are recorded
+ * in order, and their bodies are read. A call that is aborted, or passes its total timeout, does
+ * not wait for the handler's promise.
  *
  * @example
  * ```ts
@@ -17,7 +16,7 @@ export type MockHandler = (request: Request) => TransportResponse | Promise<Tran
  * ```
  */
 export class MockTransport implements AsyncTransport, Transport {
-  /** The requests received so far. */
+  /** The requests received so far, oldest first. */
   readonly requests: Request[] = []
   readonly #handler: MockHandler
 
@@ -28,7 +27,7 @@ export class MockTransport implements AsyncTransport, Transport {
   handleRequest(request: Request): TransportResponse<SyncByteStream> & Promise<TransportResponse> {
     this.requests.push(request)
     const { body } = request
-    // The types of both seams at once: which of them it is shows in what the handler returns.
+    // Both interfaces share this method; what the handler returns decides which of them it is.
     const answer = (): unknown => orAborted(this.#handler(request), request.signal)
     if (body === null || body.bytes !== null) {
       return answer() as TransportResponse<SyncByteStream> & Promise<TransportResponse>
@@ -46,7 +45,7 @@ export class MockTransport implements AsyncTransport, Transport {
   }
 }
 
-/** What is answered, unless `signal` aborts before it is there. */
+/** `answer`; where it is a promise, one that rejects early when `signal` aborts. */
 function orAborted(answer: unknown, signal: AbortSignal | null): unknown {
   if (signal === null || typeof (answer as PromiseLike<unknown> | undefined)?.then !== 'function')
     return answer
@@ -57,11 +56,4 @@ function orAborted(answer: unknown, signal: AbortSignal | null): unknown {
     const done = (): void => signal.removeEventListener('abort', onAbort)
     ;(answer as PromiseLike<unknown>).then(resolve, reject).then(done, done)
   })
-}
-
-/** Refuses what a blocking client cannot wait for. @internal */
-export function refuseAsync(what: string): never {
-  throw new ClientStateError(
-    `${what} returned a promise, which Client cannot wait for; use AsyncClient`,
-  )
 }

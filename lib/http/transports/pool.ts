@@ -1,25 +1,19 @@
-import type { Limits } from '../config.js'
-import { MAX_TIMER_MS } from '../config.js'
+import { MAX_TIMER_MS, type Limits } from '../config.js'
 import { CloseError, PoolTimeoutError } from '../errors.js'
+import type { WaitLimits } from './connect.js'
 
-/** What the pool has to know of a connection. */
+/** A connection, as the pool uses it. */
 export interface PooledConnection {
-  /** Whether it can take one more exchange now. */
+  /** Whether it can take another exchange now. */
   readonly usable: boolean
   /** `performance.now()` when it last became idle. */
   readonly idleSince: number
-  /** The server's own idle limit in ms, when it told one. */
+  /** The server's own idle timeout in ms; null when unknown. */
   readonly keepAliveHint: number | null
-  /** Keeps room for the exchange for which it is handed out, where it takes several at a time. */
+  /** Reserves an exchange, where a connection takes several at a time. */
   claim?(): void
-  /** Ends what is going on with `error`, and closes. */
+  /** Fails open exchanges with `error`, and closes. */
   destroy(error?: unknown): void
-}
-
-/** What is waited for, and for how long. */
-export interface PoolPatience {
-  readonly timeoutMs: number | null
-  readonly signal: AbortSignal | null
 }
 
 interface Waiter {
@@ -27,25 +21,26 @@ interface Waiter {
   readonly take: (connection: PooledConnection | null) => void
 }
 
+/** The connections of one key. */
 interface Bucket {
-  /** Idle ones, the most recently used last. */
+  /** The most recently used last. */
   readonly idle: PooledConnection[]
   /** Connections that take several exchanges at a time (HTTP/2), idle or not. */
   readonly shared: PooledConnection[]
-  /** Open and opening ones. */
+  /** Connections that are open or being opened. */
   open: number
 }
 
-/** Taken off the server's idle limit, so that we retire a connection before it does. */
+/** Subtracted from the server's idle timeout, so that we close a connection before it does. */
 const HINT_MARGIN_MS = 1_000
 
 /**
  * Connections by key (origin and proxy), under {@link Limits}.
  *
- * 1. `open` counts connections and permits to open one; it never passes a limit.
- * 2. Waiters are served first in, first out; one that only its own origin's limit holds up does not
- *    hold up the others.
- * 3. A waiter for another origin may close an idle connection to get its slot.
+ * 1. `open` counts connections and permits to open one; it never exceeds a limit.
+ * 2. Waiters are served in order; one that is blocked only by the limit of its own origin does not
+ *    block the others.
+ * 3. A waiter for another origin may close an idle connection to take its slot.
  */
 export class ConnectionPool {
   readonly #limits: Limits
@@ -61,28 +56,18 @@ export class ConnectionPool {
     this.#limits = limits
   }
 
-  /** Connections that are open or opening, for tests and diagnostics. */
-  get size(): number {
-    return this.#open
-  }
-
-  /** Callers that wait for a connection. */
-  get waiting(): number {
-    return this.#waiters.size
-  }
-
-  /** Idle connections. */
-  get idle(): number {
-    return this.#idle
+  /** Connections that are open or being opened, callers that wait for one, idle connections. */
+  get stats(): { readonly open: number; readonly idle: number; readonly waiting: number } {
+    return { open: this.#open, idle: this.#idle, waiting: this.#waiters.size }
   }
 
   /**
-   * A connection for `key`, or null with the permit (and duty) to open one: call `add` with it, or
-   * `forfeit` when that fails.
+   * Returns a connection for `key`, or null as a permit to open one: the caller must then call
+   * `add` with the connection, or `forfeit` when it cannot be opened.
    */
   acquire(
     key: string,
-    patience: PoolPatience,
+    limits: WaitLimits,
   ): PooledConnection | null | Promise<PooledConnection | null> {
     if (this.#closed) throw closedError()
     if (this.#waiters.size === 0 || !this.#mustQueue(key)) {
@@ -90,10 +75,10 @@ export class ConnectionPool {
       if (ready !== null) return ready
       if (this.#reserve(key)) return null
     }
-    return this.#wait(key, patience)
+    return this.#wait(key, limits)
   }
 
-  /** Registers the connection for which a permit was given. It counts as in use. */
+  /** Registers a connection opened with a permit. It counts as in use. */
   add(key: string, connection: PooledConnection, shared = false): void {
     if (this.#closed) {
       this.forfeit(key)
@@ -108,13 +93,13 @@ export class ConnectionPool {
     }
   }
 
-  /** Gives a permit back. */
+  /** Returns an unused permit. */
   forfeit(key: string): void {
     this.#release(key)
     this.#serve()
   }
 
-  /** The connection can take an exchange again. */
+  /** Called when the connection can take an exchange again. */
   release(connection: PooledConnection, shared = false): void {
     const key = this.#owners.get(connection)
     if (key === undefined) return
@@ -134,7 +119,7 @@ export class ConnectionPool {
     this.#armSweeper()
   }
 
-  /** The connection is gone. */
+  /** Called once when the connection is closed. */
   remove(connection: PooledConnection): void {
     const key = this.#owners.get(connection)
     if (key === undefined) return
@@ -146,7 +131,7 @@ export class ConnectionPool {
     this.#serve()
   }
 
-  /** Closes every connection; exchanges in flight end with {@link CloseError}. */
+  /** Closes every connection; exchanges in flight fail with {@link CloseError}. */
   close(): void {
     if (this.#closed) return
     this.#closed = true
@@ -161,15 +146,15 @@ export class ConnectionPool {
     return bucket
   }
 
-  /** Someone before us waits for something that we would take away. */
+  /** Whether an earlier waiter could use what a caller for `key` would take. */
   #mustQueue(key: string): boolean {
     for (const waiter of this.#waiters) {
-      if (waiter.key === key || !this.#heldByOrigin(waiter.key)) return true
+      if (waiter.key === key || !this.#isOriginFull(waiter.key)) return true
     }
     return false
   }
 
-  #heldByOrigin(key: string): boolean {
+  #isOriginFull(key: string): boolean {
     const most = this.#limits.maxConnectionsPerOrigin
     return most !== null && this.#bucket(key).open >= most
   }
@@ -192,7 +177,7 @@ export class ConnectionPool {
   }
 
   #reserve(key: string): boolean {
-    if (this.#heldByOrigin(key)) return false
+    if (this.#isOriginFull(key)) return false
     const most = this.#limits.maxConnections
     while (most !== null && this.#open >= most) if (!this.#evictOldest()) return false
     this.#open++
@@ -219,8 +204,8 @@ export class ConnectionPool {
     return oldest !== undefined
   }
 
-  #wait(key: string, patience: PoolPatience): Promise<PooledConnection | null> {
-    const { timeoutMs, signal } = patience
+  #wait(key: string, limits: WaitLimits): Promise<PooledConnection | null> {
+    const { timeoutMs, signal } = limits
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         this.#waiters.delete(waiter)
@@ -241,13 +226,10 @@ export class ConnectionPool {
       }
       const onTimeout = (): void => {
         leave()
-        reject(
-          new PoolTimeoutError(
-            `no connection came free within ${timeoutMs} ms; ${this.#open} are in use: read or close ` +
-              'responses, or raise limits.maxConnections',
-            timeoutMs!,
-          ),
-        )
+        const text =
+          `no connection became free within ${timeoutMs} ms; ${this.#open} are in use: ` +
+          'read or close responses, or raise limits.maxConnections'
+        reject(new PoolTimeoutError(text, timeoutMs!))
       }
       const timer =
         timeoutMs === null ? undefined : setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS))
@@ -256,12 +238,12 @@ export class ConnectionPool {
     })
   }
 
-  /** Hands what is free to whoever waits longest. */
+  /** Hands free connections and permits to waiters, the oldest first. */
   #serve(): void {
     for (const waiter of this.#waiters) {
       const ready = this.#takeReady(waiter.key)
       if (ready !== null) waiter.take(ready)
-      else if (this.#heldByOrigin(waiter.key)) continue
+      else if (this.#isOriginFull(waiter.key)) continue
       else if (this.#reserve(waiter.key)) waiter.take(null)
       else return
     }
@@ -270,9 +252,9 @@ export class ConnectionPool {
   #expiresAt(connection: PooledConnection): number {
     const { keepaliveExpiry } = this.#limits
     const hint = connection.keepAliveHint
-    const own = keepaliveExpiry ?? Infinity
-    const theirs = hint === null ? Infinity : Math.max(hint - HINT_MARGIN_MS, hint / 2)
-    return connection.idleSince + Math.min(own, theirs)
+    const ourLimit = keepaliveExpiry ?? Infinity
+    const serverLimit = hint === null ? Infinity : Math.max(hint - HINT_MARGIN_MS, hint / 2)
+    return connection.idleSince + Math.min(ourLimit, serverLimit)
   }
 
   #armSweeper(): void {

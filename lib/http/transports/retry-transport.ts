@@ -5,9 +5,9 @@ import { sleep, sleepSync } from '../../internal/sleep.js'
 import type { AsyncTransport, SyncByteStream, Transport, TransportResponse } from './base.js'
 
 /**
- * A transport around another that sends failed requests again. The clients' own `retry` does the
- * same for whichever transport a call takes; this one is for a single mount, and for transports used
- * without a client. It stops where the call's total limit would pass, and at the call's signal.
+ * Wraps a transport and repeats failed requests. The clients' own `retry` option does the same for
+ * every transport; this class is for a single mount, and for transports used without a client. It
+ * stops before the call's total timeout would pass, and when the call's signal aborts.
  *
  * @example
  * ```ts
@@ -22,8 +22,8 @@ export class RetryTransport<T extends AsyncTransport | Transport>
   readonly #policy: RetryPolicy
 
   /**
-   * @param transport - Makes each try; closed with this one.
-   * @param options - A number of retries, or a policy; two retries unless given.
+   * @param transport - Makes each attempt; closed with this one.
+   * @param options - A number of retries, or a policy; by default two retries.
    */
   constructor(transport: T, options: RetryOptions = {}) {
     this.#inner = transport
@@ -33,7 +33,7 @@ export class RetryTransport<T extends AsyncTransport | Transport>
   handleRequest(request: Request): TransportResponse<SyncByteStream> & Promise<TransportResponse> {
     const flow = this.#flow(request)
     const answer: unknown = request.blocking ? driveSync(flow) : drive(flow)
-    // The types of both seams at once: `blocking` says which of them asks.
+    // Both interfaces share this method; `blocking` says which of them is in use.
     return answer as TransportResponse<SyncByteStream> & Promise<TransportResponse>
   }
 

@@ -10,7 +10,7 @@ async function runwrightClient() {
   return { sync: (url) => client.get(url).json() }
 }
 
-/** The floor: what a worker with node:http costs, and no more. */
+/** The floor: a worker with node:http, and nothing else. */
 async function bareWorker() {
   const { port1, port2 } = new MessageChannel()
   const control = new Int32Array(new SharedArrayBuffer(4))
@@ -23,7 +23,8 @@ async function bareWorker() {
         const chunks = []
         response.on('data', (chunk) => chunks.push(chunk))
         response.on('end', () => {
-          port.postMessage({ status: response.statusCode, headers: response.rawHeaders, body: new Uint8Array(Buffer.concat(chunks)) })
+          const body = new Uint8Array(Buffer.concat(chunks))
+          port.postMessage({ status: response.statusCode, headers: response.rawHeaders, body })
           Atomics.add(control, 0, 1)
           Atomics.notify(control, 0)
         })
@@ -48,7 +49,7 @@ export const blockingContenders = {
   'worker + node:http': bareWorker,
   'runwright Client': runwrightClient,
   async 'runwright Client, no spin'() {
-    // The client spins only where there is a second core for the worker.
+    // The client spins only if there is a second core for the worker.
     os.availableParallelism = () => 1
     syncBuiltinESMExports()
     return runwrightClient()

@@ -4,18 +4,20 @@
  *     npm install --no-save --prefix test/peers
  *     node test/bench/http/compare.mjs [part of a scenario's name]… [--json FILE]
  *
- * Each contender has a process of its own; they take turns, so that a busy machine is busy for all.
- * For the asynchronous clients the server is pinned to one core and the client to another; blocking
- * clients use both and are not pinned. What is measured of ours is the built package. WARM_MS (default
- * 1000, for blocking clients 3000) is how long each contender runs before the first turn, alike for
- * all; TURNS (default 7) is how many turns count, TURN_MS (default 500, for blocking clients 21 turns of
- * 200) how long one lasts, and CONTENDERS a list of parts of names, for those who want to see less. Each
- * turn begins with another contender.
+ * Each contender has its own process. They take turns, each turn in another order, so that load on
+ * the machine affects all alike. For asynchronous clients the server is pinned to one core and the
+ * client to another; blocking clients use both and are not pinned. Our clients are those of the
+ * built package. Environment variables:
  *
- * Figures are medians of the turns with their range; a ratio is one of medians, to the first
- * contender of the scenario. `scenarios.mjs` says what is run and which bars we hold ourselves to.
+ *     WARM_MS     how long each contender runs before the first turn (1000; blocking clients: 3000)
+ *     TURNS       how many turns count (7; blocking clients: 21)
+ *     TURN_MS     how long a turn lasts (500; blocking clients: 200)
+ *     CONTENDERS  a list of parts of names; the first contender of a scenario always runs
  *
- * `--json FILE` writes what the tables say, in the format that the benchmarks here share:
+ * Figures are medians of the turns with their range; a ratio compares a median with that of the
+ * first contender. `scenarios.mjs` has the scenarios, and the bars that our clients must meet.
+ *
+ * `--json FILE` writes the tables in the format that all benchmarks here share:
  *
  *     {
  *       name: 'http',
@@ -24,11 +26,11 @@
  *       rows: [{
  *         scenario: 'GET, one at a time',
  *         contender: 'runwright AsyncClient',
- *         median: 88.1, min: 84, max: 91.5,   // in `unit`, of one request unless the scenario says else
- *         unit: 'us',                         // less is better, but for `/s`
+ *         median: 88.1, min: 84, max: 91.5,   // in `unit`; of one request unless stated otherwise
+ *         unit: 'us',                         // less is better, except for `/s`
  *         ratio: 0.62,                        // to the first contender, null for itself
- *         cpu: 51.2,                          // us of client CPU for one request, null where not measured
- *         bar: '<= 1.15x',                    // what ours must hold, null on other rows
+ *         cpu: 51.2,                          // us of client CPU per request, null if not measured
+ *         bar: '<= 1.15x',                    // what ours must meet, null on other rows
  *         met: true,                          // whether it does, null without a bar
  *       }, …]
  *     }
@@ -54,7 +56,7 @@ const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status
 const SERVER_CORE = 1
 const CLIENT_CORE = 0
 
-// What is measured is what is shipped: the built package.
+// Measures what is shipped: the built package.
 const built = buildPackage()
 const env = {
   ...process.env,
@@ -86,17 +88,17 @@ async function startContender(name, ports, core) {
   return child
 }
 
-/** Milliseconds from the start of a process to the point that it tells of. */
+/** Milliseconds from the start of a process to its report. */
 async function timeFresh(name, what, ports) {
   const startedAt = performance.timeOrigin + performance.now()
   const child = start(here('fresh.mjs'), [name, what, JSON.stringify(ports)], null)
-  const [told] = await once(child, 'message')
+  const [report] = await once(child, 'message')
   if (child.connected) child.disconnect()
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-  return told.error === undefined ? { ms: told.at - startedAt } : told
+  return report.error === undefined ? { ms: report.at - startedAt } : report
 }
 
-/** How long and how often the contenders of a scenario run: what the environment says goes first. */
+/** How long and how often the contenders of a scenario run; the environment takes precedence. */
 function paceOf({ pace = {} }) {
   const { WARM_MS, TURNS, TURN_MS } = process.env
   return {
@@ -108,7 +110,7 @@ function paceOf({ pace = {} }) {
 
 const rotated = (names, by) => names.map((_, i) => names[(i + Math.max(by, 0)) % names.length])
 
-/** Runs the turns of one scenario: name of contender to its results. */
+/** Runs the turns of one scenario; a map from contender to results. */
 async function run(scenario, names) {
   const pinned = scenario.pinned === true
   const server = start(here('server.mjs'), [], pinned ? SERVER_CORE : null)
@@ -126,7 +128,7 @@ async function run(scenario, names) {
     once: scenario.freshProcess === true,
   }
   for (const child of children.values()) await ask(child, { ...order, ms: warmMs })
-  // Fresh processes have nothing to warm up but the disk's cache: for them, one turn that does not count.
+  // Fresh processes warm up only the disk cache: one turn that does not count.
   for (let turn = children.size > 0 ? 0 : -1; turn < turns; turn++) {
     for (const name of rotated(names, turn)) {
       let result
@@ -146,7 +148,7 @@ async function run(scenario, names) {
 
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
 
-/** The rows of one table: what `measure` says of each contender's turns. */
+/** The rows of one table: `measure`, applied to each contender's turns. */
 function rowsOf(title, measure, results) {
   const rows = []
   let floor = null

@@ -1,4 +1,4 @@
-// One contender in a process of its own: does a task for a while when it is told to.
+// One contender in its own process: repeats a task for a given time on request.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request as httpRequest, Agent } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
@@ -183,7 +183,7 @@ const tasks = {
   blocking: () => client.sync(urls.blocking),
 }
 
-/** MB of a field of /proc/self/status; NaN where there is none. */
+/** A field of /proc/self/status in MB; NaN where the file does not exist. */
 function memory(field) {
   try {
     const text = readFileSync('/proc/self/status', 'latin1')
@@ -193,12 +193,12 @@ function memory(field) {
   }
 }
 
-/** Makes the peak of the resident set start from what it is now (proc(5), clear_refs). */
+/** Resets the peak resident set size to the current size (proc(5), clear_refs). */
 function forgetPeak() {
   try {
     writeFileSync('/proc/self/clear_refs', '5')
   } catch {
-    // Then the growth counts from the highest so far.
+    // Growth then counts from the highest peak so far.
   }
 }
 

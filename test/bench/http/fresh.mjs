@@ -1,12 +1,13 @@
-// A fresh process that tells when it has got so far: `fresh.mjs CONTENDER (import|first answer) PORTS`.
+// A fresh process that reports when it has imported a contender, or has its first response:
+// `fresh.mjs CONTENDER (import|first answer) PORTS`.
 import { peer } from './peer.mjs'
 
 const [name, what, ports] = process.argv.slice(2)
 const url = `http://127.0.0.1:${JSON.parse(ports).bareHttp}/`
-const tell = (message) =>
+const report = (message) =>
   process.send({ at: performance.timeOrigin + performance.now(), ...message }, () => process.exit())
 
-/** Loads the contender, then answers with what a first request takes. */
+/** Each loads a contender and returns a function that makes its first request. */
 const contenders = {
   'bare node': async () => () => {},
   async 'node:http'() {
@@ -59,7 +60,7 @@ const contenders = {
 try {
   const first = await contenders[name]()
   if (what === 'first answer') await first()
-  tell({})
+  report({})
 } catch (error) {
-  tell({ error: String(error) })
+  report({ error: String(error) })
 }

@@ -4,13 +4,13 @@ const FRAME = { data: 0, headers: 1, settings: 4, ping: 6, windowUpdate: 8 }
 const HEAD = 9
 
 function frame(type, flags, stream, payload) {
-  const octets = Buffer.alloc(HEAD + payload.length)
-  octets.writeUIntBE(payload.length, 0, 3)
-  octets[3] = type
-  octets[4] = flags
-  octets.writeUInt32BE(stream, 5)
-  payload.copy(octets, HEAD)
-  return octets
+  const bytes = Buffer.alloc(HEAD + payload.length)
+  bytes.writeUIntBE(payload.length, 0, 3)
+  bytes[3] = type
+  bytes[4] = flags
+  bytes.writeUInt32BE(stream, 5)
+  payload.copy(bytes, HEAD)
+  return bytes
 }
 
 /** `:status: 200`, then two literal fields without indexing (RFC 7541, section 6.2.2). */
@@ -30,8 +30,8 @@ function encodeFields(length) {
 }
 
 /**
- * An HTTP/2 server that answers every request with the same prebuilt frames, so that it costs little.
- * It knows what a well-behaved client of this benchmark sends and no more.
+ * An HTTP/2 server that answers every request with the same prebuilt frames, which costs little. It
+ * understands only what well-behaved clients of this benchmark send.
  */
 export function createBareHttp2(tls, body) {
   const fields = encodeFields(body.length)
@@ -51,11 +51,11 @@ export function createBareHttp2(tls, body) {
       const answers = []
       while (waiting.length > 0 && window >= body.length) {
         const stream = waiting.shift()
-        const octets = Buffer.from(answer)
-        octets.writeUInt32BE(stream, 5)
-        octets.writeUInt32BE(stream, dataAt + 5)
+        const frames = Buffer.from(answer)
+        frames.writeUInt32BE(stream, 5)
+        frames.writeUInt32BE(stream, dataAt + 5)
         window -= body.length
-        answers.push(octets)
+        answers.push(frames)
       }
       if (answers.length > 0)
         socket.write(answers.length === 1 ? answers[0] : Buffer.concat(answers))

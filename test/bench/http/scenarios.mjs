@@ -1,4 +1,4 @@
-// What is compared, and the bars that ours must hold against the first contender of each.
+// What is compared, and the bars that our clients must meet against the first contender of each.
 
 const PEERS = ['undici.request', 'global fetch', 'got', 'axios', 'ky']
 const ASYNC = ['node:http', 'runwright AsyncClient', ...PEERS]
@@ -59,7 +59,7 @@ export const scenarios = [
     ],
   },
   {
-    // Each turn in a process of its own, which has not grown yet.
+    // Each turn has a new process, whose memory has not grown yet.
     task: 'down',
     freshProcess: true,
     pinned: true,
@@ -100,7 +100,7 @@ export const scenarios = [
     measures: timed('HTTP/2, 64 in flight', aheadOfUndici(1.15)),
   },
   {
-    // Two threads share the work, and both have to be compiled before they are at their speed.
+    // Two threads share the work, and the code of both must be compiled to reach full speed.
     task: 'blocking',
     pace: { warmMs: 3000, turns: 21, turnMs: 200 },
     contenders: [

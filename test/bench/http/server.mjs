@@ -1,4 +1,4 @@
-// The server of the comparison: prebuilt octets for the small answer, so that it costs little.
+// The server of the comparison: its small response is prebuilt, so that it costs little.
 import { createServer } from 'node:http'
 import { readFileSync } from 'node:fs'
 import { createServer as createNet } from 'node:net'
@@ -15,7 +15,8 @@ const json = JSON.stringify({
   items: Array.from({ length: 20 }, (_, i) => ({ id: i, name: `item ${i}`, ok: true })),
 })
 const small = Buffer.from(
-  `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`,
+  'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n' +
+    `Content-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}`,
 )
 const items = Array.from({ length: 12_000 }, (_, i) => ({
   id: i,
@@ -56,7 +57,7 @@ function answer(request, response) {
   })
 }
 
-/** Answers every head with the same octets. */
+/** Answers every request head with the same bytes. */
 function answerBare(socket) {
   socket.setNoDelay(true)
   socket.on('error', () => {})

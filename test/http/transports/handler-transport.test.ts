@@ -16,7 +16,7 @@ const clientFor = (
 ): AsyncClient =>
   new AsyncClient({ transport: new HandlerTransport(handler, options), baseUrl: 'http://app.test' })
 
-test('a handler sees method, target, headers and body, and its answer is read', async () => {
+test('a handler sees method, target, headers and body, and its response is read', async () => {
   await using client = clientFor(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
@@ -59,7 +59,7 @@ for (const { name, echo } of [
         .on('end', () => response.end()),
   },
 ]) {
-  test(`a body that comes in pieces reaches a handler that reads it by ${name}`, async () => {
+  test(`a body sent in pieces reaches a handler that reads it by ${name}`, async () => {
     await using client = clientFor(echo)
     for (const content of [
       ['a'],
@@ -78,7 +78,7 @@ for (const { name, echo } of [
   })
 }
 
-test('a handler that waits for drain is told when it can write again, and held up while nobody reads', async () => {
+test('a handler gets drain once it can write again, not while its response is unread', async () => {
   let written = 0
   await using client = clientFor(async (_request, response) => {
     for (let i = 0; i < 200; i++) {
@@ -96,7 +96,7 @@ test('a handler that waits for drain is told when it can write again, and held u
   assert.equal((await response.read()).length, 4_000_000)
 })
 
-test('what a handler writes is read before it ends, and closing tells the handler', async () => {
+test("a handler's writes are readable before it ends, and it sees the client close", async () => {
   let closed: () => void
   const wasClosed = new Promise<void>((resolve) => (closed = resolve))
   await using client = clientFor((_request, response) => {
@@ -112,7 +112,7 @@ test('what a handler writes is read before it ends, and closing tells the handle
   assert.equal(response.isClosed, true)
 })
 
-test('HEAD has no content, trailers are kept apart', async () => {
+test('HEAD has no content, and trailers are not among the headers', async () => {
   await using client = clientFor((request, response) => {
     if (request.method === 'HEAD') response.setHeader('content-length', '5')
     else response.setHeader('trailer', 'x-sum')
@@ -126,7 +126,7 @@ test('HEAD has no content, trailers are kept apart', async () => {
   assert.equal(response.trailers.get('x-sum'), '1')
 })
 
-test("a handler's error ends the call, or becomes a 500 where that is wanted", async () => {
+test("a handler's error fails the call, or becomes a 500 if so configured", async () => {
   const failure = new Error('broken')
   const handler = async (): Promise<never> => {
     throw failure
@@ -137,7 +137,7 @@ test("a handler's error ends the call, or becomes a 500 where that is wanted", a
   assert.equal((await answering.get('/')).statusCode, 500)
 })
 
-test('a handler that destroys its response, or never answers, is an error', async () => {
+test('a handler that destroys its response, or never responds, fails the call', async () => {
   await using client = clientFor((request, response) => {
     if (request.url === '/destroy') response.destroy()
   })

@@ -16,7 +16,7 @@ import { abortAtRandom, answerInStages } from '../random-aborts.js'
 import { HeldTimers } from '../../helpers/held-timers.js'
 import { serve } from '../../helpers/serve.js'
 
-test('no more connections are opened than limits say; the rest wait in order', async () => {
+test('no more connections are opened than maxConnections; other calls wait', async () => {
   let most = 0
   let open = 0
   await using server = await serve((request, response) => {
@@ -34,11 +34,11 @@ test('no more connections are opened than limits say; the rest wait in order', a
     }),
   )
   assert.equal(order.length, 30)
-  assert.ok(most <= 3, `${most} at a time`)
+  assert.ok(most <= 3, `${most} concurrent requests`)
   assert.ok(server.accepted <= 3)
 })
 
-test('who waits too long for a connection gets PoolTimeoutError, and the next in line is served', async () => {
+test('a wait beyond timeout.pool is a PoolTimeoutError; the next waiter is served', async () => {
   await using server = await serve((_request, response) => response.end('x'.repeat(1_000_000)))
   await using client = new AsyncClient({ baseUrl: server.origin, limits: { maxConnections: 1 } })
   const held = await client.stream('GET', '/')
@@ -48,7 +48,7 @@ test('who waits too long for a connection gets PoolTimeoutError, and the next in
   assert.equal((await waiting).statusCode, 200)
 })
 
-test('a waiter for another origin gets the slot of an idle connection', async () => {
+test('a waiter for another origin takes the slot of an idle connection', async () => {
   await using one = await serve((_request, response) => response.end('1'))
   await using two = await serve((_request, response) => response.end('2'))
   await using client = new AsyncClient({ limits: { maxConnections: 1 } })
@@ -58,7 +58,7 @@ test('a waiter for another origin gets the slot of an idle connection', async ()
   }
 })
 
-test('an origin at its own limit does not hold up the others', async () => {
+test('an origin at its own limit does not block the others', async () => {
   await using slow = await serve(() => {})
   await using quick = await serve((_request, response) => response.end('ok'))
   await using client = new AsyncClient({ limits: { maxConnectionsPerOrigin: 1 } })
@@ -69,7 +69,7 @@ test('an origin at its own limit does not hold up the others', async () => {
   await Promise.allSettled(stuck)
 })
 
-test('idle connections are kept up to their number, and closed when they expire', async () => {
+test('idle connections are kept up to their limit, and closed when they expire', async () => {
   await using server = await serve((_request, response) => response.end('ok'))
   const transport = new HttpTransport({
     limits: { maxKeepaliveConnections: 2, keepaliveExpiry: 50 },
@@ -83,7 +83,7 @@ test('idle connections are kept up to their number, and closed when they expire'
   await transport.close()
 })
 
-test('a connection is retired before the server would close it', async () => {
+test('a connection is discarded before the server would close it', async () => {
   await using server = await serve((_request, response) => {
     response.setHeader('Keep-Alive', 'timeout=0')
     response.end('ok')
@@ -94,7 +94,7 @@ test('a connection is retired before the server would close it', async () => {
   assert.equal(server.accepted, 2)
 })
 
-test('closing cuts off what is in flight', async () => {
+test('close() fails calls in flight with CloseError', async () => {
   await using server = await serve(() => {})
   const client = new AsyncClient({ baseUrl: server.origin })
   const call = client.get('/')
@@ -103,7 +103,7 @@ test('closing cuts off what is in flight', async () => {
   await assert.rejects(call, CloseError)
 })
 
-test('unix sockets', async () => {
+test('requests go to a unix socket', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'runwright-'))
   const path = join(folder, 'socket')
   const server = createServer((request, response) => response.end(request.headers.host)).listen(
@@ -121,7 +121,7 @@ test('unix sockets', async () => {
   }
 })
 
-test('a local address can be chosen', async () => {
+test('connections come from localAddress', async () => {
   await using server = await serve((request, response) =>
     response.end(request.socket.remoteAddress),
   )
@@ -131,7 +131,7 @@ test('a local address can be chosen', async () => {
   await transport.close()
 })
 
-test('1000 random aborts leak no connection, waiter or listener, and the next call works', async () => {
+test('1000 random aborts leak no connection, waiter or listener', async () => {
   await using server = await serve(answerInStages)
   const transport = new HttpTransport({ limits: { maxConnections: 8 } })
   await using client = new AsyncClient({ transport, baseUrl: server.origin })
@@ -147,14 +147,14 @@ test('1000 random aborts leak no connection, waiter or listener, and the next ca
   assert.deepEqual(transport.stats, { open: 0, idle: 0, waiting: 0 })
 })
 
-test('a silent server is not asked twice: a read limit that passes on a kept connection is final', async () => {
-  let asked = 0
-  let heard = (): void => {}
-  const arrived = new Promise<void>((resolve) => (heard = resolve))
+test('a read timeout on a reused connection does not repeat the request', async () => {
+  let received = 0
+  let onReceived = (): void => {}
+  const arrived = new Promise<void>((resolve) => (onReceived = resolve))
   await using server = await serve((request, response) => {
     if (request.url !== '/never') return void response.end('ok')
-    asked++
-    heard()
+    received++
+    onReceived()
   })
   await using client = new AsyncClient({ baseUrl: server.origin })
   await client.get('/')
@@ -163,10 +163,10 @@ test('a silent server is not asked twice: a read limit that passes on a kept con
   await Promise.all([arrived, silences.started()])
   silences.fire()
   await assert.rejects(call, ReadTimeoutError)
-  assert.equal(asked, 1)
+  assert.equal(received, 1)
 })
 
-test('an abort in the same turn as the call is heard, and the connection stays', async () => {
+test('an abort in the same turn as the call takes effect and keeps the connection', async () => {
   await using server = await serve(
     (request, response) => void (request.url === '/ok' && response.end('ok')),
   )

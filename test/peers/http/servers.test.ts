@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url'
 import { AsyncClient, Client, type AsyncClientOptions, type ClientOptions } from 'runwright/http'
 import { freePort, missing, startProgram } from '../programs.js'
 
-// Real servers from Debian's packages: nginx, nghttp2-server, tinyproxy, squid, microsocks, dante-server.
+// Real servers, from the Debian packages nginx, nghttp2-server, tinyproxy, squid, microsocks and
+// dante-server.
 
 const certs = fileURLToPath(new URL('../../fixtures/http/certs/', import.meta.url))
 const verify = join(certs, 'ca.pem')
@@ -22,22 +23,22 @@ after(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** As `startProgram`, until the tests have ended. */
+/** Starts a program that is killed after the tests. */
 async function start(binary: string, args: readonly string[], port: number): Promise<void> {
   children.push(await startProgram(binary, args, port))
 }
 
-/** A password as squid's helper reads it. */
+/** A password hash in the format of squid's helper. */
 function md5Password(password: string): string {
   return spawnSync('openssl', ['passwd', '-apr1', password], { encoding: 'utf8' }).stdout.trim()
 }
 
-/** Both clients, with the same options. */
+/** Calls `show` with both clients, made with the same options. */
 async function both(
   options: ClientOptions & AsyncClientOptions,
   show: (client: AsyncClient | Client) => Promise<void>,
 ): Promise<void> {
-  // A slow machine is no matter here; below what a test may take, as a client that blocks hears nothing.
+  // Generous for slow machines, but below the limit of a test: it cannot interrupt a blocked call.
   const timeout = 120_000
   for (const client of [
     new AsyncClient({ timeout, ...options }),
@@ -65,14 +66,17 @@ async function nginx(): Promise<{ http: string; https: string; port: number; tls
     events {}
     http {
       access_log off; client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy;
-      fastcgi_temp_path ${folder}/fastcgi; uwsgi_temp_path ${folder}/uwsgi; scgi_temp_path ${folder}/scgi;
+      fastcgi_temp_path ${folder}/fastcgi; uwsgi_temp_path ${folder}/uwsgi;
+      scgi_temp_path ${folder}/scgi;
       gzip on; gzip_types *; gzip_min_length 1; client_max_body_size 1m;
       server {
         listen 127.0.0.1:${port}; listen 127.0.0.1:${tlsPort} ssl http2;
         ssl_certificate ${folder}/server.pem; ssl_certificate_key ${folder}/server-key.pem;
         root ${www};
         location /redirect { return 302 /fox.txt; }
-        location /auth { auth_basic "r"; auth_basic_user_file ${folder}/htpasswd; alias ${www}/fox.txt; }
+        location /auth {
+          auth_basic "r"; auth_basic_user_file ${folder}/htpasswd; alias ${www}/fox.txt;
+        }
       }
     }`,
   )
@@ -152,7 +156,7 @@ test(
   },
 )
 
-/** Writes the configuration of a squid that serves whoever is known by these lines of `auth_param`. */
+/** Writes the configuration of a squid that requires authentication by these `auth_param` lines. */
 function squidArguments(port: number, auth: readonly string[]): string[] {
   const config = join(folder, `squid-${port}.conf`)
   writeFileSync(
@@ -215,7 +219,7 @@ for (const { binary, args } of [
 }
 
 test(
-  'squid: Digest, in absolute form and with CONNECT, with and without trying Basic first',
+  'squid: Digest, in absolute form and with CONNECT, with and without Basic first',
   { skip: missing('squid') || missing('nginx') },
   async () => {
     const [server, port] = [await nginx(), await freePort()]
@@ -251,7 +255,7 @@ test(
 )
 
 test(
-  'dante: SOCKS5 with names resolved here and there; its refusal is a ProxyError',
+  'dante: SOCKS5 with names resolved by client or proxy; its refusal is a ProxyError',
   { skip: missing('danted') || missing('nginx') },
   async () => {
     const [server, port] = [await nginx(), await freePort()]
@@ -290,7 +294,7 @@ socks pass { from: 127.0.0.0/8 to: 0.0.0.0/0 }
 )
 
 test(
-  'microsocks: SOCKS5 with a password, names resolved here and there',
+  'microsocks: SOCKS5 with a password, names resolved by client or proxy',
   { skip: missing('microsocks') || missing('nginx') },
   async () => {
     const [server, port] = [await nginx(), await freePort()]

@@ -1,54 +1,55 @@
 import { availableParallelism } from 'node:os'
 
-/** Longest spin. Going to sleep and being woken costs more than an answer from nearby takes. */
+/** Longest spin. To sleep and wake up takes longer than the response of a server nearby. */
 const SPIN_MS = 0.4
-/** Of so many waits one is done the other way, to see whether it has become the better. */
-const PROBE = 32
-/** Waits that are done in turn, to begin with. */
-const TRIALS = 16
-/** How much shorter waits must be with a spin: it takes processor time, and luck looks like a gain. */
-const WORTH = 0.8
+/** One of so many waits is done the other way, to see whether that has become better. */
+const PROBE_INTERVAL = 32
+/** The first waits alternate between both ways. */
+const INITIAL_WAITS = 16
+/** Ratio of waits that justifies a spin: it costs processor time, and luck looks like a gain. */
+const MAX_RATIO = 0.8
 
 /**
- * Decides whether a wait begins with a spin. It is tried both ways now and then, and the spin is kept
- * only where it makes waits shorter: with a busy machine, or a far server, it does not. With one
- * processor there is none, since it would only hold up whoever is waited for.
+ * Decides whether a wait begins with a spin. Both ways are measured now and then, and the spin is
+ * kept only where it makes waits shorter; on a busy machine, or with a distant server, it does not.
+ * With one processor there is no spin: it would only delay the worker.
  */
 export class AdaptiveSpin {
   readonly #allowed = availableParallelism() > 1
   #waits = 0
-  /** How long waits take of late, each way; 0 before the first. */
-  #spun = 0
-  #slept = 0
-  /** Waits with a spin over those without. Taken at each probe, so that a change of server is no gain. */
+  /** Recent length of waits with and without a spin, in ms; 0 before the first. */
+  #withSpin = 0
+  #withoutSpin = 0
+  /** Waits with a spin relative to those without. Only probes update it: servers change. */
   #ratio = 0
 
-  /** How long to spin in the wait that begins, in ms; 0 not at all. */
+  /** How long the next wait should spin, in ms; 0 for not at all. */
   next(): number {
     if (!this.#allowed) return 0
     const wait = this.#waits++
-    if (wait < TRIALS) return wait % 2 === 0 ? SPIN_MS : 0
-    return this.#pays === (wait % PROBE !== 0) ? SPIN_MS : 0
+    if (wait < INITIAL_WAITS) return wait % 2 === 0 ? SPIN_MS : 0
+    return this.#pays === (wait % PROBE_INTERVAL !== 0) ? SPIN_MS : 0
   }
 
-  /** Notes how long a wait took that was told to spin so long. */
-  note(spinMs: number, waitedMs: number): void {
+  /** Records how long a wait took; `spinMs` is what `next()` returned for it. */
+  record(spinMs: number, waitedMs: number): void {
     if (!this.#allowed) return
     const tookMs = Math.max(waitedMs, 0.001)
     const spins = spinMs > 0
-    const probe = this.#waits <= TRIALS || spins !== this.#pays
-    if (spins) this.#spun = smoothed(this.#spun, tookMs)
-    else this.#slept = smoothed(this.#slept, tookMs)
-    if (!probe || this.#spun === 0 || this.#slept === 0) return
-    this.#ratio = smoothed(this.#ratio, spins ? tookMs / this.#slept : this.#spun / tookMs)
+    const probe = this.#waits <= INITIAL_WAITS || spins !== this.#pays
+    if (spins) this.#withSpin = smoothed(this.#withSpin, tookMs)
+    else this.#withoutSpin = smoothed(this.#withoutSpin, tookMs)
+    if (!probe || this.#withSpin === 0 || this.#withoutSpin === 0) return
+    const ratio = spins ? tookMs / this.#withoutSpin : this.#withSpin / tookMs
+    this.#ratio = smoothed(this.#ratio, ratio)
   }
 
   get #pays(): boolean {
-    return this.#ratio < WORTH
+    return this.#ratio < MAX_RATIO
   }
 }
 
-/** A moving average, of which one slow answer does not make much. */
+/** A moving average that limits the weight of a single slow wait. */
 function smoothed(average: number, value: number): number {
   return average === 0 ? value : average + (Math.min(value, 3 * average) - average) / 8
 }

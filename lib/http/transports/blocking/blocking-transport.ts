@@ -1,93 +1,94 @@
 import { abandonChunks } from '../../content/body.js'
 import { DEFAULT_TIMEOUTS } from '../../config.js'
 import { totalTimeout } from '../../deadline.js'
-import type { Coding } from '../../content/decoders.js'
-import { ClientStateError, StreamClosedError, WorkerError } from '../../errors.js'
+import { ClientStateError, StreamClosedError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
 import { blockingChunks } from './request-body.js'
 import { decodeTimings } from '../../timings.js'
 import { resolveTls } from '../../tls.js'
 import type { SyncByteStream, Transport, TransportResponse } from '../base.js'
-import { sharedHost, type BlockingHost } from './worker-host.js'
+import { sharedChannel, type WorkerChannel } from './worker-channel.js'
 import { decodeError, type FromWorker, type WireRequest } from './protocol.js'
 import { HttpTransport, type HttpTransportOptions } from '../http-transport.js'
 import type { ProxyInit } from '../proxy/proxy.js'
 
 type Head = Extract<FromWorker, { t: 'head' }>
 
-let lastTransport = 0
+/** Received bytes after which the worker may send another window. */
+const CREDIT_BYTES = 512 * 1024
+
+let lastTransportId = 0
 
 /**
- * The transport of `Client`: {@link HttpTransport} on a worker thread, for which the calling thread
- * sleeps. Its options must be data, since they cross to the worker.
+ * The transport of `Client`: {@link HttpTransport} on a worker thread, while the calling thread
+ * sleeps. Its options must be data that can be cloned to the worker.
  */
 export class BlockingTransport implements Transport {
   readonly #options: HttpTransportOptions
-  readonly #number: number = ++lastTransport
-  #host: BlockingHost | null = null
+  readonly #id: number = ++lastTransportId
+  #channel: WorkerChannel | null = null
   #closed = false
 
   constructor(options: HttpTransportOptions = {}) {
-    // Files and the environment are read here, where the caller's are.
-    const settled = { ...options, tls: options.tls ?? resolveTls(options) }
-    // Wrong options are found now, and not by the worker.
-    void new HttpTransport(settled)
-    this.#options = structuredClone({ ...settled, proxy: plainProxy(options.proxy) })
+    // Reads files and the environment now, on the caller's thread.
+    const resolved = { ...options, tls: options.tls ?? resolveTls(options) }
+    // Throws on invalid options, before the worker would.
+    void new HttpTransport(resolved)
+    this.#options = structuredClone({ ...resolved, proxy: plainProxy(options.proxy) })
   }
 
   handleRequest(request: Request): TransportResponse<SyncByteStream> {
     if (this.#closed) throw new ClientStateError('the transport is closed')
     request.signal?.throwIfAborted()
-    const exchange = new BlockingExchange(this.#openHost(), request)
-    return exchange.begin(this.#number)
+    const exchange = new BlockingExchange(this.#openChannel(), request)
+    return exchange.begin(this.#id)
   }
 
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    if (this.#host?.alive === true) this.#host.post({ t: 'shut', transport: this.#number })
+    if (this.#channel?.alive === true) this.#channel.post({ t: 'shut', transport: this.#id })
   }
 
-  #openHost(): BlockingHost {
-    const host = sharedHost()
-    if (host !== this.#host) {
-      host.post({ t: 'open', transport: this.#number, options: this.#options })
-      this.#host = host
+  /** Makes sure that the present worker, which may be a new one, knows this transport. */
+  #openChannel(): WorkerChannel {
+    const channel = sharedChannel()
+    if (channel !== this.#channel) {
+      channel.post({ t: 'open', transport: this.#id, options: this.#options })
+      this.#channel = channel
     }
-    return host
+    return channel
   }
 }
 
-/** One exchange with the worker, from the caller's side. */
+/** The caller's side of one exchange with the worker. */
 class BlockingExchange implements SyncByteStream {
-  readonly #host: BlockingHost
+  readonly #channel: WorkerChannel
   readonly #id: number
   readonly #request: Request
   readonly #trailers = new Headers()
   #upload: Iterator<Uint8Array> | null = null
+  /** Content that arrived and was not read yet. */
   #ready: Uint8Array[] = []
+  /** Bytes received since the last message that asked for more. */
   #received = 0
   #state: 'open' | 'ended' | 'closed' = 'open'
   #sent = 0
 
-  constructor(host: BlockingHost, request: Request) {
-    this.#host = host
-    this.#id = host.begin()
+  constructor(channel: WorkerChannel, request: Request) {
+    this.#channel = channel
+    this.#id = channel.begin()
     this.#request = request
   }
 
   begin(transport: number): TransportResponse<SyncByteStream> {
     try {
-      this.#host.post({
-        t: 'request',
-        id: this.#id,
-        transport,
-        request: wireRequest(this.#request),
-      })
+      const request = wireRequest(this.#request)
+      this.#channel.post({ t: 'request', id: this.#id, transport, request })
       for (;;) {
         const message = this.#next()
-        if (message.t === 'head') return this.#answer(message)
+        if (message.t === 'head') return this.#response(message)
       }
     } catch (error) {
       this.close()
@@ -107,7 +108,7 @@ class BlockingExchange implements SyncByteStream {
         if (this.#state === 'closed') {
           throw new StreamClosedError('the response was closed while it was being read')
         }
-        this.#take(this.#next())
+        this.#onMessage(this.#next())
       }
     } finally {
       this.close()
@@ -115,19 +116,19 @@ class BlockingExchange implements SyncByteStream {
   }
 
   close(): void {
-    if (this.#state === 'open') this.#host.post({ t: 'close', id: this.#id })
+    if (this.#state === 'open') this.#channel.post({ t: 'close', id: this.#id })
     if (this.#state !== 'ended') this.#state = 'closed'
-    this.#host.forget(this.#id)
+    this.#channel.forget(this.#id)
     abandonChunks(this.#upload)
     this.#upload = null
   }
 
-  #answer(head: Head): TransportResponse<SyncByteStream> {
+  #response(head: Head): TransportResponse<SyncByteStream> {
     const { onUpload } = this.#request.extensions
     const length = this.#request.body?.bytes?.byteLength
     if (onUpload !== undefined && length !== undefined) onUpload(length, length)
     this.#ready = head.chunks
-    if (head.end !== null) this.#ended(head.end)
+    if (head.end !== null) this.#onEnd(head.end)
     return {
       statusCode: head.statusCode,
       reasonPhrase: head.reasonPhrase,
@@ -140,40 +141,38 @@ class BlockingExchange implements SyncByteStream {
     }
   }
 
-  #take(message: FromWorker): void {
-    if (message.t === 'end') this.#ended(message.trailers)
+  #onMessage(message: FromWorker): void {
+    if (message.t === 'end') this.#onEnd(message.trailers)
     else if (message.t === 'data') {
       this.#ready.push(message.chunk)
       this.#received += message.chunk.byteLength
-      if (this.#received >= 512 * 1024) {
+      if (this.#received >= CREDIT_BYTES) {
         this.#received = 0
-        this.#host.post({ t: 'more', id: this.#id })
+        this.#channel.post({ t: 'more', id: this.#id })
       }
     }
   }
 
-  #ended(trailers: string[]): void {
+  #onEnd(trailers: string[]): void {
     for (let i = 0; i < trailers.length; i += 2)
       this.#trailers.append(trailers[i]!, trailers[i + 1]!)
     this.#state = 'ended'
     this.close()
   }
 
-  /** The next message that is for the caller; what the worker asks meanwhile is answered here. */
+  /** The next part of the response. Serves upload requests and 1xx responses while it waits. */
   #next(): Exclude<FromWorker, { t: 'pull' | 'error' | 'information' }> {
     const { signal, deadlineAt } = this.#request
     for (;;) {
       signal?.throwIfAborted()
-      const message = this.#host.receive(this.#id, deadlineAt)
+      const message = this.#channel.receive(this.#id, deadlineAt)
       if (message === null) {
         throw totalTimeout((this.#request.timeouts ?? DEFAULT_TIMEOUTS).total ?? 0, this.#hint())
       }
-      if (message.t === 'pull') this.#give(message.restart)
+      if (message.t === 'pull') this.#sendChunk(message.restart)
       else if (message.t === 'information') {
-        this.#request.extensions.onInformation?.(
-          message.statusCode,
-          Headers.fromWire(message.headers),
-        )
+        const headers = Headers.fromWire(message.headers)
+        this.#request.extensions.onInformation?.(message.statusCode, headers)
       } else if (message.t === 'error') {
         this.#state = 'closed'
         throw decodeError(message.error, this.#hint())
@@ -181,8 +180,8 @@ class BlockingExchange implements SyncByteStream {
     }
   }
 
-  /** Hands the worker the next piece of the upload, made on this thread. */
-  #give(restart: boolean): void {
+  /** Sends the worker the next chunk of the body, which this thread's code produces. */
+  #sendChunk(restart: boolean): void {
     if (restart || this.#upload === null) {
       abandonChunks(this.#upload)
       this.#sent = 0
@@ -191,28 +190,28 @@ class BlockingExchange implements SyncByteStream {
     const next = this.#upload.next()
     if (next.done === true) {
       this.#upload = null
-      this.#host.post({ t: 'chunk', id: this.#id, chunk: null })
+      this.#channel.post({ t: 'chunk', id: this.#id, chunk: null })
       return
     }
     const chunk = new Uint8Array(next.value)
     this.#sent += chunk.byteLength
-    this.#host.post({ t: 'chunk', id: this.#id, chunk }, [chunk.buffer])
+    this.#channel.post({ t: 'chunk', id: this.#id, chunk }, [chunk.buffer])
     this.#request.extensions.onUpload?.(this.#sent, this.#request.body!.length)
   }
 
-  /** Why a time limit may have passed: nothing on this thread could run. */
+  /** For timeouts of local servers, which may run on the thread that sleeps; else empty. */
   #hint(): string {
     const { hostname } = this.#request.url
     const local = /^(localhost|.*\.localhost|127\.[0-9.]+|\[::1\]|0\.0\.0\.0)$/.test(hostname)
     if (!local) return ''
     return (
-      '; if that server runs on the thread that called Client, it could not answer, since the ' +
-      'thread sleeps during the call: use AsyncClient, or run the server in another thread or process'
+      '; a server that runs on the thread that called Client cannot respond, because that thread ' +
+      'sleeps during the call: use AsyncClient, or run the server in another thread or process'
     )
   }
 }
 
-/** A proxy as data: instances of URL and Headers do not cross to the worker. */
+/** A proxy as data: instances of URL and Headers cannot be cloned to the worker. */
 function plainProxy(proxy: ProxyInit | null | undefined): ProxyInit | null {
   if (proxy === null || proxy === undefined || typeof proxy === 'string') return proxy ?? null
   if (proxy instanceof URL) return proxy.href
@@ -236,44 +235,8 @@ function wireRequest(request: Request): WireRequest {
   }
 }
 
-/** A view of a larger buffer is copied, or the whole buffer would be. */
+/** `bytes` in a buffer of its own: cloning a view would clone the whole buffer behind it. */
 function tight(bytes: Uint8Array | null): Uint8Array | null {
   if (bytes === null || bytes.byteLength === bytes.buffer.byteLength) return bytes
   return new Uint8Array(bytes)
-}
-
-const NOTHING = new Uint8Array(0)
-
-/** Undoes one content coding chunk by chunk on the worker, which can wait where this thread cannot. */
-export function* inflateSync(
-  source: Iterable<Uint8Array>,
-  coding: Coding,
-): Generator<Uint8Array, void, undefined> {
-  const host = sharedHost()
-  const id = host.begin()
-  try {
-    for (const chunk of source) yield* inflated(host, id, coding, new Uint8Array(chunk))
-    yield* inflated(host, id, coding, null)
-  } finally {
-    host.forget(id)
-    if (host.alive) host.post({ t: 'close', id })
-  }
-}
-
-function* inflated(
-  host: BlockingHost,
-  id: number,
-  coding: Coding,
-  chunk: Uint8Array<ArrayBuffer> | null,
-): Generator<Uint8Array, void, undefined> {
-  let input = chunk
-  for (;;) {
-    host.post({ t: 'inflate', id, coding, chunk: input }, input === null ? [] : [input.buffer])
-    const message = host.receive(id, null)
-    if (message?.t === 'error') throw decodeError(message.error)
-    if (message?.t !== 'inflated') throw new WorkerError('the worker answered out of turn')
-    yield* message.chunks
-    if (!message.more) return
-    if (input !== null) input = NOTHING.slice()
-  }
 }

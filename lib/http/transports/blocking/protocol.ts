@@ -5,35 +5,35 @@ import * as errors from '../../errors.js'
 import type { WireTimings } from '../../timings.js'
 import type { HttpTransportOptions } from '../http-transport.js'
 
-/** Words of the shared control array. */
+/** Indices of the shared control array. */
 export const CONTROL = {
-  /** Counts all that is sent to the caller; the caller sleeps on it. */
+  /** Counts messages and mail for the caller, which sleeps on it. */
   posted: 0,
-  /** Answers to pings. */
+  /** Counts replies to pings. */
   heartbeat: 1,
-  /** 0 while starting, 1 when ready, 2 when dead. */
+  /** One of {@link WORKER}. */
   state: 2,
-  /** Counts messages to the caller that are in its port. */
+  /** Counts messages that were posted to the caller's port. */
   queued: 3,
-  /** Octets of the head in the mailbox; 0 while that is empty. */
+  /** Bytes of the head in the mailbox; 0 while that is empty. */
   mail: 4,
-  /** Octets of all that is in the mailbox. */
+  /** Bytes of head and content in the mailbox. */
   mailLength: 5,
-  /** How many words there are. */
+  /** The number of indices. */
   length: 6,
 } as const
 
-/** States of {@link CONTROL.state}. */
+/** Values of {@link CONTROL.state}. */
 export const WORKER = { starting: 0, ready: 1, dead: 2 } as const
 
-/** What a worker is started with. */
+/** The `workerData` of the worker. */
 export interface WorkerStart {
   readonly port: MessagePort
   readonly control: Int32Array
   readonly mailbox: SharedArrayBuffer
 }
 
-/** A request as it crosses to the worker. */
+/** A request as data for the worker. */
 export interface WireRequest {
   readonly method: string
   readonly url: string
@@ -42,14 +42,14 @@ export interface WireRequest {
   readonly target: string | undefined
   readonly sniHostname: string | undefined
   readonly timeouts: Timeouts
-  /** Whole body, null for none, or "stream" for one that is pulled. */
+  /** The whole body, null for none, or "stream" for one that the worker pulls. */
   readonly body: Uint8Array | 'stream' | null
   readonly bodyLength: number | null
   readonly bodyReplayable: boolean
   readonly wantsInformation: boolean
 }
 
-/** From the caller to the worker. A request without octets goes as JSON: a text is cheaper to clone. */
+/** From the caller to the worker. A request without bytes is sent as JSON: text clones faster. */
 export type ToWorker =
   | { readonly t: 'open'; readonly transport: number; readonly options: HttpTransportOptions }
   | { readonly t: 'shut'; readonly transport: number }
@@ -88,9 +88,9 @@ export type FromWorker =
       readonly headers: string[]
       readonly info: Record<string, unknown>
       readonly timings: WireTimings | null
-      /** What has arrived of the content already. */
+      /** Content that arrived together with the head. */
       readonly chunks: Uint8Array[]
-      /** Trailers, when the content is complete. */
+      /** Trailers if the content is complete, else null. */
       readonly end: string[] | null
     }
   | {
@@ -163,13 +163,13 @@ const PLAIN: Readonly<Record<string, new (message: string, options?: ErrorOption
   RangeError,
 }
 
-/** Rebuilds an error by its class. `hint` is added to the message of time limits. */
+/** Rebuilds an error with its class. `hint` is added to messages of timeouts. */
 export function decodeError(wire: WireError, hint = ''): Error {
   const cause = wire.cause === undefined ? {} : { cause: decodeError(wire.cause) }
   if (wire.name in TIMEOUTS) {
-    // Who waits for a connection of the pool waits for other calls, not for the server.
-    const why = wire.name === 'PoolTimeoutError' ? '' : hint
-    return new TIMEOUTS[wire.name]!(wire.message + why, wire.timeoutMs ?? 0, cause)
+    // A wait for the pool depends on other calls, not on the server.
+    const suffix = wire.name === 'PoolTimeoutError' ? '' : hint
+    return new TIMEOUTS[wire.name]!(wire.message + suffix, wire.timeoutMs ?? 0, cause)
   }
   if (wire.name === 'ProxyError') {
     const { statusCode } = wire

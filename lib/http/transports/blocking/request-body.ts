@@ -1,14 +1,12 @@
 import { BlobChunks, ChunkSequence, isAsyncChunks } from '../../content/body.js'
-import { ClientStateError, InvalidBodyError, WorkerError } from '../../errors.js'
-import { sharedHost } from './worker-host.js'
-import { decodeError } from './protocol.js'
+import { ClientStateError, InvalidBodyError } from '../../errors.js'
+import { sharedChannel } from './worker-channel.js'
 
-/** Octets of a Blob that are read at a time. */
-const BLOB_CHUNK = 512 * 1024
+const BLOB_CHUNK_BYTES = 512 * 1024
 
 /**
- * The chunks of a body for a thread that cannot wait. A Blob can be read by promise only, so the
- * worker reads it.
+ * The chunks of a body for a thread that cannot await promises. A Blob has no synchronous access,
+ * so the worker reads it.
  *
  * @throws {@link ClientStateError} when the chunks come from the caller's own asynchronous code.
  */
@@ -19,8 +17,8 @@ export function blockingChunks(
   if (source instanceof BlobChunks) return blobChunks(source.blob)
   if (source instanceof ChunkSequence) return sequenceChunks(source.sources.map(blockingChunks))
   throw new ClientStateError(
-    'the request body is asynchronous, which Client cannot wait for; give bytes, a string, a Blob, an ' +
-      'open file or a synchronous iterable, or use AsyncClient',
+    'the request body is asynchronous, which Client cannot wait for; pass bytes, a string, a ' +
+      'Blob, an open file or a synchronous iterable, or use AsyncClient',
   )
 }
 
@@ -31,28 +29,21 @@ function* sequenceChunks(
 }
 
 function* blobChunks(blob: Blob): Generator<Uint8Array, void, undefined> {
-  const host = sharedHost()
-  const id = host.begin()
+  const channel = sharedChannel()
+  const id = channel.begin()
   try {
-    for (let at = 0; at < blob.size; at += BLOB_CHUNK) {
-      post(blob, at)
-      const message = host.receive(id, null)
-      if (message?.t === 'error') throw decodeError(message.error)
-      if (message?.t !== 'data') throw new WorkerError('the worker answered out of turn')
-      yield message.chunk
+    for (let start = 0; start < blob.size; start += BLOB_CHUNK_BYTES) {
+      try {
+        channel.post({ t: 'blob', id, blob, start, end: start + BLOB_CHUNK_BYTES })
+      } catch (cause) {
+        throw new InvalidBodyError(
+          'Client cannot read a Blob of openAsBlob(); open the file and pass its handle instead',
+          { cause },
+        )
+      }
+      yield channel.receiveReply(id, 'data').chunk
     }
   } finally {
-    host.forget(id)
-  }
-
-  function post(whole: Blob, start: number): void {
-    try {
-      host.post({ t: 'blob', id, blob: whole, start, end: start + BLOB_CHUNK })
-    } catch (cause) {
-      throw new InvalidBodyError(
-        'a Blob of openAsBlob() cannot be given to Client; open the file and give its handle instead',
-        { cause },
-      )
-    }
+    channel.forget(id)
   }
 }

@@ -1,61 +1,64 @@
 import type { Socket } from 'node:net'
-import { isAsyncChunks, type Body } from '../../content/body.js'
+import type { Body } from '../../content/body.js'
 import type { Timeouts } from '../../config.js'
-import {
-  ReadError,
-  ReadTimeoutError,
-  RemoteProtocolError,
-  WriteError,
-  WriteTimeoutError,
-} from '../../errors.js'
+import { RemoteProtocolError, WriteError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
 import type { PhaseClock } from '../../timings.js'
 import type { TransportResponse } from '../base.js'
-import { Exchange } from './exchange.js'
-import { asksToClose, checkFraming, encodeHead, lengthMismatch, type WireOptions } from './head.js'
-import { ResponseParser, type ParserEvents, type ResponseHead } from './parser.js'
-import { IncomingBody, type BodySource } from '../incoming-body.js'
-import { PhaseTimer } from '../phase-timer.js'
+import { addressesOf } from '../connect.js'
+import {
+  closedEarly,
+  connectionFailed,
+  lengthMismatch,
+  readTimeout,
+  writeTimeout,
+} from '../failures.js'
+import { listMembers } from '../field-values.js'
+import { checkFraming } from '../request-checks.js'
+import { Http1Exchange } from './exchange.js'
+import { encodeHead, type WireOptions } from './request-head.js'
+import { ResponseParser, type ParserEvents, type ResponseHead } from './response-parser.js'
+import { ResponseBody, type BodySource } from '../response-body.js'
+import { ReusableTimer } from '../reusable-timer.js'
+import { openUpload } from '../upload.js'
 
-/** Bodies up to this size go out with the head, in one piece. */
-const ONE_PIECE = 64 * 1024
-/** Larger ones go out in slices, so that the write limit sees progress. */
-const SLICE = 512 * 1024
+/** Bodies up to this size are written together with the head. */
+const MAX_INLINE_BODY_BYTES = 64 * 1024
 
-/** Who keeps the connection and is told what becomes of it. */
+/** Keeps connections for reuse; the pool, through `HttpTransport`. */
 export interface ConnectionOwner {
   /** The exchange is over and the connection can carry another. */
   onIdle(connection: Http1Connection): void
-  /** The connection is gone; called once. */
+  /** The connection is closed; called once. */
   onClose(connection: Http1Connection): void
 }
 
 /**
  * One HTTP/1.1 connection, carrying one exchange after another (RFC 9112).
  *
- * 1. It is idle or has exactly one exchange; octets that arrive while idle close it.
- * 2. It becomes idle again only when the request was sent whole, the response arrived whole, both
- *    sides keep it alive, and nothing is left over. In every other case it is destroyed.
+ * 1. It is idle or has exactly one exchange; bytes that arrive while it is idle close it.
+ * 2. It becomes idle again only when request and response were transferred completely, both sides
+ *    keep it alive, and no bytes are left over. In every other case it is destroyed.
  * 3. However an exchange ends, its timers are stopped and its abort listener is removed.
  */
 export class Http1Connection implements ParserEvents, BodySource {
   readonly protocol = 'HTTP/1.1'
   readonly socket: Socket
-  /** Exchanges begun; more than one means that the connection was reused. */
+  /** Exchanges started; more than one means that the connection was reused. */
   exchanges = 0
   /** `performance.now()` when it last became idle. */
   idleSince = 0
-  /** The server's own idle limit in ms, from `Keep-Alive: timeout=…`. */
+  /** The server's own idle timeout in ms, from `Keep-Alive: timeout=…`. */
   keepAliveHint: number | null = null
-  /** Whether any octet of the present exchange's answer has arrived. */
+  /** Whether any byte of the current response has arrived. */
   answered = false
   readonly #owner: ConnectionOwner
   readonly #parser: ResponseParser
-  readonly #readTimer: PhaseTimer
-  readonly #writeTimer: PhaseTimer
+  readonly #readTimer: ReusableTimer
+  readonly #writeTimer: ReusableTimer
   readonly #info: Readonly<Record<string, unknown>>
-  #exchange: Exchange | null = null
+  #exchange: Http1Exchange | null = null
   #drained: (() => void) | null = null
   #closed = false
 
@@ -63,16 +66,12 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.socket = socket
     this.#owner = owner
     this.#parser = new ResponseParser(this, maxHeaderBytes)
-    this.#readTimer = new PhaseTimer((ms) => {
-      this.destroy(new ReadTimeoutError(`no octet of the response arrived for ${ms} ms`, ms))
-    })
-    this.#writeTimer = new PhaseTimer((ms) => {
-      this.destroy(new WriteTimeoutError(`the server took nothing of the request for ${ms} ms`, ms))
-    })
+    this.#readTimer = new ReusableTimer((ms) => this.destroy(readTimeout(ms)))
+    this.#writeTimer = new ReusableTimer((ms) => this.destroy(writeTimeout(ms)))
     this.#info = addressesOf(socket)
     socket.setNoDelay(true)
     socket.on('data', (chunk: Buffer) => this.#onData(chunk))
-    // A handshake with a proxy leaves it paused.
+    // A proxy handshake leaves the socket paused.
     socket.resume()
     socket.on('end', () => this.#onEnd())
     socket.on('error', (error: NodeJS.ErrnoException) => this.#onError(error))
@@ -80,7 +79,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     socket.on('close', () => this.#onClose())
   }
 
-  /** Whether it can take a request now: open, idle, and nothing unread. */
+  /** Whether it can take a request now: open, idle, and with no bytes unread. */
   get usable(): boolean {
     const { socket } = this
     return (
@@ -93,7 +92,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     )
   }
 
-  /** Sends `request` and resolves with the head of its answer. */
+  /** Sends `request` and resolves once the head of its response has arrived. */
   request(
     request: Request,
     timeouts: Timeouts,
@@ -101,15 +100,15 @@ export class Http1Connection implements ParserEvents, BodySource {
     clock: PhaseClock,
   ): Promise<TransportResponse> {
     return new Promise((resolve, reject) => {
-      const exchange = new Exchange(request, timeouts, clock, resolve, reject)
+      const exchange = new Http1Exchange({ request, timeouts, clock, resolve, reject })
       let head: string
       try {
-        // It may have aborted while the connection was on its way to us.
+        // The signal may have aborted while the caller waited for this connection.
         request.signal?.throwIfAborted()
         checkFraming(request)
         head = encodeHead(request, wire)
       } catch (error) {
-        // Nothing was sent: the connection is as good as before.
+        // Nothing was sent, so the connection can be reused.
         this.#goIdle()
         reject(error as Error)
         return
@@ -132,43 +131,40 @@ export class Http1Connection implements ParserEvents, BodySource {
     })
   }
 
-  /** Ends whatever is going on with `error` and closes the socket. */
+  /** Fails the current exchange, if any, with `error` and closes the socket. */
   destroy(error?: unknown): void {
     const exchange = this.#exchange
     this.#exchange = null
     if (exchange !== null) {
-      this.#leave(exchange)
-      exchange.fail(
-        error ??
-          new RemoteProtocolError('the connection was closed before the answer was complete'),
-      )
+      this.#detach(exchange)
+      exchange.fail(error ?? closedEarly())
     }
     this.socket.destroy()
     this.#onClose()
   }
 
-  // --- from the parser
+  // --- called by the parser
 
   onHead(head: ResponseHead): void {
     const exchange = this.#exchange!
     if (head.statusCode === 101) {
-      throw new RemoteProtocolError('the server switched protocols (101) without being asked')
+      throw new RemoteProtocolError('the server switched protocols (101), which was not requested')
     }
     if (head.statusCode < 200) {
-      exchange.informed(head)
+      exchange.onInformation(head)
       return
     }
-    const { clock } = exchange
+    const { clock } = exchange.call
     if (!exchange.sent) clock.lap('send')
     clock.lap('wait')
     exchange.head = head
-    exchange.goAhead()
+    exchange.continueUpload()
     if (head.statusCode >= 300) exchange.stopUpload()
     this.keepAliveHint = keepAliveTimeout(head.headers)
-    const body = new IncomingBody(this)
+    const body = new ResponseBody(this)
     exchange.body = body
     this.#readTimer.stop()
-    exchange.resolve({
+    exchange.call.resolve({
       statusCode: head.statusCode,
       reasonPhrase: head.reasonPhrase,
       httpVersion: head.minorVersion === 0 ? 'HTTP/1.0' : 'HTTP/1.1',
@@ -194,10 +190,10 @@ export class Http1Connection implements ParserEvents, BodySource {
       for (const [name, value] of trailers.raw) exchange.trailers?.append(name, value)
   }
 
-  // --- from the body
+  // --- called by the response body
 
   waiting(): void {
-    if (this.#exchange !== null) this.#readTimer.start(this.#exchange.timeouts.read)
+    if (this.#exchange !== null) this.#readTimer.start(this.#exchange.call.timeouts.read)
   }
 
   pause(): void {
@@ -212,13 +208,13 @@ export class Http1Connection implements ParserEvents, BodySource {
     const exchange = this.#exchange
     if (exchange === null) return
     this.#exchange = null
-    this.#leave(exchange)
+    this.#detach(exchange)
     exchange.abandonUpload()
     this.socket.destroy()
     this.#onClose()
   }
 
-  // --- from the socket
+  // --- called by the socket
 
   #onData(chunk: Buffer): void {
     const exchange = this.#exchange
@@ -227,7 +223,7 @@ export class Http1Connection implements ParserEvents, BodySource {
       return
     }
     this.answered = true
-    if (exchange.head === null && exchange.sent) this.#readTimer.start(exchange.timeouts.read)
+    if (exchange.head === null && exchange.sent) this.#readTimer.start(exchange.call.timeouts.read)
     try {
       const rest = this.#parser.feed(chunk)
       if (exchange.complete) this.#finish(exchange, rest === null)
@@ -253,16 +249,13 @@ export class Http1Connection implements ParserEvents, BodySource {
   #onError(error: NodeJS.ErrnoException): void {
     const exchange = this.#exchange
     if (exchange === null) return
-    const cause = { cause: error }
-    const what = error.code ?? error.message
-    this.destroy(
-      exchange.head === null && !exchange.sent && !this.answered
-        ? new WriteError(`the connection failed while the request was being sent (${what})`, cause)
-        : new ReadError(
-            `the connection failed while the response was awaited or read (${what})`,
-            cause,
-          ),
-    )
+    if (exchange.sent || this.answered) {
+      this.destroy(connectionFailed(error))
+      return
+    }
+    const reason = error.code ?? error.message
+    const text = `the connection failed while the request was being sent (${reason})`
+    this.destroy(new WriteError(text, { cause: error }))
   }
 
   #onDrain(): void {
@@ -282,12 +275,13 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.#owner.onClose(this)
   }
 
-  /** The response is whole. */
-  #finish(exchange: Exchange, clean: boolean): void {
+  /** Ends the exchange whose response is complete. `clean`: no bytes follow it. */
+  #finish(exchange: Http1Exchange, clean: boolean): void {
     this.#exchange = null
-    this.#leave(exchange)
-    const { head } = exchange
-    const keep = clean && exchange.sent && head!.keepAlive && !asksToClose(exchange.request)
+    this.#detach(exchange)
+    const { call, head } = exchange
+    const closing = listMembers(call.request.headers.get('connection')).includes('close')
+    const keep = clean && exchange.sent && head!.keepAlive && !closing
     const delimited = head!.contentLength !== null || head!.headers.has('transfer-encoding')
     if (keep && delimited && !this.socket.destroyed) this.#goIdle()
     else {
@@ -305,25 +299,25 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.#owner.onIdle(this)
   }
 
-  #leave(exchange: Exchange): void {
+  #detach(exchange: Http1Exchange): void {
     this.#readTimer.stop()
     this.#writeTimer.stop()
-    exchange.leave()
+    exchange.detach()
   }
 
   // --- sending
 
-  #send(exchange: Exchange, head: string): void {
-    const { body } = exchange.request
+  #send(exchange: Http1Exchange, head: string): void {
+    const { body } = exchange.call.request
     const encoding = /[^\0-\x7f]/.test(head) ? 'utf8' : 'latin1'
-    const chunked = exchange.request.headers.has('transfer-encoding')
+    const chunked = exchange.call.request.headers.has('transfer-encoding')
     const bytes = body?.bytes ?? null
     if (body === null) {
       this.socket.write(head, encoding)
       this.#sent(exchange)
     } else if (
       bytes !== null &&
-      bytes.length <= ONE_PIECE &&
+      bytes.length <= MAX_INLINE_BODY_BYTES &&
       !chunked &&
       !expectsContinue(exchange)
     ) {
@@ -338,53 +332,48 @@ export class Http1Connection implements ParserEvents, BodySource {
     }
   }
 
-  #sent(exchange: Exchange): void {
+  #sent(exchange: Http1Exchange): void {
     exchange.sent = true
-    const { onUpload } = exchange.request.extensions
-    const length = exchange.request.body?.bytes?.length
+    const { onUpload } = exchange.call.request.extensions
+    const length = exchange.call.request.body?.bytes?.length
     if (onUpload !== undefined && length !== undefined) onUpload(length, length)
-    if (exchange.head === null && this.#exchange === exchange) this.#await(exchange)
+    if (exchange.head === null && this.#exchange === exchange) this.#awaitResponse(exchange)
   }
 
-  /** The request is sent: the response is waited for. */
-  #await(exchange: Exchange): void {
-    exchange.clock.lap('send')
-    this.#readTimer.start(exchange.timeouts.read)
+  #awaitResponse(exchange: Http1Exchange): void {
+    exchange.call.clock.lap('send')
+    this.#readTimer.start(exchange.call.timeouts.read)
   }
 
-  async #upload(exchange: Exchange, body: Body, chunked: boolean): Promise<void> {
+  async #upload(exchange: Http1Exchange, body: Body, chunked: boolean): Promise<void> {
     try {
-      if (expectsContinue(exchange)) await exchange.untilGoAhead()
+      if (expectsContinue(exchange)) await exchange.waitForContinue()
       const sent = await this.#writeBody(exchange, body, chunked)
       if (!sent || this.#exchange !== exchange) return
       exchange.sent = true
-      if (exchange.head === null) this.#await(exchange)
+      if (exchange.head === null) this.#awaitResponse(exchange)
     } catch (error) {
       if (this.#exchange === exchange) this.destroy(error)
     }
   }
 
-  /** Writes the body; false when it was stopped half way. */
-  async #writeBody(exchange: Exchange, body: Body, chunked: boolean): Promise<boolean> {
-    const expected = chunked ? null : Number(exchange.request.headers.get('content-length'))
-    const { onUpload } = exchange.request.extensions
-    const source = body.bytes === null ? body.open() : slices(body.bytes)
-    const iterator = isAsyncChunks(source)
-      ? source[Symbol.asyncIterator]()
-      : source[Symbol.iterator]()
-    exchange.upload = iterator
+  /** Writes the body; false when the upload was stopped before its end. */
+  async #writeBody(exchange: Http1Exchange, body: Body, chunked: boolean): Promise<boolean> {
+    const expected = chunked ? null : Number(exchange.call.request.headers.get('content-length'))
+    const { onUpload } = exchange.call.request.extensions
+    const stopped = (): boolean => {
+      if (!exchange.uploadStopped && this.#exchange === exchange) return false
+      exchange.abandonUpload()
+      return true
+    }
+    const upload = openUpload(body)
+    exchange.upload = upload
     let sent = 0
     for (;;) {
-      if (exchange.uploadStopped || this.#exchange !== exchange) {
-        exchange.abandonUpload()
-        return false
-      }
-      const next = await iterator.next()
+      if (stopped()) return false
+      const next = await upload.next()
       if (next.done === true) break
-      if (exchange.uploadStopped || this.#exchange !== exchange) {
-        exchange.abandonUpload()
-        return false
-      }
+      if (stopped()) return false
       const chunk = next.value
       sent += chunk.length
       if (expected !== null && sent > expected) throw lengthMismatch(sent, expected)
@@ -407,30 +396,21 @@ export class Http1Connection implements ParserEvents, BodySource {
     return flowing
   }
 
-  async #drain(exchange: Exchange): Promise<void> {
+  async #drain(exchange: Http1Exchange): Promise<void> {
     if (this.#closed || !this.socket.writableNeedDrain) return
-    this.#writeTimer.start(exchange.timeouts.write)
+    this.#writeTimer.start(exchange.call.timeouts.write)
     await new Promise<void>((resolve) => {
       this.#drained = resolve
     })
   }
 }
 
-function* slices(bytes: Uint8Array): Generator<Uint8Array, void, undefined> {
-  for (let at = 0; at < bytes.length; at += SLICE) yield bytes.subarray(at, at + SLICE)
-}
-
-function expectsContinue(exchange: Exchange): boolean {
-  return exchange.request.headers.get('expect')?.toLowerCase() === '100-continue'
+function expectsContinue(exchange: Http1Exchange): boolean {
+  return exchange.call.request.headers.get('expect')?.toLowerCase() === '100-continue'
 }
 
 function keepAliveTimeout(headers: Headers): number | null {
   const value = headers.get('keep-alive')
   const seconds = value === null ? null : /(?:^|[\s,;])timeout\s*=\s*"?([0-9]{1,6})/i.exec(value)
   return seconds === null ? null : Number(seconds[1]) * 1_000
-}
-
-function addressesOf(socket: Socket): Readonly<Record<string, unknown>> {
-  const { remoteAddress, remotePort, localAddress, localPort } = socket
-  return { remoteAddress, remotePort, localAddress, localPort }
 }

@@ -1,71 +1,68 @@
 import { abandonChunks } from '../../content/body.js'
-import type { Timeouts } from '../../config.js'
 import type { Headers } from '../../headers.js'
-import type { Request } from '../../request.js'
-import type { PhaseClock } from '../../timings.js'
-import type { TransportResponse } from '../base.js'
-import type { ResponseHead } from './parser.js'
-import type { IncomingBody } from '../incoming-body.js'
+import type { ExchangeCall } from '../exchange-call.js'
+import type { ResponseBody } from '../response-body.js'
+import type { Upload } from '../upload.js'
+import type { ResponseHead } from './response-parser.js'
 
 /** How long `Expect: 100-continue` waits for the server before the body is sent anyway. */
 const CONTINUE_WAIT_MS = 1_000
 
-/** What is going on for one request. */
-export class Exchange {
-  readonly request: Request
-  readonly timeouts: Timeouts
-  readonly clock: PhaseClock
-  readonly resolve: (response: TransportResponse) => void
-  readonly #reject: (error: unknown) => void
+/** The state of one request and its response on an {@link Http1Connection}. */
+export class Http1Exchange {
+  readonly call: ExchangeCall
   head: ResponseHead | null = null
-  body: IncomingBody | null = null
+  body: ResponseBody | null = null
   trailers: Headers | undefined
-  /** The request is on its way in full. */
+  /** Whether the whole request was written to the socket. */
   sent = false
-  /** The response has arrived in full. */
+  /** Whether the whole response has arrived. */
   complete = false
   uploadStopped = false
-  upload: Iterator<Uint8Array> | AsyncIterator<Uint8Array> | null = null
+  upload: Upload | null = null
   onAbort: (() => void) | null = null
-  #goAhead: (() => void) | null = null
+  #continue: (() => void) | null = null
 
-  constructor(
-    request: Request,
-    timeouts: Timeouts,
-    clock: PhaseClock,
-    resolve: (response: TransportResponse) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.request = request
-    this.timeouts = timeouts
-    this.clock = clock
-    this.resolve = resolve
-    this.#reject = reject
+  constructor(call: ExchangeCall) {
+    this.call = call
   }
 
+  /** Rejects the call, or fails the response body once the call was resolved. */
   fail(error: unknown): void {
     this.stopUpload()
     this.abandonUpload()
-    if (this.body === null) this.#reject(error)
+    if (this.body === null) this.call.reject(error)
     else this.body.fail(error)
   }
 
-  informed(head: ResponseHead): void {
-    if (head.statusCode === 100) this.goAhead()
-    this.request.extensions.onInformation?.(head.statusCode, head.headers)
+  onInformation(head: ResponseHead): void {
+    if (head.statusCode === 100) this.continueUpload()
+    this.call.request.extensions.onInformation?.(head.statusCode, head.headers)
   }
 
-  goAhead(): void {
-    this.#goAhead?.()
+  /** Resolves when the server agrees to receive the body, or after a second without an answer. */
+  waitForContinue(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, CONTINUE_WAIT_MS).unref()
+      this.#continue = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   }
 
+  continueUpload(): void {
+    this.#continue?.()
+  }
+
+  /** Sends no further chunk: the server has answered without waiting for the rest. */
   stopUpload(): void {
     if (this.sent) return
     this.uploadStopped = true
-    this.goAhead()
+    this.continueUpload()
   }
 
-  /** Lets the source of the body clean up; it may be in the middle of a wait of its own. */
+  /** Lets the source of the body clean up; it may be waiting for something itself. */
   abandonUpload(): void {
     const { upload } = this
     this.upload = null
@@ -73,19 +70,11 @@ export class Exchange {
     abandonChunks(upload)
   }
 
-  untilGoAhead(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, CONTINUE_WAIT_MS).unref()
-      this.#goAhead = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-  }
-
-  leave(): void {
-    if (this.onAbort !== null) this.request.signal?.removeEventListener('abort', this.onAbort)
+  /** Removes the abort listener and releases an upload that waits for 100. */
+  detach(): void {
+    const { onAbort } = this
+    if (onAbort !== null) this.call.request.signal?.removeEventListener('abort', onAbort)
     this.onAbort = null
-    this.goAhead()
+    this.continueUpload()
   }
 }

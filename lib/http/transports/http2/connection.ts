@@ -4,8 +4,19 @@ import { ReadError, RefusedStreamError, RemoteProtocolError } from '../../errors
 import type { Request } from '../../request.js'
 import type { PhaseClock } from '../../timings.js'
 import type { TransportResponse } from '../base.js'
-import { HpackEncoder, HpackError } from './hpack.js'
-import { checkFraming, checkTarget } from '../http1/head.js'
+import { addressesOf } from '../connect.js'
+import { closedEarly, connectionFailed } from '../failures.js'
+import { checkFraming, checkTarget } from '../request-checks.js'
+import { TimerPool } from '../reusable-timer.js'
+import { FieldSectionReader, type StreamSection } from './field-sections.js'
+import {
+  CONNECTION_WINDOW,
+  ReceiveWindow,
+  STREAM_WINDOW,
+  widened,
+  windowTooLarge,
+} from './flow-control.js'
+import { FrameWriter } from './frame-writer.js'
 import {
   CODE,
   DEFAULT_FRAME_SIZE,
@@ -22,68 +33,64 @@ import {
   PREFACE,
   SETTING,
   settingsFrame,
+  settingsIn,
   uint32,
   windowUpdate,
   type FrameEvents,
 } from './frames.js'
 import { encodeHead } from './head.js'
-import { Http2Stream, STREAM_WINDOW, type StreamLink } from './stream.js'
-import { HealthCheck } from './health.js'
-import { Http2Output } from './output.js'
-import { SectionReader, type StreamSection } from './sections.js'
-import { TimerStock } from '../phase-timer.js'
+import { HealthCheck } from './health-check.js'
+import { HpackEncoder, HpackError } from './hpack.js'
+import { Http2Stream, type StreamLink } from './stream.js'
 
-/** Octets that all streams together may have under way. */
-const SESSION_WINDOW = 64 * 1024 * 1024
-/** The octets of our pings; any eight do. */
-const PING = 'are you?'
+/** Payload of our pings: any eight bytes. */
+const PING_PAYLOAD = 'are you?'
 const NOT_HTTP2 = 'the server does not speak HTTP/2'
-/** Octets of answers to a server that asks without reading them; it is left then. */
-const MAX_BACKLOG = 1024 * 1024
+const EMPTY_WINDOW_UPDATE = 'the server sent a WINDOW_UPDATE of 0'
 
-/** Who keeps the connection and is told what becomes of it. */
+/** Keeps connections for reuse; the pool, through `HttpTransport`. */
 export interface Http2Owner {
-  /** A stream is over: there is room for another. */
-  onRoom(connection: Http2Connection): void
+  /** The connection can take another stream. */
+  onCapacity(connection: Http2Connection): void
   /** The connection takes no more streams; called once. */
   onClose(connection: Http2Connection): void
 }
 
-/** What {@link Http2Connection} is made from. */
+/** Limits of an {@link Http2Connection}; `null` means none. */
 export interface Http2Options {
-  /** How long it is kept without streams; `null` for ever. */
+  /** How long it is kept without streams. */
   readonly idleMs: number | null
-  /** How long the server may take to send its SETTINGS; `null` for ever. */
+  /** How long the server may take to send its SETTINGS. */
   readonly settingsMs: number | null
-  /** How long it may be silent before it is asked whether it lives; `null` for ever. */
+  /** How long the server may be silent before it is sent a ping. */
   readonly pingMs: number | null
-  /** Octets of a response's head at most. */
+  /** Largest head of a response, in bytes. */
   readonly maxHeaderBytes: number
 }
 
 /**
  * One HTTP/2 connection, carrying many exchanges at a time (RFC 9113).
  *
- * It speaks the protocol itself rather than through `node:http2`, whose stream objects cost more
- * than everything else in an exchange.
+ * It implements the protocol itself: the stream objects of `node:http2` cost more than everything
+ * else in an exchange.
  *
- * 1. What is written within one turn of the event loop leaves in one piece.
- * 2. A window is given back as the consumer takes octets, so a slow reader holds up its own stream
- *    and no more than a window of memory.
+ * 1. Frames written within one turn of the event loop leave in one write.
+ * 2. A flow-control window is widened as the reader takes bytes, so a slow reader blocks only its
+ *    own stream and holds at most one window of memory.
  * 3. A fault in one stream ends that stream; a fault in the framing or in HPACK, which all streams
  *    share, ends the connection.
- * 4. Header blocks are decoded even when nobody waits for them: those that follow refer to them.
+ * 4. Header blocks are decoded even when their stream is over: later ones refer to them.
  */
 export class Http2Connection implements FrameEvents, StreamLink {
   readonly protocol = 'HTTP/2'
   readonly keepAliveHint = null
   idleSince: number = performance.now()
   exchanges = 0
-  /** Whether it was cut off or found dead, so that a safe request without an answer may be sent again. */
+  /** Whether the socket closed or a ping failed: an unanswered safe request may be repeated. */
   lost = false
-  readonly timers: TimerStock = new TimerStock()
+  readonly timers: TimerPool = new TimerPool()
   readonly info: Readonly<Record<string, unknown>>
-  /** Resolves when the server has said how many streams it takes, or the connection has ended. */
+  /** Resolves when the server's SETTINGS have arrived, or the connection has ended. */
   readonly ready: Promise<void>
   #onReady: () => void = () => {}
   #settingsTimer: NodeJS.Timeout | null = null
@@ -92,20 +99,21 @@ export class Http2Connection implements FrameEvents, StreamLink {
   readonly #idleMs: number | null
   readonly #frames = new FrameParser(this)
   readonly #encoder = new HpackEncoder()
-  readonly #sections: SectionReader
+  readonly #sections: FieldSectionReader
   readonly #streams = new Map<number, Http2Stream>()
   #nextId = 1
+  /** Streams that were promised to callers and not opened yet. */
   #claims = 0
-  /** What the server allows; it need not limit streams. */
+  /** The server's limits, from its SETTINGS. */
   #maxStreams = Infinity
   #maxFrame = DEFAULT_FRAME_SIZE
   #streamWindow = DEFAULT_WINDOW
   #sendWindow = DEFAULT_WINDOW
-  /** What the server may still send; what was taken and not yet told. */
-  #receiveWindow = SESSION_WINDOW
-  #taken = 0
+  readonly #receiveWindow = new ReceiveWindow(CONNECTION_WINDOW)
+  /** Whether the server's SETTINGS have arrived. */
   #settled = false
-  readonly #out: Http2Output
+  readonly #out: FrameWriter
+  /** Resolvers of uploads that wait for room to send. */
   #blocked: (() => void)[] = []
   #idleTimer: NodeJS.Timeout | null = null
   readonly #health: HealthCheck
@@ -113,12 +121,11 @@ export class Http2Connection implements FrameEvents, StreamLink {
 
   constructor(socket: Socket, owner: Http2Owner, options: Http2Options) {
     this.#socket = socket
-    this.#out = new Http2Output(socket)
+    this.#out = new FrameWriter(socket)
     this.#owner = owner
     this.#idleMs = options.idleMs
-    this.#sections = new SectionReader(options.maxHeaderBytes)
-    const { remoteAddress, remotePort, localAddress, localPort } = socket
-    this.info = { remoteAddress, remotePort, localAddress, localPort }
+    this.#sections = new FieldSectionReader(options.maxHeaderBytes)
+    this.info = addressesOf(socket)
     this.ready = new Promise((resolve) => (this.#onReady = resolve))
     if (options.settingsMs !== null) {
       const late = (): void => {
@@ -126,19 +133,12 @@ export class Http2Connection implements FrameEvents, StreamLink {
       }
       this.#settingsTimer = setTimeout(late, Math.min(options.settingsMs, MAX_TIMER_MS)).unref()
     }
-    const ping = (): void => this.#out.write(frame(FRAME.ping, 0, 0, PING))
+    const ping = (): void => this.#out.write(frame(FRAME.ping, 0, 0, PING_PAYLOAD))
     this.#health = new HealthCheck(socket, options.pingMs, ping, () => {
       this.lost = true
       this.destroy(new ReadError(`the server did not answer a ping within ${options.pingMs} ms`))
     })
-    socket.setNoDelay(true)
-    socket.on('data', (chunk: Buffer) => this.#onOctets(chunk))
-    // A handshake with a proxy leaves it paused.
-    socket.resume()
-    socket.on('drain', () => this.#wake())
-    socket.on('end', () => this.#lose(null))
-    socket.on('error', (error: NodeJS.ErrnoException) => this.#lose(error))
-    socket.on('close', () => this.#lose(null))
+    this.#listen()
     this.#out.write(
       PREFACE +
         settingsFrame([
@@ -146,27 +146,39 @@ export class Http2Connection implements FrameEvents, StreamLink {
           [SETTING.initialWindowSize, STREAM_WINDOW],
           [SETTING.maxHeaderListSize, options.maxHeaderBytes],
         ]) +
-        windowUpdate(0, SESSION_WINDOW - DEFAULT_WINDOW),
+        windowUpdate(0, CONNECTION_WINDOW - DEFAULT_WINDOW),
     )
   }
 
-  /** Whether it takes one more stream now. */
+  #listen(): void {
+    const socket = this.#socket
+    socket.setNoDelay(true)
+    socket.on('data', (chunk: Buffer) => this.#onBytes(chunk))
+    // A proxy handshake leaves the socket paused.
+    socket.resume()
+    socket.on('drain', () => this.#wake())
+    socket.on('end', () => this.#onLost(null))
+    socket.on('error', (error: NodeJS.ErrnoException) => this.#onLost(error))
+    socket.on('close', () => this.#onLost(null))
+  }
+
+  /** Whether it can take another stream now. */
   get usable(): boolean {
     return (
       this.#state === 'open' &&
       !this.#socket.destroyed &&
-      // Until the server has set its limit there is one stream, and those after it wait for `ready`.
+      // Until the server's limit is known there is one stream; other callers wait for `ready`.
       this.#streams.size + this.#claims < (this.#settled ? this.#maxStreams : 1) &&
       this.#nextId < MAX_WINDOW
     )
   }
 
-  /** Keeps room for a stream that is about to be asked for. */
+  /** Reserves a stream for a call of `request()`. */
   claim(): void {
     this.#claims++
   }
 
-  /** Sends `request`, for which there was a claim, and resolves with the head of its answer. */
+  /** Sends `request` on a claimed stream and resolves once the head of its response has arrived. */
   request(
     request: Request,
     timeouts: Timeouts,
@@ -178,7 +190,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
       try {
         this.#check(request, target)
       } catch (error) {
-        // Nothing was sent: there is as much room as before.
+        // Nothing was sent: the claimed stream is free again.
         this.#afterStream()
         reject(error as Error)
         return
@@ -187,47 +199,31 @@ export class Http2Connection implements FrameEvents, StreamLink {
       if (this.#streams.size === 0) this.#socket.ref()
       const id = this.#nextId
       this.#nextId += 2
-      const stream = new Http2Stream(
-        id,
-        request,
-        timeouts,
-        clock,
-        this.#streamWindow,
-        this,
-        resolve,
-        reject,
-      )
+      const call = { request, timeouts, clock, resolve, reject }
+      const stream = new Http2Stream(id, call, this.#streamWindow, this)
       this.#streams.set(id, stream)
-      this.#out.write(
-        headerFrames(
-          id,
-          encodeHead(this.#encoder, request, target),
-          request.body === null,
-          this.#maxFrame,
-        ),
-      )
+      const head = encodeHead(this.#encoder, request, target)
+      this.#out.write(headerFrames(id, head, request.body === null, this.#maxFrame))
       stream.begin()
     })
   }
 
   #check(request: Request, target: string): void {
-    // It may have aborted while the connection was on its way to us.
+    // The signal may have aborted while the caller waited for this connection.
     request.signal?.throwIfAborted()
     checkFraming(request)
     checkTarget(target)
     if (this.#state !== 'open')
-      throw new RefusedStreamError('the HTTP/2 connection takes no more requests')
+      throw new RefusedStreamError('the HTTP/2 connection accepts no more requests')
   }
 
-  /** Ends whatever is going on with `error`, and closes. */
+  /** Fails all open streams with `error` and closes the socket. */
   destroy(error?: unknown): void {
-    this.#end(
-      error ?? new RemoteProtocolError('the connection was closed before the answer was complete'),
-    )
+    this.#fail(error ?? closedEarly())
     this.#socket.destroy()
   }
 
-  // --- from the streams
+  // --- called by the streams
 
   sendData(stream: Http2Stream, chunk: Uint8Array, at: number): number {
     if (this.#state === 'gone' || this.#socket.writableNeedDrain) return 0
@@ -246,49 +242,40 @@ export class Http2Connection implements FrameEvents, StreamLink {
     this.#out.write(frame(FRAME.data, FLAG.endStream, stream.id, ''))
   }
 
-  room(): Promise<void> {
+  waitForRoom(): Promise<void> {
     if (this.#state === 'gone') return Promise.resolve()
     return new Promise((resolve) => this.#blocked.push(resolve))
   }
 
-  credit(octets: number, stream: Http2Stream | null): void {
-    this.#taken += octets
-    if (this.#taken >= SESSION_WINDOW / 2) {
-      this.#out.write(windowUpdate(0, this.#taken))
-      this.#receiveWindow += this.#taken
-      this.#taken = 0
-    }
-    if (stream === null || (stream.taken += octets) < STREAM_WINDOW / 2) return
-    this.#out.write(windowUpdate(stream.id, stream.taken))
-    stream.receiveWindow += stream.taken
-    stream.taken = 0
+  consumed(bytes: number, stream: Http2Stream | null): void {
+    const increment = this.#receiveWindow.consume(bytes)
+    if (increment > 0) this.#out.write(windowUpdate(0, increment))
+    if (stream === null) return
+    const streamIncrement = stream.receiveWindow.consume(bytes)
+    if (streamIncrement > 0) this.#out.write(windowUpdate(stream.id, streamIncrement))
   }
 
   reset(stream: Http2Stream, code: number): void {
     if (this.#streams.has(stream.id))
       this.#out.write(frame(FRAME.reset, 0, stream.id, uint32(code)))
-    this.over(stream)
+    this.finished(stream)
   }
 
-  over(stream: Http2Stream): void {
+  finished(stream: Http2Stream): void {
     if (!this.#streams.delete(stream.id)) return
-    // Uploads that were given up wait no longer.
+    // Wakes an abandoned upload of this stream, so that it ends.
     if (this.#blocked.length > 0) this.#wake()
     this.#afterStream()
   }
 
-  // --- from the frames
+  // --- called by the frame parser
 
   onData(id: number, chunk: Buffer, length: number, endStream: boolean): void {
-    this.#sections.expectNone()
-    this.#receiveWindow -= length
-    if (this.#receiveWindow < 0)
-      throw new Http2Fault(CODE.flowControlError, 'the server sent more than the window takes')
+    this.#sections.assertNoneOpen()
+    this.#receiveWindow.receive(length)
     const stream = this.#stream(id)
-    if (stream === null) return this.credit(length, null)
-    stream.receiveWindow -= length
-    if (stream.receiveWindow < 0)
-      throw new Http2Fault(CODE.flowControlError, 'the server sent more than a window takes')
+    if (stream === null) return this.consumed(length, null)
+    stream.receiveWindow.receive(length)
     stream.onData(chunk, length, endStream)
   }
 
@@ -297,7 +284,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
       throw new Http2Fault(CODE.protocolError, NOT_HTTP2)
     if (type === FRAME.continuation)
       return this.#onSection(this.#sections.continue(flags, id, payload))
-    this.#sections.expectNone()
+    this.#sections.assertNoneOpen()
     switch (type) {
       case FRAME.headers:
         return this.#onSection(this.#sections.begin(flags, id, payload))
@@ -306,7 +293,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
       case FRAME.settings:
         return this.#onSettings(flags, id, payload)
       case FRAME.pushPromise:
-        throw new Http2Fault(CODE.protocolError, 'the server pushed, which it was told not to')
+        throw new Http2Fault(CODE.protocolError, 'the server pushed, although push is disabled')
       case FRAME.ping:
         return this.#onPing(flags, payload)
       case FRAME.goAway:
@@ -336,20 +323,16 @@ export class Http2Connection implements FrameEvents, StreamLink {
   }
 
   #onSettings(flags: number, id: number, payload: Buffer): void {
-    if (id !== 0) throw new Http2Fault(CODE.protocolError, 'SETTINGS belong to a stream')
+    if (id !== 0) throw new Http2Fault(CODE.protocolError, 'a SETTINGS frame names a stream')
     if ((flags & FLAG.ack) !== 0) return
-    if (payload.length % 6 !== 0)
-      throw new Http2Fault(CODE.frameSizeError, 'SETTINGS are cut short')
-    for (let at = 0; at < payload.length; at += 6) {
-      this.#onSetting(payload.readUInt16BE(at), payload.readUInt32BE(at + 2))
-    }
+    for (const [setting, value] of settingsIn(payload)) this.#onSetting(setting, value)
     this.#settle()
-    this.#answer(frame(FRAME.settings, FLAG.ack, 0, ''))
+    this.#out.reply(frame(FRAME.settings, FLAG.ack, 0, ''))
     this.#wake()
-    this.#owner.onRoom(this)
+    this.#owner.onCapacity(this)
   }
 
-  /** The server has told its limits, or never will. */
+  /** Ends the wait for SETTINGS: they have arrived, or never will. */
   #settle(): void {
     this.#settled = true
     if (this.#settingsTimer !== null) clearTimeout(this.#settingsTimer)
@@ -357,40 +340,40 @@ export class Http2Connection implements FrameEvents, StreamLink {
     this.#onReady()
   }
 
-  #onSetting(id: number, value: number): void {
-    if (id === SETTING.headerTableSize) this.#encoder.limitTable(value)
-    else if (id === SETTING.maxConcurrentStreams) this.#maxStreams = value
-    else if (id === SETTING.maxFrameSize) {
+  #onSetting(setting: number, value: number): void {
+    if (setting === SETTING.headerTableSize) this.#encoder.limitTable(value)
+    else if (setting === SETTING.maxConcurrentStreams) this.#maxStreams = value
+    else if (setting === SETTING.maxFrameSize) {
       if (value < DEFAULT_FRAME_SIZE || value > 0xffffff) {
-        throw new Http2Fault(CODE.protocolError, `${value} cannot be a largest frame`)
+        throw new Http2Fault(CODE.protocolError, `invalid SETTINGS_MAX_FRAME_SIZE ${value}`)
       }
       this.#maxFrame = value
-    } else if (id === SETTING.initialWindowSize) {
-      if (value > MAX_WINDOW) throw new Http2Fault(CODE.flowControlError, 'a window is too large')
+    } else if (setting === SETTING.initialWindowSize) {
+      if (value > MAX_WINDOW) throw windowTooLarge()
       const change = value - this.#streamWindow
       this.#streamWindow = value
-      for (const stream of this.#streams.values()) grow(stream, change)
+      for (const stream of this.#streams.values()) {
+        stream.sendWindow = widened(stream.sendWindow, change)
+      }
     }
   }
 
   #onPing(flags: number, payload: Buffer): void {
     expectLength(payload, 8)
     if ((flags & FLAG.ack) === 0)
-      this.#answer(frame(FRAME.ping, FLAG.ack, 0, payload.toString('latin1')))
+      this.#out.reply(frame(FRAME.ping, FLAG.ack, 0, payload.toString('latin1')))
   }
 
   #onGoAway(payload: Buffer): void {
-    if (payload.length < 8) throw new Http2Fault(CODE.frameSizeError, 'GOAWAY is cut short')
+    if (payload.length < 8) throw new Http2Fault(CODE.frameSizeError, 'a GOAWAY frame is cut short')
     const last = payload.readUInt32BE(0) & MAX_WINDOW
     const code = payload.readUInt32BE(4)
     this.#retire()
     for (const [id, stream] of [...this.#streams]) {
       if (id <= last) continue
       this.#streams.delete(id)
-      stream.fail(
-        new RefusedStreamError(`the server went away (code ${code}) before it looked`),
-        false,
-      )
+      const text = `the server closed the connection (code ${code}) without processing the request`
+      stream.fail(new RefusedStreamError(text), false)
     }
     this.#afterStream()
   }
@@ -401,30 +384,27 @@ export class Http2Connection implements FrameEvents, StreamLink {
     if (id !== 0) {
       const stream = this.#stream(id)
       if (stream === null) return
-      if (change === 0)
-        return stream.fail(new RemoteProtocolError('the server widened a window by nothing'))
-      grow(stream, change)
+      if (change === 0) return stream.fail(new RemoteProtocolError(EMPTY_WINDOW_UPDATE))
+      stream.sendWindow = widened(stream.sendWindow, change)
     } else {
-      if (change === 0) throw new Http2Fault(CODE.protocolError, 'a window is widened by nothing')
-      this.#sendWindow += change
-      if (this.#sendWindow > MAX_WINDOW)
-        throw new Http2Fault(CODE.flowControlError, 'a window is too large')
+      if (change === 0) throw new Http2Fault(CODE.protocolError, EMPTY_WINDOW_UPDATE)
+      this.#sendWindow = widened(this.#sendWindow, change)
     }
     this.#wake()
   }
 
-  /** The stream of a frame; null when it is over. */
+  /** The stream of a frame, or null when it is over. @throws {@link Http2Fault} if never opened. */
   #stream(id: number): Http2Stream | null {
     const stream = this.#streams.get(id)
     if (stream !== undefined) return stream
     if (id % 2 === 0 || id >= this.#nextId)
-      throw new Http2Fault(CODE.protocolError, `there is no stream ${id}`)
+      throw new Http2Fault(CODE.protocolError, `stream ${id} was never opened`)
     return null
   }
 
-  // --- from the socket
+  // --- called by the socket
 
-  #onOctets(chunk: Buffer): void {
+  #onBytes(chunk: Buffer): void {
     if (this.#state === 'gone') return
     try {
       this.#frames.feed(chunk)
@@ -433,111 +413,88 @@ export class Http2Connection implements FrameEvents, StreamLink {
     }
   }
 
-  /** The connection can go on no longer: the server is told why. */
+  /** Reports an error of the whole connection to the server, and closes. */
   #onFault(error: unknown): void {
     const known = error instanceof Http2Fault ? error : null
     const code =
       known?.code ?? (error instanceof HpackError ? CODE.compressionError : CODE.internalError)
     const cause = error as Error
     const what = this.#settled || code === CODE.settingsTimeout ? cause.message : NOT_HTTP2
-    this.#out.write(frame(FRAME.goAway, 0, 0, uint32(0) + uint32(code)))
-    this.#out.flush()
-    this.#end(
+    this.#writeGoAway(code)
+    this.#fail(
       known !== null || error instanceof HpackError
-        ? new RemoteProtocolError(`the HTTP/2 connection is broken: ${what}`, { cause })
+        ? new RemoteProtocolError(`the HTTP/2 connection failed: ${what}`, { cause })
         : error,
     )
     this.#socket.destroySoon()
   }
 
-  /** The socket is gone. */
-  #lose(cause: NodeJS.ErrnoException | null): void {
+  #onLost(cause: NodeJS.ErrnoException | null): void {
     if (this.#state === 'gone') return
     this.lost = true
-    this.#end(
-      cause === null
-        ? new RemoteProtocolError(
-            'the server closed the HTTP/2 connection before the answer was complete',
-          )
-        : new ReadError(
-            `the connection failed while the response was awaited or read (${cause.code ?? cause.message})`,
-            { cause },
-          ),
-    )
+    this.#fail(cause === null ? closedEarly() : connectionFailed(cause))
     this.#socket.destroy()
   }
 
-  #end(error: unknown): void {
+  // --- the end of the connection
+
+  #fail(error: unknown): void {
     if (this.#state === 'gone') return
     this.#retire()
-    this.#gone()
+    this.#markGone()
     const streams = [...this.#streams.values()]
     this.#streams.clear()
     for (const stream of streams) stream.fail(error, false)
     this.#wake()
   }
 
-  #gone(): void {
+  #markGone(): void {
     this.#state = 'gone'
     this.timers.clear()
     this.#health.stop()
   }
 
-  /** No new streams; those that are open go on to their end. */
+  /** Takes no new streams; open ones go on to their end. */
   #retire(): void {
     if (this.#state !== 'open') return
     this.#state = 'retired'
     this.#settle()
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer)
     this.#owner.onClose(this)
-    if (this.#streams.size === 0) this.#leave()
+    if (this.#streams.size === 0) this.#closeGracefully()
   }
 
-  /** Says goodbye and closes. */
-  #leave(): void {
-    this.#gone()
-    this.#out.write(frame(FRAME.goAway, 0, 0, uint32(0) + uint32(CODE.noError)))
-    this.#out.flush()
+  #closeGracefully(): void {
+    this.#markGone()
+    this.#writeGoAway(CODE.noError)
     this.#socket.destroySoon()
   }
 
-  /** A stream is over, or did not begin. */
-  #afterStream(): void {
-    if (this.#streams.size === 0) this.#idle()
-    if (this.#state === 'open') this.#owner.onRoom(this)
+  #writeGoAway(code: number): void {
+    this.#out.write(frame(FRAME.goAway, 0, 0, uint32(0) + uint32(code)))
+    this.#out.flush()
   }
 
-  #idle(): void {
+  /** Called when a stream has ended, or could not be opened. */
+  #afterStream(): void {
+    if (this.#streams.size === 0) this.#onIdle()
+    if (this.#state === 'open') this.#owner.onCapacity(this)
+  }
+
+  #onIdle(): void {
     this.idleSince = performance.now()
-    if (this.#state === 'retired') this.#leave()
+    if (this.#state === 'retired') this.#closeGracefully()
     if (this.#state !== 'open') return
     this.#socket.unref()
     if (this.#idleMs === null) return
     if (this.#idleTimer === null) {
-      this.#idleTimer = setTimeout(
-        () => this.#streams.size === 0 && this.#retire(),
-        Math.min(this.#idleMs, MAX_TIMER_MS),
-      ).unref()
+      const expire = (): void => void (this.#streams.size === 0 && this.#retire())
+      this.#idleTimer = setTimeout(expire, Math.min(this.#idleMs, MAX_TIMER_MS)).unref()
     } else this.#idleTimer.refresh()
   }
 
-  // --- writing
-
-  /** Answers what the server asks for, unless it asks without end and reads nothing. */
-  #answer(text: string): void {
-    if (this.#out.backlog > MAX_BACKLOG) {
-      throw new Http2Fault(CODE.enhanceYourCalm, 'the server asks without reading the answers')
-    }
-    this.#out.write(text)
-  }
-
+  /** Lets blocked uploads try again. */
   #wake(): void {
-    for (const go of this.#blocked.splice(0)) go()
+    for (const resolve of this.#blocked.splice(0)) resolve()
   }
-}
-
-function grow(stream: Http2Stream, change: number): void {
-  stream.sendWindow += change
-  if (stream.sendWindow > MAX_WINDOW)
-    throw new Http2Fault(CODE.flowControlError, 'a window is too large')
 }

@@ -1,8 +1,7 @@
-/** Types of frames (RFC 9113, section 6). */
+/** Frame types (RFC 9113, section 6). */
 export const FRAME = {
   data: 0,
   headers: 1,
-  priority: 2,
   reset: 3,
   settings: 4,
   pushPromise: 5,
@@ -12,7 +11,7 @@ export const FRAME = {
   continuation: 9,
 } as const
 
-/** Flags of frames. */
+/** Frame flags; `ack` is for SETTINGS and PING only. */
 export const FLAG = {
   ack: 0x1,
   endStream: 0x1,
@@ -38,7 +37,6 @@ export const CODE = {
   internalError: 2,
   flowControlError: 3,
   settingsTimeout: 4,
-  streamClosed: 5,
   frameSizeError: 6,
   refusedStream: 7,
   cancel: 8,
@@ -46,18 +44,18 @@ export const CODE = {
   enhanceYourCalm: 11,
 } as const
 
-/** Octets before the payload of every frame. */
+/** Bytes before the payload of every frame. */
 const HEAD = 9
-/** The largest payload that either side takes until it has said otherwise. */
+/** The largest payload that is allowed before SETTINGS say otherwise. */
 export const DEFAULT_FRAME_SIZE = 16_384
-/** The flow-control windows that both sides begin with. */
+/** The size of every flow-control window before SETTINGS and WINDOW_UPDATE say otherwise. */
 export const DEFAULT_WINDOW = 65_535
-/** No window may grow beyond this. */
+/** Largest flow-control window; also the mask of a stream identifier. */
 export const MAX_WINDOW: number = 2 ** 31 - 1
-/** What a client says first (RFC 9113, section 3.4). */
+/** The first bytes that a client sends (RFC 9113, section 3.4). */
 export const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
 
-/** Breaks the rules of HTTP/2 in a way that ends the connection. */
+/** A violation of HTTP/2 that ends the connection; `code` goes into its GOAWAY frame. */
 export class Http2Fault extends Error {
   readonly code: number
 
@@ -67,25 +65,28 @@ export class Http2Fault extends Error {
   }
 }
 
-/** What the parser finds. */
+/** Receives the frames of a {@link FrameParser}. */
 export interface FrameEvents {
-  /** A piece of the payload of a DATA frame, without padding; `length` is what the window is charged. */
+  /**
+   * Called with each piece of a DATA frame's content. `length` is what it takes of the flow-control
+   * windows, padding included.
+   */
   onData(stream: number, chunk: Buffer, length: number, endStream: boolean): void
-  /** Any other frame, whole. `payload` is valid during the call only. */
+  /** Called with every other frame. `payload` is valid during the call only. */
   onFrame(type: number, flags: number, stream: number, payload: Buffer): void
 }
 
-const NOTHING = Buffer.alloc(0)
+const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Cuts octets into frames, wherever they are cut themselves. Content is passed on as it comes; other
- * frames are held until they are whole, which the largest frame size bounds.
+ * Splits a byte stream into frames. Content is passed on as it arrives; other frames are held until
+ * they are complete, which the largest frame size bounds.
  */
 export class FrameParser {
   readonly #events: FrameEvents
   #held: Buffer[] = []
   #heldLength = 0
-  /** Octets needed before it is worth looking at what is held. */
+  /** How many bytes must be held before parsing can go on. */
   #needed = HEAD
   #dataLeft = 0
   #dataStream = 0
@@ -97,29 +98,31 @@ export class FrameParser {
 
   /** @throws {@link Http2Fault} when a frame is too large or malformed, or a handler throws one. */
   feed(input: Buffer): void {
-    let octets = input
+    let bytes = input
     if (this.#heldLength > 0) {
       this.#hold(input)
       if (this.#heldLength < this.#needed) return
-      octets = Buffer.concat(this.#held, this.#heldLength)
+      bytes = Buffer.concat(this.#held, this.#heldLength)
       this.#held = []
       this.#heldLength = 0
     }
     let at = 0
     for (;;) {
       if (this.#dataLeft > 0) {
-        if (at === octets.length) return
-        at = this.#data(octets, at)
+        if (at === bytes.length) return
+        at = this.#data(bytes, at)
         continue
       }
-      const there = octets.length - at
-      if (there < HEAD) return this.#keep(octets, at, HEAD)
-      const length = octets.readUIntBE(at, 3)
-      if (length > DEFAULT_FRAME_SIZE)
-        throw new Http2Fault(CODE.frameSizeError, 'a frame is too large')
-      const type = octets[at + 3]!
-      const flags = octets[at + 4]!
-      const stream = octets.readUInt32BE(at + 5) & MAX_WINDOW
+      const available = bytes.length - at
+      if (available < HEAD) return this.#keep(bytes, at, HEAD)
+      const length = bytes.readUIntBE(at, 3)
+      if (length > DEFAULT_FRAME_SIZE) {
+        const text = `a frame is larger than ${DEFAULT_FRAME_SIZE} bytes`
+        throw new Http2Fault(CODE.frameSizeError, text)
+      }
+      const type = bytes[at + 3]!
+      const flags = bytes[at + 4]!
+      const stream = bytes.readUInt32BE(at + 5) & MAX_WINDOW
       if (type === FRAME.data && (flags & FLAG.padded) === 0 && length > 0) {
         this.#dataLeft = length
         this.#dataStream = stream
@@ -127,8 +130,8 @@ export class FrameParser {
         at += HEAD
         continue
       }
-      if (there < HEAD + length) return this.#keep(octets, at, HEAD + length)
-      const payload = length === 0 ? NOTHING : octets.subarray(at + HEAD, at + HEAD + length)
+      if (available < HEAD + length) return this.#keep(bytes, at, HEAD + length)
+      const payload = length === 0 ? NO_BYTES : bytes.subarray(at + HEAD, at + HEAD + length)
       at += HEAD + length
       if (type !== FRAME.data) this.#events.onFrame(type, flags, stream, payload)
       else {
@@ -138,26 +141,26 @@ export class FrameParser {
     }
   }
 
-  #data(octets: Buffer, at: number): number {
-    const end = Math.min(octets.length, at + this.#dataLeft)
+  #data(bytes: Buffer, at: number): number {
+    const end = Math.min(bytes.length, at + this.#dataLeft)
     this.#dataLeft -= end - at
     const last = this.#dataLeft === 0 && this.#dataEnds
-    this.#events.onData(this.#dataStream, octets.subarray(at, end), end - at, last)
+    this.#events.onData(this.#dataStream, bytes.subarray(at, end), end - at, last)
     return end
   }
 
-  #keep(octets: Buffer, at: number, needed: number): void {
+  #keep(bytes: Buffer, at: number, needed: number): void {
     this.#needed = needed
-    if (at < octets.length) this.#hold(octets.subarray(at))
+    if (at < bytes.length) this.#hold(bytes.subarray(at))
   }
 
-  #hold(octets: Buffer): void {
-    this.#held.push(octets)
-    this.#heldLength += octets.length
+  #hold(bytes: Buffer): void {
+    this.#held.push(bytes)
+    this.#heldLength += bytes.length
   }
 }
 
-/** The payload of a DATA or HEADERS frame whose first octet says how much padding ends it. */
+/** The payload of a padded DATA or HEADERS frame; its first byte is the length of the padding. */
 export function withoutPadding(payload: Buffer): Buffer {
   const padding = payload[0]
   if (padding === undefined || padding >= payload.length) {
@@ -166,7 +169,8 @@ export function withoutPadding(payload: Buffer): Buffer {
   return payload.subarray(1, payload.length - padding)
 }
 
-/** The head of a frame, one character for each octet. */
+// Frames are encoded as strings of one byte per character: V8 joins those without copying.
+
 export function frameHead(length: number, type: number, flags: number, stream: number): string {
   return (
     String.fromCharCode(length >> 16, (length >> 8) & 255, length & 255, type, flags) +
@@ -174,12 +178,11 @@ export function frameHead(length: number, type: number, flags: number, stream: n
   )
 }
 
-/** A whole frame, one character for each octet. */
 export function frame(type: number, flags: number, stream: number, payload: string): string {
   return frameHead(payload.length, type, flags, stream) + payload
 }
 
-/** HEADERS, and CONTINUATION where the block is larger than a frame may be. */
+/** A HEADERS frame, followed by CONTINUATION frames when `block` is larger than `maxFrame`. */
 export function headerFrames(
   stream: number,
   block: string,
@@ -190,29 +193,26 @@ export function headerFrames(
   if (block.length <= maxFrame) return frame(FRAME.headers, flags | FLAG.endHeaders, stream, block)
   let frames = frame(FRAME.headers, flags, stream, block.slice(0, maxFrame))
   for (let at = maxFrame; at < block.length; at += maxFrame) {
-    const last = at + maxFrame >= block.length
-    frames += frame(
-      FRAME.continuation,
-      last ? FLAG.endHeaders : 0,
-      stream,
-      block.slice(at, at + maxFrame),
-    )
+    const last = at + maxFrame >= block.length ? FLAG.endHeaders : 0
+    frames += frame(FRAME.continuation, last, stream, block.slice(at, at + maxFrame))
   }
   return frames
 }
 
-/** Lets the peer send so many octets more. */
-export function windowUpdate(stream: number, octets: number): string {
-  return frame(FRAME.windowUpdate, 0, stream, uint32(octets))
+/** Allows the peer to send `bytes` more; stream 0 is the whole connection. */
+export function windowUpdate(stream: number, bytes: number): string {
+  return frame(FRAME.windowUpdate, 0, stream, uint32(bytes))
 }
 
-/** @throws {@link Http2Fault} when a payload of fixed length has another. */
+/** @throws {@link Http2Fault} when the payload of a fixed-length frame has another length. */
 export function expectLength(payload: Buffer, length: number): void {
-  if (payload.length !== length)
-    throw new Http2Fault(CODE.frameSizeError, 'a frame has a wrong length')
+  if (payload.length !== length) {
+    const text = `a frame has a payload of ${payload.length} bytes instead of ${length}`
+    throw new Http2Fault(CODE.frameSizeError, text)
+  }
 }
 
-/** A SETTINGS frame of identifiers and values. */
+/** A SETTINGS frame from pairs of identifier and value. */
 export function settingsFrame(settings: readonly (readonly [number, number])[]): string {
   const payload = settings.map(
     ([id, value]) => String.fromCharCode(id >> 8, id & 255) + uint32(value),
@@ -220,7 +220,18 @@ export function settingsFrame(settings: readonly (readonly [number, number])[]):
   return frame(FRAME.settings, 0, 0, payload.join(''))
 }
 
-/** Four octets, big-endian. */
+/** Reads the pairs of a SETTINGS payload. @throws {@link Http2Fault} when one is incomplete. */
+export function settingsIn(payload: Buffer): [setting: number, value: number][] {
+  if (payload.length % 6 !== 0)
+    throw new Http2Fault(CODE.frameSizeError, 'a SETTINGS frame is cut short')
+  const settings: [number, number][] = []
+  for (let at = 0; at < payload.length; at += 6) {
+    settings.push([payload.readUInt16BE(at), payload.readUInt32BE(at + 2)])
+  }
+  return settings
+}
+
+/** Four bytes, big-endian. */
 export function uint32(value: number): string {
   return String.fromCharCode(
     (value >>> 24) & 255,

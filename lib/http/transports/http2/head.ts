@@ -1,9 +1,10 @@
 import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
+import { listMembers } from '../field-values.js'
 import type { FieldSection, HpackEncoder } from './hpack.js'
 
-/** Fields of one connection, which HTTP/2 has no place for (RFC 9113, section 8.2.2). */
+/** Host, and fields about an HTTP/1.1 connection, which are forbidden (RFC 9113, section 8.2.2). */
 const CONNECTION_FIELDS = new Set([
   'connection',
   'host',
@@ -14,8 +15,8 @@ const CONNECTION_FIELDS = new Set([
   'transfer-encoding',
   'upgrade',
 ])
-/** Those among them that a response is malformed with. */
-const FORBIDDEN = new Set([
+/** Those that make a response malformed. */
+const FORBIDDEN_IN_RESPONSES = new Set([
   'connection',
   'keep-alive',
   'proxy-connection',
@@ -23,7 +24,7 @@ const FORBIDDEN = new Set([
   'upgrade',
 ])
 
-/** The header block of a request, one character for each octet (RFC 9113, section 8.3.1). */
+/** The header block of a request, one byte per character (RFC 9113, section 8.3.1). */
 export function encodeHead(encoder: HpackEncoder, request: Request, target: string): string {
   const { headers, url } = request
   let block =
@@ -32,16 +33,9 @@ export function encodeHead(encoder: HpackEncoder, request: Request, target: stri
     encoder.field(':scheme', url.protocol === 'https:' ? 'https' : 'http') +
     encoder.field(':authority', headers.get('host') ?? url.host) +
     encoder.field(':path', target)
-  const connection = headers.get('connection')
-  const named =
-    connection === null
-      ? []
-      : connection
-          .toLowerCase()
-          .split(',')
-          .map((name) => name.trim())
+  const hopByHop = listMembers(headers.get('connection'))
   headers.visit((name, value) => {
-    if (CONNECTION_FIELDS.has(name) || named.includes(name)) {
+    if (CONNECTION_FIELDS.has(name) || hopByHop.includes(name)) {
       if (name === 'te' && value.toLowerCase() === 'trailers')
         block += encoder.field(name, 'trailers')
       return
@@ -51,9 +45,10 @@ export function encodeHead(encoder: HpackEncoder, request: Request, target: stri
   return block
 }
 
-/** The head of a response: its status, and its fields without the pseudo-header field. */
+/** The head of a response. */
 export interface Http2Head {
   readonly statusCode: number
+  /** Without `:status`. */
   readonly headers: Headers
 }
 
@@ -63,12 +58,12 @@ export function parseHead(section: FieldSection): Http2Head {
   if (section.fault !== null) throw new RemoteProtocolError(section.fault)
   const status = fields[1] ?? ''
   if (fields[0] !== ':status' || !/^[1-9][0-9]{2}$/.test(status)) {
-    throw new RemoteProtocolError('the server sent a response without a sound :status')
+    throw new RemoteProtocolError('the server sent a response without a valid :status')
   }
   return { statusCode: Number(status), headers: headersOf(fields.slice(2)) }
 }
 
-/** The fields after the content. @throws {@link RemoteProtocolError} when they are malformed. */
+/** @throws {@link RemoteProtocolError} when the section is malformed. */
 export function parseTrailers(section: FieldSection): Headers {
   if (section.fault !== null) throw new RemoteProtocolError(section.fault)
   return headersOf(section.fields)
@@ -77,14 +72,14 @@ export function parseTrailers(section: FieldSection): Headers {
 function headersOf(fields: readonly string[]): Headers {
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i]!
-    if (name.startsWith(':') || FORBIDDEN.has(name)) {
-      throw new RemoteProtocolError(`the server sent the field ${name}, which has no place there`)
+    if (name.startsWith(':') || FORBIDDEN_IN_RESPONSES.has(name)) {
+      throw new RemoteProtocolError(`the server sent the field ${name}, which is not allowed there`)
     }
   }
   return Headers.fromWire(fields)
 }
 
-/** Content-Length, or null. @throws {@link RemoteProtocolError} when it is not one number. */
+/** Content-Length, or null without one. @throws {@link RemoteProtocolError} if it is invalid. */
 export function contentLengthOf(headers: Headers): number | null {
   const value = headers.get('content-length')
   if (value === null) return null

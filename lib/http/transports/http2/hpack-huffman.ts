@@ -1,8 +1,8 @@
 /**
  * The Huffman code of HPACK (RFC 7541, section 5.2 and appendix B).
  *
- * The code is canonical: codes of one length follow one another in the order of their symbols. So
- * their lengths say it all; here is one digit in base 32 for each octet from 0 to 255, and for EOS.
+ * The code is canonical: codes of equal length are consecutive, in the order of their symbols. So
+ * their lengths define it: one base-32 digit for each byte from 0 to 255, then one for EOS.
  */
 const LENGTHS =
   'dnsssssssoussussssssssusssssssss6aacd68baa8b8666555666666678f6ca' +
@@ -11,11 +11,12 @@ const LENGTHS =
   'qqkjmnmpqqqrrqopjlqrrqrollqqsrrrkoklmllnmmppooqnqrqqrrrrrsrrrrrqu'
 
 const EOS = 256
-/** Where a nibble leads: the next state, whether an octet came out, and whether the code broke. */
+// An entry of `Machine.steps`: the next state, whether a byte is complete, whether the code is
+// invalid, and that byte.
 const NEXT = 0xffff
 const EMITS = 1 << 16
 const FAILS = 1 << 17
-const OCTET_SHIFT = 24
+const BYTE_SHIFT = 24
 
 interface Node {
   readonly state: number
@@ -26,30 +27,30 @@ interface Node {
 interface Machine {
   /** 16 entries for each state, one for each nibble. */
   readonly steps: Int32Array
-  /** States in which a string may end: less than an octet of padding, all ones. */
+  /** States in which a string may end: after less than a byte of padding, all ones. */
   readonly accepting: Uint8Array
 }
 
 let machine: Machine | null = null
 
 /**
- * Decodes `octets` from `start` to `end`.
+ * Decodes `bytes` from `start` to `end`.
  *
- * @returns the string, one character for each octet; null when the code is broken or its padding is
- * not a prefix of EOS shorter than an octet, which is a connection error.
+ * @returns the string, one byte per character; null when the code is invalid or its padding is not
+ * a prefix of EOS shorter than a byte, which is a connection error.
  */
-export function decodeHuffman(octets: Uint8Array, start: number, end: number): string | null {
+export function decodeHuffman(bytes: Uint8Array, start: number, end: number): string | null {
   const { steps, accepting } = (machine ??= buildMachine())
-  // The shortest code has five bits.
+  // The shortest code has five bits, which bounds the output.
   const out = Buffer.allocUnsafe(Math.ceil(((end - start) * 8) / 5))
   let length = 0
   let state = 0
   for (let i = start; i < end; i++) {
-    const octet = octets[i]!
+    const byte = bytes[i]!
     for (let shift = 4; shift >= 0; shift -= 4) {
-      const step = steps[state * 16 + ((octet >> shift) & 15)]!
+      const step = steps[state * 16 + ((byte >> shift) & 15)]!
       if ((step & FAILS) !== 0) return null
-      if ((step & EMITS) !== 0) out[length++] = step >>> OCTET_SHIFT
+      if ((step & EMITS) !== 0) out[length++] = step >>> BYTE_SHIFT
       state = step & NEXT
     }
   }
@@ -80,7 +81,7 @@ function walk(root: Node, from: Node, nibble: number): number {
     const next = (nibble & bit) === 0 ? node.zero : node.one
     if (next === null || next === EOS) return FAILS
     if (typeof next === 'number') {
-      emitted = EMITS | (next << OCTET_SHIFT)
+      emitted = EMITS | (next << BYTE_SHIFT)
       node = root
     } else node = next
   }

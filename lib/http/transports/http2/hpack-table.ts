@@ -1,14 +1,13 @@
-/** A header field as HPACK keeps it. */
 export interface TableEntry {
   readonly name: string
   readonly value: string
-  /** Octets that it counts for (RFC 7541, section 4.1). */
+  /** In bytes, with the overhead of an entry (RFC 7541, section 4.1). */
   readonly size: number
 }
 
-/** What each field counts for besides its octets. */
+/** Bytes that each entry counts in addition to its name and value. */
 export const ENTRY_OVERHEAD = 32
-/** The size of both tables until a peer says otherwise (RFC 9113, section 6.5.2). */
+/** The size of both tables unless SETTINGS change it (RFC 9113, section 6.5.2). */
 export const DEFAULT_TABLE_SIZE = 4096
 
 const NAMES =
@@ -28,25 +27,25 @@ export const STATIC_TABLE: readonly TableEntry[] = NAMES.split(',').map((field) 
   return entryOf(name, value.join(' '))
 })
 
-/** Makes an entry; `octets` is the length of both on the wire where the strings do not say it. */
+/** `bytes` is the length of name and value on the wire, where UTF-8 makes it differ. */
 export function entryOf(
   name: string,
   value: string,
-  octets: number = name.length + value.length,
+  bytes: number = name.length + value.length,
 ): TableEntry {
-  return { name, value, size: octets + ENTRY_OVERHEAD }
+  return { name, value, size: bytes + ENTRY_OVERHEAD }
 }
 
 /**
- * The dynamic table of one direction (RFC 7541, section 2.3.2): the newest entry has the index after
- * the static ones; the oldest go when there is no room.
+ * The dynamic table of one direction (RFC 7541, section 2.3.2): the newest entry has the index
+ * after the static ones; the oldest are evicted when there is no room.
  */
 export class DynamicTable {
   /** The newest last. */
   readonly #entries: TableEntry[] = []
   #size = 0
   #maxSize: number
-  /** Entries that were ever added. */
+  /** How many entries were ever added. */
   added = 0
 
   constructor(maxSize: number = DEFAULT_TABLE_SIZE) {
@@ -57,18 +56,18 @@ export class DynamicTable {
     return this.#maxSize
   }
 
-  /** Entries that are there now. */
+  /** The number of entries. */
   get length(): number {
     return this.#entries.length
   }
 
-  /** The entry at an index of the whole address space, or undefined. */
+  /** The entry at an index that counts the static table first, or undefined. */
   get(index: number): TableEntry | undefined {
     const at = index - 1 - STATIC_TABLE.length
     return at < 0 ? STATIC_TABLE[index - 1] : this.#entries[this.#entries.length - 1 - at]
   }
 
-  /** Adds an entry; one that is larger than the table empties it and is not kept (section 4.4). */
+  /** Adds an entry; one larger than the table empties it and is not added (section 4.4). */
   add(entry: TableEntry): void {
     this.#evict(this.#maxSize - entry.size)
     this.added++

@@ -1,5 +1,5 @@
 import { isSensitiveHeader } from '../../headers.js'
-import { readable, withoutBlanks } from '../field-text.js'
+import { decodeValue, trimBlanks } from '../field-values.js'
 import { decodeHuffman } from './hpack-huffman.js'
 import {
   DEFAULT_TABLE_SIZE,
@@ -10,40 +10,40 @@ import {
   type TableEntry,
 } from './hpack-table.js'
 
-/** A compressed header section that cannot be decoded, after which the connection is of no use. */
+/** A header block that cannot be decoded: the table is out of step, so the connection must end. */
 export class HpackError extends Error {}
 
-/** What a header block stands for. */
+/** A decoded header block. */
 export interface FieldSection {
   /** Name, value, name, value, …; pseudo-header fields with their colon. */
   readonly fields: string[]
-  /** What makes it malformed (RFC 9113, section 8.2.1), or null. */
+  /** Error text when the section is malformed (RFC 9113, section 8.2.1), else null. */
   readonly fault: string | null
 }
 
 const FIELD_NAME = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/
 const FORBIDDEN_IN_VALUE = /[\0-\x08\n-\x1f\x7f]/
-/** No index, length or size in a sound header block needs more bits. */
+/** Larger than any index, length or size in a valid header block. */
 const MAX_INTEGER = 2 ** 28
 const MAX_FIELDS = 1000
 
 /**
- * Decodes the header blocks that a peer sends (RFC 7541), in the order in which they come: each may
- * refer to what those before have put into the table.
+ * Decodes the header blocks of a connection (RFC 7541), in the order of arrival: each may refer to
+ * table entries of those before it.
  */
 export class HpackDecoder {
   readonly #table = new DynamicTable()
-  readonly #maxOctets: number
+  readonly #maxBytes: number
   #block: Buffer = Buffer.alloc(0)
   #at = 0
   #fault: string | null = null
 
-  /** @param maxOctets - Of one section, uncompressed; what is beyond makes it malformed. */
-  constructor(maxOctets: number) {
-    this.#maxOctets = maxOctets
+  /** @param maxBytes - Largest section, uncompressed; a larger one is malformed. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
   }
 
-  /** @throws {@link HpackError} when the block is broken. */
+  /** @throws {@link HpackError} when the block is invalid. */
   decode(block: Buffer): FieldSection {
     this.#block = block
     this.#at = 0
@@ -54,21 +54,22 @@ export class HpackDecoder {
       const entry = this.#field(block[this.#at]!, fields.length === 0)
       if (entry === null) continue
       size += entry.size
-      // The rest is decoded all the same, for the sake of the table.
-      if (size > this.#maxOctets || fields.length >= 2 * MAX_FIELDS) {
-        this.#fault ??= `the response head is larger than ${this.#maxOctets} octets or ${MAX_FIELDS} fields`
+      // Decoding goes on to keep the table in step with the server's.
+      if (size > this.#maxBytes || fields.length >= 2 * MAX_FIELDS) {
+        const limit = `${this.#maxBytes} bytes or ${MAX_FIELDS} fields`
+        this.#fault ??= `the response head is larger than ${limit}`
       } else fields.push(entry.name, entry.value)
     }
     return { fields, fault: this.#fault }
   }
 
-  /** One field by its representation (section 6); null for a change of the table's size. */
+  /** Decodes one representation (section 6); null for a change of the table's size. */
   #field(first: number, atStart: boolean): TableEntry | null {
     if ((first & 0x80) !== 0) return this.#entry(this.#integer(7))
     if ((first & 0xe0) === 0x20) {
       const size = this.#integer(5)
       if (!atStart || size > DEFAULT_TABLE_SIZE)
-        throw new HpackError('a table size is out of place or too large')
+        throw new HpackError('a table size update is misplaced or too large')
       this.#table.resize(size)
       return null
     }
@@ -79,49 +80,49 @@ export class HpackDecoder {
     if (index === 0 && !FIELD_NAME.test(name))
       this.#fault ??= 'the server sent a malformed field name'
     if (FORBIDDEN_IN_VALUE.test(value)) this.#fault ??= 'the server sent a malformed field value'
-    const entry = entryOf(name, readable(withoutBlanks(value)), name.length + value.length)
+    const entry = entryOf(name, decodeValue(trimBlanks(value)), name.length + value.length)
     if (indexed) this.#table.add(entry)
     return entry
   }
 
   #entry(index: number): TableEntry {
     const entry = this.#table.get(index)
-    if (entry === undefined) throw new HpackError(`there is no field with index ${index}`)
+    if (entry === undefined) throw new HpackError(`the table has no entry ${index}`)
     return entry
   }
 
-  /** An integer whose first `bits` bits share an octet (section 5.1). */
+  /** An integer whose prefix is the low `bits` bits of the next byte (section 5.1). */
   #integer(bits: number): number {
-    const most = (1 << bits) - 1
-    let value = this.#octet() & most
-    if (value < most) return value
+    const max = (1 << bits) - 1
+    let value = this.#byte() & max
+    if (value < max) return value
     for (let factor = 1; ; factor *= 128) {
-      const octet = this.#octet()
-      value += (octet & 0x7f) * factor
+      const byte = this.#byte()
+      value += (byte & 0x7f) * factor
       if (value > MAX_INTEGER || factor > MAX_INTEGER)
         throw new HpackError('an integer is too large')
-      if (octet < 0x80) return value
+      if (byte < 0x80) return value
     }
   }
 
   #string(): string {
     if (this.#at >= this.#block.length) throw new HpackError('a field is cut short')
-    const coded = (this.#block[this.#at]! & 0x80) !== 0
+    const huffman = (this.#block[this.#at]! & 0x80) !== 0
     const length = this.#integer(7)
     const start = this.#at
     const end = start + length
     if (end > this.#block.length) throw new HpackError('a field is cut short')
     this.#at = end
-    if (!coded) return this.#block.toString('latin1', start, end)
+    if (!huffman) return this.#block.toString('latin1', start, end)
     const text = decodeHuffman(this.#block, start, end)
-    if (text === null) throw new HpackError('a Huffman code is broken')
+    if (text === null) throw new HpackError('a Huffman code is invalid')
     return text
   }
 
-  #octet(): number {
-    const octet = this.#block[this.#at++]
-    if (octet === undefined) throw new HpackError('a field is cut short')
-    return octet
+  #byte(): number {
+    const byte = this.#block[this.#at++]
+    if (byte === undefined) throw new HpackError('a field is cut short')
+    return byte
   }
 }
 
@@ -132,8 +133,8 @@ for (const [i, { name, value }] of STATIC_TABLE.entries()) {
   if (value !== '') STATIC_FIELDS.set(`${name} ${value}`, i + 1)
 }
 
-/** Fields that differ from request to request and would only push the others out of the table. */
-const FLEETING = new Set([
+/** Fields whose values rarely repeat: they would only evict others from the table. */
+const NOT_INDEXED = new Set([
   ':path',
   'content-length',
   'if-modified-since',
@@ -143,34 +144,35 @@ const FLEETING = new Set([
 ])
 
 /**
- * Encodes header blocks (RFC 7541) as strings of octets. Fields go into the table when they are
- * likely to come again; those with secrets are marked never to be indexed, by us or anyone between
- * (section 7.1.3). Strings are sent plain: a field that comes again costs an octet or two, and
- * Huffman's third off the others is not worth its time.
+ * Encodes header blocks (RFC 7541) as strings of one byte per character. Fields that are likely to
+ * repeat go into the table; those with secrets are marked never to be indexed, by intermediaries
+ * either (section 7.1.3). Strings are not Huffman coded: a repeated field costs one or two bytes
+ * anyway, and saving a third of the others is not worth the time.
  */
 export class HpackEncoder {
   readonly #table = new DynamicTable()
-  /** The newest entry of each name and when it was added. */
+  /** The newest entry of each name, and its number in the order of adding. */
   readonly #newest = new Map<string, { readonly value: string; readonly number: number }>()
-  #sizeToTell: number | null = null
+  /** A table size that the next block must announce. */
+  #newSize: number | null = null
 
-  /** The peer's SETTINGS_HEADER_TABLE_SIZE. */
+  /** Takes the peer's SETTINGS_HEADER_TABLE_SIZE. */
   limitTable(size: number): void {
-    const own = Math.min(size, DEFAULT_TABLE_SIZE)
-    if (own === this.#table.maxSize) return
-    this.#table.resize(own)
-    this.#sizeToTell = own
+    const limited = Math.min(size, DEFAULT_TABLE_SIZE)
+    if (limited === this.#table.maxSize) return
+    this.#table.resize(limited)
+    this.#newSize = limited
   }
 
-  /** What a block begins with: the size of the table where it has changed. */
+  /** The start of a block: a table size update where the size has changed. */
   begin(): string {
-    if (this.#sizeToTell === null) return ''
-    const text = integer(0x20, 5, this.#sizeToTell)
-    this.#sizeToTell = null
+    if (this.#newSize === null) return ''
+    const text = integer(0x20, 5, this.#newSize)
+    this.#newSize = null
     return text
   }
 
-  /** One field; `name` is in lower case. */
+  /** Encodes one field; `name` is in lower case. */
   field(name: string, value: string): string {
     const known = this.#newest.get(name)
     if (known !== undefined && known.value === value) {
@@ -179,27 +181,27 @@ export class HpackEncoder {
     }
     const whole = STATIC_FIELDS.get(`${name} ${value}`)
     if (whole !== undefined) return integer(0x80, 7, whole)
-    if (isSensitiveHeader(name)) return literal(0x10, 4, name, octets(value))
-    if (FLEETING.has(name)) return literal(0, 4, name, octets(value))
+    if (isSensitiveHeader(name)) return literal(0x10, 4, name, asBytes(value))
+    if (NOT_INDEXED.has(name)) return literal(0, 4, name, asBytes(value))
     return this.#add(name, value)
   }
 
   #add(name: string, value: string): string {
-    const wire = octets(value)
+    const wire = asBytes(value)
     const entry = entryOf(name, value, name.length + wire.length)
     if (entry.size > DEFAULT_TABLE_SIZE / 4 || this.#table.maxSize < DEFAULT_TABLE_SIZE / 4) {
       return literal(0, 4, name, wire)
     }
     this.#table.add(entry)
-    // Names that went out of the table long ago are forgotten all at once.
+    // Bounds the map: most of its names have left the table by now.
     if (this.#newest.size > (2 * DEFAULT_TABLE_SIZE) / ENTRY_OVERHEAD) this.#newest.clear()
     this.#newest.set(name, { value, number: this.#table.added })
     return literal(0x40, 6, name, wire)
   }
 }
 
-/** A field value as octets, one character each. */
-function octets(value: string): string {
+/** `value` in UTF-8, one byte per character. */
+function asBytes(value: string): string {
   return /[^\0-\x7f]/.test(value) ? Buffer.from(value, 'utf8').toString('latin1') : value
 }
 
@@ -212,12 +214,12 @@ function literal(pattern: number, bits: number, name: string, value: string): st
   return head + integer(0, 7, value.length) + value
 }
 
-/** An integer behind the `8 - bits` bits of `pattern` (section 5.1). */
+/** An integer with a prefix of `bits` bits, after the bits of `pattern` (section 5.1). */
 function integer(pattern: number, bits: number, value: number): string {
-  const most = (1 << bits) - 1
-  if (value < most) return String.fromCharCode(pattern | value)
-  let text = String.fromCharCode(pattern | most)
-  let left = value - most
+  const max = (1 << bits) - 1
+  if (value < max) return String.fromCharCode(pattern | value)
+  let text = String.fromCharCode(pattern | max)
+  let left = value - max
   for (; left >= 128; left = Math.floor(left / 128))
     text += String.fromCharCode((left % 128) | 0x80)
   return text + String.fromCharCode(left)

@@ -1,109 +1,96 @@
-import { abandonChunks, isAsyncChunks, type Body } from '../../content/body.js'
-import type { Timeouts } from '../../config.js'
-import { ReadTimeoutError, RemoteProtocolError, WriteTimeoutError } from '../../errors.js'
+import { abandonChunks, type Body } from '../../content/body.js'
+import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
-import type { PhaseClock } from '../../timings.js'
-import type { TransportResponse } from '../base.js'
-import type { FieldSection } from './hpack.js'
-import { lengthMismatch } from '../http1/head.js'
-import { MAX_INFORMATIONAL, tooManyInformational } from '../http1/parser.js'
+import type { ExchangeCall } from '../exchange-call.js'
+import {
+  lengthMismatch,
+  MAX_INFORMATIONAL,
+  readTimeout,
+  tooManyInformational,
+  writeTimeout,
+} from '../failures.js'
+import { ResponseBody, type BodySource } from '../response-body.js'
+import type { ReusableTimer, TimerPool } from '../reusable-timer.js'
+import { openUpload, type Upload } from '../upload.js'
+import { ReceiveWindow, STREAM_WINDOW } from './flow-control.js'
 import { CODE } from './frames.js'
 import { contentLengthOf, parseHead, parseTrailers } from './head.js'
-import { IncomingBody, type BodySource } from '../incoming-body.js'
-import type { PhaseTimer, TimerStock } from '../phase-timer.js'
+import type { FieldSection } from './hpack.js'
 
-/** Octets of one stream that may be under way; small windows make large content crawl. */
-export const STREAM_WINDOW: number = 4 * 1024 * 1024
-/** Larger bodies go out in slices, so that the write limit sees progress. */
-const SLICE = 128 * 1024
+/** Bodies up to this size are sent as one chunk. */
+const UPLOAD_SLICE_BYTES = 128 * 1024
 
-/** What a stream asks of its connection. */
+/** The connection, as its streams use it. */
 export interface StreamLink {
-  readonly timers: TimerStock
-  /** What the response says of the connection. */
+  readonly timers: TimerPool
+  /** The connection's part of a response's `extensions`. */
   readonly info: Readonly<Record<string, unknown>>
-  /** Sends as much of `chunk` from `at` as the windows and the socket take; how much, in octets. */
+  /** Sends as many bytes of `chunk` from `at` as windows and socket allow; returns how many. */
   sendData(stream: Http2Stream, chunk: Uint8Array, at: number): number
   /** Ends the request's side of the stream. */
   sendEnd(stream: Http2Stream): void
   /** Resolves when there may be room to send, or the connection has ended. */
-  room(): Promise<void>
-  /** So many octets were taken: the server may send as many more, on `stream` too unless it is over. */
-  credit(octets: number, stream: Http2Stream | null): void
-  /** Gives the stream up. */
+  waitForRoom(): Promise<void>
+  /** Widens the windows by bytes that the reader took; `stream` is null once it is over. */
+  consumed(bytes: number, stream: Http2Stream | null): void
+  /** Ends the stream before its end, with an error code for the server. */
   reset(stream: Http2Stream, code: number): void
-  /** Both sides have ended: the stream is forgotten. */
-  over(stream: Http2Stream): void
+  /** Forgets a stream that both sides have ended. */
+  finished(stream: Http2Stream): void
 }
 
 /** One exchange: a stream of an HTTP/2 connection. */
 export class Http2Stream implements BodySource {
   readonly id: number
   readonly request: Request
-  /** Octets that the server takes. */
+  /** Bytes that the server allows us to send. */
   sendWindow: number
-  /** Octets that the server may still send. */
-  receiveWindow: number = STREAM_WINDOW
-  /** Octets that were taken and of which the server was not told yet. */
-  taken = 0
+  readonly receiveWindow: ReceiveWindow = new ReceiveWindow(STREAM_WINDOW)
   readonly #link: StreamLink
-  readonly #timeouts: Timeouts
-  readonly #clock: PhaseClock
-  readonly #resolve: (response: TransportResponse) => void
-  readonly #reject: (error: unknown) => void
-  readonly #readTimer: PhaseTimer
-  #writeTimer: PhaseTimer | null = null
-  #body: IncomingBody | null = null
+  readonly #call: ExchangeCall
+  readonly #readTimer: ReusableTimer
+  #writeTimer: ReusableTimer | null = null
+  #body: ResponseBody | null = null
   #trailers: Headers | null = null
-  /** Octets of Content-Length that are still to come; null where it says nothing. */
+  /** Bytes of Content-Length still to come; null without that field. */
   #expected: number | null = null
   #informational = 0
   #paused = false
+  /** Bytes received and not yet counted as consumed. */
   #unread = 0
+  /** Whether the whole request was sent. */
   #sent = false
   #over = false
-  #upload: Iterator<Uint8Array> | AsyncIterator<Uint8Array> | null = null
+  #upload: Upload | null = null
 
-  constructor(
-    id: number,
-    request: Request,
-    timeouts: Timeouts,
-    clock: PhaseClock,
-    sendWindow: number,
-    link: StreamLink,
-    resolve: (response: TransportResponse) => void,
-    reject: (error: unknown) => void,
-  ) {
+  constructor(id: number, call: ExchangeCall, sendWindow: number, link: StreamLink) {
     this.id = id
-    this.request = request
+    this.request = call.request
     this.sendWindow = sendWindow
-    this.#timeouts = timeouts
-    this.#clock = clock
+    this.#call = call
     this.#link = link
-    this.#resolve = resolve
-    this.#reject = reject
-    this.#readTimer = link.timers.take(this.#onReadTimeout)
+    this.#readTimer = link.timers.acquire(this.#onReadTimeout)
   }
 
-  /** The head is on its way: sends the body. */
+  /** Sends the body, once the head was written. */
   begin(): void {
     const { signal, body } = this.request
     signal?.addEventListener('abort', this.#onAbort, { once: true })
-    if (body === null) this.#sentAll()
+    if (body === null) this.#onSent()
     else void this.#send(body)
   }
 
-  /** Ends the exchange with `error`; the server is told unless it has ended the stream itself. */
-  fail(error: unknown, tell = true): void {
+  /** Ends the exchange with `error`. `reset` is false when the server has ended the stream. */
+  fail(error: unknown, reset = true): void {
     if (this.#over) return
     this.#settle()
-    if (tell) this.#link.reset(this, CODE.cancel)
-    if (this.#body === null) this.#reject(error)
+    if (reset) this.#link.reset(this, CODE.cancel)
+    if (this.#body === null) this.#call.reject(error)
     else this.#body.fail(error)
   }
 
-  // --- from the connection
+  // --- called by the connection
 
   onFields(section: FieldSection, endStream: boolean): void {
     try {
@@ -118,21 +105,21 @@ export class Http2Stream implements BodySource {
 
   onData(chunk: Uint8Array, length: number, endStream: boolean): void {
     const body = this.#body
-    if (body === null) return this.fail(malformed('content before its head'))
+    if (body === null) return this.fail(malformed('content before the head'))
     this.#readTimer.stop()
     if (this.#expected !== null && (this.#expected -= chunk.length) < 0) {
-      return this.fail(malformed('more content than its Content-Length says'))
+      return this.fail(malformed('more content than its Content-Length'))
     }
     this.#unread += length
     if (chunk.length > 0) body.push(chunk)
-    if (!this.#paused) this.#creditRead()
+    if (!this.#paused) this.#reportConsumed()
     if (endStream) this.#onEnd()
   }
 
-  // --- from the body
+  // --- called by the response body
 
   waiting(): void {
-    if (!this.#over) this.#readTimer.start(this.#timeouts.read)
+    if (!this.#over) this.#readTimer.start(this.#call.timeouts.read)
   }
 
   pause(): void {
@@ -141,7 +128,7 @@ export class Http2Stream implements BodySource {
 
   resume(): void {
     this.#paused = false
-    this.#creditRead()
+    this.#reportConsumed()
   }
 
   abandon(): void {
@@ -150,33 +137,31 @@ export class Http2Stream implements BodySource {
     this.#link.reset(this, CODE.cancel)
   }
 
-  // ---
+  // --- receiving
 
   readonly #onAbort = (): void => this.fail(this.request.signal!.reason)
 
-  readonly #onReadTimeout = (ms: number): void => {
-    this.fail(new ReadTimeoutError(`no octet of the response arrived for ${ms} ms`, ms))
-  }
+  readonly #onReadTimeout = (ms: number): void => this.fail(readTimeout(ms))
 
   #onHead(section: FieldSection, endStream: boolean): void {
     const { statusCode, headers } = parseHead(section)
     if (statusCode < 200) {
       if (endStream || statusCode === 101)
-        throw malformed(`a head of status ${statusCode}, which cannot be`)
+        throw malformed(`status ${statusCode} where a final status is required`)
       if (++this.#informational > MAX_INFORMATIONAL) throw tooManyInformational()
-      if (this.#sent) this.#readTimer.start(this.#timeouts.read)
+      if (this.#sent) this.#readTimer.start(this.#call.timeouts.read)
       this.request.extensions.onInformation?.(statusCode, headers)
       return
     }
     this.#readTimer.stop()
-    if (!this.#sent) this.#clock.lap('send')
-    this.#clock.lap('wait')
+    if (!this.#sent) this.#call.clock.lap('send')
+    this.#call.clock.lap('wait')
     const bodiless = this.request.method === 'HEAD' || statusCode === 204 || statusCode === 304
     this.#expected = bodiless ? 0 : contentLengthOf(headers)
-    this.#body = new IncomingBody(this)
+    this.#body = new ResponseBody(this)
     this.#trailers = new Headers()
     if (statusCode >= 300 && !this.#sent) this.#abandonUpload()
-    this.#resolve({
+    this.#call.resolve({
       statusCode,
       reasonPhrase: undefined,
       httpVersion: 'HTTP/2',
@@ -184,62 +169,59 @@ export class Http2Stream implements BodySource {
       stream: this.#body,
       trailers: this.#trailers,
       extensions: { ...this.#link.info, streamId: this.id },
-      timings: this.#clock,
+      timings: this.#call.clock,
     })
   }
 
   #onTrailers(section: FieldSection, endStream: boolean): void {
-    if (!endStream) throw malformed('trailers that do not end it')
+    if (!endStream) throw malformed('trailers without the END_STREAM flag')
     parseTrailers(section).visit((name, value) => this.#trailers!.append(name, value))
   }
 
   #onEnd(): void {
     if (this.#over) return
     if (this.#expected !== null && this.#expected !== 0) {
-      return this.fail(malformed(`content that is cut short: ${this.#expected} octets are missing`))
+      return this.fail(malformed(`incomplete content: ${this.#expected} bytes are missing`))
     }
-    if (this.#body === null) return this.fail(malformed('an end without a final head'))
+    if (this.#body === null) return this.fail(malformed('no final head'))
     const sent = this.#sent
     this.#settle()
-    if (sent) this.#link.over(this)
+    if (sent) this.#link.finished(this)
     else this.#link.reset(this, CODE.noError)
     this.#body.end()
   }
 
-  #creditRead(): void {
-    const octets = this.#unread
+  #reportConsumed(): void {
+    const bytes = this.#unread
     this.#unread = 0
-    if (octets > 0) this.#link.credit(octets, this.#over ? null : this)
+    if (bytes > 0) this.#link.consumed(bytes, this.#over ? null : this)
   }
 
   // --- sending
 
   async #send(body: Body): Promise<void> {
     try {
-      const whole = body.bytes !== null && body.bytes.length <= SLICE
+      const whole = body.bytes !== null && body.bytes.length <= UPLOAD_SLICE_BYTES
       if (whole) await this.#sendChunk(body.bytes!)
       else if (!(await this.#sendStream(body))) return
       if (this.#over) return
       if (whole) this.request.extensions.onUpload?.(body.bytes!.length, body.bytes!.length)
       this.#link.sendEnd(this)
-      this.#sentAll()
+      this.#onSent()
     } catch (error) {
       this.fail(error)
     }
   }
 
-  /** False when the upload was given up half way. */
+  /** Sends the body; false when the upload was abandoned before its end. */
   async #sendStream(body: Body): Promise<boolean> {
-    const source = body.bytes === null ? body.open() : slices(body.bytes)
-    const iterator = isAsyncChunks(source)
-      ? source[Symbol.asyncIterator]()
-      : source[Symbol.iterator]()
-    this.#upload = iterator
+    const upload = openUpload(body, UPLOAD_SLICE_BYTES)
+    this.#upload = upload
     const declared = this.request.headers.get('content-length')
     const expected = declared === null ? null : Number(declared)
     let sent = 0
     for (;;) {
-      const next = await iterator.next()
+      const next = await upload.next()
       if (this.#upload === null || this.#over) return false
       if (next.done === true) break
       sent += next.value.length
@@ -258,10 +240,10 @@ export class Http2Stream implements BodySource {
       const taken = this.#link.sendData(this, chunk, at)
       at += taken
       if (taken === 0) {
-        // The room may go to others: the limit runs until some of ours is taken.
-        if (!waiting) this.#awaitingRoom()
+        // Other streams may take the room: the timeout runs until this one sends something.
+        if (!waiting) this.#startWriteTimer()
         waiting = true
-        await this.#link.room()
+        await this.#link.waitForRoom()
       } else if (waiting) {
         waiting = false
         this.#writeTimer?.stop()
@@ -269,29 +251,29 @@ export class Http2Stream implements BodySource {
     }
   }
 
-  #awaitingRoom(): void {
-    this.#writeTimer ??= this.#link.timers.take((ms) => {
-      this.fail(new WriteTimeoutError(`the server took nothing of the request for ${ms} ms`, ms))
-    })
-    this.#writeTimer.start(this.#timeouts.write)
+  #startWriteTimer(): void {
+    this.#writeTimer ??= this.#link.timers.acquire((ms) => this.fail(writeTimeout(ms)))
+    this.#writeTimer.start(this.#call.timeouts.write)
   }
 
-  #sentAll(): void {
+  #onSent(): void {
     this.#writeTimer?.stop()
     this.#sent = true
     if (this.#body !== null || this.#over) return
-    this.#clock.lap('send')
-    this.#readTimer.start(this.#timeouts.read)
+    this.#call.clock.lap('send')
+    this.#readTimer.start(this.#call.timeouts.read)
   }
+
+  // --- the end of the exchange
 
   #settle(): void {
     this.#over = true
-    this.#link.timers.giveBack(this.#readTimer)
-    if (this.#writeTimer !== null) this.#link.timers.giveBack(this.#writeTimer)
+    this.#link.timers.release(this.#readTimer)
+    if (this.#writeTimer !== null) this.#link.timers.release(this.#writeTimer)
     this.#writeTimer = null
     this.request.signal?.removeEventListener('abort', this.#onAbort)
     this.#abandonUpload()
-    this.#creditRead()
+    this.#reportConsumed()
   }
 
   #abandonUpload(): void {
@@ -299,10 +281,6 @@ export class Http2Stream implements BodySource {
     this.#upload = null
     abandonChunks(upload)
   }
-}
-
-function* slices(bytes: Uint8Array): Generator<Uint8Array, void, undefined> {
-  for (let at = 0; at < bytes.length; at += SLICE) yield bytes.subarray(at, at + SLICE)
 }
 
 function malformed(what: string): RemoteProtocolError {

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net'
+import { hostOf, portOf } from '../authority.js'
 
 /** One entry of NO_PROXY. */
 export interface NoProxyRule {
@@ -6,9 +7,9 @@ export interface NoProxyRule {
 }
 
 /**
- * The entries of NO_PROXY, separated by commas or blanks: `*`, names (which cover names below
- * them), `.suffix` (only those below), addresses, CIDR blocks, each with an optional port, and a
- * scheme in front.
+ * Parses NO_PROXY. Its entries are separated by commas or whitespace: `*`, a name (which includes
+ * its subdomains), `.suffix` (subdomains only), an address or a CIDR block; each with an optional
+ * port, and with an optional scheme before it.
  */
 export function parseNoProxy(text: string): NoProxyRule[] {
   return text
@@ -17,9 +18,9 @@ export function parseNoProxy(text: string): NoProxyRule[] {
     .map(parseEntry)
 }
 
-/** Whether any rule says that `url` is reached without a proxy. */
+/** Whether any rule excludes `url` from the proxy. */
 export function isNoProxy(url: URL, rules: readonly NoProxyRule[]): boolean {
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+  const host = hostOf(url).replace(/\.$/, '')
   return rules.some((rule) => rule.matches(url, host))
 }
 
@@ -60,9 +61,4 @@ function blockTest(address: string, prefix: number): (host: string) => boolean {
   const list = new BlockList()
   list.addSubnet(address, prefix, family === 6 ? 'ipv6' : 'ipv4')
   return (host) => isIP(host) !== 0 && list.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4')
-}
-
-function portOf(url: URL): number {
-  if (url.port !== '') return Number(url.port)
-  return url.protocol === 'https:' ? 443 : 80
 }

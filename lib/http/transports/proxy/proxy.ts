@@ -6,22 +6,23 @@ import { DigestCredentials } from '../../auth/digest-credentials.js'
 import { ProtocolError, ProxyError } from '../../errors.js'
 import { Headers, type HeadersInit } from '../../headers.js'
 import { parseUrl, percentDecoded, redactUrl } from '../../url.js'
+import { hostOf } from '../authority.js'
 import { connectError } from '../connect.js'
-import { SocketReader } from './socket-reader.js'
+import { HandshakeReader } from './handshake-reader.js'
 import { socksConnect } from './socks5.js'
 
-/** A proxy: its URL, or its parts. Printing shows no credentials. */
+/** A proxy: its URL, or its parts. */
 export type ProxyInit =
   | string
   | URL
   | {
-      /** `http:`, `https:`, `socks5:` (names resolved here) or `socks5h:` (resolved by the proxy). */
+      /** `http:`, `https:`, `socks5:` (resolves names here) or `socks5h:` (the proxy resolves). */
       readonly url: string | URL
-      /** Takes the place of the user name and password of the URL. */
+      /** Replaces the user name and password of the URL. */
       readonly auth?: readonly [username: string, password: string] | undefined
       /**
-       * How an HTTP proxy is told them. `basic` sends them with every request, and answers a Digest
-       * challenge (RFC 7616) when they are refused so; `digest` never sends the password itself.
+       * How they are sent to an HTTP proxy. `basic` sends them with every request, and answers a
+       * Digest challenge (RFC 7616) if the proxy refuses that; `digest` never sends the password.
        * @defaultValue 'basic'
        */
       readonly authScheme?: 'basic' | 'digest' | undefined
@@ -29,7 +30,7 @@ export type ProxyInit =
       readonly headers?: HeadersInit | undefined
     }
 
-const NO_OCTETS = new Uint8Array(0)
+const NO_BYTES = new Uint8Array(0)
 const DEFAULT_PORTS: Readonly<Record<string, number>> = {
   'http:': 80,
   'https:': 443,
@@ -37,15 +38,15 @@ const DEFAULT_PORTS: Readonly<Record<string, number>> = {
   'socks5h:': 1080,
 }
 
-/** A proxy, resolved. */
+/** A proxy with its defaults filled in. Printing it shows no credentials. */
 export class Proxy {
   readonly protocol: string
   readonly host: string
   readonly port: number
-  /** For the pool: same text, same proxy, credentials included. */
+  /** Equal for equal proxies, credentials included. */
   readonly key: string
   readonly credentials: readonly [string, string] | null
-  /** What goes to the proxy, with CONNECT or with each absolute-form request. */
+  /** Fields for the proxy, sent with CONNECT or with each absolute-form request. */
   readonly headers: Headers
   readonly #digest: DigestCredentials | null
   readonly #url: URL
@@ -61,7 +62,7 @@ export class Proxy {
     }
     this.#url = url
     this.protocol = url.protocol
-    this.host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+    this.host = hostOf(url)
     this.port = url.port === '' ? DEFAULT_PORTS[url.protocol]! : Number(url.port)
     this.credentials = parts.auth ?? credentialsOf(url)
     this.headers = new Headers(parts.headers)
@@ -77,20 +78,20 @@ export class Proxy {
     this.key = `${url.href} ${scheme} ${this.headers.toLines()}`
   }
 
-  /** Whether it speaks SOCKS5 rather than HTTP. */
+  /** Whether this is a SOCKS5 proxy, not an HTTP one. */
   get socks(): boolean {
     return this.protocol.startsWith('socks5')
   }
 
-  /** Whether the way to the proxy itself is encrypted. */
+  /** Whether the connection to the proxy itself is encrypted. */
   get secure(): boolean {
     return this.protocol === 'https:'
   }
 
   /**
-   * The fields for one request to the proxy, signed once it has asked for Digest.
+   * The fields for one request to the proxy, signed if it has asked for Digest.
    *
-   * @param content - Octets of the request's body; null when they are not known yet.
+   * @param content - The request's body; null when it is a stream.
    */
   headersFor(method: string, target: string, content: Uint8Array | null): Headers {
     const signed = this.#digest?.authorize(method, target, content) ?? null
@@ -100,12 +101,16 @@ export class Proxy {
     return headers
   }
 
-  /** Takes the challenges of a 407. True when the request is to be sent again, signed. */
+  /**
+   * Takes the challenges of a 407; true when the request must be sent again, signed.
+   *
+   * @param tries - How many challenges to this request were answered before.
+   */
   challenged(fields: readonly string[], tries: number): boolean {
     try {
       return this.#digest?.challenged(fields, tries) ?? false
     } catch (error) {
-      // A kind of Digest that nobody knows: the refusal stands.
+      // An unknown kind of Digest: the proxy's refusal stands.
       if (error instanceof ProtocolError) return false
       throw error
     }
@@ -122,9 +127,7 @@ export class Proxy {
   }
 
   static {
-    printAs(Proxy, (self) => {
-      return `<Proxy [${self.toString()}]>`
-    })
+    printAs(Proxy, (self) => `<Proxy [${self.toString()}]>`)
   }
 }
 
@@ -134,10 +137,10 @@ function credentialsOf(url: URL): readonly [string, string] | null {
 }
 
 /**
- * Turns an open connection to `proxy` into one to `host`. False when the proxy wants to be asked
- * again with an answer to its challenge, over another connection: this one may be about to close.
+ * Turns an open connection to `proxy` into one to `host`. False when the proxy sent a challenge
+ * that the next attempt will answer, over a new connection: the proxy may close this one.
  *
- * @param tries - How many of its challenges were answered before.
+ * @param tries - How many challenges were answered before.
  * @throws {@link ProxyError}
  */
 export async function tunnel(
@@ -163,7 +166,7 @@ async function resolveHere(host: string): Promise<string> {
   }
 }
 
-/** CONNECT (RFC 9110, section 9.3.6). Only the proxy's own fields go with it. */
+/** Sends CONNECT (RFC 9110, section 9.3.6) with none of the request's fields. */
 async function connectTunnel(
   socket: Socket,
   proxy: Proxy,
@@ -172,9 +175,9 @@ async function connectTunnel(
   tries: number,
 ): Promise<boolean> {
   const authority = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
-  const reader = new SocketReader(socket, 'the proxy')
+  const reader = new HandshakeReader(socket, 'the proxy')
   try {
-    const lines = proxy.headersFor('CONNECT', authority, NO_OCTETS).toLines()
+    const lines = proxy.headersFor('CONNECT', authority, NO_BYTES).toLines()
     socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${lines}\r\n`, 'latin1')
     for (;;) {
       const head = (await reader.takeUntil('\r\n\r\n', DEFAULT_MAX_HEADER_BYTES)).toString('latin1')
@@ -191,13 +194,13 @@ async function connectTunnel(
   }
 }
 
-/** The values of Proxy-Authenticate in a head. */
+/** The values of all Proxy-Authenticate fields in `head`. */
 function challengesIn(head: string): string[] {
   return [...head.matchAll(/\r\nproxy-authenticate:[ \t]*([^\r\n]*)/gi)].map((match) => match[1]!)
 }
 
 function refusal(statusCode: number, reason: string): ProxyError {
-  const hint = statusCode === 407 ? '; give the proxy a user name and password' : ''
+  const hint = statusCode === 407 ? '; check the user name and password of the proxy' : ''
   return new ProxyError(`the proxy refused to connect: ${statusCode} ${reason}${hint}`, {
     statusCode,
   })

@@ -1,8 +1,8 @@
 import { isIP, type Socket } from 'node:net'
 import { ProxyError } from '../../errors.js'
-import { SocketReader } from './socket-reader.js'
+import { HandshakeReader } from './handshake-reader.js'
 
-/** Names of the replies (RFC 1928, section 6). */
+/** Texts of the reply codes (RFC 1928, section 6). */
 const REPLIES = [
   'succeeded',
   'general failure',
@@ -16,8 +16,8 @@ const REPLIES = [
 ]
 
 /**
- * Asks a SOCKS5 proxy on `socket` for a connection to `host` (RFC 1928), with user name and
- * password when there are any (RFC 1929). A name is sent as it is, so that the proxy resolves it.
+ * Connects to `host` through the SOCKS5 proxy on `socket` (RFC 1928), with user name and password
+ * if there are any (RFC 1929). A host name is sent unresolved: the proxy resolves it.
  *
  * @throws {@link ProxyError} when the proxy refuses or does not speak SOCKS5.
  */
@@ -27,10 +27,10 @@ export async function socksConnect(
   port: number,
   credentials: readonly [username: string, password: string] | null,
 ): Promise<void> {
-  const reader = new SocketReader(socket, 'the SOCKS5 proxy')
+  const reader = new HandshakeReader(socket, 'the SOCKS5 proxy')
   try {
     await authenticate(socket, reader, credentials)
-    socket.write(Buffer.concat([Buffer.from([5, 1, 0]), encodeAddress(host), portOctets(port)]))
+    socket.write(Buffer.concat([Buffer.from([5, 1, 0]), encodeAddress(host), encodePort(port)]))
     const [version, reply, , type] = await reader.take(4)
     if (version !== 5) throw new ProxyError('the proxy does not speak SOCKS5')
     if (reply !== 0) {
@@ -47,7 +47,7 @@ export async function socksConnect(
 
 async function authenticate(
   socket: Socket,
-  reader: SocketReader,
+  reader: HandshakeReader,
   credentials: readonly [string, string] | null,
 ): Promise<void> {
   socket.write(Buffer.from(credentials === null ? [5, 1, 0] : [5, 2, 0, 2]))
@@ -56,21 +56,17 @@ async function authenticate(
   if (method === 0) return
   if (method !== 2 || credentials === null) {
     throw new ProxyError(
-      'the SOCKS5 proxy wants another way of authentication; give it a user name and password',
+      credentials === null
+        ? 'the SOCKS5 proxy requires authentication; set a user name and password'
+        : 'the SOCKS5 proxy accepts none of the offered authentication methods',
     )
   }
   const [username, password] = credentials.map((text) => Buffer.from(text)) as [Buffer, Buffer]
   if (username.length > 255 || password.length > 255) {
-    throw new ProxyError('user name and password for a SOCKS5 proxy have at most 255 octets each')
+    throw new ProxyError('user name and password for a SOCKS5 proxy have at most 255 bytes each')
   }
-  socket.write(
-    Buffer.concat([
-      Buffer.from([1, username.length]),
-      username,
-      Buffer.from([password.length]),
-      password,
-    ]),
-  )
+  const lengths = [username, password].map((text) => Buffer.from([text.length]))
+  socket.write(Buffer.concat([Buffer.from([1]), lengths[0]!, username, lengths[1]!, password]))
   const [, status] = await reader.take(2)
   if (status !== 0) throw new ProxyError('the SOCKS5 proxy refused the user name or password')
 }
@@ -78,14 +74,14 @@ async function authenticate(
 function encodeAddress(host: string): Buffer {
   const family = isIP(host)
   if (family === 4) return Buffer.from([1, ...host.split('.').map(Number)])
-  if (family === 6) return Buffer.from([4, ...ipv6Octets(host)])
+  if (family === 6) return Buffer.from([4, ...ipv6Bytes(host)])
   const name = Buffer.from(host, 'latin1')
   if (name.length > 255)
-    throw new ProxyError('a host name for a SOCKS5 proxy has at most 255 octets')
+    throw new ProxyError('a host name for a SOCKS5 proxy has at most 255 bytes')
   return Buffer.concat([Buffer.from([3, name.length]), name])
 }
 
-function ipv6Octets(address: string): number[] {
+function ipv6Bytes(address: string): number[] {
   const plain = address.replace(/%.*$/, '').replace(/([0-9.]+)$/, (tail) => {
     if (!tail.includes('.')) return tail
     const [a, b, c, d] = tail.split('.').map(Number) as [number, number, number, number]
@@ -102,6 +98,6 @@ function ipv6Octets(address: string): number[] {
   })
 }
 
-function portOctets(port: number): Buffer {
+function encodePort(port: number): Buffer {
   return Buffer.from([port >> 8, port & 0xff])
 }

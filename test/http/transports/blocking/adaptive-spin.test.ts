@@ -3,13 +3,13 @@ import { availableParallelism } from 'node:os'
 import { test } from 'node:test'
 import { AdaptiveSpin } from '../../../../lib/http/transports/blocking/adaptive-spin.js'
 
-/** Runs waits that take so long each way, and tells in how many of the last 320 it spun. */
+/** Simulates 640 waits of these lengths, and counts those of the last 320 that spun. */
 function spins(spin: AdaptiveSpin, spunMs: number, sleptMs: number): number {
   let spun = 0
   for (let wait = 0; wait < 640; wait++) {
     const spinMs = spin.next()
     if (wait >= 320 && spinMs > 0) spun++
-    spin.note(spinMs, spinMs > 0 ? spunMs : sleptMs)
+    spin.record(spinMs, spinMs > 0 ? spunMs : sleptMs)
   }
   return spun
 }
@@ -22,17 +22,17 @@ test(
   () => {
     const spin = new AdaptiveSpin()
     assert.equal(spins(spin, 0.1, 0.2), 310)
-    // A busy machine: the spin keeps the processor from those who are waited for.
+    // A busy machine: the spin takes processor time from the server and the worker.
     assert.equal(spins(spin, 0.4, 0.2), 10)
-    // A far server: it makes no difference.
+    // A distant server: the spin makes no difference.
     assert.equal(spins(spin, 20, 20), 10)
     assert.equal(spins(spin, 0.1, 0.2), 310)
   },
 )
 
-test('one slow answer does not change the choice', { skip: alone && 'one processor' }, () => {
+test('one slow response does not change the choice', { skip: alone && 'one processor' }, () => {
   const spin = new AdaptiveSpin()
   spins(spin, 0.1, 0.2)
-  spin.note(0.4, 5_000)
+  spin.record(0.4, 5_000)
   assert.equal(spins(spin, 0.1, 0.2), 310)
 })

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Mailbox, MAILBOX_BYTES } from '../../../../lib/http/transports/blocking/mailbox.js'
 import { CONTROL } from '../../../../lib/http/transports/blocking/protocol.js'
 
-/** Both ends of a mailbox, and an answer that fits into it. */
+/** Both ends of a mailbox, and a response that fits into it. */
 function setUp() {
   const memory = new SharedArrayBuffer(MAILBOX_BYTES)
   const control = new Int32Array(new SharedArrayBuffer(4 * CONTROL.length))
@@ -22,7 +22,7 @@ function setUp() {
   return { worker: new Mailbox(control, memory), caller: new Mailbox(control, memory), head }
 }
 
-test('an answer comes out as it was put in, in memory that is not shared', () => {
+test('a response comes out as it was put in, in memory that is not shared', () => {
   const { worker, caller, head } = setUp()
   assert.equal(caller.take(), null)
   assert.equal(worker.put(head), true)
@@ -33,7 +33,7 @@ test('an answer comes out as it was put in, in memory that is not shared', () =>
   assert.equal(caller.take(), null)
 })
 
-test('it holds one answer until that is taken', () => {
+test('a mailbox holds one response until it is taken', () => {
   const { worker, caller, head } = setUp()
   assert.equal(worker.put(head), true)
   assert.equal(worker.put({ ...head, id: 8 }), false)
@@ -42,7 +42,7 @@ test('it holds one answer until that is taken', () => {
   assert.deepEqual(caller.take()?.chunks, [])
 })
 
-test('what is not whole or does not fit is left to the port', () => {
+test('an incomplete or too large response is not put in the mailbox', () => {
   const { worker, caller, head } = setUp()
   assert.equal(worker.put({ ...head, end: null }), false)
   assert.equal(worker.put({ ...head, chunks: [Buffer.alloc(MAILBOX_BYTES)] }), false)

@@ -53,7 +53,7 @@ const answer = (stream: ServerHttp2Stream, body: string, headers = {}): void => 
   stream.end(body)
 }
 
-test('HTTP/2 is spoken when it is offered and chosen; many calls share one connection', async () => {
+test('HTTP/2 is used when both sides offer it; many calls share one connection', async () => {
   await using server = await secureServer((stream, headers) =>
     answer(stream, String(headers[':path'])),
   )
@@ -70,7 +70,7 @@ test('HTTP/2 is spoken when it is offered and chosen; many calls share one conne
   assert.equal(server.accepted, 1)
 })
 
-test('without the offer HTTP/1.1 is spoken, and a server that knows only that is served so', async () => {
+test('without http2: true, HTTP/1.1 is used', async () => {
   await using server = await secureServer((stream) => answer(stream, ''))
   server.server.on('request', (request, response) => {
     if (request.httpVersionMajor === 1) response.end('one')
@@ -79,7 +79,7 @@ test('without the offer HTTP/1.1 is spoken, and a server that knows only that is
   assert.equal((await client.get(server.origin)).httpVersion, 'HTTP/1.1')
 })
 
-test('with http1: false HTTP/2 is spoken in the clear', async () => {
+test('with http1: false, HTTP/2 is used over plain TCP', async () => {
   const plain = createServer()
   plain.on('stream', (stream) => answer(stream, 'clear'))
   await using server = await listen(plain as never)
@@ -88,7 +88,7 @@ test('with http1: false HTTP/2 is spoken in the clear', async () => {
   assert.deepEqual([response.text, response.httpVersion], ['clear', 'HTTP/2'])
 })
 
-test('fields of the connection are not sent, Host becomes :authority', async () => {
+test('connection fields are not sent, and Host becomes :authority', async () => {
   let seen: Record<string, unknown> = {}
   await using server = await secureServer((stream, headers) => {
     seen = headers
@@ -104,7 +104,7 @@ test('fields of the connection are not sent, Host becomes :authority', async () 
     assert.equal(seen[name], undefined, name)
 })
 
-test('bodies go both ways, larger than any window, with trailers', async () => {
+test('bodies larger than any window go both ways, with trailers', async () => {
   await using server = await secureServer((stream) => {
     stream.respond({ ':status': 200 }, { waitForTrailers: true })
     stream.on('wantTrailers', () => stream.sendTrailers({ 'x-sum': '1' }))
@@ -121,7 +121,7 @@ test('bodies go both ways, larger than any window, with trailers', async () => {
   assert.equal((await client.post(server.origin, { content: chunks() })).content.length, 5_000_000)
 })
 
-test('after GOAWAY the next call opens a new connection, and streams that are open go on', async () => {
+test('after GOAWAY the next call opens a new connection, and open streams go on', async () => {
   let session: ServerHttp2Session | undefined
   let finish: (() => void) | undefined
   await using server = await secureServer((stream, headers) => {
@@ -141,7 +141,7 @@ test('after GOAWAY the next call opens a new connection, and streams that are op
   assert.equal(server.accepted, 2)
 })
 
-test('a refused stream is sent again, even a POST; another reset is an error', async () => {
+test('a refused stream is sent again, even a POST; any other reset is an error', async () => {
   let tries = 0
   await using server = await secureServer((stream, headers) => {
     if (headers[':path'] === '/reset') stream.close(constants.NGHTTP2_INTERNAL_ERROR)
@@ -154,7 +154,7 @@ test('a refused stream is sent again, even a POST; another reset is an error', a
   assert.equal((await client.get(server.origin)).text, 'second')
 })
 
-test("the server's limit of streams is kept to", async () => {
+test("the server's limit of concurrent streams is respected", async () => {
   let most = 0
   const open = new Set<ServerHttp2Stream>()
   await using server = await secureServer(
@@ -171,11 +171,11 @@ test("the server's limit of streams is kept to", async () => {
   await using client = new AsyncClient({ http2: true, verify, limits: { maxConnections: 1 } })
   const responses = await Promise.all([...Array(30).keys()].map(() => client.get(server.origin)))
   assert.equal(responses.every((response) => response.text === 'ok'), true)
-  assert.ok(most <= 3, `${most} streams at a time`)
+  assert.ok(most <= 3, `${most} concurrent streams`)
   assert.equal(server.accepted, 1)
 })
 
-test('a lost session ends its streams with an error and does no more harm', async () => {
+test('a lost session fails its streams, and the next call opens another', async () => {
   await using server = await secureServer((stream, headers) => {
     if (headers[':path'] === '/lost') (stream.session as ServerHttp2Session).destroy()
     else if (headers[':path'] !== '/never') answer(stream, 'ok')
@@ -189,7 +189,7 @@ test('a lost session ends its streams with an error and does no more harm', asyn
   assert.equal((await client.get(server.origin)).text, 'ok')
 })
 
-test('an aborted stream leaves the others alone', async () => {
+test('aborting a stream does not affect the others', async () => {
   await using server = await secureServer((stream, headers) => {
     if (headers[':path'] === '/a') answer(stream, 'ok')
   })
@@ -204,7 +204,7 @@ test('an aborted stream leaves the others alone', async () => {
   assert.equal(server.accepted, 1)
 })
 
-behaviour('everything works over HTTP/2 as well', async ({ make, secureOrigin }) => {
+behaviour('the features of both clients work over HTTP/2', async ({ make, secureOrigin }) => {
   const client = make({ http2: true, verify: testCa, baseUrl: secureOrigin, followRedirects: true })
   interface Echo {
     readonly method: string
@@ -238,10 +238,10 @@ behaviour('everything works over HTTP/2 as well', async ({ make, secureOrigin })
   assert.equal((await client.get('/bytes?n=3000000')).content.length, 3_000_000)
 })
 
-test('1000 random aborts over HTTP/2 leave the connection, and no listener, behind', async () => {
+test('1000 random aborts over HTTP/2 keep the connection and leak no listener', async () => {
   const plain = createServer()
   plain.on('request', (request, response) => {
-    // What is never read of an upload would use up the window of the whole connection.
+    // An unread upload would use up the window of the whole connection.
     request.resume()
     answerInStages(request, response as unknown as ServerResponse)
   })
@@ -261,10 +261,10 @@ test('1000 random aborts over HTTP/2 leave the connection, and no listener, behi
   assert.equal(transport.stats.open, 0)
 })
 
-/** Passes octets on to `port` until it is told to keep them back, without closing anything. */
+/** Forwards bytes to `port` until `freeze()`, which drops them without closing anything. */
 async function freezer(port: number): Promise<Served & {
   freeze(): void
-  /** Resolves once octets for `port` were kept back. */
+  /** Resolves once bytes for `port` were dropped. */
   readonly withheld: Promise<void>
   readonly closed: Promise<void>
 }> {
@@ -291,7 +291,7 @@ async function freezer(port: number): Promise<Served & {
   return Object.assign(served, { freeze: () => void (frozen = true), withheld, closed })
 }
 
-/** The sockets that this process connects to `port`, from now on. */
+/** Collects the sockets that this process connects to `port`. */
 class Connecting implements Disposable {
   readonly sockets: Socket[] = []
   readonly #note: (message: unknown) => void
@@ -309,7 +309,7 @@ class Connecting implements Disposable {
   }
 }
 
-test('a connection that goes silent is found out by a ping: safe requests go to a new one, others fail', async () => {
+test('a ping detects a silent connection: safe requests are repeated, others fail', async () => {
   const plain = createServer()
   plain.on('stream', (stream, headers) => answer(stream, String(headers[':path'])))
   await using server = await listen(plain as never)
@@ -322,7 +322,7 @@ test('a connection that goes silent is found out by a ping: safe requests go to 
     between.freeze()
     const call = client.request(method, '/second')
     await between.withheld
-    // What was heard before the freeze, the ping, the end of the patience.
+    // Notes the bytes before the freeze, sends the ping, gives up.
     for (let i = 0; i < 3; i++) silences.fire()
     if (method === 'GET') assert.equal((await call).text, '/second')
     else
@@ -335,9 +335,9 @@ test('a connection that goes silent is found out by a ping: safe requests go to 
   }
 })
 
-test('an idle connection that died is closed before it is needed; one that lives is kept', async () => {
+test('a dead idle connection is closed before it is needed; a live one is kept', async () => {
   const plain = createServer()
-  let pinged = (): void => assert.fail('a ping that was not due')
+  let pinged = (): void => assert.fail('a ping too early')
   plain.on('session', (session) => session.on('ping', () => pinged()))
   plain.on('stream', (stream) => answer(stream, 'ok'))
   await using server = await listen(plain as never)
@@ -370,7 +370,7 @@ test('an idle connection that died is closed before it is needed; one that lives
   await transport.close()
 })
 
-test('streams that GOAWAY leaves out are sent again elsewhere, whatever their method', async () => {
+test('streams that GOAWAY does not cover are sent again, whatever their method', async () => {
   const plain = createServer()
   let sessions = 0
   plain.on('session', () => sessions++)
@@ -380,7 +380,7 @@ test('streams that GOAWAY leaves out are sent again elsewhere, whatever their me
     if (sessions > 1) return answer(stream, `session ${sessions}`)
     held.push(stream)
     if (held.length < 3) return
-    // The first stream counts, the others were not looked at.
+    // GOAWAY covers the first stream only.
     const [first] = held as [ServerHttp2Stream]
     ;(stream.session as ServerHttp2Session).goaway(constants.NGHTTP2_NO_ERROR, first.id)
     answer(first, 'session 1')
@@ -404,7 +404,7 @@ test('a head larger than the limit is refused', async () => {
   await assert.rejects(client.get(server.origin), RemoteProtocolError)
 })
 
-test('informational responses are told, and skipped', async () => {
+test('informational responses are reported, then skipped', async () => {
   await using server = await secureServer((stream) => {
     stream.additionalHeaders({ ':status': 103, link: '</a>; rel=preload' })
     answer(stream, 'ok')

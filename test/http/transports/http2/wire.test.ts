@@ -30,15 +30,16 @@ function frame(type: number, flags: number, stream: number, payload: Buffer | st
 }
 
 const uint32 = (value: number): Buffer => {
-  const octets = Buffer.alloc(4)
-  octets.writeUInt32BE(value)
-  return octets
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
 }
 const setting = (id: number, value: number): Buffer =>
   Buffer.concat([Buffer.from([0, id]), uint32(value)])
-/** A field that is not indexed. */
+/** A literal field without indexing. */
 const field = (name: string, value: string): string =>
   `\x00${String.fromCharCode(name.length)}${name}${String.fromCharCode(value.length)}${value}`
+/** The indexed field `:status 200`. */
 const OK = '\x88'
 const ok = (stream: number, fields = '', flags = 0): Buffer =>
   frame(TYPE.headers, END_HEADERS | flags, stream, OK + fields)
@@ -51,14 +52,16 @@ interface Frame {
   stream: number
   payload: Buffer
 }
+
+/** The server's end of one connection. */
 interface Peer {
   write(...frames: Buffer[]): void
-  /** The next frame of this type from the client. */
+  /** The next frame of this type from the client; rejects when the client has disconnected. */
   next(type: number): Promise<Frame>
   readonly closed: Promise<void>
 }
 
-/** A server that speaks frames as `script` says, once for each connection. */
+/** A server that runs `script` for each connection. */
 async function scripted(
   script: (peer: Peer) => Promise<void> | void,
   settings: Buffer | string = '',
@@ -69,7 +72,7 @@ async function scripted(
     const wake = (): void => {
       const now = waiting
       waiting = []
-      for (const go of now) go()
+      for (const resolve of now) resolve()
     }
     const take = (type: number, flags: number, stream: number, payload: Buffer): void => {
       seen.push({ type, flags, stream, payload: Buffer.from(payload) })
@@ -94,9 +97,9 @@ async function scripted(
       write: (...frames) => void socket.write(Buffer.concat(frames)),
       async next(type) {
         for (;;) {
-          const at = seen.findIndex((one) => one.type === type)
+          const at = seen.findIndex((candidate) => candidate.type === type)
           if (at !== -1) return seen.splice(at, 1)[0]!
-          if (socket.destroyed) throw new Error('the client has gone')
+          if (socket.destroyed) throw new Error('the client has disconnected')
           await new Promise<void>((resolve) => waiting.push(resolve))
         }
       },
@@ -105,7 +108,7 @@ async function scripted(
   return listen(server)
 }
 
-/** Answers every request with `answer`. */
+/** A script that answers every request with the frames of `answer`. */
 const answering =
   (answer: (stream: number) => Buffer[]) =>
   async (peer: Peer): Promise<void> => {
@@ -119,7 +122,7 @@ const answering =
 const clientOf = (options = {}): AsyncClient =>
   new AsyncClient({ http1: false, http2: true, ...options })
 
-test('a response is the same wherever its octets are cut', async () => {
+test('a response is the same however its bytes are split', async () => {
   const whole = (stream: number): Buffer =>
     Buffer.concat([
       frame(TYPE.headers, END_HEADERS, stream, `\x08\x03103${field('link', '</a>')}`),
@@ -134,9 +137,9 @@ test('a response is the same wherever its octets are cut', async () => {
     ])
   for (const size of [1, 2, 3, 7, 10, 50, 1000]) {
     await using server = await scripted(async (peer) => {
-      const octets = whole((await peer.next(TYPE.headers)).stream)
-      for (let at = 0; at < octets.length; at += size) {
-        peer.write(octets.subarray(at, at + size))
+      const bytes = whole((await peer.next(TYPE.headers)).stream)
+      for (let at = 0; at < bytes.length; at += size) {
+        peer.write(bytes.subarray(at, at + size))
         await new Promise((resolve) => setImmediate(resolve))
       }
     })
@@ -163,15 +166,15 @@ test('a response is the same wherever its octets are cut', async () => {
 for (const { what, frames } of [
   { what: 'no :status', frames: [frame(TYPE.headers, 5, 1, field('a', 'b'))] },
   { what: 'an impossible :status', frames: [frame(TYPE.headers, 5, 1, '\x08\x03099')] },
-  { what: 'a field of the connection', frames: [ok(1, field('connection', 'close'), END_STREAM)] },
+  { what: 'a connection field', frames: [ok(1, field('connection', 'close'), END_STREAM)] },
   { what: 'an unknown pseudo-header field', frames: [ok(1, field(':x', 'y'), END_STREAM)] },
   { what: 'an upper-case name', frames: [ok(1, field('X', 'y'), END_STREAM)] },
   { what: 'a line break in a value', frames: [ok(1, field('x', 'a\r\nb'), END_STREAM)] },
-  { what: 'content before its head', frames: [data(1, 'early')] },
-  { what: 'an end with status 103', frames: [frame(TYPE.headers, 5, 1, '\x08\x03103')] },
+  { what: 'content before the head', frames: [data(1, 'early')] },
+  { what: 'status 103 as its last head', frames: [frame(TYPE.headers, 5, 1, '\x08\x03103')] },
   { what: 'status 101', frames: [frame(TYPE.headers, 4, 1, '\x08\x03101')] },
   {
-    what: 'a head that is too large',
+    what: 'too large a head',
     frames: [
       frame(
         TYPE.headers,
@@ -198,13 +201,13 @@ for (const { what, frames } of [
     frames: [ok(1, field('content-length', '2')), data(1, 'long')],
   },
   {
-    what: 'trailers that do not end it',
+    what: 'trailers that do not end the stream',
     frames: [ok(1), frame(TYPE.headers, 4, 1, field('a', 'b'))],
   },
   { what: ':status among its trailers', frames: [ok(1), frame(TYPE.headers, 5, 1, OK)] },
-  { what: 'a window widened by nothing', frames: [frame(TYPE.window, 0, 1, uint32(0))] },
+  { what: 'a WINDOW_UPDATE of 0', frames: [frame(TYPE.window, 0, 1, uint32(0))] },
 ]) {
-  test(`a response with ${what} fails alone; the connection goes on`, async () => {
+  test(`a response with ${what} fails alone; the connection stays usable`, async () => {
     await using server = await scripted(
       answering((stream) => (stream === 1 ? frames : [ok(stream), data(stream, 'fine')])),
     )
@@ -217,60 +220,60 @@ for (const { what, frames } of [
 
 for (const { what, frames } of [
   {
-    what: 'a frame that is too large',
+    what: 'too large a frame',
     frames: [Buffer.concat([Buffer.from([0xff, 0xff, 0xff]), Buffer.alloc(20)])],
   },
-  { what: 'a stream that was not opened', frames: [ok(99)] },
-  { what: 'a stream of the server', frames: [ok(2)] },
+  { what: 'a stream that was never opened', frames: [ok(99)] },
+  { what: "a stream with a server's number", frames: [ok(2)] },
   { what: 'a push', frames: [frame(TYPE.push, END_HEADERS, 1, uint32(2))] },
   {
-    what: 'a header block that is broken',
+    what: 'an invalid header block',
     frames: [frame(TYPE.headers, 5, 1, '\xff\xff\xff\xff\xff\xff\xff')],
   },
   {
-    what: 'a header section that is interrupted',
+    what: 'an interrupted field section',
     frames: [frame(TYPE.headers, 0, 1, OK), frame(TYPE.ping, 0, 0, '12345678')],
   },
   {
-    what: 'content inside a header section',
+    what: 'content inside a field section',
     frames: [frame(TYPE.headers, 0, 1, OK), data(1, 'x')],
   },
-  { what: 'a continuation of nothing', frames: [frame(TYPE.continuation, 4, 1, OK)] },
+  { what: 'CONTINUATION without HEADERS', frames: [frame(TYPE.continuation, 4, 1, OK)] },
   {
-    what: 'continuations without end',
+    what: 'a flood of CONTINUATION frames',
     frames: [
       frame(TYPE.headers, 0, 1, OK),
       ...Array<Buffer>(100).fill(frame(TYPE.continuation, 0, 1)),
     ],
   },
-  { what: 'SETTINGS that are cut short', frames: [frame(TYPE.settings, 0, 0, '123')] },
+  { what: 'truncated SETTINGS', frames: [frame(TYPE.settings, 0, 0, '123')] },
   { what: 'SETTINGS of a stream', frames: [frame(TYPE.settings, 0, 1)] },
-  { what: 'an impossible largest frame', frames: [frame(TYPE.settings, 0, 0, setting(5, 100))] },
-  { what: 'an impossible window', frames: [frame(TYPE.settings, 0, 0, setting(4, 2 ** 31))] },
+  { what: 'an invalid largest frame', frames: [frame(TYPE.settings, 0, 0, setting(5, 100))] },
+  { what: 'an invalid window', frames: [frame(TYPE.settings, 0, 0, setting(4, 2 ** 31))] },
   { what: 'a window that overflows', frames: [frame(TYPE.window, 0, 0, uint32(2 ** 31 - 1))] },
   {
-    what: "a connection's window widened by nothing",
+    what: 'a WINDOW_UPDATE of 0 for the connection',
     frames: [frame(TYPE.window, 0, 0, uint32(0))],
   },
-  { what: 'PING of a wrong length', frames: [frame(TYPE.ping, 0, 0, '123')] },
-  { what: 'RST_STREAM of a wrong length', frames: [frame(TYPE.reset, 0, 1, '123')] },
-  { what: 'GOAWAY that is cut short', frames: [frame(TYPE.goAway, 0, 0, '123')] },
+  { what: 'PING of the wrong length', frames: [frame(TYPE.ping, 0, 0, '123')] },
+  { what: 'RST_STREAM of the wrong length', frames: [frame(TYPE.reset, 0, 1, '123')] },
+  { what: 'truncated GOAWAY', frames: [frame(TYPE.goAway, 0, 0, '123')] },
   { what: 'more padding than payload', frames: [ok(1), frame(TYPE.data, 8, 1, '\x09abc')] },
 ]) {
-  test(`${what} ends the connection, which says why; the next call opens another`, async () => {
+  test(`${what} ends the connection with an error code; the next call opens another`, async () => {
     let first = true
-    let farewell: Promise<Frame> | undefined
+    let goAway: Promise<Frame> | undefined
     await using server = await scripted(async (peer) => {
       if (!first) return answering((stream) => [ok(stream), data(stream, 'fine')])(peer)
       first = false
-      farewell = peer.next(TYPE.goAway)
+      goAway = peer.next(TYPE.goAway)
       await peer.next(TYPE.headers)
       peer.write(...frames)
     })
     await using client = clientOf()
     const failed = client.get(server.origin)
     await assert.rejects(failed, RemoteProtocolError)
-    assert.notEqual((await farewell)!.payload.readUInt32BE(4), 0)
+    assert.notEqual((await goAway)!.payload.readUInt32BE(4), 0)
     assert.equal((await client.get(server.origin)).text, 'fine')
     assert.equal(server.accepted, 2)
   })
@@ -286,13 +289,13 @@ test('content beyond the window of a stream ends the connection', async () => {
     for (let sent = 0; sent <= 6 * 1024 * 1024; sent += 16_384) peer.write(piece)
   })
   await using client = clientOf()
-  // Nobody reads it, so that the window is not given back.
+  // The content is not read, so the window is not widened.
   const response = await client.stream('GET', server.origin)
   await gone
-  await assert.rejects(response.read(), /more than a window takes/)
+  await assert.rejects(response.read(), /more than its flow-control window allows/)
 })
 
-test('a server that speaks HTTP/1.1 to prior knowledge is told apart', async () => {
+test('an HTTP/1.1 server is recognized when HTTP/2 is used without negotiation', async () => {
   const server = createServer((socket) => {
     socket.on('data', () => socket.write('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n'))
   })
@@ -301,7 +304,7 @@ test('a server that speaks HTTP/1.1 to prior knowledge is told apart', async () 
   await assert.rejects(client.get(served.origin), /does not speak HTTP\/2/)
 })
 
-test('a server that sends no SETTINGS is given up', async () => {
+test('a server that sends no SETTINGS in time is disconnected', async () => {
   await using served = await listen(createServer(() => {}))
   await using client = clientOf({ timeout: { connect: 30 } })
   await assert.rejects(client.get(served.origin), /no SETTINGS in time/)
@@ -320,7 +323,7 @@ test('a connection that breaks in the middle is a read error', async () => {
   await assert.rejects(chunks.next(), ReadError)
 })
 
-test('GOAWAY: streams that it names go on, the others are sent again elsewhere', async () => {
+test('GOAWAY: streams it covers go on, the others are sent again on a new connection', async () => {
   let connections = 0
   await using server = await scripted(async (peer) => {
     if (connections++ > 0) return answering((stream) => [ok(stream), data(stream, 'second')])(peer)
@@ -338,7 +341,7 @@ test('GOAWAY: streams that it names go on, the others are sent again elsewhere',
   assert.equal(server.accepted, 2)
 })
 
-test('uploads keep to the windows of the server, and to changes of them', async () => {
+test("uploads respect the server's windows, and changes of them", async () => {
   let received = 0
   let most = 0
   await using server = await scripted(
@@ -356,7 +359,7 @@ test('uploads keep to the windows of the server, and to changes of them', async 
         ended = flags === 1
         if (window > 0 || ended) continue
         if (received === 10) {
-          // All windows of streams grow by 990: the one that is empty to 990.
+          // All stream windows grow by 990: the one that is empty now, to 990.
           window = 990
           peer.write(frame(TYPE.settings, 0, 0, setting(4, 1000)))
         } else {
@@ -389,7 +392,7 @@ test('uploads keep to the windows of the server, and to changes of them', async 
   assert.deepEqual(progress, [content.length])
 })
 
-test('windows are given back as content is read, and not while it is not', async () => {
+test('windows are widened as content is read, and not before', async () => {
   const total = 12 * 1024 * 1024
   let sent = 0
   let held = 0
@@ -415,7 +418,7 @@ test('windows are given back as content is read, and not while it is not', async
   assert.equal(held, 4 * 1024 * 1024)
 })
 
-test('PING and SETTINGS are answered; a server that asks without end and never reads is left', async () => {
+test('PING and SETTINGS are answered; a server that floods without reading is left', async () => {
   await using server = await scripted(async (peer) => {
     const { stream } = await peer.next(TYPE.headers)
     peer.write(frame(TYPE.ping, 0, 0, 'abcdefgh'), frame(TYPE.settings, 0, 0))
@@ -439,11 +442,11 @@ test('PING and SETTINGS are answered; a server that asks without end and never r
   await using flooding = await listen(deaf)
   await assert.rejects(
     client.get(flooding.origin, { timeout: null }),
-    /without reading the answers/,
+    /without reading the replies/,
   )
 })
 
-test('frames of a stream that was given up are ignored, and its header blocks are still decoded', async () => {
+test('frames of an abandoned stream are ignored, but its header blocks are decoded', async () => {
   await using server = await scripted(async (peer) => {
     const first = await peer.next(TYPE.headers)
     peer.write(ok(first.stream))
@@ -466,7 +469,7 @@ test('frames of a stream that was given up are ignored, and its header blocks ar
   assert.equal(server.accepted, 1)
 })
 
-test('informational heads without end, and content where there can be none, end the stream alone', async () => {
+test('endless informational heads, or content after HEAD, end the stream alone', async () => {
   await using server = await scripted(async (peer) => {
     const flooded = await peer.next(TYPE.headers)
     for (let i = 0; i <= 100; i++)
@@ -485,7 +488,7 @@ test('informational heads without end, and content where there can be none, end 
   assert.equal(server.accepted, 1)
 })
 
-test('an answer before the upload is whole is taken, and the upload given up', async () => {
+test('a response before the end of the upload is accepted, and the upload abandoned', async () => {
   await using server = await scripted(async (peer) => {
     const { stream } = await peer.next(TYPE.headers)
     await peer.next(TYPE.data)

@@ -9,7 +9,7 @@ useApp()
 
 interface DigestProxy extends AsyncDisposable {
   readonly url: string
-  /** The requests since it was last asked: method, target, scheme of Proxy-Authorization. */
+  /** The requests since the last call: method, target, scheme of Proxy-Authorization. */
   heads(): Promise<string[]>
 }
 
@@ -33,7 +33,7 @@ const digest = { auth, authScheme: 'digest' as const }
 for (const algorithm of ['MD5', 'SHA-256']) {
   for (const qop of ['auth', 'auth-int']) {
     behaviour(
-      `a proxy that asks for Digest ${algorithm} ${qop} is answered in absolute form`,
+      `a Digest challenge of a proxy (${algorithm}, ${qop}) is answered in absolute form`,
       async ({ make }) => {
         await using proxy = await digestProxy({ algorithm, qop })
         const client = make({ proxy: { url: proxy.url, ...digest } })
@@ -45,7 +45,7 @@ for (const algorithm of ['MD5', 'SHA-256']) {
         assert.deepEqual(await proxy.heads(), [
           'GET http://a.test/x?y=1 undefined',
           'GET http://a.test/x?y=1 Digest',
-          // The nonce is used again.
+          // The nonce is reused.
           'POST http://b.test/z Digest',
         ])
       },
@@ -54,7 +54,7 @@ for (const algorithm of ['MD5', 'SHA-256']) {
 }
 
 behaviour(
-  'a proxy that asks for Digest is answered with CONNECT, over another connection',
+  'a Digest challenge to CONNECT is answered over a new connection',
   async ({ make, secureOrigin }) => {
     await using proxy = await digestProxy()
     const client = make({
@@ -76,7 +76,7 @@ behaviour(
 )
 
 behaviour(
-  'Basic goes first unless it is ruled out, and Digest answers its refusal',
+  'Basic is sent first by default, and Digest when the proxy refuses that',
   async ({ make, secureOrigin }) => {
     await using proxy = await digestProxy({ closes: true })
     const client = make({ proxy: proxy.url.replace('//', '//u:p@'), verify: testCa })
@@ -89,7 +89,7 @@ behaviour(
 )
 
 behaviour(
-  'a nonce that has become stale is replaced, also for CONNECT',
+  'a stale nonce is replaced, for CONNECT as well',
   async ({ make, secureOrigin }) => {
     await using proxy = await digestProxy({ usesOfNonce: 1 })
     const client = make({
@@ -110,7 +110,7 @@ behaviour(
 )
 
 behaviour(
-  'a wrong password gives the 407 back after one answer, and ends CONNECT with ProxyError',
+  'a wrong password returns the 407 after one attempt, and fails CONNECT with ProxyError',
   async ({ make }) => {
     await using proxy = await digestProxy()
     const client = make({ proxy: { url: proxy.url, auth: ['u', 'wrong'], authScheme: 'digest' } })
@@ -125,7 +125,7 @@ behaviour(
 )
 
 behaviour(
-  'what cannot be answered is given back: no credentials, another scheme, a body that is used up',
+  'a 407 is returned without credentials, for an unknown scheme, or for a one-time body',
   async ({ make }) => {
     await using proxy = await digestProxy()
     assert.equal((await make({ proxy: proxy.url }).get('http://a.test/')).statusCode, 407)
@@ -134,7 +134,7 @@ behaviour(
       (await client.post('http://a.test/', { content: ['a', 'b'].values() })).statusCode,
       407,
     )
-    // But the challenge was learnt.
+    // The challenge was stored for the next request.
     assert.equal(
       (await client.post('http://a.test/', { content: ['a', 'b'].values() })).text,
       'http://a.test/ ab',
@@ -148,7 +148,7 @@ behaviour(
   },
 )
 
-test('a proxy says which authentication schemes it knows', () => {
+test('an unknown authScheme is refused', () => {
   const init = { url: 'http://p.test', auth, authScheme: 'ntlm' as 'digest' }
   assert.throws(() => new Proxy(init), /proxy\.authScheme must be 'basic' or 'digest', got ntlm/)
 })

@@ -38,7 +38,7 @@ interface Tunnelled {
   readonly heads: string[]
 }
 
-/** Answers CONNECT, and splices to the port that is asked for. */
+/** Answers CONNECT, and connects to the requested port on this machine. */
 const connectProxy = (seen: Tunnelled) => async (peer: RawPeer): Promise<void> => {
   const head = await peer.takeUntil('\r\n\r\n')
   seen.heads.push(head)
@@ -67,7 +67,7 @@ test('https goes through CONNECT; credentials go to the proxy only', async () =>
   assert.equal(proxy.accepted, 1)
 })
 
-test('a proxy may itself be reached by TLS', async () => {
+test('a proxy may itself be reached over TLS', async () => {
   const seen: Tunnelled = { heads: [] }
   await using origin = await secureOrigin()
   const server = createTls(
@@ -101,7 +101,8 @@ for (const { answer, pattern } of [
   { answer: 'SSH-2.0\r\n\r\n', pattern: /does not speak HTTP/ },
   { answer: '', pattern: /closed the connection/ },
 ]) {
-  test(`a proxy that answers CONNECT with ${JSON.stringify(answer.slice(0, 20))} is a ProxyError`, async () => {
+  const start = JSON.stringify(answer.slice(0, 20))
+  test(`the answer ${start} to CONNECT is a ProxyError`, async () => {
     await using proxy = await rawServer(async (peer) => {
       await peer.takeUntil('\r\n\r\n')
       peer.end(answer)
@@ -114,7 +115,7 @@ for (const { answer, pattern } of [
   })
 }
 
-test('a 407 to a forwarded request is an answer', async () => {
+test('a 407 to a forwarded request is returned', async () => {
   await using proxy = await serve((_request, response) => {
     response.statusCode = 407
     response.end()
@@ -123,7 +124,7 @@ test('a 407 to a forwarded request is an answer', async () => {
   assert.equal((await client.get('http://a.test/')).statusCode, 407)
 })
 
-/** A SOCKS5 server for one connection; tells what it was asked for. */
+/** A SOCKS5 server for one connection; records credentials and address in `seen`. */
 const socksProxy =
   (seen: unknown[], port: () => number, credentials: boolean, reply = 0) =>
   async (peer: RawPeer): Promise<void> => {
@@ -149,7 +150,8 @@ const socksProxy =
   }
 
 for (const scheme of ['socks5', 'socks5h']) {
-  test(`${scheme}: ${scheme === 'socks5' ? 'names are resolved here' : 'the proxy resolves names'}`, async () => {
+  const resolver = scheme === 'socks5' ? 'the client' : 'the proxy'
+  test(`${scheme}: ${resolver} resolves names`, async () => {
     const seen: unknown[] = []
     await using origin = await secureOrigin()
     await using proxy = await rawServer(socksProxy(seen, () => origin.port, true))
@@ -163,7 +165,7 @@ for (const scheme of ['socks5', 'socks5h']) {
     else assert.notEqual(seen[1], 3)
   })
 
-  test(`${scheme}: http in the clear goes through as well`, async () => {
+  test(`${scheme}: plain http goes through the proxy as well`, async () => {
     await using origin = await serve((request, response) => response.end(request.url))
     await using proxy = await rawServer(socksProxy([], () => origin.port, false))
     await using client = new AsyncClient({ proxy: `${scheme}://127.0.0.1:${proxy.port}` })
@@ -171,10 +173,10 @@ for (const scheme of ['socks5', 'socks5h']) {
   })
 }
 
-test('a SOCKS5 proxy that refuses is a ProxyError that says why', async () => {
+test('a refusal of a SOCKS5 proxy is a ProxyError with the reason', async () => {
   for (const { reply, credentials, pattern } of [
     { reply: 5, credentials: false, pattern: /connection refused/ },
-    { reply: 0, credentials: true, pattern: /wants another way|refused the user name/ },
+    { reply: 0, credentials: true, pattern: /requires authentication|refused the user name/ },
   ]) {
     await using proxy = await rawServer(socksProxy([], () => 1, credentials, reply))
     for (const user of credentials ? ['', 'user:bad@'] : ['']) {
@@ -211,7 +213,7 @@ for (const { env, url, proxy } of [
   { env: { ALL_PROXY: 'socks5://p:1' }, url: 'https://a.test/', proxy: 'socks5://p:1' },
   { env: { ALL_PROXY: 'http://p:1', NO_PROXY: 'a.test' }, url: 'https://a.test/', proxy: null },
 ]) {
-  test(`${JSON.stringify(env)}: ${url} by ${proxy ?? 'no proxy'}`, () => {
+  test(`${JSON.stringify(env)}: ${url} uses ${proxy ?? 'no proxy'}`, () => {
     assert.equal(proxiesFromEnvironment(env)?.proxyFor(new URL(url)) ?? null, proxy)
   })
 }
@@ -232,12 +234,12 @@ for (const { list, url, direct } of [
   { list: 'https://a.test', url: 'http://a.test/', direct: false },
   { list: '10.0.0.0/8', url: 'http://a.test/', direct: false },
 ]) {
-  test(`NO_PROXY=${list}: ${url} ${direct ? 'goes direct' : 'goes by proxy'}`, () => {
+  test(`NO_PROXY=${list}: ${url} ${direct ? 'bypasses the proxy' : 'uses the proxy'}`, () => {
     assert.equal(isNoProxy(new URL(url), parseNoProxy(list)), direct)
   })
 }
 
-test('the environment is used by a client that trusts it, and by no other', async () => {
+test('proxies from the environment are used only with trustEnv', async () => {
   await using proxy = await serve((request, response) => response.end(request.url))
   process.env['http_proxy'] = proxy.origin
   try {
@@ -250,7 +252,7 @@ test('the environment is used by a client that trusts it, and by no other', asyn
   }
 })
 
-test('mounts: the most specific pattern wins, null is the default', async () => {
+test('mounts: the most specific pattern wins, and null means the default transport', async () => {
   const named = (name: string): MockTransport =>
     new MockTransport(() => new Response(200, { text: name }))
   await using client = new AsyncClient({

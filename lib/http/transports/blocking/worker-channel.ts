@@ -2,39 +2,46 @@ import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from '
 import { WorkerError } from '../../errors.js'
 import { AdaptiveSpin } from './adaptive-spin.js'
 import { Mailbox, MAILBOX_BYTES } from './mailbox.js'
-import { CONTROL, WORKER, type FromWorker, type ToWorker, type WorkerStart } from './protocol.js'
+import {
+  CONTROL,
+  decodeError,
+  WORKER,
+  type FromWorker,
+  type ToWorker,
+  type WorkerStart,
+} from './protocol.js'
 
-/** How patient the caller is with its worker, in ms; tests are less so. */
-export const PATIENCE: { startMs: number; sleepMs: number; stuckMs: number } = {
+/** Mutable, so that tests can shorten them. */
+export const WORKER_TIMEOUTS: { startMs: number; sleepMs: number; stuckMs: number } = {
   /** How long a new worker may take to start. */
   startMs: 30_000,
-  /** How long one sleep lasts before the worker is asked whether it lives. */
+  /** How long one sleep lasts before the worker is sent a ping. */
   sleepMs: 1_000,
-  /** How long a worker may leave that question unanswered. */
+  /** How long a worker may leave a ping unanswered. */
   stuckMs: 10_000,
 }
 
 /**
- * The worker of this thread, started when first needed, shared by every `Client`, replaced when it
- * dies or hangs, and no reason for the process to stay alive.
+ * The caller's end of the worker thread: sends messages, and sleeps until the replies arrive. The
+ * worker does not keep the process running.
  *
  * 1. The caller sleeps on a counter that it has read before it looked for messages, so that no
  *    wake-up is lost.
- * 2. Messages carry the id of their exchange; those of exchanges that are over are dropped.
- * 3. A ping stays open over calls, so that short time limits do not hide a worker that hangs.
+ * 2. Messages carry the id of their exchange; those of finished exchanges are dropped.
+ * 3. A ping stays pending across calls, so that short timeouts do not hide a worker that hangs.
  */
-export class BlockingHost {
+export class WorkerChannel {
   readonly #worker: Worker
   readonly #port: MessagePort
   readonly #control: Int32Array
   readonly #mailbox: Mailbox
-  /** Messages taken from the port. */
+  /** Counts messages taken from the port, as {@link CONTROL.queued} counts those posted to it. */
   #taken = 0
-  readonly #inbox = new Map<number, FromWorker[]>()
+  readonly #inboxes = new Map<number, FromWorker[]>()
   #lastId = 0
   readonly #adaptiveSpin = new AdaptiveSpin()
   #state: 'alive' | 'dead' = 'alive'
-  /** `performance.now()` of the ping that was not answered yet. */
+  /** `performance.now()` of the pending ping. */
   #pingedAt: number | null = null
   #pingBeat = 0
 
@@ -51,22 +58,22 @@ export class BlockingHost {
     port1.unref()
   }
 
-  /** Whether the worker may still answer. */
+  /** Whether the worker can still reply; it may be starting. */
   get alive(): boolean {
     if (Atomics.load(this.#control, CONTROL.state) === WORKER.dead) this.#die()
     return this.#state === 'alive'
   }
 
-  /** A number for a new exchange; messages for it are kept until {@link BlockingHost.forget}. */
+  /** The id of a new exchange; messages for it are kept until {@link WorkerChannel.forget}. */
   begin(): number {
     const id = ++this.#lastId
-    this.#inbox.set(id, [])
+    this.#inboxes.set(id, [])
     return id
   }
 
-  /** The exchange is over: later messages for it are dropped. */
+  /** Ends an exchange: later messages for it are dropped. */
   forget(id: number): void {
-    this.#inbox.delete(id)
+    this.#inboxes.delete(id)
   }
 
   post(message: ToWorker, transfer: ArrayBuffer[] = []): void {
@@ -75,16 +82,28 @@ export class BlockingHost {
   }
 
   /**
-   * Sleeps until a message for `id` is there.
+   * Sleeps until there is a message of type `t` for `id`.
+   *
+   * @throws the error that the worker reports instead, or {@link WorkerError}.
+   */
+  receiveReply<T extends FromWorker['t']>(id: number, t: T): Extract<FromWorker, { t: T }> {
+    const message = this.receive(id, null)
+    if (message?.t === 'error') throw decodeError(message.error)
+    if (message?.t !== t) throw new WorkerError('the worker sent an unexpected message')
+    return message as Extract<FromWorker, { t: T }>
+  }
+
+  /**
+   * Sleeps until there is a message for `id`.
    *
    * @returns null when `until` (a `performance.now()`) passes first; the time that the worker takes
    *   to start does not count.
-   * @throws {@link WorkerError} when the worker died or does not answer pings.
+   * @throws {@link WorkerError} when the worker has died or does not answer pings.
    */
   receive(id: number, until: number | null): FromWorker | null {
     const startMs = this.#awaitStart()
     if (until !== null) until += startMs
-    const inbox = this.#inbox.get(id)!
+    const inbox = this.#inboxes.get(id)!
     let waitedSince = 0
     let spinMs = 0
     for (;;) {
@@ -92,10 +111,12 @@ export class BlockingHost {
       this.#sort()
       const message = inbox.shift()
       if (message !== undefined) {
-        if (waitedSince !== 0) this.#adaptiveSpin.note(spinMs, performance.now() - waitedSince)
+        if (waitedSince !== 0) this.#adaptiveSpin.record(spinMs, performance.now() - waitedSince)
         return message
       }
-      if (!this.alive) throw deadError()
+      if (!this.alive) {
+        throw new WorkerError('the worker thread behind Client died; call again to start a new one')
+      }
       const now = performance.now()
       this.#checkPing(now)
       if (until !== null && now >= until) {
@@ -107,19 +128,20 @@ export class BlockingHost {
         spinMs = this.#adaptiveSpin.next()
         if (spinMs > 0 && this.#spin(seen, spinMs)) continue
       }
-      const left = until === null ? PATIENCE.sleepMs : Math.min(PATIENCE.sleepMs, until - now)
-      const woken = Atomics.wait(this.#control, CONTROL.posted, seen, left)
-      if (woken === 'timed-out') this.#ping(performance.now())
+      const { sleepMs } = WORKER_TIMEOUTS
+      const left = until === null ? sleepMs : Math.min(sleepMs, until - now)
+      const result = Atomics.wait(this.#control, CONTROL.posted, seen, left)
+      if (result === 'timed-out') this.#ping(performance.now())
     }
   }
 
-  /** Ends the worker; whoever still has an exchange with it gets {@link WorkerError}. */
+  /** Ends the worker; open exchanges fail with {@link WorkerError}. */
   terminate(): void {
     this.#die()
     void this.#worker.terminate()
   }
 
-  /** Asks the worker whether it lives, unless it was asked and has not answered. */
+  /** Sends a ping, unless one is pending. */
   #ping(now: number): void {
     if (this.#pingedAt !== null) return
     this.#pingedAt = now
@@ -130,13 +152,13 @@ export class BlockingHost {
   #checkPing(now: number): void {
     if (this.#pingedAt === null) return
     if (Atomics.load(this.#control, CONTROL.heartbeat) !== this.#pingBeat) this.#pingedAt = null
-    else if (now - this.#pingedAt > PATIENCE.stuckMs) {
+    else if (now - this.#pingedAt > WORKER_TIMEOUTS.stuckMs) {
       this.terminate()
-      throw new WorkerError('the worker thread behind Client hangs; it was replaced, try again')
+      throw new WorkerError('the worker thread behind Client hangs; it was replaced, call again')
     }
   }
 
-  /** Looks at the counter for `spinMs`; true when it has moved on from `seen`. */
+  /** Polls the counter for `spinMs`; true once it differs from `seen`. */
   #spin(seen: number, spinMs: number): boolean {
     const end = performance.now() + spinMs
     do {
@@ -146,32 +168,33 @@ export class BlockingHost {
     return false
   }
 
-  /** Puts what has come into the inboxes. */
+  /** Distributes arrived messages to the inboxes of their exchanges. */
   #sort(): void {
-    // Looked at first: the mail is the last of its exchange, and the rest of it is in the port by then.
+    // Checked before the port: mail is the last message of its exchange, so the port then has the
+    // others.
     const mailed = this.#mailbox.full
     while (this.#taken !== Atomics.load(this.#control, CONTROL.queued)) {
       const received = receiveMessageOnPort(this.#port) as { message: FromWorker } | undefined
       if (received === undefined) break
       this.#taken = (this.#taken + 1) | 0
-      this.#inbox.get(received.message.id)?.push(received.message)
+      this.#inboxes.get(received.message.id)?.push(received.message)
     }
     const mail = mailed ? this.#mailbox.take() : null
-    if (mail !== null) this.#inbox.get(mail.id)?.push(mail)
+    if (mail !== null) this.#inboxes.get(mail.id)?.push(mail)
   }
 
-  /** How many ms were waited. A worker that starts finds what was posted to it meanwhile. */
+  /** Waits until the worker has started, and returns for how many ms. */
   #awaitStart(): number {
     if (Atomics.load(this.#control, CONTROL.state) !== WORKER.starting) return 0
     const began = performance.now()
     while (Atomics.load(this.#control, CONTROL.state) === WORKER.starting) {
-      if (performance.now() - began > PATIENCE.startMs) {
+      if (performance.now() - began > WORKER_TIMEOUTS.startMs) {
         this.terminate()
         throw new WorkerError(
-          `the worker thread behind Client did not start within ${PATIENCE.startMs} ms`,
+          `the worker thread behind Client did not start within ${WORKER_TIMEOUTS.startMs} ms`,
         )
       }
-      Atomics.wait(this.#control, CONTROL.state, WORKER.starting, PATIENCE.sleepMs)
+      Atomics.wait(this.#control, CONTROL.state, WORKER.starting, WORKER_TIMEOUTS.sleepMs)
     }
     return performance.now() - began
   }
@@ -184,21 +207,17 @@ export class BlockingHost {
   }
 }
 
-let host: BlockingHost | null = null
+let shared: WorkerChannel | null = null
 
-/** The worker of this thread; a new one when the last has died. */
-export function sharedHost(): BlockingHost {
-  if (host === null || !host.alive) host = new BlockingHost()
-  return host
-}
-
-function deadError(): WorkerError {
-  return new WorkerError('the worker thread behind Client has died; the next call starts a new one')
+/** The channel that every `Client` of this thread uses; a new one once its worker has died. */
+export function sharedChannel(): WorkerChannel {
+  if (shared === null || !shared.alive) shared = new WorkerChannel()
+  return shared
 }
 
 /**
- * Starts the worker from the built file, or, when running from TypeScript, through the loader that
- * this thread runs under, which a worker does not inherit.
+ * Starts the worker from the built file or, when running from TypeScript, from source: a worker
+ * does not inherit the loader of this thread, so it registers its own.
  */
 function startWorker(data: WorkerStart): Worker {
   const options = { workerData: data, transferList: [data.port], execArgv: [], stdin: false }

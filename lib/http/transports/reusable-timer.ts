@@ -1,30 +1,29 @@
 import { MAX_TIMER_MS } from '../config.js'
 
 /**
- * One phase's time limit, started and stopped many times over the life of a connection. Stopping
- * only marks it; the timer itself is reused, which is far cheaper than a new one for each wait.
+ * A timeout that is started and stopped many times over the life of a connection. Stopping only
+ * marks it: the Node timer is kept and refreshed, which is far cheaper than one for each wait.
  */
-export class PhaseTimer {
+export class ReusableTimer {
   #fire: (ms: number) => void
   #timer: NodeJS.Timeout | null = null
   #ms = 0
   #running = false
-
   readonly #keepsAlive: boolean
 
-  /** @param keepsAlive - Whether the process must live for it, where no socket sees to that. */
+  /** @param keepsAlive - Keeps the process running; for waits that have no socket to do so. */
   constructor(fire: (ms: number) => void, keepsAlive = false) {
     this.#fire = fire
     this.#keepsAlive = keepsAlive
   }
 
-  /** Gives a stopped timer to another wait. */
+  /** Replaces the callback of a stopped timer. */
   reuse(fire: (ms: number) => void): this {
     this.#fire = fire
     return this
   }
 
-  /** Starts anew; `null` means no limit. */
+  /** Starts or restarts; `null` stops, since there is no limit. */
   start(ms: number | null): void {
     if (ms === null) {
       this.#running = false
@@ -41,12 +40,11 @@ export class PhaseTimer {
     if (!this.#keepsAlive) this.#timer.unref()
   }
 
-  /** The wait is over. */
   stop(): void {
     this.#running = false
   }
 
-  /** Frees the timer. */
+  /** Stops and frees the Node timer. */
   clear(): void {
     this.#running = false
     if (this.#timer !== null) clearTimeout(this.#timer)
@@ -60,18 +58,20 @@ export class PhaseTimer {
   }
 }
 
-/** Timers that were stopped and wait for another use: a new one for each stream is costly. */
-export class TimerStock {
-  readonly #free: PhaseTimer[] = []
+const MAX_FREE_TIMERS = 128
 
-  take(fire: (ms: number) => void): PhaseTimer {
-    return this.#free.pop()?.reuse(fire) ?? new PhaseTimer(fire)
+/** Shares timers between the streams of a connection: a new one for each stream is costly. */
+export class TimerPool {
+  readonly #free: ReusableTimer[] = []
+
+  acquire(fire: (ms: number) => void): ReusableTimer {
+    return this.#free.pop()?.reuse(fire) ?? new ReusableTimer(fire)
   }
 
-  giveBack(timer: PhaseTimer): void {
+  release(timer: ReusableTimer): void {
     timer.stop()
     timer.reuse(() => {})
-    if (this.#free.length < 128) this.#free.push(timer)
+    if (this.#free.length < MAX_FREE_TIMERS) this.#free.push(timer)
     else timer.clear()
   }
 

@@ -1,34 +1,34 @@
 import { StreamClosedError } from '../errors.js'
 import type { AsyncByteStream } from './base.js'
 
-/** What a body asks of the connection that feeds it. */
+/** The connection that feeds a {@link ResponseBody}. */
 export interface BodySource {
-  /** The consumer waits for octets: the read limit runs. */
+  /** The reader waits for content: starts the read timeout. */
   waiting(): void
-  /** The consumer is behind: stop reading from the socket. */
+  /** The reader is too slow: stop receiving. */
   pause(): void
-  /** There is room again. */
+  /** Continues after `pause`. */
   resume(): void
-  /** The consumer does not want the rest. */
+  /** The reader closed the body before its end. */
   abandon(): void
 }
 
 type Next = IteratorResult<Uint8Array, undefined>
 
-/** Octets held for a slow consumer before the socket is paused. */
-const HIGH_WATER = 256 * 1024
-/** Chunks up to this size are held together: each by itself would take a hundred times its octets. */
-const SMALL = 1024
-/** Octets of small chunks after which they are made one. */
-const MERGE_AT = 4 * 1024
+/** Bytes queued for a slow reader before the source is paused. */
+const HIGH_WATER_BYTES = 256 * 1024
+/** Chunks up to this size are merged: a view of one byte takes a hundred times as much memory. */
+const SMALL_CHUNK_BYTES = 1024
+/** Bytes of small chunks that make one merged chunk. */
+const MERGE_AT_BYTES = 4 * 1024
 
-/** The content of a response as it arrives, with back-pressure to the connection. */
-export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, undefined> {
+/** The content of a response as it arrives, with backpressure on the connection. */
+export class ResponseBody implements AsyncByteStream, AsyncIterator<Uint8Array, undefined> {
   readonly #source: BodySource
   #queue: Uint8Array[] = []
-  /** Small chunks behind those of the queue. */
+  /** Small chunks that follow those of the queue. */
   #small: Uint8Array[] | null = null
-  #smallOctets = 0
+  #smallBytes = 0
   #queued = 0
   #paused = false
   #state: 'open' | 'ended' | 'failed' | 'closed' = 'open'
@@ -39,7 +39,7 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
     this.#source = source
   }
 
-  /** Adds octets that arrived. */
+  /** Takes ownership of `chunk`. */
   push(chunk: Uint8Array): void {
     if (this.#state !== 'open') return
     const waiter = this.#waiter
@@ -49,21 +49,20 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
       return
     }
     this.#queued += chunk.length
-    if (chunk.length <= SMALL && this.#queue.length > 0) {
+    if (chunk.length <= SMALL_CHUNK_BYTES && this.#queue.length > 0) {
       ;(this.#small ??= []).push(chunk)
-      this.#smallOctets += chunk.length
-      if (this.#smallOctets >= MERGE_AT) this.#mergeSmall()
+      this.#smallBytes += chunk.length
+      if (this.#smallBytes >= MERGE_AT_BYTES) this.#mergeSmall()
     } else {
       this.#mergeSmall()
       this.#queue.push(chunk)
     }
-    if (this.#queued >= HIGH_WATER && !this.#paused) {
+    if (this.#queued >= HIGH_WATER_BYTES && !this.#paused) {
       this.#paused = true
       this.#source.pause()
     }
   }
 
-  /** The content is complete. */
   end(): void {
     if (this.#state !== 'open') return
     this.#state = 'ended'
@@ -71,7 +70,7 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
     this.#waiter = null
   }
 
-  /** The content cannot be completed; what arrived before is still delivered. */
+  /** Ends the content with `error`, after the chunks that have already arrived. */
   fail(error: unknown): void {
     if (this.#state !== 'open') return
     this.#state = 'failed'
@@ -85,7 +84,7 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
     const chunk = this.#queue.shift()
     if (chunk !== undefined) {
       this.#queued -= chunk.length
-      if (this.#paused && this.#queued < HIGH_WATER / 2) {
+      if (this.#paused && this.#queued < HIGH_WATER_BYTES / 2) {
         this.#paused = false
         this.#source.resume()
       }
@@ -101,13 +100,13 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
     return Promise.resolve({ done: true, value: undefined })
   }
 
-  /** Takes the content when all of it has arrived and none was taken; null otherwise. */
+  /** Takes the rest of the content if it has arrived completely; null otherwise. */
   takeWhole(): Uint8Array[] | null {
     if (this.#state !== 'ended' || this.#waiter !== null) return null
     return this.takeReady().chunks
   }
 
-  /** Takes what is there without waiting, and whether that was all. */
+  /** Takes what has arrived, without waiting. `ended`: nothing follows. */
   takeReady(): { readonly chunks: Uint8Array[]; readonly ended: boolean } {
     this.#mergeSmall()
     const chunks = this.#queue
@@ -123,9 +122,9 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
   #mergeSmall(): void {
     const small = this.#small
     if (small === null) return
-    this.#queue.push(small.length === 1 ? small[0]! : Buffer.concat(small, this.#smallOctets))
+    this.#queue.push(small.length === 1 ? small[0]! : Buffer.concat(small, this.#smallBytes))
     this.#small = null
-    this.#smallOctets = 0
+    this.#smallBytes = 0
   }
 
   async return(): Promise<Next> {
@@ -137,13 +136,13 @@ export class IncomingBody implements AsyncByteStream, AsyncIterator<Uint8Array, 
     return this
   }
 
-  /** Gives the rest up. Someone waiting in `next()` is told so. */
+  /** Discards the rest and rejects a pending `next()`. */
   close(): void {
     const wasOpen = this.#state === 'open'
     this.#state = 'closed'
     this.#queue = []
     this.#small = null
-    this.#smallOctets = 0
+    this.#smallBytes = 0
     this.#queued = 0
     this.#waiter?.reject(new StreamClosedError('the response was closed while it was being read'))
     this.#waiter = null

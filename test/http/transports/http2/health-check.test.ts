@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { HealthCheck } from '../../../../lib/http/transports/http2/health.js'
+import { HealthCheck } from '../../../../lib/http/transports/http2/health-check.js'
 import { HeldTimers } from '../../../helpers/held-timers.js'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** A check every 4 321 ms of a connection that is a count of octets, and what it did so far. */
+/** A check every 4 321 ms of a fake connection, and a record of its actions. */
 function watch(): {
   readonly socket: { bytesRead: number }
   readonly did: string[]
@@ -17,13 +17,13 @@ function watch(): {
   const check = new HealthCheck(
     socket as Socket,
     4_321,
-    () => void did.push('asked'),
-    () => void did.push('gave up'),
+    () => void did.push('ping'),
+    () => void did.push('dead'),
   )
   return { socket, did, check }
 }
 
-test('silence is asked about, and given up when it goes on', async () => {
+test('a silent connection is pinged, and declared dead when it stays silent', async () => {
   using silences = new HeldTimers(4_321)
   const { socket, did } = watch()
   socket.bytesRead = 9
@@ -32,35 +32,35 @@ test('silence is asked about, and given up when it goes on', async () => {
   assert.deepEqual(did, [])
   silences.fire()
   await turn()
-  assert.deepEqual(did, ['asked'])
+  assert.deepEqual(did, ['ping'])
   silences.fire()
   await turn()
-  assert.deepEqual(did, ['asked', 'gave up'])
+  assert.deepEqual(did, ['ping', 'dead'])
   assert.equal(silences.size, 0)
 })
 
-test('an answer that waits to be read when the time is over counts', async () => {
+test('a reply that is still unread when the time is over counts', async () => {
   using silences = new HeldTimers(4_321)
   const { socket, did } = watch()
   silences.fire()
   silences.fire()
-  // What the poll behind the timers reads.
+  // Bytes that the event loop reads after the timers have fired.
   socket.bytesRead = 17
   await turn()
-  assert.deepEqual(did, ['asked'])
+  assert.deepEqual(did, ['ping'])
   silences.fire()
   silences.fire()
   await turn()
-  assert.deepEqual(did, ['asked', 'asked', 'gave up'])
+  assert.deepEqual(did, ['ping', 'ping', 'dead'])
 })
 
-test('one that was stopped gives nothing up any more', async () => {
+test('a stopped check declares nothing dead', async () => {
   using silences = new HeldTimers(4_321)
   const { did, check } = watch()
   silences.fire()
   silences.fire()
   check.stop()
   await turn()
-  assert.deepEqual(did, ['asked'])
+  assert.deepEqual(did, ['ping'])
   assert.equal(silences.size, 0)
 })

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IncomingBody } from '../../../lib/http/transports/incoming-body.js'
+import { ResponseBody } from '../../../lib/http/transports/response-body.js'
 
 const source = { waiting: () => {}, pause: () => {}, resume: () => {}, abandon: () => {} }
 const pieces = Array.from({ length: 20_000 }, (_, i) => Buffer.from(String(i % 7)))
 
-test('octets that come one by one are not held one by one', () => {
-  const body = new IncomingBody(source)
+test('bytes that arrive one by one are merged into few chunks', () => {
+  const body = new ResponseBody(source)
   for (const piece of pieces) body.push(piece)
   body.end()
   const chunks = body.takeWhole()!
@@ -14,8 +14,8 @@ test('octets that come one by one are not held one by one', () => {
   assert.deepEqual(Buffer.concat(chunks), Buffer.concat(pieces))
 })
 
-test('small and large chunks keep their order, however they are taken', async () => {
-  const body = new IncomingBody(source)
+test('small and large chunks keep their order, however they are read', async () => {
+  const body = new ResponseBody(source)
   const sent: Buffer[] = []
   const taken: Uint8Array[] = []
   for (let i = 0; i < 60; i++) {

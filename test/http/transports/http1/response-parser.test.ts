@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ResponseParser, type ResponseHead } from '../../../../lib/http/transports/http1/parser.js'
 import type { Headers } from 'runwright/http'
+import {
+  ResponseParser,
+  type ResponseHead,
+} from '../../../../lib/http/transports/http1/response-parser.js'
 
 interface Seen {
   heads: ResponseHead[]
@@ -11,7 +14,8 @@ interface Seen {
   rest: string
 }
 
-function parse(octets: Buffer, size: number, method = 'GET'): Seen {
+/** Parses `bytes`, fed in pieces of `size`. */
+function parse(bytes: Buffer, size: number, method = 'GET'): Seen {
   const seen: Seen = { heads: [], content: '', trailers: null, done: false, rest: '' }
   const parser = new ResponseParser(
     {
@@ -25,15 +29,15 @@ function parse(octets: Buffer, size: number, method = 'GET'): Seen {
     4096,
   )
   parser.reset(method)
-  for (let at = 0; at < octets.length; at += size) {
-    const rest = parser.feed(octets.subarray(at, at + size))
+  for (let at = 0; at < bytes.length; at += size) {
+    const rest = parser.feed(bytes.subarray(at, at + size))
     if (rest !== null) seen.rest += rest.toString('latin1')
   }
   if (!seen.done) parser.end()
   return seen
 }
 
-test('what follows a 2xx to CONNECT is no content, and its connection carries nothing else', () => {
+test('bytes after a 2xx to CONNECT are not content, and the connection is not reused', () => {
   const seen = parse(
     Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ntunnelled'),
     200,
@@ -55,9 +59,9 @@ for (const { name, message, content, trailer, rest } of [
   {
     name: 'chunks with extensions and trailers, after 103',
     message:
-      'HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n' +
-      '5;a="b"\r\nhello\r\n00A\r\n 0123456789'.replace(' ', '') +
-      '\r\n0\r\nX-T: 1\r\n\r\nnext',
+      'HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n' +
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n' +
+      '5;a="b"\r\nhello\r\n00A\r\n0123456789\r\n0\r\nX-T: 1\r\n\r\nnext',
     content: 'hello0123456789',
     trailer: '1',
     rest: 'next',
@@ -68,16 +72,16 @@ for (const { name, message, content, trailer, rest } of [
     content: 'all of it',
   },
   {
-    name: 'no content for 204',
+    name: 'status 204',
     message: 'HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\nrest',
     content: '',
     rest: 'rest',
   },
 ]) {
-  test(`content by ${name} is the same wherever the octets are cut`, () => {
-    const octets = Buffer.from(message, 'latin1')
-    for (let size = 1; size <= octets.length; size++) {
-      const seen = parse(octets, size)
+  test(`content delimited by ${name} is the same however the bytes are split`, () => {
+    const bytes = Buffer.from(message, 'latin1')
+    for (let size = 1; size <= bytes.length; size++) {
+      const seen = parse(bytes, size)
       assert.equal(seen.content, content, `pieces of ${size}`)
       assert.equal(seen.done, true)
       assert.equal(seen.trailers?.get('x-t'), trailer)
@@ -86,7 +90,7 @@ for (const { name, message, content, trailer, rest } of [
   })
 }
 
-test('values are without blanks around them, and UTF-8 where they can be', () => {
+test('values are trimmed, and decoded as UTF-8 where that is valid', () => {
   const head = Buffer.from('HTTP/1.1 200 \r\nA: \t b \t\r\nB: ä\r\nContent-Length: 0\r\n\r\n')
   const { headers, reasonPhrase } = parse(head, 1000).heads[0]!
   assert.deepEqual([headers.get('a'), headers.get('b'), reasonPhrase], ['b', 'ä', ''])

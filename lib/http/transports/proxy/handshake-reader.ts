@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net'
 import { ProxyError } from '../../errors.js'
 
-/** Reads exact numbers of octets from a socket during a handshake, and gives back what is left. */
-export class SocketReader {
+/** Reads exact parts of a proxy handshake from a socket, and puts the rest back at its end. */
+export class HandshakeReader {
   readonly #socket: Socket
   readonly #peer: string
   #held: Buffer = Buffer.alloc(0)
   #error: Error | null = null
   #wake: (() => void) | null = null
 
-  /** @param peer - Who is at the other end, for messages. */
+  /** @param peer - Names the proxy in error messages. */
   constructor(socket: Socket, peer: string) {
     this.#socket = socket
     this.#peer = peer
@@ -19,24 +19,24 @@ export class SocketReader {
     socket.on('error', this.#onError)
   }
 
-  /** The next `count` octets. @throws {@link ProxyError} when the peer ends before. */
+  /** The next `count` bytes. @throws {@link ProxyError} when the connection ends before them. */
   async take(count: number): Promise<Buffer> {
     await this.#until(() => this.#held.length >= count)
     return this.#cut(count)
   }
 
-  /** Everything up to and including `mark`. @throws {@link ProxyError} beyond `most` octets. */
-  async takeUntil(mark: string, most: number): Promise<Buffer> {
+  /** All bytes up to and including `mark`. @throws {@link ProxyError} beyond `maxBytes`. */
+  async takeUntil(mark: string, maxBytes: number): Promise<Buffer> {
     await this.#until(() => {
       if (this.#held.includes(mark, 0, 'latin1')) return true
-      if (this.#held.length > most)
-        throw new ProxyError(`${this.#peer} answered with more than ${most} octets`)
+      if (this.#held.length > maxBytes)
+        throw new ProxyError(`${this.#peer} answered with more than ${maxBytes} bytes`)
       return false
     })
     return this.#cut(this.#held.indexOf(mark, 0, 'latin1') + mark.length)
   }
 
-  /** Stops reading; octets that came early are put back. */
+  /** Stops reading, pauses the socket and puts unread bytes back. */
   release(): void {
     const socket = this.#socket
     socket.removeListener('data', this.#onData)

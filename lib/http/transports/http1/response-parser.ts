@@ -1,14 +1,15 @@
 import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
-import { readable, withoutBlanks } from '../field-text.js'
+import { MAX_INFORMATIONAL, tooManyInformational } from '../failures.js'
+import { decodeValue, listMembers, trimBlanks } from '../field-values.js'
 
-/** What the parser finds, in the order in which it is found. */
+/** Receives the parts of a response in their order. */
 export interface ParserEvents {
-  /** A head. 1xx heads come before the final one. */
+  /** Called with each 1xx head, then with the final one. */
   onHead(head: ResponseHead): void
-  /** A piece of content, valid until the buffer it came in is reused. */
+  /** `chunk` is a view of the input: it is valid until that buffer is reused. */
   onContent(chunk: Uint8Array): void
-  /** The end of the message; `trailers` only after chunked content. */
+  /** `trailers` is null unless chunked content ended with some. */
   onComplete(trailers: Headers | null): void
 }
 
@@ -19,32 +20,33 @@ export interface ResponseHead {
   /** 0 for HTTP/1.0, 1 for HTTP/1.1 and above. */
   readonly minorVersion: number
   readonly headers: Headers
-  /** Octets of content by Content-Length; null when it is chunked or ends with the connection. */
+  /** Bytes of content; null when it is chunked or ends with the connection. */
   readonly contentLength: number | null
-  /** Whether the server means to keep the connection; content up to its end rules that out. */
+  /**
+   * Whether the server allows another request on this connection. It says nothing about content
+   * that ends with the connection.
+   */
   readonly keepAlive: boolean
 }
 
 const CR = 13
 const LF = 10
-/** Octets of one chunk-size line, extensions included. */
-const MAX_CHUNK_LINE = 4096
+/** In bytes, extensions included. */
+const MAX_CHUNK_SIZE_LINE = 4096
 const MAX_FIELDS = 1000
-/** Informational heads before the final one, so that they cannot hold a caller up for ever. */
-export const MAX_INFORMATIONAL = 100
 
 type State =
   'head' | 'length' | 'close' | 'chunk-size' | 'chunk-data' | 'chunk-end' | 'trailers' | 'done'
 
 /**
- * A strict parser for HTTP/1.x responses (RFC 9112): octets in, events out, wherever they are cut.
+ * A strict parser for HTTP/1.x responses (RFC 9112): bytes in, events out, however they are split.
  *
  * 1. A head or trailer section larger than the limit is refused before it is stored.
- * 2. Bare LF, obs-fold, blanks before a colon and control characters are refused: two parsers that
- *    read them differently are how responses are smuggled.
- * 3. Transfer-Encoding with Content-Length, two different Content-Lengths, and a final coding other
- *    than chunked are refused.
- * 4. After the end of a message no octet is taken; what is left over is returned to the caller.
+ * 2. Bare LF, obs-fold, whitespace before a colon and control characters are refused: parsers that
+ *    disagree about them make response smuggling possible.
+ * 3. Transfer-Encoding together with Content-Length, two different Content-Lengths, and a final
+ *    coding other than chunked are refused.
+ * 4. It consumes nothing beyond the end of a message; what follows is returned to the caller.
  */
 export class ResponseParser {
   #state: State = 'head'
@@ -53,14 +55,14 @@ export class ResponseParser {
   #method = ''
   #informational = 0
   readonly #events: ParserEvents
-  readonly #maxHeadOctets: number
+  readonly #maxHeadBytes: number
 
-  constructor(events: ParserEvents, maxHeadOctets: number) {
+  constructor(events: ParserEvents, maxHeadBytes: number) {
     this.#events = events
-    this.#maxHeadOctets = maxHeadOctets
+    this.#maxHeadBytes = maxHeadBytes
   }
 
-  /** Gets ready for the answer to a request; that to a HEAD has nothing but the head. */
+  /** Prepares for the response to a request with `method`, which decides whether it has content. */
   reset(method: string): void {
     this.#state = 'head'
     this.#held = null
@@ -68,15 +70,10 @@ export class ResponseParser {
     this.#informational = 0
   }
 
-  /** Whether any octet of a message was taken and its end has not come. */
-  get midway(): boolean {
-    return this.#state !== 'done' && (this.#state !== 'head' || this.#held !== null)
-  }
-
   /**
-   * Takes octets and returns those beyond the end of the message, if any.
+   * Parses `input` and returns the bytes beyond the end of the message, or null.
    *
-   * @throws {@link RemoteProtocolError} when they are not HTTP/1.x.
+   * @throws {@link RemoteProtocolError} when it is not a valid HTTP/1.x response.
    */
   feed(input: Buffer): Buffer | null {
     let rest: Buffer | null = input
@@ -84,7 +81,11 @@ export class ResponseParser {
     return rest !== null && rest.length > 0 ? rest : null
   }
 
-  /** The connection has ended. @throws {@link RemoteProtocolError} when that cuts a message short. */
+  /**
+   * Called when the connection has ended.
+   *
+   * @throws {@link RemoteProtocolError} when that cuts a message short.
+   */
   end(): void {
     if (this.#state === 'done') return
     if (this.#state === 'close') {
@@ -100,8 +101,8 @@ export class ResponseParser {
     }
     throw new RemoteProtocolError(
       this.#state === 'length'
-        ? `the response is cut short: ${this.#left} octets of its Content-Length are missing`
-        : 'the response is cut short: its last chunk is missing',
+        ? `the response is incomplete: ${this.#left} bytes of its Content-Length are missing`
+        : 'the response is incomplete: its last chunk is missing',
     )
   }
 
@@ -127,11 +128,13 @@ export class ResponseParser {
   #head(input: Buffer): Buffer | null {
     const all = this.#held === null ? input : Buffer.concat([this.#held, input])
     const end = all.indexOf('\r\n\r\n', Math.max(0, (this.#held?.length ?? 0) - 3), 'latin1')
-    if (end === -1 || end > this.#maxHeadOctets) {
+    if (end === -1 || end > this.#maxHeadBytes) {
       checkStart(all)
-      if (all.length > this.#maxHeadOctets) this.#tooLarge('head')
+      if (all.length > this.#maxHeadBytes) this.#tooLarge('head')
       if (all.includes('\n\n', 0, 'latin1') || all.includes('\n\r\n', 0, 'latin1')) {
-        if (hasBareLineFeed(all)) throw new RemoteProtocolError('the response head has a bare LF')
+        if (hasBareLineFeed(all)) {
+          throw new RemoteProtocolError('the response head has a bare LF; lines must end in CRLF')
+        }
       }
       this.#held = all
       return null
@@ -148,7 +151,7 @@ export class ResponseParser {
       this.#events.onHead(head)
       return
     }
-    // What follows a 2xx to CONNECT is the tunnel's, not content (RFC 9110, section 9.3.6).
+    // What follows a 2xx to CONNECT belongs to the tunnel (RFC 9110, section 9.3.6).
     const tunnels = this.#method === 'CONNECT' && statusCode < 300
     const bodiless = this.#method === 'HEAD' || statusCode === 204 || statusCode === 304 || tunnels
     const chunked = head.headers.has('transfer-encoding')
@@ -181,7 +184,7 @@ export class ResponseParser {
     const all = this.#join(input)
     const end = all.indexOf(LF)
     if (end === -1) {
-      if (all.length > MAX_CHUNK_LINE) this.#tooLarge('chunk-size line')
+      if (all.length > MAX_CHUNK_SIZE_LINE) this.#tooLarge('chunk-size line')
       this.#held = all
       return null
     }
@@ -215,8 +218,8 @@ export class ResponseParser {
       return all.subarray(2)
     }
     const end = all.indexOf('\r\n\r\n', 0, 'latin1')
-    if (end === -1 || end > this.#maxHeadOctets) {
-      if (all.length > this.#maxHeadOctets) this.#tooLarge('trailer section')
+    if (end === -1 || end > this.#maxHeadBytes) {
+      if (all.length > this.#maxHeadBytes) this.#tooLarge('trailer section')
       this.#held = all
       return null
     }
@@ -239,16 +242,9 @@ export class ResponseParser {
 
   #tooLarge(what: string): never {
     throw new RemoteProtocolError(
-      `the ${what} of the response is larger than ${this.#maxHeadOctets} octets`,
+      `the ${what} of the response is larger than ${this.#maxHeadBytes} bytes`,
     )
   }
-}
-
-/** The error for a server that goes on and on before its answer. */
-export function tooManyInformational(): RemoteProtocolError {
-  return new RemoteProtocolError(
-    `the server sent more than ${MAX_INFORMATIONAL} informational (1xx) heads and no answer`,
-  )
 }
 
 /** Refuses at once what cannot become a status line, instead of waiting for its end. */
@@ -258,9 +254,9 @@ function checkStart(head: Buffer): void {
     throw new RemoteProtocolError('the server does not speak HTTP/1.x')
 }
 
-function hasBareLineFeed(octets: Buffer): boolean {
-  for (let i = octets.indexOf(LF); i !== -1; i = octets.indexOf(LF, i + 1)) {
-    if (octets[i - 1] !== CR) return true
+function hasBareLineFeed(head: Buffer): boolean {
+  for (let i = head.indexOf(LF); i !== -1; i = head.indexOf(LF, i + 1)) {
+    if (head[i - 1] !== CR) return true
   }
   return false
 }
@@ -299,7 +295,7 @@ function parseFields(lines: readonly string[], from: number): string[] {
     if (!FIELD_NAME.test(name) || FORBIDDEN.test(line)) {
       throw new RemoteProtocolError('the server sent a malformed header field')
     }
-    flat.push(name, readable(withoutBlanks(line, colon + 1)))
+    flat.push(name, decodeValue(trimBlanks(line, colon + 1)))
   }
   return flat
 }
@@ -325,9 +321,7 @@ function checkTransferCoding(coding: string, contentLength: number | null, minor
 }
 
 function keepsAlive(headers: Headers, minorVersion: number): boolean {
-  const connection = headers.get('connection')
-  if (connection === null) return minorVersion > 0
-  const options = connection.toLowerCase().split(',').map((option) => option.trim())
+  const options = listMembers(headers.get('connection'))
   if (options.includes('close')) return false
   return minorVersion > 0 || options.includes('keep-alive')
 }

@@ -1,0 +1,35 @@
+import { LocalProtocolError } from '../errors.js'
+import type { Request } from '../request.js'
+import { lengthMismatch } from './failures.js'
+
+/** Refuses framing that a server could read in two ways (RFC 9112, section 6). */
+export function checkFraming(request: Request): void {
+  const lengths = request.headers.getList('content-length')
+  const coding = request.headers.get('transfer-encoding')
+  if (coding !== null) {
+    if (lengths.length > 0) {
+      throw new LocalProtocolError(
+        'a request must not have both Transfer-Encoding and Content-Length',
+      )
+    }
+    if (coding.toLowerCase() !== 'chunked') {
+      throw new LocalProtocolError('the only Transfer-Encoding that a request may have is chunked')
+    }
+  }
+  if (lengths.length === 0) return
+  if (lengths.length > 1 || !/^[0-9]{1,15}$/.test(lengths[0]!)) {
+    throw new LocalProtocolError('Content-Length must be a single whole number')
+  }
+  const expected = Number(lengths[0])
+  const actual = request.body === null ? 0 : request.body.length
+  if (actual !== null && actual !== expected) throw lengthMismatch(actual, expected)
+}
+
+/** Refuses a target that is empty or would break the request line (RFC 9112, section 3.2). */
+export function checkTarget(target: string): void {
+  if (/^[!-"$-~]+$/.test(target)) return
+  throw new LocalProtocolError(
+    'the request target is empty, or contains a space, a "#" or another character that is not ' +
+      'allowed there',
+  )
+}
