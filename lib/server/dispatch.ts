@@ -5,13 +5,13 @@
  * @module
  */
 import type { Caller } from '../agent/index.js'
-import { chooseType } from './http/accept.js'
+import { chooseType } from './messages/accept.js'
 import type { AuthorizableRequest, Principal } from './access/auth.js'
 import type { ServiceConfig } from './config.js'
 import { draining, ProblemError, toProblemError, unknownRun } from './errors.js'
-import { problemReply, type HttpRequest, type Reply } from './http/call-reply.js'
+import { problemReply, type HttpRequest, type Reply } from './messages/reply.js'
 import type { Limiter } from './access/limits.js'
-import { targetOf, type Target } from './http/request-target.js'
+import { targetOf, type Target } from './messages/request-target.js'
 import type { Monitor } from './monitoring/monitor.js'
 import { checkCaller, PREFLIGHT_HEADERS } from './access/origin.js'
 import { allowOf, isRunId, type Call, type Match, type Route, type Router } from './router.js'

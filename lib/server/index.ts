@@ -14,14 +14,14 @@ export type {
   RunServiceClientOptions,
   ServiceHealth,
 } from './client/client.js'
-export type { FollowOptions, ModelDelta } from './client/events.js'
+export type { FollowOptions, ModelDelta } from './client/follow.js'
 export type { FailedCall, RunServiceOptions, ServiceEngine, StreamSettings } from './config.js'
 export { drainOnSignal } from './drain.js'
 export type { DrainableServer, DrainOptions } from './drain.js'
 export { ProblemError, RunServiceError } from './errors.js'
 export type { RunServiceErrorFacts } from './errors.js'
 export type { FieldError, Problem, ProblemCode, ProblemOptions } from './errors.js'
-export type { HttpRequest, HttpResponse } from './http/call-reply.js'
+export type { HttpRequest, HttpResponse } from './messages/reply.js'
 export type { HealthStatus } from './monitoring/health.js'
 export type { LimitSettings } from './access/limits.js'
 export { jsonLines } from './monitoring/log.js'

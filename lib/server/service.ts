@@ -10,7 +10,7 @@ import {
   type ServiceConfig,
   type ServiceEngine,
 } from './config.js'
-import { dashboardRoutes } from './dashboard/files.js'
+import { dashboardRoutes } from './dashboard/routes.js'
 import { accountOf, callerFor, Dispatcher } from './dispatch.js'
 import { draining, ProblemError } from './errors.js'
 import {
@@ -19,7 +19,7 @@ import {
   type HttpRequest,
   type HttpResponse,
   type Reply,
-} from './http/call-reply.js'
+} from './messages/reply.js'
 import { Limiter } from './access/limits.js'
 import type { PumpEnd } from './streams/pump.js'
 import type { StreamKind } from './monitoring/log.js'

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { MemoryStore } from 'runwright/agent'
 import { testProvider } from '../helpers/engine.js'
-import { openService, type CallOptions, type Opened } from './client.js'
+import { openService, type CallOptions, type Opened } from './open-service.js'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-test-')))
 const root = join(folder, 'root')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { checkSchema, type JsonSchema } from 'runwright/agent'
 import { describeStreams } from '../../lib/server/describe/asyncapi.js'
-import type { Answer } from './client.js'
+import type { Answer } from './open-service.js'
 
 interface Content {
   readonly [mediaType: string]: { readonly schema: unknown }

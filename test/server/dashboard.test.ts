@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { openService } from './client.js'
+import { openService } from './open-service.js'
 
 const folder = fileURLToPath(new URL('../../lib/server/dashboard/static/', import.meta.url))
 const files = readdirSync(folder)

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { drainOnSignal } from 'runwright/server'
 import { listen } from '../helpers/serve.js'
 import { createServer } from 'node:http'
-import { openService } from './client.js'
+import { openService } from './open-service.js'
 import { FakeEngine } from './fake-engine.js'
 
 /** A signal that only the handlers of a test hear. */

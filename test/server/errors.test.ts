@@ -15,7 +15,7 @@ import {
 } from 'runwright/agent'
 import { ProblemError } from 'runwright/server'
 import { problemOf, toProblemError } from '../../lib/server/errors.js'
-import { openService } from './client.js'
+import { openService } from './open-service.js'
 import { FakeEngine } from './fake-engine.js'
 
 const invalid = new InvalidRequestError([

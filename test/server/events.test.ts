@@ -4,7 +4,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { RawPeer } from '../helpers/raw-peer.js'
-import { openService, type Opened } from './client.js'
+import { openService, type Opened } from './open-service.js'
 import { assertMessageDescribed } from './conformance.js'
 import { FakeEngine } from './fake-engine.js'
 

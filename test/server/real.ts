@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 import { MemoryStore, type EngineOptions, type ModelRequest } from 'runwright/agent'
 import type { RunServiceOptions } from 'runwright/server'
 import { scratch, testProvider, type Said } from '../helpers/engine.js'
-import { openService, type Opened } from './client.js'
+import { openService, type Opened } from './open-service.js'
 
 /** A service over the real engine, and the folders that its runs work in. */
 export interface Real extends Opened {

@@ -6,7 +6,7 @@ import { MemoryStore } from 'runwright/agent'
 import { createRunService, type RunServiceOptions } from 'runwright/server'
 import { VERSION } from '../../lib/server/version.js'
 import { listen, serve } from '../helpers/serve.js'
-import { call, openService } from './client.js'
+import { call, openService } from './open-service.js'
 import { FakeEngine } from './fake-engine.js'
 
 for (const { options, message } of [

@@ -27,7 +27,7 @@ import {
   type TimeoutOptions,
 } from '../../http/index.js'
 import { answerError } from './answer-error.js'
-import { followEvents, type FollowOptions, type ModelDelta } from './events.js'
+import { followEvents, type FollowOptions, type ModelDelta } from './follow.js'
 import type { HealthStatus } from '../monitoring/health.js'
 import type { RunService } from '../service.js'
 

@@ -1,8 +1,8 @@
 /** The event log of a run: a stream over HTTP, or pages. See `streams/websocket.ts` as well. @module */
 import type { EventKind, RunDetails } from '../../agent/index.js'
 import { invalidField, ProblemError } from '../errors.js'
-import { jsonText, type Reply } from '../http/call-reply.js'
-import { readInteger } from '../http/query.js'
+import { jsonText, type Reply } from '../messages/reply.js'
+import { readInteger } from '../messages/query.js'
 import type { Call, RouteDefinition } from '../router.js'
 import { AGENT_EVENT } from '../describe/schemas.js'
 import type { RouteContext } from './route-context.js'

@@ -1,7 +1,7 @@
 /** Gates: where a run waits for a human. @module */
 import { RESUME_SCHEMA, type ResumeAnswer } from '../../agent/index.js'
-import { readJson } from '../http/body.js'
-import { json } from '../http/call-reply.js'
+import { readJson } from '../messages/body.js'
+import { json } from '../messages/reply.js'
 import type { RouteDefinition } from '../router.js'
 import { RESUME_RESULT, validate } from '../describe/schemas.js'
 import { JSON_ONLY, type RouteContext } from './route-context.js'

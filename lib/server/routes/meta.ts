@@ -2,7 +2,7 @@
 import { RESUME_SCHEMA, START_REQUEST_SCHEMA } from '../../agent/index.js'
 import { describeStreams } from '../describe/asyncapi.js'
 import { Health } from '../monitoring/health.js'
-import { json, jsonText } from '../http/call-reply.js'
+import { json, jsonText } from '../messages/reply.js'
 import { METRICS_TYPE } from '../monitoring/metrics.js'
 import type { Monitor } from '../monitoring/monitor.js'
 import { ProblemError } from '../errors.js'

@@ -5,12 +5,12 @@ import {
   type RunStatus,
   type TraceContext,
 } from '../../agent/index.js'
-import { readJson } from '../http/body.js'
+import { readJson } from '../messages/body.js'
 import { draining, invalidField } from '../errors.js'
-import { json, jsonText, type Reply } from '../http/call-reply.js'
-import { matchesTag } from '../http/etag.js'
+import { json, jsonText, type Reply } from '../messages/reply.js'
+import { matchesTag } from '../messages/etag.js'
 import type { Parameter } from '../describe/openapi.js'
-import { readChoices, readInteger, readText, readTime } from '../http/query.js'
+import { readChoices, readInteger, readText, readTime } from '../messages/query.js'
 import type { Call, RouteDefinition } from '../router.js'
 import { NO_FIELDS, RUN_DETAILS, RUN_STATUSES, RUN_SUMMARY, validate } from '../describe/schemas.js'
 import { VERSION } from '../version.js'

@@ -6,7 +6,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { RunSubscription, StreamItem } from '../../agent/index.js'
-import type { Reply } from '../http/call-reply.js'
+import type { Reply } from '../messages/reply.js'
 import { pump, type EventSink, type PumpEnd, type PumpOptions } from './pump.js'
 
 /** Milliseconds after which an EventSource connects again. */

@@ -24,7 +24,7 @@ import { ProblemError, problemOf, toProblemError, unknownRun } from '../errors.j
 import { pump, type EventSink, type PumpEnd } from './pump.js'
 import type { StreamKind } from '../monitoring/log.js'
 import type { AnsweredRequest } from '../monitoring/monitor.js'
-import { targetOf } from '../http/request-target.js'
+import { targetOf } from '../messages/request-target.js'
 import { isRunId } from '../router.js'
 import { readStreamWish } from '../routes/stream-parameters.js'
 

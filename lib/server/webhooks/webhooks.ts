@@ -24,7 +24,7 @@ import type { ServiceEngine } from '../config.js'
 import { EVENT_KINDS } from '../describe/schemas.js'
 import { WebhookCursor } from './cursor.js'
 import { parseSecret, signatureHeaders } from './signature.js'
-import { deliver, type ResolveName } from './target.js'
+import { deliver, type ResolveName } from './delivery.js'
 
 /** One receiver of events. */
 export interface WebhookEndpoint {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { bearerKeys, bearerToken, ProblemError, type AuthorizableRequest } from 'runwright/server'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
 const ALICE = 'alice-key-0123456789'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bearerKeys } from 'runwright/server'
 import { Limiter } from '../../../lib/server/access/limits.js'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
 const OFF = { requestsPerSecond: null, burst: 1, concurrentRequests: null, openStreams: null }

@@ -9,7 +9,7 @@ import {
 } from '../../../lib/server/access/origin.js'
 import { resolveConfig } from '../../../lib/server/config.js'
 import { FakeEngine } from '../fake-engine.js'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 
 const authorize = bearerKeys({ alice: 'alice-key-0123456789' })
 

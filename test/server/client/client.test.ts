@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MockTransport, Response } from 'runwright/http'
 import { bearerKeys, RunServiceClient, RunServiceError } from 'runwright/server'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 import { openReal } from '../real.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RESUME_SCHEMA, START_REQUEST_SCHEMA } from 'runwright/agent'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { resolveSchema, type ApiDescription, type Operation } from '../conformance.js'
 
 async function describe(basePath = ''): Promise<ApiDescription> {

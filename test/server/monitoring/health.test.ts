@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bearerKeys } from 'runwright/server'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
 for (const { what, break: breakIt, code, status, problem } of [

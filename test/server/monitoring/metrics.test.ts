@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bearerKeys, type LogLine } from 'runwright/server'
 import { Counter, exposition, Gauge, Histogram } from '../../../lib/server/monitoring/metrics.js'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 import { openReal } from '../real.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HeldTimers } from '../../helpers/held-timers.js'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
 const upTo = (last: number, first = 1): number[] =>

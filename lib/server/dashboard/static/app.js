@@ -1,11 +1,11 @@
 /** Starts the page: the list at the side, and in the main part what the address names. */
 import { onKeyNeeded, storedKey, storeKey } from './api.js'
 import { byId } from './dom.js'
-import { startForm } from './form.js'
+import { startForm } from './start-form.js'
 import { Home } from './home.js'
-import { askForKey } from './key.js'
-import { RunList } from './list.js'
-import { runView } from './run.js'
+import { askForKey } from './key-dialog.js'
+import { RunList } from './run-list.js'
+import { runView } from './run-view.js'
 
 /** @typedef {import('./dom.js').View} View */
 

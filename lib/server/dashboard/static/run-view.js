@@ -2,9 +2,9 @@
 import { ApiError, call, follow } from './api.js'
 import { announce, fill, h, setText, toast } from './dom.js'
 import { countsView } from './entries.js'
-import { ChangedFiles } from './files.js'
+import { ChangedFiles } from './changed-files.js'
 import { cost, duration, endReason, isLive, number, plural, statusLabel } from './format.js'
-import { GatePanel } from './gate.js'
+import { GatePanel } from './gate-panel.js'
 import { isNearEnd, Timeline } from './timeline.js'
 
 /**

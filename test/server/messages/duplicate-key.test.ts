@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { repeatedName } from '../../../lib/server/http/repeated-name.js'
+import { duplicateKey } from '../../../lib/server/messages/duplicate-key.js'
 
 for (const { name, text, twice } of [
   { name: 'a name that comes twice', text: '{"a":1,"b":2,"a":1}', twice: 'a' },
@@ -31,6 +31,6 @@ for (const { name, text, twice } of [
 ]) {
   test(`${name}: ${twice === null ? 'nothing is repeated' : 'it is found'}`, () => {
     JSON.parse(text)
-    assert.equal(repeatedName(text), twice)
+    assert.equal(duplicateKey(text), twice)
   })
 }

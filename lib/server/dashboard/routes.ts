@@ -9,8 +9,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ProblemError } from '../errors.js'
-import { matchesTag } from '../http/etag.js'
-import type { HttpRequest, Reply } from '../http/call-reply.js'
+import { matchesTag } from '../messages/etag.js'
+import type { HttpRequest, Reply } from '../messages/reply.js'
 import type { RouteDefinition } from '../router.js'
 
 /** Beside this file, in the source as well as in the built package. */

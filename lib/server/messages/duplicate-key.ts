@@ -8,7 +8,7 @@ const TOKEN = /"((?:[^"\\]|\\.)*)"(\s*:)?|[{}]/g
  *
  * @param text valid JSON
  */
-export function repeatedName(text: string): string | null {
+export function duplicateKey(text: string): string | null {
   const open: Set<string>[] = []
   for (const [token, raw, colon] of text.matchAll(TOKEN)) {
     if (token === '{') open.push(new Set())

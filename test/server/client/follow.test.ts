@@ -9,7 +9,7 @@ import { createRunService, RunServiceClient, type RunService } from 'runwright/s
 import { scratch, testProvider } from '../../helpers/engine.js'
 import { HeldTimers } from '../../helpers/held-timers.js'
 import { listen } from '../../helpers/serve.js'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 import { openReal } from '../real.js'
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ProblemError } from '../errors.js'
-import type { HttpRequest } from './call-reply.js'
-import { repeatedName } from './repeated-name.js'
+import type { HttpRequest } from './reply.js'
+import { duplicateKey } from './duplicate-key.js'
 
 /** What frameworks leave on a request whose content they have read already. */
 interface ParsedBody {
@@ -132,7 +132,7 @@ function parse(octets: Buffer): unknown {
       `the body is not JSON${place === undefined ? '' : ` at ${place}`}`,
     )
   }
-  const twice = repeatedName(text)
+  const twice = duplicateKey(text)
   if (twice === null) return value
   const name = JSON.stringify(twice.slice(0, MAX_NAME))
   throw new ProblemError(400, 'bad_json', `the body has ${name} twice in one object; send it once`)

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { createRunService } from 'runwright/server'
-import { targetOf } from '../../../lib/server/http/request-target.js'
+import { targetOf } from '../../../lib/server/messages/request-target.js'
 import { RawPeer } from '../../helpers/raw-peer.js'
 import { listen, serve } from '../../helpers/serve.js'
-import { call, openService, SocketClient } from '../client.js'
+import { call, openService, SocketClient } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
 for (const { url, original, basePath = '', path, query = '' } of [

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { createRunService } from 'runwright/server'
 import { RawPeer } from '../../helpers/raw-peer.js'
 import { listen } from '../../helpers/serve.js'
-import { call, openService, type CallOptions } from '../client.js'
+import { call, openService, type CallOptions } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
 const json = { 'content-type': 'application/json' }
