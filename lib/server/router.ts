@@ -8,7 +8,7 @@
 import type { Caller } from '../agent/index.js'
 import type { Principal } from './access/auth.js'
 import type { HttpRequest, Reply } from './messages/reply.js'
-import type { Operation } from './describe/openapi.js'
+import type { Operation } from './describe/operation.js'
 
 /** Methods that routes have; HEAD is answered by GET. */
 export type RouteMethod = 'GET' | 'POST' | 'DELETE'

@@ -11,8 +11,8 @@
  *
  * @module
  */
-import type { ServiceConfig } from '../config.js'
 import { ProblemError } from '../errors.js'
+import type { Authorize } from './auth.js'
 
 /** The parts of a request that these rules read; requests of all Node servers have them. */
 export interface RequestFacts {
@@ -22,6 +22,16 @@ export interface RequestFacts {
   readonly httpVersion?: string | undefined
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly socket: { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean }
+}
+
+/** The settings that these rules depend on. */
+export interface AccessRules {
+  /** Null serves only callers on this machine. */
+  readonly authorize: Authorize | null
+  /** The origin that browsers see; null derives it from the Host of each request. */
+  readonly publicOrigin: string | null
+  /** Other origins whose pages may call. */
+  readonly allowedOrigins: ReadonlySet<string>
 }
 
 /** Headers that proxies add (RFC 7239; RFC 9110, section 7.6.3; and the older, unwritten ones). */
@@ -39,7 +49,7 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
  *
  * @throws {@link ProblemError}
  */
-export function checkCaller(request: RequestFacts, config: ServiceConfig, upgrade: boolean): void {
+export function checkCaller(request: RequestFacts, config: AccessRules, upgrade: boolean): void {
   if (config.authorize === null) checkLocal(request)
   if (upgrade || !SAFE_METHODS.has(request.method ?? 'GET')) checkOrigin(request, config)
   else checkSite(request, config)
@@ -78,7 +88,7 @@ function checkLocal(request: RequestFacts): void {
   }
 }
 
-function checkOrigin(request: RequestFacts, config: ServiceConfig): void {
+function checkOrigin(request: RequestFacts, config: AccessRules): void {
   const origin = request.headers['origin']
   if (origin === undefined) return
   if (typeof origin === 'string' && isOwnOrigin(origin, request, config)) return
@@ -98,7 +108,7 @@ function forbiddenOrigin(): ProblemError {
  * Reads that a page of another site has begun: the browser says so (W3C Fetch Metadata) and would
  * keep the answer from the page anyway, but not from a fault of its own. Following a link is fine.
  */
-function checkSite({ headers }: RequestFacts, config: ServiceConfig): void {
+function checkSite({ headers }: RequestFacts, config: AccessRules): void {
   const site = headers['sec-fetch-site']
   if (site !== 'cross-site' && site !== 'same-site') return
   if (headers['sec-fetch-mode'] === 'navigate') return
@@ -108,7 +118,7 @@ function checkSite({ headers }: RequestFacts, config: ServiceConfig): void {
 }
 
 /** True when `origin` is what a page of this very service has. */
-function isOwnOrigin(origin: string, request: RequestFacts, config: ServiceConfig): boolean {
+function isOwnOrigin(origin: string, request: RequestFacts, config: AccessRules): boolean {
   if (config.publicOrigin !== null) return origin === config.publicOrigin
   if (!isHttpOrigin(origin)) return false
   const { protocol, host } = new URL(origin)
@@ -147,7 +157,7 @@ export function isHttpOrigin(origin: unknown): origin is string {
 /** CORS headers for this request (WHATWG Fetch, section 3.3); none unless configured. */
 export function corsHeaders(
   request: RequestFacts,
-  config: ServiceConfig,
+  config: AccessRules,
 ): Readonly<Record<string, string>> {
   if (config.allowedOrigins.size === 0) return {}
   const origin = request.headers['origin']

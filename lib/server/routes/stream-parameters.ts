@@ -1,6 +1,6 @@
 /** What a reader of a stream may ask for, in the query of both kinds of stream. @module */
 import type { EventKind } from '../../agent/index.js'
-import type { Parameter } from '../describe/openapi.js'
+import type { Parameter } from '../describe/operation.js'
 import { readChoices, readInteger, readList, readText } from '../messages/query.js'
 import { EVENT_KINDS } from '../describe/schemas.js'
 

@@ -19,12 +19,15 @@ import {
   type AgentEvent,
   type EventKind,
   type ObservedAppend,
+  type RunEngine,
 } from '../../agent/index.js'
-import type { ServiceEngine } from '../config.js'
 import { EVENT_KINDS } from '../describe/schemas.js'
 import { WebhookCursor } from './cursor.js'
 import { parseSecret, signatureHeaders } from './signature.js'
 import { deliver, type ResolveName } from './delivery.js'
+
+/** The part of an engine that deliveries read. */
+type WebhookEngine = Pick<RunEngine, 'events' | 'list' | 'observe'>
 
 /** One receiver of events. */
 export interface WebhookEndpoint {
@@ -84,7 +87,7 @@ export class Webhooks {
   readonly #endpoints: readonly Endpoint[]
   readonly #forget: () => void
 
-  private constructor(engine: ServiceEngine, endpoints: readonly Endpoint[]) {
+  private constructor(engine: WebhookEngine, endpoints: readonly Endpoint[]) {
     this.#endpoints = endpoints
     this.#forget = engine.observe((append) => {
       for (const endpoint of endpoints) endpoint.observe(append)
@@ -97,7 +100,7 @@ export class Webhooks {
    * @throws TypeError for a bad option; Error when the folder cannot be used.
    */
   static async open(
-    engine: ServiceEngine,
+    engine: WebhookEngine,
     options: WebhookOptions,
     seams: WebhookSeams = {},
   ): Promise<Webhooks> {
@@ -118,7 +121,7 @@ export class Webhooks {
 
 /** Deliveries to one receiver. */
 class Endpoint {
-  readonly #engine: ServiceEngine
+  readonly #engine: WebhookEngine
   readonly #cursor: WebhookCursor
   readonly #url: URL
   readonly #secrets: readonly Buffer[]
@@ -134,7 +137,7 @@ class Endpoint {
   readonly #working = new Map<string, Promise<void>>()
 
   private constructor(
-    engine: ServiceEngine,
+    engine: WebhookEngine,
     endpoint: WebhookEndpoint,
     { retryMs = DEFAULT_RETRY_MS, onFailure }: WebhookOptions,
     { clock = systemClock, resolve }: WebhookSeams,
@@ -153,7 +156,7 @@ class Endpoint {
   }
 
   static async open(
-    engine: ServiceEngine,
+    engine: WebhookEngine,
     endpoint: WebhookEndpoint,
     options: WebhookOptions,
     seams: WebhookSeams,
