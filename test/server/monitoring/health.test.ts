@@ -11,7 +11,7 @@ for (const { what, break: breakIt, code, status, problem } of [
     break: (engine: FakeEngine) => (engine.queued = 2),
     code: 200,
     status: 'busy',
-    problem: '2 runs wait, and no more may',
+    problem: 'the queue is full: 2 runs are waiting',
   },
   {
     what: 'cannot write to its disk',
