@@ -1,6 +1,6 @@
 /**
- * The run service: one handler that gives any Node server a REST interface to agent runs, their
- * live event streams and a dashboard.
+ * The run service: one handler that adds a REST API for agent runs, live event streams and a
+ * dashboard to any Node server.
  *
  * @module
  */

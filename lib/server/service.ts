@@ -69,7 +69,7 @@ export interface RunService extends AsyncDisposable {
 const DEFAULT_GRACE_MS = 10_000
 
 /**
- * Creates the service of one engine: REST interface, event streams and dashboard behind one handler.
+ * Creates the service of one engine: REST API, event streams and dashboard behind one handler.
  *
  * @throws TypeError for an invalid option; what the engine throws when it cannot be opened.
  * @example

@@ -19,9 +19,9 @@ for (const { options, message } of [
   { options: { publicOrigin: 'https://x/' }, message: 'publicOrigin must be an origin' },
   { options: { allowedOrigins: 'https://x' }, message: 'allowedOrigins must be a list' },
   { options: { allowedOrigins: ['*'] }, message: 'allowedOrigins must be a list like' },
-  { options: { maxBodyBytes: 0 }, message: 'maxBodyBytes must be a whole number from 1' },
-  { options: { streams: { pingMs: 0.5 } }, message: 'streams.pingMs must be a whole number' },
-  { options: { streams: { stuckMs: 2 ** 31 } }, message: 'streams.stuckMs must be a whole' },
+  { options: { maxBodyBytes: 0 }, message: 'maxBodyBytes must be an integer from 1' },
+  { options: { streams: { pingMs: 0.5 } }, message: 'streams.pingMs must be an integer' },
+  { options: { streams: { stuckMs: 2 ** 31 } }, message: 'streams.stuckMs must be an integer' },
   { options: { onError: {} }, message: 'onError must be a function' },
 ]) {
   test(`${JSON.stringify(options)} is refused: ${message}`, async () => {

@@ -1,20 +1,20 @@
 /**
- * The description of the REST interface (OpenAPI 3.1), made from the route table and the schema
- * objects that validate.
+ * The description of the REST API (OpenAPI 3.1), built from the route table and the schemas that
+ * validate requests.
  *
  * @module
  */
 import type { JsonSchema } from '../../agent/index.js'
 import type { Route } from '../router.js'
+import { VERSION } from '../version.js'
 import type { Answer, Operation, Parameter } from './operation.js'
 import { PROBLEM } from './schemas.js'
-import { VERSION } from '../version.js'
 
-/** Problems that any call may be answered with, and those of calls for data. */
+/** Problem statuses of any call, and those of calls that need authorization. */
 const COMMON_PROBLEMS = [403, 406, 500]
 const CALLER_PROBLEMS = [401, 429, 503]
 
-/** Writes the document. `named` are the schemas that get a name of their own. */
+/** Returns the OpenAPI document. Schemas in `named` become components and are referenced. */
 export function describeApi(
   routes: readonly Route[],
   basePath: string,
@@ -32,11 +32,11 @@ export function describeApi(
     info: {
       title: 'runwright run service',
       version: VERSION,
-      description: 'Starts goal-driven agent runs, reports them, and answers their gates.',
+      description: 'Starts goal-driven agent runs, reports on them, and answers their gates.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: basePath === '' ? '/' : basePath }],
-    // Either nothing (the host runs without authorize) or a bearer key.
+    // No key is needed when the host has no `authorize`.
     security: [{}, { bearer: [] }],
     paths,
     components: {
@@ -117,7 +117,7 @@ function describeAnswer(answers: readonly Answer[], schemas: Schemas): object {
   }
 }
 
-/** Schemas that are named are referred to, wherever they stand. */
+/** Replaces named schemas by references, at any depth. */
 class Schemas {
   readonly #names: ReadonlyMap<JsonSchema, string>
 
@@ -136,7 +136,6 @@ class Schemas {
     )
   }
 
-  /** The schema with every named one inside it replaced by a reference. */
   #expand(schema: JsonSchema): unknown {
     const { properties, items, anyOf, additionalProperties, ...plain } = schema
     return {

@@ -1,35 +1,33 @@
-/** What the route table says about each route, for the API description. @module */
+/** The descriptions of routes, from which the OpenAPI document is built. @module */
 import type { JsonSchema } from '../../agent/index.js'
 
-/** A parameter in the query or a header. */
 export interface Parameter {
   readonly name: string
   readonly in: 'query' | 'header'
   readonly description: string
   readonly schema: JsonSchema
-  /** The parameter may be repeated. */
+  /** True when it may be given several times. */
   readonly repeated?: boolean
 }
 
-/** One answer of an operation. */
+/** A response of an operation. */
 export interface Answer {
   readonly description: string
   readonly schema?: JsonSchema
   readonly mediaType?: string
-  /** Response headers by name, with their meaning. */
+  /** Descriptions of response headers, by name. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** How one route is described. */
 export interface Operation {
   readonly id: string
   readonly summary: string
   readonly description?: string
   readonly parameters?: readonly Parameter[]
-  /** Schema of the JSON body; `optional` when the body may be left out. */
+  /** Schema of the JSON body; `optional` when it may be omitted. */
   readonly body?: { readonly schema: JsonSchema; readonly optional?: boolean }
-  /** Answers by status. */
+  /** Successful responses by status. */
   readonly answers: Readonly<Record<number, Answer | readonly Answer[]>>
-  /** Statuses answered with a problem, besides those that any call may meet. */
+  /** Statuses with problem details, besides those of any call. */
   readonly problems: readonly number[]
 }

@@ -1,5 +1,6 @@
 import type { FailedCall } from '../config.js'
 import { ProblemError } from '../errors.js'
+import type { HttpRequest } from './reply.js'
 
 /** The part of a request that holds its target. */
 export interface Located {
@@ -36,8 +37,8 @@ export function targetOf(request: Located, basePath: string): Target | null {
   return target
 }
 
-/** A request as `onError` names it: the query may hold anything, so it is left out. */
-export function failedCall(request: Located & { readonly method?: string | undefined }): FailedCall {
+/** A request as `onError` names it: without the query, which may contain secrets. */
+export function failedCall(request: HttpRequest): FailedCall {
   return { method: request.method ?? '', path: (request.url ?? '').replace(/[?#].*$/s, '') }
 }
 

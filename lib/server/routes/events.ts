@@ -1,4 +1,4 @@
-/** The event log of a run, in pages or as a stream; `streams/websocket.ts` is the third way. @module */
+/** The event log of a run, in pages or as a stream. See also `streams/websocket.ts`. @module */
 import type { EventKind, RunDetails } from '../../agent/index.js'
 import type { ServiceEngine } from '../config.js'
 import type { ServiceContext } from '../context.js'

@@ -96,6 +96,7 @@ function description(
 
 function health(context: ServiceContext): RouteDefinition {
   const { engine } = context
+  const schema = schemas.HEALTH
   const service = new Health(context)
   // A closed or broken store cannot count any more; the status tells why.
   const counts = (): Promise<object | undefined> => engine.counts().catch(() => undefined)
@@ -106,11 +107,10 @@ function health(context: ServiceContext): RouteDefinition {
     operation: {
       id: 'getHealth',
       summary: 'Health of the service',
-      description:
-        'Only callers who may see the runs of all tenants get more than the status.',
+      description: 'Only callers who may see the runs of all tenants get more than the status.',
       answers: {
-        200: { description: 'it works, though it may be too busy for another run', schema: schemas.HEALTH },
-        503: { description: 'it is shutting down, or cannot store anything', schema: schemas.HEALTH },
+        200: { description: 'it works, though it may be too busy for another run', schema },
+        503: { description: 'it is shutting down, or cannot store anything', schema },
       },
       problems: [],
     },

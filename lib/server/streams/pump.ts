@@ -13,7 +13,7 @@ import type { EventKind, RunSubscription, StreamItem, SubscriptionEnd } from '..
 
 /** The transport to one reader. */
 export interface EventSink {
-  /** Writes events; false when the transport's buffer is full. Events written are kept either way. */
+  /** Writes events; false when the transport's buffer is full (they are buffered anyway). */
   write(events: readonly StreamItem[]): boolean
   /** Resolves once the transport has room again, or is closed. */
   drained(): Promise<void>

@@ -131,12 +131,12 @@ test('one gate is approved with feedback and the next one aborts the run, withou
     page.getByLabel('Ask me after each iteration').check(),
   )
   const gate = page.locator('section.gate')
-  await gate.getByRole('heading', { name: 'Iteration 1 is done. Go on?' }).waitFor()
+  await gate.getByRole('heading', { name: 'Iteration 1 is done. Continue?' }).waitFor()
   await page.locator('.run-head .chip').getByText('Waiting for you', { exact: true }).waitFor()
   await shoot(page, 'gate-1440-light')
   await gate.getByLabel('Feedback for the model').fill('look at the other file')
-  await gate.getByRole('button', { name: 'Approve and go on' }).click()
-  await gate.getByRole('heading', { name: 'Iteration 2 is done. Go on?' }).waitFor()
+  await gate.getByRole('button', { name: 'Approve and continue' }).click()
+  await gate.getByRole('heading', { name: 'Iteration 2 is done. Continue?' }).waitFor()
   await page.waitForFunction(() => document.activeElement?.id === 'run-title')
   // The feedback stands in the iteration that was answered, which is folded by now.
   assert.equal(await page.getByText('look at the other file').count(), 0)
@@ -145,7 +145,7 @@ test('one gate is approved with feedback and the next one aborts the run, withou
   await page.getByText('1 entry found').waitFor()
   await page.getByLabel('Find in this run').fill('')
   await gate.getByRole('button', { name: 'Abort run' }).click()
-  await page.getByText('Aborted: a person said stop at a gate').waitFor()
+  await page.getByText('Aborted: stopped by a human at a gate').waitFor()
   await gate.waitFor({ state: 'hidden' })
   await page.getByRole('button', { name: 'Run again' }).waitFor()
 })
@@ -154,7 +154,7 @@ test('a gate for single tool calls shows what would run, and calls can be reject
   const page = await openPage(t, `${await openService(t)}/`)
   await startRun(page, 'shell: test -e never', async () => {
     await page.getByText('Checks, approvals and budgets').click()
-    await page.getByLabel('Approve single tool calls').selectOption('writes')
+    await page.getByLabel('Approve individual tool calls').selectOption('writes')
   })
   const gate = page.locator('section.gate')
   await gate.getByRole('heading', { name: 'May these tools run?' }).waitFor()
@@ -178,7 +178,7 @@ test('a command or path at a gate cannot read as another one', async (t) => {
   const page = await openPage(t, `${await openService(t, { engine })}/`)
   await startRun(page, 'shell: test -e never', async () => {
     await page.getByText('Checks, approvals and budgets').click()
-    await page.getByLabel('Approve single tool calls').selectOption('writes')
+    await page.getByLabel('Approve individual tool calls').selectOption('writes')
   })
   const gate = page.locator('section.gate')
   await gate.getByRole('heading', { name: 'May these tools run?' }).waitFor()
@@ -209,7 +209,7 @@ test('a removed line that begins with two dashes is not shown as the head of a d
   const engine = { store: new MemoryStore(), roots: [root], providers: [worker] }
   const page = await openPage(t, `${await openService(t, { engine })}/`)
   await startRun(page, 'shell: grep -q never a.sql', async () =>
-    page.getByLabel('Most iterations').fill('2'),
+    page.getByLabel('Max iterations').fill('2'),
   )
   await page.locator('.run-head .chip:not(.running):not(.pending)').waitFor()
   await page.getByRole('button', { name: 'Unfold all' }).click()
@@ -269,12 +269,12 @@ test('a run behind another one in its folder says why nothing happens', async (t
   await page.locator('section.gate').getByRole('button', { name: 'Abort run' }).waitFor()
   const first = page.url()
   await startRun(page, 'shell: test -e nor-this')
-  await page.getByText('Not started yet: it waits').waitFor()
+  await page.getByText('Queued: waiting').waitFor()
   await page.goto(first)
   await page.locator('section.gate').getByRole('button', { name: 'Abort run' }).click()
-  await page.getByText('Aborted: a person said stop at a gate').waitFor()
+  await page.getByText('Aborted: stopped by a human at a gate').waitFor()
   await page.locator('nav .run', { hasText: 'nor-this' }).click()
-  await page.getByText('Not started yet: it waits').waitFor({ state: 'hidden' })
+  await page.getByText('Queued: waiting').waitFor({ state: 'hidden' })
 })
 
 test('a lost answer about the end of a run is asked for again', async (t) => {
@@ -299,10 +299,10 @@ test('abort, run again and delete do what they say', async (t) => {
   await startRun(page, 'shell: test -e never', async () =>
     page.getByLabel('Ask me after each iteration').check(),
   )
-  await page.locator('section.gate').getByRole('button', { name: 'Approve and go on' }).waitFor()
+  await page.locator('section.gate').getByRole('button', { name: 'Approve and continue' }).waitFor()
   const first = page.url()
   await page.getByRole('button', { name: 'Abort', exact: true }).click()
-  await page.getByText('Aborted: it was aborted').waitFor()
+  await page.getByText('Aborted: stopped on request').waitFor()
   await page.getByRole('button', { name: 'Run again' }).click()
   await page.getByRole('link', { name: 'an earlier run' }).waitFor()
   assert.notEqual(page.url(), first)
@@ -316,7 +316,7 @@ test('abort, run again and delete do what they say', async (t) => {
 test('hostile text is shown and never becomes markup', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
   await startRun(page, `shell: test -e "${HOSTILE}"`, async () =>
-    page.getByLabel('Most iterations').fill('1'),
+    page.getByLabel('Max iterations').fill('1'),
   )
   await page.getByText('Failed: out of iterations').waitFor()
   assert.doesNotMatch(await page.title(), /^owned/)
@@ -358,7 +358,7 @@ test('a key is asked for on 401, kept for the tab, used for the stream too, and 
     page.getByLabel('Ask me after each iteration').check(),
   )
   await page.locator('.stream.live').waitFor()
-  await page.locator('section.gate').getByRole('button', { name: 'Approve and go on' }).waitFor()
+  await page.locator('section.gate').getByRole('button', { name: 'Approve and continue' }).waitFor()
   await page.reload()
   await page.locator('.stream.live').waitFor()
   assert.equal(await page.evaluate(() => document.cookie + JSON.stringify(localStorage)), '{}')
@@ -385,7 +385,7 @@ test('after a key was withdrawn nobody is asked twice, and a new one takes up wh
     page.getByLabel('Ask me after each iteration').check(),
   )
   const gate = page.locator('section.gate')
-  await gate.getByRole('heading', { name: 'Iteration 1 is done. Go on?' }).waitFor()
+  await gate.getByRole('heading', { name: 'Iteration 1 is done. Continue?' }).waitFor()
   await page.locator('.stream.live').waitFor()
   check = bearerKeys({ ann: second })
   await drop()
@@ -394,10 +394,10 @@ test('after a key was withdrawn nobody is asked twice, and a new one takes up wh
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await page.locator('.stream.locked').waitFor()
   assert.equal(await dialog.count(), 0)
-  await gate.getByRole('button', { name: 'Approve and go on' }).click()
+  await gate.getByRole('button', { name: 'Approve and continue' }).click()
   await dialog.getByLabel('API key').fill(second)
   await dialog.getByRole('button', { name: 'Use key' }).click()
-  await gate.getByRole('heading', { name: 'Iteration 2 is done. Go on?' }).waitFor()
+  await gate.getByRole('heading', { name: 'Iteration 2 is done. Continue?' }).waitFor()
   await page.locator('.stream.live').waitFor()
 })
 
@@ -456,7 +456,7 @@ test('everything can be done by keyboard, and the landmarks are there', async (t
   await page.keyboard.press('Tab')
   assert.equal(
     await page.evaluate(() => document.activeElement?.textContent),
-    'Skip to the content',
+    'Skip to content',
   )
   const tabTo = async (name: string): Promise<void> => {
     for (let i = 0; i < 60; i++) {
@@ -487,7 +487,7 @@ test('everything can be done by keyboard, and the landmarks are there', async (t
   await page.locator('section.gate').getByRole('button', { name: 'Abort run' }).waitFor()
   await tabTo('Abort run')
   await page.keyboard.press('Enter')
-  await page.getByText('Aborted: a person said stop at a gate').waitFor()
+  await page.getByText('Aborted: stopped by a human at a gate').waitFor()
 })
 
 test('mounted under a prefix the page finds its files, the interface and the stream', async (t) => {
@@ -511,7 +511,7 @@ for (const width of [360, 1440]) {
       )
       await page
         .locator('section.gate')
-        .getByRole('button', { name: 'Approve and go on' })
+        .getByRole('button', { name: 'Approve and continue' })
         .waitFor()
       await shoot(page, `run-${width}-${colorScheme}`)
       for (const hash of [new URL(page.url()).hash, '#/new', '#/']) {

@@ -154,7 +154,7 @@ test('behind nginx the dashboard starts a run in Chromium and follows it', { ski
   await page.getByRole('button', { name: 'Start run' }).click()
   await page.locator('.stream.live').waitFor()
   await page.getByRole('button', { name: 'Abort run' }).click()
-  await page.getByText('Aborted: a person said stop at a gate').waitFor()
+  await page.getByText('Aborted: stopped by a human at a gate').waitFor()
 })
 
 const MARKS: Readonly<Record<string, string>> = {

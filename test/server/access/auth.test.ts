@@ -44,7 +44,7 @@ for (const { name, keys, message } of [
     keys: { a: 'short-secret' },
     message: /the key of a must have at least 16/,
   },
-  { name: 'a key with a space', keys: { a: 'secret-secret secret' }, message: /may hold only/ },
+  { name: 'a key with a space', keys: { a: 'secret-secret secret' }, message: /may contain only/ },
   {
     name: 'a key that is no text',
     keys: { a: undefined as unknown as string },

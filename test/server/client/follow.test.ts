@@ -198,7 +198,7 @@ for (const { what, handler, error } of [
     what: 'a stream of something else than events',
     handler: ((_, response) =>
       response.writeHead(200, STREAM).end('data: {\n\n')) as RequestListener,
-    error: /no event/,
+    error: /data that is not an event/,
   },
 ]) {
   test(`${what} is given up after maxFailures`, async () => {

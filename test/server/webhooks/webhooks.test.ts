@@ -172,7 +172,7 @@ test('redirects are not followed', async (t) => {
       engine.finish(engine.add()),
     )
   })
-  assert.equal((await failure).problem, 'it answers 307')
+  assert.equal((await failure).problem, 'the endpoint answered 307')
   assert.equal(other.received.length, 0)
 })
 
