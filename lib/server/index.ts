@@ -6,6 +6,7 @@
  */
 export { bearerKeys, bearerToken } from './access/auth.js'
 export type { Authorize, AuthorizableRequest, BearerKey, Principal } from './access/auth.js'
+export type { LimitSettings } from './access/limits.js'
 export { RunServiceClient } from './client/client.js'
 export type {
   CallSignal,
@@ -19,14 +20,18 @@ export type { FailedCall, RunServiceOptions, ServiceEngine, StreamSettings } fro
 export { drainOnSignal } from './drain.js'
 export type { DrainableServer, DrainOptions } from './drain.js'
 export { ProblemError, RunServiceError } from './errors.js'
-export type { RunServiceErrorFacts } from './errors.js'
-export type { FieldError, Problem, ProblemCode, ProblemOptions } from './errors.js'
+export type {
+  FieldError,
+  Problem,
+  ProblemCode,
+  ProblemOptions,
+  RunServiceErrorFacts,
+} from './errors.js'
 export type { HttpRequest, HttpResponse } from './messages/reply.js'
 export type { HealthStatus } from './monitoring/health.js'
-export type { LimitSettings } from './access/limits.js'
 export { jsonLines } from './monitoring/log.js'
-export type { PumpEnd } from './streams/pump.js'
 export type { LogLine, RequestLine, RunLine, StreamKind, StreamLine } from './monitoring/log.js'
-export type { WebhookEndpoint, WebhookFailure, WebhookOptions } from './webhooks/webhooks.js'
 export { createRunService } from './service.js'
 export type { NextFunction, RunService } from './service.js'
+export type { PumpEnd } from './streams/pump.js'
+export type { WebhookEndpoint, WebhookFailure, WebhookOptions } from './webhooks/webhooks.js'

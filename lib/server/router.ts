@@ -22,7 +22,7 @@ export interface Call {
   /** The `{…}` part of the path; empty when it has none. */
   readonly parameter: string
   readonly principal: Principal | null
-  /** On whose behalf the engine is called. */
+  /** The identity to call the engine with. */
   readonly caller: Caller
   /** The media type chosen by Accept, one of {@link Route.produces}. */
   readonly mediaType: string

@@ -17,7 +17,7 @@ export interface AuthorizableRequest {
 /**
  * Identifies the caller: a principal, or null, which is answered with 401. It may throw a
  * `ProblemError` for another response. Called with the server's request object for every request
- * except those of public routes, and before an upgrade is accepted.
+ * except those for static files and API descriptions, and before an upgrade is accepted.
  */
 export type Authorize = (
   request: AuthorizableRequest & object,
@@ -73,8 +73,9 @@ export function bearerKeys(keys: { readonly [principalId: string]: BearerKey }):
   const entries = Object.entries(keys).flatMap(([id, given]) => {
     const { key, tenant = null } = typeof given === 'object' ? given : { key: given }
     const list = Array.isArray(key) ? (key as readonly string[]) : [key as string]
-    for (const one of list) checkKey(id, one)
-    return list.map((one) => ({ digest: digest(one), principal: Object.freeze({ id, tenant }) }))
+    for (const value of list) checkKey(id, value)
+    const principal = Object.freeze({ id, tenant })
+    return list.map((value) => ({ digest: digest(value), principal }))
   })
   if (entries.length === 0) throw new TypeError('bearerKeys needs at least one key')
   const distinct = new Set(entries.map((entry) => entry.digest.toString('base64')))

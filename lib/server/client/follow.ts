@@ -51,7 +51,7 @@ export interface FollowOptions {
   readonly deltas?: boolean | undefined
   /** Aborts the iteration, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** Delay before reconnecting, in ms; doubles up to 15 s. @defaultValue 500 */
+  /** Longest delay before the first reconnect, in ms; doubles up to 15 s. @defaultValue 500 */
   readonly reconnectMs?: number | undefined
   /** Failed attempts in a row that are tolerated. @defaultValue 10 */
   readonly maxFailures?: number | undefined

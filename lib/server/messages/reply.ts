@@ -42,7 +42,7 @@ export function jsonText(
   return { status, headers: { 'Content-Type': 'application/json', ...headers }, body }
 }
 
-/** The reply to an error. */
+/** The reply with an error's problem details. */
 export function problemReply(error: ProblemError): Reply {
   return {
     status: error.status,

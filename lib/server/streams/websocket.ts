@@ -226,7 +226,7 @@ export class RunSockets {
   }
 }
 
-/** A message handler that only counts, and closes the connection when there are too many. */
+/** A message handler that ignores messages, and closes the connection when there are too many. */
 function floodGuard(connection: WebSocketConnection): () => void {
   let second = 0
   let count = 0

@@ -126,7 +126,7 @@ export function deliver(
   })
 }
 
-/** Gives the connection none but judged addresses: what was judged is what is connected to. */
+/** A lookup that returns checked addresses only, so the connection cannot go anywhere else. */
 function guardedLookup({ allowPrivate, resolve = resolveName }: TargetRules): LookupFunction {
   return (name, options, callback) => {
     resolve(name, (error, addresses) => {

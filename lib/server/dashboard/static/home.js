@@ -102,7 +102,7 @@ export class Home {
         h(
           'button',
           { type: 'button', class: 'quiet', onclick: () => this.#chosen('awaiting_human') },
-          'Show all that wait',
+          'Show all waiting runs',
         ),
     )
   }
