@@ -1,11 +1,11 @@
 import type { EngineOptions, RunEngine } from '../agent/index.js'
 import type { Authorize } from './access/auth.js'
 import type { LimitSettings } from './access/limits.js'
-import type { LogLine } from './monitoring/log.js'
 import { isHttpOrigin } from './access/origin.js'
+import type { LogLine } from './monitoring/log.js'
 import type { WebhookOptions } from './webhooks/webhooks.js'
 
-/** What the service needs of an engine. */
+/** The part of {@link RunEngine} that the service uses. */
 export type ServiceEngine = Pick<
   RunEngine,
   | 'create'
@@ -26,73 +26,73 @@ export type ServiceEngine = Pick<
   | 'close'
 >
 
-/** How event streams are kept alive, and how long a stuck reader is borne. In milliseconds. */
+/** Keep-alive of event streams, and how long a stuck reader is tolerated. In milliseconds. */
 export interface StreamSettings {
   /** Between two pings on a WebSocket. @defaultValue 20000 */
   readonly pingMs: number
-  /** Between two comments on an SSE stream. @defaultValue 15000 */
+  /** Between two comments on a stream of server-sent events. @defaultValue 15000 */
   readonly commentMs: number
-  /** A reader that takes nothing for this long is let go (1013). @defaultValue 60000 */
+  /** A reader that takes nothing for this long is disconnected (1013). @defaultValue 60000 */
   readonly stuckMs: number
 }
 
-/** Where and for whom an unexpected error happened. */
+/** The call in which an unexpected error happened. */
 export interface FailedCall {
   readonly method: string
-  /** Path without its query, which may hold anything. */
+  /** Path without the query, which may contain secrets. */
   readonly path: string
 }
 
-/** What a host gives to `createRunService()`. */
+/** Options of `createRunService()`. */
 export interface RunServiceOptions {
   /**
-   * A running engine, which stays the host's to close; or the options of one, which the service
-   * then opens and closes itself.
+   * A running engine, which the host closes, or the options of one, which the service opens and
+   * closes itself.
    */
   readonly engine: EngineOptions | ServiceEngine
   /**
-   * Path under which the service is mounted, without a slash at the end: `/agents`. Decides
-   * upgrades and links. @defaultValue ''
+   * Path under which the service is mounted, without a trailing slash: `/agents`. Upgrades are
+   * routed by it, and links begin with it. @defaultValue ''
    */
   readonly basePath?: string | undefined
   /**
-   * Tells who calls. Without it only programs on this machine may call, and only directly: see
-   * `docs/rest-api.md`, "Who may call". Gates bind only with it: a run's own shell could otherwise
-   * answer them.
+   * Identifies the caller. Without it only programs on this machine may call, and only directly:
+   * see `docs/rest-api.md`, "Who may call". Gates bind only with it: otherwise a run's own shell
+   * could answer them.
    */
   readonly authorize?: Authorize | undefined
   /**
    * The origin that browsers see, such as `https://agents.example`, for hosts behind a proxy that
-   * does not keep the Host header. @defaultValue the Host of each request
+   * changes the Host header. @defaultValue the Host of each request
    */
   readonly publicOrigin?: string | undefined
-  /** Other origins whose pages may call, and read the answers (CORS). @defaultValue [] */
+  /** Other origins whose pages may call and read the responses (CORS). @defaultValue [] */
   readonly allowedOrigins?: readonly string[] | undefined
   /** Serve the dashboard at `basePath + /`. @defaultValue true */
   readonly dashboard?: boolean | undefined
-  /** Largest request body, in octets. @defaultValue 1048576 */
+  /** Largest request body, in bytes. @defaultValue 1048576 */
   readonly maxBodyBytes?: number | undefined
-  /** See {@link StreamSettings}. */
+  /** Keep-alive of event streams; see {@link StreamSettings}. */
   readonly streams?:
     { readonly [K in keyof StreamSettings]?: StreamSettings[K] | undefined } | undefined
-  /** How much one principal may ask for; see {@link LimitSettings}. @defaultValue no limits */
+  /** Limits per principal; see {@link LimitSettings}. @defaultValue no limits */
   readonly limits?:
     { readonly [K in keyof LimitSettings]?: LimitSettings[K] | undefined } | undefined
-  /** Serve numbers for Prometheus at `basePath + /metrics`. @defaultValue false */
+  /** Serve metrics for Prometheus at `basePath + /metrics`. @defaultValue false */
   readonly metrics?: boolean | undefined
-  /** Told one line for each request, ended stream and ended run; see `jsonLines()`. */
+  /** Called once for each request, ended stream and ended run; see `jsonLines()`. */
   readonly onLog?: ((line: LogLine) => void) | undefined
-  /** Tell other programs of events; see {@link WebhookOptions}. @defaultValue none */
+  /** Send events to other programs; see {@link WebhookOptions}. @defaultValue none */
   readonly webhooks?: WebhookOptions | undefined
   /**
-   * Told about every error that was answered with 500.
+   * Called with every error that was answered with 500.
    *
    * @defaultValue one line and the stack on standard error
    */
   readonly onError?: ((error: unknown, call: FailedCall) => void) | undefined
 }
 
-/** Every setting, resolved. */
+/** The options with all defaults filled in. */
 export interface ServiceConfig {
   readonly basePath: string
   readonly authorize: Authorize | null
@@ -101,24 +101,23 @@ export interface ServiceConfig {
   readonly dashboard: boolean
   readonly maxBodyBytes: number
   readonly streams: StreamSettings
-  /** Null when nothing is limited. */
+  /** Null sets no limits. */
   readonly limits: LimitSettings | null
   readonly metrics: boolean
   readonly onLog: ((line: LogLine) => void) | null
   readonly onError: (error: unknown, call: FailedCall) => void
 }
 
-/** The stream settings of a host that says nothing. */
+/** Defaults of {@link StreamSettings}. */
 export const DEFAULT_STREAMS: StreamSettings = {
   pingMs: 20_000,
   commentMs: 15_000,
   stuckMs: 60_000,
 }
 
-/** Largest request body of a host that says nothing, in octets. */
-export const DEFAULT_MAX_BODY_BYTES: number = 1_048_576
+const DEFAULT_MAX_BODY_BYTES = 1_048_576
 
-/** The longest delay that a timer of Node takes, in milliseconds. */
+/** The longest delay of a Node timer, in milliseconds. */
 const MAX_DELAY_MS = 2 ** 31 - 1
 
 /** True for an engine, false for the options of one. */
@@ -129,16 +128,13 @@ export function isEngine(engine: EngineOptions | ServiceEngine): engine is Servi
 /**
  * Fills in the defaults and checks every value.
  *
- * @throws TypeError naming the option, what was expected and what came.
+ * @throws TypeError naming the option, the expected value and the value given.
  */
 export function resolveConfig(options: RunServiceOptions): ServiceConfig {
-  const { engine, authorize, onError, onLog, publicOrigin, allowedOrigins = [] } = options
-  expect(
-    typeof engine === 'object' && engine !== null,
-    'engine',
-    'an engine or its options',
-    engine,
-  )
+  const { engine, authorize, onError, onLog, publicOrigin } = options
+  const { allowedOrigins = [], maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options
+  const isObject = typeof engine === 'object' && engine !== null
+  expect(isObject, 'engine', 'an engine or its options', engine)
   expect(isOptionalFunction(authorize), 'authorize', 'a function', authorize)
   expect(isOptionalFunction(onError), 'onError', 'a function', onError)
   expect(isOptionalFunction(onLog), 'onLog', 'a function', onLog)
@@ -146,23 +142,15 @@ export function resolveConfig(options: RunServiceOptions): ServiceConfig {
   for (const origin of allowedOrigins) {
     expect(isHttpOrigin(origin), 'allowedOrigins', 'a list like https://app.example', origin)
   }
-  expect(
-    publicOrigin === undefined || isHttpOrigin(publicOrigin),
-    'publicOrigin',
-    'an origin like https://agents.example',
-    publicOrigin,
-  )
+  const hasOrigin = publicOrigin === undefined || isHttpOrigin(publicOrigin)
+  expect(hasOrigin, 'publicOrigin', 'an origin like https://agents.example', publicOrigin)
   return {
     basePath: checkBasePath(options.basePath ?? ''),
     authorize: authorize ?? null,
     publicOrigin: publicOrigin ?? null,
     allowedOrigins: new Set(allowedOrigins),
     dashboard: options.dashboard ?? true,
-    maxBodyBytes: checkCount(
-      'maxBodyBytes',
-      options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
-      2 ** 30,
-    ),
+    maxBodyBytes: checkCount('maxBodyBytes', maxBodyBytes, 2 ** 30),
     streams: resolveStreams(options.streams ?? {}),
     limits: options.limits === undefined ? null : resolveLimits(options.limits),
     metrics: options.metrics ?? false,
@@ -200,13 +188,13 @@ function resolveLimits(given: NonNullable<RunServiceOptions['limits']>): LimitSe
 
 function checkBasePath(basePath: unknown): string {
   const ok = typeof basePath === 'string' && /^(\/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*$/.test(basePath)
-  expect(ok, 'basePath', "'' or a path like /agents without a slash at the end", basePath)
+  expect(ok, 'basePath', "'' or a path like /agents without a trailing slash", basePath)
   return basePath as string
 }
 
-function checkCount(option: string, value: unknown, most: number): number {
-  const ok = Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= most
-  expect(ok, option, `a whole number from 1 to ${most}`, value)
+function checkCount(option: string, value: unknown, max: number): number {
+  const ok = Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= max
+  expect(ok, option, `an integer from 1 to ${max}`, value)
   return value as number
 }
 

@@ -1,44 +1,34 @@
 /**
- * From a request to its reply: where it leads, who calls and whether they may, how much they may,
- * and what went wrong. What needs no waiting is answered in the turn in which the request came.
+ * From a request to its reply.
+ *
+ * 1. Order of the checks: path, origin of the caller, method, identity, limits, media type, run id.
+ * 2. A request that needs no waiting is answered in the same turn of the event loop: promises cost
+ *    too much on this path.
+ * 3. Every error becomes a reply. Only a 500 is reported to the host.
  *
  * @module
  */
 import type { Caller } from '../agent/index.js'
-import { chooseType } from './http/accept.js'
 import type { AuthorizableRequest, Principal } from './access/auth.js'
-import type { ServiceConfig } from './config.js'
-import { draining, ProblemError, toProblemError, unknownRun } from './errors.js'
-import { problemReply, type HttpRequest, type Reply } from './http/call-reply.js'
-import type { Limiter } from './access/limits.js'
-import { targetOf, type Target } from './http/request-target.js'
-import type { Monitor } from './monitoring/monitor.js'
 import { checkCaller, PREFLIGHT_HEADERS } from './access/origin.js'
+import { accountOf, authorized, callerFor } from './access/principal.js'
+import type { ServiceConfig } from './config.js'
+import type { ServiceContext } from './context.js'
+import { draining, ProblemError, toProblemError, unknownRun } from './errors.js'
+import { chooseType } from './messages/accept.js'
+import { problemReply, type HttpRequest, type Reply } from './messages/reply.js'
+import { failedCall, targetOf, type Target } from './messages/request-target.js'
 import { allowOf, isRunId, type Call, type Match, type Route, type Router } from './router.js'
 
-/** What dispatching needs of the service. */
-export interface DispatchHost {
-  readonly config: ServiceConfig
-  readonly router: Router
-  readonly limiter: Limiter | null
-  readonly monitor: Monitor | null
-  /** `closed`: nothing but public routes is answered any more. */
-  state(): 'open' | 'draining' | 'closed'
-  /** Told what was answered with 500. */
-  report(error: unknown, request: HttpRequest): void
-}
-
-/** On whose behalf calls are made when the host has no authorization. */
-const ANYBODY: Caller = { owner: { id: null, tenant: null } }
-
-/** One request on its way to its reply. */
-class Visit {
+/** A request until it is answered, with what is known about it so far. */
+class Exchange {
   readonly request: HttpRequest
+  /** `performance.now()` at the start; 0 when nothing is measured. */
   readonly began: number
   route: Route | null = null
   runId: string | null = null
   principal: Principal | null = null
-  /** Ends the request for the limiter. */
+  /** Releases the limiter's slot. */
   release: (() => void) | null = null
 
   constructor(request: HttpRequest, began: number) {
@@ -47,7 +37,7 @@ class Visit {
   }
 }
 
-/** A {@link Call} whose query is parsed when somebody looks at it. */
+/** A {@link Call} that parses its query on first use. */
 class RoutedCall implements Call {
   readonly request: HttpRequest
   readonly method: Call['method']
@@ -58,12 +48,18 @@ class RoutedCall implements Call {
   readonly #query: string
   #parsed: URLSearchParams | undefined
 
-  constructor(visit: Visit, route: Route, parameter: string, query: string, mediaType: string) {
-    this.request = visit.request
+  constructor(
+    { request, principal }: Exchange,
+    route: Route,
+    parameter: string,
+    query: string,
+    mediaType: string,
+  ) {
+    this.request = request
     this.method = route.method
     this.parameter = parameter
-    this.principal = visit.principal
-    this.caller = callerFor(visit.principal)
+    this.principal = principal
+    this.caller = callerFor(principal)
     this.mediaType = mediaType
     this.#query = query
   }
@@ -76,31 +72,31 @@ class RoutedCall implements Call {
 
 /** Finds the reply to each request of one service. */
 export class Dispatcher {
-  readonly #host: DispatchHost
+  readonly #context: ServiceContext
+  readonly #router: Router
 
-  constructor(host: DispatchHost) {
-    this.#host = host
+  constructor(context: ServiceContext, router: Router) {
+    this.#context = context
+    this.#router = router
   }
 
-  /**
-   * Calls back with the reply, or with null when the request is for somebody else: in this turn
-   * where nothing has to be waited for.
-   */
+  /** Calls `done` with the reply, or with null when the service does not serve the path. */
   answer(request: HttpRequest, done: (reply: Reply | null) => void): void {
-    const visit = new Visit(request, this.#host.monitor === null ? 0 : performance.now())
+    const began = this.#context.monitor === null ? 0 : performance.now()
+    const exchange = new Exchange(request, began)
     let reply: Reply | null | Promise<Reply | null>
     try {
-      reply = this.#find(visit)
+      reply = this.#find(exchange)
     } catch (error) {
-      reply = this.#refusal(error, visit)
+      reply = this.#refuse(error, exchange)
     }
-    if (isPromise(reply)) void this.#answerLate(visit, reply, done)
-    else done(this.#ended(visit, reply))
+    if (isPromise(reply)) void this.#answerLater(exchange, reply, done)
+    else done(this.#finish(exchange, reply))
   }
 
   /** Never rejects. */
-  async #answerLate(
-    visit: Visit,
+  async #answerLater(
+    exchange: Exchange,
     pending: Promise<Reply | null>,
     done: (reply: Reply | null) => void,
   ): Promise<void> {
@@ -108,90 +104,82 @@ export class Dispatcher {
     try {
       reply = await pending
     } catch (error) {
-      reply = this.#refusal(error, visit)
+      reply = this.#refuse(error, exchange)
     }
     try {
-      done(this.#ended(visit, reply))
+      done(this.#finish(exchange, reply))
     } catch (error) {
-      this.#host.report(error, visit.request)
+      this.#context.report(error, failedCall(exchange.request))
     }
   }
 
-  /** Who calls. @throws {@link ProblemError} 401 when the host does not know. */
-  async authorize(request: AuthorizableRequest & object): Promise<Principal | null> {
-    const { authorize } = this.#host.config
-    return authorize === null ? null : known(await authorize(request))
-  }
-
-  #find(visit: Visit): Reply | null | Promise<Reply> {
-    const { config, router } = this.#host
-    const target = targetOf(visit.request, config.basePath)
+  #find(exchange: Exchange): Reply | null | Promise<Reply> {
+    const { config } = this.#context
+    const target = targetOf(exchange.request, config.basePath)
     if (target === null) return null
     if (target.path === '') return config.dashboard ? toDashboard(config.basePath) : null
-    const match = router.match(target.path)
+    const match = this.#router.match(target.path)
     if (match === null) return null
-    checkCaller(visit.request, config, false)
-    return this.#dispatch(visit, target, match)
+    checkCaller(exchange.request, config, false)
+    return this.#dispatch(exchange, target, match)
   }
 
-  #dispatch(visit: Visit, target: Target, match: Match): Reply | Promise<Reply> {
-    const { config, state } = this.#host
-    const { request } = visit
+  #dispatch(exchange: Exchange, target: Target, match: Match): Reply | Promise<Reply> {
+    const { config, state } = this.#context
+    const { request } = exchange
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? '')
     if (method === 'OPTIONS') return answerOptions(request, match, config)
     const route = match.byMethod.get(method)
-    if (route === undefined) {
-      const allow = allowOf(match)
-      throw new ProblemError(405, 'method_not_allowed', `this resource takes ${allow}`, {
-        headers: { Allow: allow },
-      })
-    }
-    visit.route = route
-    if (route.access === 'public') return this.#serve(visit, route, target, match)
-    if (state() === 'closed') throw draining()
-    if (config.authorize === null) return this.#admit(visit, route, target, match)
+    if (route === undefined) throw methodNotAllowed(match)
+    exchange.route = route
+    if (route.access === 'public') return this.#serve(exchange, route, target, match)
+    if (state === 'closed') throw draining()
+    if (config.authorize === null) return this.#admit(exchange, route, target, match)
     const principal = config.authorize(request as AuthorizableRequest & object)
     if (isPromise(principal)) {
       return principal.then((later) => {
-        visit.principal = known(later)
-        return this.#admit(visit, route, target, match)
+        exchange.principal = authorized(later)
+        return this.#admit(exchange, route, target, match)
       })
     }
-    visit.principal = known(principal)
-    return this.#admit(visit, route, target, match)
+    exchange.principal = authorized(principal)
+    return this.#admit(exchange, route, target, match)
   }
 
-  #admit(visit: Visit, route: Route, target: Target, match: Match): Reply | Promise<Reply> {
-    visit.release = this.#host.limiter?.admitRequest(accountOf(visit.principal)) ?? null
-    return this.#serve(visit, route, target, match)
+  #admit(exchange: Exchange, route: Route, target: Target, match: Match): Reply | Promise<Reply> {
+    const { limiter } = this.#context
+    exchange.release = limiter?.admitRequest(accountOf(exchange.principal)) ?? null
+    return this.#serve(exchange, route, target, match)
   }
 
-  #serve(visit: Visit, route: Route, target: Target, match: Match): Reply | Promise<Reply> {
-    const { accept } = visit.request.headers
+  #serve(exchange: Exchange, route: Route, target: Target, match: Match): Reply | Promise<Reply> {
+    const { accept } = exchange.request.headers
     const mediaType = route.produces.length === 0 ? '' : chooseType(accept, route.produces)
     if (route.isOfRun) {
       if (!isRunId(match.parameter)) throw unknownRun()
-      visit.runId = match.parameter
+      exchange.runId = match.parameter
     }
-    return route.handle(new RoutedCall(visit, route, match.parameter, target.query, mediaType))
+    return route.handle(new RoutedCall(exchange, route, match.parameter, target.query, mediaType))
   }
 
-  #refusal(error: unknown, { request }: Visit): Reply {
+  #refuse(error: unknown, { request }: Exchange): Reply {
     const known = toProblemError(error)
-    // What a closing store no longer answers is no fault.
-    const problem = known.status === 500 && this.#host.state() !== 'open' ? draining() : known
-    if (problem.status === 500) this.#host.report(problem.cause ?? problem, request)
+    // While the store closes, errors are expected: the caller should come back later.
+    const isExpected = known.status === 500 && this.#context.state !== 'open'
+    const problem = isExpected ? draining() : known
+    if (problem.status === 500) {
+      this.#context.report(problem.cause ?? problem, failedCall(request))
+    }
     return problemReply(problem)
   }
 
-  #ended(visit: Visit, reply: Reply | null): Reply | null {
-    visit.release?.()
-    const { monitor } = this.#host
+  #finish(exchange: Exchange, reply: Reply | null): Reply | null {
+    exchange.release?.()
+    const { monitor } = this.#context
     if (monitor === null || reply === null) return reply
-    const { request, route, runId, principal, began } = visit
-    const method = request.method ?? ''
+    const { request, route, runId, principal, began } = exchange
     monitor.answered({
-      method,
+      method: request.method ?? '',
       route: route?.path ?? null,
       runId,
       status: reply.status,
@@ -202,27 +190,11 @@ export class Dispatcher {
   }
 }
 
-/** On whose behalf the engine is called. */
-export function callerFor(principal: Principal | null): Caller {
-  if (principal === null) return ANYBODY
-  return { owner: { id: principal.id, tenant: principal.tenant ?? null } }
-}
-
-/** The name under which a principal's limits are kept. */
-export function accountOf(principal: Principal | null): string {
-  return principal === null ? '' : JSON.stringify([principal.tenant ?? null, principal.id])
-}
-
-function known(principal: Principal | null): Principal {
-  if (principal !== null) return principal
-  throw new ProblemError(
-    401,
-    'unauthorized',
-    'a valid key is needed: Authorization: Bearer <key>',
-    {
-      headers: { 'WWW-Authenticate': 'Bearer realm="runwright"' },
-    },
-  )
+function methodNotAllowed(match: Match): ProblemError {
+  const allow = allowOf(match)
+  return new ProblemError(405, 'method_not_allowed', `this resource supports ${allow}`, {
+    headers: { Allow: allow },
+  })
 }
 
 function answerOptions(request: HttpRequest, match: Match, config: ServiceConfig): Reply {

@@ -1,32 +1,32 @@
 import type { RunService } from './service.js'
 
-/** A server of `node:http`, `https` or `http2` on which the service is mounted. */
+/** A server of `node:http`, `https` or `http2` that the service is mounted on. */
 export interface DrainableServer {
-  /** Takes no more connections; calls back when the last one has ended. */
+  /** Stops accepting connections; calls back when the last one has ended. */
   close(callback?: (error?: Error) => void): unknown
-  /** Ends the connections that are left. */
+  /** Closes the remaining connections. */
   closeAllConnections?(): void
 }
 
 /** Options of {@link drainOnSignal}. */
 export interface DrainOptions {
-  /** Signals that begin it. @defaultValue SIGTERM and SIGINT */
+  /** Signals that start draining. @defaultValue SIGTERM and SIGINT */
   readonly signals?: readonly NodeJS.Signals[] | undefined
-  /** For live runs to end in, in milliseconds; the rest goes on at the next start. @defaultValue 10000 */
+  /** Milliseconds for live runs to end; the rest resumes at the next start. @defaultValue 10000 */
   readonly graceMs?: number | undefined
-  /** Told which signal came, before anything is closed. */
+  /** Called with the signal before anything is closed. */
   readonly onDrain?: ((signal: NodeJS.Signals) => void) | undefined
-  /** Told what went wrong while closing. @defaultValue one line on standard error, exit code 1 */
+  /** Called when closing fails. @defaultValue one line on standard error, exit code 1 */
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
 /**
- * Shuts service and servers down in good order when the process is asked to end: no more runs
- * (`/api/health` tells 503 `draining`), live runs get `graceMs`, streams are ended so that their
- * readers come back with their cursors, then the servers close. The process ends by itself when
- * nothing else keeps it; a second signal ends it at once.
+ * Shuts service and servers down cleanly on a signal: no more runs are started (`/api/health`
+ * answers 503 `draining`), live runs get `graceMs`, streams end so that their readers reconnect
+ * with their cursors, then the servers close. The process exits when nothing else keeps it alive; a
+ * second signal ends it at once.
  *
- * @returns what takes the signal handlers away again.
+ * @returns a function that removes the signal handlers.
  * @example
  * ```ts
  * const server = createServer(service.handler)
@@ -52,7 +52,7 @@ export function drainOnSignal(
       .finally(() => {
         for (const server of servers) {
           server.close()
-          // What is left are idle connections, and those of readers that do not read.
+          // What remains are idle connections, and readers that do not read.
           server.closeAllConnections?.()
         }
       })

@@ -1,18 +1,18 @@
 /**
- * What goes wrong in a call, as problem details (RFC 9457). A {@link ProblemError} says itself what
- * to answer; errors of the engine are translated by their `code`; everything else is a 500 that
- * tells nothing about the inside.
+ * Errors of a call, as problem details (RFC 9457). A {@link ProblemError} carries its own response,
+ * errors of the engine are translated by their `code`, and everything else is a 500 that reveals
+ * nothing internal.
  *
  * ```
- * ProblemError      an answer other than success: status, code, detail, headers, field errors
- * RunServiceError   the same, as the client of a service meets it
+ * ProblemError      a response other than success: status, code, detail, headers, field errors
+ * RunServiceError   the same, as the client of a service throws it
  * ```
  *
  * @module
  */
 import type { AgentErrorCode, SchemaViolation } from '../agent/index.js'
 
-/** Stable `code` of every problem that the service answers with. */
+/** The stable `code` of each problem that the service answers with. */
 export type ProblemCode =
   | 'bad_json'
   | 'bad_body'
@@ -49,28 +49,28 @@ export type ProblemCode =
   | 'draining'
   | 'store_unavailable'
 
-/** One wrong field of a request. */
+/** One invalid field of a request. */
 export interface FieldError extends SchemaViolation {
-  /** Where the field stands; the body when absent. */
+  /** The part of the request that holds the field; absent for the body. */
   readonly in?: 'query' | 'header'
 }
 
 /** An `application/problem+json` document. */
 export interface Problem {
-  /** `about:blank`: the status says what kind of problem it is, `code` says which one. */
+  /** `about:blank`: the problem has no meaning beyond its status and `code`. */
   readonly type: 'about:blank'
-  /** The phrase of the status. */
+  /** The reason phrase of the status. */
   readonly title: string
   readonly status: number
-  /** For people: what is wrong and what to do about it. */
+  /** For humans: what is wrong and what to do about it. */
   readonly detail: string
-  /** For programs. A host may answer with codes of its own. */
+  /** For programs; a {@link ProblemCode} unless the host throws its own. */
   readonly code: string
-  /** Each field that is wrong. */
+  /** All invalid fields. */
   readonly errors?: readonly FieldError[]
 }
 
-/** What a {@link ProblemError} may carry beside status, code and detail. */
+/** Optional parts of a {@link ProblemError}. */
 export interface ProblemOptions extends ErrorOptions {
   /** Response headers, for example `Retry-After`. */
   readonly headers?: Readonly<Record<string, string>> | undefined
@@ -78,8 +78,8 @@ export interface ProblemOptions extends ErrorOptions {
 }
 
 /**
- * Thrown to answer a call with a problem. A host throws it in `authorize` to answer something else
- * than 401, for example `new ProblemError(403, 'no_access', 'this key may only read')`.
+ * Thrown to answer a call with a problem. A host throws it in `authorize` for a response other than
+ * 401, for example `new ProblemError(403, 'no_access', 'this key may only read')`.
  */
 export class ProblemError extends Error {
   override name = 'ProblemError'
@@ -96,7 +96,7 @@ export class ProblemError extends Error {
   ) {
     super(detail, 'cause' in options ? { cause: options.cause } : undefined)
     if (!Number.isInteger(status) || status < 400 || status > 599) {
-      throw new RangeError(`status must be a whole number from 400 to 599, got ${status}`)
+      throw new RangeError(`status must be an integer from 400 to 599, got ${status}`)
     }
     this.status = status
     this.code = code
@@ -105,25 +105,25 @@ export class ProblemError extends Error {
   }
 }
 
-/** What a {@link RunServiceError} carries beside status, code and detail. */
+/** Optional parts of a {@link RunServiceError}. */
 export interface RunServiceErrorFacts {
   readonly errors?: readonly FieldError[]
   readonly retryAfterMs?: number | null
 }
 
-/** Thrown by `RunServiceClient` when the service answers something else than success. */
+/** Thrown by `RunServiceClient` for a response other than success. */
 export class RunServiceError extends Error {
   override name = 'RunServiceError'
-  /** The status of the answer. */
+  /** Status of the response. */
   readonly status: number
   /**
-   * The `code` of its problem details; a host may have codes of its own. `unexpected_answer` when it
-   * has none, because something else than the service answered.
+   * The `code` of the problem details; a host may add its own. `unexpected_answer` when there are
+   * none, because something other than the service answered.
    */
   readonly code: string
-  /** Each field that is wrong. */
+  /** All invalid fields; empty when the response names none. */
   readonly errors: readonly FieldError[]
-  /** When the service asks to be called again, in ms from now; null when it does not say. */
+  /** The Retry-After of the response, in milliseconds; null without one. */
   readonly retryAfterMs: number | null
 
   constructor(
@@ -140,7 +140,7 @@ export class RunServiceError extends Error {
   }
 }
 
-/** The 422 for one field. */
+/** The 422 for one invalid field. `pointer` is a JSON Pointer; `where` is absent for the body. */
 export function invalidField(
   pointer: string,
   detail: string,
@@ -152,12 +152,12 @@ export function invalidField(
   return new ProblemError(422, 'invalid_request', `${name} ${detail}`, { errors: [error] })
 }
 
-/** The 404 for a run, the same for ids that cannot be, unknown runs and runs of other tenants. */
+/** The 404 for a run: the same for malformed ids, unknown runs and runs of other tenants. */
 export function unknownRun(): ProblemError {
   return new ProblemError(404, 'run_not_found', 'there is no run with this id')
 }
 
-/** Phrases of the statuses that we answer with (RFC 9110, section 15). */
+/** Reason phrases of the statuses in use (RFC 9110, section 15). */
 const PHRASES: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   401: 'Unauthorized',
@@ -175,7 +175,7 @@ const PHRASES: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 }
 
-/** The document that a {@link ProblemError} is answered with. */
+/** The problem details of a {@link ProblemError}. */
 export function problemOf(error: ProblemError): Problem {
   const { status, code, message: detail, errors } = error
   const title = PHRASES[status] ?? (status < 500 ? 'Client Error' : 'Server Error')
@@ -183,7 +183,7 @@ export function problemOf(error: ProblemError): Problem {
   return errors.length === 0 ? problem : { ...problem, errors }
 }
 
-/** Facts that errors of the engine carry beside their code. */
+/** Fields of the engine's errors that the translation reads. */
 interface EngineErrorFacts {
   readonly code?: unknown
   readonly problem?: unknown
@@ -204,12 +204,11 @@ const GOAL_CODES: Readonly<Record<string, ProblemCode>> = {
   not_verifiable: 'goal_not_verifiable',
 }
 
-/** Seconds after which a client that met a full queue should try again. */
+/** Seconds after which a client should retry when the queue was full. */
 const QUEUE_RETRY_SECONDS = 5
-/** Seconds after which another process should have taken over from one that drains. */
+/** Seconds after which another process should have taken over from a draining one. */
 const DRAIN_RETRY_SECONDS = 10
-
-/** Seconds after which a store that could not be reached may be there again. */
+/** Seconds after which an unreachable store may be back. */
 const STORE_RETRY_SECONDS = 2
 
 /** The 503 of a service that is closing. */
@@ -219,21 +218,17 @@ export function draining(): ProblemError {
   })
 }
 
-/** The 503 of a service whose database cannot be reached, or is fought over, just now. */
+/** The 503 for a store that cannot be reached, or whose run another process has claimed. */
 function storeUnavailable(): ProblemError {
-  return new ProblemError(
-    503,
-    'store_unavailable',
-    'the store cannot be reached now; try again in a moment',
-    {
-      headers: { 'Retry-After': String(STORE_RETRY_SECONDS) },
-    },
-  )
+  const detail = 'the store is unavailable; try again in a moment'
+  return new ProblemError(503, 'store_unavailable', detail, {
+    headers: { 'Retry-After': String(STORE_RETRY_SECONDS) },
+  })
 }
 
 type Translate = (error: Error & EngineErrorFacts) => ProblemError
 
-/** Engine errors that a client can do something about; the others are our own fault, hence 500. */
+/** Engine errors that a client can act on. All others are faults of the service, hence 500. */
 const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
   ERR_AGENT_INVALID_REQUEST: ({ message, violations }) =>
     new ProblemError(422, 'invalid_request', message, { errors: violations }),
@@ -264,8 +259,8 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
 }
 
 /**
- * Any thrown value as the problem to answer with. What is not known becomes a 500 with the thrown
- * value as `cause`, for the host's log only.
+ * The problem to answer a thrown value with. An unknown value becomes a 500 with the value as
+ * `cause`, for the host's log only.
  */
 export function toProblemError(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error
@@ -275,12 +270,6 @@ export function toProblemError(error: unknown): ProblemError {
     const translate = known ? TRANSLATIONS[code as AgentErrorCode] : undefined
     if (translate !== undefined) return translate(error)
   }
-  return new ProblemError(
-    500,
-    'internal_error',
-    'the service failed to answer; its log has the cause',
-    {
-      cause: error,
-    },
-  )
+  const detail = 'the service failed to answer; its log has the cause'
+  return new ProblemError(500, 'internal_error', detail, { cause: error })
 }

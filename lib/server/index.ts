@@ -1,11 +1,12 @@
 /**
- * The run service: one handler that gives any Node server a REST interface to agent runs, their
- * live event streams and a dashboard.
+ * The run service: one handler that adds a REST API for agent runs, live event streams and a
+ * dashboard to any Node server.
  *
  * @module
  */
 export { bearerKeys, bearerToken } from './access/auth.js'
 export type { Authorize, AuthorizableRequest, BearerKey, Principal } from './access/auth.js'
+export type { LimitSettings } from './access/limits.js'
 export { RunServiceClient } from './client/client.js'
 export type {
   CallSignal,
@@ -14,19 +15,23 @@ export type {
   RunServiceClientOptions,
   ServiceHealth,
 } from './client/client.js'
-export type { FollowOptions, ModelDelta } from './client/events.js'
+export type { FollowOptions, ModelDelta } from './client/follow.js'
 export type { FailedCall, RunServiceOptions, ServiceEngine, StreamSettings } from './config.js'
 export { drainOnSignal } from './drain.js'
 export type { DrainableServer, DrainOptions } from './drain.js'
 export { ProblemError, RunServiceError } from './errors.js'
-export type { RunServiceErrorFacts } from './errors.js'
-export type { FieldError, Problem, ProblemCode, ProblemOptions } from './errors.js'
-export type { HttpRequest, HttpResponse } from './http/call-reply.js'
+export type {
+  FieldError,
+  Problem,
+  ProblemCode,
+  ProblemOptions,
+  RunServiceErrorFacts,
+} from './errors.js'
+export type { HttpRequest, HttpResponse } from './messages/reply.js'
 export type { HealthStatus } from './monitoring/health.js'
-export type { LimitSettings } from './access/limits.js'
 export { jsonLines } from './monitoring/log.js'
-export type { PumpEnd } from './streams/pump.js'
 export type { LogLine, RequestLine, RunLine, StreamKind, StreamLine } from './monitoring/log.js'
-export type { WebhookEndpoint, WebhookFailure, WebhookOptions } from './webhooks/webhooks.js'
 export { createRunService } from './service.js'
 export type { NextFunction, RunService } from './service.js'
+export type { PumpEnd } from './streams/pump.js'
+export type { WebhookEndpoint, WebhookFailure, WebhookOptions } from './webhooks/webhooks.js'

@@ -1,35 +1,37 @@
 /**
- * Method and path to route. Paths are compared as they were sent, octet by octet: no
- * percent-decoding, no dot segments, no doubled or trailing slashes. What a proxy in front guards
- * by path is thereby exactly what is served here, and no id or name of ours needs encoding.
+ * Method and path to route. Paths are compared as sent, byte by byte: no percent-decoding, no dot
+ * segments, no doubled or trailing slashes. So a proxy in front that guards paths sees the same
+ * paths as this router, and no id or name in them needs encoding.
  *
  * @module
  */
 import type { Caller } from '../agent/index.js'
 import type { Principal } from './access/auth.js'
-import type { HttpRequest, Reply } from './http/call-reply.js'
-import type { Operation } from './describe/openapi.js'
+import type { Operation } from './describe/operation.js'
+import type { HttpRequest, Reply } from './messages/reply.js'
 
-/** Methods that routes have; HEAD is answered by GET. */
+/** Methods of routes; a GET route answers HEAD as well. */
 export type RouteMethod = 'GET' | 'POST' | 'DELETE'
 
-/** A request on its way to its route. */
+/** What a route is called with. */
 export interface Call {
   readonly request: HttpRequest
-  /** GET for HEAD as well. */
+  /** GET for HEAD. */
   readonly method: RouteMethod
   readonly query: URLSearchParams
   /** The `{…}` part of the path; empty when it has none. */
   readonly parameter: string
   readonly principal: Principal | null
-  /** On whose behalf the engine is called. */
+  /** The identity to call the engine with. */
   readonly caller: Caller
   /** The media type chosen by Accept, one of {@link Route.produces}. */
   readonly mediaType: string
 }
 
-/** A {@link RouteDefinition} as the router holds it. */
+/** A {@link RouteDefinition} with its defaults. */
 export interface Route extends RouteDefinition {
+  readonly access: 'public' | 'caller'
+  readonly produces: readonly string[]
   /** True when its path names a run. */
   readonly isOfRun: boolean
 }
@@ -39,11 +41,11 @@ export interface RouteDefinition {
   readonly method: RouteMethod
   /** Relative to the mount, with at most one `{parameter}` segment: `/api/runs/{run_id}`. */
   readonly path: string
-  /** `public` routes hold no data and are answered without asking who calls. */
-  readonly access: 'public' | 'caller'
-  /** Media types that it can answer with, the preferred one first. */
-  readonly produces: readonly string[]
-  /** How it is described in OpenAPI; null for the dashboard's files, which are no API. */
+  /** `public` routes serve no data and need no authorization. @defaultValue 'caller' */
+  readonly access?: 'public' | 'caller'
+  /** Media types that it can answer with, the preferred one first. @defaultValue JSON only */
+  readonly produces?: readonly string[]
+  /** Its description in OpenAPI; null for routes outside the API, such as the dashboard's. */
   readonly operation: Operation | null
   /** @throws `ProblemError`, or an error of the engine */
   readonly handle: (call: Call) => Reply | Promise<Reply>
@@ -55,6 +57,8 @@ export interface Match {
   readonly parameter: string
 }
 
+const JSON_ONLY: readonly string[] = ['application/json']
+
 /** A node of the tree of path segments. */
 interface Segment {
   readonly literals: Map<string, Segment>
@@ -62,13 +66,18 @@ interface Segment {
   readonly byMethod: Map<string, Route>
 }
 
-/** Finds routes by path; the cost does not grow with their number. */
+/** Finds routes by path, in time that does not grow with their number. */
 export class Router {
   readonly routes: readonly Route[]
   readonly #root: Segment = createSegment()
 
   constructor(routes: readonly RouteDefinition[]) {
-    this.routes = routes.map((route) => ({ ...route, isOfRun: route.path.includes('{run_id}') }))
+    this.routes = routes.map((route) => ({
+      access: 'caller',
+      produces: JSON_ONLY,
+      ...route,
+      isOfRun: route.path.includes('{run_id}'),
+    }))
     for (const route of this.routes) this.#add(route)
   }
 
@@ -117,7 +126,7 @@ export function allowOf(match: Match): string {
 
 const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** True for a UUID in lower case, the only form in which run ids are given out. */
+/** True for a UUID in lower case, the only form of run ids. */
 export function isRunId(text: string): boolean {
   return RUN_ID.test(text)
 }

@@ -1,2 +1,2 @@
-/** The version of this package, as `/api/health` and the API descriptions tell it. */
+/** The version of this package, for `/api/health` and the API descriptions. */
 export const VERSION = '0.1.0'

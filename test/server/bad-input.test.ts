@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { MemoryStore } from 'runwright/agent'
 import { testProvider } from '../helpers/engine.js'
-import { openService, type CallOptions, type Opened } from './client.js'
+import { openService, type CallOptions, type Opened } from './open-service.js'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-test-')))
 const root = join(folder, 'root')
@@ -64,7 +64,7 @@ for (const {
   },
   { name: 'a goal with NUL', send: start({ goal: 'shell: a\0b' }), status: 422, pointer: '/goal' },
   {
-    name: 'free text that nothing verifies',
+    name: 'free text without a check',
     send: start({ goal: 'make it nice' }),
     status: 422,
     code: 'goal_not_verifiable',
@@ -129,7 +129,7 @@ for (const {
     pointer: '/approval',
   },
   {
-    name: 'metadata that is no text',
+    name: 'metadata that is not text',
     send: start({ metadata: { a: 1 } }),
     status: 422,
     pointer: '/metadata/a',
@@ -172,13 +172,13 @@ for (const {
     pointer: '/cwd',
   },
   {
-    name: 'a file as folder',
+    name: 'a file as the folder',
     send: start({ cwd: join(root, 'file') }),
     status: 422,
     pointer: '/cwd',
   },
   {
-    name: 'a folder that is not there',
+    name: 'a missing folder',
     send: start({ cwd: join(root, 'nowhere') }),
     status: 422,
     pointer: '/cwd',
@@ -190,13 +190,13 @@ for (const {
     pointer: '/cwd',
   },
   {
-    name: 'a list as start request',
+    name: 'a list as the start request',
     send: { body: '[]', headers: { 'content-type': 'application/json' } },
     status: 422,
     pointer: '',
   },
   {
-    name: 'null as start request',
+    name: 'null as the start request',
     send: { body: 'null', headers: { 'content-type': 'application/json' } },
     status: 422,
     pointer: '/goal',
@@ -238,7 +238,7 @@ for (const {
     pointer: '/decision',
   },
   {
-    name: 'a decision in other words',
+    name: 'an unknown decision',
     path: '/api/runs/{run}/resume',
     send: { body: { decision: 'yes' } },
     status: 422,
@@ -252,7 +252,7 @@ for (const {
     pointer: '/decision',
   },
   {
-    name: 'true as decision',
+    name: 'true as the decision',
     path: '/api/runs/{run}/resume',
     send: { body: { decision: true } },
     status: 422,
@@ -266,14 +266,14 @@ for (const {
     pointer: '/gateid',
   },
   {
-    name: 'an edit of an unknown shape',
+    name: 'an edit of an unknown form',
     path: '/api/runs/{run}/resume',
     send: { body: { decision: 'approve', edits: { c1: { arg: {} } } } },
     status: 422,
     pointer: '/edits/c1/arg',
   },
   {
-    name: 'an answer to a run that does not wait',
+    name: 'an answer to a run that is not waiting',
     path: '/api/runs/{run}/resume',
     send: { body: { decision: 'approve' } },
     status: 409,
@@ -294,7 +294,7 @@ for (const {
     pointer: '/goal',
   },
   {
-    name: 'the removal of a live run',
+    name: 'the deletion of a live run',
     method: 'DELETE',
     path: '/api/runs/{run}',
     send: {},
@@ -311,7 +311,7 @@ for (const {
     pointer: '/status',
   },
   {
-    name: 'a limit of nothing',
+    name: 'a limit of 0',
     method: 'GET',
     path: '/api/runs?limit=0',
     send: {},
@@ -319,7 +319,7 @@ for (const {
     pointer: '/limit',
   },
   {
-    name: 'a limit over the most',
+    name: 'a limit above the maximum',
     method: 'GET',
     path: '/api/runs?limit=10001',
     send: {},
@@ -327,7 +327,7 @@ for (const {
     pointer: '/limit',
   },
   {
-    name: 'a limit that is no number',
+    name: 'a limit that is not a number',
     method: 'GET',
     path: '/api/runs?limit=1e3',
     send: {},
@@ -343,7 +343,7 @@ for (const {
     pointer: '/limit',
   },
   {
-    name: 'a day that is none',
+    name: 'an invalid date',
     method: 'GET',
     path: '/api/runs?created_after=yesterday',
     send: {},
@@ -367,7 +367,7 @@ for (const {
     pointer: '/created_before',
   },
   {
-    name: 'a cursor that was never given',
+    name: 'an unknown cursor',
     method: 'GET',
     path: '/api/runs?cursor=nonsense',
     send: {},
@@ -383,7 +383,8 @@ for (const {
   code?: string
   pointer?: string
 }[]) {
-  test(`${name} is ${status} ${code}${pointer === undefined ? '' : ` at "${pointer}"`}`, async () => {
+  const where = pointer === undefined ? '' : ` at "${pointer}"`
+  test(`${name} is ${status} ${code}${where}`, async () => {
     const answer = await opened.call(method, path.replace('{run}', runId), send)
     assert.equal(answer.status, status, answer.text)
     assert.equal(answer.headers['content-type'], 'application/problem+json')
@@ -459,7 +460,7 @@ for (const path of [
   '/api/health',
   '/api/openapi.json',
 ]) {
-  test(`${path} is not to be had as an image: 406`, async () => {
+  test(`${path} is not available as an image: 406`, async () => {
     const answer = await opened.call('GET', path.replace('{run}', runId), {
       headers: { accept: 'image/png' },
     })
@@ -477,7 +478,7 @@ for (const path of [
   '/api/openapi.json',
   '/',
 ]) {
-  test(`HEAD ${path} tells what GET would send, without it`, async () => {
+  test(`HEAD ${path} returns the headers of GET without the content`, async () => {
     const get = await opened.call('GET', path.replace('{run}', runId))
     const head = await opened.call('HEAD', path.replace('{run}', runId))
     assert.equal(head.status, 200)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { checkSchema, type JsonSchema } from 'runwright/agent'
 import { describeStreams } from '../../lib/server/describe/asyncapi.js'
-import type { Answer } from './client.js'
+import type { Answer } from './open-service.js'
 
 interface Content {
   readonly [mediaType: string]: { readonly schema: unknown }
@@ -22,7 +22,7 @@ export interface Operation {
   }
 }
 
-/** An OpenAPI document as this package writes it. */
+/** The parts of an OpenAPI document that the tests read. */
 export interface ApiDescription {
   readonly openapi: string
   readonly info: { readonly title: string; readonly version: string }
@@ -35,7 +35,7 @@ export interface ApiDescription {
   readonly components: { readonly schemas: Readonly<Record<string, unknown>> }
 }
 
-/** Replaces each reference in a schema by what it refers to. */
+/** Replaces each reference in a schema by its target. */
 export function resolveSchema(schema: unknown, api: ApiDescription): JsonSchema {
   if (Array.isArray(schema)) return schema.map((one) => resolveSchema(one, api)) as JsonSchema
   if (typeof schema !== 'object' || schema === null) return schema as JsonSchema
@@ -67,7 +67,7 @@ export interface StreamDescription {
 
 const streams = describeStreams('') as StreamDescription
 
-/** Fails when a message of a stream is not what the description of the streams says. */
+/** Fails when a message of a stream differs from the description of the streams. */
 export function assertMessageDescribed(message: unknown): void {
   const { kind, payload } = message as { kind: string; payload: object }
   const schema = streams.components.schemas[kind]
@@ -78,7 +78,7 @@ export function assertMessageDescribed(message: unknown): void {
   assert.deepEqual(unknown, [], `${kind} has fields that are not described`)
 }
 
-/** Fails when an answer is not what the API description says about its path, method and status. */
+/** Fails when a response differs from the API description of its path, method and status. */
 export function assertDescribed(
   api: ApiDescription,
   method: string,
@@ -89,7 +89,7 @@ export function assertDescribed(
   if (operation === undefined) return
   const where = `${method} ${path} ${answer.status}`
   const described = operation.responses[answer.status]
-  // Methods that a resource does not have, and what any call may meet, are told of nowhere else.
+  // Every other status, 405 included, must be described for the operation.
   assert.ok(described !== undefined, `${where} is not described`)
   if (method === 'HEAD' || answer.text === '') return
   const type = String(answer.headers['content-type'])

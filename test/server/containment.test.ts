@@ -37,7 +37,7 @@ async function ask(port: number): Promise<string> {
   return (await peer.takeAll()).toString('latin1')
 }
 
-/** Resolves once nobody reads the run any more. */
+/** Resolves once the run has no readers left. */
 function readersGone(engine: FakeEngine, runId: string): Promise<void> {
   const { readers } = engine.runs.get(runId)!
   return new Promise((resolve) => {
@@ -51,19 +51,19 @@ function readersGone(engine: FakeEngine, runId: string): Promise<void> {
 }
 
 for (const { what, sent } of [
-  { what: 'heads that never end', sent: 'GET /api/runs HTTP/1.1\r\nHost: loc' },
+  { what: 'unfinished request heads', sent: 'GET /api/runs HTTP/1.1\r\nHost: loc' },
   {
-    what: 'bodies that never come',
+    what: 'missing request bodies',
     sent: 'POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
   },
 ]) {
-  test(`a hundred peers with ${what} keep nobody else waiting, and are let go`, async (t) => {
+  test(`a hundred peers with ${what} do not delay others, and are disconnected`, async (t) => {
     const { engine, server, port, errors } = await open(t, { connectionsCheckingInterval: 50 })
     const { headersTimeout, requestTimeout } = server
     const slow = await Promise.all(Array.from({ length: 100 }, () => RawPeer.connect(port)))
     for (const peer of slow) peer.write(sent)
     assert.match(await ask(port), /^HTTP\/1\.1 200 /)
-    // Node looks the limits up at each check; they are short only while nobody is served.
+    // Node reads the limits at each check; they are short only while no request is served.
     Object.assign(server, { headersTimeout: 100, requestTimeout: 100 })
     await Promise.all(slow.map((peer) => peer.ended()))
     Object.assign(server, { headersTimeout, requestTimeout })
@@ -77,7 +77,7 @@ for (const { what, sent } of [
   })
 }
 
-test('requests that come before the answers to others are answered in order', async (t) => {
+test('pipelined requests are answered in order', async (t) => {
   const { engine, port } = await open(t)
   const ids = Array.from({ length: 30 }, () => engine.add())
   using peer = await RawPeer.connect(port)
@@ -122,7 +122,7 @@ for (const { what, head, status } of [
     status: 431,
   },
   {
-    what: 'two lengths of one body',
+    what: 'two different content lengths',
     head: 'POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     status: 400,
   },
@@ -139,7 +139,7 @@ for (const { what, head, status } of [
 }
 
 for (const how of ['reset', 'ended'] as const) {
-  test(`an upload that is ${how} in the middle starts nothing and is no fault of ours`, async (t) => {
+  test(`an upload that is ${how} halfway starts nothing and reports no error`, async (t) => {
     const { engine, port, errors } = await open(t)
     for (let i = 0; i < 20; i++) {
       using peer = await RawPeer.connect(port)
@@ -159,7 +159,7 @@ for (const how of ['reset', 'ended'] as const) {
 }
 
 for (const kind of ['sse', 'websocket'] as const) {
-  test(`readers over ${kind} that reset in the middle are forgotten, and the others go on`, async (t) => {
+  test(`readers over ${kind} that reset are forgotten, and the others continue`, async (t) => {
     const { engine, port, errors } = await open(t)
     const runId = engine.add()
     const other = engine.add()

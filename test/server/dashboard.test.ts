@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { openService } from './client.js'
+import { openService } from './open-service.js'
 
 const folder = fileURLToPath(new URL('../../lib/server/dashboard/static/', import.meta.url))
 const files = readdirSync(folder)
 const read = (name: string): string => readFileSync(`${folder}${name}`, 'utf8')
 
-test('the page and each of its files are served with a strict policy and an ETag', async () => {
+test('the page and its files are served with a strict policy and an ETag', async () => {
   await using opened = await openService()
   for (const name of ['', ...files]) {
     const path = name === '' ? '/' : `/runwright/${name}`
@@ -59,7 +59,7 @@ for (const name of [
   })
 }
 
-test('nothing in the page is inline or from elsewhere', () => {
+test('nothing in the page is inline or from another origin', () => {
   const html = read('index.html')
   assert.doesNotMatch(html, /<style|\sstyle=|\son\w+=|javascript:|https?:/)
   assert.doesNotMatch(html, /<script(?![^>]*\ssrc=)/)
@@ -68,7 +68,7 @@ test('nothing in the page is inline or from elsewhere', () => {
   }
 })
 
-test('no script can make markup of a string', () => {
+test('no script turns a string into markup', () => {
   const ways =
     /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextual|eval\(/
   for (const name of files.filter((file) => file.endsWith('.js'))) {
@@ -79,7 +79,7 @@ test('no script can make markup of a string', () => {
   }
 })
 
-test('a host may go without the dashboard', async () => {
+test('a host may disable the dashboard', async () => {
   await using opened = await openService({ dashboard: false, basePath: '/agents' })
   for (const path of ['/agents', '/agents/', '/agents/runwright/app.js']) {
     assert.equal((await opened.call('GET', path)).status, 404)

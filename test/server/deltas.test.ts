@@ -5,10 +5,10 @@ import { RunServiceClient, type ModelDelta } from 'runwright/server'
 import { assertMessageDescribed } from './conformance.js'
 import { openReal, type Real } from './real.js'
 
-/** A model that writes in pieces, and writes on only when the test lets it. */
-function writer(pieces: readonly string[]): { provider: ModelProvider; go: () => void } {
-  let go = (): void => {}
-  const may = new Promise<void>((resolve) => (go = resolve))
+/** A model that streams in pieces, each when the test releases it. */
+function writer(pieces: readonly string[]): { provider: ModelProvider; release: () => void } {
+  let release = (): void => {}
+  const may = new Promise<void>((resolve) => (release = resolve))
   const model: Model = {
     name: 'slow:m',
     isLanguageModel: false,
@@ -33,14 +33,14 @@ function writer(pieces: readonly string[]): { provider: ModelProvider; go: () =>
     suggestions: ['m'],
     create: () => model,
   }
-  return { provider, go }
+  return { provider, release }
 }
 
 async function openWriter(
   t: Parameters<typeof openReal>[0],
   pieces: readonly string[],
-): Promise<{ real: Real; runId: string; go: () => void }> {
-  const { provider, go } = writer(pieces)
+): Promise<{ real: Real; runId: string; release: () => void }> {
+  const { provider, release } = writer(pieces)
   const engine: Partial<EngineOptions> = {
     store: new MemoryStore(),
     providers: [provider],
@@ -50,14 +50,14 @@ async function openWriter(
   const { json } = await real.call('POST', '/api/runs', {
     body: { goal: 'shell: false', max_iterations: 1 },
   })
-  return { real, runId: json.run_id, go }
+  return { real, runId: json.run_id, release }
 }
 
-test('with deltas=1 a WebSocket is sent what the model writes before its turn is told', async (t) => {
-  const { real, runId, go } = await openWriter(t, ['one ', 'two'])
+test('with deltas=1 a WebSocket gets text of the model before the turn is recorded', async (t) => {
+  const { real, runId, release } = await openWriter(t, ['one ', 'two'])
   using plain = await real.socket(`/api/ws/${runId}`)
   using client = await real.socket(`/api/ws/${runId}?deltas=1&kinds=model_turn,run_end`)
-  go()
+  release()
   const { events, code } = await client.rest()
   assert.equal(code, 1000)
   assert.deepEqual(
@@ -74,7 +74,7 @@ test('with deltas=1 a WebSocket is sent what the model writes before its turn is
 })
 
 test('over SSE deltas have no id, and the log stays gap-free around them', async (t) => {
-  const { real, runId, go } = await openWriter(t, ['a', 'b'])
+  const { real, runId, release } = await openWriter(t, ['a', 'b'])
   await using runs = new RunServiceClient({ baseUrl: real.served.origin, trustEnv: false })
   const deltas: ModelDelta[] = []
   const seqs: number[] = []
@@ -82,7 +82,7 @@ test('over SSE deltas have no id, and the log stays gap-free around them', async
     assertMessageDescribed(item)
     if (item.kind === 'model_delta') deltas.push(item)
     else seqs.push(item.seq)
-    if (item.kind === 'step_start') go()
+    if (item.kind === 'step_start') release()
   }
   assert.deepEqual(deltas.map(({ payload }) => payload.text), ['a', 'b'])
   assert.deepEqual(seqs, seqs.map((_, index) => index + 1))

@@ -5,13 +5,13 @@ import { test } from 'node:test'
 import { drainOnSignal } from 'runwright/server'
 import { listen } from '../helpers/serve.js'
 import { createServer } from 'node:http'
-import { openService } from './client.js'
+import { openService } from './open-service.js'
 import { FakeEngine } from './fake-engine.js'
 
-/** A signal that only the handlers of a test hear. */
+/** A signal that only a test's handlers receive. */
 const SIGNAL = 'SIGHUP'
 
-test('a signal ends streams with 1001, then the servers, and the handler can be taken away', async () => {
+test('a signal ends streams with 1001, then servers; handlers can be removed', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine })
@@ -36,7 +36,7 @@ test('a signal ends streams with 1001, then the servers, and the handler can be 
   assert.equal(process.listenerCount(SIGNAL), 0)
 })
 
-test('an idle connection does not keep a server that drains', async () => {
+test('an idle connection does not keep a draining server open', async () => {
   const served = await listen(createServer())
   const socket = connect(served.port, '127.0.0.1')
   await Promise.all([once(socket, 'connect'), once(served.server, 'connection')])
@@ -51,7 +51,7 @@ test('an idle connection does not keep a server that drains', async () => {
   }
 })
 
-test('what goes wrong while closing is told, and the servers close all the same', async () => {
+test('an error while closing is reported, and the servers still close', async () => {
   const served = await listen(createServer())
   const failure = new Error('the disk is gone')
   const errors: unknown[] = []

@@ -15,7 +15,7 @@ import {
 } from 'runwright/agent'
 import { ProblemError } from 'runwright/server'
 import { problemOf, toProblemError } from '../../lib/server/errors.js'
-import { openService } from './client.js'
+import { openService } from './open-service.js'
 import { FakeEngine } from './fake-engine.js'
 
 const invalid = new InvalidRequestError([
@@ -88,7 +88,7 @@ for (const { error, status, code, pointers = [] } of [
   })
 }
 
-test('what a client should wait for is told in Retry-After', () => {
+test('errors that pass have Retry-After', () => {
   assert.match(toProblemError(new QueueFullError(1)).headers['Retry-After']!, /^\d+$/)
   assert.match(toProblemError(new EngineClosedError()).headers['Retry-After']!, /^\d+$/)
 })
@@ -106,7 +106,7 @@ test('a problem of the host keeps its own status and code', () => {
   assert.throws(() => new ProblemError(200, 'x', 'y'), RangeError)
 })
 
-test('an unexpected error is a 500 without its text, and goes to onError with method and path', async () => {
+test('an unexpected error is a 500 without its text, and goes to onError', async () => {
   const engine = new FakeEngine()
   const calls: unknown[] = []
   await using opened = await openService({
@@ -121,7 +121,7 @@ test('an unexpected error is a 500 without its text, and goes to onError with me
   assert.deepEqual(calls, [['TypeError: secret inside', { method: 'GET', path: '/api/runs' }]])
 })
 
-test('a log that throws does not keep the answer back', async () => {
+test('a throwing log does not delay the response', async () => {
   const engine = new FakeEngine()
   engine.failure = new Error('x')
   await using opened = await openService({

@@ -4,11 +4,11 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { RawPeer } from '../helpers/raw-peer.js'
-import { openService, type Opened } from './client.js'
+import { openService, type Opened } from './open-service.js'
 import { assertMessageDescribed } from './conformance.js'
 import { FakeEngine } from './fake-engine.js'
 
-/** A reader of an event stream, event by event. */
+/** Reads an event stream, event by event. */
 class StreamReader {
   readonly response: IncomingMessage
   #text = ''
@@ -45,7 +45,7 @@ class StreamReader {
     return new StreamReader(response)
   }
 
-  /** The next block of lines, without the empty line that ends it; null at the end. */
+  /** The next block of lines, without its trailing empty line; null at the end. */
   async block(): Promise<string | null> {
     for (;;) {
       const end = this.#text.indexOf('\n\n')
@@ -107,11 +107,12 @@ for (const { query, lastEventId, gives } of [
   { query: '?after=5', lastEventId: '', gives: [6] },
   { query: '?kinds=run_end', gives: [6] },
   { query: '?kinds=run_started,run_end&after=0', gives: [1, 6] },
-  // An EventSource comes back with its last id, and only that of the log's end makes it stop.
+  // An EventSource reconnects with its last id, and stops only at the id of the log's end.
   { query: '?kinds=run_started', gives: [1, 6] },
   { query: '?deltas=1', gives: upTo(6) },
 ] as { query: string; lastEventId?: string; gives: number[] }[]) {
-  test(`events${query} with Last-Event-ID ${lastEventId ?? '(absent)'} gives ${gives}`, async () => {
+  const id = lastEventId ?? '(absent)'
+  test(`events${query} with Last-Event-ID ${id} gives ${gives}`, async () => {
     const engine = new FakeEngine()
     const runId = finished(engine, 6)
     await using opened = await openService({ engine })
@@ -136,7 +137,7 @@ for (const { query, lastEventId, status, code } of [
   { query: '?after=1&after=2', status: 422, code: 'invalid_request' },
   { query: '?kinds=run_ended', status: 422, code: 'invalid_request' },
 ] as { query: string; lastEventId?: string; status: number; code?: string }[]) {
-  test(`a stream of an ended run at ${query || lastEventId} is ${status} ${code ?? ''}`, async () => {
+  test(`an ended run at ${query || lastEventId} is ${status} ${code ?? ''}`, async () => {
     const engine = new FakeEngine()
     const runId = finished(engine, 6)
     await using opened = await openService({ engine })
@@ -152,7 +153,7 @@ for (const { query, lastEventId, status, code } of [
   })
 }
 
-test('a stream with after=-1 tells only what is to come', async () => {
+test('a stream with after=-1 has new events only', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   engine.log(runId, 5)
@@ -163,7 +164,7 @@ test('a stream with after=-1 tells only what is to come', async () => {
   assert.deepEqual(await reader.ids(), [7])
 })
 
-test('a comment is sent now and then to readers that keep up', async () => {
+test('comments are sent regularly to readers that keep up', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine, streams: { commentMs: 5 } })
@@ -173,7 +174,7 @@ test('a comment is sent now and then to readers that keep up', async () => {
   assert.match((await reader.block())!, /^:/)
 })
 
-test('the subscription of a reader that leaves is closed', async () => {
+test('the subscription of a reader that disconnects is closed', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine })
@@ -182,11 +183,11 @@ test('the subscription of a reader that leaves is closed', async () => {
   const { readers } = engine.runs.get(runId)!
   assert.equal(readers.size, 1)
   reader.response.destroy()
-  // A call that is answered later than the reset was seen.
+  // This response is sent after the reset was seen.
   while (readers.size > 0) await opened.call('GET', '/api/models')
 })
 
-test('a reader that takes nothing is let go, and nothing more is kept for it than the transport holds', async () => {
+test('a reader that takes nothing is disconnected; only its socket buffers for it', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine, streams: { stuckMs: 50 } })
@@ -203,7 +204,7 @@ test('a reader that takes nothing is let go, and nothing more is kept for it tha
   assert.equal(engine.runs.get(runId)!.readers.size, 0)
 })
 
-test('a reader that takes a little now and then is not stuck', async () => {
+test('a slow reader is not stuck', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   engine.log(runId, 300, 'x'.repeat(20_000))
@@ -213,7 +214,7 @@ test('a reader that takes a little now and then is not stuck', async () => {
   assert.deepEqual(await reader.ids(), upTo(302))
 })
 
-test('when the service closes, streams end so that readers come back with their cursor', async () => {
+test('when the service closes, streams end without run_end, and readers reconnect', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine })
@@ -223,7 +224,7 @@ test('when the service closes, streams end so that readers come back with their 
   assert.deepEqual(await reader.ids(), [1])
 })
 
-test('a log that cannot be read ends the stream without run_end and is told to the host', async () => {
+test('a log that cannot be read ends the stream and is reported to the host', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   const subscribe = engine.subscribe
@@ -248,7 +249,7 @@ test('a log that cannot be read ends the stream without run_end and is told to t
   assert.match(String(opened.errors[0]), /disk/)
 })
 
-test('without Accept, or with JSON, the log comes in pages that link to the next', async () => {
+test('without Accept, or with JSON, the log comes in linked pages', async () => {
   const engine = new FakeEngine()
   const runId = finished(engine, 5)
   await using opened = await openService({ engine })
@@ -301,7 +302,7 @@ test('a page of large events ends early and links to the next', async () => {
   assert.equal(first.headers['link'], link)
 })
 
-test('HEAD of a stream tells its type and does not follow the run', async () => {
+test('HEAD of a stream returns its type and does not follow the run', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine })

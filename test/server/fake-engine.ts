@@ -30,25 +30,25 @@ interface FakeRun {
 }
 
 /**
- * An engine without runs that run: a test appends the events itself, one by one, and so decides
+ * An engine whose runs do nothing: a test appends the events itself, one by one, and so decides
  * what a subscriber sees and when.
  */
 export class FakeEngine implements ServiceEngine {
-  /** Of the events that are appended. */
+  /** Time of the events appended next. */
   iteration = 0
   readonly runs: Map<string, FakeRun> = new Map()
   /** Thrown by the next call of any method. */
   failure: unknown = null
-  /** What the methods were called with. */
+  /** Arguments of the calls, by method. */
   readonly calls: unknown[][] = []
-  /** Runs that wait, of 2 that may. */
+  /** Queued runs, of at most 2. */
   queued = 0
-  /** Why the store cannot be written. */
+  /** The error of `check()`, when the store cannot be written. */
   broken: Error | null = null
   readonly observers: Set<RunObserver> = new Set()
   #closed = false
 
-  /** Adds a run with no more than its first event. */
+  /** Adds a run with its first event only. */
   add(tenant: string | null = null): string {
     const index = String(this.runs.size + 1).padStart(12, '0')
     const runId = `01930000-0000-7000-8000-${index}`

@@ -8,7 +8,7 @@ const COUNT = Number(process.env['RUNWRIGHT_FUZZ_REQUESTS'] ?? 2_000)
 const SEED = Number(process.env['RUNWRIGHT_FUZZ_SEED'] ?? 1)
 const KEY = 'fuzz-key-0123456789'
 
-/** Choices from a seed, the same every time (mulberry32). */
+/** A seeded random generator (mulberry32). */
 function generator(seed: number): <T>(list: readonly T[]) => T {
   let state = seed
   return (list) => {
@@ -145,13 +145,13 @@ const BODIES = [
   '0'.repeat(10_000),
 ]
 
-/** Sends one request and reads its answer; what hangs is the test's time-out. */
-async function send({ port }: Real, octets: string): Promise<string> {
+/** Sends one request and reads its response; a hang is left to the test's time-out. */
+async function send({ port }: Real, bytes: string): Promise<string> {
   using peer = await RawPeer.connect(port)
-  peer.write(octets)
+peer.write(bytes)
   let head = await peer.takeUntil('\r\n\r\n')
   while (head.startsWith('HTTP/1.1 100 ')) head = await peer.takeUntil('\r\n\r\n')
-  // An open stream ends with the run; everything else ends because it was asked to.
+  // An open stream ends with the run; other connections end because the request asks for it.
   if (head.startsWith('HTTP/1.1 101 ') || head.includes('text/event-stream')) return head
   return head + (await peer.takeAll()).toString('latin1')
 }
@@ -199,7 +199,7 @@ for (const withKeys of [false, true]) {
       assert.deepEqual(real.errors, [])
       assert.ok(lines.length > COUNT / 4)
       assert.ok(!JSON.stringify(lines).includes(KEY), 'a line of the log holds the key')
-      // The requests are not so wild that all of them would be refused alike.
+      // The requests must reach different outcomes, or the test would prove little.
       for (const status of ['200', '201', '400', '404', '405', '415', '422']) {
         assert.ok(seen.has(status), `no ${status} among ${[...seen].sort().join(', ')}`)
       }

@@ -4,17 +4,17 @@ import type { TestContext } from 'node:test'
 import { MemoryStore, type EngineOptions, type ModelRequest } from 'runwright/agent'
 import type { RunServiceOptions } from 'runwright/server'
 import { scratch, testProvider, type Said } from '../helpers/engine.js'
-import { openService, type Opened } from './client.js'
+import { openService, type Opened } from './open-service.js'
 
 /** A service over the real engine, and the folders that its runs work in. */
 export interface Real extends Opened {
-  /** A root, with `ok` (a folder), `file`, `out` (a link out of the root) and `in` (a link within). */
+  /** A root with `ok` (a folder), `file`, `out` (a link that leaves the root) and `in` (a link). */
   readonly root: string
-  /** A folder outside of every root. */
+  /** A folder outside every root. */
   readonly outside: string
 }
 
-/** Opens a service whose model answers by a function; everything ends with the test. */
+/** Opens a service whose model answers with a function; the test's end closes everything. */
 export async function openReal(
   t: TestContext,
   options: {

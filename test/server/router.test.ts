@@ -32,7 +32,7 @@ for (const { path, found, parameter = '' } of [
   { path: '/api/runs/%2e%2e', found: 'GET DELETE', parameter: '%2e%2e' },
   { path: `/api/runs/${RUN}/resume`, found: 'POST', parameter: RUN },
 ]) {
-  test(`${path} is found and takes ${found}`, () => {
+  test(`${path} is found and supports ${found}`, () => {
     const match = router.match(path)!
     assert.equal([...match.byMethod.keys()].join(' '), found)
     assert.equal(match.parameter, parameter)
@@ -61,12 +61,12 @@ for (const path of [
   '/constructor',
   '/__proto__',
 ]) {
-  test(`${JSON.stringify(path)} is no resource: paths are compared as they were sent`, () => {
+  test(`${JSON.stringify(path)} is not found: paths are compared as sent`, () => {
     assert.equal(router.match(path), null)
   })
 }
 
-test('Allow names HEAD for what can be got, and OPTIONS always', () => {
+test('Allow has HEAD wherever it has GET, and OPTIONS always', () => {
   assert.equal(allowOf(router.match('/api/runs')!), 'GET, POST, HEAD, OPTIONS')
   assert.equal(allowOf(router.match(`/api/runs/${RUN}/resume`)!), 'POST, OPTIONS')
 })
@@ -80,7 +80,7 @@ for (const { id, valid } of [
   { id: RUN.replaceAll('-', ''), valid: false },
   { id: '', valid: false },
 ]) {
-  test(`${JSON.stringify(id)} is ${valid ? 'a' : 'no'} run id`, () => {
+  test(`${JSON.stringify(id)} is ${valid ? 'a valid' : 'an invalid'} run id`, () => {
     assert.equal(isRunId(id), valid)
   })
 }

@@ -25,7 +25,7 @@ async function until(real: Real, runId: string, kind: string): Promise<any> {
   }
 }
 
-test('a run is started, watched to its end and looked at', async (t) => {
+test('a run is started, followed to its end and read', async (t) => {
   const real = await openReal(t, { answer: (_, n) => (n === 0 ? shell('touch done') : {}) })
   const created = await real.call('POST', '/api/runs', {
     body: { goal: 'shell: test -e done', metadata: { team: 'a' } },
@@ -84,7 +84,7 @@ test('a run is started, watched to its end and looked at', async (t) => {
   assert.deepEqual(page, events)
 })
 
-test('a gate is approved with feedback, which the model hears, and the next one aborts the run', async (t) => {
+test('a gate is approved with feedback for the model, and the next one aborts', async (t) => {
   const heard: string[] = []
   const real = await openReal(t, {
     answer: ({ messages }, n) => {
@@ -147,7 +147,7 @@ test('a gate is approved with feedback, which the model hears, and the next one 
   assert.deepEqual([late.status, late.json.code], [409, 'not_waiting'])
 })
 
-test('of two people who answer a gate at once only one is heard', async (t) => {
+test('of two concurrent answers to a gate only one counts', async (t) => {
   const real = await openReal(t)
   const { json } = await real.call('POST', '/api/runs', {
     body: { goal: 'shell: false', hitl_enabled: true },
@@ -166,7 +166,7 @@ test('of two people who answer a gate at once only one is heard', async (t) => {
   await real.call('POST', `/api/runs/${json.run_id}/abort`)
 })
 
-test('gates of single tool calls know reject, and edited arguments', async (t) => {
+test('gates of tool calls accept reject and edited arguments', async (t) => {
   const real = await openReal(t, {
     answer: (_, n) => (n < 2 ? shell(`echo original > out${n}`) : {}),
   })
@@ -192,7 +192,7 @@ test('gates of single tool calls know reject, and edited arguments', async (t) =
   assert.ok(existsSync(join(real.root, 'out1')))
 })
 
-test('abort stops a run once, can be repeated, and is refused for runs that ended otherwise', async (t) => {
+test('abort can be repeated, and is refused for a run that ended otherwise', async (t) => {
   const real = await openReal(t, { answer: () => shell('sleep 600') })
   const { json } = await real.call('POST', '/api/runs', { body: { goal: 'shell: false' } })
   await until(real, json.run_id, 'tool_started')
@@ -229,7 +229,7 @@ test('retry starts the same request as a new run that names its parent', async (
   assert.equal(again.headers.location, `/api/runs/${again.json.run_id}`)
 })
 
-test('an ended run is removed for good', async (t) => {
+test('an ended run is deleted for good', async (t) => {
   const real = await openReal(t)
   const { json } = await real.call('POST', '/api/runs', { body: { goal: 'shell: true' } })
   const path = `/api/runs/${json.run_id}`
@@ -242,7 +242,7 @@ test('an ended run is removed for good', async (t) => {
   assert.deepEqual((await real.call('GET', '/api/runs')).json, [])
 })
 
-test('the same Idempotency-Key and body give the first run, another body is refused', async (t) => {
+test('an Idempotency-Key returns the first run, and is refused for another body', async (t) => {
   const real = await openReal(t)
   const send = (goal: string, key: string) =>
     real.call('POST', '/api/runs', { body: { goal }, headers: { 'idempotency-key': key } })
@@ -294,7 +294,7 @@ test('the list is newest first, filtered, and paged by Link', async (t) => {
   assert.equal(pages, 3)
 })
 
-test('details have an ETag by which an unchanged run is not sent again', async (t) => {
+test('details have an ETag, so an unchanged run is not sent again', async (t) => {
   const real = await openReal(t)
   const { json } = await real.call('POST', '/api/runs', { body: { goal: 'shell: true' } })
   await watch(real, json.run_id)
@@ -310,7 +310,7 @@ test('details have an ETag by which an unchanged run is not sent again', async (
   assert.equal((await real.call('GET', path)).text, first.text)
 })
 
-test('a full queue is 429 with Retry-After, a busy folder 409 when the host wants it so', async (t) => {
+test('a full queue is 429 with Retry-After, a busy folder 409 if so configured', async (t) => {
   const wait = shell('sleep 600')
   const full = await openReal(t, {
     answer: () => wait,
@@ -329,7 +329,7 @@ test('a full queue is 429 with Retry-After, a busy folder 409 when the host want
   assert.deepEqual([refused.status, refused.json.code], [409, 'cwd_busy'])
 })
 
-test('runs of two tenants are two worlds, and answers are recorded with who gave them', async (t) => {
+test('tenants are separate, and answers are recorded with their author', async (t) => {
   const authorize = bearerKeys({
     ann: { key: 'ann-key-0123456789', tenant: 'a' },
     bob: { key: 'bob-key-0123456789', tenant: 'b' },
@@ -360,7 +360,7 @@ test('runs of two tenants are two worlds, and answers are recorded with who gave
   assert.equal((await client.event()).payload.decided_by, 'ann')
 })
 
-test('a gate outlives a restart of the service, and its streams go on where they were', async (t) => {
+test('a gate survives a restart, and streams continue at their cursors', async (t) => {
   const data = scratch(t)
   const first = await openReal(t, { engine: { store: new FileStore({ directory: data }) } })
   const { json } = await first.call('POST', '/api/runs', {
@@ -400,7 +400,7 @@ test('a gate outlives a restart of the service, and its streams go on where they
   assert.equal(events.at(-1).kind, 'run_end')
 })
 
-test('while the service drains, live runs are told about and no new one is taken', async (t) => {
+test('while the service drains, live runs can be read and no new one is accepted', async (t) => {
   let finish = (): void => {}
   const held = new Promise<void>((resolve) => (finish = resolve))
   const real = await openReal(t, { answer: () => held.then(() => shell('touch done')) })
@@ -425,7 +425,7 @@ test('while the service drains, live runs are told about and no new one is taken
   await closing
 })
 
-test('what this host offers: models and goals, for forms', async (t) => {
+test('models and goals of the host are listed', async (t) => {
   const real = await openReal(t)
   const models: { name: string; default: boolean; is_language_model: boolean }[] = (
     await real.call('GET', '/api/models')
@@ -438,7 +438,7 @@ test('what this host offers: models and goals, for forms', async (t) => {
   assert.ok(goals.some(({ name }) => name === 'node-test'))
 })
 
-test('the trace of a request reaches the model of its run, and of a run that repeats it', async (t) => {
+test('the trace of a request reaches the model calls of its run, and of a retry', async (t) => {
   const traces: unknown[] = []
   const real = await openReal(t, {
     answer: ({ trace }) => {

@@ -6,7 +6,7 @@ import { MemoryStore } from 'runwright/agent'
 import { createRunService, type RunServiceOptions } from 'runwright/server'
 import { VERSION } from '../../lib/server/version.js'
 import { listen, serve } from '../helpers/serve.js'
-import { call, openService } from './client.js'
+import { call, openService } from './open-service.js'
 import { FakeEngine } from './fake-engine.js'
 
 for (const { options, message } of [
@@ -19,9 +19,9 @@ for (const { options, message } of [
   { options: { publicOrigin: 'https://x/' }, message: 'publicOrigin must be an origin' },
   { options: { allowedOrigins: 'https://x' }, message: 'allowedOrigins must be a list' },
   { options: { allowedOrigins: ['*'] }, message: 'allowedOrigins must be a list like' },
-  { options: { maxBodyBytes: 0 }, message: 'maxBodyBytes must be a whole number from 1' },
-  { options: { streams: { pingMs: 0.5 } }, message: 'streams.pingMs must be a whole number' },
-  { options: { streams: { stuckMs: 2 ** 31 } }, message: 'streams.stuckMs must be a whole' },
+  { options: { maxBodyBytes: 0 }, message: 'maxBodyBytes must be an integer from 1' },
+  { options: { streams: { pingMs: 0.5 } }, message: 'streams.pingMs must be an integer' },
+  { options: { streams: { stuckMs: 2 ** 31 } }, message: 'streams.stuckMs must be an integer' },
   { options: { onError: {} }, message: 'onError must be a function' },
 ]) {
   test(`${JSON.stringify(options)} is refused: ${message}`, async () => {
@@ -33,13 +33,13 @@ for (const { options, message } of [
   })
 }
 
-test('the version that is told is that of the package', () => {
+test('the reported version is that of the package', () => {
   const file = new URL('../../package.json', import.meta.url)
   const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string }
   assert.equal(VERSION, version)
 })
 
-test('an engine of the host stays open when the service closes; the service answers 503', async () => {
+test('a closed service answers 503 and leaves the engine of the host open', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine })
@@ -62,12 +62,12 @@ test('an engine of its own is opened and closed by the service', async () => {
   await assert.rejects(engine.create({ goal: 'shell: true' }), { code: 'ERR_AGENT_CLOSED' })
 })
 
-test('what the engine cannot be opened with is told', async () => {
+test('an error of opening the engine is thrown', async () => {
   const engine = { store: new MemoryStore(), roots: [] }
   await assert.rejects(createRunService({ engine }), TypeError)
 })
 
-test('OPTIONS tells what a resource takes, without CORS', async () => {
+test('OPTIONS lists the methods of a resource, without CORS', async () => {
   await using opened = await openService()
   const answer = await opened.call('OPTIONS', '/api/runs', { headers: { origin: 'http://x' } })
   assert.equal(answer.status, 204)
@@ -75,7 +75,7 @@ test('OPTIONS tells what a resource takes, without CORS', async () => {
   assert.equal(answer.headers['access-control-allow-origin'], undefined)
 })
 
-test('answers are not cached, guessed at, framed or read by other sites', async () => {
+test('responses are not cached, sniffed, framed or read by other sites', async () => {
   await using opened = await openService()
   const { headers } = await opened.call('GET', '/api/runs')
   assert.equal(headers['cache-control'], 'no-store')

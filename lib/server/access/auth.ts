@@ -1,40 +1,39 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** Who calls, as far as runs are concerned. */
+/** The identity of a caller. */
 export interface Principal {
-  /** Recorded as the one who started a run or answered a gate; idempotency keys are per id. */
+  /** Recorded as the owner of a run and in the answer of a gate; scopes idempotency keys. */
   readonly id: string
-  /** Runs are seen within their tenant only. Absent and null are one tenant of their own. */
+  /** Runs are visible within their tenant only. Absent and null are the same, one tenant. */
   readonly tenant?: string | null | undefined
 }
 
-/** What `authorize` gets: any request of a Node server, an upgrade included. */
+/** The argument of `authorize`: any request of a Node server, including upgrades. */
 export interface AuthorizableRequest {
   readonly headers: IncomingHttpHeaders
 }
 
 /**
- * Tells who calls: a principal, or null, which is answered with 401. It may throw a `ProblemError`
- * to answer something else. Called for every request but those for static files, and before an
- * upgrade is accepted; the full request object of the server is passed.
+ * Identifies the caller: a principal, or null, which is answered with 401. It may throw a
+ * `ProblemError` for another response. Called with the server's request object for every request
+ * except those for static files and API descriptions, and before an upgrade is accepted.
  */
 export type Authorize = (
   request: AuthorizableRequest & object,
 ) => Principal | null | Promise<Principal | null>
 
-/** Subprotocol that the event stream is served under. */
+/** Subprotocol of the event streams. */
 export const STREAM_PROTOCOL = 'runwright.v1'
 
 const BEARER_PROTOCOL = 'bearer.'
 
 /**
- * The bearer token of a request (RFC 6750, section 2.1). Browsers cannot set headers on a
- * WebSocket, so there it may also be offered as a subprotocol, `bearer.` and the base64url of the
- * token beside `runwright.v1`; the service never selects that one. Never in the query, which ends
- * up in logs.
+ * Reads the bearer token of a request (RFC 6750, section 2.1). Browsers cannot set headers on a
+ * WebSocket, so there the token may also be a subprotocol beside `runwright.v1`: `bearer.` and its
+ * base64url, which the service never selects. It is not read from the query, which appears in logs.
  *
- * @returns null when there is none.
+ * @returns null without a token.
  */
 export function bearerToken(request: AuthorizableRequest): string | null {
   const header = request.headers.authorization
@@ -47,19 +46,19 @@ export function bearerToken(request: AuthorizableRequest): string | null {
   return /^[\w-]+$/.test(encoded) ? Buffer.from(encoded, 'base64url').toString('utf8') : null
 }
 
-/** A key, or several while one replaces another, and the tenant that it opens. */
+/** A key, or several during a key rotation, and the tenant of its holder. */
 export type BearerKey =
   string | { readonly key: string | readonly string[]; readonly tenant?: string | null | undefined }
 
-/** Shortest key that is taken: below it guessing is a matter of time. */
+/** Shorter keys could be guessed. */
 const MIN_KEY_LENGTH = 16
 
 /**
- * An `authorize` function for a fixed list of keys, by the id of who holds them. Every key is
- * compared on each call, as digests and in constant time, so that an answer's time tells nothing.
+ * Creates an `authorize` function for a fixed list of keys, by the id of their holders. Every call
+ * compares all keys, as digests and in constant time, so the response time reveals nothing.
  *
- * @throws TypeError when a key is shorter than 16 characters, not usable as a bearer token, or
- * given twice. Keys are never quoted in errors.
+ * @throws TypeError when a key is shorter than 16 characters, not a valid bearer token, or given
+ * twice. Errors never quote keys.
  * @example
  * ```ts
  * const authorize = bearerKeys({
@@ -74,8 +73,9 @@ export function bearerKeys(keys: { readonly [principalId: string]: BearerKey }):
   const entries = Object.entries(keys).flatMap(([id, given]) => {
     const { key, tenant = null } = typeof given === 'object' ? given : { key: given }
     const list = Array.isArray(key) ? (key as readonly string[]) : [key as string]
-    for (const one of list) checkKey(id, one)
-    return list.map((one) => ({ digest: digest(one), principal: Object.freeze({ id, tenant }) }))
+    for (const value of list) checkKey(id, value)
+    const principal = Object.freeze({ id, tenant })
+    return list.map((value) => ({ digest: digest(value), principal }))
   })
   if (entries.length === 0) throw new TypeError('bearerKeys needs at least one key')
   const distinct = new Set(entries.map((entry) => entry.digest.toString('base64')))
@@ -101,7 +101,7 @@ function checkKey(id: string, key: unknown): void {
   }
   if (!/^[\w.~+/-]+=*$/.test(key)) {
     throw new TypeError(
-      `bearerKeys: the key of ${id} may hold only letters, digits and - . _ ~ + / =`,
+      `bearerKeys: the key of ${id} may contain only letters, digits and - . _ ~ + / =`,
     )
   }
 }

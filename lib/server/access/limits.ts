@@ -1,55 +1,54 @@
 /**
- * How much one principal may ask for: a rate of requests with a burst, requests at a time, and open
- * streams. Callers of a host without `authorize` are one principal.
+ * Limits per principal: a rate of requests with a burst, concurrent requests, and open streams.
+ * Without `authorize` all callers count as one principal.
  *
  * @module
  */
 import { ProblemError } from '../errors.js'
 
-/** Limits per principal; `null` is none. */
+/** Limits per principal; `null` sets no limit. */
 export interface LimitSettings {
-  /** Requests in a second, on average. @defaultValue null */
+  /** Average rate. @defaultValue null */
   readonly requestsPerSecond: number | null
-  /** Requests that may come at once after a pause. @defaultValue twice `requestsPerSecond` */
+  /** Requests that may arrive at once after a pause. @defaultValue twice `requestsPerSecond` */
   readonly burst: number
-  /** Requests that are being answered at a time; streams do not count. @defaultValue null */
+  /** Requests being answered at the same time; streams do not count. @defaultValue null */
   readonly concurrentRequests: number | null
-  /** Streams that are open at a time, of both kinds. @defaultValue null */
+  /** Open streams of both kinds. @defaultValue null */
   readonly openStreams: number | null
 }
 
-/** Principals that are remembered; of more, those who called longest ago are forgotten. */
+/** Principals in memory; beyond it, the least recently active ones are dropped. */
 const MAX_PRINCIPALS = 10_000
-/** Seconds after which somebody with too much at a time may try again. */
+/** Retry-After of a principal with too many concurrent requests or streams, in seconds. */
 const BUSY_RETRY_SECONDS = 1
 
-/** What is known of one principal. */
 interface Account {
-  /** When the bucket will be full again, in ms of the clock: the one number of a token bucket. */
+  /** When the token bucket will be full again, in ms of the clock. */
   fullAt: number
   requests: number
   streams: number
 }
 
-/** Holds every principal to its limits. */
+/** Enforces the limits. */
 export class Limiter {
   readonly #settings: LimitSettings
   readonly #now: () => number
   readonly #accounts = new Map<string, Account>()
 
-  /** `now` tells ms of a clock that does not jump. */
+  /** `now` reads a monotonic clock, in ms. */
   constructor(settings: LimitSettings, now: () => number = () => performance.now()) {
     this.#settings = settings
     this.#now = now
   }
 
-  /** How many principals are remembered. */
+  /** Number of principals in memory. */
   get size(): number {
     return this.#accounts.size
   }
 
   /**
-   * Lets a request in; the result is called when it was answered.
+   * Admits a request. The function returned releases its slot once it is answered.
    *
    * @throws {@link ProblemError} 429 with `Retry-After`.
    */
@@ -58,14 +57,14 @@ export class Limiter {
     const account = this.#account(principal)
     this.#takeToken(account)
     if (concurrentRequests !== null && account.requests >= concurrentRequests) {
-      throw tooMany(`${concurrentRequests} requests at a time`)
+      throw tooMany(`${concurrentRequests} concurrent requests`)
     }
     account.requests += 1
     return once(() => (account.requests -= 1))
   }
 
   /**
-   * Lets a stream in beside its request; the result is called when it has ended.
+   * Admits a stream, besides its request. The function returned releases its slot at its end.
    *
    * @throws {@link ProblemError} 429 with `Retry-After`.
    */
@@ -88,33 +87,29 @@ export class Limiter {
     const waitMs = fullAt - now - burst * price
     if (waitMs > 1e-6) {
       const seconds = Math.max(1, Math.ceil(waitMs / 1_000))
-      throw new ProblemError(
-        429,
-        'rate_limited',
-        `at most ${requestsPerSecond} requests in a second`,
-        {
-          headers: { 'Retry-After': String(seconds) },
-        },
-      )
+      const detail = `at most ${requestsPerSecond} requests per second`
+      throw new ProblemError(429, 'rate_limited', detail, {
+        headers: { 'Retry-After': String(seconds) },
+      })
     }
     account.fullAt = fullAt
   }
 
   #account(principal: string): Account {
     const account = this.#accounts.get(principal) ?? { fullAt: 0, requests: 0, streams: 0 }
-    // Taken out first, so that those who called longest ago stand first.
+    // Deleted first, so that the least recently active principal stays first.
     this.#accounts.delete(principal)
     this.#accounts.set(principal, account)
-    if (this.#accounts.size > MAX_PRINCIPALS) this.#forgetOne()
+    if (this.#accounts.size > MAX_PRINCIPALS) this.#evictOne()
     return account
   }
 
-  /** Forgets the first that is idle; when all are busy, the first: memory has a bound. */
-  #forgetOne(): void {
-    let looked = 0
+  /** Drops the first idle principal among the oldest 100, or else the oldest, busy or not. */
+  #evictOne(): void {
+    let checked = 0
     for (const [principal, { requests, streams }] of this.#accounts) {
       if (requests === 0 && streams === 0) return void this.#accounts.delete(principal)
-      if (++looked === 100) break
+      if (++checked === 100) break
     }
     this.#accounts.delete(this.#accounts.keys().next().value!)
   }

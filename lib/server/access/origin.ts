@@ -1,45 +1,54 @@
 /**
- * Which requests are let near the service at all, before anybody asks who calls. A web page can
- * make the browser on this machine send requests anywhere; what it cannot do is choose the headers
- * Host and Origin, or leave Origin out of a write or an upgrade.
+ * Which requests are accepted at all, before the caller is identified. A web page can make the
+ * browser on this machine send requests anywhere, but it cannot choose the headers Host and Origin,
+ * nor omit Origin from a write or an upgrade.
  *
- * 1. Writes and upgrades with an Origin: it must be the service's own, or an allowed one.
- * 2. Reads that the browser marks as begun by a page of another site: only by an allowed one.
- * 3. Without `authorize`: the peer is a loopback address, the Host is a loopback name (which a
- *    rebound DNS name is not), and neither a header nor HTTP/1.0 shows that a proxy stands between,
- *    since behind a proxy every peer looks local.
+ * 1. Writes and upgrades with an Origin: it must be the service's own or an allowed one.
+ * 2. Reads that the browser marks as initiated by another site: its origin must be an allowed one.
+ * 3. Without `authorize`: the peer is a loopback address, the Host is a loopback name (a rebound
+ *    DNS name is not), and neither a header nor HTTP/1.0 reveals a proxy, behind which every peer
+ *    looks local.
  *
  * @module
  */
-import type { ServiceConfig } from '../config.js'
 import { ProblemError } from '../errors.js'
+import type { Authorize } from './auth.js'
 
 /** The parts of a request that these rules read; requests of all Node servers have them. */
 export interface RequestFacts {
   readonly method?: string | undefined
   readonly url?: string | undefined
-  /** `1.0`, `1.1` or `2.0`; absent where nobody knows. */
+  /** `1.0`, `1.1` or `2.0`; absent when unknown. */
   readonly httpVersion?: string | undefined
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly socket: { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean }
 }
 
-/** Headers that proxies add (RFC 7239; RFC 9110, section 7.6.3; and the older, unwritten ones). */
+/** The settings that these rules depend on. */
+export interface AccessRules {
+  /** Null serves only callers on this machine. */
+  readonly authorize: Authorize | null
+  /** The origin that browsers see; null derives it from the Host of each request. */
+  readonly publicOrigin: string | null
+  /** Other origins whose pages may call. */
+  readonly allowedOrigins: ReadonlySet<string>
+}
+
+/** Headers that proxies add (RFC 7239; RFC 9110, section 7.6.3; and older, unspecified ones). */
 const PROXY_HEADER =
   /^(forwarded|via|x-(forwarded|original)(-.*)?|(x-real|x-client|true-client|cf-connecting)-ip)$/
 
-/** What a host does to be reached from elsewhere. */
 const REMEDY = 'give createRunService() an authorize function to serve others'
 
 /** Methods that change nothing (RFC 9110, section 9.2.1). */
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Lets a request pass or throws the 403 that says why not.
+ * Checks a request against the rules.
  *
- * @throws {@link ProblemError}
+ * @throws {@link ProblemError} 403 with the reason.
  */
-export function checkCaller(request: RequestFacts, config: ServiceConfig, upgrade: boolean): void {
+export function checkCaller(request: RequestFacts, config: AccessRules, upgrade: boolean): void {
   if (config.authorize === null) checkLocal(request)
   if (upgrade || !SAFE_METHODS.has(request.method ?? 'GET')) checkOrigin(request, config)
   else checkSite(request, config)
@@ -47,38 +56,27 @@ export function checkCaller(request: RequestFacts, config: ServiceConfig, upgrad
 
 function checkLocal(request: RequestFacts): void {
   if (!isLoopbackAddress(request.socket.remoteAddress)) {
-    throw new ProblemError(
-      403,
-      'forbidden_peer',
-      `without authorize only callers on this machine are served; ${REMEDY}`,
-    )
+    const detail = `without authorize only callers on this machine are served; ${REMEDY}`
+    throw new ProblemError(403, 'forbidden_peer', detail)
   }
   const proxied = Object.keys(request.headers).find((name) => PROXY_HEADER.test(name))
   if (proxied !== undefined) {
-    throw new ProblemError(
-      403,
-      'forbidden_proxy',
-      `the header ${proxied} shows a proxy, behind which every caller looks local; ${REMEDY}`,
-    )
+    throw forbiddenProxy(`the header ${proxied} comes from a proxy`)
   }
-  // No browser or client of today speaks it, but nginx does to what stands behind it.
-  if (request.httpVersion === '1.0') {
-    throw new ProblemError(
-      403,
-      'forbidden_proxy',
-      `HTTP/1.0 is how a proxy calls, behind which every caller looks local; ${REMEDY}`,
-    )
-  }
+  // No current browser or client uses it, but nginx does towards its upstreams.
+  if (request.httpVersion === '1.0') throw forbiddenProxy('HTTP/1.0 indicates a proxy')
   if (!isLoopbackHost(hostOf(request))) {
-    throw new ProblemError(
-      403,
-      'forbidden_host',
-      'without authorize the Host must be localhost, 127.0.0.1 or [::1]',
-    )
+    const detail = 'without authorize the Host must be localhost, 127.0.0.1 or [::1]'
+    throw new ProblemError(403, 'forbidden_host', detail)
   }
 }
 
-function checkOrigin(request: RequestFacts, config: ServiceConfig): void {
+function forbiddenProxy(reason: string): ProblemError {
+  const detail = `${reason}, behind which every caller looks local; ${REMEDY}`
+  return new ProblemError(403, 'forbidden_proxy', detail)
+}
+
+function checkOrigin(request: RequestFacts, config: AccessRules): void {
   const origin = request.headers['origin']
   if (origin === undefined) return
   if (typeof origin === 'string' && isOwnOrigin(origin, request, config)) return
@@ -95,10 +93,10 @@ function forbiddenOrigin(): ProblemError {
 }
 
 /**
- * Reads that a page of another site has begun: the browser says so (W3C Fetch Metadata) and would
- * keep the answer from the page anyway, but not from a fault of its own. Following a link is fine.
+ * Refuses reads initiated by a page of another site, which browsers mark (W3C Fetch Metadata). They
+ * also hide the response from the page; this check does not depend on that. Links may be followed.
  */
-function checkSite({ headers }: RequestFacts, config: ServiceConfig): void {
+function checkSite({ headers }: RequestFacts, config: AccessRules): void {
   const site = headers['sec-fetch-site']
   if (site !== 'cross-site' && site !== 'same-site') return
   if (headers['sec-fetch-mode'] === 'navigate') return
@@ -107,33 +105,33 @@ function checkSite({ headers }: RequestFacts, config: ServiceConfig): void {
   throw forbiddenOrigin()
 }
 
-/** True when `origin` is what a page of this very service has. */
-function isOwnOrigin(origin: string, request: RequestFacts, config: ServiceConfig): boolean {
+/** True when `origin` is the origin of the service's own pages. */
+function isOwnOrigin(origin: string, request: RequestFacts, config: AccessRules): boolean {
   if (config.publicOrigin !== null) return origin === config.publicOrigin
   if (!isHttpOrigin(origin)) return false
   const { protocol, host } = new URL(origin)
-  // Over TLS a page from http:// is another site. Without it a proxy may have ended TLS.
+  // Over TLS a page from http:// is another site. Without TLS, a proxy may have terminated it.
   if (request.socket.encrypted === true && protocol !== 'https:') return false
   const own = hostOf(request)
   if (own === undefined || !URL.canParse(`${protocol}//${own}`)) return false
   return new URL(`${protocol}//${own}`).host === host
 }
 
-/** The host that a request names; undefined when it names none. */
+/** The authority of a request, port included; undefined without one. */
 export function hostOf(request: RequestFacts): string | undefined {
   // HTTP/2 has :authority in place of Host (RFC 9113, section 8.3.1).
   const host = request.headers[':authority'] ?? request.headers['host']
   return typeof host === 'string' ? host : undefined
 }
 
-/** True for 127.0.0.0/8 and ::1, as `remoteAddress` of a socket tells them. */
+/** True for 127.0.0.0/8 and ::1, in the notation of a socket's `remoteAddress`. */
 export function isLoopbackAddress(address: string | undefined): boolean {
   if (address === undefined) return false
   const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
   return plain === '::1' || /^127(\.\d{1,3}){3}$/.test(plain)
 }
 
-/** True for a Host that can only mean this machine, with or without a port. */
+/** True for a Host that always means this machine, with or without a port. */
 export function isLoopbackHost(host: string | undefined): boolean {
   return host !== undefined && /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i.test(host)
 }
@@ -144,10 +142,10 @@ export function isHttpOrigin(origin: unknown): origin is string {
   return URL.canParse(origin) && new URL(origin).origin === origin
 }
 
-/** CORS headers for this request (WHATWG Fetch, section 3.3); none unless configured. */
+/** CORS headers of the response (WHATWG Fetch, section 3.3); none unless configured. */
 export function corsHeaders(
   request: RequestFacts,
-  config: ServiceConfig,
+  config: AccessRules,
 ): Readonly<Record<string, string>> {
   if (config.allowedOrigins.size === 0) return {}
   const origin = request.headers['origin']
@@ -160,7 +158,7 @@ export function corsHeaders(
   }
 }
 
-/** What a preflight request is answered besides {@link corsHeaders}. */
+/** Headers of the response to a preflight request, besides {@link corsHeaders}. */
 export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
   'Access-Control-Allow-Headers': 'authorization, content-type, idempotency-key, last-event-id',
   'Access-Control-Max-Age': '600',

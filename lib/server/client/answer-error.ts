@@ -1,7 +1,7 @@
 import type { AsyncResponse } from '../../http/index.js'
 import { RunServiceError, type Problem } from '../errors.js'
 
-/** The error for an answer other than success; reads what is left of it. */
+/** The error for a response other than success, whose content is read. */
 export async function answerError(response: AsyncResponse): Promise<RunServiceError> {
   const text = new TextDecoder().decode(await response.read())
   const retryAfter = response.headers.get('retry-after')
@@ -9,7 +9,9 @@ export async function answerError(response: AsyncResponse): Promise<RunServiceEr
     retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) * 1000 : null
   const problem = problemIn(response.headers.get('content-type') ?? '', text)
   if (problem === null) {
-    const detail = `the answer is ${response.statusCode} without problem details; does the address lead to the service?`
+    const detail =
+      `the response is ${response.statusCode} without problem details; ` +
+      'check that baseUrl leads to the service'
     return new RunServiceError(response.statusCode, 'unexpected_answer', detail, { retryAfterMs })
   }
   const { code, detail, errors = [] } = problem

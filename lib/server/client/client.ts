@@ -1,5 +1,5 @@
 /**
- * The service from the other side: a typed client for programs that start runs and watch them.
+ * A typed client of the service, for programs that start and follow runs.
  *
  * @module
  */
@@ -26,49 +26,49 @@ import {
   type RetryOptions,
   type TimeoutOptions,
 } from '../../http/index.js'
-import { answerError } from './answer-error.js'
-import { followEvents, type FollowOptions, type ModelDelta } from './events.js'
 import type { HealthStatus } from '../monitoring/health.js'
 import type { RunService } from '../service.js'
+import { answerError } from './answer-error.js'
+import { followEvents, type FollowOptions, type ModelDelta } from './follow.js'
 
 /** Options of {@link RunServiceClient}. */
 export interface RunServiceClientOptions {
-  /** Where the service is mounted, its prefix included: `https://apps.example/agents`. */
+  /** Address of the service, its `basePath` included: `https://apps.example/agents`. */
   readonly baseUrl: string | URL
   /** Sent as `Authorization: Bearer <key>`. */
   readonly key?: string | undefined
-  /** Headers of every call, such as a session cookie. */
+  /** Headers sent with every call, such as a session cookie. */
   readonly headers?: HeadersInit | undefined
-  /** Time limits of a call in ms; streams have their own. @defaultValue 30000 for each phase */
+  /** Timeouts of a call in ms; streams have their own. @defaultValue 30000 for each phase */
   readonly timeout?: TimeoutOptions | undefined
-  /** Calls that change nothing are sent again after faults. @defaultValue 2 times */
+  /** Retries of idempotent calls after faults; null for none. @defaultValue 2 */
   readonly retry?: RetryOptions | null | undefined
-  /** Whether proxies and certificates are read from the environment. @defaultValue true */
+  /** Read proxies and certificates from the environment. @defaultValue true */
   readonly trustEnv?: boolean | undefined
-  /** Replaces the network, for tests or a unix socket. It stays the caller's to close. */
+  /** Replaces the network, for tests or a unix socket. The caller closes it. */
   readonly transport?: AsyncTransport | undefined
 }
 
-/** What ends a call before its time; it rejects with the signal's reason. */
+/** Cancellation of a call: it rejects with the signal's reason. */
 export interface CallSignal {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Which runs to list. All conditions must hold. */
+/** Conditions for runs to list. All must hold. */
 export interface RunFilter {
-  /** Any of these. */
+  /** Any of these statuses. */
   readonly status?: RunStatus | readonly RunStatus[] | undefined
   /** The exact goal. */
   readonly goal?: string | undefined
-  /** The exact name. */
+  /** The exact model name. */
   readonly modelName?: string | undefined
-  /** Words that all stand in the goal, the model's name or the run id, in any case. */
+  /** Words that all occur in the goal, the model name or the run id, ignoring case. */
   readonly search?: string | undefined
-  /** Created later than this. */
+  /** Only runs created after this time. */
   readonly createdAfter?: Date | string | undefined
-  /** Created earlier than this. */
+  /** Only runs created before this time. */
   readonly createdBefore?: Date | string | undefined
-  /** How many in one page at most, 1 to 10 000. */
+  /** Runs per page at most, from 1 to 10 000. @defaultValue 10 000; 100 for `runs()` */
   readonly limit?: number | undefined
   /** `next` of an earlier page with the same conditions. */
   readonly cursor?: string | undefined
@@ -81,7 +81,7 @@ export interface RunList {
   readonly next: string | null
 }
 
-/** How the service is, as far as the caller may know. */
+/** Health of the service; a caller of a single tenant gets the status only. */
 export interface ServiceHealth {
   readonly status: HealthStatus
   /** What is wrong; null when nothing is. */
@@ -90,19 +90,18 @@ export interface ServiceHealth {
   readonly runs?: Readonly<Record<RunStatus, number>>
 }
 
-/** Milliseconds for each phase of a call. */
 const DEFAULT_TIMEOUT_MS = 30_000
-/** Further tries of calls that change nothing. */
 const DEFAULT_RETRIES = 2
 
 /**
- * Starts, watches and steers runs of a service. Answers other than success are thrown as
- * {@link RunServiceError} with the `code` of the problem; what keeps an answer from coming is
- * thrown by the HTTP client underneath, as its own errors (`ERR_HTTP_…`).
+ * Starts, follows and controls runs of a service. A response other than success is thrown as a
+ * {@link RunServiceError} with the `code` of the problem. When no response arrives, the errors of
+ * the HTTP client are thrown (`ERR_HTTP_…`).
  *
  * @example
  * ```ts
- * await using runs = new RunServiceClient({ baseUrl: 'http://127.0.0.1:8000', key: process.env.KEY })
+ * const { KEY } = process.env
+ * await using runs = new RunServiceClient({ baseUrl: 'http://127.0.0.1:8000', key: KEY })
  * const { run_id } = await runs.create({ goal: 'node-test', hitl_enabled: true })
  * for await (const event of runs.events(run_id)) {
  *   if (event.kind === 'human_check_required') await runs.resume(run_id, { decision: 'approve' })
@@ -113,7 +112,7 @@ const DEFAULT_RETRIES = 2
 export class RunServiceClient implements AsyncDisposable {
   readonly #http: AsyncClient
 
-  /** @throws TypeError naming the option that is wrong. */
+  /** @throws TypeError naming the invalid option. */
   constructor(options: RunServiceClientOptions) {
     this.#http = new AsyncClient({
       baseUrl: options.baseUrl,
@@ -127,8 +126,8 @@ export class RunServiceClient implements AsyncDisposable {
   }
 
   /**
-   * A client of a service in this very process: its handler is called without a socket. Every rule
-   * holds as for calls from this machine; a service with `authorize` wants a `key`.
+   * A client of a service in this process: its handler is called without a socket. The rules for
+   * calls from this machine apply; a service with `authorize` needs a `key`.
    */
   static inProcess(
     service: Pick<RunService, 'handler' | 'basePath'>,
@@ -142,10 +141,10 @@ export class RunServiceClient implements AsyncDisposable {
   }
 
   /**
-   * Starts a run; resolves once it is durable. The call carries an idempotency key, so that the same
-   * call with the same `idempotencyKey` never starts a second run.
+   * Starts a run; resolves once it is durable. The same call with the same `idempotencyKey` never
+   * starts a second run.
    *
-   * @param options.idempotencyKey - 1 to 255 visible ASCII characters. Default: a fresh one.
+   * @param options.idempotencyKey - 1 to 255 visible ASCII characters. Default: a random one.
    */
   async create(
     request: StartRequest,
@@ -155,7 +154,7 @@ export class RunServiceClient implements AsyncDisposable {
     return this.#json('POST', '/api/runs', { json: request, headers, signal: options.signal })
   }
 
-  /** One page of runs. */
+  /** Reads one page of runs, newest first. */
   async list(filter: RunFilter = {}, { signal }: CallSignal = {}): Promise<RunList> {
     const response = await this.#call('GET', '/api/runs', { params: filterParams(filter), signal })
     const link = response.links['next']
@@ -164,7 +163,7 @@ export class RunServiceClient implements AsyncDisposable {
     return { runs: response.json(), next }
   }
 
-  /** All runs that fit, newest first, read page by page as they are asked for. */
+  /** All matching runs, newest first; pages are read as the iteration needs them. */
   async *runs(filter: RunFilter = {}, call: CallSignal = {}): AsyncGenerator<RunSummary, void> {
     let cursor = filter.cursor ?? null
     do {
@@ -174,12 +173,12 @@ export class RunServiceClient implements AsyncDisposable {
     } while (cursor !== null)
   }
 
-  /** A run in full. */
+  /** Reads the details of a run. */
   async get(runId: string, { signal }: CallSignal = {}): Promise<RunDetails> {
     return this.#json('GET', pathOf(runId), { signal })
   }
 
-  /** Answers the open gate. The first answer counts; the same one again is harmless. */
+  /** Answers the open gate. The first answer counts; repeating it is harmless. */
   async resume(
     runId: string,
     answer: ResumeAnswer,
@@ -188,28 +187,28 @@ export class RunServiceClient implements AsyncDisposable {
     return this.#json('POST', pathOf(runId, '/resume'), { json: answer, signal })
   }
 
-  /** Asks for a run's end. One that was aborted before is no error. */
+  /** Requests the end of a run. Aborting a run again is no error. */
   async abort(runId: string, { signal }: CallSignal = {}): Promise<RunDetails> {
     return this.#json('POST', pathOf(runId, '/abort'), { json: {}, signal })
   }
 
-  /** Starts the same request again, as a new run. Called twice it starts two. */
+  /** Starts the same request again, as a new run; two calls start two runs. */
   async retry(runId: string, { signal }: CallSignal = {}): Promise<RunDetails> {
     return this.#json('POST', pathOf(runId, '/retry'), { json: {}, signal })
   }
 
-  /** Removes an ended run and its log. */
+  /** Deletes an ended run and its log. */
   async delete(runId: string, { signal }: CallSignal = {}): Promise<void> {
     await this.#call('DELETE', pathOf(runId), { signal })
   }
 
   /**
-   * Follows a run to its end: each event once, in order and without a gap, whatever happens to the
-   * connection or the service meanwhile. Ends after `run_end`. A lost stream is opened again behind
-   * the last event that was handed out; leaving the loop ends the stream.
+   * Follows a run to its end: each event once, in order and without gaps, whatever happens to the
+   * connection or the service meanwhile. Ends after `run_end`. A lost stream is reopened behind the
+   * last event yielded; leaving the loop ends the stream.
    *
-   * @throws {@link RunServiceError} for an unknown or deleted run, and when the stream could not be
-   * opened `maxFailures` times in a row; the signal's reason.
+   * @throws {@link RunServiceError} for an unknown or deleted run, and when more than `maxFailures`
+   * attempts in a row have failed; the signal's reason.
    */
   events(
     runId: string,
@@ -229,10 +228,10 @@ export class RunServiceClient implements AsyncDisposable {
   }
 
   /**
-   * Waits for a run's end.
+   * Waits for the end of a run.
    *
-   * @returns the run as it ended.
-   * @throws as {@link RunServiceClient.events} does.
+   * @returns the details of the ended run.
+   * @throws the errors of {@link RunServiceClient.events}.
    */
   async wait(
     runId: string,
@@ -243,17 +242,17 @@ export class RunServiceClient implements AsyncDisposable {
     return this.get(runId, options)
   }
 
-  /** The models that the host offers. */
+  /** Lists the models that the host offers. */
   async models({ signal }: CallSignal = {}): Promise<readonly ModelInfo[]> {
     return this.#json('GET', '/api/models', { signal })
   }
 
-  /** The goals that the host offers. */
+  /** Lists the goals that the host offers. */
   async goals({ signal }: CallSignal = {}): Promise<readonly GoalInfo[]> {
     return this.#json('GET', '/api/goals', { signal })
   }
 
-  /** How the service is; a 503 is an answer here. */
+  /** Health of the service; its 503 is returned, not thrown. */
   async health({ signal }: CallSignal = {}): Promise<ServiceHealth> {
     const response = await this.#http.get('/api/health', { signal })
     const isHealth = response.headers.get('content-type') === 'application/json'
@@ -261,12 +260,12 @@ export class RunServiceClient implements AsyncDisposable {
     return response.json()
   }
 
-  /** Closes the client's connections; streams that are being read end with an error. */
+  /** Closes the connections; open streams end with an error. */
   async close(): Promise<void> {
     await this.#http.close()
   }
 
-  /** Closes the client. */
+  /** Calls `close()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }

@@ -1,4 +1,4 @@
-/** What the page knows of the wire: the fields that it shows. */
+/** The documents of the REST API, with the fields that the page shows. */
 
 export type Status = 'pending' | 'running' | 'awaiting_human' | 'achieved' | 'failed' | 'aborted'
 
@@ -80,7 +80,7 @@ export interface TestCounts {
   readonly skipped: number
 }
 
-/** Payloads of the kinds that are shown; others are shown by their name. */
+/** Payloads of the kinds that have a view of their own; others show their name. */
 export interface Payloads {
   run_created: { goal: string; model_name: string; cwd: string }
   run_recovered: { attempt: number; in_doubt: readonly string[] }

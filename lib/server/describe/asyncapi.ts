@@ -1,21 +1,21 @@
 /**
- * The description of the event streams (AsyncAPI 3.0), made from the schemas of what is sent.
+ * The description of the event streams (AsyncAPI 3.0), built from the schemas of the messages.
  *
  * @module
  */
 import type { EventKind, JsonSchema } from '../../agent/index.js'
 import { STREAM_PROTOCOL } from '../access/auth.js'
-import { EVENT_MEANINGS, EVENT_SCHEMAS, MODEL_DELTA } from './event-schemas.js'
 import { STREAM_PARAMETERS } from '../routes/stream-parameters.js'
-import { EVENT_KINDS } from './schemas.js'
 import { VERSION } from '../version.js'
+import { EVENT_MEANINGS, EVENT_SCHEMAS, MODEL_DELTA } from './event-schemas.js'
+import { EVENT_KINDS } from './schemas.js'
 
 const RUN_ID = { run_id: { description: 'UUID of the run, in lower case' } }
 
-/** Names of everything that is sent. */
+/** Names of all messages. */
 const MESSAGES: readonly (EventKind | 'model_delta')[] = [...EVENT_KINDS, 'model_delta']
 
-/** Writes the document; `basePath` is where the service is mounted. */
+/** Returns the AsyncAPI document. */
 export function describeStreams(basePath: string): object {
   return {
     asyncapi: '3.0.0',
@@ -23,8 +23,8 @@ export function describeStreams(basePath: string): object {
       title: 'runwright run events',
       version: VERSION,
       description:
-        'The event log of a run, from any place on and then live. Each event of the log is sent once, ' +
-        'in order and without a gap, and only once it is durable; run_end is the last.',
+        'The event log of a run, from any position on and then live. Each event of the log is ' +
+        'sent once, in order and without gaps, after it has become durable; run_end is the last.',
       license: { name: 'MIT' },
     },
     defaultContentType: 'application/json',
@@ -33,10 +33,10 @@ export function describeStreams(basePath: string): object {
       socket: describeChannel('/api/ws/{run_id}', 'websocket', {
         title: 'WebSocket',
         description:
-          `One event in each text message. Subprotocol ${STREAM_PROTOCOL}. What speaks against a reader ` +
-          'is answered by HTTP in place of the 101. Close codes: 1000 after run_end, 1001 the service ' +
-          'shuts down, 1011 the log could not be read, 1013 the reader does not read, 4404 the run was ' +
-          'deleted. Messages of the client are ignored.',
+          `One event in each text message. Subprotocol ${STREAM_PROTOCOL}. A refused reader gets ` +
+          'an HTTP response with problem details in place of the 101. Close codes: 1000 after ' +
+          'run_end, 1001 the service is shutting down, 1011 the log could not be read, 1013 the ' +
+          'reader does not read, 4404 the run was deleted. Messages from the client are ignored.',
         bindings: {
           ws: { method: 'GET', query: queryOf(STREAM_PARAMETERS), bindingVersion: '0.1.0' },
         },
@@ -44,8 +44,8 @@ export function describeStreams(basePath: string): object {
       eventStream: describeChannel('/api/runs/{run_id}/events', 'http', {
         title: 'Server-sent events',
         description:
-          'With `Accept: text/event-stream`: one event in each `data`, its seq as `id`. Last-Event-ID wins ' +
-          'over `after`. 204 tells that everything was read.',
+          'With `Accept: text/event-stream`: one event in each `data`, its seq as `id`. ' +
+          'Last-Event-ID takes precedence over `after`. 204 means that all events were read.',
       }),
     },
     operations: {
@@ -70,7 +70,7 @@ function describeServer(protocol: string, basePath: string): object {
     host: '{host}',
     protocol,
     ...(basePath === '' ? {} : { pathname: basePath }),
-    description: 'Where the host mounted the service.',
+    description: 'Where the host mounts the service.',
     variables: { host: { default: 'localhost:8000', description: 'name and port of the host' } },
     security: [{ $ref: '#/components/securitySchemes/bearer' }],
   }
@@ -100,7 +100,7 @@ function describeOperation(channel: string, summary: string): object {
 function describeMessage(name: EventKind | 'model_delta'): object {
   const summary =
     name === 'model_delta'
-      ? 'What the model writes just now; sent with deltas=1 only, and not kept'
+      ? 'Text that the model is generating; sent with deltas=1 only, and not stored'
       : EVENT_MEANINGS[name]
   return {
     name,

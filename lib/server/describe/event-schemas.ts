@@ -1,6 +1,6 @@
 /**
- * What a subscriber is sent, kind by kind. The compiler sees to it that every kind and every field
- * of the engine's vocabulary stands here, and no other; the tests hold what is really sent to it.
+ * The schema of each kind of event. The compiler checks that all kinds and fields of the engine's
+ * types are here, and no others; the tests check what is really sent against the schemas.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { AGENT_EVENT, END_REASONS, RUN_STATUSES } from './schemas.js'
 
 type Optional<T> = { readonly [K in keyof T]-?: undefined extends T[K] ? K : never }[keyof T]
 
-/** The schema of an object: one for each of its fields; those that may be absent are marked. */
+/** The schema of an object with the fields of `T`; `optional` names those that may be absent. */
 function fields<T>(
   properties: { readonly [K in keyof T]-?: JsonSchema },
   ...optional: readonly Optional<T>[]
@@ -58,7 +58,6 @@ const gatedCall: JsonSchema = fields<
   NonNullable<EventPayloads['human_check_required']['calls']>[number]
 >({ call_id: text, tool: text, args: object })
 
-/** The payload of each kind. */
 const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
   run_created: fields<EventPayloads['run_created']>({
     goal: text,
@@ -150,30 +149,30 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
   log: fields<EventPayloads['log']>({ level: oneOf('info', 'warn', 'error'), message: text }),
 }
 
-/** What an event of each kind says, for the description of the streams. */
+/** What an event of each kind means, for the description of the streams. */
 export const EVENT_MEANINGS: { readonly [K in EventKind]: string } = {
-  run_created: 'The run exists',
-  run_started: 'The run begins to work',
-  abort_requested: 'Somebody asked for the end of the run',
-  run_suspended: 'The service shut down in good order; the run goes on when it starts again',
-  run_recovered: 'The service stopped during the run, and the run goes on',
-  step_start: 'A node begins',
+  run_created: 'The run was created',
+  run_started: 'The run starts working',
+  abort_requested: 'An abort of the run was requested',
+  run_suspended: 'The service shut down cleanly; the run resumes when it starts again',
+  run_recovered: 'The run resumes after an interruption of the service',
+  step_start: 'A node starts',
   llm_usage: 'A model was called',
-  model_turn: 'What the model said',
-  reasoning: 'What the model thought, as far as the provider tells',
-  tool_call: 'The model asks for a tool',
-  tool_started: 'A tool begins',
-  tool_result: 'A tool has ended',
+  model_turn: 'The text of a model turn',
+  reasoning: 'The reasoning of the model, as far as the provider reveals it',
+  tool_call: 'The model requests a tool call',
+  tool_started: 'A tool call starts',
+  tool_result: 'The result of a tool call',
   goal_check: 'The goal was evaluated',
-  iteration_complete: 'An iteration is over',
+  iteration_complete: 'An iteration is complete',
   human_check_required: 'The run waits at a gate',
-  human_check_response: 'A human answered',
-  run_end: 'The run is over; the last event',
-  error: 'Something broke',
-  log: 'A note',
+  human_check_response: 'A gate was answered',
+  run_end: 'The run has ended; the last event',
+  error: 'An error occurred',
+  log: 'A log message',
 }
 
-/** The whole event of each kind. */
+/** The schema of a whole event, by kind. */
 export const EVENT_SCHEMAS: { readonly [kind: string]: JsonSchema } = Object.fromEntries(
   Object.entries(PAYLOADS).map(([kind, payload]): [string, JsonSchema] => {
     const constant: JsonSchema = { type: 'string', const: kind }
@@ -186,7 +185,7 @@ export const EVENT_SCHEMAS: { readonly [kind: string]: JsonSchema } = Object.fro
 
 const { kind: _kind, seq: _seq, payload: _payload, ...common } = AGENT_EVENT.properties ?? {}
 
-/** A piece of what a model writes just now: no event of the log, hence without `seq`. */
+/** A piece of text that a model is generating: no event of the log, hence without `seq`. */
 export const MODEL_DELTA: JsonSchema = {
   type: 'object',
   required: ['kind', 'run_id', 'iteration', 'ts', 'payload'],
@@ -195,7 +194,7 @@ export const MODEL_DELTA: JsonSchema = {
     ...common,
     payload: fields<DeltaPayload>({
       turn: count,
-      attempt: { ...count, description: 'what an earlier attempt of the turn wrote is void' },
+      attempt: { ...count, description: 'text of earlier attempts of the turn is void' },
       offset: { ...count, description: 'UTF-16 units of this attempt before `text`' },
       text,
     }),

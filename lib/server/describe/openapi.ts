@@ -1,52 +1,20 @@
 /**
- * The description of the REST interface (OpenAPI 3.1), made from the route table and the schema
- * objects that validate.
+ * The description of the REST API (OpenAPI 3.1), built from the route table and the schemas that
+ * validate requests.
  *
  * @module
  */
 import type { JsonSchema } from '../../agent/index.js'
 import type { Route } from '../router.js'
-import { PROBLEM } from './schemas.js'
 import { VERSION } from '../version.js'
+import type { Answer, Operation, Parameter } from './operation.js'
+import { PROBLEM } from './schemas.js'
 
-/** A parameter in the query or a header. */
-export interface Parameter {
-  readonly name: string
-  readonly in: 'query' | 'header'
-  readonly description: string
-  readonly schema: JsonSchema
-  /** The parameter may be repeated. */
-  readonly repeated?: boolean
-}
-
-/** One answer of an operation. */
-export interface Answer {
-  readonly description: string
-  readonly schema?: JsonSchema
-  readonly mediaType?: string
-  /** Response headers by name, with their meaning. */
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-/** How one route is described. */
-export interface Operation {
-  readonly id: string
-  readonly summary: string
-  readonly description?: string
-  readonly parameters?: readonly Parameter[]
-  /** Schema of the JSON body; `optional` when the body may be left out. */
-  readonly body?: { readonly schema: JsonSchema; readonly optional?: boolean }
-  /** Answers by status. */
-  readonly answers: Readonly<Record<number, Answer | readonly Answer[]>>
-  /** Statuses answered with a problem, besides those that any call may meet. */
-  readonly problems: readonly number[]
-}
-
-/** Problems that any call may be answered with, and those of calls for data. */
+/** Problem statuses of any call, and those of calls that need authorization. */
 const COMMON_PROBLEMS = [403, 406, 500]
 const CALLER_PROBLEMS = [401, 429, 503]
 
-/** Writes the document. `named` are the schemas that get a name of their own. */
+/** Returns the OpenAPI document. Schemas in `named` become components and are referenced. */
 export function describeApi(
   routes: readonly Route[],
   basePath: string,
@@ -64,11 +32,11 @@ export function describeApi(
     info: {
       title: 'runwright run service',
       version: VERSION,
-      description: 'Starts goal-driven agent runs, reports them, and answers their gates.',
+      description: 'Starts goal-driven agent runs, reports on them, and answers their gates.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: basePath === '' ? '/' : basePath }],
-    // Either nothing (the host runs without authorize) or a bearer key.
+    // No key is needed when the host has no `authorize`.
     security: [{}, { bearer: [] }],
     paths,
     components: {
@@ -149,7 +117,7 @@ function describeAnswer(answers: readonly Answer[], schemas: Schemas): object {
   }
 }
 
-/** Schemas that are named are referred to, wherever they stand. */
+/** Replaces named schemas by references, at any depth. */
 class Schemas {
   readonly #names: ReadonlyMap<JsonSchema, string>
 
@@ -168,7 +136,6 @@ class Schemas {
     )
   }
 
-  /** The schema with every named one inside it replaced by a reference. */
   #expand(schema: JsonSchema): unknown {
     const { properties, items, anyOf, additionalProperties, ...plain } = schema
     return {

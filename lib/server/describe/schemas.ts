@@ -1,6 +1,6 @@
 /**
- * The JSON documents of the service. Requests are validated by these very objects, and the API
- * description is made of them, so that the two cannot tell different things.
+ * Schemas of the JSON documents of the service. The same objects validate requests and build the
+ * API description, so the two cannot differ.
  *
  * @module
  */
@@ -26,12 +26,12 @@ function orNull(schema: JsonSchema, description?: string): JsonSchema {
   return description === undefined ? either : { ...either, description }
 }
 
-/** The names of a union: the compiler sees to it that none is missing. */
+/** The members of a union; the compiler checks that none is missing. */
 function namesOf<T extends string>(names: Readonly<Record<T, true>>): readonly T[] {
   return Object.keys(names) as T[]
 }
 
-/** An object in which every listed field is there; more may come with later versions. */
+/** An object with these fields; later versions may add more. */
 function record(
   properties: Readonly<Record<string, JsonSchema>>,
   optional: readonly string[] = [],
@@ -40,7 +40,7 @@ function record(
   return { type: 'object', properties, required }
 }
 
-/** An object that holds the listed fields and no other. */
+/** An object with these fields only. */
 function closed(
   properties: Readonly<Record<string, JsonSchema>>,
   required: readonly string[] = [],
@@ -48,7 +48,6 @@ function closed(
   return { type: 'object', properties, required, additionalProperties: false }
 }
 
-/** Where a run stands. */
 export const RUN_STATUSES: readonly RunStatus[] = namesOf<RunStatus>({
   pending: true,
   running: true,
@@ -60,7 +59,6 @@ export const RUN_STATUSES: readonly RunStatus[] = namesOf<RunStatus>({
 
 const status: JsonSchema = { type: 'string', enum: RUN_STATUSES }
 
-/** Why a run ended. */
 export const END_REASONS: readonly EndReason[] = namesOf<EndReason>({
   goal_achieved: true,
   max_iterations: true,
@@ -84,10 +82,10 @@ const endReason: JsonSchema = { type: 'string', enum: END_REASONS }
 const decision: JsonSchema = {
   type: 'string',
   enum: ['approve', 'abort', 'reject'],
-  description: '`reject` is known at gates of kind `tool` only',
+  description: '`reject` is valid only for gates of kind `tool`',
 }
 
-/** Kinds of events, in the order in which a run may meet them. */
+/** Kinds of events, in the order in which a run may have them. */
 export const EVENT_KINDS: readonly EventKind[] = namesOf<EventKind>({
   run_created: true,
   run_started: true,
@@ -114,13 +112,12 @@ const anyObject: JsonSchema = { type: 'object' }
 
 const gatedCall: JsonSchema = record({ call_id: text, tool: text, args: anyObject })
 
-/** The gate at which a run waits. */
 export const GATE: JsonSchema = record({
   gate_id: text,
   kind: { type: 'string', enum: ['iteration', 'tool', 'recovery'] },
   iteration: count,
   summary: text,
-  deadline: orNull(time, 'null waits for ever'),
+  deadline: orNull(time, 'null: the gate waits indefinitely'),
   opened_at: time,
   calls: { type: 'array', items: gatedCall },
 })
@@ -141,10 +138,9 @@ const usage: JsonSchema = record({
   cached_tokens: count,
   reasoning_tokens: count,
   model_calls: count,
-  tool_calls: { ...count, description: 'calls that ran' },
+  tool_calls: { ...count, description: 'calls that were executed' },
 })
 
-/** A run in full. */
 export const RUN_DETAILS: JsonSchema = record({
   run_id: runId,
   goal: text,
@@ -153,19 +149,19 @@ export const RUN_DETAILS: JsonSchema = record({
   max_iterations: count,
   hitl_enabled: flag,
   cwd: text,
-  error: orNull(failure, 'set when something broke'),
+  error: orNull(failure, 'set when an error occurred'),
   final_state: finalState,
   created_at: time,
   started_at: orNull(time),
   ended_at: orNull(time),
   iteration: count,
   end_reason: orNull(endReason),
-  gate: orNull(GATE, 'the gate that is open'),
+  gate: orNull(GATE, 'the open gate'),
   last_seq: count,
   parent_run_id: orNull(runId),
   metadata: { type: 'object', additionalProperties: text },
   usage,
-  cost_known: { ...flag, description: 'false: a price is not known, and counted as 0' },
+  cost_known: { ...flag, description: 'false: a price is unknown and counted as 0' },
   check: orNull(text),
   approval: { type: 'string', enum: ['never', 'writes', 'all'] },
   max_total_tokens: orNull(count),
@@ -174,7 +170,7 @@ export const RUN_DETAILS: JsonSchema = record({
   max_tool_calls: orNull(count),
 })
 
-/** An element of the list of runs. */
+/** An element of a list of runs. */
 export const RUN_SUMMARY: JsonSchema = record({
   run_id: runId,
   goal: text,
@@ -189,11 +185,10 @@ export const RUN_SUMMARY: JsonSchema = record({
   last_seq: count,
 })
 
-/** One event of a run's log. */
 export const AGENT_EVENT: JsonSchema = record({
   kind: {
     type: 'string',
-    description: `one of ${EVENT_KINDS.join(', ')}; skip what you do not know`,
+    description: `one of ${EVENT_KINDS.join(', ')}; ignore unknown kinds`,
   },
   run_id: runId,
   iteration: count,
@@ -202,13 +197,12 @@ export const AGENT_EVENT: JsonSchema = record({
   payload: { type: 'object', description: 'its shape depends on kind' },
 })
 
-/** What answering a gate gives. */
+/** The response to the answer of a gate. */
 export const RESUME_RESULT: JsonSchema = record({ run_id: runId, status, decision, gate_id: text })
 
-/** The body of calls that take none. */
+/** The body of calls without fields: absent or an empty object. */
 export const NO_FIELDS: JsonSchema = closed({})
 
-/** A model as it is offered. */
 export const MODEL_INFO: JsonSchema = record({
   name: text,
   provider: text,
@@ -217,16 +211,14 @@ export const MODEL_INFO: JsonSchema = record({
   description: text,
 })
 
-/** A goal as it is offered. */
 export const GOAL_INFO: JsonSchema = record({ name: text, description: text, usage: text })
 
-/** How the service is. */
 export const HEALTH: JsonSchema = record(
   {
     status: {
       type: 'string',
       enum: ['ok', 'busy', 'failing', 'draining'],
-      description: '`busy`: takes no more runs for now; `failing`: cannot store anything',
+      description: '`busy`: accepts no more runs for now; `failing`: cannot store anything',
     },
     problem: orNull(text, 'what is wrong'),
     version: text,
@@ -259,9 +251,9 @@ export const PROBLEM: JsonSchema = record(
 )
 
 /**
- * The body of a request, checked.
+ * Checks the body of a request against its schema.
  *
- * @throws {@link ProblemError} 422 with every field that is wrong.
+ * @throws {@link ProblemError} 422 with all invalid fields.
  */
 export function validate<T>(schema: JsonSchema, body: unknown): T {
   const violations = checkSchema(schema, body)

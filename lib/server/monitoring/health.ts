@@ -1,58 +1,57 @@
-import type { ServiceEngine } from '../config.js'
+import type { ServiceContext } from '../context.js'
 
-/** How the service is: `busy` takes no more runs for now, `failing` cannot store anything. */
+/** Health of a service: `busy` accepts no more runs for now, `failing` cannot store anything. */
 export type HealthStatus = 'ok' | 'busy' | 'failing' | 'draining'
 
-/** What was found out. */
 export interface HealthReport {
   readonly status: HealthStatus
-  /** What is wrong, for those who may know; null when nothing is. */
+  /** What is wrong; null when nothing is. Not for callers of a single tenant. */
   readonly problem: string | null
 }
 
-/** Milliseconds for which the store is not asked again: anybody may ask for the health. */
+/** Milliseconds for which a check of the store is reused: callers need no key to trigger one. */
 const CHECK_MS = 2_000
-/** Milliseconds after which a store that does not answer counts as broken. */
-const PATIENCE_MS = 5_000
+/** Milliseconds after which a store that does not answer counts as failing. */
+const TIMEOUT_MS = 5_000
 
-/** Asks engine and store how they are. */
+const DRAINING: HealthReport = { status: 'draining', problem: 'the service is shutting down' }
+
+/** Checks engine and store. */
 export class Health {
-  readonly #engine: ServiceEngine
-  readonly #isDraining: () => boolean
+  readonly #context: ServiceContext
   #checked = -Infinity
   #check: Promise<string | null> = Promise.resolve(null)
 
-  constructor(engine: ServiceEngine, isDraining: () => boolean) {
-    this.#engine = engine
-    this.#isDraining = isDraining
+  constructor(context: ServiceContext) {
+    this.#context = context
   }
 
   async report(): Promise<HealthReport> {
-    if (this.#isDraining()) return { status: 'draining', problem: 'the service is shutting down' }
+    if (this.#context.state !== 'open') return DRAINING
     const problem = await this.#storeProblem()
-    // It may have begun to close while the store was asked.
-    if (this.#isDraining()) return { status: 'draining', problem: 'the service is shutting down' }
+    // It may have begun to close meanwhile.
+    if (this.#context.state !== 'open') return DRAINING
     if (problem !== null) return { status: 'failing', problem }
-    const { queued, maxQueued } = this.#engine.capacity()
+    const { queued, maxQueued } = this.#context.engine.capacity()
     if (queued < maxQueued) return { status: 'ok', problem: null }
-    return { status: 'busy', problem: `${queued} runs wait, and no more may` }
+    return { status: 'busy', problem: `the queue is full: ${queued} runs are waiting` }
   }
 
   #storeProblem(): Promise<string | null> {
     if (performance.now() - this.#checked >= CHECK_MS) {
       this.#checked = performance.now()
-      this.#check = patiently(this.#engine.check())
+      this.#check = problemOf(this.#context.engine.check())
     }
     return this.#check
   }
 }
 
-/** What speaks against the store; null when nothing does. */
-function patiently(check: Promise<void>): Promise<string | null> {
+/** The problem of the store, as text; null when there is none. */
+function problemOf(check: Promise<void>): Promise<string | null> {
   return new Promise((resolve) => {
-    const seconds = PATIENCE_MS / 1_000
+    const seconds = TIMEOUT_MS / 1_000
     const late = (): void => resolve(`the store has not answered for ${seconds} s`)
-    const timer = setTimeout(late, PATIENCE_MS)
+    const timer = setTimeout(late, TIMEOUT_MS)
     check
       .then(
         () => resolve(null),

@@ -1,34 +1,34 @@
 import type { EndReason, RunStatus } from '../../agent/index.js'
 import type { PumpEnd } from '../streams/pump.js'
 
-/** A request was answered. A stream is logged when it was opened, and again as {@link StreamLine}. */
+/** An answered request. A stream is logged when it opens, and again as {@link StreamLine}. */
 export interface RequestLine {
   readonly event: 'request'
   /** ISO 8601 UTC. */
   readonly time: string
   readonly method: string
-  /** The route, as in the API description; null when there is none. Never the path itself. */
+  /** The route as in the API description, never the path itself; null when none matched. */
   readonly route: string | null
   readonly run_id: string | null
   readonly status: number
   readonly duration_ms: number
-  /** Who called; null when the host has no authorization, or nobody was told to be calling. */
+  /** Id of the caller; null without `authorize`, on public routes and for refused calls. */
   readonly principal: string | null
   readonly tenant: string | null
 }
 
-/** A stream has ended. */
+/** An ended stream. */
 export interface StreamLine {
   readonly event: 'stream_end'
   readonly time: string
   readonly kind: StreamKind
   readonly run_id: string
-  /** `stuck` is a reader that took nothing for too long; `failed` is our own fault. */
+  /** `stuck`: the reader took nothing for too long. `failed`: a fault of the service. */
   readonly end: PumpEnd | 'failed'
   readonly duration_ms: number
 }
 
-/** A run has ended. */
+/** An ended run. */
 export interface RunLine {
   readonly event: 'run_end'
   readonly time: string
@@ -39,20 +39,20 @@ export interface RunLine {
   readonly iterations: number
   readonly total_tokens: number
   readonly estimated_cost_usd: number
-  /** From creation to end. */
+  /** From its creation to its end. */
   readonly duration_ms: number
 }
 
-/** One line of the service's log. It holds no header, query, body or goal, hence no secret. */
+/** One line of the service's log. It has no header, query, body or goal, hence no secret. */
 export type LogLine = RequestLine | StreamLine | RunLine
 
-/** By which way a reader follows a run. */
+/** The transport of a stream. */
 export type StreamKind = 'websocket' | 'sse'
 
 /**
- * A log of one JSON document per line, for `onLog`.
+ * Creates a function for `onLog` that writes one JSON document per line.
  *
- * @param output - where lines go. Default: standard output.
+ * @param output - receives the lines. Default: standard output.
  */
 export function jsonLines(
   output: { write(text: string): unknown } = process.stdout,

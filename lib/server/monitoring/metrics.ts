@@ -1,6 +1,6 @@
 /**
- * Numbers for Prometheus, in its text format (version 0.0.4). Labels come from fixed sets, or are
- * cut off after so many values: no caller can make the page grow.
+ * Metrics in the Prometheus text format (version 0.0.4). Label values come from fixed sets or are
+ * limited in number, so no caller can make the page grow without bound.
  *
  * @module
  */
@@ -8,10 +8,10 @@
 /** Label values in the order of the metric's label names. */
 type Labels = readonly string[]
 
-/** Different label values that one metric tells apart; the rest is told as `other`. */
+/** Label combinations per metric; further ones count as `other`. */
 const MAX_SERIES = 200
 
-/** A family of one metric, as it is written on the page. */
+/** One metric with all its series. */
 export interface Metric {
   write(lines: string[]): void
 }
@@ -19,7 +19,7 @@ export interface Metric {
 /** The content type of the page. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** A number that only grows. */
+/** A value that only grows. */
 export class Counter implements Metric {
   readonly #name: string
   readonly #help: string
@@ -45,7 +45,7 @@ export class Counter implements Metric {
   }
 }
 
-/** A number that is looked up when the page is made. */
+/** A value that is read when the page is rendered. */
 export class Gauge implements Metric {
   readonly #name: string
   readonly #help: string
@@ -72,7 +72,7 @@ export class Gauge implements Metric {
   }
 }
 
-/** How often which durations, in seconds. */
+/** Counts durations, in seconds, by bucket. */
 export class Histogram implements Metric {
   readonly #name: string
   readonly #help: string
@@ -120,7 +120,7 @@ export class Histogram implements Metric {
   }
 }
 
-/** One value for each combination of label values, up to a bound. */
+/** One value for each combination of label values, up to {@link MAX_SERIES}. */
 class Series<T> {
   readonly #create: () => T
   readonly #values = new Map<string, readonly [Labels, T]>()
@@ -146,7 +146,7 @@ class Series<T> {
   }
 }
 
-/** The page of some metrics. */
+/** Renders metrics as a page. */
 export function exposition(metrics: readonly Metric[]): string {
   const lines: string[] = []
   for (const metric of metrics) metric.write(lines)

@@ -1,13 +1,12 @@
 /**
- * What the service tells its operator: numbers at `/metrics` and lines in `onLog`. Both are off
- * unless asked for, and then cost no more than adding numbers up.
+ * Observability for the operator: metrics at `/metrics` and lines for `onLog`, both off by default.
  *
  * @module
  */
 import type { ObservedAppend, RunStatus } from '../../agent/index.js'
 import type { Principal } from '../access/auth.js'
 import type { ServiceEngine } from '../config.js'
-import type { PumpEnd } from '../streams/pump.js'
+import type { StreamEnd } from '../streams/pump.js'
 import type { LogLine, StreamKind } from './log.js'
 import { Counter, exposition, Gauge, Histogram } from './metrics.js'
 
@@ -15,23 +14,22 @@ import { Counter, exposition, Gauge, Histogram } from './metrics.js'
 const APPEND_BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2]
 const REQUEST_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 
-/** What a request came to. */
+/** The outcome of a request. */
 export interface AnsweredRequest {
   readonly method: string
-  /** The route's path, null when there is none. */
+  /** The route's path; null when none matched. */
   readonly route: string | null
   readonly runId: string | null
   readonly status: number
   readonly principal: Principal | null
-  /** `performance.now()` when it came. */
+  /** `performance.now()` when it arrived. */
   readonly began: number
 }
 
-/** Counts and logs. */
 export class Monitor {
   readonly #engine: ServiceEngine
   readonly #onLog: ((line: LogLine) => void) | null
-  readonly #forget: () => void
+  readonly #unobserve: () => void
   readonly #streams: Record<StreamKind, number> = { websocket: 0, sse: 0 }
   #counts: Readonly<Record<RunStatus, number>> | null = null
 
@@ -42,17 +40,17 @@ export class Monitor {
   )
   readonly #requestSeconds = new Histogram(
     'runwright_http_request_seconds',
-    'Time from a request to the head of its answer.',
+    'Time from a request to the head of its response.',
     REQUEST_BOUNDS,
   )
   readonly #streamEnds = new Counter(
     'runwright_streams_ended_total',
-    'Streams that have ended, and how.',
+    'Ended streams, by how they ended.',
     ['kind', 'end'],
   )
   readonly #slowReaders = new Counter(
     'runwright_slow_readers_dropped_total',
-    'Readers let go because they took nothing for too long.',
+    'Readers disconnected because they took nothing for too long.',
   )
   readonly #events = new Counter('runwright_events_appended_total', 'Events made durable.')
   readonly #appendSeconds = new Histogram(
@@ -62,7 +60,7 @@ export class Monitor {
   )
   readonly #runEnds = new Counter(
     'runwright_runs_ended_total',
-    'Runs that have ended, and why.',
+    'Ended runs, by reason.',
     ['status', 'end_reason'],
   )
   readonly #modelCalls = new Counter('runwright_model_calls_total', 'Model calls.', ['model'])
@@ -79,16 +77,16 @@ export class Monitor {
     new Gauge('runwright_runs', 'Runs in the store, by status.', ['status'], () =>
       Object.entries(this.#counts ?? {}).map(([status, count]) => [count, status]),
     ),
-    new Gauge('runwright_queue_depth', 'Runs that wait for a slot.', [], () => [
+    new Gauge('runwright_queue_depth', 'Runs waiting for a slot.', [], () => [
       [this.#engine.capacity().queued],
     ]),
-    new Gauge('runwright_queue_limit', 'Runs that may wait for a slot.', [], () => [
+    new Gauge('runwright_queue_limit', 'Limit of runs waiting for a slot.', [], () => [
       [this.#engine.capacity().maxQueued],
     ]),
-    new Gauge('runwright_gates_waiting', 'Runs that wait for a human.', [], () =>
+    new Gauge('runwright_gates_waiting', 'Runs waiting for a human.', [], () =>
       this.#counts === null ? [] : [[this.#counts.awaiting_human]],
     ),
-    new Gauge('runwright_streams_open', 'Readers that are connected.', ['kind'], () =>
+    new Gauge('runwright_streams_open', 'Connected readers.', ['kind'], () =>
       Object.entries(this.#streams).map(([kind, count]) => [count, kind]),
     ),
     this.#events,
@@ -106,17 +104,17 @@ export class Monitor {
   constructor(engine: ServiceEngine, onLog: ((line: LogLine) => void) | null) {
     this.#engine = engine
     this.#onLog = onLog
-    this.#forget = engine.observe((append) => this.#appended(append))
+    this.#unobserve = engine.observe((append) => this.#appended(append))
   }
 
-  /** The page for Prometheus. */
+  /** Renders the page for Prometheus. */
   async page(): Promise<string> {
     // A store that cannot be read must not hide the other numbers.
     this.#counts = await this.#engine.counts().catch(() => null)
     return exposition(this.#page)
   }
 
-  /** A request was answered. */
+  /** Counts and logs an answered request. */
   answered({ method, route, runId, status, principal, began }: AnsweredRequest): void {
     const durationMs = performance.now() - began
     this.#requests.add(1, knownMethod(method), route ?? 'none', String(status))
@@ -134,8 +132,8 @@ export class Monitor {
     })
   }
 
-  /** A stream was opened; the result is called with how it ended. */
-  streamOpened(kind: StreamKind, runId: string): (end: PumpEnd | 'failed') => void {
+  /** Counts an open stream. The caller reports its end, once, to the function returned. */
+  streamOpened(kind: StreamKind, runId: string): (end: StreamEnd) => void {
     const began = performance.now()
     this.#streams[kind] += 1
     return (end) => {
@@ -148,9 +146,9 @@ export class Monitor {
     }
   }
 
-  /** Stops listening to the engine. */
+  /** Stops observing the engine. */
   close(): void {
-    this.#forget()
+    this.#unobserve()
   }
 
   #appended({ details, events, durationMs }: ObservedAppend): void {
@@ -194,7 +192,7 @@ export class Monitor {
 
 const METHODS = ['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH']
 
-/** Anybody may send any method; only these are told apart. */
+/** Other methods share one label, which bounds the cardinality of the metric. */
 function knownMethod(method: string): string {
   return METHODS.includes(method) ? method : 'OTHER'
 }

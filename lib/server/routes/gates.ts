@@ -1,24 +1,22 @@
 /** Gates: where a run waits for a human. @module */
 import { RESUME_SCHEMA, type ResumeAnswer } from '../../agent/index.js'
-import { readJson } from '../http/body.js'
-import { json } from '../http/call-reply.js'
-import type { RouteDefinition } from '../router.js'
+import type { ServiceContext } from '../context.js'
 import { RESUME_RESULT, validate } from '../describe/schemas.js'
-import { JSON_ONLY, type RouteContext } from './route-context.js'
+import { readJson } from '../messages/body.js'
+import { json } from '../messages/reply.js'
+import type { RouteDefinition } from '../router.js'
 
-/** The routes of gates. */
-export function gateRoutes({ engine, config }: RouteContext): readonly RouteDefinition[] {
+/** Creates the route that answers a gate. */
+export function gateRoutes({ engine, config }: ServiceContext): readonly RouteDefinition[] {
   return [
     {
       method: 'POST',
       path: '/api/runs/{run_id}/resume',
-      access: 'caller',
-      produces: JSON_ONLY,
       operation: {
         id: 'resumeRun',
         summary: 'Answer the open gate',
         description:
-          'Never waits for the run. The first answer counts; the same one again is harmless.',
+          'Does not wait for the run. The first answer counts; repeating it is harmless.',
         body: { schema: RESUME_SCHEMA },
         answers: { 200: { description: 'the answer is recorded', schema: RESUME_RESULT } },
         problems: [404, 409],

@@ -1,18 +1,18 @@
-/** What the host offers, how the service is, and how it is spoken to. @module */
-import { RESUME_SCHEMA, START_REQUEST_SCHEMA } from '../../agent/index.js'
+/** The service itself: models, goals, health, metrics and the API descriptions. @module */
+import { RESUME_SCHEMA, START_REQUEST_SCHEMA, type JsonSchema } from '../../agent/index.js'
+import type { ServiceContext } from '../context.js'
 import { describeStreams } from '../describe/asyncapi.js'
+import { describeApi } from '../describe/openapi.js'
+import * as schemas from '../describe/schemas.js'
+import { ProblemError } from '../errors.js'
+import { json, jsonText } from '../messages/reply.js'
 import { Health } from '../monitoring/health.js'
-import { json, jsonText } from '../http/call-reply.js'
 import { METRICS_TYPE } from '../monitoring/metrics.js'
 import type { Monitor } from '../monitoring/monitor.js'
-import { ProblemError } from '../errors.js'
-import { describeApi } from '../describe/openapi.js'
 import type { Call, Route, RouteDefinition } from '../router.js'
-import * as schemas from '../describe/schemas.js'
 import { VERSION } from '../version.js'
-import { JSON_ONLY, type RouteContext } from './route-context.js'
 
-/** Schemas that the API description gives a name. */
+/** Schemas that get a name in the API description. */
 const NAMED = {
   StartRequest: START_REQUEST_SCHEMA,
   RunDetails: schemas.RUN_DETAILS,
@@ -27,148 +27,135 @@ const NAMED = {
   Problem: schemas.PROBLEM,
 } as const
 
-/** The routes about the service itself. `all` gives every route, this one's own included. */
+/** Creates the routes about the service itself. `all` returns every route, these included. */
 export function metaRoutes(
-  context: RouteContext,
+  context: ServiceContext,
   all: () => readonly Route[],
 ): readonly RouteDefinition[] {
-  const { engine, config } = context
-  const health = new Health(engine, () => context.isDraining())
-  let description: string | undefined
-  let streams: string | undefined
-  // A store that is closed or broken cannot count any more; the status tells.
-  const counts = (): Promise<object | undefined> => engine.counts().catch(() => undefined)
+  const { engine, config, monitor } = context
   return [
-    {
-      method: 'GET',
-      path: '/api/models',
-      access: 'caller',
-      produces: JSON_ONLY,
-      operation: {
-        id: 'listModels',
-        summary: 'Models that this host offers',
-        answers: {
-          200: { description: 'models', schema: { type: 'array', items: schemas.MODEL_INFO } },
-        },
-        problems: [],
-      },
-      handle: () => json(200, engine.models()),
-    },
-    {
-      method: 'GET',
-      path: '/api/goals',
-      access: 'caller',
-      produces: JSON_ONLY,
-      operation: {
-        id: 'listGoals',
-        summary: 'Goals that this host offers',
-        answers: {
-          200: { description: 'goals', schema: { type: 'array', items: schemas.GOAL_INFO } },
-        },
-        problems: [],
-      },
-      handle: () => json(200, engine.goals()),
-    },
-    {
-      method: 'GET',
-      path: '/api/health',
-      access: 'public',
-      produces: JSON_ONLY,
-      operation: {
-        id: 'getHealth',
-        summary: 'How the service is',
-        description:
-          'The rest but the status is told to callers who may see the runs of all tenants.',
-        answers: {
-          200: {
-            description: 'it works, though it may be too busy for another run',
-            schema: schemas.HEALTH,
-          },
-          503: { description: 'it shuts down, or cannot store anything', schema: schemas.HEALTH },
-        },
-        problems: [],
-      },
-      handle: async (call) => {
-        const { status, problem } = await health.report()
-        const facts = (await mayKnowAll(context, call))
-          ? { version: VERSION, problem, runs: await counts() }
-          : {}
-        return json(status === 'ok' || status === 'busy' ? 200 : 503, { status, ...facts })
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/openapi.json',
-      access: 'public',
-      produces: JSON_ONLY,
-      operation: {
-        id: 'getOpenApi',
-        summary: 'This description',
-        answers: { 200: { description: 'OpenAPI 3.1', schema: { type: 'object' } } },
-        problems: [],
-      },
-      handle: () => {
-        description ??= JSON.stringify(describeApi(all(), config.basePath, NAMED))
-        return jsonText(200, description)
-      },
-    },
-    {
-      method: 'GET',
-      path: '/api/asyncapi.json',
-      access: 'public',
-      produces: JSON_ONLY,
-      operation: {
-        id: 'getAsyncApi',
-        summary: 'The description of the event streams',
-        answers: { 200: { description: 'AsyncAPI 3.0', schema: { type: 'object' } } },
-        problems: [],
-      },
-      handle: () => {
-        streams ??= JSON.stringify(describeStreams(config.basePath))
-        return jsonText(200, streams)
-      },
-    },
-    ...(config.metrics && context.monitor !== null ? metricsRoutes(context.monitor) : []),
+    list('/api/models', 'listModels', 'models', schemas.MODEL_INFO, () => engine.models()),
+    list('/api/goals', 'listGoals', 'goals', schemas.GOAL_INFO, () => engine.goals()),
+    health(context),
+    description('/api/openapi.json', 'getOpenApi', 'This description', 'OpenAPI 3.1', () =>
+      describeApi(all(), config.basePath, NAMED),
+    ),
+    description(
+      '/api/asyncapi.json',
+      'getAsyncApi',
+      'The description of the event streams',
+      'AsyncAPI 3.0',
+      () => describeStreams(config.basePath),
+    ),
+    ...(config.metrics && monitor !== null ? [metrics(monitor)] : []),
   ]
 }
 
-/** The page for Prometheus: a route only when the host wants it. */
-function metricsRoutes(monitor: Monitor): readonly RouteDefinition[] {
-  return [
-    {
-      method: 'GET',
-      path: '/metrics',
-      access: 'caller',
-      produces: ['text/plain'],
-      operation: {
-        id: 'getMetrics',
-        summary: 'Numbers for Prometheus',
-        answers: {
-          200: {
-            description: 'its text format',
-            schema: { type: 'string' },
-            mediaType: METRICS_TYPE,
-          },
-        },
-        problems: [],
-      },
-      handle: async ({ principal }) => {
-        // They are numbers of all tenants.
-        if ((principal?.tenant ?? null) !== null) throw forbiddenTenant()
-        const headers = { 'Content-Type': METRICS_TYPE }
-        return { status: 200, headers, body: await monitor.page() }
-      },
+function list(
+  path: string,
+  id: string,
+  what: string,
+  items: JsonSchema,
+  read: () => readonly unknown[],
+): RouteDefinition {
+  return {
+    method: 'GET',
+    path,
+    operation: {
+      id,
+      summary: `List the ${what} that this host offers`,
+      answers: { 200: { description: what, schema: { type: 'array', items } } },
+      problems: [],
     },
-  ]
+    handle: () => json(200, read()),
+  }
+}
+
+/** A document that never changes, encoded once. */
+function description(
+  path: string,
+  id: string,
+  summary: string,
+  format: string,
+  describe: () => object,
+): RouteDefinition {
+  let text: string | undefined
+  return {
+    method: 'GET',
+    path,
+    access: 'public',
+    operation: {
+      id,
+      summary,
+      answers: { 200: { description: format, schema: { type: 'object' } } },
+      problems: [],
+    },
+    handle: () => jsonText(200, (text ??= JSON.stringify(describe()))),
+  }
+}
+
+function health(context: ServiceContext): RouteDefinition {
+  const { engine } = context
+  const schema = schemas.HEALTH
+  const service = new Health(context)
+  // A closed or broken store cannot count any more; the status tells why.
+  const counts = (): Promise<object | undefined> => engine.counts().catch(() => undefined)
+  return {
+    method: 'GET',
+    path: '/api/health',
+    access: 'public',
+    operation: {
+      id: 'getHealth',
+      summary: 'Health of the service',
+      description: 'Only callers who may see the runs of all tenants get more than the status.',
+      answers: {
+        200: { description: 'it works, though it may be too busy for another run', schema },
+        503: { description: 'it is shutting down, or cannot store anything', schema },
+      },
+      problems: [],
+    },
+    handle: async (call) => {
+      const { status, problem } = await service.report()
+      const facts = (await maySeeAll(context, call))
+        ? { version: VERSION, problem, runs: await counts() }
+        : {}
+      return json(status === 'ok' || status === 'busy' ? 200 : 503, { status, ...facts })
+    },
+  }
+}
+
+function metrics(monitor: Monitor): RouteDefinition {
+  return {
+    method: 'GET',
+    path: '/metrics',
+    produces: ['text/plain'],
+    operation: {
+      id: 'getMetrics',
+      summary: 'Metrics for Prometheus',
+      answers: {
+        200: {
+          description: 'the Prometheus text format',
+          schema: { type: 'string' },
+          mediaType: METRICS_TYPE,
+        },
+      },
+      problems: [],
+    },
+    handle: async ({ principal }) => {
+      if ((principal?.tenant ?? null) !== null) throw forbiddenTenant()
+      const headers = { 'Content-Type': METRICS_TYPE }
+      return { status: 200, headers, body: await monitor.page() }
+    },
+  }
 }
 
 function forbiddenTenant(): ProblemError {
-  const detail = 'metrics are numbers of all tenants; ask with a key of none'
+  const detail = 'metrics cover all tenants; use a key without a tenant'
   return new ProblemError(403, 'forbidden_tenant', detail)
 }
 
-/** Health is asked for by load balancers, which have no key: they learn the status and no more. */
-async function mayKnowAll({ config }: RouteContext, { request }: Call): Promise<boolean> {
+/** Load balancers, which have no key, may ask for the health; they get the status only. */
+async function maySeeAll({ config }: ServiceContext, { request }: Call): Promise<boolean> {
   if (config.authorize === null) return true
   try {
     const principal = await config.authorize(request)

@@ -1,28 +1,29 @@
-/** Runs: start, list, look at, stop, start again, remove. @module */
+/** Runs: create, list, get, delete, abort, retry. @module */
 import {
   START_REQUEST_SCHEMA,
   type RunDetails,
   type RunStatus,
   type TraceContext,
 } from '../../agent/index.js'
-import { readJson } from '../http/body.js'
-import { draining, invalidField } from '../errors.js'
-import { json, jsonText, type Reply } from '../http/call-reply.js'
-import { matchesTag } from '../http/etag.js'
-import type { Parameter } from '../describe/openapi.js'
-import { readChoices, readInteger, readText, readTime } from '../http/query.js'
-import type { Call, RouteDefinition } from '../router.js'
+import type { ServiceConfig } from '../config.js'
+import type { ServiceContext } from '../context.js'
+import type { Parameter } from '../describe/operation.js'
 import { NO_FIELDS, RUN_DETAILS, RUN_STATUSES, RUN_SUMMARY, validate } from '../describe/schemas.js'
+import { draining, invalidField } from '../errors.js'
+import { readJson } from '../messages/body.js'
+import { matchesTag } from '../messages/etag.js'
+import { readChoices, readInteger, readText, readTime } from '../messages/query.js'
+import { json, jsonText, type Reply } from '../messages/reply.js'
+import type { Call, RouteDefinition } from '../router.js'
 import { VERSION } from '../version.js'
-import { JSON_ONLY, type RouteContext } from './route-context.js'
 
-/** Runs in a list that names no limit, and the largest limit. */
+/** The largest limit of a list, and its default. */
 const MAX_LISTED = 10_000
-/** Longest text to search for, in characters. */
+/** Longest search text, in characters. */
 const MAX_SEARCH = 200
 
-/** Runs whose details are kept encoded. */
-const DETAILS_KEPT = 256
+/** Runs whose encoded details are cached. */
+const MAX_ENCODED = 256
 
 const LIST_PARAMETERS: readonly Parameter[] = [
   {
@@ -37,31 +38,31 @@ const LIST_PARAMETERS: readonly Parameter[] = [
   {
     name: 'search',
     in: 'query',
-    description: 'words that all stand in the goal, the model or the run id, in any case',
+    description: 'words that all occur in the goal, the model or the run id, ignoring case',
     schema: { type: 'string', maxLength: MAX_SEARCH },
   },
   {
     name: 'created_after',
     in: 'query',
-    description: 'created later than this',
+    description: 'only runs created after this time',
     schema: { type: 'string', format: 'date-time' },
   },
   {
     name: 'created_before',
     in: 'query',
-    description: 'created earlier than this',
+    description: 'only runs created before this time',
     schema: { type: 'string', format: 'date-time' },
   },
   {
     name: 'limit',
     in: 'query',
-    description: 'how many at most; without it all, up to 10 000',
+    description: 'at most this many; by default all, up to 10 000',
     schema: { type: 'integer', minimum: 1, maximum: MAX_LISTED },
   },
   {
     name: 'cursor',
     in: 'query',
-    description: 'where the last page ended, from its Link header',
+    description: 'where the previous page ended, from its Link header',
     schema: { type: 'string' },
   },
 ]
@@ -69,254 +70,236 @@ const LIST_PARAMETERS: readonly Parameter[] = [
 const IDEMPOTENCY_KEY: Parameter = {
   name: 'Idempotency-Key',
   in: 'header',
-  description: 'the same key and body within 24 hours give the first run again',
+  description: 'the same key and body within 24 hours return the run that was started first',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 }
 
 const TRACEPARENT: Parameter = {
   name: 'traceparent',
   in: 'header',
-  description: 'the W3C trace that the run then belongs to; ignored when not well-formed',
+  description: 'the W3C trace that the run joins; ignored when malformed',
   schema: { type: 'string' },
 }
 
-/** The routes of runs. */
-export function runRoutes(context: RouteContext): readonly RouteDefinition[] {
-  const runs = new RunRoutes(context)
+/** Creates the routes of runs. */
+export function runRoutes(context: ServiceContext): readonly RouteDefinition[] {
+  const encoded = new EncodedDetails()
   return [
-    {
-      method: 'POST',
-      path: '/api/runs',
-      access: 'caller',
-      produces: JSON_ONLY,
-      operation: {
-        id: 'createRun',
-        summary: 'Start a run',
-        parameters: [IDEMPOTENCY_KEY, TRACEPARENT],
-        body: { schema: START_REQUEST_SCHEMA },
-        answers: {
-          200: {
-            description: 'the run that this Idempotency-Key started before',
-            schema: RUN_DETAILS,
-            headers: { Location: 'path of the run' },
-          },
-          201: {
-            description: 'started',
-            schema: RUN_DETAILS,
-            headers: { Location: 'path of the run' },
-          },
-        },
-        problems: [409, 429],
-      },
-      handle: (call) => runs.create(call),
-    },
-    {
-      method: 'GET',
-      path: '/api/runs',
-      access: 'caller',
-      produces: JSON_ONLY,
-      operation: {
-        id: 'listRuns',
-        summary: 'List runs, newest first',
-        parameters: LIST_PARAMETERS,
-        answers: {
-          200: {
-            description: 'the runs',
-            schema: { type: 'array', items: RUN_SUMMARY },
-            headers: { Link: 'the next page, as rel="next", when there is one' },
-          },
-        },
-        problems: [422],
-      },
-      handle: (call) => runs.list(call),
-    },
-    {
-      method: 'GET',
-      path: '/api/runs/{run_id}',
-      access: 'caller',
-      produces: JSON_ONLY,
-      operation: {
-        id: 'getRun',
-        summary: 'Look at a run',
-        answers: {
-          200: {
-            description: 'the run',
-            schema: RUN_DETAILS,
-            headers: { ETag: 'changes with the run' },
-          },
-          304: { description: 'as the client has it (If-None-Match)' },
-        },
-        problems: [404],
-      },
-      handle: (call) => runs.get(call),
-    },
-    {
-      method: 'DELETE',
-      path: '/api/runs/{run_id}',
-      access: 'caller',
-      produces: JSON_ONLY,
-      operation: {
-        id: 'deleteRun',
-        summary: 'Remove an ended run and its log',
-        answers: { 204: { description: 'removed' } },
-        problems: [404, 409],
-      },
-      handle: (call) => runs.delete(call),
-    },
-    {
-      method: 'POST',
-      path: '/api/runs/{run_id}/abort',
-      access: 'caller',
-      produces: JSON_ONLY,
-      operation: {
-        id: 'abortRun',
-        summary: 'Stop a run',
-        body: { schema: NO_FIELDS, optional: true },
-        answers: {
-          200: { description: 'it was aborted before', schema: RUN_DETAILS },
-          202: { description: 'it stops', schema: RUN_DETAILS },
-        },
-        problems: [404, 409],
-      },
-      handle: (call) => runs.abort(call),
-    },
-    {
-      method: 'POST',
-      path: '/api/runs/{run_id}/retry',
-      access: 'caller',
-      produces: JSON_ONLY,
-      operation: {
-        id: 'retryRun',
-        summary: 'Start the same request again, as a new run',
-        parameters: [TRACEPARENT],
-        body: { schema: NO_FIELDS, optional: true },
-        answers: {
-          201: {
-            description: 'started',
-            schema: RUN_DETAILS,
-            headers: { Location: 'path of the new run' },
-          },
-        },
-        problems: [404, 409, 429],
-      },
-      handle: (call) => runs.retry(call),
-    },
+    createRun(context),
+    listRuns(context),
+    getRun(context, encoded),
+    deleteRun(context, encoded),
+    abortRun(context),
+    retryRun(context),
   ]
 }
 
-class RunRoutes {
-  readonly #context: RouteContext
-  readonly #encoded = new EncodedDetails()
-
-  constructor(context: RouteContext) {
-    this.#context = context
-  }
-
-  async create({ request, caller }: Call): Promise<Reply> {
-    const { engine, config } = this.#context
-    this.#checkOpen()
-    const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key'])
-    const body = await readJson(request, config.maxBodyBytes)
-    // What it holds is for the engine to judge; an absent body is judged as an empty one.
-    const start = (body ?? {}) as Parameters<typeof engine.create>[0]
-    const { details, created } = await engine.create(start, {
-      caller,
-      idempotencyKey,
-      trace: traceOf(request),
-    })
-    return json(created ? 201 : 200, details, this.#location(details))
-  }
-
-  async list({ query, caller }: Call): Promise<Reply> {
-    const { engine, config } = this.#context
-    const limit = readInteger(query, 'limit', 1, MAX_LISTED) ?? MAX_LISTED
-    const { runs, next } = await engine.list({
-      tenant: caller.owner.tenant,
-      status: readChoices<RunStatus>(query, 'status', RUN_STATUSES),
-      goal: readText(query, 'goal'),
-      modelName: readText(query, 'model_name'),
-      search: readSearch(query),
-      createdAfter: readTime(query, 'created_after'),
-      createdBefore: readTime(query, 'created_before'),
-      limit,
-      cursor: readText(query, 'cursor'),
-    })
-    if (next === null) return json(200, runs)
-    const nextQuery = new URLSearchParams(query)
-    nextQuery.set('limit', String(limit))
-    nextQuery.set('cursor', next)
-    return json(200, runs, { Link: `<${config.basePath}/api/runs?${nextQuery}>; rel="next"` })
-  }
-
-  async get({ request, parameter, caller }: Call): Promise<Reply> {
-    const details = await this.#context.engine.get(parameter, caller)
-    const known = request.headers['if-none-match']
-    if (known !== undefined) {
-      const headers = validatorsOf(details)
-      if (matchesTag(known, headers.ETag)) return { status: 304, headers }
-    }
-    return this.#encoded.reply(details)
-  }
-
-  async delete({ parameter, caller }: Call): Promise<Reply> {
-    await this.#context.engine.delete(parameter, caller)
-    this.#encoded.forget(parameter)
-    return { status: 204 }
-  }
-
-  async abort(call: Call): Promise<Reply> {
-    await this.#readNothing(call)
-    const { details, already } = await this.#context.engine.abort(call.parameter, call.caller)
-    return json(already ? 200 : 202, details)
-  }
-
-  async retry(call: Call): Promise<Reply> {
-    this.#checkOpen()
-    await this.#readNothing(call)
-    const details = await this.#context.engine.retry(
-      call.parameter,
-      call.caller,
-      traceOf(call.request),
-    )
-    return json(201, details, this.#location(details))
-  }
-
-  async #readNothing({ request }: Call): Promise<void> {
-    const body = await readJson(request, this.#context.config.maxBodyBytes)
-    if (body !== undefined) validate(NO_FIELDS, body)
-  }
-
-  #checkOpen(): void {
-    if (this.#context.isDraining()) throw draining()
-  }
-
-  #location({ run_id }: RunDetails): Record<string, string> {
-    return { Location: `${this.#context.config.basePath}/api/runs/${run_id}` }
+function createRun(context: ServiceContext): RouteDefinition {
+  const { engine, config } = context
+  const headers = { Location: 'path of the run' }
+  return {
+    method: 'POST',
+    path: '/api/runs',
+    operation: {
+      id: 'createRun',
+      summary: 'Start a run',
+      parameters: [IDEMPOTENCY_KEY, TRACEPARENT],
+      body: { schema: START_REQUEST_SCHEMA },
+      answers: {
+        200: {
+          description: 'the run that an earlier request with this Idempotency-Key started',
+          schema: RUN_DETAILS,
+          headers,
+        },
+        201: { description: 'started', schema: RUN_DETAILS, headers },
+      },
+      problems: [409, 429],
+    },
+    handle: async ({ request, caller }) => {
+      checkOpen(context)
+      const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key'])
+      const body = await readJson(request, config.maxBodyBytes)
+      // The engine validates the content. An absent body counts as an empty object.
+      const start = (body ?? {}) as Parameters<typeof engine.create>[0]
+      const trace = traceOf(request)
+      const { details, created } = await engine.create(start, { caller, idempotencyKey, trace })
+      return json(created ? 201 : 200, details, locationOf(details, config))
+    },
   }
 }
 
-/** Details as JSON, kept for the runs looked at last: their text changes only with `last_seq`. */
+function listRuns({ engine, config }: ServiceContext): RouteDefinition {
+  return {
+    method: 'GET',
+    path: '/api/runs',
+    operation: {
+      id: 'listRuns',
+      summary: 'List runs, newest first',
+      parameters: LIST_PARAMETERS,
+      answers: {
+        200: {
+          description: 'the runs',
+          schema: { type: 'array', items: RUN_SUMMARY },
+          headers: { Link: 'the next page, as rel="next", if there is one' },
+        },
+      },
+      problems: [422],
+    },
+    handle: async ({ query, caller }) => {
+      const limit = readInteger(query, 'limit', 1, MAX_LISTED) ?? MAX_LISTED
+      const { runs, next } = await engine.list({
+        tenant: caller.owner.tenant,
+        status: readChoices<RunStatus>(query, 'status', RUN_STATUSES),
+        goal: readText(query, 'goal'),
+        modelName: readText(query, 'model_name'),
+        search: readSearch(query),
+        createdAfter: readTime(query, 'created_after'),
+        createdBefore: readTime(query, 'created_before'),
+        limit,
+        cursor: readText(query, 'cursor'),
+      })
+      if (next === null) return json(200, runs)
+      const nextQuery = new URLSearchParams(query)
+      nextQuery.set('limit', String(limit))
+      nextQuery.set('cursor', next)
+      return json(200, runs, { Link: `<${config.basePath}/api/runs?${nextQuery}>; rel="next"` })
+    },
+  }
+}
+
+function getRun({ engine }: ServiceContext, encoded: EncodedDetails): RouteDefinition {
+  return {
+    method: 'GET',
+    path: '/api/runs/{run_id}',
+    operation: {
+      id: 'getRun',
+      summary: 'Get a run',
+      answers: {
+        200: {
+          description: 'the run',
+          schema: RUN_DETAILS,
+          headers: { ETag: 'changes with the run' },
+        },
+        304: { description: 'not modified (If-None-Match)' },
+      },
+      problems: [404],
+    },
+    handle: async ({ request, parameter, caller }) => {
+      const details = await engine.get(parameter, caller)
+      const known = request.headers['if-none-match']
+      if (known !== undefined) {
+        const headers = validatorsOf(details)
+        if (matchesTag(known, headers.ETag)) return { status: 304, headers }
+      }
+      return encoded.reply(details)
+    },
+  }
+}
+
+function deleteRun({ engine }: ServiceContext, encoded: EncodedDetails): RouteDefinition {
+  return {
+    method: 'DELETE',
+    path: '/api/runs/{run_id}',
+    operation: {
+      id: 'deleteRun',
+      summary: 'Delete an ended run and its log',
+      answers: { 204: { description: 'deleted' } },
+      problems: [404, 409],
+    },
+    handle: async ({ parameter, caller }) => {
+      await engine.delete(parameter, caller)
+      encoded.forget(parameter)
+      return { status: 204 }
+    },
+  }
+}
+
+function abortRun({ engine, config }: ServiceContext): RouteDefinition {
+  return {
+    method: 'POST',
+    path: '/api/runs/{run_id}/abort',
+    operation: {
+      id: 'abortRun',
+      summary: 'Abort a run',
+      body: { schema: NO_FIELDS, optional: true },
+      answers: {
+        200: { description: 'it was aborted before', schema: RUN_DETAILS },
+        202: { description: 'it is stopping', schema: RUN_DETAILS },
+      },
+      problems: [404, 409],
+    },
+    handle: async (call) => {
+      await readNoFields(call, config)
+      const { details, already } = await engine.abort(call.parameter, call.caller)
+      return json(already ? 200 : 202, details)
+    },
+  }
+}
+
+function retryRun(context: ServiceContext): RouteDefinition {
+  const { engine, config } = context
+  return {
+    method: 'POST',
+    path: '/api/runs/{run_id}/retry',
+    operation: {
+      id: 'retryRun',
+      summary: 'Start the same request again, as a new run',
+      parameters: [TRACEPARENT],
+      body: { schema: NO_FIELDS, optional: true },
+      answers: {
+        201: {
+          description: 'started',
+          schema: RUN_DETAILS,
+          headers: { Location: 'path of the new run' },
+        },
+      },
+      problems: [404, 409, 429],
+    },
+    handle: async (call) => {
+      checkOpen(context)
+      await readNoFields(call, config)
+      const { request, parameter, caller } = call
+      const details = await engine.retry(parameter, caller, traceOf(request))
+      return json(201, details, locationOf(details, config))
+    },
+  }
+}
+
+function checkOpen({ state }: ServiceContext): void {
+  if (state !== 'open') throw draining()
+}
+
+async function readNoFields({ request }: Call, { maxBodyBytes }: ServiceConfig): Promise<void> {
+  const body = await readJson(request, maxBodyBytes)
+  if (body !== undefined) validate(NO_FIELDS, body)
+}
+
+function locationOf({ run_id }: RunDetails, { basePath }: ServiceConfig): Record<string, string> {
+  return { Location: `${basePath}/api/runs/${run_id}` }
+}
+
+/** Replies with details, cached for the runs read last: the text changes only with `last_seq`. */
 class EncodedDetails {
-  readonly #kept = new Map<string, { readonly seq: number; readonly reply: Reply }>()
+  readonly #cache = new Map<string, { readonly seq: number; readonly reply: Reply }>()
 
   reply(details: RunDetails): Reply {
     const { run_id, last_seq: seq } = details
-    const kept = this.#kept.get(run_id)
-    if (kept !== undefined && kept.seq === seq) return kept.reply
+    const cached = this.#cache.get(run_id)
+    if (cached?.seq === seq) return cached.reply
     const reply = jsonText(200, JSON.stringify(details), validatorsOf(details))
-    // Taken out first, so that the oldest entry stays the first one of the map.
-    this.#kept.delete(run_id)
-    this.#kept.set(run_id, { seq, reply })
-    if (this.#kept.size > DETAILS_KEPT) this.#kept.delete(this.#kept.keys().next().value!)
+    // Deleted first, so that the least recently changed entry stays first in the map.
+    this.#cache.delete(run_id)
+    this.#cache.set(run_id, { seq, reply })
+    if (this.#cache.size > MAX_ENCODED) this.#cache.delete(this.#cache.keys().next().value!)
     return reply
   }
 
   forget(runId: string): void {
-    this.#kept.delete(runId)
+    this.#cache.delete(runId)
   }
 }
 
-/** Headers by which a client asks again for details that it has. */
+/** Headers with which a client revalidates the details it has. */
 function validatorsOf({ last_seq }: RunDetails): {
   readonly ETag: string
   readonly 'Cache-Control': string
@@ -324,7 +307,7 @@ function validatorsOf({ last_seq }: RunDetails): {
   return { ETag: `"${VERSION}-${last_seq}"`, 'Cache-Control': 'no-cache' }
 }
 
-/** The trace that a request belongs to; the engine ignores what is not well-formed. */
+/** The trace that a request belongs to; the engine ignores a malformed one. */
 function traceOf({ headers }: Call['request']): TraceContext | undefined {
   const { traceparent, tracestate } = headers
   if (typeof traceparent !== 'string') return undefined

@@ -1,33 +1,33 @@
-/** What a reader of a stream may ask for, in the query of both kinds of stream. @module */
+/** The query parameters of both kinds of stream. @module */
 import type { EventKind } from '../../agent/index.js'
-import type { Parameter } from '../describe/openapi.js'
-import { readChoices, readInteger, readList, readText } from '../http/query.js'
+import type { Parameter } from '../describe/operation.js'
 import { EVENT_KINDS } from '../describe/schemas.js'
+import { readChoices, readInteger, readList, readText } from '../messages/query.js'
 
-/** The parameters of a stream. */
+/** Their descriptions. */
 export const STREAM_PARAMETERS: readonly Parameter[] = [
   {
     name: 'after',
     in: 'query',
-    description: 'only events with a greater seq; -1, for streams: only what is to come',
+    description: 'only events with a greater seq; streams: -1 sends new events only',
     schema: { type: 'integer', minimum: -1, default: 0 },
   },
   {
     name: 'kinds',
     in: 'query',
-    description: 'only events of these kinds, with commas between',
+    description: 'only events of these kinds, separated by commas',
     schema: { type: 'string' },
   },
   {
     name: 'deltas',
     in: 'query',
-    description: 'for streams: 1 also sends what the model writes while it writes it',
+    description: 'streams: 1 also sends the model\'s text while it is being generated',
     schema: { type: 'string', enum: ['0', '1'], default: '0' },
   },
 ]
 
-/** What a reader of a stream asked for. */
-export interface StreamWish {
+/** The parsed query of a stream. */
+export interface StreamQuery {
   readonly after: number
   /** Undefined is all. */
   readonly kinds: ReadonlySet<EventKind> | undefined
@@ -35,7 +35,7 @@ export interface StreamWish {
 }
 
 /** Reads the query of a stream. @throws 422 */
-export function readStreamWish(query: URLSearchParams): StreamWish {
+export function readStreamQuery(query: URLSearchParams): StreamQuery {
   const after = readInteger(query, 'after', -1, Number.MAX_SAFE_INTEGER) ?? 0
   const kinds = readKinds(query)
   readText(query, 'deltas')
@@ -43,7 +43,7 @@ export function readStreamWish(query: URLSearchParams): StreamWish {
   return { after, kinds, deltas: deltas === '1' }
 }
 
-/** `kinds` of a stream or page; undefined is all. @throws 422 */
+/** Reads `kinds` of a stream or page; undefined is all. @throws 422 */
 export function readKinds(query: URLSearchParams): ReadonlySet<EventKind> | undefined {
   return readList<EventKind>(query, 'kinds', EVENT_KINDS)
 }

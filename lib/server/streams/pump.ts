@@ -1,38 +1,41 @@
 /**
- * From a run's log to one reader. Both kinds of stream are driven by {@link pump}.
+ * From a run's log to one reader. {@link pump} drives both kinds of stream.
  *
- * 1. Events are pulled: nothing is queued per reader but what its socket holds, so that a reader
- *    that is slow, or many, costs little, and nothing is ever left out.
- * 2. A reader that takes nothing for `stuckMs` is let go.
- * 3. The text of an event comes from the engine, which encodes it once; frames made of it are
- *    shared by all readers that want the same framing.
+ * 1. Events are pulled: besides its socket's buffer a reader has no queue, so a slow reader costs
+ *    little memory and still misses nothing.
+ * 2. A reader that takes nothing for `stuckMs` is disconnected.
+ * 3. The engine encodes the text of an event once, and all readers with the same framing share the
+ *    frame made from it.
  *
  * @module
  */
 import type { EventKind, RunSubscription, StreamItem, SubscriptionEnd } from '../../agent/index.js'
 
-/** One reader's end of a stream. */
+/** The transport to one reader. */
 export interface EventSink {
-  /** Hands events to the transport; false when it holds enough for now. */
+  /** Writes events; false when the transport's buffer is full (they are buffered anyway). */
   write(events: readonly StreamItem[]): boolean
-  /** Resolves once the transport has room again, or is gone. */
+  /** Resolves once the transport has room again, or is closed. */
   drained(): Promise<void>
-  /** Octets that the transport holds for the reader. */
+  /** Bytes buffered for the reader. */
   readonly pending: number
 }
 
-/** How a stream came to its end: as its subscription did, or because the reader did not read. */
+/** How a stream ended: as its subscription did, or `stuck` because the reader did not read. */
 export type PumpEnd = SubscriptionEnd | 'stuck'
 
-/** What {@link pump} needs to know. */
+/** How a stream ended, faults of the service included. */
+export type StreamEnd = PumpEnd | 'failed'
+
+/** Options of {@link pump}. */
 export interface PumpOptions {
-  /** Only events of these kinds; undefined is all. Deltas are asked for by themselves. */
+  /** Only events of these kinds; undefined is all. Deltas always pass. */
   readonly kinds: ReadonlySet<EventKind> | undefined
   /** How long a reader may take nothing, in milliseconds. */
   readonly stuckMs: number
 }
 
-/** Characters of events handed to the transport at a time: so much more a slow reader holds. */
+/** Characters written at a time, which bounds what a slow reader buffers beyond its limit. */
 const MAX_PIECE = 65_536
 
 /** Moves events from a subscription to a reader until either ends. */
@@ -61,7 +64,7 @@ function isWanted({ kind }: StreamItem, kinds: ReadonlySet<EventKind>): boolean 
   return kind === 'model_delta' || kinds.has(kind)
 }
 
-/** Cuts a list of events so that each part holds at most {@link MAX_PIECE}, or a single event. */
+/** Splits a list of events into pieces of at most {@link MAX_PIECE}, or of a single event. */
 export function* pieces(events: readonly StreamItem[]): Generator<readonly StreamItem[]> {
   let start = 0
   let size = 0

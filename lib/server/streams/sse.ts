@@ -1,15 +1,16 @@
 /**
  * Event streams over plain HTTP (WHATWG HTML, section 9.2): one `id:` and `data:` for each event,
- * a comment now and then so that proxies keep the connection.
+ * and regular comments, so that proxies keep the connection open.
  *
  * @module
  */
 import type { ServerResponse } from 'node:http'
 import type { RunSubscription, StreamItem } from '../../agent/index.js'
-import type { Reply } from '../http/call-reply.js'
-import { pump, type EventSink, type PumpEnd, type PumpOptions } from './pump.js'
+import type { ServiceContext } from '../context.js'
+import type { Reply } from '../messages/reply.js'
+import { pump, type EventSink, type PumpEnd, type PumpOptions, type StreamEnd } from './pump.js'
 
-/** Milliseconds after which an EventSource connects again. */
+/** Milliseconds after which an EventSource reconnects. */
 const RECONNECT_MS = 2_000
 
 const OPENING = `retry: ${RECONNECT_MS}\n\n`
@@ -22,13 +23,13 @@ const HEADERS: Readonly<Record<string, string>> = {
   'X-Accel-Buffering': 'no',
 }
 
-/** Each event in the framing of an event stream, made once for all its readers. */
+/** Framed events, shared by all readers. */
 const encoded = new WeakMap<StreamItem, string>()
 
 function encode(event: StreamItem): string {
   let text = encoded.get(event)
   if (text === undefined) {
-    // Compact JSON has no line ends, so that one data line carries it.
+    // Compact JSON has no line breaks, so one data line carries it.
     const id = event.seq === null ? '' : `id: ${event.seq}\n`
     text = `${id}data: ${event.json}\n\n`
     encoded.set(event, text)
@@ -36,7 +37,6 @@ function encode(event: StreamItem): string {
   return text
 }
 
-/** A response as the end of a stream. */
 class SseSink implements EventSink {
   readonly #response: ServerResponse
 
@@ -68,34 +68,27 @@ class SseSink implements EventSink {
   }
 }
 
-/** Compressing middleware keeps what is written until it is told to let it go. */
+/** Compressing middleware buffers what is written until `flush()`, which it adds. */
 function flush(response: ServerResponse): void {
   const { flush } = response as { flush?: unknown }
   if (typeof flush === 'function') flush.call(response)
 }
 
-/** All event streams over HTTP of one service. One timer serves them all. */
+/** All server-sent event streams of one service. One timer sends the comments of all. */
 export class SseStreams {
   readonly #open = new Map<ServerResponse, RunSubscription<StreamItem>>()
-  readonly #commentMs: number
-  readonly #onError: (error: unknown) => void
+  readonly #context: ServiceContext
   #timer: NodeJS.Timeout | undefined
 
-  constructor(commentMs: number, onError: (error: unknown) => void) {
-    this.#commentMs = commentMs
-    this.#onError = onError
+  constructor(context: ServiceContext) {
+    this.#context = context
   }
 
-  /** How many are open. */
-  get size(): number {
-    return this.#open.size
-  }
-
-  /** The reply that streams a subscription, and ends it when the reader goes; `onEnd` is told how. */
+  /** The reply that streams a subscription and closes it at the end; then calls `onEnd`. */
   reply(
     subscription: RunSubscription<StreamItem>,
     options: PumpOptions,
-    onEnd: (end: PumpEnd | 'failed') => void,
+    onEnd: (end: StreamEnd) => void,
   ): Reply {
     return {
       status: 200,
@@ -103,7 +96,8 @@ export class SseStreams {
       stream: (response) => {
         this.#run(response, subscription, options).then(onEnd, (error: unknown) => {
           onEnd('failed')
-          this.#onError(error)
+          const path = `${this.#context.config.basePath}/api/runs/{run_id}/events`
+          this.#context.report(error, { method: 'GET', path })
         })
       },
     }
@@ -127,11 +121,11 @@ export class SseStreams {
     response.write(OPENING)
     try {
       const end = await pump(subscription, new SseSink(response), options)
-      // Its last id must be the log's last, or an EventSource would come back for ever.
+      // An EventSource that has not seen the log's last id would reconnect for ever.
       if (end === 'run_end' && options.kinds?.has('run_end') === false) {
         response.write(`id: ${subscription.position}\n\n`)
       }
-      // A reader that takes nothing would not take the end of the stream either.
+      // A reader that takes nothing would not take the end of the response either.
       if (end === 'stuck') response.destroy()
       else response.end()
       return end
@@ -146,7 +140,8 @@ export class SseStreams {
 
   #add(response: ServerResponse, subscription: RunSubscription<StreamItem>): void {
     this.#open.set(response, subscription)
-    this.#timer ??= setInterval(() => this.#comment(), this.#commentMs).unref()
+    const { commentMs } = this.#context.config.streams
+    this.#timer ??= setInterval(() => this.#comment(), commentMs).unref()
   }
 
   #remove(response: ServerResponse): void {
@@ -164,11 +159,11 @@ export class SseStreams {
     }
   }
 
-  /** Ends all streams; their readers come back with their cursors. */
+  /** Ends all streams; their readers reconnect with their cursors. */
   close(): void {
     for (const [response, subscription] of this.#open) {
       subscription.close()
-      // A reader that does not read would hold the server up.
+      // A reader that does not read would keep the server from closing.
       if (response.writableNeedDrain) response.destroy()
     }
   }

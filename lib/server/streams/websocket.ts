@@ -1,12 +1,12 @@
 /**
- * The event stream over WebSocket: who may read which run is decided before the 101, as for any
- * other call, and a refusal is an ordinary HTTP answer with problem details.
+ * Event streams over WebSocket. Who may read which run is decided before the 101, by the rules of
+ * all other calls, and a refusal is an ordinary HTTP response with problem details.
  *
  * @module
  */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Caller, EventKind, RunSubscription, StreamItem } from '../../agent/index.js'
+import type { EventKind, RunSubscription, StreamItem } from '../../agent/index.js'
 import {
   prepare,
   WebSocketServer,
@@ -19,64 +19,44 @@ import {
   type WebSocketConnection,
 } from '../../ws/index.js'
 import { STREAM_PROTOCOL, type Principal } from '../access/auth.js'
-import type { ServiceConfig, ServiceEngine } from '../config.js'
-import { ProblemError, problemOf, toProblemError, unknownRun } from '../errors.js'
-import { pump, type EventSink, type PumpEnd } from './pump.js'
-import type { StreamKind } from '../monitoring/log.js'
-import type { AnsweredRequest } from '../monitoring/monitor.js'
-import { targetOf } from '../http/request-target.js'
+import { checkCaller } from '../access/origin.js'
+import { accountOf, authorized, callerFor } from '../access/principal.js'
+import type { ServiceContext } from '../context.js'
+import { draining, ProblemError, problemOf, toProblemError, unknownRun } from '../errors.js'
+import { targetOf } from '../messages/request-target.js'
 import { isRunId } from '../router.js'
-import { readStreamWish } from '../routes/stream-parameters.js'
+import { readStreamQuery } from '../routes/stream-parameters.js'
+import { pump, type EventSink, type PumpEnd, type StreamEnd } from './pump.js'
 
-/** Where the streams are, below the mount. */
+/** Path of the streams, relative to the mount. */
 const STREAMS = '/api/ws/'
 
-/** Largest message taken from a client, in octets. They are ignored; commands go over REST. */
+/** Largest message from a client. Messages are ignored; commands go over REST. */
 const MAX_MESSAGE_BYTES = 4_096
-/** Messages that a client may send in a second; more is a flood (1008). */
+/** Messages per second beyond which a client is disconnected (1008). */
 const MAX_MESSAGES_PER_SECOND = 20
-/** Pings that may stay unanswered before a peer is given up. */
-const PATIENCE = 3
+/** Unanswered pings after which a peer counts as lost. */
+const MAX_LOST_PINGS = 3
 
-/** Who wants to read. */
-export interface StreamCaller {
-  readonly caller: Caller
-  readonly principal: Principal | null
-}
-
-/** What the readers need of the service. */
-export interface SocketHost {
-  /** Tells who calls, or throws what to answer. */
-  callerOf(request: UpgradeRequest): Promise<StreamCaller>
-  /** Told what an upgrade was answered with. */
-  answered(request: AnsweredRequest): void
-  /** Admits a stream, or throws what to answer; the result is told how it ended. */
-  openStream(
-    kind: StreamKind,
-    runId: string,
-    principal: Principal | null,
-  ): (end: PumpEnd | 'failed') => void
-}
-
-/** What was decided about a reader before it connected. */
+/** An admitted reader. */
 interface Reader {
-  /** Told once how the stream ended. */
-  readonly onEnd: (end: PumpEnd | 'failed') => void
+  /** Called once, when the stream has ended. */
+  readonly onEnd: (end: StreamEnd) => void
   readonly subscription: RunSubscription<StreamItem>
   readonly kinds: ReadonlySet<EventKind> | undefined
 }
 
-/** Close code and reason by how a stream ended; `closed` is the reader's own doing. */
+/** Close code and reason by how a stream ended; `closed` by the reader needs none. */
 const CLOSE_CODES: Readonly<
   Record<Exclude<PumpEnd, 'closed'>, readonly [code: number, reason: string]>
 > = {
   run_end: [1000, ''],
   deleted: [4404, 'the run was deleted'],
-  shutdown: [1001, 'the service is shutting down; connect again with after='],
-  stuck: [1013, 'the reader does not read; connect again with after='],
+  shutdown: [1001, 'the service is shutting down; reconnect with after='],
+  stuck: [1013, 'the reader does not read; reconnect with after='],
 }
 
-/** One encoded frame for each event, shared by all its readers. */
+/** Encoded frames, shared by all readers. */
 const frames = new WeakMap<StreamItem, PreparedMessage>()
 
 function frameOf(event: StreamItem): PreparedMessage {
@@ -116,45 +96,36 @@ class SocketSink implements EventSink {
 
 /** All WebSocket readers of one service. */
 export class RunSockets {
-  readonly #engine: ServiceEngine
-  readonly #config: ServiceConfig
-  readonly #host: SocketHost
+  readonly #context: ServiceContext
   readonly #server: WebSocketServer<Reader>
 
-  constructor(engine: ServiceEngine, config: ServiceConfig, host: SocketHost) {
-    this.#engine = engine
-    this.#config = config
-    this.#host = host
-    const { pingMs } = config.streams
+  constructor(context: ServiceContext) {
+    this.#context = context
+    const { pingMs } = context.config.streams
     this.#server = new WebSocketServer<Reader>({
       protocols: [STREAM_PROTOCOL],
-      // Judged in `callerOf`, by the rules of all other calls.
+      // Checked in #admit, by the rules of all other calls.
       origins: 'any',
       maxMessageBytes: MAX_MESSAGE_BYTES,
-      keepAlive: { intervalMs: pingMs, timeoutMs: pingMs * PATIENCE },
+      keepAlive: { intervalMs: pingMs, timeoutMs: pingMs * MAX_LOST_PINGS },
       authorize: (request, offer) => this.#admit(request, offer),
       onConnection: (connection) => this.#follow(connection),
       onError: (error) => this.#report(error),
     })
   }
 
-  /** How many are connected. */
-  get size(): number {
-    return this.#server.connections.size
-  }
-
-  /** Takes over one upgrade, whatever its path. */
+  /** Answers one upgrade, whatever its path. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#server.upgrade(request, socket, head).catch((error: unknown) => this.#report(error))
   }
 
-  /** Serves the upgrades of a server that are for event streams, over HTTP/1.1 and HTTP/2. */
+  /** Serves a server's upgrades for event streams, over HTTP/1.1 and HTTP/2. */
   attach(server: AttachableServer): void {
-    const prefix = `${this.#config.basePath}${STREAMS}`
+    const prefix = `${this.#context.config.basePath}${STREAMS}`
     this.#server.attach(server, { path: (path) => path.startsWith(prefix), http2: true })
   }
 
-  /** Says 1001 to all readers and waits until they are gone. */
+  /** Closes all streams with 1001; resolves once their sockets are closed. */
   close(): Promise<void> {
     return this.#server.close()
   }
@@ -173,7 +144,8 @@ export class RunSockets {
     }
     try {
       const reader = await this.#open(request)
-      this.#host.answered({ ...answered, runId: reader.subscription.runId, status: 101 })
+      const { runId } = reader.subscription
+      this.#context.monitor?.answered({ ...answered, runId, status: 101 })
       if (offer.signal.aborted) {
         reader.subscription.close()
         reader.onEnd('closed')
@@ -182,7 +154,7 @@ export class RunSockets {
     } catch (error) {
       const problem = toProblemError(error)
       if (problem.status === 500) this.#report(problem.cause ?? problem)
-      this.#host.answered({ ...answered, status: problem.status })
+      this.#context.monitor?.answered({ ...answered, status: problem.status })
       return {
         status: problem.status,
         headers: {
@@ -197,25 +169,35 @@ export class RunSockets {
   }
 
   async #open(request: UpgradeRequest): Promise<Reader> {
-    const target = targetOf(request, this.#config.basePath)
+    const { engine, config } = this.#context
+    const target = targetOf(request, config.basePath)
     if (target === null || !target.path.startsWith(STREAMS)) {
-      throw new ProblemError(
-        404,
-        'not_found',
-        `event streams are at ${this.#config.basePath}${STREAMS}{run_id}`,
-      )
+      const detail = `event streams are at ${config.basePath}${STREAMS}{run_id}`
+      throw new ProblemError(404, 'not_found', detail)
     }
-    const { caller, principal } = await this.#host.callerOf(request)
+    const principal = await this.#identify(request)
     const runId = target.path.slice(STREAMS.length)
     if (!isRunId(runId)) throw unknownRun()
-    const { kinds, ...wish } = readStreamWish(new URLSearchParams(target.query))
-    const subscription = await this.#engine.subscribe(runId, wish, caller)
+    const { kinds, ...range } = readStreamQuery(new URLSearchParams(target.query))
+    const subscription = await engine.subscribe(runId, range, callerFor(principal))
     try {
-      return { subscription, kinds, onEnd: this.#host.openStream('websocket', runId, principal) }
+      return { subscription, kinds, onEnd: this.#context.openStream('websocket', runId, principal) }
     } catch (error) {
       subscription.close()
       throw error
     }
+  }
+
+  /** Who calls; null without `authorize`. @throws `ProblemError` 401, 403, 429 or 503 */
+  async #identify(request: UpgradeRequest): Promise<Principal | null> {
+    const { config, limiter, state } = this.#context
+    checkCaller(request, config, true)
+    if (state === 'closed') throw draining()
+    const principal =
+      config.authorize === null ? null : authorized(await config.authorize(request))
+    // An upgrade is answered at once, so it counts towards the rate only.
+    limiter?.admitRequest(accountOf(principal))()
+    return principal
   }
 
   #follow(connection: WebSocketConnection<Reader>): void {
@@ -224,7 +206,7 @@ export class RunSockets {
     connection.onMessage = floodGuard(connection)
     pump(subscription, new SocketSink(connection), {
       kinds,
-      stuckMs: this.#config.streams.stuckMs,
+      stuckMs: this.#context.config.streams.stuckMs,
     }).then(
       (end) => {
         onEnd(end)
@@ -232,21 +214,19 @@ export class RunSockets {
       },
       (error: unknown) => {
         onEnd('failed')
-        void connection.close(1011, 'the log could not be read; connect again with after=')
+        void connection.close(1011, 'the log could not be read; reconnect with after=')
         this.#report(error)
       },
     )
   }
 
   #report(error: unknown): void {
-    this.#config.onError(error, {
-      method: 'GET',
-      path: `${this.#config.basePath}${STREAMS}{run_id}`,
-    })
+    const path = `${this.#context.config.basePath}${STREAMS}{run_id}`
+    this.#context.report(error, { method: 'GET', path })
   }
 }
 
-/** Ignores messages, and ends the connection of a client that sends many. */
+/** A message handler that ignores messages, and closes the connection when there are too many. */
 function floodGuard(connection: WebSocketConnection): () => void {
   let second = 0
   let count = 0

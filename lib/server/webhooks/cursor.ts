@@ -2,18 +2,18 @@ import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** What one endpoint has been told so far. */
+/** The content of the file. */
 interface Saved {
   readonly version: 1
-  /** Epoch ms: every run created up to then is finished with, or stands in `runs`. */
+  /** Epoch ms: every run created up to then is either finished or in `runs`. */
   readonly since: number
-  /** `seq` up to which each unfinished run was told. */
+  /** `seq` of the last event delivered of each unfinished run. */
   readonly runs: Readonly<Record<string, number>>
 }
 
 /**
- * How far the deliveries to one endpoint are, in a file that is replaced as a whole: after a crash it
- * holds an earlier state, so that an event may be delivered twice, with the same id, and is never left out.
+ * The progress of deliveries to one endpoint, in a file that is replaced atomically. After a crash
+ * it holds an earlier state: an event may be delivered twice, with the same id, but is never lost.
  */
 export class WebhookCursor {
   readonly #path: string
@@ -29,9 +29,9 @@ export class WebhookCursor {
   }
 
   /**
-   * Reads the file, or begins with runs created from now on.
+   * Reads the file; without one, starts with runs created from now on.
    *
-   * @throws Error when the file cannot be read or holds something else.
+   * @throws Error when the file cannot be read or has another format.
    */
   static async open(path: string, nowMs: number): Promise<WebhookCursor> {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
@@ -55,28 +55,28 @@ export class WebhookCursor {
     return this.#since
   }
 
-  /** The runs that are not finished with. */
+  /** Unfinished runs, with the `seq` of the last event delivered. */
   get runs(): ReadonlyMap<string, number> {
     return this.#runs
   }
 
-  /** A run that was created then is to be told of, from its first event on. */
+  /** Adds a run, to be delivered from its first event on. */
   add(runId: string, createdMs: number): void {
     if (!this.#runs.has(runId)) this.#runs.set(runId, 0)
     this.#since = Math.max(this.#since, createdMs)
   }
 
-  /** Everything of the run up to `seq` was told. */
+  /** All wanted events of the run up to `seq` were delivered. */
   advance(runId: string, seq: number): void {
     if (this.#runs.has(runId)) this.#runs.set(runId, seq)
   }
 
-  /** Nothing of the run is left to tell. */
+  /** Removes a run of which nothing is left to deliver. */
   finish(runId: string): void {
     this.#runs.delete(runId)
   }
 
-  /** Resolves once the state of now, or a later one, is durable. */
+  /** Resolves once the present state, or a later one, is durable. */
   save(): Promise<void> {
     if (this.#saving !== null) {
       this.#again = true

@@ -1,24 +1,24 @@
 import { createHmac } from 'node:crypto'
 
-/** A secret's octets at least and at most, as the convention has it. */
+/** Bytes of a secret (Standard Webhooks). */
 const MIN_SECRET = 24
 const MAX_SECRET = 64
 
 /**
- * Reads `whsec_` and base64 of 24 to 64 octets.
+ * Parses `whsec_` followed by the base64 of 24 to 64 bytes.
  *
- * @throws TypeError that does not quote it.
+ * @throws TypeError, which does not quote the secret.
  */
 export function parseSecret(secret: unknown): Buffer {
   const [, encoded] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(String(secret)) ?? []
-  const octets = Buffer.from(encoded ?? '', 'base64')
-  if (octets.length >= MIN_SECRET && octets.length <= MAX_SECRET) return octets
+  const bytes = Buffer.from(encoded ?? '', 'base64')
+  if (bytes.length >= MIN_SECRET && bytes.length <= MAX_SECRET) return bytes
   throw new TypeError(
-    `webhooks: a secret must be whsec_ and base64 of ${MIN_SECRET} to ${MAX_SECRET} octets`,
+    `webhooks: a secret must be whsec_ and base64 of ${MIN_SECRET} to ${MAX_SECRET} bytes`,
   )
 }
 
-/** The headers of one delivery (Standard Webhooks): id, time and a signature by each secret. */
+/** The headers of a delivery (Standard Webhooks): id, time, and a signature for each secret. */
 export function signatureHeaders(
   secrets: readonly Buffer[],
   id: string,

@@ -1,63 +1,67 @@
 /**
- * Tells other programs of events, by signed requests in the format of Standard Webhooks.
+ * Sends events to other programs, as signed requests in the format of Standard Webhooks.
  *
- * 1. Each wanted event is delivered at least once, in the order of its run, with an id that is always
- *    the same: a receiver that remembers ids sees it once.
- * 2. What was not taken is sent again, later and later, for three days; a run waits for its own
- *    deliveries, never for those of another.
- * 3. How far an endpoint is survives the process: see {@link WebhookCursor}.
+ * 1. Each wanted event is delivered at least once, in the order of its run, always with the same
+ *    id, by which a receiver can drop repetitions.
+ * 2. A failed delivery is repeated with growing delays for three days. It delays later events of
+ *    the same run only.
+ * 3. The progress of an endpoint survives the process: see {@link WebhookCursor}.
  *
  * @module
  */
-import { backoffDelay } from '../../internal/backoff.js'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { sleep } from '../../internal/sleep.js'
-import { systemClock, type Clock } from '../../internal/clock.js'
 import {
   UnknownRunError,
   type AgentEvent,
   type EventKind,
   type ObservedAppend,
+  type RunEngine,
 } from '../../agent/index.js'
-import type { ServiceEngine } from '../config.js'
+import { backoffDelay } from '../../internal/backoff.js'
+import { systemClock, type Clock } from '../../internal/clock.js'
+import { sleep } from '../../internal/sleep.js'
 import { EVENT_KINDS } from '../describe/schemas.js'
 import { WebhookCursor } from './cursor.js'
 import { parseSecret, signatureHeaders } from './signature.js'
-import { deliver, type ResolveName } from './target.js'
+import { deliver, type ResolveName } from './delivery.js'
+
+/** The part of an engine that deliveries read. */
+type WebhookEngine = Pick<RunEngine, 'events' | 'list' | 'observe'>
 
 /** One receiver of events. */
 export interface WebhookEndpoint {
-  /** `https:`, or also `http:` with `allowPrivate`. */
+  /** `https:`, or with `allowPrivate` also `http:`. */
   readonly url: string
-  /** `whsec_` and base64 of 24 to 64 octets; several while one replaces another. */
+  /** `whsec_` and base64 of 24 to 64 bytes; several during a key rotation. */
   readonly secret: string | readonly string[]
-  /** Kinds of events that it is told. @defaultValue run_end and human_check_required */
+  /** Kinds of events to deliver. @defaultValue run_end and human_check_required */
   readonly kinds?: readonly EventKind[] | undefined
-  /** Let it be on this machine or in a private network. @defaultValue false */
+  /** Allow addresses of this machine and of private networks. @defaultValue false */
   readonly allowPrivate?: boolean | undefined
 }
 
-/** Where events are sent to. */
+/** Webhooks of a service. */
 export interface WebhookOptions {
-  /** Folder in which the service notes how far each endpoint is. Not inside a root. */
+  /** Folder for the progress of each endpoint. It must not lie inside a root. */
   readonly directory: string
+  /** Each gets all wanted events, independently of the others. */
   readonly endpoints: readonly WebhookEndpoint[]
   /** Milliseconds before the first retry; doubles up to an hour. @defaultValue 1000 */
   readonly retryMs?: number | undefined
-  /** Told of an endpoint's trouble: an event given up, an endpoint that is gone (410). */
+  /** Called after each failed attempt. @defaultValue a warning for the first and the last one */
   readonly onFailure?: ((failure: WebhookFailure) => void) | undefined
 }
 
-/** An event that was not delivered. */
+/** A failed attempt to deliver an event. */
 export interface WebhookFailure {
-  /** Without its query, which may hold a key. */
+  /** Without the query, which may contain a key. */
   readonly url: string
   readonly run_id: string
   readonly seq: number
   readonly attempts: number
   readonly problem: string
-  /** True when it is not tried any more. */
+  /** True when the event will not be sent again. */
   readonly final: boolean
 }
 
@@ -70,34 +74,33 @@ export interface WebhookSeams {
 const DEFAULT_KINDS: readonly EventKind[] = ['run_end', 'human_check_required']
 const DEFAULT_RETRY_MS = 1_000
 const MAX_RETRY_MS = 3_600_000
-/** After so long an event is given up. */
+/** Time after which an event is given up, in milliseconds. */
 const GIVE_UP_MS = 3 * 24 * 3_600_000
-/** Runs whose events are delivered to one endpoint at the same time. */
+/** Runs per endpoint whose events are delivered concurrently. */
 const CONCURRENT = 8
-/** Events read at a time. */
+/** Events read from the store at a time. */
 const PAGE = 256
 /** Characters of a delivery; the payload of a larger event is left out. */
 const MAX_BODY = 262_144
 
-/** All endpoints of one service. */
 export class Webhooks {
   readonly #endpoints: readonly Endpoint[]
-  readonly #forget: () => void
+  readonly #unobserve: () => void
 
-  private constructor(engine: ServiceEngine, endpoints: readonly Endpoint[]) {
+  private constructor(engine: WebhookEngine, endpoints: readonly Endpoint[]) {
     this.#endpoints = endpoints
-    this.#forget = engine.observe((append) => {
+    this.#unobserve = engine.observe((append) => {
       for (const endpoint of endpoints) endpoint.observe(append)
     })
   }
 
   /**
-   * Opens the cursors and goes on with what was left when the process ended.
+   * Opens the cursors and resumes unfinished deliveries.
    *
-   * @throws TypeError for a bad option; Error when the folder cannot be used.
+   * @throws TypeError for an invalid option; Error when the folder cannot be used.
    */
   static async open(
-    engine: ServiceEngine,
+    engine: WebhookEngine,
     options: WebhookOptions,
     seams: WebhookSeams = {},
   ): Promise<Webhooks> {
@@ -109,16 +112,16 @@ export class Webhooks {
     return webhooks
   }
 
-  /** Ends deliveries under way; they are made again at the next start. */
+  /** Aborts deliveries in progress; they are repeated at the next start. */
   async close(): Promise<void> {
-    this.#forget()
+    this.#unobserve()
     await Promise.all(this.#endpoints.map((endpoint) => endpoint.close()))
   }
 }
 
 /** Deliveries to one receiver. */
 class Endpoint {
-  readonly #engine: ServiceEngine
+  readonly #engine: WebhookEngine
   readonly #cursor: WebhookCursor
   readonly #url: URL
   readonly #secrets: readonly Buffer[]
@@ -129,12 +132,12 @@ class Endpoint {
   readonly #clock: Clock
   readonly #resolve: ResolveName | undefined
   readonly #stop = new AbortController()
-  /** Runs that have something to tell, first come first served. */
+  /** Runs with events to deliver, in order of arrival. */
   readonly #waiting = new Set<string>()
   readonly #working = new Map<string, Promise<void>>()
 
   private constructor(
-    engine: ServiceEngine,
+    engine: WebhookEngine,
     endpoint: WebhookEndpoint,
     { retryMs = DEFAULT_RETRY_MS, onFailure }: WebhookOptions,
     { clock = systemClock, resolve }: WebhookSeams,
@@ -153,7 +156,7 @@ class Endpoint {
   }
 
   static async open(
-    engine: ServiceEngine,
+    engine: WebhookEngine,
     endpoint: WebhookEndpoint,
     options: WebhookOptions,
     seams: WebhookSeams,
@@ -168,7 +171,7 @@ class Endpoint {
     return new Endpoint(engine, endpoint, options, seams, cursor)
   }
 
-  /** Takes up what was left, and the runs that were created after the last note. */
+  /** Resumes unfinished runs, and adds those created since the cursor was saved. */
   async resume(): Promise<void> {
     for (const runId of this.#cursor.runs.keys()) this.#enqueue(runId)
     let cursor: string | undefined
@@ -194,7 +197,7 @@ class Endpoint {
     this.#stop.abort(new Error('the service shuts down'))
     this.#waiting.clear()
     await Promise.all(this.#working.values())
-    // An older note makes receivers hear some events twice, that is all.
+    // An older cursor only means that some events are delivered twice.
     await this.#cursor.save().catch((error: unknown) => process.emitWarning(String(error)))
   }
 
@@ -207,10 +210,10 @@ class Endpoint {
   #fill(): void {
     for (const runId of this.#waiting) {
       if (this.#working.size >= CONCURRENT) return
-      // A run is told by one at a time, in order; what came meanwhile is looked at afterwards.
+      // Events of a run are delivered in order, so a run has one worker at a time.
       if (this.#working.has(runId)) continue
       this.#waiting.delete(runId)
-      const work = this.#tell(runId)
+      const work = this.#deliverRun(runId)
         .catch((error: unknown) => this.#fail(runId, error))
         .finally(() => {
           this.#working.delete(runId)
@@ -220,8 +223,8 @@ class Endpoint {
     }
   }
 
-  /** Delivers what is new of a run. */
-  async #tell(runId: string): Promise<void> {
+  /** Delivers the wanted events of a run that are behind its cursor. */
+  async #deliverRun(runId: string): Promise<void> {
     for (;;) {
       const after = this.#cursor.runs.get(runId)
       if (after === undefined || this.#stop.signal.aborted) return
@@ -241,7 +244,7 @@ class Endpoint {
     }
   }
 
-  /** Resolves when the event was taken, or given up. @throws the reason of `stop` */
+  /** Resolves when the event was accepted or given up. @throws the reason of `#stop` */
   async #deliver(event: AgentEvent): Promise<void> {
     const { signal } = this.#stop
     const id = `${event.run_id}.${event.seq}`
@@ -258,7 +261,7 @@ class Endpoint {
         const rules = { allowPrivate: this.#allowPrivate, resolve: this.#resolve }
         const { status, retryAfterMs } = await deliver(this.#url, headers, body, rules, signal)
         if (status >= 200 && status < 300) return
-        problem = `it answers ${status}`
+        problem = `the endpoint answered ${status}`
         if (status === 410) final = true
         waitMs = Math.min(Math.max(waitMs, retryAfterMs ?? 0), MAX_RETRY_MS)
       } catch (error) {
@@ -274,9 +277,9 @@ class Endpoint {
 
   #fail(runId: string, error: unknown): void {
     if (this.#stop.signal.aborted) return
-    // Deleted runs have nothing to tell any more.
+    // The run was deleted.
     if (error instanceof UnknownRunError) return this.#cursor.finish(runId)
-    process.emitWarning(`webhooks of run ${runId} wait for its next event: ${String(error)}`)
+    process.emitWarning(`webhooks of run ${runId} stopped until its next event: ${String(error)}`)
   }
 
   #report(failure: WebhookFailure): void {
@@ -304,9 +307,8 @@ function parseUrl({ url, allowPrivate = false }: WebhookEndpoint): URL {
   const parsed = URL.canParse(url) ? new URL(url) : null
   const good = allowPrivate ? ['https:', 'http:'] : ['https:']
   if (parsed !== null && good.includes(parsed.protocol)) return parsed
-  throw new TypeError(
-    `webhooks: url must be an ${good.join(' or ')} address${allowPrivate ? '' : '; http: needs allowPrivate'}`,
-  )
+  const hint = allowPrivate ? '' : '; http: needs allowPrivate'
+  throw new TypeError(`webhooks: url must be an ${good.join(' or ')} address${hint}`)
 }
 
 function checkKinds(kinds: readonly EventKind[]): readonly EventKind[] {
@@ -316,10 +318,10 @@ function checkKinds(kinds: readonly EventKind[]): readonly EventKind[] {
 }
 
 function warn({ url, run_id, seq, attempts, problem, final }: WebhookFailure): void {
-  // One warning when trouble begins, and one when an event is lost.
+  // One warning for the first failure, and one when the event is given up.
   if (attempts > 1 && !final) return
-  const then = final ? 'given up' : 'trying again'
+  const then = final ? 'given up' : 'retrying'
   process.emitWarning(
-    `webhook ${url}: event ${seq} of run ${run_id} was not taken, ${then}: ${problem}`,
+    `webhook ${url}: event ${seq} of run ${run_id} was not accepted, ${then}: ${problem}`,
   )
 }

@@ -2,10 +2,10 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
-/** A subscriber: how many messages it has, and what is left of the octets. */
+/** A subscriber: the number of its messages, and the bytes of an incomplete one. */
 class Subscriber {
   count = 0
-  /** When its last piece came. */
+  /** When its last chunk arrived. */
   at = 0
   #rest = null
   #skip = 0
@@ -15,7 +15,7 @@ class Subscriber {
     this.count = from
   }
 
-  /** Counts the frames in a piece; their payloads are passed over. */
+  /** Counts the frames in a chunk; their payloads are skipped. */
   take(piece) {
     let at = 0
     if (this.#rest !== null) {
@@ -82,7 +82,7 @@ async function open({ port, run, count, from }) {
   return { open: sockets.length }
 }
 
-/** Resolves once every subscriber has all events of its run; `at` is when the last one came. */
+/** Resolves once every subscriber has all events of its run; `at` is when the last one arrived. */
 function until({ heads }) {
   return new Promise((resolve, reject) => {
     const check = () => {

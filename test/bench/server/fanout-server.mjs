@@ -1,7 +1,7 @@
 /**
- * The measured process of `fanout.mjs`: runs of the real engine, and one way to bring their events to
- * WebSocket subscribers. A model call waits until the parent asks for a burst: then it asks for CALLS
- * tools at once, whose events follow. @module
+ * The measured process of `fanout.mjs`: runs of the real engine, and one way to bring their events
+ * to WebSocket subscribers. A model call waits until the parent requests a burst: then it requests
+ * CALLS tool calls at once, whose events follow. @module
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -16,13 +16,13 @@ const peers = createRequire(new URL('../../peers/package.json', import.meta.url)
 const scratch = mkdtempSync(join(tmpdir(), 'runwright-bench-'))
 process.on('exit', () => rmSync(scratch, { recursive: true, force: true }))
 
-/** Model calls that wait, one for each run. @type {Set<() => void>} */
+/** Waiting model calls, one for each run. @type {Set<() => void>} */
 const waiting = new Set()
 let onWait = () => {}
 let calls = 0
 
 const engine = await RunEngine.open({
-  // The log is on disk: what grows in memory is not the log.
+  // The log is on disk, so memory does not grow with it.
   store: new FileStore({ directory: join(scratch, 'data'), sync: 'none' }),
   roots: [scratch],
   cwdPolicy: 'allow',
@@ -50,7 +50,7 @@ const engine = await RunEngine.open({
       create: () => ({
         name: 'burst:m',
         isLanguageModel: false,
-        // A run holds the conversation that its next model call sends, and no more: with a window it is full soon.
+        // A run keeps only the conversation of its next model call: a small window is soon full.
         contextWindow: 8_000,
         prices: null,
         complete: async () => {
@@ -78,7 +78,7 @@ const engine = await RunEngine.open({
   ],
 })
 
-/** What is compared: the whole service, and a server on `ws` that follows each run once. */
+/** The contenders: the whole service, and a server on `ws` that follows each run once. */
 const contenders = {
   async runwright() {
     const { createRunService } = await import(`${process.env.RUNWRIGHT}/server/index.js`)
@@ -135,7 +135,7 @@ const settle = async () => {
   }
 }
 const heads = async () => {
-  // Records that nobody waits for may come with the next ones: until the model waits, all is quiet.
+  // Records may be written with later ones; once the model waits, all have been written.
   for (let i = 0; i < 3; i++) await new Promise((resolve) => setTimeout(resolve, 5))
   const seqs = {}
   for (const run of runs) seqs[run] = (await engine.get(run)).last_seq

@@ -1,21 +1,23 @@
 /**
- * Compares the event streams of the service with a server on `ws` that does the same job: both bring
- * the events of the same engine to all subscribers of a run.
+ * Compares the event streams of the service with a server on `ws` that does the same job: both
+ * bring the events of the same engine to all subscribers of a run.
  *
  *     npm install --no-save --prefix test/peers
  *     node test/bench/server/fanout.mjs [bursts|idle|one run|many runs]… [--json FILE]
  *
- * One process serves, another holds the subscribers; each is pinned to a core. `bursts`: one model
- * turn writes about 27 events to SUBSCRIBERS (default 1000) at once, from the model's answer until the
- * last subscriber has the last event; TURNS (default 15) rounds after 3 to warm up, by turns. `idle`:
- * growth of RSS per subscriber at 5000. `one run` and `many runs`: RSS while 5000 subscribers of one
- * run, or of 1000 runs with 5 each, get bursts; the last quarter against the second. The log is on
- * disk. What a run holds in memory is the conversation that its next model call sends: the model has
- * a window of 8000 tokens, which is full after a few bursts, so that growth would be growth with the
- * number of events.
+ * One process serves, another holds the subscribers; each is pinned to a core. The scenarios:
  *
- * `ratio` is that to the first contender of the scenario; ROUNDS (default 40, at least 20) is how many bursts
- * `many runs` takes. Rows have the format of `../http/compare.mjs`.
+ * - `bursts`: one model turn writes about 27 events to SUBSCRIBERS (default 1000). Timed from the
+ *   model's answer until the last subscriber has the last event, for TURNS (default 15) rounds
+ *   after 3 to warm up, with the contenders taking turns.
+ * - `idle`: growth of RSS per subscriber at 5000.
+ * - `one run`, `many runs`: RSS during bursts to 5000 subscribers of one run, or of 1000 runs with
+ *   5 each, the last quarter against the second. `many runs` takes ROUNDS bursts (default 40, at
+ *   least 20). The log is on disk, and a window of 8000 tokens bounds the conversation that a run
+ *   keeps in memory, so any growth would be growth with the number of events.
+ *
+ * `ratio` is relative to the first contender of a scenario. Rows have the format of
+ * `../http/compare.mjs`.
  */
 import { fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -66,7 +68,7 @@ class Child {
   }
 }
 
-/** A server of one contender with its runs, and its subscribers. */
+/** The server of one contender with its runs, and its subscribers. */
 async function start(name, runCount, perRun) {
   const server = new Child('fanout-server.mjs', [name, String(runCount)], '0')
   const load = new Child('fanout-load.mjs', [], '1')
@@ -81,7 +83,7 @@ async function start(name, runCount, perRun) {
   return one
 }
 
-/** One burst: how long until the last subscriber has it, and what it cost the server. */
+/** One burst: the time until the last subscriber has it, and the CPU time of the server. */
 async function burst(one, perRun) {
   const began = performance.timeOrigin + performance.now()
   const { heads, cpuBefore } = await one.server.ask('burst')
@@ -114,8 +116,9 @@ function add(scenario, contender, values, unit, more = {}) {
   rows.push(row)
   const show = (value) => (value < 100 ? value.toFixed(2) : value.toFixed(0))
   const { bar, met, ratio, cpu } = row
+  const range = `${show(row.min)}..${show(row.max)}`
   console.log(
-    `${scenario.padEnd(34)} ${contender.padEnd(10)} ${show(row.median)} (${show(row.min)}..${show(row.max)}) ${unit}` +
+    `${scenario.padEnd(34)} ${contender.padEnd(10)} ${show(row.median)} (${range}) ${unit}` +
       (ratio === null ? '' : `  ${ratio.toFixed(2)}x`) +
       (cpu === null ? '' : `  cpu ${cpu.toFixed(2)} us`) +
       (bar === null ? '' : `  ${met ? 'meets' : 'MISSES'} ${bar}`),
@@ -168,7 +171,7 @@ async function idle() {
   }
 }
 
-/** RSS while bursts go on; flat when the last quarter is not above the second. */
+/** RSS during bursts; flat when the last quarter is not above the second. */
 async function hold(scenario, runCount, perRun, rounds) {
   const one = await start('runwright', runCount, perRun)
   const samples = []

@@ -1,4 +1,4 @@
-/** Sends requests over raw keep-alive connections and counts answers by their Content-Length. @module */
+/** Sends requests over raw connections; Content-Length delimits the responses. @module */
 import { connect } from 'node:net'
 import { once } from 'node:events'
 
@@ -9,20 +9,20 @@ async function open(port) {
   return socket
 }
 
-/** Where the first answer in `octets` ends; -1 when it is not whole. */
-function endOf(octets) {
-  const head = octets.indexOf('\r\n\r\n')
+/** Where the first response in `bytes` ends; -1 when it is incomplete. */
+function endOf(bytes) {
+  const head = bytes.indexOf('\r\n\r\n')
   if (head === -1) return -1
-  const text = octets.latin1Slice(0, head)
+  const text = bytes.latin1Slice(0, head)
   if (!/^HTTP\/1\.1 20[01]/.test(text)) throw new Error(`unexpected answer: ${text.slice(0, 200)}`)
   const length = Number(/\r\ncontent-length: (\d+)/i.exec(text)?.[1])
   const end = head + 4 + length
-  return octets.length >= end ? end : -1
+  return bytes.length >= end ? end : -1
 }
 
-/** One request after the other on each connection, for `ms`; at least one on each. */
+/** Sequential requests on each connection, for `ms`; at least one on each. */
 export async function hammer(port, request, connections, ms) {
-  const octets = Buffer.from(request)
+  const bytes = Buffer.from(request)
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)))
   let count = 0
   const began = performance.now()
@@ -34,7 +34,7 @@ export async function hammer(port, request, connections, ms) {
       socket.on('error', reject)
       socket.on('data', (chunk) => {
         const all = rest === null ? chunk : Buffer.concat([rest, chunk])
-        // Answers to the same request are as long as the first, which was read with care.
+        // Responses to the same request are as long as the first, which was parsed.
         const end = all.length === size ? size : endOf(all)
         if (end === -1) {
           rest = all
@@ -43,10 +43,10 @@ export async function hammer(port, request, connections, ms) {
         size = end
         rest = null
         count += 1
-        if (performance.now() < until) socket.write(octets)
+        if (performance.now() < until) socket.write(bytes)
         else resolve()
       })
-      socket.write(octets)
+      socket.write(bytes)
     })
   await Promise.all(sockets.map(run))
   const took = performance.now() - began
@@ -54,7 +54,7 @@ export async function hammer(port, request, connections, ms) {
   return { count, ms: took }
 }
 
-/** Milliseconds from sending a start request to the run's first event on a connection that is open. */
+/** Milliseconds from sending a start request to the run's first event on an open connection. */
 export async function firstEvent(port, request, rounds) {
   const caller = await open(port)
   const samples = []

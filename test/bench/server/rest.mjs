@@ -1,17 +1,17 @@
 /**
- * Compares the REST interface with the same routes written by hand on node:http, Fastify, Hono and
+ * Compares the REST API with the same routes written by hand on node:http, Fastify, Hono and
  * Express, and measures what a caller waits for:
  *
  *     npm install --no-save --prefix test/peers
  *     node test/bench/server/rest.mjs [part of a scenario's name]… [--json FILE]
  *
  * Each contender has a process of its own; they take turns, so that a busy machine is busy for all.
- * Server and load are pinned to a core each. What is measured of ours is the built package. TURNS
- * (default 9) count, after one to warm up; TURN_MS (default 400) is how long one lasts.
+ * Server and load are pinned to a core each. The built package is measured, in TURNS turns (default
+ * 9) after one to warm up, of TURN_MS (default 400) each.
  *
- * The hand-written routes check the method and the path, look the run up in a map and answer the very
- * octets that ours answers. A run that is posted works with a model and an executor that do nothing.
- * Rows have the format of `../http/compare.mjs`: medians, less is better; `cpu` is that of the server.
+ * The hand-written routes check the method and the path, look the run up in a map and answer with
+ * the same bytes as the service. A posted run works with a model and an executor that do nothing.
+ * Rows have the format of `../http/compare.mjs`: medians, less is better; `cpu` is of the server.
  */
 import { fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -100,7 +100,7 @@ async function compare(scenario, servers, requestFor, barsFor) {
   if (!wants(scenario)) return
   const samples = new Map(servers.map(({ name }) => [name, { us: [], cpu: [] }]))
   for (let turn = 0; turn <= TURNS; turn++) {
-    // Who comes first changes, so that none is always behind the same neighbour.
+    // The order changes, so that none always follows the same contender.
     const order = servers.map((_, index) => servers[(index + turn) % servers.length])
     for (const server of order) {
       const before = await server.ask('cpu')
@@ -141,7 +141,8 @@ const servers = [
 const get = ({ run }) => `GET /api/runs/${run} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 const body = '{"goal":"noop","max_iterations":1}'
 const post = () =>
-  `POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  'POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
+  `Content-Length: ${body.length}\r\n\r\n${body}`
 
 await compare('GET run', servers, get, (name) =>
   name === 'runwright'
@@ -179,7 +180,7 @@ if (wants('list')) {
       const { count, ms } = await hammer(server.port, request, 1, 0)
       if (i >= 10) samples.push(ms / count)
     }
-    // A text that few runs hold is looked for in every run: told, and no bar.
+    // A rare text is searched in every run: reported, without a limit.
     const bar = what.includes('text') ? {} : { bar: '< 5 ms', limit: 5 }
     add(`list: ${what}`, 'runwright', samples, 'ms', bar)
   }

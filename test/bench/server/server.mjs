@@ -129,7 +129,7 @@ async function fill(store) {
       batch = []
     }
   }
-  // What the store does beside its work by itself is done before anything is measured.
+  // The store's maintenance is done before anything is measured.
   await store.compact()
   const { next } = await store.list({ limit: 1, createdBefore: 1_700_050_000 })
   // The service opens the store again.

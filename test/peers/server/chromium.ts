@@ -9,8 +9,8 @@ import {
 export const EXECUTABLE: string = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 
 /**
- * Milliseconds for one step of a page, which no machine is too slow for: it only has to run out
- * before the test does, so that what was waited for in vain is named.
+ * Milliseconds for one step of a page, generous for slow machines: it only has to expire before the
+ * test does, so that the error names the step.
  */
 export const STEP_MS = 300_000
 
@@ -22,7 +22,7 @@ const ARGUMENTS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  // Names of other sites, all of which are this machine.
+  // Names of other sites, which all resolve to this machine.
   '--host-resolver-rules=MAP *.test 127.0.0.1',
 ]
 
@@ -30,8 +30,8 @@ let running: Promise<Browser> | undefined
 let contexts = 0
 
 /**
- * A context of its own: cookies, storage, size of the window. It is gone when the owner's `after`
- * hooks have run, and the browser with the last of them.
+ * A context with its own cookies, storage and window size. It is closed after the owner's `after`
+ * hooks have run, and the browser with the last context.
  */
 export async function openChromium(
   owner: { after(hook: () => Promise<void>): void },

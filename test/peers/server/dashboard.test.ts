@@ -13,7 +13,7 @@ import { bearerKeys, createRunService, type RunServiceOptions } from 'runwright/
 import { testProvider, type Said } from '../../helpers/engine.js'
 import { EXECUTABLE, openChromium } from './chromium.js'
 
-/** Where screenshots are kept, for people to look at; nowhere unless asked for. */
+/** Folder for screenshots; none are taken unless the variable is set. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
 const HOSTILE = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
 
@@ -24,7 +24,7 @@ before(async () => {
 })
 after(() => closeDesktop())
 
-/** What the model does in its n-th call: one file in each iteration, then the check. */
+/** The model's n-th call: one file in each iteration, then the check. */
 function work(n: number): Said {
   if (n % 2 === 1) return { text: `Turn ${n}: ${HOSTILE}`, tokens: [800, 60] }
   const content = `${HOSTILE}\nexport const answer = ${n}\n`
@@ -65,7 +65,7 @@ async function openService(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** A page that fails the test for whatever the browser complains about. */
+/** A page that fails the test on any warning or error of the browser. */
 async function openPage(
   t: TestContext,
   url: string,
@@ -75,7 +75,7 @@ async function openPage(
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(String(error)))
   page.on('console', (message) => {
-    // The service is closed before the page, which may be asking it for the list just then.
+    // The service is closed before the page, which may be reading the list at that moment.
     const expected = /status of (401|404|409|422|503)|net::ERR_CONNECTION/.test(message.text())
     if (message.type() === 'error' && !expected) complaints.push(message.text())
   })
@@ -125,36 +125,36 @@ test('a run is started from the form and followed live to its end', async (t) =>
   await shoot(page, 'achieved-1440-light')
 })
 
-test('one gate is approved with feedback and the next one aborts the run, without a reload', async (t) => {
+test('one gate is approved with feedback and the next one aborts the run', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
   await startRun(page, 'shell: test -e never', async () =>
     page.getByLabel('Ask me after each iteration').check(),
   )
   const gate = page.locator('section.gate')
-  await gate.getByRole('heading', { name: 'Iteration 1 is done. Go on?' }).waitFor()
+  await gate.getByRole('heading', { name: 'Iteration 1 is done. Continue?' }).waitFor()
   await page.locator('.run-head .chip').getByText('Waiting for you', { exact: true }).waitFor()
   await shoot(page, 'gate-1440-light')
   await gate.getByLabel('Feedback for the model').fill('look at the other file')
-  await gate.getByRole('button', { name: 'Approve and go on' }).click()
-  await gate.getByRole('heading', { name: 'Iteration 2 is done. Go on?' }).waitFor()
+  await gate.getByRole('button', { name: 'Approve and continue' }).click()
+  await gate.getByRole('heading', { name: 'Iteration 2 is done. Continue?' }).waitFor()
   await page.waitForFunction(() => document.activeElement?.id === 'run-title')
-  // The feedback stands in the iteration that was answered, which is folded by now.
+  // The feedback is in the iteration that was answered, which is folded by now.
   assert.equal(await page.getByText('look at the other file').count(), 0)
   await page.getByLabel('Find in this run').fill('other FILE')
   await page.getByText('look at the other file').waitFor()
   await page.getByText('1 entry found').waitFor()
   await page.getByLabel('Find in this run').fill('')
   await gate.getByRole('button', { name: 'Abort run' }).click()
-  await page.getByText('Aborted: a person said stop at a gate').waitFor()
+  await page.getByText('Aborted: stopped by a human at a gate').waitFor()
   await gate.waitFor({ state: 'hidden' })
   await page.getByRole('button', { name: 'Run again' }).waitFor()
 })
 
-test('a gate for single tool calls shows what would run, and calls can be rejected', async (t) => {
+test('a gate for tool calls shows what would run, and calls can be rejected', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
   await startRun(page, 'shell: test -e never', async () => {
     await page.getByText('Checks, approvals and budgets').click()
-    await page.getByLabel('Approve single tool calls').selectOption('writes')
+    await page.getByLabel('Approve individual tool calls').selectOption('writes')
   })
   const gate = page.locator('section.gate')
   await gate.getByRole('heading', { name: 'May these tools run?' }).waitFor()
@@ -165,7 +165,7 @@ test('a gate for single tool calls shows what would run, and calls can be reject
   await page.locator('.run-head .chip.aborted').waitFor()
 })
 
-test('a command or path at a gate cannot read as another one', async (t) => {
+test('a command or path at a gate cannot be disguised as another one', async (t) => {
   const disguised = testProvider(() => ({
     calls: [
       { tool: 'write_file', args: { path: 'photo\u202egpj.exe', content: '-- a\nb' } },
@@ -178,7 +178,7 @@ test('a command or path at a gate cannot read as another one', async (t) => {
   const page = await openPage(t, `${await openService(t, { engine })}/`)
   await startRun(page, 'shell: test -e never', async () => {
     await page.getByText('Checks, approvals and budgets').click()
-    await page.getByLabel('Approve single tool calls').selectOption('writes')
+    await page.getByLabel('Approve individual tool calls').selectOption('writes')
   })
   const gate = page.locator('section.gate')
   await gate.getByRole('heading', { name: 'May these tools run?' }).waitFor()
@@ -209,7 +209,7 @@ test('a removed line that begins with two dashes is not shown as the head of a d
   const engine = { store: new MemoryStore(), roots: [root], providers: [worker] }
   const page = await openPage(t, `${await openService(t, { engine })}/`)
   await startRun(page, 'shell: grep -q never a.sql', async () =>
-    page.getByLabel('Most iterations').fill('2'),
+    page.getByLabel('Max iterations').fill('2'),
   )
   await page.locator('.run-head .chip:not(.running):not(.pending)').waitFor()
   await page.getByRole('button', { name: 'Unfold all' }).click()
@@ -217,7 +217,7 @@ test('a removed line that begins with two dashes is not shown as the head of a d
   assert.equal(await page.locator('.diff .line.file', { hasText: '--- keep' }).count(), 0)
 })
 
-test('a run that waits is named on the first page, however many came after it', async (t) => {
+test('a waiting run is listed on the first page, however many runs came after it', async (t) => {
   const base = await openService(t)
   const post = async (body: object): Promise<string> => {
     const headers = { 'content-type': 'application/json' }
@@ -240,7 +240,7 @@ test('a run that waits is named on the first page, however many came after it', 
   await card.waitFor()
   assert.equal(await card.count(), 1)
   assert.match(String(await card.getAttribute('href')), new RegExp(waiting))
-  // A filter at the side changes nothing about how things stand.
+  // A filter of the list does not affect the overview.
   await page.getByLabel('Show runs with status').selectOption('failed')
   await page.getByText('No run matches.').waitFor()
   const gate = (
@@ -254,7 +254,7 @@ test('a run that waits is named on the first page, however many came after it', 
   await card.waitFor({ state: 'detached' })
 })
 
-test('a run behind another one in its folder says why nothing happens', async (t) => {
+test('a run that waits for another one in its folder says why', async (t) => {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-peer-')))
   t.after(() => rmSync(root, { recursive: true, force: true }))
   const engine = {
@@ -269,15 +269,15 @@ test('a run behind another one in its folder says why nothing happens', async (t
   await page.locator('section.gate').getByRole('button', { name: 'Abort run' }).waitFor()
   const first = page.url()
   await startRun(page, 'shell: test -e nor-this')
-  await page.getByText('Not started yet: it waits').waitFor()
+  await page.getByText('Queued: waiting').waitFor()
   await page.goto(first)
   await page.locator('section.gate').getByRole('button', { name: 'Abort run' }).click()
-  await page.getByText('Aborted: a person said stop at a gate').waitFor()
+  await page.getByText('Aborted: stopped by a human at a gate').waitFor()
   await page.locator('nav .run', { hasText: 'nor-this' }).click()
-  await page.getByText('Not started yet: it waits').waitFor({ state: 'hidden' })
+  await page.getByText('Queued: waiting').waitFor({ state: 'hidden' })
 })
 
-test('a lost answer about the end of a run is asked for again', async (t) => {
+test('a lost response about the end of a run is requested again', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
   let lost = 0
   await page.route(/\/api\/runs\/[0-9a-f-]{36}$/, async (route) => {
@@ -294,15 +294,15 @@ test('a lost answer about the end of a run is asked for again', async (t) => {
   await page.locator('.run-head .chip.achieved').waitFor()
 })
 
-test('abort, run again and delete do what they say', async (t) => {
+test('abort, run again and delete work', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
   await startRun(page, 'shell: test -e never', async () =>
     page.getByLabel('Ask me after each iteration').check(),
   )
-  await page.locator('section.gate').getByRole('button', { name: 'Approve and go on' }).waitFor()
+  await page.locator('section.gate').getByRole('button', { name: 'Approve and continue' }).waitFor()
   const first = page.url()
   await page.getByRole('button', { name: 'Abort', exact: true }).click()
-  await page.getByText('Aborted: it was aborted').waitFor()
+  await page.getByText('Aborted: stopped on request').waitFor()
   await page.getByRole('button', { name: 'Run again' }).click()
   await page.getByRole('link', { name: 'an earlier run' }).waitFor()
   assert.notEqual(page.url(), first)
@@ -316,7 +316,7 @@ test('abort, run again and delete do what they say', async (t) => {
 test('hostile text is shown and never becomes markup', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
   await startRun(page, `shell: test -e "${HOSTILE}"`, async () =>
-    page.getByLabel('Most iterations').fill('1'),
+    page.getByLabel('Max iterations').fill('1'),
   )
   await page.getByText('Failed: out of iterations').waitFor()
   assert.doesNotMatch(await page.title(), /^owned/)
@@ -325,7 +325,7 @@ test('hostile text is shown and never becomes markup', async (t) => {
   await shoot(page, 'hostile-1440-light')
 })
 
-test('an error of the service stands beside its field', async (t) => {
+test('an error of the service is shown beside its field', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
   await page.goto(`${page.url()}#/new`)
   await page.getByLabel('Goal', { exact: true }).fill('make it nice')
@@ -341,7 +341,7 @@ test('an error of the service stands beside its field', async (t) => {
   assert.equal(await page.locator('#cwd[aria-invalid]').count(), 0)
 })
 
-test('a key is asked for on 401, kept for the tab, used for the stream too, and can be forgotten', async (t) => {
+test('a 401 asks for a key, which serves all calls of the tab until it is forgotten', async (t) => {
   const key = 'a-key-for-the-page-0001'
   const page = await openPage(
     t,
@@ -358,7 +358,7 @@ test('a key is asked for on 401, kept for the tab, used for the stream too, and 
     page.getByLabel('Ask me after each iteration').check(),
   )
   await page.locator('.stream.live').waitFor()
-  await page.locator('section.gate').getByRole('button', { name: 'Approve and go on' }).waitFor()
+  await page.locator('section.gate').getByRole('button', { name: 'Approve and continue' }).waitFor()
   await page.reload()
   await page.locator('.stream.live').waitFor()
   assert.equal(await page.evaluate(() => document.cookie + JSON.stringify(localStorage)), '{}')
@@ -366,7 +366,7 @@ test('a key is asked for on 401, kept for the tab, used for the stream too, and 
   await dialog.getByLabel('API key').waitFor()
 })
 
-test('after a key was withdrawn nobody is asked twice, and a new one takes up what was followed', async (t) => {
+test('the user is asked once for a revoked key, and a new one resumes the stream', async (t) => {
   const [first, second] = ['a-key-for-the-page-0001', 'a-key-for-the-page-0002'] as const
   let check = bearerKeys({ ann: first })
   const page = await openPage(
@@ -385,7 +385,7 @@ test('after a key was withdrawn nobody is asked twice, and a new one takes up wh
     page.getByLabel('Ask me after each iteration').check(),
   )
   const gate = page.locator('section.gate')
-  await gate.getByRole('heading', { name: 'Iteration 1 is done. Go on?' }).waitFor()
+  await gate.getByRole('heading', { name: 'Iteration 1 is done. Continue?' }).waitFor()
   await page.locator('.stream.live').waitFor()
   check = bearerKeys({ ann: second })
   await drop()
@@ -394,10 +394,10 @@ test('after a key was withdrawn nobody is asked twice, and a new one takes up wh
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await page.locator('.stream.locked').waitFor()
   assert.equal(await dialog.count(), 0)
-  await gate.getByRole('button', { name: 'Approve and go on' }).click()
+  await gate.getByRole('button', { name: 'Approve and continue' }).click()
   await dialog.getByLabel('API key').fill(second)
   await dialog.getByRole('button', { name: 'Use key' }).click()
-  await gate.getByRole('heading', { name: 'Iteration 2 is done. Go on?' }).waitFor()
+  await gate.getByRole('heading', { name: 'Iteration 2 is done. Continue?' }).waitFor()
   await page.locator('.stream.live').waitFor()
 })
 
@@ -407,7 +407,7 @@ test('a late refusal of an old key does not take the new one away', async (t) =>
   const context = await openChromium(t)
   let letGo = (): void => {}
   const held = new Promise<void>((resolve) => (letGo = resolve))
-  // The first answer about models is a refusal that is late.
+  // The first response about models is a late refusal.
   await context.route(/\/api\/models$/, async (route) => {
     if (route.request().headers()['authorization'] === undefined) await held
     await route.continue()
@@ -425,7 +425,7 @@ test('a late refusal of an old key does not take the new one away', async (t) =>
   assert.equal(await dialog.count(), 0)
 })
 
-test('a lost connection is made again behind the last event, without loss or repetition', async (t) => {
+test('a lost connection is reopened without loss or repetition of events', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
   await page.routeWebSocket(/\/api\/ws\//, (socket) => {
     const server = socket.connectToServer()
@@ -456,7 +456,7 @@ test('everything can be done by keyboard, and the landmarks are there', async (t
   await page.keyboard.press('Tab')
   assert.equal(
     await page.evaluate(() => document.activeElement?.textContent),
-    'Skip to the content',
+    'Skip to content',
   )
   const tabTo = async (name: string): Promise<void> => {
     for (let i = 0; i < 60; i++) {
@@ -487,10 +487,10 @@ test('everything can be done by keyboard, and the landmarks are there', async (t
   await page.locator('section.gate').getByRole('button', { name: 'Abort run' }).waitFor()
   await tabTo('Abort run')
   await page.keyboard.press('Enter')
-  await page.getByText('Aborted: a person said stop at a gate').waitFor()
+  await page.getByText('Aborted: stopped by a human at a gate').waitFor()
 })
 
-test('mounted under a prefix the page finds its files, the interface and the stream', async (t) => {
+test('mounted under a prefix the page finds its files, the API and the stream', async (t) => {
   const origin = await openService(t, { basePath: '/team/agents' })
   const page = await openPage(t, `${origin}/team/agents`)
   assert.equal(page.url(), `${origin}/team/agents/`)
@@ -500,7 +500,7 @@ test('mounted under a prefix the page finds its files, the interface and the str
 
 for (const width of [360, 1440]) {
   for (const colorScheme of ['light', 'dark'] as const) {
-    test(`at ${width} px in ${colorScheme} nothing is cut off and text can be read`, async (t) => {
+    test(`at ${width} px in ${colorScheme} nothing is cut off and text is legible`, async (t) => {
       const context = await openChromium(t, {
         viewport: { width, height: width === 360 ? 740 : 900 },
         colorScheme,
@@ -511,7 +511,7 @@ for (const width of [360, 1440]) {
       )
       await page
         .locator('section.gate')
-        .getByRole('button', { name: 'Approve and go on' })
+        .getByRole('button', { name: 'Approve and continue' })
         .waitFor()
       await shoot(page, `run-${width}-${colorScheme}`)
       for (const hash of [new URL(page.url()).hash, '#/new', '#/']) {
@@ -521,7 +521,7 @@ for (const width of [360, 1440]) {
           page,
           `${hash === '#/' ? 'list' : hash === '#/new' ? 'form' : 'again'}-${width}-${colorScheme}`,
         )
-        // The compiler of this file names functions with a helper that the page does not have.
+        // The compiler adds a helper to named functions that the page does not have.
         await page.evaluate('globalThis.__name = (value) => value')
         const { wide, faint } = await page.evaluate(inspect)
         assert.equal(wide, 0, `${hash} scrolls sideways by ${wide} px`)
@@ -531,7 +531,7 @@ for (const width of [360, 1440]) {
   }
 }
 
-/** In the page: how far it scrolls sideways, and texts with a contrast below 4.5 (WCAG 1.4.3). */
+/** Runs in the page: its sideways overflow, and texts with a contrast below 4.5 (WCAG 1.4.3). */
 function inspect(): { wide: number; faint: string[] } {
   const channels = (color: string): number[] => (color.match(/[\d.]+/g) ?? []).map(Number)
   const luminance = ([red = 0, green = 0, blue = 0]: number[]): number => {

@@ -26,7 +26,7 @@ for (const basePath of ['', '/agents']) {
     assert.ok(Object.keys(api.paths ?? {}).length >= 9)
   })
 
-  test(`the AsyncAPI document at "${basePath}" is valid to the AsyncAPI parser, without a warning`, async () => {
+  test(`the AsyncAPI document at "${basePath}" parses without warnings`, async () => {
     const text = await fetchDescription(basePath, 'asyncapi.json')
     const { document, diagnostics } = await new Parser().parse(text)
     const told = diagnostics

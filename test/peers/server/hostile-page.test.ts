@@ -1,7 +1,7 @@
 /**
- * Web pages that mean harm, in a real Chromium: whatever the page's origin and its way of calling, it
- * starts, reads, answers and aborts nothing. The same calls from the service's own page succeed,
- * which shows that they are right.
+ * Malicious web pages in a real Chromium: whatever the page's origin and way of calling, it starts,
+ * reads, answers and aborts nothing. The same calls from the service's own page succeed, which
+ * shows that the calls themselves are valid.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ import { testProvider } from '../../helpers/engine.js'
 import { openChromium } from './chromium.js'
 
 const HTML = '<!doctype html><head></head><body>'
-/** In the goal of the run that is not to be read. */
+/** Part of the goal of the run that must stay unread. */
 const SECRET = 'secret-7261'
 
 let browser: BrowserContext
@@ -39,7 +39,7 @@ async function listen(t: TestContext, listener: RequestListener) {
   return { server, port: (server.address() as AddressInfo).port }
 }
 
-/** A service with one run that waits at its gate, and what reaches it. */
+/** A service with one run waiting at its gate, and the requests that reach it. */
 async function openVictim(t: TestContext, authorize?: Authorize) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-hostile-')))
   const service = await createRunService({
@@ -75,7 +75,7 @@ async function openVictim(t: TestContext, authorize?: Authorize) {
   return { service, port, seen, runId: details.run_id }
 }
 
-/** Runs in the page: calls the service in every way that a page has; gives back all that it learns. */
+/** Runs in the page: calls the service in every way a page can; returns all that it learns. */
 async function attack({ target, runId }: { target: string; runId: string }): Promise<string[]> {
   const learnt: string[] = []
   const run = `${target}/api/runs/${runId}`
@@ -112,8 +112,8 @@ async function attack({ target, runId }: { target: string; runId: string }): Pro
       )
       for (const [name, url, body] of writes) {
         for (const [type, init] of bodies) {
-          const octets = body === undefined ? null : new Blob([JSON.stringify(body)])
-          const options = { ...init, method: 'POST', mode, credentials, body: octets }
+          const content = body === undefined ? null : new Blob([JSON.stringify(body)])
+          const options = { ...init, method: 'POST', mode, credentials, body: content }
           await attempt(`${mode} ${name} ${type}`, async () => tell(await fetch(url, options)))
         }
       }
@@ -203,7 +203,7 @@ async function postForms({ target, runId }: { target: string; runId: string }): 
   return posted
 }
 
-/** Scripts of the page speak plain functions; the compiler of this file adds a helper to them. */
+/** Scripts for the page are plain functions, to which the compiler of this file adds a helper. */
 const shim = 'globalThis.__name = (value) => value'
 
 async function attackFrom(where: Page | Frame, target: string, runId: string): Promise<string[]> {
@@ -214,7 +214,7 @@ async function attackFrom(where: Page | Frame, target: string, runId: string): P
 const COOKIE = 'session=0123456789abcdef'
 const byCookie: Authorize = ({ headers }) => (headers.cookie === COOKIE ? { id: 'ann' } : null)
 
-/** Where a page can come from. Each opens a page of the attacker's and gives back what runs in it. */
+/** Origins of a page. Each opens a page of the attacker and returns the frame that runs it. */
 const ORIGINS: Readonly<Record<string, (page: Page, evil: number) => Promise<Page | Frame>>> = {
   'another site': async (page, evil) => {
     await page.goto(`http://evil.test:${evil}/`)
@@ -275,7 +275,7 @@ for (const [guard, authorize] of [
       )
       assert.ok(learnt.length > 100, `only ${learnt.length} attempts`)
       await assertUntouched(victim)
-      // They were sent, and it was the service that refused them.
+      // They were sent, and the service refused them.
       assert.ok(victim.seen.filter((one) => /^POST 4/.test(one)).length >= 60, victim.seen.join())
       assert.deepEqual(victim.seen.filter((one) => /^(POST|DELETE) 2/.test(one)), [])
     })
@@ -295,7 +295,7 @@ test('a page whose name was rebound to this machine is refused by its Host', asy
   const page = await browser.newPage()
   t.after(() => page.close())
   const origin = `http://rebound.test:${victim.port}`
-  // The page came from elsewhere, when its name still meant that; now it means this machine.
+  // The page was loaded from elsewhere; now its name resolves to this machine.
   await page.goto(`${origin}/evil`)
   const learnt = await attackFrom(page, origin, victim.runId)
   assert.deepEqual(
@@ -311,7 +311,7 @@ test('a page whose name was rebound to this machine is refused by its Host', asy
   await assertUntouched(victim)
 })
 
-test('the dashboard is not shown in a frame, and a page that opened it holds no handle', async (t) => {
+test('the dashboard cannot be framed, and a page that opens it gets no handle', async (t) => {
   const victim = await openVictim(t)
   const evil = await listen(t, (_request, response) => {
     const frame = `<iframe src="http://127.0.0.1:${victim.port}/"></iframe>`

@@ -1,4 +1,4 @@
-/** Real servers and frameworks with the service mounted in them, as their own users would do it. */
+/** Real servers and frameworks with the service mounted as their users would do it. */
 import { Controller, Get, Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { getRequestListener } from '@hono/node-server'
@@ -31,7 +31,7 @@ export interface Mount {
 export interface Host {
   readonly name: string
   readonly scheme: 'http' | 'https'
-  /** HTTP versions that it speaks. */
+  /** HTTP versions that it supports. */
   readonly versions: readonly (1 | 2)[]
   open(mounts: readonly Mount[]): Promise<OpenHost>
 }
@@ -83,7 +83,7 @@ Controller()(HelloController)
 class AppModule {}
 Module({ controllers: [HelloController] })(AppModule)
 
-/** Whether the service has answered; settles when the response is over, or when it is not its. */
+/** Resolves when the service has answered, or has passed the request on. */
 function answered(service: RunService, request: HttpRequest, response: HttpResponse) {
   return new Promise<boolean>((resolve) => {
     response.once('close', () => resolve(true))

@@ -1,4 +1,4 @@
-/** The dashboard with very long runs and very many of them, in a real Chromium. */
+/** The dashboard with very long runs and with very many runs, in a real Chromium. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -12,7 +12,7 @@ import { FakeEngine } from '../../server/fake-engine.js'
 import { openChromium } from './chromium.js'
 
 const EVENTS = 10_000
-/** Elements that the page may have, however long a run is. */
+/** The most elements of the page, however long a run is. */
 const MOST_ELEMENTS = 4_000
 
 let browser: BrowserContext
@@ -75,7 +75,7 @@ test(`a run of ${EVENTS} events keeps the page small, and every one can be read`
   const place = page.locator(`article[aria-setsize="${total}"]`)
   assert.ok((await place.count()) > 20)
 
-  // To the middle and to the end, as with the scroll bar.
+  // To the middle and to the end, as with the scrollbar.
   for (const part of [0.5, 0.9, 0.1, 1]) {
     await page.evaluate((to) => scrollTo(0, document.documentElement.scrollHeight * to), part)
     await page.waitForFunction(() => {
@@ -88,21 +88,21 @@ test(`a run of ${EVENTS} events keeps the page small, and every one can be read`
   await last.waitFor()
   assert.match(String(await last.textContent()), new RegExp(`step ${EVENTS - 2}`))
 
-  // Live, at the end: the next ones come into sight by themselves.
+  // At the end of a live run new entries scroll into view.
   fill(engine, runId, EVENTS, EVENTS + 200)
   await page.getByText(`step ${EVENTS + 198}`, { exact: true }).waitFor()
   await page.waitForFunction(
     () => document.documentElement.scrollHeight - scrollY - innerHeight < 200,
   )
 
-  // By words, far away from what is drawn.
+  // By a search, far from what is drawn.
   await page.getByLabel('Find in this run').fill('line one of 5000')
   await page.getByText('1 entry found').waitFor()
   assert.equal(await feed.getByRole('article').count(), 1)
   assert.match(String(await feed.textContent()), /step 5000/)
 })
 
-test('by keyboard every entry of a long run is reached, and is told its place', async (t) => {
+test('every entry of a long run is reachable by keyboard, and has its position', async (t) => {
   const engine = new FakeEngine()
   const runId = engine.add()
   fill(engine, runId, 0, 1_000)
@@ -133,12 +133,12 @@ test('by keyboard every entry of a long run is reached, and is told its place', 
     })
     assert.ok(seen, `after ${key} the entry is in sight`)
   }
-  // On through all of them: more than were ever drawn at once.
+  // Through all of them: more than were ever drawn at once.
   for (let place = 2; place <= 130; place++) await page.keyboard.press('PageDown')
   assert.equal(await here(), '130')
 })
 
-test('what was opened stays open when it is scrolled away and comes back', async (t) => {
+test('opened details stay open when they are scrolled away and back', async (t) => {
   const engine = new FakeEngine()
   const runId = engine.add()
   fill(engine, runId, 0, 1_000)
@@ -157,7 +157,7 @@ test('what was opened stays open when it is scrolled away and comes back', async
   await entry.getByText('line one of 0').waitFor()
 })
 
-test('all of many runs are found by the service, and older ones come by scrolling', async (t) => {
+test('the service searches all of many runs, and scrolling loads older ones', async (t) => {
   const root = scratch(t)
   const engine = {
     store: new MemoryStore(),
@@ -194,7 +194,7 @@ test('all of many runs are found by the service, and older ones come by scrollin
   assert.equal(await items.count(), 260)
   await page.getByLabel('Show runs with status').selectOption('failed')
   await page.getByText('No run matches.').waitFor()
-  // The arrows go from run to run.
+  // Arrow keys move from run to run.
   await page.getByLabel('Show runs with status').selectOption('')
   await items.first().focus()
   await page.keyboard.press('ArrowDown')

@@ -1,4 +1,4 @@
-/** The examples of mounting, run as they stand. */
+/** The mounting examples, run unchanged. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ const fixture = (name: string): string => join(root, 'test/fixtures/ws', name)
 const examples = readdirSync(join(root, 'examples/mounts')).filter((name) => name.endsWith('.ts'))
 
 for (const example of examples) {
-  test(`examples/mounts/${example} serves the service and its own page, and ends on SIGTERM`, async (t) => {
+  test(`examples/mounts/${example} serves the service and ends on SIGTERM`, async (t) => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-mount-')))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     const child = spawn(

@@ -73,11 +73,11 @@ for (const host of HOSTS) {
     }
   }
 
-  test(`${host.name}: two services side by side, the host's own pages, and its own sockets`, async (t) => {
+  test(`${host.name}: two services beside the pages and sockets of the host`, async (t) => {
     const mounts = [await mountAt(t, '/one'), await mountAt(t, '/two')]
     const open = await openHost(t, host, mounts)
     const version = host.versions[0]!
-    // `ws` with its options `server` and `path` refuses every other path that it hears of.
+    // `ws` with its options `server` and `path` refuses upgrades of every other path.
     mounts[0]!.service.attach(open.server)
     if (version === 1) chat(open)
     mounts[1]!.service.attach(open.server)
@@ -100,7 +100,7 @@ for (const host of HOSTS) {
   })
 }
 
-test('a host that is closed after the service lets its process go', async (t) => {
+test('a host that is closed after the service lets its process exit', async (t) => {
   const host = HOSTS[0]!
   const mount = await mountAt(t, '')
   const open = await host.open([mount])

@@ -20,7 +20,7 @@ import { assertWhole, readSse, type Event } from './proof.js'
 const KEY = 'a-key-behind-nginx-0001'
 const skip = missing('nginx')
 
-/** The location that the guide shows. */
+/** The nginx location in the guide. */
 const guide = readFileSync(
   fileURLToPath(new URL('../../../docs/mounting.md', import.meta.url)),
   'utf8',
@@ -33,7 +33,7 @@ function scratch(t: TestContext): string {
   return folder
 }
 
-/** A service of which nginx is the only way in; resolves to the port of each. */
+/** Starts a service behind nginx; resolves to the ports of both. */
 async function open(
   t: TestContext,
   options: Partial<RunServiceOptions>,
@@ -121,7 +121,7 @@ test(
     assert.equal(created.headers.get('location'), `/agents/api/runs/${id}`)
     let waiting = 2
     const seen = ({ kind }: Event): void => {
-      // A buffering proxy would keep the gate from us, and the run would never end.
+      // A buffering proxy would withhold the gate event, and the run would never end.
       if (kind !== 'human_check_required' || --waiting > 0) return
       void http.post(`/agents/api/runs/${id}/resume`, { json: { decision: 'abort' } })
     }
@@ -154,7 +154,7 @@ test('behind nginx the dashboard starts a run in Chromium and follows it', { ski
   await page.getByRole('button', { name: 'Start run' }).click()
   await page.locator('.stream.live').waitFor()
   await page.getByRole('button', { name: 'Abort run' }).click()
-  await page.getByText('Aborted: a person said stop at a gate').waitFor()
+  await page.getByText('Aborted: stopped by a human at a gate').waitFor()
 })
 
 const MARKS: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 /**
- * Takes the pictures of the dashboard that the documents show, with a real run of the built-in
+ * Takes the pictures of the dashboard for the documents, with a real run of the built-in
  * program-repair model on the demo project:
  *
  *     node --conditions=runwright-source --import tsx test/peers/server/pictures.ts docs/images

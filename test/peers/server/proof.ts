@@ -1,4 +1,4 @@
-/** What must work of a service wherever it is mounted: REST, both kinds of stream, the page's files. */
+/** What must work wherever a service is mounted: REST, both kinds of stream, the page's files. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type IncomingHttpHeaders } from 'node:http2'
@@ -11,7 +11,7 @@ export interface Event {
   readonly kind: string
 }
 
-/** A client of one HTTP version for a host on this machine, whose certificate is its own. */
+/** A client of one HTTP version for a host on this machine with a self-signed certificate. */
 export function clientOf(origin: string, version: 1 | 2): AsyncClient {
   return new AsyncClient({
     baseUrl: origin,
@@ -23,7 +23,7 @@ export function clientOf(origin: string, version: 1 | 2): AsyncClient {
   })
 }
 
-/** All events of a stream over SSE; `seen` is called with each as it comes. */
+/** All events of a stream over SSE; `seen` is called with each as it arrives. */
 export async function readSse(
   client: AsyncClient,
   path: string,
@@ -98,7 +98,7 @@ export async function readSocketHttp2(
   }
 }
 
-/** A log as it must be: 1, 2, 3, … and `run_end` last. */
+/** Checks a log: 1, 2, 3, … and `run_end` last. */
 export function assertWhole(events: readonly Event[]): void {
   assert.deepEqual(
     events.map(({ seq }) => seq),
@@ -108,8 +108,8 @@ export function assertWhole(events: readonly Event[]): void {
 }
 
 /**
- * Uses all of a service that is mounted at `base`. With `gated` its runs stop at a gate, which shows
- * that both streams are live: they are read up to the gate before it is answered.
+ * Exercises a service mounted at `base`. With `gated` its runs stop at a gate, which shows
+ * that both streams are live: the gate is answered only after they have delivered it.
  */
 export async function prove(
   base: string,
@@ -163,7 +163,7 @@ async function proveRest(client: AsyncClient, mount: string): Promise<void> {
     [wrong.statusCode, wrong.headers.get('allow')],
     [405, 'POST, GET, HEAD, OPTIONS'],
   )
-  // Read to its end, wherever it stops on the way, before it is refused.
+  // The run is followed to its end before its deletion.
   const long = await client.post(`${mount}/api/runs`, { json: { goal: 'x'.repeat(90_000) } })
   assert.deepEqual(
     [long.statusCode, (long.json() as { code: string }).code],

@@ -1,4 +1,4 @@
-/** The event stream as an independent WebSocket client sees it. */
+/** The event stream, read by an independent WebSocket client. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
@@ -18,7 +18,7 @@ interface Event {
   readonly payload: Record<string, unknown>
 }
 
-/** A service whose model runs one command in each iteration, once `go` says so. */
+/** A service whose model runs one command in each iteration, once `go` resolves. */
 async function openService(
   t: TestContext,
   go: Promise<void>,
@@ -66,7 +66,7 @@ async function openService(
   return { host, service, start }
 }
 
-/** Everything that a client gets, and how the stream ends. */
+/** All messages that a client gets, and how the stream ends. */
 class Reader {
   readonly socket: WebSocket
   readonly events: Event[] = []
@@ -95,7 +95,7 @@ class Reader {
   }
 }
 
-test('readers from before the start, from the middle and after the end see the same gap-free list', async (t) => {
+test('readers from the start, the middle and after the end see the same events', async (t) => {
   let begin = (): void => {}
   const { host, start } = await openService(t, new Promise((resolve) => (begin = resolve)))
   const runId = await start()
@@ -125,7 +125,7 @@ test('readers from before the start, from the middle and after the end see the s
   assert.deepEqual(behind.events, early.events.slice(5))
 })
 
-test('a client authenticates by subprotocol, and is answered 401 without a key, 404 for an unknown run', async (t) => {
+test('by subprotocol a key is accepted; without one 401, for an unknown run 404', async (t) => {
   const key = 'a-key-for-the-peer-0001'
   const { host, start } = await openService(t, Promise.resolve(), {
     authorize: bearerKeys({ ann: key }),
@@ -151,7 +151,7 @@ test('a client authenticates by subprotocol, and is answered 401 without a key, 
   }
 })
 
-test('a service that closes says 1001, and the client goes on behind its last event', async (t) => {
+test('a closing service sends 1001, and the client continues behind its last event', async (t) => {
   const { host, service, start } = await openService(t, new Promise(() => {}))
   const reader = new Reader(`ws://${host}/api/ws/${await start()}`)
   await reader.until('step_start')

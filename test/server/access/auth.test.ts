@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { bearerKeys, bearerToken, ProblemError, type AuthorizableRequest } from 'runwright/server'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
 const ALICE = 'alice-key-0123456789'
@@ -44,14 +44,14 @@ for (const { name, keys, message } of [
     keys: { a: 'short-secret' },
     message: /the key of a must have at least 16/,
   },
-  { name: 'a key with a space', keys: { a: 'secret-secret secret' }, message: /may hold only/ },
+  { name: 'a key with a space', keys: { a: 'secret-secret secret' }, message: /may contain only/ },
   {
-    name: 'a key that is no text',
+    name: 'a key that is not text',
     keys: { a: undefined as unknown as string },
     message: /the key of a/,
   },
   { name: 'an empty id', keys: { '': ALICE }, message: /must not be empty/ },
-  { name: 'one key for two', keys: { a: ALICE, b: ALICE }, message: /given twice/ },
+  { name: 'one key for two principals', keys: { a: ALICE, b: ALICE }, message: /given twice/ },
 ]) {
   test(`bearerKeys refuses ${name} without quoting it`, () => {
     assert.throws(
@@ -64,11 +64,11 @@ for (const { name, keys, message } of [
   })
 }
 
-test('the keys are not to be seen in the function that checks them', () => {
+test('the function that checks keys does not expose them', () => {
   assert.doesNotMatch(inspect(authorize, { showHidden: true, depth: 10 }), /alice-key|bob-key/)
 })
 
-test('without a key, or with a wrong one, data is answered with 401 and how to send one', async () => {
+test('without a valid key, data is answered with 401 and how to send a key', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine, authorize })
@@ -91,7 +91,7 @@ test('without a key, or with a wrong one, data is answered with 401 and how to s
   assert.deepEqual(engine.calls, [])
 })
 
-test('the engine is told who calls and for which tenant', async () => {
+test('the engine receives the caller and the tenant', async () => {
   const engine = new FakeEngine()
   await using opened = await openService({ engine, authorize })
   await opened.call('POST', '/api/runs', { ...as(BOB), body: { goal: 'x' } })
@@ -127,7 +127,7 @@ test("another tenant's run is 404 on every route", async () => {
   assert.equal((await opened.call('GET', `/api/runs/${runId}`, as(BOB))).status, 200)
 })
 
-test('a page offers its key as a subprotocol, which is never selected', async () => {
+test('a page may offer its key as a subprotocol, which is never selected', async () => {
   const engine = new FakeEngine()
   const path = `/api/ws/${engine.add('acme')}`
   await using opened = await openService({ engine, authorize })
@@ -144,7 +144,7 @@ test('a page offers its key as a subprotocol, which is never selected', async ()
   assert.equal((await wrong.problem()).code, 'unauthorized')
 })
 
-test('static files, health and the description need no key; health then tells the status alone', async () => {
+test('static files, health (status only) and the description need no key', async () => {
   await using opened = await openService({ authorize })
   assert.equal((await opened.call('GET', '/api/openapi.json')).status, 200)
   assert.deepEqual((await opened.call('GET', '/api/health')).json, { status: 'ok' })
@@ -153,7 +153,7 @@ test('static files, health and the description need no key; health then tells th
   assert.deepEqual(Object.keys(full), ['status', 'version', 'problem', 'runs'])
 })
 
-test('authorize may answer with a problem of its own, and its failure tells nothing', async () => {
+test('authorize may throw a problem of its own, and its other errors reveal nothing', async () => {
   await using refusing = await openService({
     authorize: () => {
       throw new ProblemError(403, 'no_access', 'this key may only read')

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bearerKeys } from 'runwright/server'
 import { Limiter } from '../../../lib/server/access/limits.js'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
 const OFF = { requestsPerSecond: null, burst: 1, concurrentRequests: null, openStreams: null }
 
-/** What an admission is refused with; null when it is not. */
+/** The problem of a refused admission; null when it was admitted. */
 function refused(admit: () => unknown): { code: string; retryAfter: string | undefined } | null {
   try {
     admit()
@@ -18,7 +18,7 @@ function refused(admit: () => unknown): { code: string; retryAfter: string | und
   }
 }
 
-test('a burst is let in at once, and then as many as the rate allows, for each principal apart', () => {
+test('each principal has a burst at once, then as many as the rate allows', () => {
   let now = 1_000
   const limiter = new Limiter({ ...OFF, requestsPerSecond: 2, burst: 3 }, () => now)
   const admit = (who: string): unknown => refused(() => limiter.admitRequest(who)())
@@ -31,7 +31,7 @@ test('a burst is let in at once, and then as many as the rate allows, for each p
   assert.deepEqual([admit('a'), admit('a'), admit('a'), admit('a')], [null, null, null, limited])
 })
 
-test('Retry-After tells when the next request will be let in', () => {
+test('Retry-After says when the next request will be admitted', () => {
   let now = 0
   const limiter = new Limiter({ ...OFF, requestsPerSecond: 0.1, burst: 1 }, () => now)
   limiter.admitRequest('a')()
@@ -48,7 +48,7 @@ test('Retry-After tells when the next request will be let in', () => {
   assert.equal(refused(() => limiter.admitRequest('a')), null)
 })
 
-test('a refused request costs no token, and a slot is given back once', () => {
+test('a refused request costs no token, and a slot is released once', () => {
   const limiter = new Limiter({ ...OFF, concurrentRequests: 2 })
   const first = limiter.admitRequest('a')
   limiter.admitRequest('a')
@@ -59,7 +59,7 @@ test('a refused request costs no token, and a slot is given back once', () => {
   assert.equal(refused(() => limiter.admitRequest('a'))?.code, 'too_many_at_once')
 })
 
-test('the table of principals has a bound, and forgets those that are idle first', () => {
+test('the table of principals is bounded, and drops idle ones first', () => {
   const limiter = new Limiter({ ...OFF, openStreams: 1 })
   const end = limiter.admitStream('first')
   for (let i = 0; i < 12_000; i++) limiter.admitRequest(`p${i}`)()
@@ -68,7 +68,7 @@ test('the table of principals has a bound, and forgets those that are idle first
   end()
 })
 
-test('over the wire a principal that asks too often gets 429, the others and the public do not', async () => {
+test('calling too often is 429, but not for other principals or public routes', async () => {
   const [alice, bob] = ['alice-key-0123456789', 'bobby-key-0123456789']
   await using opened = await openService({
     authorize: bearerKeys({ alice, bob }),
@@ -88,7 +88,7 @@ test('over the wire a principal that asks too often gets 429, the others and the
   assert.equal(socket.status, 429)
 })
 
-test('streams of both kinds count together, and an ended one makes room', async () => {
+test('streams of both kinds count together, and an ended one frees its slot', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine, limits: { openStreams: 2 } })

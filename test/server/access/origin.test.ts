@@ -9,7 +9,7 @@ import {
 } from '../../../lib/server/access/origin.js'
 import { resolveConfig } from '../../../lib/server/config.js'
 import { FakeEngine } from '../fake-engine.js'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 
 const authorize = bearerKeys({ alice: 'alice-key-0123456789' })
 
@@ -65,7 +65,8 @@ for (const { host, loopback } of [
   { host: '', loopback: false },
   { host: undefined, loopback: false },
 ]) {
-  test(`without authorize the Host ${host ?? '(absent)'} is ${loopback ? 'taken' : 'refused'}`, () => {
+  const outcome = loopback ? 'accepted' : 'refused'
+  test(`without authorize the Host ${host ?? '(absent)'} is ${outcome}`, () => {
     assert.equal(isLoopbackHost(host), loopback)
     assert.equal(codeOf({ headers: { host } }, {}), loopback ? 'passes' : 'forbidden_host')
     assert.equal(codeOf({ headers: { host } }, { authorize }), 'passes')
@@ -81,14 +82,14 @@ for (const name of [
   'x-forwarded-anything',
   'x-real-ip',
 ]) {
-  test(`without authorize a request with ${name} is refused, with it it passes`, () => {
+  test(`without authorize a request with ${name} is refused, with authorize it passes`, () => {
     const headers = { host: 'localhost', [name]: '10.0.0.1' }
     assert.equal(codeOf({ headers }, {}), 'forbidden_proxy')
     assert.equal(codeOf({ headers }, { authorize }), 'passes')
   })
 }
 
-test('without authorize HTTP/1.0 is refused, with it it passes', () => {
+test('without authorize HTTP/1.0 is refused, with authorize it passes', () => {
   const request = { headers: { host: 'localhost' }, httpVersion: '1.0' }
   assert.equal(codeOf(request, {}), 'forbidden_proxy')
   assert.equal(codeOf(request, { authorize }), 'passes')
@@ -143,7 +144,8 @@ for (const { origin, headers = { host }, options = {}, encrypted = false, passes
   passes: boolean
 }[]) {
   const at = JSON.stringify({ ...headers, ...options, encrypted })
-  test(`a write from origin ${origin ?? '(absent)'} at ${at} ${passes ? 'passes' : 'is refused'}`, () => {
+  const outcome = passes ? 'passes' : 'is refused'
+  test(`a write from origin ${origin ?? '(absent)'} at ${at} ${outcome}`, () => {
     const facts = {
       method: 'POST',
       headers: { ...headers, origin },
@@ -157,7 +159,7 @@ for (const { origin, headers = { host }, options = {}, encrypted = false, passes
   })
 }
 
-test('a page of another port of this machine cannot start a run', async () => {
+test('a page from another port of this machine cannot start a run', async () => {
   const engine = new FakeEngine()
   await using opened = await openService({ engine })
   for (const origin of ['http://localhost:3000', 'http://127.0.0.1:3000', 'null']) {
@@ -171,7 +173,7 @@ test('a page of another port of this machine cannot start a run', async () => {
   assert.deepEqual(engine.calls, [])
 })
 
-test('every route refuses a rebound DNS name and a proxied request, static files included', async () => {
+test('every route, static files included, refuses rebound names and proxies', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine })
@@ -231,7 +233,7 @@ test('a configured origin may call from a page, after a preflight', async () => 
   assert.equal(other.headers['access-control-allow-methods'], undefined)
 })
 
-test('an upgrade from a foreign page, a rebound name or through a proxy is refused before the 101', async () => {
+test('a foreign, rebound or proxied upgrade is refused before the 101', async () => {
   const engine = new FakeEngine()
   const path = `/api/ws/${engine.add()}`
   await using opened = await openService({ engine })

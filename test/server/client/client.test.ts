@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MockTransport, Response } from 'runwright/http'
 import { bearerKeys, RunServiceClient, RunServiceError } from 'runwright/server'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 import { openReal } from '../real.js'
 
 const KEY = 'client-key-0123456789'
 
-/** What a call was refused with. */
+/** The error of a refused call. */
 async function refusal(call: Promise<unknown>): Promise<RunServiceError> {
   const error = await call.then(
     () => assert.fail('the call succeeded'),
@@ -19,7 +19,7 @@ async function refusal(call: Promise<unknown>): Promise<RunServiceError> {
 }
 
 for (const over of ['a socket', 'the handler in process']) {
-  test(`a run is started, looked at, steered and removed over ${over}`, async (t) => {
+  test(`a run is started, read, controlled and deleted over ${over}`, async (t) => {
     const real = await openReal(t, { service: { basePath: '/agents' } })
     const baseUrl = `http://127.0.0.1:${real.port}/agents`
     await using runs =
@@ -61,7 +61,7 @@ for (const over of ['a socket', 'the handler in process']) {
   })
 }
 
-test('a refusal carries status, code and the fields that are wrong', async (t) => {
+test('an error has the status, the code and the invalid fields', async (t) => {
   const { service } = await openReal(t)
   await using runs = RunServiceClient.inProcess(service)
   const error = await refusal(runs.create({ goal: 'auto', max_iterations: 0 }))
@@ -71,7 +71,7 @@ test('a refusal carries status, code and the fields that are wrong', async (t) =
   assert.equal(error.retryAfterMs, null)
 })
 
-test('a service with keys is called with one, and a wrong one is never told', async () => {
+test('the client sends its key, and an error never contains a wrong one', async () => {
   await using opened = await openService({ authorize: bearerKeys({ me: KEY }) })
   await using runs = RunServiceClient.inProcess(opened.service, { key: KEY })
   assert.deepEqual((await runs.list()).runs, [])
@@ -82,7 +82,7 @@ test('a service with keys is called with one, and a wrong one is never told', as
   assert.ok(!JSON.stringify([error, error.message, error.stack]).includes(wrong))
 })
 
-test('the same idempotency key starts one run, and without one each call starts its own', async (t) => {
+test('the same idempotency key starts one run; without one each call starts a run', async (t) => {
   const { service } = await openReal(t)
   await using runs = RunServiceClient.inProcess(service)
   const start = (idempotencyKey?: string): Promise<string> =>
@@ -92,7 +92,7 @@ test('the same idempotency key starts one run, and without one each call starts 
   assert.equal(new Set([first, await start(), await start()]).size, 3)
 })
 
-test('filters reach the service, and pages are followed to the last', async () => {
+test('filters reach the service, and pages are read to the last', async () => {
   const engine = new FakeEngine()
   await using opened = await openService({ engine })
   await using runs = RunServiceClient.inProcess(opened.service)
@@ -127,11 +127,11 @@ test('filters reach the service, and pages are followed to the last', async () =
 })
 
 for (const { what, type, body } of [
-  { what: 'a page of a proxy', type: 'text/html', body: '<h1>no</h1>' },
+  { what: 'a page from a proxy', type: 'text/html', body: '<h1>no</h1>' },
   { what: 'a problem without a code', type: 'application/problem+json', body: '{"status":502}' },
-  { what: 'a problem that is cut short', type: 'application/problem+json', body: '{"code":"x"' },
+  { what: 'a truncated problem', type: 'application/problem+json', body: '{"code":"x"' },
 ]) {
-  test(`${what} is an unexpected answer`, async () => {
+  test(`${what} is reported as unexpected_answer`, async () => {
     const answer = (): Response =>
       new Response(502, { headers: { 'content-type': type, 'retry-after': '7' }, content: body })
     const transport = new MockTransport(answer)
@@ -144,7 +144,7 @@ for (const { what, type, body } of [
   })
 }
 
-test('a run is started again by nobody but the caller', async () => {
+test('a start request is never repeated by the client itself', async () => {
   const transport = new MockTransport(() => new Response(503, { content: '' }))
   await using runs = new RunServiceClient({
     baseUrl: 'http://a.test',
@@ -157,7 +157,7 @@ test('a run is started again by nobody but the caller', async () => {
   assert.equal(transport.requests.length, 4)
 })
 
-test('a service that drains answers about its health all the same', async () => {
+test('the health of a draining service is returned, not thrown', async () => {
   const opened = await openService()
   await using runs = RunServiceClient.inProcess(opened.service, { retry: null })
   await opened.service.close({ graceMs: 0 })

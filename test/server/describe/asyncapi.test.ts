@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EVENT_KINDS } from '../../../lib/server/describe/schemas.js'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { assertMessageDescribed, type StreamDescription } from '../conformance.js'
 import { FakeEngine } from '../fake-engine.js'
 
@@ -23,17 +23,17 @@ test('both kinds of stream are described, with a message for every kind of event
   }
 })
 
-test('the description says where the service is mounted', async () => {
+test('the description has the base path of the service', async () => {
   const { servers } = await describe('/agents')
   assert.deepEqual(Object.values(servers).map(({ pathname }) => pathname), ['/agents', '/agents'])
 })
 
-test('an event that is not as described is found by the check that all tests use', () => {
+test('the check that all tests use finds an event that differs from its description', () => {
   const event = { run_id: 'r', iteration: 0, ts: 1, seq: 1 }
   const log = { ...event, kind: 'log', payload: { level: 'info', message: 'm' } }
   assertMessageDescribed(log)
   for (const wrong of [
-    { ...log, kind: 'unheard_of' },
+    { ...log, kind: 'unknown_kind' },
     { ...log, seq: 0 },
     { ...log, payload: { level: 'loud', message: 'm' } },
     { ...log, payload: { level: 'info' } },
@@ -43,7 +43,7 @@ test('an event that is not as described is found by the check that all tests use
   }
 })
 
-test('an engine of tests sends what is described', async () => {
+test('the events of the fake engine match their descriptions', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   engine.finish(runId)

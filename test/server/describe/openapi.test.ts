@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RESUME_SCHEMA, START_REQUEST_SCHEMA } from 'runwright/agent'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { resolveSchema, type ApiDescription, type Operation } from '../conformance.js'
 
 async function describe(basePath = ''): Promise<ApiDescription> {
@@ -11,7 +11,7 @@ async function describe(basePath = ''): Promise<ApiDescription> {
   return answer.json
 }
 
-test('every route of the interface is described, and no other', async () => {
+test('every route of the API is described, and no other', async () => {
   const api = await describe()
   const routes = Object.entries(api.paths).flatMap(([path, item]) =>
     Object.keys(item)
@@ -35,7 +35,7 @@ test('every route of the interface is described, and no other', async () => {
   ])
 })
 
-test('requests are described by the very schemas that check them', async () => {
+test('requests are described by the schemas that validate them', async () => {
   const api = await describe()
   const body = (path: string): unknown => {
     const { requestBody } = api.paths[path]!['post']!
@@ -45,7 +45,7 @@ test('requests are described by the very schemas that check them', async () => {
   assert.deepEqual(body('/api/runs/{run_id}/resume'), JSON.parse(JSON.stringify(RESUME_SCHEMA)))
 })
 
-test('each operation has a name of its own, a summary, and says what its answers mean', async () => {
+test('each operation has a unique id, a summary, and a description of each response', async () => {
   const api = await describe()
   const ids = new Set<string>()
   for (const [path, item] of Object.entries(api.paths)) {
@@ -67,7 +67,7 @@ test('each operation has a name of its own, a summary, and says what its answers
   }
 })
 
-test('the description names its version and where the service is mounted', async () => {
+test('the description has the version and the base path of the service', async () => {
   assert.equal((await describe()).openapi, '3.1.0')
   assert.deepEqual((await describe()).servers, [{ url: '/' }])
   assert.deepEqual((await describe('/agents')).servers, [{ url: '/agents' }])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bearerKeys } from 'runwright/server'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
 for (const { what, break: breakIt, code, status, problem } of [
@@ -11,7 +11,7 @@ for (const { what, break: breakIt, code, status, problem } of [
     break: (engine: FakeEngine) => (engine.queued = 2),
     code: 200,
     status: 'busy',
-    problem: '2 runs wait, and no more may',
+    problem: 'the queue is full: 2 runs are waiting',
   },
   {
     what: 'cannot write to its disk',
@@ -21,7 +21,7 @@ for (const { what, break: breakIt, code, status, problem } of [
     problem: 'cannot write to /data: ENOSPC',
   },
 ]) {
-  test(`a service that ${what} tells so`, async () => {
+  test(`a service that ${what} reports it`, async () => {
     const engine = new FakeEngine()
     breakIt(engine)
     await using opened = await openService({ engine })
@@ -32,7 +32,7 @@ for (const { what, break: breakIt, code, status, problem } of [
   })
 }
 
-test('what is wrong is told to those who may know all, the status to anybody', async () => {
+test('the problem is reported to callers without a tenant, the status to all', async () => {
   const [free, bound] = ['free-key-0123456789', 'bound-key-0123456789']
   const engine = new FakeEngine()
   engine.broken = new Error('cannot write to /data: ENOSPC')
@@ -49,7 +49,7 @@ test('what is wrong is told to those who may know all, the status to anybody', a
   assert.match((await opened.call('GET', '/api/health', { headers })).json.problem, /ENOSPC/)
 })
 
-test('however often the health is asked for, the store is asked once in a while only', async () => {
+test('the store is checked once per interval, however often health is requested', async () => {
   const engine = new FakeEngine()
   let checks = 0
   const check = async (): Promise<void> => void (checks += 1)
@@ -58,7 +58,7 @@ test('however often the health is asked for, the store is asked once in a while 
   assert.equal(checks, 1)
 })
 
-test('a store that does not answer is told as failing', async (t) => {
+test('a store that does not answer is reported as failing', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const engine = new FakeEngine()
   const asked = new Promise<void>((resolve) => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bearerKeys, jsonLines, type LogLine } from 'runwright/server'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
 const KEY = 'log-key-0123456789abcdef'
 
-test('a line tells who did what with which outcome, and no line holds what was sent', async () => {
+test('a line has caller, route and outcome, and no line has content of the request', async () => {
   const lines: LogLine[] = []
   const engine = new FakeEngine()
   const runId = engine.add('acme')
@@ -36,7 +36,7 @@ test('a line tells who did what with which outcome, and no line holds what was s
       ? [[line.method, line.route, line.run_id, line.status, line.principal]]
       : [],
   )
-  // The first is the description that every answer in the tests is checked against.
+  // The first line is for the description, which the test client reads to check responses.
   const own = requests.filter(([, route]) => route !== '/api/openapi.json')
   assert.deepEqual(own, [
     ['GET', '/api/runs/{run_id}', runId, 200, 'alice'],
@@ -49,7 +49,7 @@ test('a line tells who did what with which outcome, and no line holds what was s
   assert.deepEqual([end.kind, end.run_id, end.end], ['websocket', runId, 'run_end'])
 })
 
-test('a log that fails does not take the service with it', async (t) => {
+test('a failing log does not take the service down', async (t) => {
   const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
   t.after(() => process.removeAllListeners('warning'))
   await using opened = await openService({
@@ -61,7 +61,7 @@ test('a log that fails does not take the service with it', async (t) => {
   assert.match((await warned).message, /onLog failed/)
 })
 
-test('jsonLines writes one document in each line', () => {
+test('jsonLines writes one document per line', () => {
   const written: string[] = []
   const log = jsonLines({ write: (text) => written.push(text) })
   const line: LogLine = {

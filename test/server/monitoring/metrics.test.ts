@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bearerKeys, type LogLine } from 'runwright/server'
 import { Counter, exposition, Gauge, Histogram } from '../../../lib/server/monitoring/metrics.js'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 import { openReal } from '../real.js'
 
@@ -66,7 +66,7 @@ test('counters, gauges and histograms are written in the text format, with label
   )
 })
 
-test('label values beyond a bound are told as other, and none is lost', () => {
+test('label values beyond the limit count as other, and none is lost', () => {
   const counter = new Counter('a_total', 'A.', ['x'])
   for (let i = 0; i < 1_000; i++) counter.add(1, `v${i}`)
   const samples = samplesOf(exposition([counter]))
@@ -75,7 +75,7 @@ test('label values beyond a bound are told as other, and none is lost', () => {
   assert.equal(samples.get('a_total{x="other"}'), 800)
 })
 
-test('the page tells of runs, events, tokens, cost, requests and streams', async (t) => {
+test('the page has runs, events, tokens, cost, requests and streams', async (t) => {
   const lines: LogLine[] = []
   const real = await openReal(t, {
     answer: () => ({ text: 'x', tokens: [100, 20] }),
@@ -117,7 +117,7 @@ test('the page tells of runs, events, tokens, cost, requests and streams', async
   assert.ok(created?.event === 'request' && created.status === 201 && created.duration_ms > 0)
 })
 
-test('metrics are served only when asked for, to callers of no tenant', async () => {
+test('metrics are served only when enabled, to callers without a tenant', async () => {
   await using without = await openService()
   assert.equal((await without.call('GET', '/metrics')).status, 404)
   const [free, bound] = ['free-key-0123456789', 'bound-key-0123456789']
@@ -130,13 +130,13 @@ test('metrics are served only when asked for, to callers of no tenant', async ()
   assert.equal(await get({}), 401)
   assert.equal(await get({ authorization: `Bearer ${bound}` }), 403)
   assert.equal(await get({ authorization: `Bearer ${free}` }), 200)
-  // As Prometheus asks.
+  // The Accept header of Prometheus.
   const accept =
     'application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1'
   assert.equal(await get({ authorization: `Bearer ${free}`, accept }), 200)
 })
 
-test('a page is given although the store cannot be counted', async () => {
+test('the page is served even if the store cannot count its runs', async () => {
   const engine = new FakeEngine()
   await using opened = await openService({
     engine: Object.assign(engine, {

@@ -19,7 +19,7 @@ for (const { sizes, cut } of [
   { sizes: [1, 200_000, 1], cut: [[1], [2], [3]] },
   { sizes: [32_768, 32_768, 1], cut: [[1, 2], [3]] },
 ]) {
-  test(`events of ${JSON.stringify(sizes)} characters are written as ${JSON.stringify(cut)}`, () => {
+  test(`events of ${JSON.stringify(sizes)} are written as ${JSON.stringify(cut)}`, () => {
     const events = sizes.map((size, i) => event(i + 1, size))
     assert.deepEqual(
       [...pieces(events)].map((piece) => piece.map(({ seq }) => seq)),
@@ -28,7 +28,7 @@ for (const { sizes, cut } of [
   })
 }
 
-/** A reader whose transport is full after each write until it is told otherwise. */
+/** A reader whose transport is full after each write until the test drains it. */
 class FullSink implements EventSink {
   pending = 1_000
   readonly written: number[] = []
@@ -56,7 +56,7 @@ class FullSink implements EventSink {
   }
 }
 
-test('a reader that takes a little in each period is kept, one that takes nothing is stuck', async (t) => {
+test('taking a little in each period is enough; taking nothing is stuck', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const engine = new FakeEngine()
   const runId = engine.add()

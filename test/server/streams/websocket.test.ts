@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HeldTimers } from '../../helpers/held-timers.js'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
 const upTo = (last: number, first = 1): number[] =>
@@ -72,7 +72,7 @@ for (const { path, status, code } of [
   })
 }
 
-test('a plain request for a stream is told to upgrade', async () => {
+test('a plain request for a WebSocket is answered with 426', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine })
@@ -97,7 +97,7 @@ for (const { end, code } of [
   })
 }
 
-test('a service that closes says 1001 and takes no more upgrades', async () => {
+test('a closing service sends 1001 and accepts no more upgrades', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine })
@@ -135,7 +135,7 @@ test('a flood of messages is 1008', async () => {
   assert.equal((await client.rest()).code, 1008)
 })
 
-test('pings are sent, and a client that answers nothing is given up', async () => {
+test('pings are sent, and a client that never answers is disconnected', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   using beats = new HeldTimers(1_001)
@@ -150,7 +150,7 @@ test('pings are sent, and a client that answers nothing is given up', async () =
   assert.equal(engine.runs.get(runId)!.readers.size, 0)
 })
 
-test('a reader that does not read is let go with 1013, and comes back without loss', async () => {
+test('a reader that does not read gets 1013, and reconnects without loss', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine, streams: { stuckMs: 50 } })
@@ -180,7 +180,7 @@ test('a reader that does not read is let go with 1013, and comes back without lo
   assert.deepEqual(seqs((await back.rest()).events), upTo(602, last + 1))
 })
 
-test('a reader that does not read holds nobody else up', async () => {
+test('a reader that does not read does not delay others', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine })
@@ -192,7 +192,7 @@ test('a reader that does not read holds nobody else up', async () => {
   assert.deepEqual(seqs((await quick.rest()).events), upTo(602))
 })
 
-test('a reader that leaves frees its place in the log', async () => {
+test('a reader that disconnects releases its subscription', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   await using opened = await openService({ engine })
@@ -207,7 +207,7 @@ test('a reader that leaves frees its place in the log', async () => {
   assert.equal(readers.size, 0)
 })
 
-test('a log that cannot be read is 1011 and is told to the host', async () => {
+test('a log that cannot be read is 1011 and is reported to the host', async () => {
   const engine = new FakeEngine()
   const runId = engine.add()
   const subscribe = engine.subscribe

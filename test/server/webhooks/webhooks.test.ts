@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { WebhookFailure, WebhookOptions } from 'runwright/server'
 import { Webhooks } from '../../../lib/server/webhooks/webhooks.js'
-import { deliver, isPublicAddress } from '../../../lib/server/webhooks/target.js'
+import { deliver, isPublicAddress } from '../../../lib/server/webhooks/delivery.js'
 import { scratch } from '../../helpers/engine.js'
 import { serve } from '../../helpers/serve.js'
 import { FakeEngine } from '../fake-engine.js'
@@ -22,7 +22,7 @@ interface Received {
   readonly headers: IncomingMessage['headers']
 }
 
-/** A receiver that answers by a function, and what it got. */
+/** A receiver that answers with a function, and the deliveries that it got. */
 async function openReceiver(
   t: TestContext,
   answer: (received: Received, response: ServerResponse) => void = (_, response) => response.end(),
@@ -69,7 +69,7 @@ async function openWebhooks(
   return webhooks
 }
 
-test('wanted events are delivered in order, signed, with ids that tell them apart', async (t) => {
+test('wanted events are delivered in order, signed, each with its own id', async (t) => {
   const { url, received, until } = await openReceiver(t)
   const engine = new FakeEngine()
   await openWebhooks(t, engine, url, {
@@ -90,7 +90,7 @@ test('wanted events are delivered in order, signed, with ids that tell them apar
   }
 })
 
-test('what was not taken is sent again with the same id, and later events of the run wait for it', async (t) => {
+test('a failed delivery is repeated with its id before later events of the run', async (t) => {
   let refusals = 3
   const { url, received, until } = await openReceiver(t, (_, response) => {
     response.statusCode = refusals-- > 0 ? 500 : 204
@@ -120,7 +120,7 @@ test('what was not taken is sent again with the same id, and later events of the
   assert.ok(!JSON.stringify(failures).includes('s3cret'))
 })
 
-test('a receiver that is gone (410) is not told of the event again', async (t) => {
+test('after a 410 the event is not sent again', async (t) => {
   const { url, received } = await openReceiver(t, (_, response) => response.writeHead(410).end())
   const engine = new FakeEngine()
   const given = new Promise<WebhookFailure>((resolve) => {
@@ -132,11 +132,11 @@ test('a receiver that is gone (410) is not told of the event again', async (t) =
   assert.equal(received.length, 1)
 })
 
-test('a restart goes on where the last process was cut off, also with runs that it never noted', async (t) => {
+test('a restart resumes all runs, those that the killed process never saved too', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'runwright-webhooks-'))
   let taking = false
   const { url, received, until } = await openReceiver(t, (_, response) => {
-    // What a killed process had under way gets no answer.
+    // Requests of the killed process get no response.
     if (taking) response.end()
   })
   const engine = new FakeEngine()
@@ -147,7 +147,7 @@ test('a restart goes on where the last process was cut off, also with runs that 
   await until(1)
   await first.close()
   taking = true
-  // Both the run under way and one that ended while nobody watched.
+  // The run in progress, and one that ended while no process was running.
   engine.finish(unknown)
   Object.assign(engine.runs.get(unknown)!.details, {
     created_at: new Date(Date.now() + 60_000).toISOString(),
@@ -172,7 +172,7 @@ test('redirects are not followed', async (t) => {
       engine.finish(engine.add()),
     )
   })
-  assert.equal((await failure).problem, 'it answers 307')
+  assert.equal((await failure).problem, 'the endpoint answered 307')
   assert.equal(other.received.length, 0)
 })
 
@@ -212,7 +212,7 @@ for (const { address, isPublic } of [
   })),
   ...['', 'localhost', '127.1', '0x7f000001'].map((address) => ({ address, isPublic: false })),
 ]) {
-  test(`${JSON.stringify(address)} is ${isPublic ? 'an' : 'no'} address of the public internet`, () => {
+  test(`${JSON.stringify(address)} is ${isPublic ? '' : 'not '}a public address`, () => {
     assert.equal(isPublicAddress(address), isPublic)
   })
 }
@@ -224,7 +224,7 @@ for (const url of [
   'http://2130706433:1/',
   'http://[::ffff:127.0.0.1]:1/',
 ]) {
-  test(`${url} is refused as the address of this machine`, async () => {
+  test(`${url} is refused as an address of this machine`, async () => {
     const { signal } = new AbortController()
     await assert.rejects(
       deliver(new URL(url), {}, '{}', { allowPrivate: false }, signal),
@@ -233,13 +233,13 @@ for (const url of [
   })
 }
 
-test('a name is judged by what it resolves to, and nothing else is connected to', async (t) => {
+test('a name is checked by its addresses, and only those are connected to', async (t) => {
   const { url, received } = await openReceiver(t)
   const { port } = new URL(url)
   const target = new URL(`http://rebound.test:${port}/`)
   const { signal } = new AbortController()
   let asked = 0
-  // A name that leads outside when it is looked at, and inside when it is connected to.
+  // A name that resolves to a public address first, and to a private one afterwards.
   const resolve = (
     _: string,
     done: (error: null, list: { address: string; family: number }[]) => void,
@@ -288,7 +288,7 @@ for (const { endpoint, named } of [
   })
 }
 
-test('closing ends a delivery under way at once', async (t) => {
+test('closing aborts a delivery in progress at once', async (t) => {
   const { url, until } = await openReceiver(t, () => {})
   const engine = new FakeEngine()
   const webhooks = await openWebhooks(t, engine, url)

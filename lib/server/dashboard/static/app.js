@@ -1,11 +1,11 @@
-/** Starts the page: the list at the side, and in the main part what the address names. */
+/** The page: the list of runs at the side, and the view that the address names beside it. */
 import { onKeyNeeded, storedKey, storeKey } from './api.js'
 import { byId } from './dom.js'
-import { startForm } from './form.js'
 import { Home } from './home.js'
-import { askForKey } from './key.js'
-import { RunList } from './list.js'
-import { runView } from './run.js'
+import { askForKey } from './key-dialog.js'
+import { RunList } from './run-list.js'
+import { runView } from './run-view.js'
+import { StartForm } from './start-form.js'
 
 /** @typedef {import('./dom.js').View} View */
 
@@ -13,10 +13,10 @@ onKeyNeeded(askForKey)
 
 /** @type {Home | null} */
 let home = null
-/** Are there runs? @type {boolean | null} */
+/** Whether there are runs; null while unknown. @type {boolean | null} */
 let hasRuns = null
-const list = new RunList((some) => {
-  hasRuns = some ?? hasRuns
+const list = new RunList((found) => {
+  hasRuns = found ?? hasRuns
   void home?.update(hasRuns)
 })
 const main = byId('main')
@@ -32,14 +32,25 @@ function openHome() {
   return home
 }
 
+/**
+ * The view that the address names.
+ *
+ * @param {string | null} runId
+ * @returns {[name: string, view: View]}
+ */
+function openView(runId) {
+  if (runId !== null) return ['run', runView(runId, () => void list.refresh())]
+  return location.hash === '#/new' ? ['form', new StartForm()] : ['list', openHome()]
+}
+
 function route() {
   const run = /^#\/runs\/([0-9a-f-]{36})$/.exec(location.hash)?.[1] ?? null
-  const isForm = location.hash === '#/new'
   view?.close()
   home = null
-  view = run !== null ? runView(run, () => void list.refresh()) : isForm ? startForm() : openHome()
+  const [name, opened] = openView(run)
+  view = opened
   document.title = `${view.title} · runwright`
-  document.body.dataset['view'] = run !== null ? 'run' : isForm ? 'form' : 'list'
+  document.body.dataset['view'] = name
   main.replaceChildren(view.element)
   window.scrollTo({ top: 0 })
   list.select(run)
@@ -48,7 +59,7 @@ function route() {
 
 window.addEventListener('hashchange', () => {
   route()
-  // A new view is read from its beginning.
+  // Screen readers read a new view from its beginning.
   main.focus({ preventScroll: true })
 })
 

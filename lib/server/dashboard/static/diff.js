@@ -1,13 +1,13 @@
-/** Changed files, as they were before and after. */
+/** The diff of one changed file. */
 import { h } from './dom.js'
 import { visible } from './format.js'
 
 /** @typedef {import('../types.js').FileChange} FileChange */
 
-/** Lines shown before somebody asks for more. */
+/** Lines shown before the user asks for more. */
 const SHOWN_LINES = 200
 
-/** Lines before the first hunk: what it was, what it is. */
+/** Lines before the first hunk: `---` and `+++`. */
 const HEAD_LINES = 2
 
 /** @type {Record<FileChange['change'], string>} */
@@ -64,7 +64,7 @@ function diffLines(lines) {
 
 /**
  * @param {string} line
- * @param {number} index a removed line that begins with `--` is told from the head by where it stands
+ * @param {number} index tells a removed line that begins with `--` from the head
  */
 function lineKind(line, index) {
   if (index < HEAD_LINES) return 'file'

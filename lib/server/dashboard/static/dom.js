@@ -1,19 +1,19 @@
 /**
- * Making elements. Text is always set as text: there is no way in here by which a string becomes
- * markup, whatever a model, a file name or a goal contains.
+ * Creates elements. Text is always set as text: no function here turns a string into markup,
+ * whatever a model, a file name or a goal contains.
  */
 
 /** @typedef {string | number | Node | null | undefined | false} Child */
 
 /**
- * What the main part of the page shows: its title in the document, and `close()`, which stops
- * whatever it follows.
+ * What the main part of the page shows. `title` is for the document; `close()` stops its timers,
+ * listeners and streams.
  *
  * @typedef {{ readonly element: HTMLElement, readonly title: string, close(): void }} View
  */
 
 /**
- * An element with properties and children.
+ * Creates an element with properties and children.
  *
  * `class`, `for` and names with a dash are set as attributes, functions named `on…` as listeners,
  * everything else as a property of the element.
@@ -69,7 +69,7 @@ export function fill(element, ...children) {
 }
 
 /**
- * Sets text only when it differs, so that live regions and selections stay quiet.
+ * Sets text only when it differs, so that live regions stay quiet and selections survive.
  *
  * @param {Element} element
  * @param {string} text
@@ -79,7 +79,7 @@ export function setText(element, text) {
 }
 
 /**
- * The element of the page with this id.
+ * The element with this id, which must exist.
  *
  * @param {string} id
  * @returns {HTMLElement}
@@ -91,7 +91,7 @@ export function byId(id) {
 }
 
 /**
- * Tells users of screen readers what has changed.
+ * Announces a change to users of screen readers.
  *
  * @param {string} text
  */
@@ -100,7 +100,7 @@ export function announce(text) {
 }
 
 /**
- * Shows a short message for a while.
+ * Shows a short message for eight seconds.
  *
  * @param {string} text
  * @param {'info' | 'bad'} [tone]

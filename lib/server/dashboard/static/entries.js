@@ -1,4 +1,4 @@
-/** One event of a run, as an entry of its timeline. */
+/** An event as an entry of the timeline. */
 import { changeView } from './diff.js'
 import { h, setText } from './dom.js'
 import { clock, duration, endReason, number, plural, statusLabel, visible } from './format.js'
@@ -8,7 +8,7 @@ import { clock, duration, endReason, number, plural, statusLabel, visible } from
  * @typedef {import('../types.js').TestCounts} TestCounts
  */
 
-/** Characters of a tool's output shown before somebody asks for more. */
+/** Characters of a tool's output shown before the user asks for more. */
 const SHOWN_OUTPUT = 4_000
 
 /**
@@ -17,13 +17,13 @@ const SHOWN_OUTPUT = 4_000
  */
 
 /**
- * What an entry shows beside its event: the parts of a tool call come one by one.
+ * What has become of a tool call since its event.
  *
  * @typedef {{ started?: boolean, result?: EventOf<'tool_result'> }} Progress
  */
 
 /** Kinds that never have an entry of their own. */
-const SILENT = new Set(['step_start', 'tool_started', 'tool_result', 'iteration_complete'])
+const HIDDEN = new Set(['step_start', 'tool_started', 'tool_result', 'iteration_complete'])
 
 /**
  * True when an event is shown as an entry of its own.
@@ -31,18 +31,18 @@ const SILENT = new Set(['step_start', 'tool_started', 'tool_result', 'iteration_
  * @param {AgentEvent} event
  */
 export function isShown(event) {
-  if (SILENT.has(event.kind)) return false
+  if (HIDDEN.has(event.kind)) return false
   if (event.kind === 'llm_usage')
     return event.payload.input_tokens + event.payload.output_tokens > 0
   if (event.kind === 'model_turn') return event.payload.text.trim() !== ''
   return event.kind in LABELS
 }
 
-/** The first words of an entry, for those who hear it. @type {Record<string, string>} */
+/** The name of an entry for screen readers, by kind. @type {Record<string, string>} */
 const LABELS = {
   run_created: 'Run created',
-  run_recovered: 'Taken up again',
-  abort_requested: 'Abort asked for',
+  run_recovered: 'Resumed',
+  abort_requested: 'Abort requested',
   llm_usage: 'Tokens',
   model_turn: 'Model',
   reasoning: 'Reasoning',
@@ -58,7 +58,7 @@ const LABELS = {
 /**
  * The entry of an event.
  *
- * @param {AgentEvent} event one of those that are shown
+ * @param {AgentEvent} event for which `isShown()` is true
  * @param {Progress} progress
  * @returns {HTMLElement}
  */
@@ -68,22 +68,22 @@ export function entryView(event, progress) {
       return line(
         event,
         'warn',
-        `Taken up again after the service had stopped (attempt ${event.payload.attempt})`,
+        `Resumed after a restart of the service (attempt ${event.payload.attempt})`,
       )
     case 'abort_requested':
-      return line(event, 'warn', `Abort asked for${by(event.payload.by)}`)
+      return line(event, 'warn', `Abort requested${by(event.payload.by)}`)
     case 'llm_usage':
       return usageLine(event)
     case 'model_turn':
-      return said(event, 'Model', event.payload.text)
+      return prose(event, 'Model', event.payload.text)
     case 'reasoning':
-      return thought(event)
+      return reasoningEntry(event)
     case 'tool_call':
       return toolEntry(event, progress)
     case 'goal_check':
       return checkEntry(event)
     case 'human_check_required':
-      return line(event, 'gate', 'Waits for a human', event.payload.summary)
+      return line(event, 'gate', 'Waiting for a human', event.payload.summary)
     case 'human_check_response': {
       const { decision, decided_by, feedback } = event.payload
       return line(event, 'gate', `Answered: ${decision}${by(decided_by)}`, feedback)
@@ -140,7 +140,7 @@ function line(event, kind, text, more) {
  * @param {string} who
  * @param {string} text
  */
-function said(event, who, text) {
+function prose(event, who, text) {
   return entry(
     event,
     'said',
@@ -150,7 +150,7 @@ function said(event, who, text) {
 }
 
 /** @param {EventOf<'reasoning'>} event */
-function thought(event) {
+function reasoningEntry(event) {
   return entry(
     event,
     'thought',
@@ -178,7 +178,7 @@ function usageLine(event) {
 /** @param {EventOf<'goal_check'>} event */
 function checkEntry(event) {
   const { achieved, reason, counts, cached, duration_ms } = event.payload
-  const facts = cached ? 'as before, nothing was changed' : duration(duration_ms)
+  const facts = cached ? 'unchanged since the last check' : duration(duration_ms)
   return entry(
     event,
     achieved ? 'check good' : 'check',
@@ -245,21 +245,21 @@ function errorEntry(event) {
       : h(
           'details',
           {},
-          h('summary', {}, 'Where it happened'),
+          h('summary', {}, 'Stack trace'),
           h('pre', { class: 'output', tabIndex: 0 }, traceback),
         ),
   )
 }
 
 /**
- * A tool call, and its result once there is one.
+ * A tool call, with its result once there is one.
  *
  * @param {EventOf<'tool_call'>} event
  * @param {Progress} progress
  */
 function toolEntry(event, { started = false, result }) {
   const { tool, args } = event.payload
-  const state = h('span', { class: 'state' }, started ? 'running…' : 'asked for')
+  const state = h('span', { class: 'state' }, started ? 'running…' : 'requested')
   const parts = []
   let tone = started ? 'busy' : ''
   if (result !== undefined) {
@@ -287,7 +287,7 @@ function toolEntry(event, { started = false, result }) {
 /** @type {Record<string, string>} */
 const EXIT_WORDS = {
   0: 'done',
-  124: 'out of time',
+  124: 'timed out',
   126: 'refused',
   127: 'no such tool',
   130: 'stopped',
@@ -331,7 +331,7 @@ function outputView(output) {
 }
 
 /**
- * The arguments that tell a call from others, on one line.
+ * The most telling argument of a call, or all of them, on one line.
  *
  * @param {unknown} args
  */

@@ -1,4 +1,4 @@
-/** Numbers, times and names, for people. */
+/** Numbers, times and names as the page shows them. */
 
 /** @typedef {import('../types.js').Status} Status */
 
@@ -18,20 +18,20 @@ export function statusLabel(status) {
 }
 
 /**
- * Characters that change what people see without being seen: directions of writing (which let a
- * command or file name read as another), zero widths, controls; but for line ends, tabs and the
- * escapes that colour the output of programs.
+ * Invisible characters that change how text reads: bidirectional controls (which can make a command
+ * or file name read as another), zero-width characters and control characters, except line breaks,
+ * tabs, and the escape that colours the output of programs.
  */
-const UNSEEN = /(?![\t\n\r\x1b])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
+const INVISIBLE = /(?![\t\n\r\x1b])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
 
 /**
- * Text that says exactly what is there, for what people judge by its letters: commands, paths,
- * arguments, output, diffs.
+ * Shows invisible characters as escapes: for text that the user decides by, such as commands,
+ * paths, arguments, output and diffs.
  *
  * @param {string} text
  */
 export function visible(text) {
-  return text.replace(UNSEEN, (character) => {
+  return text.replace(INVISIBLE, (character) => {
     const code = character.codePointAt(0) ?? 0
     return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
   })
@@ -48,17 +48,17 @@ const END_REASONS = {
   max_iterations: 'out of iterations',
   token_budget: 'the token budget is spent',
   cost_budget: 'the cost budget is spent',
-  time_budget: 'the time is over',
-  tool_call_budget: 'all tool calls are used up',
-  stuck: 'it was going round in circles',
+  time_budget: 'the time budget is spent',
+  tool_call_budget: 'the tool call budget is spent',
+  stuck: 'it was repeating itself',
   context_exhausted: 'the conversation outgrew the model',
   provider_error: 'the model provider failed',
   goal_check_error: 'the goal could not be checked',
-  internal_error: 'something broke inside',
-  recovery_failed: 'it could not be taken up again',
-  human_abort: 'a person said stop at a gate',
-  cancelled: 'it was aborted',
-  gate_timeout: 'nobody answered the gate in time',
+  internal_error: 'an internal error occurred',
+  recovery_failed: 'it could not be resumed after a restart',
+  human_abort: 'stopped by a human at a gate',
+  cancelled: 'stopped on request',
+  gate_timeout: 'the gate was not answered in time',
 }
 
 /** @param {string} reason */

@@ -1,4 +1,4 @@
-/** What is shown while no run is open: how things stand, and who waits for an answer. */
+/** The overview: numbers of runs by status, and the runs that wait at a gate. */
 import { call, page } from './api.js'
 import { fill, h, setText } from './dom.js'
 import { ago, number, plural, statusLabel } from './format.js'
@@ -12,17 +12,17 @@ import { ago, number, plural, statusLabel } from './format.js'
 /** @type {readonly Status[]} */
 const TILES = ['running', 'awaiting_human', 'achieved', 'failed']
 
-/** Waiting runs that are named. */
+/** The most waiting runs listed. */
 const SHOWN = 8
 
-/** The overview; `update()` is told about every new list. */
+/** Updated with every new list of runs. */
 export class Home {
   element = h('section', { class: 'home', 'aria-labelledby': 'home-title' })
   title = 'Runs'
   /** @type {Map<Status, HTMLElement>} */
   #counts = new Map(TILES.map((status) => [status, h('span', { class: 'tile-count' })]))
   #tiles = h('div', { class: 'tiles', hidden: true })
-  /** What the list of waiting runs was drawn from. */
+  /** The data that the list of waiting runs was drawn from, as JSON. */
   #drawn = ''
   #waiting = h('section', { class: 'waiting', 'aria-labelledby': 'waiting-title', hidden: true })
   #welcome = h(
@@ -33,13 +33,13 @@ export class Home {
       'p',
       {},
       'A run works in a folder, step by step, until a command proves that its goal is met. ' +
-        'It stops for you where you want to be asked.',
+        'It pauses for your approval where you ask it to.',
     ),
     h('p', {}, h('a', { class: 'button primary', href: '#/new' }, 'Start the first run')),
   )
   #chosen
 
-  /** @param {(status: Status) => void} chosen called when somebody wants to see runs of a status */
+  /** @param {(status: Status) => void} chosen called with the status that the user clicks */
   constructor(chosen) {
     this.#chosen = chosen
     fill(
@@ -62,11 +62,11 @@ export class Home {
     )
   }
 
-  /** @param {boolean | null} hasRuns null while nobody knows */
+  /** @param {boolean | null} hasRuns null while unknown */
   async update(hasRuns) {
     this.#welcome.hidden = hasRuns !== false
     try {
-      // Asked for by status: who waits longest is not among the newest runs.
+      // Read by status: a run that has waited for long is not among the newest runs.
       const [waiting, health] = await Promise.all([
         page(`api/runs?status=awaiting_human&limit=${SHOWN}`),
         call('GET', 'api/health'),
@@ -74,17 +74,17 @@ export class Home {
       this.#drawWaiting(waiting.items, waiting.next !== null)
       /** @type {Partial<Record<Status, number>>} */
       const counts = health.runs ?? {}
-      // Callers of a tenant are not told how many runs there are.
+      // Callers of a single tenant get no numbers.
       this.#tiles.hidden = hasRuns !== true || Object.keys(counts).length === 0
       for (const [status, element] of this.#counts) setText(element, number(counts[status] ?? 0))
     } catch {
-      // The list says what is wrong.
+      // The list of runs shows the error.
     }
   }
 
   /**
    * @param {readonly RunSummary[]} waiting
-   * @param {boolean} more are there others?
+   * @param {boolean} more whether more are waiting
    */
   #drawWaiting(waiting, more) {
     const drawn = JSON.stringify([
@@ -102,7 +102,7 @@ export class Home {
         h(
           'button',
           { type: 'button', class: 'quiet', onclick: () => this.#chosen('awaiting_human') },
-          'Show all that wait',
+          'Show all waiting runs',
         ),
     )
   }

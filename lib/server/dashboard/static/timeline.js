@@ -1,12 +1,11 @@
 /**
- * What happened in a run, iteration by iteration, however much it is.
+ * The events of a run, iteration by iteration, for runs of any length.
  *
- * 1. All events are kept as rows, in the order of the log; only rows near the window are elements of
- *    the page. Rows stand in blocks, and a block that is far away is an empty box of its height.
- * 2. Rows of a folded iteration, and those without the words that somebody looks for, have no
- *    element at all.
- * 3. It is a feed (WAI-ARIA): each entry says its place among all that could be read, and Page Up,
- *    Page Down, Home and End go from entry to entry.
+ * 1. Every event is kept as a row, in the order of the log, but only rows near the window have
+ *    elements. Rows form blocks, and a distant block is an empty box of the same height.
+ * 2. Rows of a folded iteration, and rows that do not match the search, have no elements either.
+ * 3. It is a feed (WAI-ARIA): each entry has its position among all visible ones, and Page Up,
+ *    Page Down, Home and End move from entry to entry.
  */
 import { entryView, isShown } from './entries.js'
 import { h, setText } from './dom.js'
@@ -16,11 +15,11 @@ import { h, setText } from './dom.js'
  * @typedef {import('./entries.js').Progress} Progress
  */
 
-/** Rows of a block. */
+/** Rows per block. */
 const BLOCK = 40
-/** Height of a row that was never drawn, and the gap behind it, in pixels. */
-const GUESSED = 64
-/** How far from the window blocks are drawn. */
+/** Assumed height of a row that was never drawn, gap included, in pixels. */
+const ROW_HEIGHT = 64
+/** Distance from the window within which blocks are drawn. */
 const MARGIN = '1200px 0px'
 
 /** Pixels from the end within which the page follows new entries. */
@@ -37,7 +36,7 @@ class Row {
   progress = {}
   /** @type {HTMLElement | null} */
   element = null
-  /** Which of its parts were open when it was taken off the page. @type {readonly boolean[]} */
+  /** Which of its details were open when its element was removed. @type {readonly boolean[]} */
   #open = []
   /** @type {string | null} */
   #text = null
@@ -72,7 +71,7 @@ class Row {
     this.#stale = true
   }
 
-  /** The element of this row, made anew in its place when what it shows has changed. */
+  /** The element of this row, replaced in the page when its content has changed. */
   draw() {
     const old = this.element
     if (old !== null && !this.#stale) return old
@@ -92,7 +91,7 @@ class Row {
     return element
   }
 
-  /** Takes it off the page. */
+  /** Removes its element. */
   clear() {
     if (this.element === null) return
     this.#keepOpen(this.element)
@@ -106,12 +105,12 @@ class Row {
   }
 }
 
-/** One pass of the loop: whether its entries are folded away, and how it went. */
+/** Whether the entries of an iteration are folded, and what its goal check found. */
 class Iteration {
-  /** Where its rows are. @type {Set<Block>} */
+  /** The blocks that hold its rows. @type {Set<Block>} */
   blocks = new Set()
   #folded = false
-  /** What the user has chosen stays so. */
+  /** True once the user has folded or unfolded it: then it is not folded automatically. */
   chosen = false
   outcome = ''
   tone = ''
@@ -170,25 +169,25 @@ class Iteration {
   }
 }
 
-/** Some rows in a row. Drawn only while it is near the window. */
+/** Consecutive rows, drawn only while they are near the window. */
 class Block {
   element = h('div', { class: 'block' })
   /** @type {Row[]} */
   rows = []
   drawn = false
-  /** Rows that could be read now. */
+  /** Number of visible rows. */
   visible = 0
 
-  /** Counts what could be read. @param {string} words */
+  /** Counts its visible rows. @param {string} words */
   count(words) {
     const visible = this.rows.reduce((sum, row) => sum + (row.isVisible(words) ? 1 : 0), 0)
     if (visible === this.visible) return
     this.visible = visible
     this.element.hidden = visible === 0
-    if (!this.drawn) this.element.style.height = `${visible * GUESSED}px`
+    if (!this.drawn) this.element.style.height = `${visible * ROW_HEIGHT}px`
   }
 
-  /** Brings its elements in line with its rows; those that stay the same are not touched. */
+  /** Updates its elements from its rows; unchanged elements are not touched. */
   draw(/** @type {string} */ words) {
     /** @type {ChildNode | null} */
     let at = this.element.firstChild
@@ -198,16 +197,16 @@ class Block {
         row.clear()
         continue
       }
-      const there = row.element !== null && row.element === at
+      const isInPlace = row.element !== null && row.element === at
       const element = row.draw()
-      if (there) at = element.nextSibling
+      if (isInPlace) at = element.nextSibling
       else this.element.insertBefore(element, at)
     }
     this.element.style.height = ''
     this.drawn = true
   }
 
-  /** Leaves a box of the same height. */
+  /** Removes its elements and keeps its height. */
   clear() {
     if (!this.drawn || this.element.contains(document.activeElement)) return
     const height = this.element.offsetHeight
@@ -238,9 +237,11 @@ export class Timeline {
   #index = 0
   #words = ''
   #counted
-  #observer = new IntersectionObserver((entries) => this.#onSight(entries), { rootMargin: MARGIN })
+  #observer = new IntersectionObserver((entries) => this.#onIntersection(entries), {
+    rootMargin: MARGIN,
+  })
 
-  /** @param {(shown: number) => void} [counted] told how many entries could be read */
+  /** @param {(visible: number) => void} [counted] called with the number of visible entries */
   constructor(counted = () => {}) {
     this.#counted = counted
     this.element = h('div', {
@@ -256,17 +257,17 @@ export class Timeline {
     this.#observer.disconnect()
   }
 
-  /** Said to screen readers while much is still to come. @param {boolean} busy */
+  /** Tells screen readers whether the log is still loading. @param {boolean} busy */
   set busy(busy) {
     this.element.setAttribute('aria-busy', String(busy))
   }
 
   /** @param {readonly AgentEvent[]} events */
   add(events) {
-    /** Blocks with rows that were added or changed. @type {Set<Block>} */
+    /** Blocks with new or changed rows. @type {Set<Block>} */
     const touched = new Set()
     for (const event of events) this.#take(event, touched)
-    this.#settle(touched)
+    this.#update(touched)
   }
 
   /**
@@ -284,7 +285,7 @@ export class Timeline {
         last.folded = true
         for (const block of last.blocks) touched.add(block)
       }
-      const next = new Iteration(event.iteration, () => this.#settle(next.blocks))
+      const next = new Iteration(event.iteration, () => this.#update(next.blocks))
       this.#iterations.push(next)
       this.#push(new Row(null, next), touched)
     }
@@ -297,7 +298,7 @@ export class Timeline {
       touched.add(block)
     }
     if (!isShown(event)) return
-    // The end belongs to the run as a whole.
+    // The end belongs to the run, not to its last iteration.
     const row = new Row(event, event.kind === 'run_end' ? null : iteration)
     const block = this.#push(row, touched)
     if (event.kind === 'tool_call') this.#calls.set(event.payload.call_id, [row, block])
@@ -323,7 +324,7 @@ export class Timeline {
   }
 
   /** @param {Set<Block>} touched */
-  #settle(touched) {
+  #update(touched) {
     for (const block of touched) {
       block.count(this.#words)
       if (block.drawn) block.draw(this.#words)
@@ -331,7 +332,7 @@ export class Timeline {
     this.#number()
   }
 
-  /** Tells each entry that is drawn its place among all. */
+  /** Sets the position of each drawn entry among all visible ones. */
   #number() {
     const total = this.#blocks.reduce((sum, { visible }) => sum + visible, 0)
     let before = 0
@@ -340,7 +341,7 @@ export class Timeline {
         for (const [i, element] of [...block.element.children].entries()) {
           element.setAttribute('aria-posinset', String(before + i + 1))
           element.setAttribute('aria-setsize', String(total))
-          // One stop for the Tab key in each block; the other entries are reached from there.
+          // One tab stop per block; the other entries are reached from there.
           element.setAttribute('tabindex', i === 0 ? '0' : '-1')
         }
       }
@@ -350,7 +351,7 @@ export class Timeline {
   }
 
   /** @param {readonly IntersectionObserverEntry[]} entries */
-  #onSight(entries) {
+  #onIntersection(entries) {
     const atEnd = isNearEnd() && window.scrollY > 0
     for (const { target, isIntersecting } of entries) {
       const block = this.#byElement.get(target)
@@ -359,14 +360,14 @@ export class Timeline {
       else block.clear()
     }
     this.#number()
-    // What is drawn is higher than was guessed: who was at the end stays there.
+    // Drawn rows are higher than assumed: a page that was at the end stays at the end.
     if (atEnd && !isNearEnd()) this.scrollToEnd()
   }
 
-  /** Shows only entries that hold these words. @param {string} words */
+  /** Shows only entries that contain `words`. @param {string} words */
   find(words) {
     this.#words = words.trim().toLowerCase()
-    this.#settle(new Set(this.#blocks))
+    this.#update(new Set(this.#blocks))
   }
 
   /** @param {boolean} folded */
@@ -375,10 +376,10 @@ export class Timeline {
       iteration.chosen = true
       iteration.folded = folded
     }
-    this.#settle(new Set(this.#blocks))
+    this.#update(new Set(this.#blocks))
   }
 
-  /** Draws a window full of the end first, so that it does not grow afterwards. */
+  /** Draws the last screenful first, so that the page does not grow after scrolling. */
   scrollToEnd() {
     let height = 0
     for (let i = this.#blocks.length - 1; i >= 0 && height < window.innerHeight; i--) {
@@ -393,26 +394,26 @@ export class Timeline {
   /** @param {KeyboardEvent} event */
   #onKey(event) {
     const here = /** @type {Element} */ (event.target).closest('article')
-    // A list of output lines is scrolled by the same keys.
+    // The same keys scroll output.
     if (here === null || /** @type {Element} */ (event.target).matches('pre')) return
-    const place = Number(here.getAttribute('aria-posinset'))
+    const position = Number(here.getAttribute('aria-posinset'))
     const total = Number(here.getAttribute('aria-setsize'))
     /** @type {Record<string, number>} */
-    const goals = { PageUp: place - 1, PageDown: place + 1, Home: 1, End: total }
-    const goal = goals[event.key]
-    if (goal === undefined || event.ctrlKey || event.metaKey || event.altKey) return
+    const targets = { PageUp: position - 1, PageDown: position + 1, Home: 1, End: total }
+    const target = targets[event.key]
+    if (target === undefined || event.ctrlKey || event.metaKey || event.altKey) return
     event.preventDefault()
-    this.#focus(Math.min(Math.max(goal, 1), total))
+    this.#focus(Math.min(Math.max(target, 1), total))
   }
 
-  /** @param {number} place */
-  #focus(place) {
+  /** @param {number} position */
+  #focus(position) {
     let before = 0
     for (const block of this.#blocks) {
-      if (place <= before + block.visible) {
+      if (position <= before + block.visible) {
         if (!block.drawn) block.draw(this.#words)
         this.#number()
-        const element = block.element.children[place - before - 1]
+        const element = block.element.children[position - before - 1]
         if (!(element instanceof HTMLElement)) return
         element.focus({ preventScroll: true })
         element.scrollIntoView({ block: 'center' })

@@ -1,5 +1,5 @@
-/** The panel in which a person answers a gate. */
-import { ApiError, call } from './api.js'
+/** The panel in which the user answers a gate. */
+import { call, messageOf } from './api.js'
 import { fill, h } from './dom.js'
 import { visible } from './format.js'
 
@@ -8,7 +8,7 @@ import { visible } from './format.js'
  * @typedef {import('../types.js').RunDetails} RunDetails
  */
 
-/** The panel; hidden while no gate is open. */
+/** Hidden while no gate is open. */
 export class GatePanel {
   element = h('section', { class: 'gate', 'aria-labelledby': 'gate-title', hidden: true })
   /** @type {string | null} */
@@ -26,7 +26,7 @@ export class GatePanel {
   }
 
   /**
-   * Shows the gate of a run. What somebody types is kept as long as the gate is the same.
+   * Shows the gate of a run. Feedback being typed survives as long as the gate is the same.
    *
    * @param {RunDetails} details
    */
@@ -53,21 +53,20 @@ export class GatePanel {
     buttons.append(button('abort', 'Abort run', 'danger'))
     if (gate.kind === 'tool') buttons.append(button('reject', 'Reject calls', ''))
     buttons.append(
-      button('approve', gate.kind === 'tool' ? 'Approve calls' : 'Approve and go on', 'primary'),
+      button('approve', gate.kind === 'tool' ? 'Approve calls' : 'Approve and continue', 'primary'),
     )
 
     /** @param {string} decision */
     const answer = async (decision) => {
       problem.textContent = ''
       for (const one of buttons.querySelectorAll('button')) one.disabled = true
-      const said = feedback.value.trim()
+      const text = feedback.value.trim()
       try {
-        const body = { decision, gate_id: gate.gate_id, ...(said === '' ? {} : { feedback: said }) }
+        const body = { decision, gate_id: gate.gate_id, ...(text === '' ? {} : { feedback: text }) }
         await call('POST', `api/runs/${this.#runId}/resume`, { body })
         this.#answered()
       } catch (error) {
-        problem.textContent =
-          error instanceof ApiError ? error.message : 'The service does not answer.'
+        problem.textContent = messageOf(error)
         for (const one of buttons.querySelectorAll('button')) one.disabled = false
       }
     }
@@ -94,8 +93,8 @@ export class GatePanel {
 /** @param {Gate} gate */
 function titleOf({ kind, iteration }) {
   if (kind === 'tool') return 'May these tools run?'
-  if (kind === 'recovery') return 'The service stopped in the middle. Go on?'
-  return `Iteration ${iteration} is done. Go on?`
+  if (kind === 'recovery') return 'The service was interrupted. Continue?'
+  return `Iteration ${iteration} is done. Continue?`
 }
 
 /** @param {import('../types.js').GatedCall} gated */

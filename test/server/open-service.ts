@@ -6,7 +6,7 @@ import { serve, type Served } from '../helpers/serve.js'
 import { assertDescribed, assertMessageDescribed, type ApiDescription } from './conformance.js'
 import { FakeEngine } from './fake-engine.js'
 
-/** An answer, read to its end. */
+/** A response, read to its end. */
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -21,7 +21,7 @@ export interface CallOptions {
   readonly body?: string | Buffer | object
 }
 
-/** One request on a connection of its own; unlike fetch it sends whatever headers it is told to. */
+/** One request on a connection of its own; unlike fetch it sends any headers. */
 export function call(
   port: number,
   method: string,
@@ -64,7 +64,7 @@ export function call(
   })
 }
 
-/** A service over an engine of the test, listening. */
+/** A listening service over an engine of the test. */
 export interface Opened extends AsyncDisposable {
   readonly service: RunService
   readonly served: Served
@@ -95,7 +95,7 @@ export async function openService(
     errors,
     async call(method, path, more) {
       const answer = await call(port, method, path, more)
-      // Every answer in the tests is checked against the API description.
+      // Every response is checked against the API description.
       api ??= call(port, 'GET', `${options.basePath ?? ''}/api/openapi.json`).then(
         ({ json }) => json,
       )
@@ -104,7 +104,7 @@ export async function openService(
     },
     socket: (path, headers) => SocketClient.connect(port, path, headers),
     async [Symbol.asyncDispose]() {
-      // What is still open is cut: a reader that a test left would be waited for otherwise.
+      // Open connections are cut: closing would wait for a reader that the test left behind.
       const closed = service.close({ graceMs: 0 })
       await served.close()
       await closed
@@ -112,17 +112,17 @@ export async function openService(
   }
 }
 
-/** A message of the stream; every one in the tests is checked against the description. */
+/** Parses a message of a stream and checks it against the description. */
 function readMessage(payload: Buffer): any {
   const message: unknown = JSON.parse(payload.toString())
   assertMessageDescribed(message)
   return message
 }
 
-/** A WebSocket client of octets, which shows what really came. */
+/** A WebSocket client on raw bytes, which shows exactly what was sent. */
 export class SocketClient implements Disposable {
   readonly peer: RawPeer
-  /** Status line and headers of the answer to the handshake. */
+  /** Status line and headers of the handshake response. */
   readonly head: string
 
   constructor(peer: RawPeer, head: string) {
@@ -167,7 +167,7 @@ export class SocketClient implements Disposable {
     return { opcode: first! & 0x0f, payload: await this.peer.take(length) }
   }
 
-  /** The next event; pings are passed over. */
+  /** The next event; pings are skipped. */
   async event(): Promise<any> {
     for (;;) {
       const { opcode, payload } = await this.frame()

@@ -1,16 +1,16 @@
 /**
- * A run's events over any number of connections.
+ * Follows the events of a run, over any number of connections.
  *
- * 1. The cursor is the `seq` of the last event handed out; each connection continues behind it.
- * 2. An event at or before the cursor was seen and is passed over. Without a filter one that is
- *    ahead of its turn shows a broken stream, which is opened again at the cursor.
- * 3. Only `run_end`, or the service's word that there is nothing more (204), is the end of a run; a
- *    stream that ends otherwise is opened again.
+ * 1. The cursor is the `seq` of the last event received; each connection continues behind it.
+ * 2. An event at or before the cursor is a repetition and is skipped. Without a filter, a gap after
+ *    the cursor means a broken stream, which is reopened at the cursor.
+ * 3. Only `run_end` or a 204 ends a run's events. A stream that ends otherwise is reopened.
+ *
+ * `AsyncClient.sse()` reconnects by other rules: it cannot move the cursor in the query, and it
+ * counts failures and reads errors without the service's problem details.
  *
  * @module
  */
-import { backoffDelay, TRANSIENT_STATUSES } from '../../internal/backoff.js'
-import { sleep } from '../../internal/sleep.js'
 import type {
   AgentEvent,
   DeltaPayload,
@@ -27,33 +27,38 @@ import {
   type AsyncClient,
   type AsyncResponse,
 } from '../../http/index.js'
-import { answerError } from './answer-error.js'
+import { backoffDelay, TRANSIENT_STATUSES } from '../../internal/backoff.js'
+import { sleep } from '../../internal/sleep.js'
 import { RunServiceError } from '../errors.js'
+import { answerError } from './answer-error.js'
 
 /**
- * A piece of what a model writes just now. It is no event of the log: it has no `seq`, is not kept,
- * and may be missing; `offset` tells whether one is.
+ * A piece of text that a model is generating. It is no event of the log: it has no `seq`, is not
+ * stored, and may be lost; a jump in `offset` shows that one was.
  */
 export interface ModelDelta extends Omit<EventFields, 'seq'> {
   readonly kind: 'model_delta'
   readonly payload: DeltaPayload
 }
 
-/** How to follow a run. */
+/** Options of `RunServiceClient.events()`. */
 export interface FollowOptions {
-  /** Only events behind this `seq`; -1 is only what is to come. @defaultValue 0 */
+  /** Only events with a greater `seq`; -1 for new events only. @defaultValue 0 */
   readonly after?: number | undefined
   /** Only events of these kinds. @defaultValue all */
   readonly kinds?: readonly EventKind[] | undefined
-  /** Also hands out what the model writes, while it writes it. @defaultValue false */
+  /** Also yields the model's text while it is being generated. @defaultValue false */
   readonly deltas?: boolean | undefined
-  /** Ends the iteration by rejecting with its reason. */
+  /** Aborts the iteration, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** Before the first attempt to open a lost stream again; doubles up to 15 s. @defaultValue 500 */
+  /** Longest delay before the first reconnect, in ms; doubles up to 15 s. @defaultValue 500 */
   readonly reconnectMs?: number | undefined
-  /** Attempts in a row that may fail. @defaultValue 10 */
+  /** Failed attempts in a row that are tolerated. @defaultValue 10 */
   readonly maxFailures?: number | undefined
-  /** Silence after which a connection counts as dead; the service speaks every 15 s. @defaultValue 45000 */
+  /**
+   * Silence after which a connection counts as lost, in ms; the service sends something every 15 s.
+   * @defaultValue 45000
+   */
   readonly silenceMs?: number | undefined
 }
 
@@ -62,7 +67,7 @@ const MAX_RECONNECT_MS = 15_000
 const DEFAULT_FAILURES = 10
 const DEFAULT_SILENCE_MS = 45_000
 
-/** Follows the events of one run; `details` tells where its log ends now. */
+/** Yields the events of one run. `details` reads the run, for the present end of its log. */
 export async function* followEvents(
   http: AsyncClient,
   path: string,
@@ -70,7 +75,7 @@ export async function* followEvents(
   details: () => Promise<RunDetails>,
 ): AsyncGenerator<AgentEvent | ModelDelta, void> {
   const cursor = new Cursor(options)
-  // Live only begins at the log's present end: from there on a lost connection loses nothing.
+  // New events only: those behind the present end of the log, whichever connection delivers them.
   if (cursor.position < 0) cursor.position = (await details()).last_seq
   const signal = options.signal ?? new AbortController().signal
   const { maxFailures = DEFAULT_FAILURES, reconnectMs = DEFAULT_RECONNECT_MS } = options
@@ -90,8 +95,8 @@ export async function* followEvents(
       }
     } catch (error) {
       signal.throwIfAborted()
-      if (!isPassing(error)) throw error
-      // A stream that opens is no failure, however often it is cut; one that makes no sense is.
+      if (!isTransient(error)) throw error
+      // A stream that opens and is cut is no failure; a broken stream is one.
       if (cursor.position > before) broken = 0
       if (error instanceof BrokenStreamError) broken += 1
       else failures += 1
@@ -106,7 +111,7 @@ export async function* followEvents(
   }
 }
 
-/** The stream behind the cursor; null when there will be no more events. */
+/** Opens the stream behind the cursor; null when there will be no more events. */
 async function open(
   http: AsyncClient,
   path: string,
@@ -131,7 +136,7 @@ async function open(
   return null
 }
 
-/** The events of one connection that are new. */
+/** The new events of one connection. */
 async function* readEvents(
   response: AsyncResponse,
   cursor: Cursor,
@@ -149,11 +154,11 @@ function parseEvent(data: string): AgentEvent | ModelDelta {
   try {
     return JSON.parse(data) as AgentEvent | ModelDelta
   } catch (cause) {
-    throw new BrokenStreamError('the stream holds something that is no event', { cause })
+    throw new BrokenStreamError('the stream contains data that is not an event', { cause })
   }
 }
 
-/** Where a reader is in a log, and what it wants of it. */
+/** The position of a reader in a log, and the kinds that it wants. */
 class Cursor {
   position: number
   readonly #kinds: ReadonlySet<EventKind> | null
@@ -161,7 +166,7 @@ class Cursor {
 
   constructor({ after = 0, kinds, deltas = false }: FollowOptions) {
     if (!Number.isSafeInteger(after) || after < -1) {
-      throw new RangeError(`after must be a whole number from -1 up, got ${after}`)
+      throw new RangeError(`after must be an integer of at least -1, got ${after}`)
     }
     this.position = after
     this.#deltas = deltas
@@ -172,19 +177,19 @@ class Cursor {
     return this.#kinds === null || kind === 'model_delta' || this.#kinds.has(kind)
   }
 
-  /** What the next connection asks for: the end of the run is always wanted. */
+  /** The query of the next connection. It always includes `run_end`. */
   params(): Record<string, string> {
-    const place = { after: String(this.position), ...(this.#deltas ? { deltas: '1' } : {}) }
-    if (this.#kinds === null) return place
-    return { ...place, kinds: [...new Set([...this.#kinds, 'run_end'])].join(',') }
+    const range = { after: String(this.position), ...(this.#deltas ? { deltas: '1' } : {}) }
+    if (this.#kinds === null) return range
+    return { ...range, kinds: [...new Set([...this.#kinds, 'run_end'])].join(',') }
   }
 
-  /** Moves on to an event; false when it was seen. @throws BrokenStreamError when one is missing. */
+  /** Moves to an event; false when it was seen. @throws BrokenStreamError when one is missing */
   advance(seq: number): boolean {
     if (seq <= this.position) return false
     if (this.#kinds === null && seq !== this.position + 1) {
       throw new BrokenStreamError(
-        `event ${seq} came after ${this.position}; those between are missing`,
+        `event ${seq} came after ${this.position}; the events between are missing`,
       )
     }
     this.position = seq
@@ -192,10 +197,10 @@ class Cursor {
   }
 }
 
-/** A stream that is not what the service sends: its events are not to be trusted. */
+/** Thrown for a stream with a gap or with data that is no event. */
 class BrokenStreamError extends RemoteProtocolError {}
 
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   if (error instanceof RunServiceError) return TRANSIENT_STATUSES.includes(error.status)
   if (error instanceof TotalTimeoutError) return false
   return (

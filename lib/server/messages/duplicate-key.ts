@@ -1,14 +1,14 @@
-/** Names and strings of a JSON text, and where its objects begin and end. */
+/** Strings and keys of a JSON text, and the braces of its objects. */
 const TOKEN = /"((?:[^"\\]|\\.)*)"(\s*:)?|[{}]/g
 
 /**
- * The first name that one object of a JSON text has twice, or null. Parsers disagree which of the two
- * counts (RFC 8259, section 4), so that whoever looked at `"hitl_enabled": true` in front of us may
- * have seen another request than the one that runs.
+ * The first key that an object of a JSON text has twice, or null. Parsers disagree on which of the
+ * two counts (RFC 8259, section 4), so a proxy that checked `"hitl_enabled": true` may have seen
+ * another request than the one that runs.
  *
- * @param text valid JSON
+ * @param text - valid JSON.
  */
-export function repeatedName(text: string): string | null {
+export function duplicateKey(text: string): string | null {
   const open: Set<string>[] = []
   for (const [token, raw, colon] of text.matchAll(TOKEN)) {
     if (token === '{') open.push(new Set())

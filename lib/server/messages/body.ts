@@ -1,20 +1,20 @@
 import type { IncomingMessage } from 'node:http'
 import { ProblemError } from '../errors.js'
-import type { HttpRequest } from './call-reply.js'
-import { repeatedName } from './repeated-name.js'
+import type { HttpRequest } from './reply.js'
+import { duplicateKey } from './duplicate-key.js'
 
-/** What frameworks leave on a request whose content they have read already. */
+/** A request whose content a framework's body parser may have read. */
 interface ParsedBody {
   readonly body?: unknown
 }
 
 /**
- * The JSON value that a request carries; undefined when it has no content.
+ * Reads the JSON value of a request; undefined when it has no content.
  *
- * The content type must be JSON even when there is no content: a page on another site can make a
- * browser post forms and plain text without asking, but never JSON.
+ * The content type must be JSON even without content: a page on another site can make a browser
+ * post forms and plain text without a preflight request, but never JSON.
  *
- * @throws {@link ProblemError} 415 for another type, 413 beyond `maxBytes`, 400 for no JSON.
+ * @throws {@link ProblemError} 415 for another type, 413 beyond `maxBytes`, 400 for invalid JSON.
  */
 export async function readJson(request: HttpRequest, maxBytes: number): Promise<unknown> {
   checkContentType(request)
@@ -28,23 +28,17 @@ export async function readJson(request: HttpRequest, maxBytes: number): Promise<
 function checkContentType(request: HttpRequest): void {
   const coding = request.headers['content-encoding']
   if (coding !== undefined && coding.toLowerCase() !== 'identity') {
-    throw new ProblemError(
-      415,
-      'unsupported_media_type',
-      'the body must be sent without a content coding',
-      {
-        headers: { 'Accept-Encoding': 'identity' },
-      },
-    )
+    const detail = 'the body must be sent without a content coding'
+    throw new ProblemError(415, 'unsupported_media_type', detail, {
+      headers: { 'Accept-Encoding': 'identity' },
+    })
   }
   const type = request.headers['content-type']
   if (type !== undefined && isJsonType(type)) return
-  throw new ProblemError(
-    415,
-    'unsupported_media_type',
-    'the request needs the header Content-Type: application/json, also when it has no body',
-    { headers: { Accept: 'application/json' } },
-  )
+  const detail = 'the header Content-Type: application/json is required, also without a body'
+  throw new ProblemError(415, 'unsupported_media_type', detail, {
+    headers: { Accept: 'application/json' },
+  })
 }
 
 /** `application/json`, where the only charset is UTF-8 (RFC 8259, section 8.1). */
@@ -61,17 +55,17 @@ function isConsumed(request: HttpRequest): boolean {
   return request.readableEnded || (request as IncomingMessage).readableDidRead
 }
 
-/** A body that a framework's parser has read before us: octets, text, or the value itself. */
+/** A body that a framework's parser has read: bytes, text, or the parsed value. */
 function fromFramework(body: unknown, request: HttpRequest, maxBytes: number): unknown {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return body
-  const octets = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body)
-  if (octets.byteLength > maxBytes) throw tooLarge(request, maxBytes)
-  return parse(octets)
+  const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body)
+  if (bytes.byteLength > maxBytes) throw tooLarge(request, maxBytes)
+  return parse(bytes)
 }
 
 function readAll(request: HttpRequest, maxBytes: number): Promise<Buffer> {
   if (request.readableEnded) {
-    const detail = 'the body was read before it came here; mount the service before body parsers'
+    const detail = 'the body was already read; mount the service before body parsers'
     return Promise.reject(
       new ProblemError(500, 'internal_error', detail, { cause: new Error(detail) }),
     )
@@ -85,13 +79,13 @@ function readAll(request: HttpRequest, maxBytes: number): Promise<Buffer> {
       else settle(() => reject(tooLarge(request, maxBytes)))
     }
     const onEnd = (): void => settle(() => resolve(Buffer.concat(chunks, length)))
-    const onGone = (): void =>
-      settle(() =>
-        reject(new ProblemError(400, 'bad_body', 'the body ended before its declared end')),
-      )
+    const onGone = (): void => {
+      const error = new ProblemError(400, 'bad_body', 'the connection ended before the body did')
+      settle(() => reject(error))
+    }
     const settle = (then: () => void): void => {
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone)
-      // What is still to come is thrown away; without a listener an error would be thrown.
+      // An error event without a listener would be thrown.
       request.on('error', () => {})
       then()
     }
@@ -100,40 +94,37 @@ function readAll(request: HttpRequest, maxBytes: number): Promise<Buffer> {
 }
 
 function tooLarge(request: HttpRequest, maxBytes: number): ProblemError {
-  // The rest of the body is not worth reading. HTTP/2 resets just the stream.
+  // The rest of the body is not read. HTTP/2 resets the stream and keeps the connection.
   const headers = request.httpVersionMajor < 2 ? { Connection: 'close' } : {}
-  return new ProblemError(413, 'body_too_large', `the body may have at most ${maxBytes} octets`, {
+  return new ProblemError(413, 'body_too_large', `the body may have at most ${maxBytes} bytes`, {
     headers,
   })
 }
 
-/** Longest part of a name that an error repeats. */
+/** Characters of a name that an error quotes. */
 const MAX_NAME = 60
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-function parse(octets: Buffer): unknown {
-  if (octets.length === 0) return undefined
+function parse(bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined
   let text: string
   try {
-    text = utf8.decode(octets)
+    text = utf8.decode(bytes)
   } catch {
-    throw new ProblemError(400, 'bad_json', 'the body is not UTF-8')
+    throw new ProblemError(400, 'bad_json', 'the body is not valid UTF-8')
   }
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (error) {
-    // The parser quotes the text around the mistake, which may hold a secret: keep the place only.
-    const place = /position \d+/.exec((error as Error).message)?.[0]
-    throw new ProblemError(
-      400,
-      'bad_json',
-      `the body is not JSON${place === undefined ? '' : ` at ${place}`}`,
-    )
+    // The parser's message quotes the text around the error, which may be secret.
+    const position = /position \d+/.exec((error as Error).message)?.[0]
+    const where = position === undefined ? '' : ` at ${position}`
+    throw new ProblemError(400, 'bad_json', `the body is not valid JSON${where}`)
   }
-  const twice = repeatedName(text)
-  if (twice === null) return value
-  const name = JSON.stringify(twice.slice(0, MAX_NAME))
+  const duplicate = duplicateKey(text)
+  if (duplicate === null) return value
+  const name = JSON.stringify(duplicate.slice(0, MAX_NAME))
   throw new ProblemError(400, 'bad_json', `the body has ${name} twice in one object; send it once`)
 }

@@ -1,6 +1,6 @@
 /**
- * Serves the dashboard: a handful of files, read once and kept. They hold no data, so nobody is
- * asked for a key before they are sent; the page asks for one when the API wants it.
+ * Serves the dashboard: a handful of files, read once and cached. They hold no data, so they need
+ * no key; the page asks the user for one when the API requires it.
  *
  * @module
  */
@@ -9,11 +9,11 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ProblemError } from '../errors.js'
-import { matchesTag } from '../http/etag.js'
-import type { HttpRequest, Reply } from '../http/call-reply.js'
+import { matchesTag } from '../messages/etag.js'
+import type { HttpRequest, Reply } from '../messages/reply.js'
 import type { RouteDefinition } from '../router.js'
 
-/** Beside this file, in the source as well as in the built package. */
+/** Beside this file in the source, and beside the bundle in the built package. */
 const FOLDER = fileURLToPath(new URL('./static/', import.meta.url))
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -23,7 +23,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** Everything comes from this origin, nothing is inline, nothing may frame the page. */
+/** Everything comes from this origin, nothing is inline, and no page may frame this one. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -54,7 +54,7 @@ async function loadFiles(): Promise<ReadonlyMap<string, StaticFile>> {
       headers: {
         'Content-Type': type,
         ETag: `"${tag}"`,
-        // Kept by the browser, asked about each time: a new version shows at once.
+        // The browser caches the file but revalidates it, so a new version shows at once.
         'Cache-Control': 'no-cache',
         'Content-Security-Policy': CONTENT_SECURITY_POLICY,
         'Cross-Origin-Opener-Policy': 'same-origin',
@@ -65,11 +65,11 @@ async function loadFiles(): Promise<ReadonlyMap<string, StaticFile>> {
   return files
 }
 
-/** The routes of the page and its files. */
+/** Creates the routes of the page and its files. */
 export function dashboardRoutes(): readonly RouteDefinition[] {
   let files: Promise<ReadonlyMap<string, StaticFile>> | undefined
   const serve = async (request: HttpRequest, name: string): Promise<Reply> => {
-    // A failed attempt is not kept: the next request tries again.
+    // A failure is not cached: the next request tries again.
     files ??= loadFiles().catch((error: unknown) => {
       files = undefined
       throw error

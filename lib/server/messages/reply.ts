@@ -1,7 +1,6 @@
 /**
- * The few shapes that routes speak in: what came in ({@link Call}), what goes out ({@link Reply}),
- * and how a reply is written. Routes return values; only this file and the streams touch a
- * response.
+ * What a route returns, and how it is written. Routes return a {@link Reply}; only this file and
+ * the streams touch a response.
  *
  * @module
  */
@@ -15,13 +14,13 @@ export type HttpRequest = IncomingMessage | Http2ServerRequest
 /** The response that belongs to an {@link HttpRequest}. */
 export type HttpResponse = ServerResponse | Http2ServerResponse
 
-/** What a route answers. It is not changed once it was given, and may be given again. */
+/** What a route answers. Immutable: a route may return the same object again. */
 export interface Reply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Text is sent as UTF-8, in one write with the headers; absent is no content. */
+  /** Text is sent as UTF-8, in one write with the headers. Absent: no content. */
   readonly body?: string | Uint8Array
-  /** Writes the content itself, over time; `body` is then absent. Also called when the peer is gone. */
+  /** Writes the content over time, instead of `body`. Called even if the peer has disconnected. */
   readonly stream?: (response: ServerResponse) => void
 }
 
@@ -34,7 +33,7 @@ export function json(
   return jsonText(status, JSON.stringify(value), headers)
 }
 
-/** A reply with a JSON document that is text already. */
+/** A reply with a JSON document that is already encoded. */
 export function jsonText(
   status: number,
   body: string | Uint8Array,
@@ -43,7 +42,7 @@ export function jsonText(
   return { status, headers: { 'Content-Type': 'application/json', ...headers }, body }
 }
 
-/** The reply to an error. */
+/** The reply with an error's problem details. */
 export function problemReply(error: ProblemError): Reply {
   return {
     status: error.status,
@@ -52,7 +51,7 @@ export function problemReply(error: ProblemError): Reply {
   }
 }
 
-/** Headers of every answer: it is not cached, guessed at, framed or read by other sites. */
+/** Headers of every response: no caching, sniffing, framing, or reading by other sites. */
 const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
@@ -63,32 +62,32 @@ const COMMON_HEADERS: Readonly<Record<string, string>> = {
 
 type OutgoingHeaders = Record<string, string | number>
 
-/** Headers of replies: those that are given again and again keep them. */
-const written = new WeakMap<Reply, OutgoingHeaders>()
+/** Complete headers of each reply, computed once for replies that are sent repeatedly. */
+const computed = new WeakMap<Reply, OutgoingHeaders>()
 
 function headersOf(reply: Reply): OutgoingHeaders {
-  let headers = written.get(reply)
+  let headers = computed.get(reply)
   if (headers === undefined) {
     headers = { ...COMMON_HEADERS, ...reply.headers }
     const { status, body, stream } = reply
     if (body !== undefined) headers['Content-Length'] = Buffer.byteLength(body)
     else if (stream === undefined && status !== 204 && status !== 304) headers['Content-Length'] = 0
-    written.set(reply, headers)
+    computed.set(reply, headers)
   }
   return headers
 }
 
-/** Writes a reply. Nothing happens when the response was begun or its peer is gone. */
+/** Writes a reply, unless the response was already begun or its peer has disconnected. */
 export function writeReply(
   request: HttpRequest,
   response: HttpResponse,
   reply: Reply,
   extra: Readonly<Record<string, string>> | null,
 ): void {
-  // Both classes have the same methods; their overloads keep the union from being called.
+  // Both classes have these methods, but their overloads make the union uncallable.
   const out = response as ServerResponse
   if (out.headersSent || out.writableEnded || out.destroyed) {
-    // What the stream holds must be freed, and nobody else's answer be written into.
+    // The stream must release its resources, and must not write into another handler's response.
     if (reply.stream !== undefined) reply.stream(out.destroy())
     return
   }

@@ -1,6 +1,8 @@
+import type { FailedCall } from '../config.js'
 import { ProblemError } from '../errors.js'
+import type { HttpRequest } from './reply.js'
 
-/** The part of a request that tells where it points to. */
+/** The part of a request that holds its target. */
 export interface Located {
   readonly url?: string | undefined
 }
@@ -12,13 +14,13 @@ export interface Target {
 }
 
 /**
- * Where a request points to, below `basePath`; null when it lies elsewhere.
+ * The target of a request, relative to `basePath`; null when it lies elsewhere.
  *
- * Connect-style routers cut the mount path off `url` and leave the whole in `originalUrl`. When
- * they did, what they cut off must be `basePath`: with another one the links and the event
- * streams, which go by `basePath`, would lead nowhere.
+ * Connect-style routers cut the mount path off `url` and keep the whole in `originalUrl`. The part
+ * cut off must then be `basePath`: links and event streams are built from it and would otherwise
+ * lead nowhere.
  *
- * @throws {@link ProblemError} 500 `mount_mismatch` when they disagree.
+ * @throws {@link ProblemError} 500 `mount_mismatch` when they differ.
  */
 export function targetOf(request: Located, basePath: string): Target | null {
   const url = request.url ?? ''
@@ -28,22 +30,26 @@ export function targetOf(request: Located, basePath: string): Target | null {
   if (typeof original === 'string' && original !== url) {
     const mounted = split(url)
     if (target === null || !samePath(target.path, mounted.path)) {
-      throw new ProblemError(500, 'mount_mismatch', mismatch(original, url, basePath), {
-        cause: new Error(mismatch(original, url, basePath)),
-      })
+      const detail = mismatch(original, url, basePath)
+      throw new ProblemError(500, 'mount_mismatch', detail, { cause: new Error(detail) })
     }
   }
   return target
 }
 
+/** A request as `onError` names it: without the query, which may contain secrets. */
+export function failedCall(request: HttpRequest): FailedCall {
+  return { method: request.method ?? '', path: (request.url ?? '').replace(/[?#].*$/s, '') }
+}
+
 function mismatch(original: string, url: string, basePath: string): string {
   const [whole, rest] = [split(original).path, split(url).path]
   const mount = whole.endsWith(rest) ? whole.slice(0, whole.length - rest.length) : whole
-  const told = `was created with basePath "${basePath}"; make them the same`
-  return `the service is mounted at "${mount}" but ${told}`
+  const created = `was created with basePath "${basePath}"; make them the same`
+  return `the service is mounted at "${mount}" but ${created}`
 }
 
-/** `/agents` mounted gives `url` = `/` although the target itself has no slash at its end. */
+/** Mounted at `/agents`, the target `/agents` arrives as `url` = `/`, with a slash added. */
 function samePath(path: string, mounted: string): boolean {
   return path === mounted || (path === '' && mounted === '/')
 }

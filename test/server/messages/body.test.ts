@@ -4,23 +4,23 @@ import { test } from 'node:test'
 import { createRunService } from 'runwright/server'
 import { RawPeer } from '../../helpers/raw-peer.js'
 import { listen } from '../../helpers/serve.js'
-import { call, openService, type CallOptions } from '../client.js'
+import { call, openService, type CallOptions } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
 const json = { 'content-type': 'application/json' }
 
 for (const { name, body, headers, status, code } of [
-  { name: 'half of a document', body: '{"goal":', headers: json, status: 400, code: 'bad_json' },
+  { name: 'half a document', body: '{"goal":', headers: json, status: 400, code: 'bad_json' },
   { name: 'plain words', body: 'goal', headers: json, status: 400, code: 'bad_json' },
   {
-    name: 'octets that are not UTF-8',
+    name: 'bytes that are not UTF-8',
     body: Buffer.from('{"goal":"\xff"}', 'latin1'),
     headers: json,
     status: 400,
     code: 'bad_json',
   },
   {
-    name: 'a field that comes twice',
+    name: 'a field that occurs twice',
     body: '{"goal":"x","hitl_enabled":true,"hitl_enabled":false}',
     headers: json,
     status: 400,
@@ -100,7 +100,7 @@ for (const type of [
   'application/json;charset="UTF-8"',
   'application/json; charset=utf8; x=y',
 ]) {
-  test(`a body of type ${type} is taken`, async () => {
+  test(`a body of type ${type} is accepted`, async () => {
     await using opened = await openService()
     const answer = await opened.call('POST', '/api/runs', {
       body: '{"goal":"x"}',
@@ -110,7 +110,7 @@ for (const type of [
   })
 }
 
-test('a body that grows over the limit while it is sent is cut off', async () => {
+test('a body that exceeds the limit while it is sent is cut off', async () => {
   await using opened = await openService({ maxBodyBytes: 1000 })
   using peer = await RawPeer.connect(opened.port)
   peer.write(
@@ -123,21 +123,21 @@ test('a body that grows over the limit while it is sent is cut off', async () =>
   assert.match(head, /connection: close/i)
 })
 
-test('a body of just the limit is taken', async () => {
+test('a body of exactly the limit is accepted', async () => {
   await using opened = await openService({ maxBodyBytes: 1000 })
   const body = `{"goal":"${'x'.repeat(1000 - 11)}"}`
   assert.equal(Buffer.byteLength(body), 1000)
   assert.equal((await opened.call('POST', '/api/runs', { body, headers: json })).status, 201)
 })
 
-test('the mistake in a document is told by its place, never by quoting it', async () => {
+test('an error in a document is reported by its position, never by quoting it', async () => {
   await using opened = await openService()
   const answer = await opened.call('POST', '/api/runs', { body: '{"goal": secret}', headers: json })
   assert.equal(answer.status, 400)
   assert.doesNotMatch(answer.text, /secret/)
 })
 
-test('a client that goes away in the middle of its body does no harm', async () => {
+test('a client that disconnects in the middle of its body does no harm', async () => {
   const engine = new FakeEngine()
   await using opened = await openService({ engine })
   const peer = await RawPeer.connect(opened.port)
@@ -154,7 +154,7 @@ test('a client that goes away in the middle of its body does no harm', async () 
 })
 
 for (const action of ['abort', 'retry', 'resume']) {
-  test(`a form cannot ${action} a run, and neither can a request without a type`, async () => {
+  test(`a form cannot ${action} a run, nor can a request without a type`, async () => {
     const engine = new FakeEngine()
     const path = `/api/runs/${engine.add()}/${action}`
     await using opened = await openService({ engine })
@@ -181,9 +181,9 @@ for (const action of ['abort', 'retry', 'resume']) {
 for (const { name, parse } of [
   { name: 'a value', parse: (text: string): unknown => JSON.parse(text) },
   { name: 'text', parse: (text: string): unknown => text },
-  { name: 'octets', parse: (text: string): unknown => Buffer.from(text) },
+  { name: 'bytes', parse: (text: string): unknown => Buffer.from(text) },
 ]) {
-  test(`a body that a framework has read before, into ${name}, is taken from it`, async () => {
+  test(`a body that a framework has already read, into ${name}, is used`, async () => {
     const service = await createRunService({ engine: new FakeEngine() })
     await using served = await listen(
       createServer((request: IncomingMessage & { body?: unknown }, response) => {
@@ -204,7 +204,7 @@ for (const { name, parse } of [
   })
 }
 
-test('a body that was read before and kept nowhere is told to the host, not waited for', async () => {
+test('a body that was read and discarded is reported to the host, not waited for', async () => {
   const errors: unknown[] = []
   const service = await createRunService({
     engine: new FakeEngine(),

@@ -1,10 +1,11 @@
-/** One run: where it stands, what it used, what happened, and what a person can do about it. */
-import { ApiError, call, follow } from './api.js'
+/** One run: status, usage, timeline, open gate, and the actions of the user. */
+import { ApiError, call, messageOf } from './api.js'
+import { ChangedFiles } from './changed-files.js'
 import { announce, fill, h, setText, toast } from './dom.js'
 import { countsView } from './entries.js'
-import { ChangedFiles } from './files.js'
+import { follow } from './follow.js'
 import { cost, duration, endReason, isLive, number, plural, statusLabel } from './format.js'
-import { GatePanel } from './gate.js'
+import { GatePanel } from './gate-panel.js'
 import { isNearEnd, Timeline } from './timeline.js'
 
 /**
@@ -16,7 +17,7 @@ import { isNearEnd, Timeline } from './timeline.js'
  */
 
 /** Kinds after which the details have changed. */
-const TELLING = new Set([
+const REFRESHING = new Set([
   'run_started',
   'run_recovered',
   'llm_usage',
@@ -25,20 +26,20 @@ const TELLING = new Set([
   'error',
 ])
 
-/** Kinds that a person waits for. */
-const PRESSING = new Set(['human_check_required', 'human_check_response', 'run_end'])
+/** Kinds that the user is waiting for, shown without delay. */
+const URGENT = new Set(['human_check_required', 'human_check_response', 'run_end'])
 
-/** Shortest time between two requests for the details. */
+/** Between two requests for the details, at least. */
 const REFRESH_MS = 400
-/** Time until a request for the details that failed is made again. */
+/** Until a failed request for the details is repeated. */
 const RETRY_MS = 3_000
 
 /** @type {Record<string, string>} */
 const STREAM_TEXT = {
   connecting: 'Connecting…',
   live: 'Live',
-  waiting: 'Connection lost, trying again…',
-  locked: 'Not followed: the service asks for a key.',
+  waiting: 'Connection lost, reconnecting…',
+  locked: 'Not connected: the service requires a key.',
   ended: '',
   gone: 'This run was deleted.',
 }
@@ -66,7 +67,7 @@ class RunView {
   #closed = false
   #lastSeq = 0
   #stop = () => {}
-  #files = new ChangedFiles((path) => this.#lookFor(path))
+  #files = new ChangedFiles((path) => this.#showFile(path))
   #unfolded = false
   #counted = false
 
@@ -94,7 +95,7 @@ class RunView {
   #queued = h(
     'p',
     { class: 'notice', hidden: true },
-    'Not started yet: it waits for a free place, or for another run in the same folder to end.',
+    'Queued: waiting for a free slot, or for another run in the same folder to end.',
   )
   #meters = h('div', { class: 'meters' })
   #tests = h('div', { class: 'meter-tests' })
@@ -127,7 +128,7 @@ class RunView {
     this.#runId = runId
     this.#changed = changed
     this.#gate = new GatePanel(runId, () => {
-      // The pressed button is gone; who works by keyboard goes on from here, not from the top.
+      // The pressed button is gone: keyboard users continue from here, not from the top.
       this.#title.focus({ preventScroll: true })
       this.#refreshSoon()
     })
@@ -211,12 +212,8 @@ class RunView {
 
   /** @param {unknown} error */
   #showMissing(error) {
-    const missing = error instanceof ApiError && error.status === 404
-    const text = missing
-      ? 'There is no such run.'
-      : error instanceof ApiError
-        ? error.message
-        : 'The service does not answer.'
+    const isMissing = error instanceof ApiError && error.status === 404
+    const text = isMissing ? 'There is no such run.' : messageOf(error)
     fill(
       this.element,
       h('p', { class: 'empty', role: 'alert' }, text),
@@ -231,9 +228,9 @@ class RunView {
     this.#files.add(events)
     for (const event of events)
       if (event.kind === 'goal_check') this.#showTests(event.payload.counts)
-    if (events.some(({ kind }) => PRESSING.has(kind))) this.#refreshNow()
-    else if (events.some(({ kind }) => TELLING.has(kind))) this.#refreshSoon()
-    // Only a reader who is at the end is taken along.
+    if (events.some(({ kind }) => URGENT.has(kind))) this.#refreshNow()
+    else if (events.some(({ kind }) => REFRESHING.has(kind))) this.#refreshSoon()
+    // The page follows new entries only when it was scrolled to the end.
     if (following && this.#status !== null && isLive(this.#status)) this.#scrollToEnd()
     else this.#onScroll()
   }
@@ -244,8 +241,8 @@ class RunView {
     fill(this.#tests, counts !== null && countsView(counts))
   }
 
-  /** Shows what happened to a file. @param {string} path */
-  #lookFor(path) {
+  /** Finds a file in the timeline. @param {string} path */
+  #showFile(path) {
     this.#find.value = path
     this.#timeline.find(path)
     this.#find.focus()
@@ -273,14 +270,14 @@ class RunView {
     this.#refreshing = undefined
     call('GET', `api/runs/${this.#runId}`).then(
       (details) => {
-        // Of two answers on their way at once the older one may come last.
+        // Of two concurrent responses the older one may arrive last.
         if (this.#closed || details.last_seq < this.#lastSeq) return
         this.#lastSeq = details.last_seq
         this.#show(details)
       },
       (error) => {
         if (this.#closed || (error instanceof ApiError && error.status < 429)) return
-        // What is shown is old now, and perhaps no event comes any more that would ask again.
+        // The details shown are stale, and there may be no further event to refresh them.
         this.#refreshing ??= setTimeout(() => this.#refreshNow(), RETRY_MS)
       },
     )
@@ -386,7 +383,7 @@ class RunView {
     if (details.approval !== 'never') facts.push(['Approval', details.approval])
     if (details.parent_run_id !== null) {
       facts.push([
-        'Again from',
+        'Retry of',
         h('a', { href: `#/runs/${details.parent_run_id}` }, 'an earlier run'),
       ])
     }
@@ -407,7 +404,7 @@ class RunView {
       if (action === 'retry') location.hash = `#/runs/${run.run_id}`
       else this.#refreshSoon()
     } catch (error) {
-      toast(error instanceof ApiError ? error.message : 'The service does not answer.', 'bad')
+      toast(messageOf(error), 'bad')
     } finally {
       for (const button of buttons) button.disabled = false
     }
@@ -420,12 +417,12 @@ class RunView {
       this.#changed()
       location.hash = '#/'
     } catch (error) {
-      toast(error instanceof ApiError ? error.message : 'The service does not answer.', 'bad')
+      toast(messageOf(error), 'bad')
     }
   }
 
   #onScroll = () => {
-    // At a gate nothing new comes before somebody answers.
+    // At a gate nothing new comes before it is answered.
     this.#latest.hidden = isNearEnd() || (this.#status !== 'running' && this.#status !== 'pending')
   }
 

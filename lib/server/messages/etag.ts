@@ -1,6 +1,6 @@
 /**
- * Does If-None-Match name this entity tag (RFC 9110, section 13.1.2)? Compared weakly, as the
- * section asks: proxies that compress mark the tags of what they changed with `W/`.
+ * Whether If-None-Match names this entity tag (RFC 9110, section 13.1.2). Compared weakly, as that
+ * section requires: compressing proxies prefix the tags of what they changed with `W/`.
  */
 export function matchesTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false

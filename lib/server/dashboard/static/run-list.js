@@ -1,8 +1,8 @@
 /**
- * The list of runs at the side. Searched, filtered and paged by the service; asked for again as long
- * as somebody looks.
+ * The list of runs at the side. The service searches, filters and pages; the list is refreshed as
+ * long as the page is visible.
  */
-import { ApiError, onKeyGiven, page } from './api.js'
+import { ApiError, messageOf, onKeyGiven, page } from './api.js'
 import { byId, fill, h, setText } from './dom.js'
 import { ago, isLive, plural, statusLabel } from './format.js'
 
@@ -11,25 +11,25 @@ import { ago, isLive, plural, statusLabel } from './format.js'
  * @typedef {import('../types.js').Status} Status
  */
 
+/** Between refreshes while runs are live, and otherwise. */
 const LIVE_MS = 1_500
 const IDLE_MS = 5_000
-/** Pause after somebody declined to give a key, before the page asks for one again. */
+/** Pause after the user declined to enter a key, before the page asks again. */
 const DECLINED_MS = 60_000
-/** Runs of a page. */
+/** Runs per page. */
 const PAGE = 50
-/** Runs that are asked for again at a time; older ones stay as they were when they were read. */
+/** The most runs refreshed at a time; older ones stay as they were when they were read. */
 const REFRESHED = 200
-/** Pause in typing after which the service is asked. */
+/** Pause in typing after which the search begins. */
 const TYPING_MS = 200
 
 /** @type {readonly (Status | '')[]} */
 const FILTERS = ['', 'running', 'awaiting_human', 'pending', 'achieved', 'failed', 'aborted']
 
-/** The list, its filters, and which run is open. */
 export class RunList {
   /** @type {readonly RunSummary[]} */
   #runs = []
-  /** Where the runs behind the last one are; null when there are none. @type {string | null} */
+  /** Path of the next page; null when there is none. @type {string | null} */
   #next = null
   /** @type {string | null} */
   #current = null
@@ -37,8 +37,8 @@ export class RunList {
   #items = new Map()
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
-  /** Counts what was asked for: an answer to an older question is dropped. */
-  #question = 0
+  /** Counts refreshes: the response to an older one is dropped. */
+  #refreshes = 0
   #loaded
   #search = h('input', {
     type: 'search',
@@ -46,11 +46,11 @@ export class RunList {
     placeholder: 'Search all runs',
     maxLength: 200,
     'aria-label': 'Search all runs by goal, model or id',
-    oninput: () => this.#ask(TYPING_MS),
+    oninput: () => this.#restart(TYPING_MS),
   })
   #filter = h(
     'select',
-    { id: 'filter', 'aria-label': 'Show runs with status', onchange: () => this.#ask(0) },
+    { id: 'filter', 'aria-label': 'Show runs with status', onchange: () => this.#restart(0) },
     FILTERS.map((status) =>
       h('option', { value: status }, status === '' ? 'All' : statusLabel(status)),
     ),
@@ -67,8 +67,8 @@ export class RunList {
   #note = h('p', { class: 'hint list-note', role: 'status' })
 
   /**
-   * @param {(some: boolean | null) => void} loaded told about every list that came: are there runs at
-   *   all? Null where a filter hides it
+   * @param {(hasRuns: boolean | null) => void} loaded called with every new list: whether there are
+   *   runs at all, or null where a filter hides it
    */
   constructor(loaded) {
     this.#loaded = loaded
@@ -83,7 +83,7 @@ export class RunList {
     document.addEventListener('visibilitychange', () => {
       if (!document.hidden) void this.refresh()
     })
-    // Who scrolls to the end wants more.
+    // Scrolling to the end loads more.
     new IntersectionObserver((entries) => {
       if (entries.some(({ isIntersecting }) => isIntersecting)) void this.#loadMore()
     }).observe(this.#more)
@@ -99,11 +99,11 @@ export class RunList {
   show(status) {
     this.#filter.value = status
     this.#search.value = ''
-    this.#ask(0)
+    this.#restart(0)
   }
 
-  /** Begins a new list. @param {number} inMs */
-  #ask(inMs) {
+  /** Starts a new list after a delay. @param {number} inMs */
+  #restart(inMs) {
     this.#runs = this.#runs.slice(0, PAGE)
     this.#next = null
     clearTimeout(this.#timer)
@@ -123,19 +123,18 @@ export class RunList {
     return `api/runs?${query}`
   }
 
-  /** Asks for the list now, and again after a while. */
+  /** Reads the list now, and schedules the next refresh. */
   async refresh() {
     clearTimeout(this.#timer)
-    const question = ++this.#question
+    const refresh = ++this.#refreshes
     let declined = false
     try {
       const { items, next } = await page(this.#path())
-      if (question !== this.#question) return
+      if (refresh !== this.#refreshes) return
       this.#take(items, next)
       setText(byId('service'), '')
     } catch (error) {
-      const shown = error instanceof ApiError ? error.message : 'The service does not answer.'
-      setText(byId('service'), shown)
+      setText(byId('service'), messageOf(error))
       declined = error instanceof ApiError && error.status === 401
     }
     if (document.hidden) return
@@ -146,7 +145,7 @@ export class RunList {
   }
 
   /**
-   * The newest runs, before those that were read earlier and are older.
+   * Puts refreshed runs before the older ones that were read earlier.
    *
    * @param {RunSummary[]} items
    * @param {string | null} next
@@ -165,19 +164,19 @@ export class RunList {
   async #loadMore() {
     const path = this.#next
     if (path === null || this.#more.disabled) return
-    const question = this.#question
+    const refresh = this.#refreshes
     this.#more.disabled = true
     try {
       const { items, next } = await page(path)
-      // Asked anew in between: what came belongs to another list.
+      // The list was restarted meanwhile: this page belongs to the former one.
       if (this.#next !== path) return
       const known = new Set(this.#runs.map(({ run_id }) => run_id))
       this.#next = next
       this.#runs = [...this.#runs, ...items.filter(({ run_id }) => !known.has(run_id))]
       this.#draw()
     } catch {
-      // The next refresh says what is wrong; asking again is one press away.
-      if (question === this.#question) setText(this.#note, 'Older runs could not be read.')
+      // The next refresh shows the error; the button tries again.
+      if (refresh === this.#refreshes) setText(this.#note, 'Could not load older runs.')
     } finally {
       this.#more.disabled = false
     }
@@ -185,7 +184,7 @@ export class RunList {
 
   #draw() {
     const items = this.#runs.map((run) => this.#item(run))
-    // The elements stay the same from one answer to the next: focus and selection survive.
+    // Elements are reused between refreshes, so that focus and selection survive.
     if (
       items.some(({ element }, i) => this.#list.children[i] !== element) ||
       items.length !== this.#list.children.length
@@ -217,19 +216,18 @@ export class RunList {
     return item
   }
 
-  /** Up and down go from run to run. @param {KeyboardEvent} event */
+  /** Arrow keys move from run to run. @param {KeyboardEvent} event */
   #onKey(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     const item = /** @type {Element} */ (event.target).closest('li')
     if (step === undefined || item === null) return
-    const goal = step === 1 ? item.nextElementSibling : item.previousElementSibling
-    if (goal === null) return
+    const target = step === 1 ? item.nextElementSibling : item.previousElementSibling
+    if (target === null) return
     event.preventDefault()
-    goal.querySelector('a')?.focus()
+    target.querySelector('a')?.focus()
   }
 }
 
-/** One run in the list. */
 class ListItem {
   element
   #link

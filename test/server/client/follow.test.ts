@@ -9,11 +9,11 @@ import { createRunService, RunServiceClient, type RunService } from 'runwright/s
 import { scratch, testProvider } from '../../helpers/engine.js'
 import { HeldTimers } from '../../helpers/held-timers.js'
 import { listen } from '../../helpers/serve.js'
-import { openService } from '../client.js'
+import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 import { openReal } from '../real.js'
 
-/** A client of a handler that is not a service of ours. */
+/** A client of a handler that is not a run service. */
 function clientOf(handler: RequestListener): RunServiceClient {
   const transport = new HandlerTransport(handler)
   return new RunServiceClient({ baseUrl: 'http://localhost', transport, retry: null })
@@ -22,7 +22,7 @@ function clientOf(handler: RequestListener): RunServiceClient {
 const STREAM = { 'content-type': 'text/event-stream' }
 const RUN = '01930000-0000-7000-8000-000000000001'
 
-/** An event as it stands in a stream. */
+/** An event in the framing of a stream. */
 function line(seq: number, kind = 'log'): string {
   return `id: ${seq}\ndata: ${JSON.stringify({ seq, kind, payload: {} })}\n\n`
 }
@@ -36,7 +36,7 @@ async function collect(events: AsyncIterable<AgentEvent>): Promise<AgentEvent[]>
 const seqs = (events: readonly AgentEvent[]): number[] => events.map(({ seq }) => seq)
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1)
 
-test('a run that ended is read from its first event to its last', async (t) => {
+test('an ended run is read from its first event to its last', async (t) => {
   const { service } = await openReal(t)
   await using runs = RunServiceClient.inProcess(service)
   const { run_id } = await runs.create({ goal: 'shell: true' })
@@ -51,7 +51,7 @@ test('a run that ended is read from its first event to its last', async (t) => {
   assert.deepEqual(await collect(runs.events(run_id, { after: -1 })), [])
 })
 
-test('connections that are cut after every event cost nothing and double nothing', async () => {
+test('connections that are cut after every event lose and repeat nothing', async () => {
   const engine = new FakeEngine()
   await using opened = await openService({ engine })
   const runId = engine.add()
@@ -61,7 +61,7 @@ test('connections that are cut after every event cost nothing and double nothing
     const write = response.write.bind(response)
     response.write = ((text: string) => {
       const isOver = engine.runs.get(runId)!.end !== undefined
-      // The last event of each connection comes in part, as long as there are more to come.
+      // The last event of each connection is truncated, until the run is over.
       const cut =
         isOver || text.startsWith('retry')
           ? text
@@ -83,7 +83,7 @@ test('connections that are cut after every event cost nothing and double nothing
   assert.ok(connections > 5, `only ${connections} connections`)
 })
 
-test('a restart of the service in the middle of a run is not seen in its events', async (t) => {
+test('a restart of the service in the middle of a run does not show in its events', async (t) => {
   const root = scratch(t)
   const directory = scratch(t)
   const server = await listen(createServer())
@@ -128,7 +128,7 @@ test('a restart of the service in the middle of a run is not seen in its events'
   assert.equal(events.at(-1)?.kind, 'run_end')
 })
 
-test('with a filter only those kinds come, and the end is found all the same', async () => {
+test('with a filter only those kinds are yielded, and the end is still found', async () => {
   const engine = new FakeEngine()
   await using opened = await openService({ engine })
   await using runs = RunServiceClient.inProcess(opened.service)
@@ -161,7 +161,7 @@ test('a reader of live events loses none of them when its first connection is lo
   )
 })
 
-test('a run that is unknown or was deleted meanwhile ends the iteration with an error', async () => {
+test('an unknown or deleted run ends the iteration with an error', async () => {
   const engine = new FakeEngine()
   await using opened = await openService({ engine })
   await using runs = RunServiceClient.inProcess(opened.service)
@@ -179,7 +179,7 @@ test('a run that is unknown or was deleted meanwhile ends the iteration with an 
 
 for (const { what, handler, error } of [
   {
-    what: 'a service that stays away',
+    what: 'an unreachable service',
     handler: ((_, response) => response.destroy()) as RequestListener,
     error: { code: 'ERR_HTTP_REMOTE_PROTOCOL' },
   },
@@ -189,19 +189,19 @@ for (const { what, handler, error } of [
     error: { name: 'RunServiceError', status: 503 },
   },
   {
-    what: 'a stream that leaves an event out',
+    what: 'a stream with a missing event',
     handler: ((_, response) =>
       response.writeHead(200, STREAM).end(line(1) + line(3))) as RequestListener,
     error: /event 3 came after 1/,
   },
   {
-    what: 'a stream of something else than events',
+    what: 'a stream with data that is not an event',
     handler: ((_, response) =>
       response.writeHead(200, STREAM).end('data: {\n\n')) as RequestListener,
-    error: /no event/,
+    error: /data that is not an event/,
   },
 ]) {
-  test(`${what} is given up after maxFailures`, async () => {
+  test(`${what} fails after maxFailures`, async () => {
     let calls = 0
     await using runs = clientOf((request, response) => {
       calls += 1
@@ -212,7 +212,7 @@ for (const { what, handler, error } of [
   })
 }
 
-test('a connection that falls silent is opened again at the cursor', async () => {
+test('a silent connection is reopened at the cursor', async () => {
   const urls: string[] = []
   await using runs = clientOf((request, response) => {
     urls.push(request.url ?? '')
@@ -234,7 +234,7 @@ test('a connection that falls silent is opened again at the cursor', async () =>
   )
 })
 
-test('a signal ends the iteration with its reason, while connected and between connections', async () => {
+test('a signal ends the iteration with its reason, also between connections', async () => {
   const engine = new FakeEngine()
   await using opened = await openService({ engine })
   await using runs = RunServiceClient.inProcess(opened.service)
@@ -269,7 +269,7 @@ test('leaving the loop ends the stream', async () => {
   assert.ok((opened.served.server.address() as AddressInfo).port > 0)
 })
 
-test('a cursor that is no cursor is refused at once', async () => {
+test('an invalid cursor is refused at once', async () => {
   await using runs = clientOf(() => assert.fail('called'))
   for (const after of [1.5, -2, NaN]) {
     await assert.rejects(collect(runs.events(RUN, { after })), RangeError)

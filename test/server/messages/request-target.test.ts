@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { createRunService } from 'runwright/server'
-import { targetOf } from '../../../lib/server/http/request-target.js'
+import { targetOf } from '../../../lib/server/messages/request-target.js'
 import { RawPeer } from '../../helpers/raw-peer.js'
 import { listen, serve } from '../../helpers/serve.js'
-import { call, openService, SocketClient } from '../client.js'
+import { call, openService, SocketClient } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
 for (const { url, original, basePath = '', path, query = '' } of [
@@ -47,11 +47,13 @@ for (const { url, original, basePath, mount } of [
   { url: '/api/runs', original: '/other/api/runs', basePath: '/agents', mount: '/other' },
   { url: '/x/api/runs', original: '/agents/x/api/runs', basePath: '/agents/x', mount: '/agents' },
 ]) {
-  test(`mounted at ${mount} with basePath "${basePath}" is told to be a mistake`, () => {
+  test(`mounted at ${mount} with basePath "${basePath}" is reported as a mistake`, () => {
     assert.throws(() => targetOf({ url, originalUrl: original } as { url: string }, basePath), {
       status: 500,
       code: 'mount_mismatch',
-      message: `the service is mounted at "${mount}" but was created with basePath "${basePath}"; make them the same`,
+      message:
+        `the service is mounted at "${mount}" but was created with basePath "${basePath}"; ` +
+        'make them the same',
     })
   })
 }
@@ -76,7 +78,7 @@ test('under a prefix links, the dashboard and the streams have the prefix', asyn
   assert.deepEqual(description.servers, [{ url: '/team/agents' }])
 })
 
-test('a Connect-style mount is served by the whole path that it keeps', async () => {
+test('a Connect-style mount is routed by originalUrl, the whole path', async () => {
   const engine = new FakeEngine()
   const service = await createRunService({ engine, basePath: '/agents' })
   await using served = await serve((request, response) => {
@@ -92,7 +94,7 @@ test('a Connect-style mount is served by the whole path that it keeps', async ()
   await service.close()
 })
 
-test('paths of others go to next, and what fails in it is not ours', async () => {
+test('other paths go to next, and an error in it is not caught', async () => {
   const service = await createRunService({ engine: new FakeEngine(), dashboard: false })
   await using served = await serve((request, response) => {
     service.handler(request, response, () => response.writeHead(200).end(`theirs ${request.url}`))
@@ -105,7 +107,7 @@ test('paths of others go to next, and what fails in it is not ours', async () =>
   await service.close()
 })
 
-test('two services share a server without seeing each other, and leave other upgrades alone', async () => {
+test('two services share a server, and leave other upgrades alone', async () => {
   const engines = [new FakeEngine(), new FakeEngine()]
   const [first, second] = await Promise.all([
     createRunService({ engine: engines[0]!, basePath: '/one' }),
@@ -145,7 +147,7 @@ test('an upgrade handed over by the host for another path is answered with 404',
   await service.close()
 })
 
-test('a request target with a scheme and host is judged by its Host header', async () => {
+test('a request target with a scheme and host is checked by its Host header', async () => {
   await using opened = await openService()
   using peer = await RawPeer.connect(opened.port)
   peer.write(

@@ -1,9 +1,9 @@
 /**
- * Sends a delivery to an address that a stranger may have chosen.
+ * Sends a delivery to an address that may come from an untrusted source (SSRF).
  *
- * 1. The name is resolved once, each address is judged, and the connection goes to a judged one.
+ * 1. The name is resolved once, and the connection goes to an address that passed the check.
  * 2. Addresses of this machine and of private networks are refused unless the host allows them.
- * 3. Redirects are not followed; an answer is read no further than its head needs.
+ * 3. Redirects are not followed, and the content of the response is not read.
  *
  * @module
  */
@@ -12,17 +12,17 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import { request as httpsRequest } from 'node:https'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 
-/** Milliseconds for one delivery, from the name's resolution to the answer. */
+/** Milliseconds for one delivery, from resolving the name to the head of the response. */
 const TIMEOUT_MS = 15_000
 
-/** What became of a delivery. */
+/** The response to a delivery. */
 export interface Delivered {
   readonly status: number
-  /** As the receiver asks to wait; null when it does not. */
+  /** The Retry-After of the response; null without one. */
   readonly retryAfterMs: number | null
 }
 
-/** Addresses that are not of the public internet (RFC 6890 and the registries that it began). */
+/** Addresses outside the public internet (RFC 6890 and the registries that it set up). */
 const SPECIAL = new BlockList()
 for (const [net, prefix] of [
   ['0.0.0.0', 8],
@@ -42,7 +42,7 @@ for (const [net, prefix] of [
 ] as const) {
   SPECIAL.addSubnet(net, prefix, 'ipv4')
 }
-// Of IPv6 only global unicast is public, without what stands for other addresses or nobody's.
+// Of IPv6 only global unicast is public, except ranges that are reserved or embed other addresses.
 const GLOBAL = new BlockList()
 GLOBAL.addSubnet('2000::', 3, 'ipv6')
 for (const [net, prefix] of [
@@ -61,7 +61,7 @@ export function isPublicAddress(address: string): boolean {
   return family === 6 && GLOBAL.check(address, 'ipv6') && !SPECIAL.check(address, 'ipv6')
 }
 
-/** Resolves names to addresses; a seam for tests. */
+/** Resolves a name to its addresses; a seam for tests. */
 export type ResolveName = (
   name: string,
   done: (error: Error | null, addresses: readonly LookupAddress[]) => void,
@@ -69,7 +69,6 @@ export type ResolveName = (
 
 const resolveName: ResolveName = (name, done) => lookup(name, { all: true }, done)
 
-/** Where deliveries may go. */
 export interface TargetRules {
   readonly allowPrivate: boolean
   /** @defaultValue the system's resolver */
@@ -77,9 +76,9 @@ export interface TargetRules {
 }
 
 /**
- * Posts `body` and tells the status of the answer.
+ * Posts `body`.
  *
- * @throws Error when the address is refused, or no answer came; the signal's reason.
+ * @throws Error when the address is refused or no response arrives; the signal's reason.
  */
 export function deliver(
   url: URL,
@@ -91,7 +90,7 @@ export function deliver(
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
     const host = url.hostname.replace(/^\[|\]$/g, '')
-    // A literal address is connected to without a lookup.
+    // Node connects to a literal address without a lookup.
     if (isIP(host) !== 0 && !rules.allowPrivate && !isPublicAddress(host))
       throw refusedAddress(host)
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest
@@ -107,7 +106,7 @@ export function deliver(
       },
     })
     const timer = setTimeout(
-      () => request.destroy(new Error(`no answer within ${TIMEOUT_MS / 1_000} s`)),
+      () => request.destroy(new Error(`no response within ${TIMEOUT_MS / 1_000} s`)),
       TIMEOUT_MS,
     )
     const onAbort = (): void => void request.destroy(signal.reason as Error)
@@ -121,14 +120,13 @@ export function deliver(
       const asked = response.headers['retry-after'] ?? ''
       const retryAfterMs = /^\d{1,6}$/.test(asked) ? Number(asked) * 1_000 : null
       resolve({ status: response.statusCode ?? 0, retryAfterMs })
-      // Nobody needs what it says.
       response.destroy()
     })
     request.end(body)
   })
 }
 
-/** Gives the connection none but judged addresses: what was judged is what is connected to. */
+/** A lookup that returns checked addresses only, so the connection cannot go anywhere else. */
 function guardedLookup({ allowPrivate, resolve = resolveName }: TargetRules): LookupFunction {
   return (name, options, callback) => {
     resolve(name, (error, addresses) => {

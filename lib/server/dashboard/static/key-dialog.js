@@ -1,11 +1,11 @@
-/** The dialog that asks for a key when the service wants one. */
+/** The dialog that asks the user for a key. */
 import { storeKey, storedKey } from './api.js'
 import { byId, h } from './dom.js'
 
 /** @type {Promise<boolean> | null} */
 let asking = null
 
-/** Asks once, however many calls wait for the answer. Resolves false when the user declines. */
+/** Opens one dialog, however many calls wait for the key. Resolves false when the user declines. */
 export function askForKey() {
   asking ??= ask().finally(() => {
     asking = null
@@ -31,7 +31,7 @@ function ask() {
     h(
       'form',
       { method: 'dialog', class: 'stack' },
-      h('h2', { id: 'key-title' }, 'This service asks for a key'),
+      h('h2', { id: 'key-title' }, 'This service requires a key'),
       refused && h('p', { class: 'error-text', role: 'alert' }, 'The key was not accepted.'),
       h('label', { for: 'key' }, 'API key'),
       input,

@@ -1,13 +1,13 @@
 import { ProblemError } from '../errors.js'
 
 /**
- * Chooses the media type of an answer by the Accept header (RFC 9110, section 12.5.1): the one of
- * `offered` that the client likes best, the first on a tie. A missing header accepts anything.
+ * Chooses the media type of a response by the Accept header (RFC 9110, section 12.5.1): the one of
+ * `offered` with the greatest weight, the first on a tie. A missing header accepts anything.
  *
- * @throws {@link ProblemError} 406 when the client takes none of them.
+ * @throws {@link ProblemError} 406 when the client accepts none of them.
  */
 export function chooseType(accept: string | undefined, offered: readonly string[]): string {
-  // What most clients of an API send, which need not be taken apart.
+  // What most API clients send, which need not be parsed.
   if (accept === undefined || accept === '*/*' || accept === offered[0]) return offered[0]!
   const ranges = accept.split(',').map(parseRange)
   let best: string | undefined
@@ -17,7 +17,8 @@ export function chooseType(accept: string | undefined, offered: readonly string[
     if (weight > bestWeight) [best, bestWeight] = [type, weight]
   }
   if (best !== undefined) return best
-  throw new ProblemError(406, 'not_acceptable', `the answer comes as ${offered.join(' or ')} only`)
+  const detail = `the response is available as ${offered.join(' or ')} only`
+  throw new ProblemError(406, 'not_acceptable', detail)
 }
 
 interface Range {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { chooseType } from '../../../lib/server/http/accept.js'
+import { chooseType } from '../../../lib/server/messages/accept.js'
 
 const JSON_TYPE = 'application/json'
 const STREAM = 'text/event-stream'

@@ -1,21 +1,21 @@
-/** The files that a run has changed, and how often. */
+/** The files that a run has changed, with the number of changes. */
 import { fill, h } from './dom.js'
 import { plural, visible } from './format.js'
 
 /** @typedef {import('../types.js').AgentEvent} AgentEvent */
 
-/** Files that are named before somebody asks for more. */
+/** Files listed before the user asks for more. */
 const SHOWN = 12
 
-/** The list of changed files; hidden while there are none. */
+/** Hidden while there are none. */
 export class ChangedFiles {
   element = h('section', { class: 'files', hidden: true, 'aria-labelledby': 'files-title' })
-  /** How often each was changed. @type {Map<string, number>} */
+  /** Number of changes by path. @type {Map<string, number>} */
   #edits = new Map()
   #all = false
   #chosen
 
-  /** @param {(path: string) => void} chosen called when somebody wants to see what was changed */
+  /** @param {(path: string) => void} chosen called with the path that the user clicks */
   constructor(chosen) {
     this.#chosen = chosen
   }

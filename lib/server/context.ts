@@ -1,0 +1,54 @@
+import type { Principal } from './access/auth.js'
+import { Limiter } from './access/limits.js'
+import { accountOf } from './access/principal.js'
+import type { FailedCall, ServiceConfig, ServiceEngine } from './config.js'
+import type { StreamKind } from './monitoring/log.js'
+import { Monitor } from './monitoring/monitor.js'
+import type { StreamEnd } from './streams/pump.js'
+
+/** What dispatcher, routes and streams of one service share. */
+export class ServiceContext {
+  readonly engine: ServiceEngine
+  readonly config: ServiceConfig
+  /** Null when nothing is limited. */
+  readonly limiter: Limiter | null
+  /** Null when nothing is counted or logged. */
+  readonly monitor: Monitor | null
+  /** `draining` starts no more runs; `closed` answers public routes only. */
+  state: 'open' | 'draining' | 'closed' = 'open'
+
+  constructor(engine: ServiceEngine, config: ServiceConfig) {
+    this.engine = engine
+    this.config = config
+    this.limiter = config.limits === null ? null : new Limiter(config.limits)
+    const monitored = config.metrics || config.onLog !== null
+    this.monitor = monitored ? new Monitor(engine, config.onLog) : null
+  }
+
+  /**
+   * Admits a stream. The caller reports its end, once, to the function returned.
+   *
+   * @throws `ProblemError` 429
+   */
+  openStream(
+    kind: StreamKind,
+    runId: string,
+    principal: Principal | null,
+  ): (end: StreamEnd) => void {
+    const release = this.limiter?.admitStream(accountOf(principal))
+    const count = this.monitor?.streamOpened(kind, runId)
+    return (end) => {
+      release?.()
+      count?.(end)
+    }
+  }
+
+  /** Passes an unexpected error to the host's `onError`, whose own errors are ignored. */
+  report(error: unknown, call: FailedCall): void {
+    try {
+      this.config.onError(error, call)
+    } catch {
+      // A failing log must not take the service down.
+    }
+  }
+}

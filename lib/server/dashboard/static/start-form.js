@@ -1,0 +1,294 @@
+/** The form that starts a run. The service names the models and goals that it offers. */
+import { ApiError, call, idempotencyKey, messageOf } from './api.js'
+import { fill, h, setText } from './dom.js'
+
+/**
+ * @typedef {import('../types.js').Goal} Goal
+ * @typedef {import('../types.js').Model} Model
+ * @typedef {import('./dom.js').View} View
+ */
+
+/** Fields of the request, by type. An empty one is left out, so that the default applies. */
+const TEXT_FIELDS = ['goal', 'cwd', 'model_name', 'check', 'approval']
+const NUMBER_FIELDS = [
+  'max_iterations',
+  'max_total_tokens',
+  'max_cost_usd',
+  'max_seconds',
+  'max_tool_calls',
+]
+
+/** @implements {View} */
+export class StartForm {
+  title = 'New run'
+  element
+  #goal = h('textarea', { rows: 2, required: true, maxLength: 32_768, placeholder: 'node-test' })
+  #goals = h('div', { class: 'suggestions', role: 'group', 'aria-label': 'Goals of this host' })
+  #model = new ModelChoice()
+  #problem = h('p', { class: 'error-text', role: 'alert' })
+  #submit = h('button', { type: 'submit', class: 'primary' }, 'Start run')
+  /** One key for all attempts: pressing the button twice starts one run. */
+  #key = idempotencyKey()
+  #form
+
+  constructor() {
+    this.#form = h(
+      'form',
+      {
+        class: 'stack',
+        noValidate: true,
+        onsubmit: (/** @type {Event} */ event) => {
+          event.preventDefault()
+          void this.#start()
+        },
+      },
+      field(
+        'goal',
+        'Goal',
+        this.#goal,
+        'A named goal, shell: <command>, or free text with a check command below.',
+      ),
+      this.#goals,
+      field(
+        'cwd',
+        'Working directory',
+        textInput(),
+        "A folder on the server. Empty: the host's default.",
+      ),
+      this.#model.elements,
+      h(
+        'div',
+        { class: 'row' },
+        numberField('max_iterations', 'Max iterations', { min: '1', max: '1000', value: '20' }),
+        approvalCheckbox(),
+      ),
+      moreFields(),
+      this.#problem,
+      h('div', { class: 'actions' }, this.#submit),
+    )
+    this.element = h(
+      'section',
+      { class: 'panel narrow', 'aria-labelledby': 'form-title' },
+      h('h1', { id: 'form-title' }, 'Start a run'),
+      this.#form,
+    )
+    this.#loadOffers().catch((error) => this.#showError(error))
+  }
+
+  close() {}
+
+  async #loadOffers() {
+    const [models, goals] = await Promise.all([call('GET', 'api/models'), call('GET', 'api/goals')])
+    this.#model.offer(models)
+    fill(
+      this.#goals,
+      goals.map((/** @type {Goal} */ goal) => this.#suggestion(goal)),
+    )
+  }
+
+  /** @param {Goal} goal */
+  #suggestion({ name, description, usage }) {
+    const choose = () => {
+      this.#goal.value = usage
+      this.#goal.focus()
+    }
+    return h(
+      'button',
+      { type: 'button', class: 'suggestion', title: description, onclick: choose },
+      name,
+    )
+  }
+
+  async #start() {
+    this.#clearErrors()
+    this.#submit.disabled = true
+    try {
+      const run = await call('POST', 'api/runs', {
+        body: readRequest(this.#form),
+        headers: { 'Idempotency-Key': this.#key },
+      })
+      location.hash = `#/runs/${run.run_id}`
+    } catch (error) {
+      this.#showError(error)
+    } finally {
+      this.#submit.disabled = false
+    }
+  }
+
+  #clearErrors() {
+    for (const text of this.#form.querySelectorAll('.error-text')) text.textContent = ''
+    for (const element of this.#form.querySelectorAll('[aria-invalid]'))
+      element.removeAttribute('aria-invalid')
+  }
+
+  /** Puts each error beside its field, and errors without a field below the form. */
+  #showError(/** @type {unknown} */ error) {
+    this.#clearErrors()
+    const errors = error instanceof ApiError ? (error.problem.errors ?? []) : []
+    let placed = 0
+    for (const { pointer, detail } of errors) {
+      const name = pointer.split('/')[1] ?? ''
+      const text = name === '' ? null : this.#form.querySelector(`#${CSS.escape(name)}-error`)
+      if (text === null) continue
+      text.textContent = detail
+      const input = control(this.#form, name)
+      input.setAttribute('aria-invalid', 'true')
+      input.closest('details')?.setAttribute('open', '')
+      if (placed === 0) input.focus()
+      placed += 1
+    }
+    if (placed < errors.length || placed === 0) this.#problem.textContent = messageOf(error)
+  }
+}
+
+/** A list of the offered models, and an input for the name of another one. */
+class ModelChoice {
+  /** @type {readonly Model[]} */
+  #models = []
+  #select = h('select', { onchange: () => this.#changed() })
+  #other = h('input', {
+    name: 'other_model',
+    spellcheck: false,
+    autocomplete: 'off',
+    placeholder: 'provider:model',
+    'aria-label': 'Name of another model',
+    hidden: true,
+  })
+  #about = h('p', { class: 'notice', hidden: true, id: 'model-kind' })
+  elements = [field('model_name', 'Model', this.#select), this.#other, this.#about]
+
+  /** @param {readonly Model[]} models */
+  offer(models) {
+    this.#models = models
+    fill(
+      this.#select,
+      models.map((model) =>
+        h('option', { value: model.name, selected: model.default }, modelLabel(model)),
+      ),
+      h('option', { value: '' }, 'Another model…'),
+    )
+    this.#describe(models.find((model) => model.default))
+  }
+
+  #changed() {
+    const name = this.#select.value
+    this.#other.hidden = name !== ''
+    if (!this.#other.hidden) this.#other.focus()
+    this.#describe(this.#models.find((model) => model.name === name))
+  }
+
+  /** @param {Model | undefined} model */
+  #describe(model) {
+    this.#about.hidden = model === undefined
+    if (model === undefined) return
+    const prefix = model.is_language_model ? '' : 'This is a program, not a language model. '
+    setText(this.#about, `${prefix}${model.description}`)
+    this.#about.classList.toggle('program', !model.is_language_model)
+  }
+}
+
+/** @param {Model} model */
+function modelLabel({ name, is_language_model }) {
+  return is_language_model ? name : `${name} (no language model)`
+}
+
+/**
+ * A labelled control with a hint and room for an error.
+ *
+ * @param {string} name name of the field in the request
+ * @param {string} label
+ * @param {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} control
+ * @param {string} [hint]
+ */
+function field(name, label, control, hint) {
+  control.id = name
+  control.name = name
+  control.setAttribute('aria-describedby', `${name}-hint ${name}-error`)
+  return h(
+    'div',
+    { class: 'field' },
+    h('label', { for: name }, label),
+    control,
+    h('p', { class: 'hint', id: `${name}-hint` }, hint ?? ''),
+    h('p', { class: 'error-text', id: `${name}-error` }),
+  )
+}
+
+function textInput() {
+  return h('input', { spellcheck: false, autocomplete: 'off' })
+}
+
+/**
+ * @param {string} name
+ * @param {string} label
+ * @param {Record<string, string>} limits
+ */
+function numberField(name, label, limits) {
+  return field(name, label, h('input', { type: 'number', ...limits }))
+}
+
+function approvalCheckbox() {
+  const name = 'hitl_enabled'
+  return h(
+    'div',
+    { class: 'field check' },
+    h('input', { type: 'checkbox', id: name, name, 'aria-describedby': `${name}-hint` }),
+    h('label', { for: name }, 'Ask me after each iteration'),
+    h('p', { class: 'hint', id: `${name}-hint` }, 'The run waits at a gate until you approve.'),
+    h('p', { class: 'error-text', id: `${name}-error` }),
+  )
+}
+
+function moreFields() {
+  const approval = h(
+    'select',
+    {},
+    h('option', { value: 'never' }, 'Never'),
+    h('option', { value: 'writes' }, 'Calls that change something'),
+    h('option', { value: 'all' }, 'All calls'),
+  )
+  return h(
+    'details',
+    { class: 'more' },
+    h('summary', {}, 'Checks, approvals and budgets'),
+    h(
+      'div',
+      { class: 'stack' },
+      field('check', 'Check command', textInput(), 'Verifies a free-text goal by its exit code.'),
+      field('approval', 'Approve individual tool calls', approval),
+      h(
+        'div',
+        { class: 'row' },
+        numberField('max_total_tokens', 'Max tokens', { min: '1' }),
+        numberField('max_cost_usd', 'Max cost in US dollars', { min: '0', step: 'any' }),
+        numberField('max_seconds', 'Max seconds', { min: '1' }),
+        numberField('max_tool_calls', 'Max tool calls', { min: '1' }),
+      ),
+    ),
+  )
+}
+
+/** @param {HTMLFormElement} form */
+function readRequest(form) {
+  /** @type {Record<string, unknown>} */
+  const request = { hitl_enabled: control(form, 'hitl_enabled').checked }
+  for (const name of TEXT_FIELDS) {
+    const value = control(form, name).value
+    if (value.trim() !== '') request[name] = value
+  }
+  const other = control(form, 'other_model')
+  if (!other.hidden && other.value.trim() !== '') request['model_name'] = other.value.trim()
+  for (const name of NUMBER_FIELDS) {
+    const value = control(form, name).value
+    if (value !== '') request[name] = Number(value)
+  }
+  return request
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {string} name
+ */
+function control(form, name) {
+  return /** @type {HTMLInputElement} */ (form.elements.namedItem(name))
+}
