@@ -12,7 +12,15 @@ import {
   StoreError,
   UnknownRunError,
 } from './errors.js'
-import type { AgentEvent, Decision, PrivatePayloads, RunOwner, RunStatus } from './events.js'
+import {
+  type AgentEvent,
+  type Decision,
+  isTerminal,
+  type PrivatePayloads,
+  publicEvent,
+  type RunOwner,
+  type RunStatus,
+} from './events.js'
 import type { ResumeAnswer } from './request/gate-answer.js'
 import { goalRegistry, type GoalRegistry } from './goals/index.js'
 import { LiveRuns } from './run/active-runs.js'
@@ -20,17 +28,11 @@ import { LocalDriver } from './run/local-driver.js'
 import { McpServers } from './mcp/servers.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
 import { createdRecord, requestHash, resolveNewRun } from './request/new-run.js'
-import {
-  isTerminal,
-  summarize,
-  type RunDetails,
-  type RunHead,
-  type RunSummary,
-} from './log/head.js'
+import { summarize } from './log/head.js'
+import type { RunDetails, RunHead, RunSummary } from './run-details.js'
 import { Redactor, secretsOfEnvironment } from './redaction/redactor.js'
 import { Observers, type RunObserver } from './log/observer.js'
 import type { RunDriver } from './run/driver.js'
-import { publicEvent } from './log/feed.js'
 import { stamp } from './log/writer.js'
 import { readTraceContext, type TraceContext } from './tracing/trace-context.js'
 import { Tracing } from './tracing/tracing.js'

@@ -13,12 +13,16 @@
 import type { JsonObject } from '../internal/json.js'
 import type { GoalBaseline, GoalSpec, TestCounts, TestOutcomes } from './goal.js'
 import type { AssistantMessage, ModelPrices } from './model.js'
-import type { RunRequest } from './request/start-request.js'
 import type { TraceContext } from './tracing/trace-context.js'
 import type { FileChange } from './workspace/workspace.js'
 
 /** Where a run stands; the last three absorb. */
 export type RunStatus = 'pending' | 'running' | 'awaiting_human' | 'achieved' | 'failed' | 'aborted'
+
+/** True once nothing more can happen to a run. */
+export function isTerminal(status: RunStatus): boolean {
+  return status === 'achieved' || status === 'failed' || status === 'aborted'
+}
 
 /** Why a run ended. */
 export type EndReason =
@@ -156,6 +160,27 @@ export interface EventPayloads {
   readonly log: { readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 }
 
+/** When single tool calls wait for a human. */
+export type Approval = 'never' | 'writes' | 'all'
+
+/** A start request with every default filled in, as it is frozen in the log. */
+export interface RunRequest {
+  readonly goal: string
+  /** Real path of the working directory. */
+  readonly cwd: string
+  readonly model_name: string
+  readonly max_iterations: number
+  readonly hitl_enabled: boolean
+  /** Command that verifies a free-text goal. */
+  readonly check: string | null
+  readonly approval: Approval
+  readonly max_total_tokens: number | null
+  readonly max_cost_usd: number | null
+  readonly max_seconds: number | null
+  readonly max_tool_calls: number | null
+  readonly metadata: { readonly [name: string]: string }
+}
+
 /** What only the engine reads: frozen definitions, opaque provider data, whole check output. */
 export interface PrivatePayloads {
   readonly run_created: {
@@ -215,6 +240,9 @@ export type RunRecord = {
     PrivatePart<K> & { readonly v: 1; readonly kind: K; readonly payload: EventPayloads[K] }
 }[EventKind]
 
+/** The record that a run begins with. */
+export type RunCreated = Extract<RunRecord, { kind: 'run_created' }>
+
 /** A record before the log has given it run, sequence number and time. */
 export type RecordDraft = {
   readonly [K in EventKind]: PrivatePart<K> & {
@@ -226,3 +254,9 @@ export type RecordDraft = {
 
 /** The format version that this engine writes, and the newest that it reads. */
 export const RECORD_VERSION = 1
+
+/** The event that subscribers get of a record: without its version and its private part. */
+export function publicEvent(record: RunRecord): AgentEvent {
+  const { kind, run_id, iteration, ts, payload, seq } = record
+  return { kind, run_id, iteration, ts, payload, seq } as AgentEvent
+}

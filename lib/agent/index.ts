@@ -10,7 +10,8 @@ export { ENGINE_DEFAULTS } from './config.js'
 export type { EngineOptions, ModelProvider } from './config.js'
 export type { ResumeAnswer } from './request/gate-answer.js'
 export { RESUME_SCHEMA, START_REQUEST_SCHEMA } from './request/start-request.js'
-export type { Approval, RunRequest, StartRequest } from './request/start-request.js'
+export type { StartRequest } from './request/start-request.js'
+export type { Approval, RunRequest } from './events.js'
 export {
   AgentError,
   CursorError,
@@ -53,8 +54,16 @@ export type {
   RunRecord,
   RunStatus,
 } from './events.js'
-export { foldHead, isTerminal, summarize } from './log/head.js'
-export type { FinalState, Gate, RunDetails, RunFailure, RunHead, RunSummary } from './log/head.js'
+export { foldHead, summarize } from './log/head.js'
+export { isTerminal } from './events.js'
+export type {
+  FinalState,
+  Gate,
+  RunDetails,
+  RunFailure,
+  RunHead,
+  RunSummary,
+} from './run-details.js'
 export { transition } from './log/transitions.js'
 export type { Trigger } from './log/transitions.js'
 export type { AttributeValue, Span, SpanAttributes, SpanEvent, Tracer } from './tracing/tracing.js'

@@ -11,11 +11,8 @@
  *
  * @module
  */
-import type { RunOwner, RunRecord } from './events.js'
-import type { RunHead } from './log/head.js'
-
-/** The record that a run begins with. */
-export type RunCreated = Extract<RunRecord, { kind: 'run_created' }>
+import type { RunCreated, RunOwner } from './events.js'
+import type { RunHead } from './run-details.js'
 
 /** The first record of a run, and the terms on which the run may begin. */
 export interface Admission {

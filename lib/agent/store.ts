@@ -11,7 +11,7 @@
  * @module
  */
 import type { RunOwner, RunRecord, RunStatus } from './events.js'
-import type { RunHead } from './log/head.js'
+import type { RunHead } from './run-details.js'
 import type { SharedRuns } from './shared-store.js'
 
 /** Which runs to list. All conditions must hold. */

@@ -12,7 +12,7 @@
  */
 import { channel } from 'node:diagnostics_channel'
 import { DeltaQueue } from './deltas.js'
-import type { AgentEvent, RunRecord } from '../events.js'
+import { publicEvent, type RunRecord } from '../events.js'
 import type { RunStore } from '../store.js'
 import type {
   EncodedDelta,
@@ -42,12 +42,6 @@ function octetsOf({ json }: EncodedEvent): number {
 
 /** Messages are {@link AgentEvent}s, durable, of every run of this process, in the order of each run. */
 const events = channel('runwright.event')
-
-/** The event that subscribers get of a record: without its version and its private part. */
-export function publicEvent(record: RunRecord): AgentEvent {
-  const { kind, run_id, iteration, ts, payload, seq } = record
-  return { kind, run_id, iteration, ts, payload, seq } as AgentEvent
-}
 
 /** Encodes a record for its readers. */
 export function encodeEvent(record: RunRecord): EncodedEvent {

@@ -1,6 +1,5 @@
-import type { AgentEvent, RunRecord } from '../events.js'
-import type { RunDetails } from './head.js'
-import { publicEvent } from './feed.js'
+import { type AgentEvent, publicEvent, type RunRecord } from '../events.js'
+import type { RunDetails } from '../run-details.js'
 
 /** Events of one run that have just become durable. */
 export interface ObservedAppend {

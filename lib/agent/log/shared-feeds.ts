@@ -5,7 +5,7 @@
  * @module
  */
 import type { Clock } from '../../internal/clock.js'
-import { isTerminal } from './head.js'
+import { isTerminal } from '../events.js'
 import { RunFeed } from './feed.js'
 import type { LogEnd, SharedRuns } from '../shared-store.js'
 import type { RunStore } from '../store.js'

@@ -31,7 +31,8 @@ import {
   startAnew,
   type Progress,
 } from './progress.js'
-import { foldHead, type Gate, type RunHead } from './head.js'
+import { foldHead } from './head.js'
+import type { Gate, RunHead } from '../run-details.js'
 
 /** One tool call of the last turn, and how far it has come. */
 export interface CallState {

@@ -11,7 +11,7 @@
  * @module
  */
 import { IllegalTransitionError } from '../errors.js'
-import type { RunRecord, RunStatus } from '../events.js'
+import { isTerminal, type RunRecord, type RunStatus } from '../events.js'
 
 /** What moves a run from one status to another. */
 export type Trigger = 'start' | 'gate' | 'respond' | 'achieve' | 'fail' | 'abort' | 'recover'
@@ -35,13 +35,6 @@ const TABLE: Readonly<Record<RunStatus, Readonly<Partial<Record<Trigger, RunStat
   failed: {},
   aborted: {},
 }
-
-/** Statuses that nothing follows. */
-const ENDED: ReadonlySet<string> = new Set(
-  Object.entries(TABLE).flatMap(([status, next]) =>
-    Object.keys(next).length === 0 ? [status] : [],
-  ),
-)
 
 /** The status after `trigger`, or null when nothing of the kind may happen in `status`. */
 export function transition(status: RunStatus, trigger: Trigger): RunStatus | null {
@@ -80,6 +73,6 @@ const END_TRIGGERS: Readonly<Partial<Record<RunStatus, Trigger>>> = {
 export function statusAfter(status: RunStatus, record: RunRecord): RunStatus {
   const trigger = triggerOf(record)
   const next = trigger === null ? status : transition(status, trigger)
-  if (next === null || ENDED.has(status)) throw new IllegalTransitionError(status, record.kind)
+  if (next === null || isTerminal(status)) throw new IllegalTransitionError(status, record.kind)
   return next
 }

@@ -5,10 +5,10 @@
  * @module
  */
 import { InvalidRequestError, RunStateError } from '../errors.js'
-import type { CallEdit, Decision, RecordDraft } from '../events.js'
+import { type CallEdit, type Decision, isTerminal, type RecordDraft } from '../events.js'
 import { checkArguments } from '../tools/define.js'
 import type { Outcome } from '../run/next-step.js'
-import { isTerminal, type Gate, type RunHead } from '../log/head.js'
+import type { Gate, RunHead } from '../run-details.js'
 import { RESUME_SCHEMA } from './start-request.js'
 import { checkSchema, type SchemaViolation } from '../schema.js'
 import type { Tool } from '../tool.js'

@@ -6,13 +6,13 @@
 import { hash } from 'node:crypto'
 import type { EngineConfig } from '../config.js'
 import { InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
-import type { PrivatePayloads, RecordDraft, RunOwner } from '../events.js'
+import type { PrivatePayloads, RecordDraft, RunOwner, RunRequest } from '../events.js'
 import type { GoalSpec } from '../goal.js'
 import type { GoalRegistry } from '../goals/index.js'
 import type { Model, ModelPrices } from '../model.js'
 import { ReplayModel } from '../models/replay.js'
 import type { ModelRegistry } from '../models/registry.js'
-import { completeRequest, type RunRequest, type StartRequest } from './start-request.js'
+import { completeRequest, type StartRequest } from './start-request.js'
 import { resolveUnderRoots } from '../workspace/workspace.js'
 
 /** A run that may begin: its request with all defaults, its goal and its model. */

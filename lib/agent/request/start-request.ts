@@ -5,28 +5,8 @@
  */
 import type { JsonObject } from '../../internal/json.js'
 import { InvalidRequestError } from '../errors.js'
+import type { RunRequest } from '../events.js'
 import { checkSchema, type JsonSchema } from '../schema.js'
-
-/** When single tool calls wait for a human. */
-export type Approval = 'never' | 'writes' | 'all'
-
-/** A start request with every default filled in, as it is frozen in the log. */
-export interface RunRequest {
-  readonly goal: string
-  /** Real path of the working directory. */
-  readonly cwd: string
-  readonly model_name: string
-  readonly max_iterations: number
-  readonly hitl_enabled: boolean
-  /** Command that verifies a free-text goal. */
-  readonly check: string | null
-  readonly approval: Approval
-  readonly max_total_tokens: number | null
-  readonly max_cost_usd: number | null
-  readonly max_seconds: number | null
-  readonly max_tool_calls: number | null
-  readonly metadata: { readonly [name: string]: string }
-}
 
 /** Octets of a goal, of a check command. */
 const GOAL_BYTES = 32_768

@@ -4,12 +4,11 @@
  *
  * @module
  */
-import type { RunStatus } from '../events.js'
+import type { RunCreated, RunStatus } from '../events.js'
 import type { ResumeAnswer } from '../request/gate-answer.js'
 import type { Model } from '../model.js'
-import type { RunDetails, RunHead } from '../log/head.js'
+import type { RunDetails, RunHead } from '../run-details.js'
 import type { RunFeed } from '../log/feed.js'
-import type { RunCreated } from '../shared-store.js'
 
 /** The run that an attempt to begin one led to. */
 export interface BegunRun {

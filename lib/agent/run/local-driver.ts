@@ -12,7 +12,7 @@ import {
   QueueFullError,
   RunStateError,
 } from '../errors.js'
-import type { RunStatus } from '../events.js'
+import { isTerminal, type RunCreated, type RunStatus } from '../events.js'
 import {
   ABORTED_BY_HUMAN,
   gateFor,
@@ -23,13 +23,12 @@ import { loadState, type LiveRun } from './run-loop.js'
 import type { LiveRuns } from './active-runs.js'
 import type { Model } from '../model.js'
 import type { Observers } from '../log/observer.js'
-import { isTerminal, type RunDetails, type RunHead } from '../log/head.js'
+import type { RunDetails, RunHead } from '../run-details.js'
 import type { BegunRun, OpenFeed, RunDriver } from './driver.js'
 import { RunFeed } from '../log/feed.js'
-import type { RunCreated } from '../shared-store.js'
 import { foldState } from '../log/state.js'
 import { endingRecords } from './steps/finish.js'
-import { copyHead } from '../stores/append-checks.js'
+import { copyHead } from '../log/head.js'
 import type { Tool } from '../tool.js'
 
 /** What {@link LocalDriver} works with. */

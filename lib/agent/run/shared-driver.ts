@@ -16,7 +16,7 @@ import {
   StoreError,
   UnknownRunError,
 } from '../errors.js'
-import type { RunStatus } from '../events.js'
+import { isTerminal, type RunCreated, type RunStatus } from '../events.js'
 import {
   ABORTED_BY_HUMAN,
   gateFor,
@@ -27,12 +27,13 @@ import { loadState, type LiveRun } from './run-loop.js'
 import type { LiveRuns } from './active-runs.js'
 import type { Model } from '../model.js'
 import type { Observers } from '../log/observer.js'
-import { foldHead, isTerminal, type RunDetails, type RunHead } from '../log/head.js'
+import { foldHead } from '../log/head.js'
+import type { RunDetails, RunHead } from '../run-details.js'
 import type { BegunRun, OpenFeed, RunDriver } from './driver.js'
 import { RunFeed } from '../log/feed.js'
 import { RunLog } from '../log/writer.js'
 import { RunTails, type OpenTail } from '../log/shared-feeds.js'
-import type { Claim, RunCreated, SharedRuns } from '../shared-store.js'
+import type { Claim, SharedRuns } from '../shared-store.js'
 import { endingRecords } from './steps/finish.js'
 import type { Tool } from '../tool.js'
 

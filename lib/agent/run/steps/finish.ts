@@ -1,6 +1,6 @@
 import type { RecordDraft } from '../../events.js'
 import type { Outcome } from '../next-step.js'
-import type { RunFailure } from '../../log/head.js'
+import type { RunFailure } from '../../run-details.js'
 import type { RunLog } from '../../log/writer.js'
 import type { RunState } from '../../log/state.js'
 import { closingRecord } from './act.js'
