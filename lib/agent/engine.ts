@@ -23,7 +23,7 @@ import {
 } from './events.js'
 import type { ResumeAnswer } from './request/gate-answer.js'
 import { goalRegistry, type GoalRegistry } from './goals/index.js'
-import { LiveRuns } from './run/active-runs.js'
+import { ActiveRuns } from './run/active-runs.js'
 import { LocalDriver } from './run/local-driver.js'
 import { McpServers } from './mcp/servers.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
@@ -123,7 +123,7 @@ export class RunEngine {
     const tracing = new Tracing(config.tracer, config.clock, this.#redactor)
     const tools = (): ReadonlyMap<string, Tool> => this.#tools()
     const common = { config, tools, observers: this.#observers }
-    const runs = new LiveRuns({
+    const runs = new ActiveRuns({
       ...common,
       tracing,
       models: this.#models,

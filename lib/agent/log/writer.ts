@@ -18,7 +18,7 @@ import type { RunFeed } from './feed.js'
 import type { RunStore } from '../store.js'
 
 /** What a log needs of its engine. */
-export interface RunLogOptions {
+export interface LogWriterOptions {
   readonly store: RunStore
   readonly clock: Clock
   readonly redactor: Redactor
@@ -26,7 +26,7 @@ export interface RunLogOptions {
 }
 
 /** The writer of one run's log; there is one at a time. */
-export class RunLog {
+export class LogWriter {
   readonly runId: string
   readonly feed: RunFeed
   readonly #store: RunStore
@@ -44,7 +44,7 @@ export class RunLog {
 
   /** `state` is the fold of the records that the log has already. */
   constructor(
-    { store, clock, redactor, observers }: RunLogOptions,
+    { store, clock, redactor, observers }: LogWriterOptions,
     feed: RunFeed,
     state: RunState,
   ) {
@@ -66,7 +66,7 @@ export class RunLog {
    * Appends records as one atomic group: `drafts`, then what `more` makes of the state after them.
    * Folds them before it returns; resolves once they are durable and shown.
    *
-   * @throws {@link StoreError} (by rejection, here and from {@link RunLog.flush}) when they could
+   * @throws {@link StoreError} (by rejection, here and from {@link LogWriter.flush}) when they could
    * not be made durable; the state is then ahead of the log, and the run must be taken up anew.
    */
   append(

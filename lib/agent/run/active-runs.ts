@@ -5,14 +5,14 @@
  * @module
  */
 import type { EngineConfig } from '../config.js'
-import { LiveRun } from './run-loop.js'
+import { RunLoop } from './run-loop.js'
 import type { Model, ModelPrices } from '../model.js'
 import type { ModelRegistry } from '../models/registry.js'
 import type { Observers } from '../log/observer.js'
 import type { Redactor } from '../redaction/redactor.js'
 import { isTerminal } from '../events.js'
 import type { RunFeed } from '../log/feed.js'
-import { RunLog, type RunLogOptions } from '../log/writer.js'
+import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { RunTrace } from '../tracing/run-trace.js'
 import { Scheduler } from './scheduler.js'
 import type { RunState } from '../log/state.js'
@@ -20,8 +20,8 @@ import type { Tool } from '../tool.js'
 import type { Tracing } from '../tracing/tracing.js'
 import { openWorkspace } from '../workspace/workspace.js'
 
-/** What {@link LiveRuns} work with. */
-export interface LiveRunsOptions {
+/** What {@link ActiveRuns} work with. */
+export interface ActiveRunsOptions {
   readonly config: EngineConfig
   readonly models: ModelRegistry
   readonly redactor: Redactor
@@ -42,13 +42,13 @@ export interface Origin {
 }
 
 /** The runs that this process drives. */
-export class LiveRuns {
+export class ActiveRuns {
   readonly scheduler: Scheduler
-  readonly #options: LiveRunsOptions
-  readonly #live = new Map<string, LiveRun>()
+  readonly #options: ActiveRunsOptions
+  readonly #live = new Map<string, RunLoop>()
   readonly #drives = new Set<Promise<void>>()
 
-  constructor(options: LiveRunsOptions) {
+  constructor(options: ActiveRunsOptions) {
     this.#options = options
     const { maxConcurrentRuns, cwdPolicy, store } = options.config
     // Folders are kept apart by the store when other processes have runs in them as well.
@@ -57,7 +57,7 @@ export class LiveRuns {
   }
 
   /** What the logs of these runs are written with. */
-  get logOptions(): RunLogOptions {
+  get logOptions(): LogWriterOptions {
     const { config, redactor, observers } = this.#options
     return { store: config.store, clock: config.clock, redactor, observers }
   }
@@ -70,24 +70,24 @@ export class LiveRuns {
     return queued
   }
 
-  get(runId: string): LiveRun | undefined {
+  get(runId: string): RunLoop | undefined {
     return this.#live.get(runId)
   }
 
   /** All of them. */
-  [Symbol.iterator](): Iterator<LiveRun> {
+  [Symbol.iterator](): Iterator<RunLoop> {
     return this.#live.values()
   }
 
   /** Makes a run that is not driven yet; its model is found by its name unless it is given. */
-  prepare(state: RunState, feed: RunFeed, origin: Origin, model?: Model): LiveRun {
+  prepare(state: RunState, feed: RunFeed, origin: Origin, model?: Model): RunLoop {
     const { abandoned, resumed, overdue = false } = origin
     const { config, tracing, tools } = this.#options
     const { store, roots } = config
     const { frozen, head } = state
     if (resumed) state.downSince = head.last_ts * 1000
     const { judge } = frozen.goal
-    return new LiveRun(new RunLog(this.logOptions, feed, state), {
+    return new RunLoop(new LogWriter(this.logOptions, feed, state), {
       ...config,
       ...this.logOptions,
       tools: tools(),
@@ -103,17 +103,17 @@ export class LiveRuns {
   }
 
   /** Makes a run known before it is driven, so that its place in the queue is taken. */
-  add(run: LiveRun): void {
+  add(run: RunLoop): void {
     this.#live.set(run.log.runId, run)
   }
 
-  /** Takes back {@link LiveRuns.add}. */
-  remove(run: LiveRun): void {
+  /** Takes back {@link ActiveRuns.add}. */
+  remove(run: RunLoop): void {
     this.#live.delete(run.log.runId)
   }
 
   /** Drives a run; resolves when that is over, with true when the run has ended. */
-  async drive(run: LiveRun): Promise<boolean> {
+  async drive(run: RunLoop): Promise<boolean> {
     this.add(run)
     const drive = run.drive()
     this.#drives.add(drive)

@@ -8,20 +8,13 @@ import type { RunCreated, RunStatus } from '../events.js'
 import type { ResumeAnswer } from '../request/gate-answer.js'
 import type { Model } from '../model.js'
 import type { RunDetails, RunHead } from '../run-details.js'
-import type { RunFeed } from '../log/feed.js'
+import type { OpenFeed } from '../log/feed.js'
 
 /** The run that an attempt to begin one led to. */
 export interface BegunRun {
   readonly head: RunHead
   /** False for the run that its owner began before with the same key. */
   readonly created: boolean
-}
-
-/** A feed in use. */
-export interface OpenFeed {
-  readonly feed: RunFeed
-  /** Says that the feed is needed no more; calling it twice is harmless. */
-  readonly release: () => void
 }
 
 /** Works on runs. */

@@ -19,13 +19,13 @@ import {
   responseRecord,
   type ResumeAnswer,
 } from '../request/gate-answer.js'
-import { loadState, type LiveRun } from './run-loop.js'
-import type { LiveRuns } from './active-runs.js'
+import { loadState, type RunLoop } from './run-loop.js'
+import type { ActiveRuns } from './active-runs.js'
 import type { Model } from '../model.js'
 import type { Observers } from '../log/observer.js'
 import type { RunDetails, RunHead } from '../run-details.js'
-import type { BegunRun, OpenFeed, RunDriver } from './driver.js'
-import { RunFeed } from '../log/feed.js'
+import type { BegunRun, RunDriver } from './driver.js'
+import { RunFeed, type OpenFeed } from '../log/feed.js'
 import { foldState } from '../log/state.js'
 import { endingRecords } from './steps/finish.js'
 import { copyHead } from '../log/head.js'
@@ -34,7 +34,7 @@ import type { Tool } from '../tool.js'
 /** What {@link LocalDriver} works with. */
 export interface LocalDriverOptions {
   readonly config: EngineConfig
-  readonly runs: LiveRuns
+  readonly runs: ActiveRuns
   readonly observers: Observers
   readonly tools: () => ReadonlyMap<string, Tool>
 }
@@ -70,7 +70,7 @@ export class LocalDriver implements RunDriver {
       heads.push(...page.heads)
       cursor = page.next
     }
-    const taken: LiveRun[] = []
+    const taken: RunLoop[] = []
     for (const { details } of heads.reverse()) {
       const state = await loadState(store, details.run_id).catch(reportUnreadable(details.run_id))
       if (state === null) continue
@@ -191,7 +191,7 @@ export class LocalDriver implements RunDriver {
     if (runs.queued >= config.maxQueuedRuns) throw new QueueFullError(config.maxQueuedRuns)
   }
 
-  async #drive(run: LiveRun): Promise<void> {
+  async #drive(run: RunLoop): Promise<void> {
     const ended = await this.#options.runs.drive(run)
     run.log.feed.finish(ended ? 'run_end' : 'shutdown')
   }

@@ -16,8 +16,8 @@ import { StoreError } from '../errors.js'
 import { isTerminal, type RecordDraft } from '../events.js'
 import { ABORTED, nextStep, type Outcome, type Step, type StepLimits } from './next-step.js'
 import { failureOf } from './steps/failure.js'
-import { promptOf, type RunContext } from './step-context.js'
-import { RunLog, type RunLogOptions } from '../log/writer.js'
+import { promptOf, type StepContext } from './step-context.js'
+import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { remainingMs } from './budgets.js'
 import type { Scheduler } from './scheduler.js'
 import { foldState, type CallState, type RunState } from '../log/state.js'
@@ -33,8 +33,8 @@ import type { Tool } from '../tool.js'
 import type { Workspace } from '../workspace/workspace.js'
 
 /** What a live run needs of its engine. */
-export interface LiveRunOptions
-  extends RunLogOptions, Omit<RunContext, 'fit' | 'log' | 'prompt' | 'signal' | 'workspace'> {
+export interface RunLoopOptions
+  extends LogWriterOptions, Omit<StepContext, 'fit' | 'log' | 'prompt' | 'signal' | 'workspace'> {
   readonly scheduler: Scheduler
   readonly maxTurnsPerIteration: number
   /** Opened when the run begins to work: the folder may be gone by then. */
@@ -58,19 +58,19 @@ const STEPS_PER_TURN = 32
 const STORE_BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
 
 /** One run that has not ended. */
-export class LiveRun {
-  readonly #options: LiveRunOptions
-  #log: RunLog
+export class RunLoop {
+  readonly #options: RunLoopOptions
+  #log: LogWriter
   #stop = new AbortController()
   #suspending = false
   #takenOver: boolean
   /** True once the run is somebody else's business: it waits at a gate, or was taken away. */
   #left = false
   #wake: (() => void) | undefined
-  #context: RunContext | undefined
+  #context: StepContext | undefined
   readonly #limits: StepLimits
 
-  constructor(log: RunLog, options: LiveRunOptions) {
+  constructor(log: LogWriter, options: RunLoopOptions) {
     this.#log = log
     this.#options = options
     const needsApproval = (call: CallState): boolean => this.#needsApproval(call)
@@ -80,7 +80,7 @@ export class LiveRun {
     this.#takenOver = options.takenOver && status === 'running' && !log.state.suspended
   }
 
-  get log(): RunLog {
+  get log(): LogWriter {
     return this.#log
   }
 
@@ -203,11 +203,11 @@ export class LiveRun {
   }
 
   /** What the last steps worked with, when it still holds. */
-  #contextFor(signal: AbortSignal): RunContext | undefined {
+  #contextFor(signal: AbortSignal): StepContext | undefined {
     return this.#context?.signal === signal ? this.#context : undefined
   }
 
-  async #makeContext(signal: AbortSignal): Promise<RunContext> {
+  async #makeContext(signal: AbortSignal): Promise<StepContext> {
     const { openWorkspace, tools } = this.#options
     const { cwd } = this.state.frozen.request
     const workspace = this.#context?.workspace ?? (await openWorkspace(cwd))
@@ -286,7 +286,7 @@ export class LiveRun {
       try {
         const state = await loadState(store, this.#log.runId)
         if (state === null || isTerminal(state.head.details.status)) return
-        this.#log = new RunLog(this.#options, this.#log.feed, state)
+        this.#log = new LogWriter(this.#options, this.#log.feed, state)
         const end = state.abortRequested ? ABORTED : outcome
         return await finishRun(this.#log, end, failure)
       } catch (error) {
@@ -308,7 +308,7 @@ function isClaimLost(error: unknown): boolean {
 /** Performs one step that works; each stands in a file of its own. */
 function performStep(
   step: Exclude<Step, { kind: 'ended' | 'wait' | 'finish' }>,
-  context: RunContext,
+  context: StepContext,
 ): Promise<void> {
   switch (step.kind) {
     case 'start':

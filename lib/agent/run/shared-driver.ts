@@ -23,16 +23,16 @@ import {
   responseRecord,
   type ResumeAnswer,
 } from '../request/gate-answer.js'
-import { loadState, type LiveRun } from './run-loop.js'
-import type { LiveRuns } from './active-runs.js'
+import { loadState, type RunLoop } from './run-loop.js'
+import type { ActiveRuns } from './active-runs.js'
 import type { Model } from '../model.js'
 import type { Observers } from '../log/observer.js'
 import { foldHead } from '../log/head.js'
 import type { RunDetails, RunHead } from '../run-details.js'
-import type { BegunRun, OpenFeed, RunDriver } from './driver.js'
-import { RunFeed } from '../log/feed.js'
-import { RunLog } from '../log/writer.js'
-import { RunTails, type OpenTail } from '../log/shared-feeds.js'
+import type { BegunRun, RunDriver } from './driver.js'
+import { RunFeed, type OpenFeed } from '../log/feed.js'
+import { LogWriter } from '../log/writer.js'
+import { SharedFeeds, type OpenSharedFeed } from '../log/shared-feeds.js'
 import type { Claim, SharedRuns } from '../shared-store.js'
 import { endingRecords } from './steps/finish.js'
 import type { Tool } from '../tool.js'
@@ -45,17 +45,17 @@ const RACE_DELAY_MS = 25
 export interface SharedDriverOptions {
   readonly config: EngineConfig
   readonly shared: SharedRuns
-  readonly runs: LiveRuns
+  readonly runs: ActiveRuns
   readonly observers: Observers
   readonly tools: () => ReadonlyMap<string, Tool>
 }
 
 /** Drives what this process has claimed. */
 export class SharedDriver implements RunDriver {
-  readonly #tails: RunTails
+  readonly #feeds: SharedFeeds
   readonly #options: SharedDriverOptions
   /** Runs that are driven here, with the end of their drive. */
-  readonly #driven = new Map<string, { readonly run: LiveRun; readonly over: Promise<void> }>()
+  readonly #driven = new Map<string, { readonly run: RunLoop; readonly over: Promise<void> }>()
   #asking: Promise<void> | undefined
   #askAgain = false
   readonly #stopped = new AbortController()
@@ -63,7 +63,7 @@ export class SharedDriver implements RunDriver {
   constructor(options: SharedDriverOptions) {
     this.#options = options
     const { store, clock } = options.config
-    this.#tails = new RunTails(store, options.shared, clock)
+    this.#feeds = new SharedFeeds(store, options.shared, clock)
   }
 
   get queued(): number {
@@ -94,7 +94,7 @@ export class SharedDriver implements RunDriver {
     await this.#asking
     await this.#options.runs.close(graceMs)
     await Promise.all([...this.#driven.values()].map(({ over }) => over))
-    this.#tails.close()
+    this.#feeds.close()
   }
 
   async begin(created: RunCreated, _: Model, keysSince: number): Promise<BegunRun> {
@@ -141,7 +141,7 @@ export class SharedDriver implements RunDriver {
         }
       }
       const feed = new RunFeed(runId, config.store, head.details.last_seq)
-      const log = new RunLog(runs.logOptions, feed, state)
+      const log = new LogWriter(runs.logOptions, feed, state)
       try {
         await log.append([responseRecord(gate, answer, by)], (next) =>
           answer.decision === 'abort' ? endingRecords(next, ABORTED_BY_HUMAN) : [],
@@ -169,16 +169,16 @@ export class SharedDriver implements RunDriver {
       feed.finish('run_end')
       return { feed, release: () => undefined }
     }
-    const tail = this.#tails.open(run_id, last_seq)
-    if (!tail.fresh) return tail
+    const opened = this.#feeds.open(run_id, last_seq)
+    if (!opened.isFresh) return opened
     try {
-      // Whatever was appended before the watch began is seen now, the rest by the watch.
+      // What was appended before the watch began is read now; the watch reports the rest.
       const head = await store.head(run_id)
-      if (head === null) tail.feed.finish('deleted')
-      else tail.catchUp(head.details.last_seq)
-      return tail
+      if (head === null) opened.feed.finish('deleted')
+      else opened.catchUp(head.details.last_seq)
+      return opened
     } catch (error) {
-      tail.release()
+      opened.release()
       throw error
     }
   }
@@ -209,15 +209,15 @@ export class SharedDriver implements RunDriver {
         return await shared.release(runId)
       }
       const { last_seq, started_at } = state.head.details
-      const tail = this.#tails.open(runId, last_seq)
-      tail.catchUp(last_seq)
-      const run = runs.prepare(state, tail.feed, {
+      const opened = this.#feeds.open(runId, last_seq)
+      opened.catchUp(last_seq)
+      const run = runs.prepare(state, opened.feed, {
         abandoned,
         resumed: started_at !== null,
         overdue,
       })
       if (abort !== null && !state.abortRequested) void run.abort(abort.by).catch(() => undefined)
-      this.#driven.set(runId, { run, over: this.#drive(run, tail) })
+      this.#driven.set(runId, { run, over: this.#drive(run, opened) })
     } catch (error) {
       process.emitWarning(
         `run ${runId} is not taken up here: ${error instanceof Error ? error.message : String(error)}`,
@@ -226,12 +226,12 @@ export class SharedDriver implements RunDriver {
     }
   }
 
-  async #drive(run: LiveRun, tail: OpenTail): Promise<void> {
+  async #drive(run: RunLoop, { feed, release }: OpenSharedFeed): Promise<void> {
     const { runs, shared } = this.#options
     const { runId } = run.log
     const ended = await runs.drive(run)
-    if (ended) tail.feed.finish('run_end')
-    tail.release()
+    if (ended) feed.finish('run_end')
+    release()
     this.#driven.delete(runId)
     await shared.release(runId).catch(() => undefined)
     this.#ask()

@@ -3,7 +3,7 @@ import { estimateTokens } from '../conversation/fit.js'
 import type { Executor } from '../executor.js'
 import type { Model, ToolSpec } from '../model.js'
 import { systemPrompt } from '../conversation/prompts.js'
-import type { RunLog } from '../log/writer.js'
+import type { LogWriter } from '../log/writer.js'
 import type { RunStore } from '../store.js'
 import type { RunTrace } from '../tracing/run-trace.js'
 import type { Tool, ToolContext } from '../tool.js'
@@ -30,8 +30,8 @@ export function promptOf(cwd: string, judged: boolean, offered: ReadonlyMap<stri
 }
 
 /** What the steps of one run work with. */
-export interface RunContext {
-  readonly log: RunLog
+export interface StepContext {
+  readonly log: LogWriter
   readonly model: Model
   /** Judges the goal, where no command does. */
   readonly judge: Model | null
@@ -61,7 +61,7 @@ export interface RunContext {
  * tool changed.
  */
 export function toolContext(
-  context: RunContext,
+  context: StepContext,
   callId: string,
   stop: { readonly signal: AbortSignal },
   onStart: (pgid: number) => Promise<void>,

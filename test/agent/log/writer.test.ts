@@ -7,7 +7,7 @@ import type { RecordDraft } from '../../../lib/agent/events.js'
 import { Observers } from '../../../lib/agent/log/observer.js'
 import { Redactor } from '../../../lib/agent/redaction/redactor.js'
 import { RunFeed } from '../../../lib/agent/log/feed.js'
-import { RunLog } from '../../../lib/agent/log/writer.js'
+import { LogWriter } from '../../../lib/agent/log/writer.js'
 import { foldState } from '../../../lib/agent/log/state.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 
@@ -25,7 +25,7 @@ class CountingStore extends MemoryStore {
   }
 }
 
-async function newLog(): Promise<{ readonly log: RunLog; readonly store: CountingStore }> {
+async function newLog(): Promise<{ readonly log: LogWriter; readonly store: CountingStore }> {
   const store = new CountingStore()
   await store.open()
   const [created] = sampleRun(RUN, { createdAt: Date.now() / 1000 })
@@ -39,7 +39,7 @@ async function newLog(): Promise<{ readonly log: RunLog; readonly store: Countin
     redactor: new Redactor([]),
     observers: new Observers(),
   }
-  return { log: new RunLog(options, feed, foldState(null, created)), store }
+  return { log: new LogWriter(options, feed, foldState(null, created)), store }
 }
 
 const line = (message: string): RecordDraft => ({

@@ -4,7 +4,7 @@ import { remainingCalls } from '../budgets.js'
 import { checkArguments } from '../../tools/define.js'
 import type { RecordDraft } from '../../events.js'
 import { headAndTail } from '../../output.js'
-import { changesIn, toolContext, type RunContext } from '../step-context.js'
+import { changesIn, toolContext, type StepContext } from '../step-context.js'
 import type { FileChange } from '../../workspace/workspace.js'
 import type { CallState } from '../../log/state.js'
 import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
@@ -24,7 +24,7 @@ const COMMAND_END_MS = 5_000
  * @throws the signal's reason when the run is stopped; calls without a result are then closed by
  * whoever stops it.
  */
-export async function runTools(context: RunContext, calls: readonly CallState[]): Promise<void> {
+export async function runTools(context: StepContext, calls: readonly CallState[]): Promise<void> {
   let rest = calls
   while (rest.length > 0) {
     const allowed = remainingCalls(context.log.state)
@@ -47,13 +47,13 @@ export async function runTools(context: RunContext, calls: readonly CallState[])
 }
 
 /** Calls beyond the budget are answered, since the model hears of each, and are not run. */
-function refuseRest({ log }: RunContext, calls: readonly CallState[]): void {
+function refuseRest({ log }: StepContext, calls: readonly CallState[]): void {
   const { head, frozen } = log.state
   const output = `Not run: the run's ${frozen.request.max_tool_calls} tool calls are used up.`
   for (const call of calls) log.note(closingRecord(head.details.iteration, call, 126, output))
 }
 
-function isRead(context: RunContext, { call }: CallState): boolean {
+function isRead(context: StepContext, { call }: CallState): boolean {
   return context.tools.get(call.tool)?.effect === 'read'
 }
 
@@ -62,7 +62,7 @@ interface TimedOutput {
   readonly durationMs: number
 }
 
-async function runCall(context: RunContext, state: CallState): Promise<TimedOutput> {
+async function runCall(context: StepContext, state: CallState): Promise<TimedOutput> {
   const began = context.clock.now()
   const tool = context.tools.get(state.call.tool)
   const refusal = refusalOf(context, tool, state)
@@ -72,7 +72,7 @@ async function runCall(context: RunContext, state: CallState): Promise<TimedOutp
 
 /** The result of a call that is not run; null for one that may be. */
 function refusalOf(
-  context: RunContext,
+  context: StepContext,
   tool: Tool | undefined,
   { call, args, status, feedback }: CallState,
 ): ToolOutput | null {
@@ -89,7 +89,7 @@ function refusalOf(
   return problem === null ? null : { output: problem, exitCode: 1 }
 }
 
-async function execute(context: RunContext, tool: Tool, state: CallState): Promise<ToolOutput> {
+async function execute(context: StepContext, tool: Tool, state: CallState): Promise<ToolOutput> {
   const { clock, log, signal, toolTimeoutMs, trace } = context
   const { call, args, feedback } = state
   // A command is given the time in which its executor ends it; then nobody waits any longer.
@@ -148,7 +148,7 @@ async function execute(context: RunContext, tool: Tool, state: CallState): Promi
 
 /** Records that a call begins; resolves once that is durable, where it must be. */
 function begin(
-  context: RunContext,
+  context: StepContext,
   tool: Tool,
   state: CallState,
   pgid?: number,
@@ -163,7 +163,7 @@ function begin(
 }
 
 function startRecord(
-  context: RunContext,
+  context: StepContext,
   tool: Tool,
   state: CallState,
   pgid?: number,

@@ -4,7 +4,7 @@ import { checkGoal } from '../../goals/index.js'
 import { NOT_JUDGED } from '../../goals/judge-evidence.js'
 import type { GoalVerdict } from '../../goal.js'
 import { outcomeAtBoundary } from '../next-step.js'
-import type { RunContext } from '../step-context.js'
+import type { StepContext } from '../step-context.js'
 import type { LastCheck, RunState } from '../../log/state.js'
 import { endRecord } from './finish.js'
 import { gateRecords } from './human-check.js'
@@ -16,7 +16,7 @@ import { judgeGoal, unjudged } from './judge.js'
  *
  * @throws {@link GoalCheckError}, or the signal's reason.
  */
-export async function checkBaseline(context: RunContext): Promise<void> {
+export async function checkBaseline(context: StepContext): Promise<void> {
   const { log } = context
   const { goal } = log.state.frozen
   // There is nothing yet that a judge could see.
@@ -30,7 +30,7 @@ export async function checkBaseline(context: RunContext): Promise<void> {
  *
  * @throws {@link GoalCheckError}, or the signal's reason.
  */
-export async function evaluate(context: RunContext, iteration: number): Promise<void> {
+export async function evaluate(context: StepContext, iteration: number): Promise<void> {
   const { log } = context
   if (log.state.node !== 'evaluate') {
     log.note({ kind: 'step_start', iteration, payload: { node: 'evaluate' } })
@@ -51,14 +51,14 @@ export async function evaluate(context: RunContext, iteration: number): Promise<
   )
 }
 
-function ending(context: RunContext, state: RunState): RecordDraft[] {
+function ending(context: StepContext, state: RunState): RecordDraft[] {
   const achieved = state.lastCheck?.payload.achieved === true
   if (state.head.details.iteration === 0 && !achieved) return []
   const outcome = outcomeAtBoundary(state, context, context.clock.now())
   return outcome === null ? [] : [endRecord(state, outcome)]
 }
 
-async function check(context: RunContext): Promise<GoalVerdict> {
+async function check(context: StepContext): Promise<GoalVerdict> {
   const { log, executor, workspace, signal, trace } = context
   const { frozen, baseline, baselineTests, head } = log.state
   const span = trace.beginCheck(head.details.iteration, frozen.goal.name)

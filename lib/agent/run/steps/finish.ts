@@ -1,7 +1,7 @@
 import type { RecordDraft } from '../../events.js'
 import type { Outcome } from '../next-step.js'
 import type { RunFailure } from '../../run-details.js'
-import type { RunLog } from '../../log/writer.js'
+import type { LogWriter } from '../../log/writer.js'
 import type { RunState } from '../../log/state.js'
 import { closingRecord } from './act.js'
 
@@ -48,7 +48,7 @@ export function endingRecords(
 
 /** Ends the run; resolves once its end is durable. */
 export async function finishRun(
-  log: RunLog,
+  log: LogWriter,
   outcome: Outcome,
   failure?: Failure,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import { uuidV7 } from '../../../internal/uuid.js'
 import type { GatedCall, RecordDraft } from '../../events.js'
-import type { RunContext } from '../step-context.js'
+import type { StepContext } from '../step-context.js'
 import { headAndTail, spellUnseen } from '../../output.js'
 import { isoTime } from '../../log/head.js'
 import type { CallState, RunState } from '../../log/state.js'
@@ -27,7 +27,7 @@ export interface NewGate {
 export function gateRecords(
   state: RunState,
   gate: NewGate,
-  { clock, gateTimeoutMs }: Pick<RunContext, 'clock' | 'gateTimeoutMs'>,
+  { clock, gateTimeoutMs }: Pick<StepContext, 'clock' | 'gateTimeoutMs'>,
 ): RecordDraft[] {
   const { iteration } = state.head.details
   const now = clock.now()
@@ -48,7 +48,7 @@ export function gateRecords(
 }
 
 /** Opens a gate for tool calls that must not run unseen. */
-export async function askForCalls(context: RunContext, calls: readonly CallState[]): Promise<void> {
+export async function askForCalls(context: StepContext, calls: readonly CallState[]): Promise<void> {
   const gated = calls.map(({ call, args }) => ({ call_id: call.call_id, tool: call.tool, args }))
   const { log } = context
   await log.append(gateRecords(log.state, { kind: 'tool', calls: gated }, context))

@@ -15,7 +15,7 @@ import {
 import type { ModelTurn, Usage } from '../../model.js'
 import { costOf } from '../../models/pricing.js'
 import { retryDelay } from '../../models/call-retry.js'
-import type { RunContext } from '../step-context.js'
+import type { StepContext } from '../step-context.js'
 import { soundUsage } from '../../models/usage.js'
 
 /** Answers that are no verdict before the judge is given up for this time. */
@@ -44,7 +44,7 @@ export function unjudged(reason: string): GoalVerdict {
  *
  * @throws {@link ModelError} when the judge cannot be used at all; the signal's reason.
  */
-export async function judgeGoal(context: RunContext): Promise<GoalVerdict> {
+export async function judgeGoal(context: StepContext): Promise<GoalVerdict> {
   const { log, clock } = context
   const spent = exhausted(log.state, clock.now())
   if (spent !== null) return unjudged(`${NOT_JUDGED}${spent.reason}`)
@@ -71,7 +71,7 @@ export async function judgeGoal(context: RunContext): Promise<GoalVerdict> {
 
 /** One answer of the judge, or why there is none for now. */
 async function ask(
-  context: RunContext,
+  context: StepContext,
   evidence: string,
   again: string | null,
 ): Promise<ModelTurn | string> {
@@ -117,7 +117,7 @@ async function ask(
   }
 }
 
-function book({ log }: RunContext, told: Usage): void {
+function book({ log }: StepContext, told: Usage): void {
   const { frozen, head } = log.state
   const usage = soundUsage(told)
   const cost_usd = costOf(usage, frozen.goal.judge?.prices ?? null)
@@ -126,7 +126,7 @@ function book({ log }: RunContext, told: Usage): void {
 }
 
 /** The run's log so far. */
-async function recordsOf({ log, store }: RunContext): Promise<readonly RunRecord[]> {
+async function recordsOf({ log, store }: StepContext): Promise<readonly RunRecord[]> {
   await log.flush()
   const all: RunRecord[] = []
   for (;;) {

@@ -1,5 +1,5 @@
 import type { RecordDraft } from '../../events.js'
-import { toolContext, type RunContext } from '../step-context.js'
+import { toolContext, type StepContext } from '../step-context.js'
 import type { CallState } from '../../log/state.js'
 import { closingRecord } from './act.js'
 import { finishRun } from './finish.js'
@@ -14,7 +14,7 @@ const MAX_RECOVERIES = 3
  * only when they did not happen; unsafe ones never run twice: their outcome is unknown, and a gate
  * opens when the run has gates.
  */
-export async function recoverRun(context: RunContext): Promise<void> {
+export async function recoverRun(context: StepContext): Promise<void> {
   const { log } = context
   const { head, calls, frozen } = log.state
   const attempt = head.recoveries + 1
@@ -47,7 +47,7 @@ export async function recoverRun(context: RunContext): Promise<void> {
 }
 
 /** The result that settles a call, or null when it may simply run (again). */
-async function settle(context: RunContext, state: CallState): Promise<RecordDraft | null> {
+async function settle(context: StepContext, state: CallState): Promise<RecordDraft | null> {
   const { call, args, plan } = state
   const { iteration } = context.log.state.head.details
   const tool = context.tools.get(call.tool)

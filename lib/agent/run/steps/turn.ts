@@ -8,7 +8,7 @@ import { ModelError } from '../../errors.js'
 import type { Message, ModelTurn, ToolCall, Usage } from '../../model.js'
 import { costOf } from '../../models/pricing.js'
 import { retryDelay } from '../../models/call-retry.js'
-import type { RunContext } from '../step-context.js'
+import type { StepContext } from '../step-context.js'
 import type { RunState } from '../../log/state.js'
 import { soundUsage } from '../../models/usage.js'
 
@@ -22,7 +22,7 @@ const MISTAKE_CHARACTERS = 4_000
  * @throws {@link ModelError} when the provider gave no usable answer, retries included.
  */
 export async function takeTurn(
-  context: RunContext,
+  context: StepContext,
   iteration: number,
   begins: boolean,
 ): Promise<void> {
@@ -39,7 +39,7 @@ export async function takeTurn(
 }
 
 /** The model's turn; null when failed attempts have used up a budget. */
-async function callModel(context: RunContext, iteration: number): Promise<ModelTurn | null> {
+async function callModel(context: StepContext, iteration: number): Promise<ModelTurn | null> {
   const { log, model, signal, clock, trace } = context
   const { frozen, messages, turns } = log.state
   const { request, goal } = frozen
@@ -115,7 +115,7 @@ function isContextProblem(error: unknown): error is ModelError {
 }
 
 function fitMessages(
-  { model, fit, prompt }: RunContext,
+  { model, fit, prompt }: StepContext,
   messages: Message[],
 ): readonly Message[] {
   const window = (model.contextWindow ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
