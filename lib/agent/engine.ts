@@ -38,6 +38,7 @@ import { readTraceContext, type TraceContext } from './tracing/trace-context.js'
 import { Tracing } from './tracing/tracing.js'
 import { parseStartRequest, requestAgain, type StartRequest } from './request/start-request.js'
 import { SharedDriver } from './run/shared-driver.js'
+import { performStep } from './run/steps/perform.js'
 import type { RunQuery } from './store.js'
 import type { RunSubscription, StreamItem } from './log/subscription.js'
 import type { Tool } from './tool.js'
@@ -126,6 +127,7 @@ export class RunEngine {
     const runs = new ActiveRuns({
       ...common,
       tracing,
+      performStep,
       models: this.#models,
       redactor: this.#redactor,
     })

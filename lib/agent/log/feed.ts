@@ -13,6 +13,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { publicEvent, type RunRecord } from '../events.js'
 import { DeltaQueue } from './delta-queue.js'
+import type { RecordReader } from './read-log.js'
 import type {
   EncodedDelta,
   EncodedEvent,
@@ -43,11 +44,6 @@ function bytesOf({ json }: EncodedEvent): number {
 
 /** Publishes every durable `AgentEvent` of this process; events of one run arrive in order. */
 const events = channel('runwright.event')
-
-/** The part of a store that a feed needs: `read` of `RunStore`. */
-export interface RecordReader {
-  read(runId: string, after: number, limit: number): Promise<readonly RunRecord[]>
-}
 
 /** A feed in use; the user releases it. */
 export interface OpenFeed {

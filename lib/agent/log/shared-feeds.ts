@@ -8,7 +8,8 @@
 import type { Clock } from '../../internal/clock.js'
 import { isTerminal } from '../events.js'
 import type { LogEnd, SharedRuns } from '../shared-store.js'
-import { RunFeed, type OpenFeed, type RecordReader } from './feed.js'
+import { RunFeed, type OpenFeed } from './feed.js'
+import type { RecordReader } from './read-log.js'
 
 /** Records read from the store at once. */
 const PAGE = 256

@@ -32,6 +32,7 @@ import {
   type Progress,
 } from './progress.js'
 import { foldHead } from './head.js'
+import { readLog, type RecordReader } from './read-log.js'
 import type { Gate, RunHead } from '../run-details.js'
 
 /** One tool call of the last turn, and how far it has come. */
@@ -179,6 +180,18 @@ export function foldState(state: RunState | null, record: RunRecord): RunState {
       foldResponse(state, record, gate)
       break
     default:
+  }
+  return state
+}
+
+/** Records read from the store at once. */
+const PAGE = 1_000
+
+/** The state of a run from its whole log; null for an unknown run. */
+export async function loadState(store: RecordReader, runId: string): Promise<RunState | null> {
+  let state: RunState | null = null
+  for await (const records of readLog(store, runId, PAGE)) {
+    for (const record of records) state = foldState(state, record)
   }
   return state
 }

@@ -7,7 +7,6 @@
 import { InvalidRequestError, RunStateError } from '../errors.js'
 import { type CallEdit, type Decision, isTerminal, type RecordDraft } from '../events.js'
 import { checkArguments } from '../tools/define.js'
-import type { Outcome } from '../run/next-step.js'
 import type { Gate, RunHead } from '../run-details.js'
 import { RESUME_SCHEMA } from './start-request.js'
 import { checkSchema, type SchemaViolation } from '../schema.js'
@@ -23,13 +22,6 @@ export interface ResumeAnswer {
   readonly feedback?: string | undefined
   /** For tool gates: changes by call id. */
   readonly edits?: { readonly [callId: string]: CallEdit } | undefined
-}
-
-/** The outcome of a run that a human ended at a gate. */
-export const ABORTED_BY_HUMAN: Outcome = {
-  status: 'aborted',
-  endReason: 'human_abort',
-  reason: 'aborted by a human at a gate',
 }
 
 /**

@@ -5,7 +5,7 @@
  * @module
  */
 import type { EngineConfig } from '../config.js'
-import { RunLoop } from './run-loop.js'
+import { RunLoop, type RunLoopOptions } from './run-loop.js'
 import type { Model, ModelPrices } from '../model.js'
 import type { ModelRegistry } from '../models/registry.js'
 import type { Observers } from '../log/observer.js'
@@ -27,6 +27,7 @@ export interface ActiveRunsOptions {
   readonly redactor: Redactor
   readonly observers: Observers
   readonly tracing: Tracing
+  readonly performStep: RunLoopOptions['performStep']
   /** The tools of a run that is made now. */
   readonly tools: () => ReadonlyMap<string, Tool>
 }
@@ -82,7 +83,7 @@ export class ActiveRuns {
   /** Makes a run that is not driven yet; its model is found by its name unless it is given. */
   prepare(state: RunState, feed: RunFeed, origin: Origin, model?: Model): RunLoop {
     const { abandoned, resumed, overdue = false } = origin
-    const { config, tracing, tools } = this.#options
+    const { config, tracing, tools, performStep } = this.#options
     const { store, roots } = config
     const { frozen, head } = state
     if (resumed) state.downSince = head.last_ts * 1000
@@ -95,6 +96,7 @@ export class ActiveRuns {
       trace: new RunTrace(tracing, head.details.run_id, frozen.trace ?? null),
       model: model ?? this.#modelNamed(frozen.request.model_name, frozen.prices),
       scheduler: this.scheduler,
+      performStep,
       openWorkspace: (cwd) => openWorkspace(cwd, { roots, closed: store.closedFolders ?? [] }),
       takenOver: abandoned,
       overdueGate: overdue ? (head.details.gate?.gate_id ?? null) : null,

@@ -13,20 +13,16 @@ import {
   RunStateError,
 } from '../errors.js'
 import { isTerminal, type RunCreated, type RunStatus } from '../events.js'
-import {
-  ABORTED_BY_HUMAN,
-  gateFor,
-  responseRecord,
-  type ResumeAnswer,
-} from '../request/gate-answer.js'
-import { loadState, type RunLoop } from './run-loop.js'
+import { gateFor, responseRecord, type ResumeAnswer } from '../request/gate-answer.js'
+import { ABORTED_BY_HUMAN } from './outcome.js'
+import type { RunLoop } from './run-loop.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { Model } from '../model.js'
 import type { Observers } from '../log/observer.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { BegunRun, RunDriver } from './driver.js'
 import { RunFeed, type OpenFeed } from '../log/feed.js'
-import { foldState } from '../log/state.js'
+import { foldState, loadState } from '../log/state.js'
 import { endingRecords } from './steps/finish.js'
 import { copyHead } from '../log/head.js'
 import type { Tool } from '../tool.js'

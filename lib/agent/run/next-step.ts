@@ -5,16 +5,9 @@
  * @module
  */
 import { exhausted, remainingCalls } from './budgets.js'
-import type { EndReason, RunStatus } from '../events.js'
 import type { CallState, RunState } from '../log/state.js'
 import { stuckReason } from '../log/progress.js'
-
-/** How a run ends. */
-export interface Outcome {
-  readonly status: Extract<RunStatus, 'achieved' | 'failed' | 'aborted'>
-  readonly endReason: EndReason
-  readonly reason: string
-}
+import { ABORTED, type Outcome } from './outcome.js'
 
 /** The next step of a run. */
 export type Step =
@@ -28,6 +21,11 @@ export type Step =
   | { readonly kind: 'wait' }
   | { readonly kind: 'finish'; readonly outcome: Outcome }
   | { readonly kind: 'ended' }
+
+/** A step that needs a slot and a context. `recover` precedes the steps that the state asks for. */
+export type WorkStep =
+  | { readonly kind: 'recover' }
+  | Exclude<Step, { kind: 'wait' | 'finish' | 'ended' }>
 
 /** What the engine's configuration adds to the state. */
 export interface StepLimits {
@@ -137,13 +135,6 @@ function stuck(
     ? `the model asked for no tool in ${MAX_IDLE_ITERATIONS} iterations`
     : stuckReason(progress)
   return reason === null ? null : { endReason: 'stuck', reason }
-}
-
-/** The outcome of a run that somebody asked to stop. */
-export const ABORTED: Outcome = {
-  status: 'aborted',
-  endReason: 'cancelled',
-  reason: 'aborted on request',
 }
 
 function finish(outcome: Outcome): Step {

@@ -14,21 +14,14 @@ import { sleep } from '../../internal/sleep.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import { StoreError } from '../errors.js'
 import { isTerminal, type RecordDraft } from '../events.js'
-import { ABORTED, nextStep, type Outcome, type Step, type StepLimits } from './next-step.js'
-import { failureOf } from './steps/failure.js'
+import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
+import { ABORTED, type Outcome } from './outcome.js'
 import { promptOf, type StepContext } from './step-context.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { remainingMs } from './budgets.js'
 import type { Scheduler } from './scheduler.js'
-import { foldState, type CallState, type RunState } from '../log/state.js'
-import { closingRecord, runTools } from './steps/act.js'
-import { checkBaseline, evaluate } from './steps/evaluate.js'
-import { finishRun, type Failure } from './steps/finish.js'
-import { askForCalls } from './steps/human-check.js'
-import { takeTurn } from './steps/turn.js'
-import { recoverRun } from './steps/recover.js'
-import { startRun } from './steps/start.js'
-import type { RunStore } from '../store.js'
+import { loadState, type CallState, type RunState } from '../log/state.js'
+import { closingRecord, failureOf, finishRun, type Failure } from './steps/finish.js'
 import type { Tool } from '../tool.js'
 import type { Workspace } from '../workspace/workspace.js'
 
@@ -36,6 +29,7 @@ import type { Workspace } from '../workspace/workspace.js'
 export interface RunLoopOptions
   extends LogWriterOptions, Omit<StepContext, 'fit' | 'log' | 'prompt' | 'signal' | 'workspace'> {
   readonly scheduler: Scheduler
+  readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
   readonly maxTurnsPerIteration: number
   /** Opened when the run begins to work: the folder may be gone by then. */
   readonly openWorkspace: (cwd: string) => Promise<Workspace>
@@ -188,7 +182,7 @@ export class RunLoop {
     const context = this.#contextFor(signal) ?? (await this.#makeContext(signal))
     if (this.#takenOver) {
       this.#takenOver = false
-      return recoverRun(context)
+      return this.#options.performStep({ kind: 'recover' }, context)
     }
     const left = remainingMs(this.state, clock.now())
     const timer =
@@ -196,7 +190,7 @@ export class RunLoop {
         ? undefined
         : clock.setTimeout(() => this.#interrupt(new Error('out of time')), left)
     try {
-      await performStep(step, context)
+      await this.#options.performStep(step, context)
     } finally {
       timer?.cancel()
     }
@@ -303,40 +297,4 @@ export class RunLoop {
 /** Does another process work on the run? */
 function isClaimLost(error: unknown): boolean {
   return error instanceof StoreError && error.code === 'ERR_AGENT_CLAIM_LOST'
-}
-
-/** Performs one step that works; each stands in a file of its own. */
-function performStep(
-  step: Exclude<Step, { kind: 'ended' | 'wait' | 'finish' }>,
-  context: StepContext,
-): Promise<void> {
-  switch (step.kind) {
-    case 'start':
-      return startRun(context)
-    case 'baseline':
-      return checkBaseline(context)
-    case 'turn':
-      return takeTurn(context, step.iteration, step.begins)
-    case 'ask':
-      return askForCalls(context, step.calls)
-    case 'tools':
-      return runTools(context, step.calls)
-    case 'evaluate':
-      return evaluate(context, step.iteration)
-  }
-}
-
-/** Records read from the store at once. */
-const PAGE = 1_000
-
-/** The state of a run from its whole log; null when there is none. */
-export async function loadState(store: RunStore, runId: string): Promise<RunState | null> {
-  let state: RunState | null = null
-  for (let after = 0; ; ) {
-    const records = await store.read(runId, after, PAGE)
-    for (const record of records) state = foldState(state, record)
-    const last = records.at(-1)
-    if (last === undefined || records.length < PAGE) return state
-    after = last.seq
-  }
 }

@@ -17,13 +17,9 @@ import {
   UnknownRunError,
 } from '../errors.js'
 import { isTerminal, type RunCreated, type RunStatus } from '../events.js'
-import {
-  ABORTED_BY_HUMAN,
-  gateFor,
-  responseRecord,
-  type ResumeAnswer,
-} from '../request/gate-answer.js'
-import { loadState, type RunLoop } from './run-loop.js'
+import { gateFor, responseRecord, type ResumeAnswer } from '../request/gate-answer.js'
+import { ABORTED_BY_HUMAN } from './outcome.js'
+import type { RunLoop } from './run-loop.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { Model } from '../model.js'
 import type { Observers } from '../log/observer.js'
@@ -31,6 +27,7 @@ import { foldHead } from '../log/head.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { BegunRun, RunDriver } from './driver.js'
 import { RunFeed, type OpenFeed } from '../log/feed.js'
+import { loadState } from '../log/state.js'
 import { LogWriter } from '../log/writer.js'
 import { SharedFeeds, type OpenSharedFeed } from '../log/shared-feeds.js'
 import type { Claim, SharedRuns } from '../shared-store.js'

@@ -9,6 +9,7 @@ import type { FileChange } from '../../workspace/workspace.js'
 import type { CallState } from '../../log/state.js'
 import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
 import type { Tool, ToolOutput } from '../../tool.js'
+import { closingRecord } from './finish.js'
 
 /** Reads that run at the same time. */
 const PARALLEL_READS = 8
@@ -197,23 +198,6 @@ function resultRecord(iteration: number, { call }: CallState, timed: TimedOutput
       ...(changes === undefined || changes.length === 0 ? undefined : { changes }),
     },
   }
-}
-
-/** The result of a call that got none of its own. */
-export function closingRecord(
-  iteration: number,
-  { call }: CallState,
-  exitCode: number,
-  output: string,
-): RecordDraft {
-  const payload = {
-    tool: call.tool,
-    output,
-    exit_code: exitCode,
-    call_id: call.call_id,
-    duration_ms: 0,
-  }
-  return { kind: 'tool_result', iteration, payload }
 }
 
 function withRemark(output: string, feedback: string): string {

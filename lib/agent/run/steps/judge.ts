@@ -13,6 +13,7 @@ import {
   VERDICT_TOOL,
 } from '../../goals/judge-evidence.js'
 import type { ModelTurn, Usage } from '../../model.js'
+import { readLog } from '../../log/read-log.js'
 import { costOf } from '../../models/pricing.js'
 import { retryDelay } from '../../models/call-retry.js'
 import type { StepContext } from '../step-context.js'
@@ -129,9 +130,6 @@ function book({ log }: StepContext, told: Usage): void {
 async function recordsOf({ log, store }: StepContext): Promise<readonly RunRecord[]> {
   await log.flush()
   const all: RunRecord[] = []
-  for (;;) {
-    const page = await store.read(log.runId, all.at(-1)?.seq ?? 0, PAGE)
-    all.push(...page)
-    if (page.length < PAGE) return all
-  }
+  for await (const page of readLog(store, log.runId, PAGE)) all.push(...page)
+  return all
 }

@@ -1,8 +1,7 @@
 import type { RecordDraft } from '../../events.js'
 import { toolContext, type StepContext } from '../step-context.js'
 import type { CallState } from '../../log/state.js'
-import { closingRecord } from './act.js'
-import { finishRun } from './finish.js'
+import { closingRecord, finishRun } from './finish.js'
 import { gateRecords } from './human-check.js'
 
 /** Times that a run is taken up again after a crash. */
