@@ -122,16 +122,16 @@ export class RunEngine {
     this.#goals = goalRegistry(config.goals)
     this.#redactor = new Redactor([...config.secrets, ...secretsOfEnvironment(process.env)])
     const tracing = new Tracing(config.tracer, config.clock, this.#redactor)
-    const tools = (): ReadonlyMap<string, Tool> => this.#tools()
-    const common = { config, tools, observers: this.#observers }
+    const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
+    const { shared } = config.store
+    const common = { ...config, offeredTools, observers: this.#observers }
     const runs = new ActiveRuns({
       ...common,
       tracing,
       performStep,
-      models: this.#models,
+      resolveModel: (name) => this.#models.resolve(name),
       redactor: this.#redactor,
     })
-    const { shared } = config.store
     this.#driver =
       shared === undefined
         ? new LocalDriver({ ...common, runs })

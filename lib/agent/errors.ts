@@ -25,7 +25,7 @@
  *
  * @module
  */
-import type { Usage } from './model.js'
+import type { Usage } from './usage.js'
 import type { SchemaViolation } from './schema.js'
 
 /** Stable codes of everything that `runwright/agent` throws. */

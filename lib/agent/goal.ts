@@ -6,7 +6,7 @@
  * @module
  */
 import type { Executor } from './executor.js'
-import type { ModelPrices } from './model.js'
+import type { ModelPrices } from './usage.js'
 
 /** The test runners whose reports we take down with a reporter of our own. */
 export type TestReporter =

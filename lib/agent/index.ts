@@ -126,7 +126,6 @@ export type {
   AssistantMessage,
   Message,
   Model,
-  ModelPrices,
   ModelRequest,
   ModelTurn,
   StopReason,
@@ -134,10 +133,10 @@ export type {
   ToolChoice,
   ToolMessage,
   ToolSpec,
-  Usage,
   UserMessage,
 } from './model.js'
-export { NO_USAGE } from './model.js'
+export { NO_USAGE } from './usage.js'
+export type { ModelPrices, Usage } from './usage.js'
 export type { Tool, ToolContext, ToolEffect, ToolOutput } from './tool.js'
 export { openMcpServer } from './mcp/server.js'
 export type { McpServer } from './mcp/server.js'

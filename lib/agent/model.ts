@@ -7,6 +7,7 @@
 import type { JsonObject } from '../internal/json.js'
 import type { JsonSchema } from './schema.js'
 import type { TraceContext } from './tracing/trace-context.js'
+import type { ModelPrices, Usage } from './usage.js'
 
 /** A tool call as the model asked for it. */
 export interface ToolCall {
@@ -61,26 +62,6 @@ export interface ToolSpec {
  * Servers that know no such demand ignore it, so that an answer is always looked at.
  */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
-
-/** Token counts of one model call. */
-export interface Usage {
-  /** Includes `cached_tokens`. */
-  readonly input_tokens: number
-  /** Includes `reasoning_tokens`. */
-  readonly output_tokens: number
-  readonly cached_tokens: number
-  readonly reasoning_tokens: number
-}
-
-/** US dollars for one million tokens. */
-export interface ModelPrices {
-  readonly input: number
-  readonly output: number
-  /** For cached input; absent means the price of input. */
-  readonly cached?: number
-  /** The day on which the price was looked up, `YYYY-MM-DD`. */
-  readonly as_of: string
-}
 
 /** What one model call gets. */
 export interface ModelRequest {
@@ -140,12 +121,4 @@ export interface Model {
    * @throws `ModelError` when no usable answer came.
    */
   complete(request: ModelRequest): Promise<ModelTurn>
-}
-
-/** A call that used nothing, for models that count no tokens. */
-export const NO_USAGE: Usage = {
-  input_tokens: 0,
-  output_tokens: 0,
-  cached_tokens: 0,
-  reasoning_tokens: 0,
 }

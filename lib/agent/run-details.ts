@@ -5,7 +5,7 @@
  * @module
  */
 import type { Approval, EndReason, GatedCall, RunOwner, RunStatus } from './events.js'
-import type { Usage } from './model.js'
+import type { Usage } from './usage.js'
 
 /** The gate at which a run waits. */
 export interface Gate {

@@ -4,12 +4,9 @@
  *
  * @module
  */
-import type { EngineConfig } from '../config.js'
 import { RunLoop, type RunLoopOptions } from './run-loop.js'
-import type { Model, ModelPrices } from '../model.js'
-import type { ModelRegistry } from '../models/registry.js'
-import type { Observers } from '../log/observer.js'
-import type { Redactor } from '../redaction/redactor.js'
+import type { Model } from '../model.js'
+import type { ModelPrices } from '../usage.js'
 import { isTerminal } from '../events.js'
 import type { RunFeed } from '../log/feed.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
@@ -20,16 +17,28 @@ import type { Tool } from '../tool.js'
 import type { Tracing } from '../tracing/tracing.js'
 import { openWorkspace } from '../workspace/workspace.js'
 
-/** What {@link ActiveRuns} work with. */
-export interface ActiveRunsOptions {
-  readonly config: EngineConfig
-  readonly models: ModelRegistry
-  readonly redactor: Redactor
-  readonly observers: Observers
+/** The options of {@link RunLoop} that differ from run to run. */
+type PerRun =
+  | 'judge'
+  | 'model'
+  | 'openWorkspace'
+  | 'overdueGate'
+  | 'parksAtGates'
+  | 'scheduler'
+  | 'takenOver'
+  | 'tools'
+  | 'trace'
+
+/** What the runs of one engine have in common. */
+export interface ActiveRunsOptions extends Omit<RunLoopOptions, PerRun> {
+  readonly roots: readonly string[]
+  readonly maxConcurrentRuns: number
+  readonly cwdPolicy: 'queue' | 'reject' | 'allow'
   readonly tracing: Tracing
-  readonly performStep: RunLoopOptions['performStep']
-  /** The tools of a run that is made now. */
-  readonly tools: () => ReadonlyMap<string, Tool>
+  /** The tools for a run that is prepared now. */
+  readonly offeredTools: () => ReadonlyMap<string, Tool>
+  /** @throws when no provider has a model of this name. */
+  readonly resolveModel: (name: string) => Model
 }
 
 /** How a run comes to be driven here. */
@@ -51,16 +60,15 @@ export class ActiveRuns {
 
   constructor(options: ActiveRunsOptions) {
     this.#options = options
-    const { maxConcurrentRuns, cwdPolicy, store } = options.config
-    // Folders are kept apart by the store when other processes have runs in them as well.
+    const { maxConcurrentRuns, cwdPolicy, store } = options
+    // A shared store admits one run per folder itself, across processes.
     const exclusive = cwdPolicy !== 'allow' && store.shared === undefined
     this.scheduler = new Scheduler(maxConcurrentRuns, exclusive)
   }
 
   /** What the logs of these runs are written with. */
   get logOptions(): LogWriterOptions {
-    const { config, redactor, observers } = this.#options
-    return { store: config.store, clock: config.clock, redactor, observers }
+    return this.#options
   }
 
   /** Runs that wait for a slot. */
@@ -83,20 +91,17 @@ export class ActiveRuns {
   /** Makes a run that is not driven yet; its model is found by its name unless it is given. */
   prepare(state: RunState, feed: RunFeed, origin: Origin, model?: Model): RunLoop {
     const { abandoned, resumed, overdue = false } = origin
-    const { config, tracing, tools, performStep } = this.#options
-    const { store, roots } = config
+    const { offeredTools, roots, store, tracing } = this.#options
     const { frozen, head } = state
     if (resumed) state.downSince = head.last_ts * 1000
     const { judge } = frozen.goal
     return new RunLoop(new LogWriter(this.logOptions, feed, state), {
-      ...config,
-      ...this.logOptions,
-      tools: tools(),
+      ...this.#options,
+      tools: offeredTools(),
       judge: judge === undefined ? null : this.#modelNamed(judge.model, judge.prices),
       trace: new RunTrace(tracing, head.details.run_id, frozen.trace ?? null),
       model: model ?? this.#modelNamed(frozen.request.model_name, frozen.prices),
       scheduler: this.scheduler,
-      performStep,
       openWorkspace: (cwd) => openWorkspace(cwd, { roots, closed: store.closedFolders ?? [] }),
       takenOver: abandoned,
       overdueGate: overdue ? (head.details.gate?.gate_id ?? null) : null,
@@ -132,7 +137,7 @@ export class ActiveRuns {
     if (graceMs > 0 && this.#drives.size > 0) {
       let timer: { cancel(): void } | undefined
       const grace = new Promise<void>((resolve) => {
-        timer = this.#options.config.clock.setTimeout(resolve, graceMs)
+        timer = this.#options.clock.setTimeout(resolve, graceMs)
       })
       await Promise.race([Promise.all(this.#drives), grace])
       timer?.cancel()
@@ -144,7 +149,7 @@ export class ActiveRuns {
   /** A model by its name; one that is gone since the run began fails when it is called. */
   #modelNamed(name: string, prices: ModelPrices | null): Model {
     try {
-      return this.#options.models.resolve(name)
+      return this.#options.resolveModel(name)
     } catch (error) {
       const failing = (): Promise<never> => Promise.reject(error as Error)
       return { name, isLanguageModel: true, contextWindow: null, prices, complete: failing }

@@ -9,12 +9,25 @@ import type { ResumeAnswer } from '../request/gate-answer.js'
 import type { Model } from '../model.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { OpenFeed } from '../log/feed.js'
+import type { Observers } from '../log/observer.js'
+import type { RunStore } from '../store.js'
+import type { Tool } from '../tool.js'
 
 /** The run that an attempt to begin one led to. */
 export interface BegunRun {
   readonly head: RunHead
   /** False for the run that its owner began before with the same key. */
   readonly created: boolean
+}
+
+/** What both drivers need of the engine. */
+export interface DriverOptions {
+  readonly store: RunStore
+  readonly cwdPolicy: 'queue' | 'reject' | 'allow'
+  readonly maxQueuedRuns: number
+  readonly observers: Observers
+  /** The tools that are offered now. */
+  readonly offeredTools: () => ReadonlyMap<string, Tool>
 }
 
 /** Works on runs. */

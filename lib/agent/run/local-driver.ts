@@ -4,7 +4,6 @@
  *
  * @module
  */
-import type { EngineConfig } from '../config.js'
 import {
   CwdBusyError,
   EngineClosedError,
@@ -18,21 +17,16 @@ import { ABORTED_BY_HUMAN } from './outcome.js'
 import type { RunLoop } from './run-loop.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { Model } from '../model.js'
-import type { Observers } from '../log/observer.js'
 import type { RunDetails, RunHead } from '../run-details.js'
-import type { BegunRun, RunDriver } from './driver.js'
+import type { BegunRun, DriverOptions, RunDriver } from './driver.js'
 import { RunFeed, type OpenFeed } from '../log/feed.js'
 import { foldState, loadState } from '../log/state.js'
 import { endingRecords } from './steps/finish.js'
 import { copyHead } from '../log/head.js'
-import type { Tool } from '../tool.js'
 
 /** What {@link LocalDriver} works with. */
-export interface LocalDriverOptions {
-  readonly config: EngineConfig
+export interface LocalDriverOptions extends DriverOptions {
   readonly runs: ActiveRuns
-  readonly observers: Observers
-  readonly tools: () => ReadonlyMap<string, Tool>
 }
 
 /** Drives every run of its store. */
@@ -56,8 +50,7 @@ export class LocalDriver implements RunDriver {
 
   /** Takes up every run that has not ended, oldest first. */
   async start(): Promise<void> {
-    const { config, runs } = this.#options
-    const { store } = config
+    const { runs, store } = this.#options
     const heads: RunHead[] = []
     let cursor: string | null | undefined
     while (cursor !== null) {
@@ -84,7 +77,7 @@ export class LocalDriver implements RunDriver {
     const lock = JSON.stringify([owner.tenant, owner.id, idempotency.key])
     const before = this.#creating.get(lock) ?? Promise.resolve()
     const creation = before.then(async () => {
-      const first = await this.#options.config.store.findByKey(owner, idempotency.key, keysSince)
+      const first = await this.#options.store.findByKey(owner, idempotency.key, keysSince)
       if (first === null) return await this.#begin(created, model)
       if (first.idempotency?.body_hash !== idempotency.body_hash) throw new IdempotencyError()
       return { head: first, created: false }
@@ -101,10 +94,10 @@ export class LocalDriver implements RunDriver {
     answer: ResumeAnswer,
     by: string | null,
   ): Promise<{ readonly status: RunStatus; readonly gateId: string }> {
-    const { runs, tools } = this.#options
+    const { offeredTools, runs } = this.#options
     const live = runs.get(stored.details.run_id)
     const head = live?.state.head ?? stored
-    const gate = gateFor(head, answer, live?.tools ?? tools())
+    const gate = gateFor(head, answer, live?.tools ?? offeredTools())
     if (gate !== null) {
       // A run that this process does not drive cannot hear the answer.
       if (live === undefined) throw new EngineClosedError()
@@ -133,13 +126,13 @@ export class LocalDriver implements RunDriver {
   }
 
   async follow({ run_id }: RunDetails): Promise<OpenFeed> {
-    const { config, runs } = this.#options
+    const { runs, store } = this.#options
     const release = (): void => undefined
     const live = runs.get(run_id)
     if (live !== undefined) return { feed: live.log.feed, release }
     // Read again: the run may have ended between the first look and now.
-    const head = await config.store.head(run_id)
-    const feed = new RunFeed(run_id, config.store, head?.details.last_seq ?? 0)
+    const head = await store.head(run_id)
+    const feed = new RunFeed(run_id, store, head?.details.last_seq ?? 0)
     if (head === null) feed.finish('deleted')
     else feed.finish(isTerminal(head.details.status) ? 'run_end' : 'shutdown')
     return { feed, release }
@@ -151,11 +144,11 @@ export class LocalDriver implements RunDriver {
   }
 
   async #begin(created: RunCreated, model: Model): Promise<BegunRun> {
-    const { config, runs, observers } = this.#options
+    const { observers, runs, store } = this.#options
     // Nothing waits between these checks and the run's place in the queue.
     if (this.#closed) throw new EngineClosedError()
     this.#assertRoom(created.payload.cwd)
-    const feed = new RunFeed(created.run_id, config.store, 0)
+    const feed = new RunFeed(created.run_id, store, 0)
     const run = runs.prepare(
       foldState(null, created),
       feed,
@@ -165,7 +158,7 @@ export class LocalDriver implements RunDriver {
     runs.add(run)
     const began = performance.now()
     try {
-      await config.store.append(created.run_id, [created])
+      await store.append(created.run_id, [created])
     } catch (error) {
       runs.remove(run)
       throw error
@@ -178,13 +171,13 @@ export class LocalDriver implements RunDriver {
   }
 
   #assertRoom(cwd: string): void {
-    const { config, runs } = this.#options
-    if (config.cwdPolicy === 'reject') {
+    const { cwdPolicy, maxQueuedRuns, runs } = this.#options
+    if (cwdPolicy === 'reject') {
       for (const { state, log } of runs) {
         if (state.frozen.request.cwd === cwd) throw new CwdBusyError(log.runId)
       }
     }
-    if (runs.queued >= config.maxQueuedRuns) throw new QueueFullError(config.maxQueuedRuns)
+    if (runs.queued >= maxQueuedRuns) throw new QueueFullError(maxQueuedRuns)
   }
 
   async #drive(run: RunLoop): Promise<void> {

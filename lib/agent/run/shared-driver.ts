@@ -5,8 +5,8 @@
  *
  * @module
  */
+import type { Clock } from '../../internal/clock.js'
 import { sleep } from '../../internal/sleep.js'
-import type { EngineConfig } from '../config.js'
 import {
   CwdBusyError,
   EngineClosedError,
@@ -22,29 +22,26 @@ import { ABORTED_BY_HUMAN } from './outcome.js'
 import type { RunLoop } from './run-loop.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { Model } from '../model.js'
-import type { Observers } from '../log/observer.js'
 import { foldHead } from '../log/head.js'
 import type { RunDetails, RunHead } from '../run-details.js'
-import type { BegunRun, RunDriver } from './driver.js'
+import type { BegunRun, DriverOptions, RunDriver } from './driver.js'
 import { RunFeed, type OpenFeed } from '../log/feed.js'
 import { loadState } from '../log/state.js'
 import { LogWriter } from '../log/writer.js'
 import { SharedFeeds, type OpenSharedFeed } from '../log/shared-feeds.js'
 import type { Claim, SharedRuns } from '../shared-store.js'
 import { endingRecords } from './steps/finish.js'
-import type { Tool } from '../tool.js'
 
 /** Times that an answer is tried again because the run has changed in between. */
 const MAX_RACES = 20
 const RACE_DELAY_MS = 25
 
 /** What {@link SharedDriver} works with. */
-export interface SharedDriverOptions {
-  readonly config: EngineConfig
+export interface SharedDriverOptions extends DriverOptions {
   readonly shared: SharedRuns
+  readonly clock: Clock
+  readonly maxConcurrentRuns: number
   readonly runs: ActiveRuns
-  readonly observers: Observers
-  readonly tools: () => ReadonlyMap<string, Tool>
 }
 
 /** Drives what this process has claimed. */
@@ -59,8 +56,7 @@ export class SharedDriver implements RunDriver {
 
   constructor(options: SharedDriverOptions) {
     this.#options = options
-    const { store, clock } = options.config
-    this.#feeds = new SharedFeeds(store, options.shared, clock)
+    this.#feeds = new SharedFeeds(options.store, options.shared, options.clock)
   }
 
   get queued(): number {
@@ -95,8 +91,7 @@ export class SharedDriver implements RunDriver {
   }
 
   async begin(created: RunCreated, _: Model, keysSince: number): Promise<BegunRun> {
-    const { shared, observers, config } = this.#options
-    const { maxQueuedRuns: maxQueued, cwdPolicy } = config
+    const { cwdPolicy, maxQueuedRuns: maxQueued, observers, shared } = this.#options
     const began = performance.now()
     const admitted = await shared.admit({ created, maxQueued, cwdPolicy, keysSince })
     switch (admitted.outcome) {
@@ -124,20 +119,20 @@ export class SharedDriver implements RunDriver {
     answer: ResumeAnswer,
     by: string | null,
   ): Promise<{ readonly status: RunStatus; readonly gateId: string }> {
-    const { runs, tools, config } = this.#options
+    const { clock, offeredTools, runs, store } = this.#options
     const { run_id: runId } = stored.details
     for (let races = 0; ; races++) {
-      const state = await loadState(config.store, runId)
+      const state = await loadState(store, runId)
       if (state === null) throw new UnknownRunError(runId)
       const { head } = state
-      const gate = gateFor(head, answer, tools())
+      const gate = gateFor(head, answer, offeredTools())
       if (gate === null) {
         return {
           status: head.details.status,
           gateId: answer.gate_id ?? head.lastDecision?.gate_id ?? '',
         }
       }
-      const feed = new RunFeed(runId, config.store, head.details.last_seq)
+      const feed = new RunFeed(runId, store, head.details.last_seq)
       const log = new LogWriter(runs.logOptions, feed, state)
       try {
         await log.append([responseRecord(gate, answer, by)], (next) =>
@@ -147,7 +142,7 @@ export class SharedDriver implements RunDriver {
       } catch (error) {
         if (!wasOvertaken(error) || races === MAX_RACES) throw error
       }
-      await sleep(RACE_DELAY_MS, this.#stopped.signal, config.clock)
+      await sleep(RACE_DELAY_MS, this.#stopped.signal, clock)
     }
   }
 
@@ -160,7 +155,7 @@ export class SharedDriver implements RunDriver {
   }
 
   async follow({ run_id, status, last_seq }: RunDetails): Promise<OpenFeed> {
-    const { store } = this.#options.config
+    const { store } = this.#options
     if (isTerminal(status)) {
       const feed = new RunFeed(run_id, store, last_seq)
       feed.finish('run_end')
@@ -187,10 +182,10 @@ export class SharedDriver implements RunDriver {
   }
 
   async #claim(): Promise<void> {
-    const { shared, config } = this.#options
+    const { maxConcurrentRuns, shared } = this.#options
     while (this.#askAgain && !this.#stopped.signal.aborted) {
       this.#askAgain = false
-      const slots = Math.max(0, config.maxConcurrentRuns - this.#driven.size)
+      const slots = Math.max(0, maxConcurrentRuns - this.#driven.size)
       const claims = await shared.claim(slots).catch(() => [])
       if (claims.length > 0) this.#askAgain = true
       for (const claim of claims) await this.#take(claim)
@@ -198,10 +193,10 @@ export class SharedDriver implements RunDriver {
   }
 
   async #take({ runId, abandoned, abort, overdue }: Claim): Promise<void> {
-    const { config, shared, runs } = this.#options
+    const { runs, shared, store } = this.#options
     try {
       await this.#driven.get(runId)?.over
-      const state = await loadState(config.store, runId)
+      const state = await loadState(store, runId)
       if (state === null || isTerminal(state.head.details.status) || this.#stopped.signal.aborted) {
         return await shared.release(runId)
       }

@@ -1,5 +1,6 @@
 import type { ModelProvider } from '../../../lib/agent/config.js'
-import { NO_USAGE, type Model, type ToolCall } from '../../../lib/agent/model.js'
+import type { Model, ToolCall } from '../../../lib/agent/model.js'
+import { NO_USAGE } from '../../../lib/agent/usage.js'
 import type { JsonObject } from '../../../lib/internal/json.js'
 
 /** What a child is told to do. */

@@ -12,7 +12,8 @@ import {
   readVerdict,
   VERDICT_TOOL,
 } from '../../goals/judge-evidence.js'
-import type { ModelTurn, Usage } from '../../model.js'
+import type { ModelTurn } from '../../model.js'
+import type { Usage } from '../../usage.js'
 import { readLog } from '../../log/read-log.js'
 import { costOf } from '../../models/pricing.js'
 import { retryDelay } from '../../models/call-retry.js'
