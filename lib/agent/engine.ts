@@ -5,7 +5,6 @@ import {
   CursorError,
   CwdBusyError,
   EngineClosedError,
-  IdempotencyError,
   InvalidRequestError,
   QueueFullError,
   RunStateError,
@@ -27,6 +26,7 @@ import { ActiveRuns } from './run/active-runs.js'
 import { LocalDriver } from './run/local-driver.js'
 import { McpServers } from './mcp/servers.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
+import { repeatedRun } from './request/idempotency.js'
 import { createdRecord, requestHash, resolveNewRun } from './request/new-run.js'
 import { summarize } from './log/head.js'
 import type { RunDetails, RunHead, RunSummary } from './run-details.js'
@@ -180,10 +180,9 @@ export class RunEngine {
     if (idempotencyKey === undefined) return await this.#create(parsed, owner, null, options)
     const body_hash = requestHash(parsed)
     const first = await this.#config.store.findByKey(owner, idempotencyKey, this.#keysSince())
-    if (first === null)
-      return await this.#create(parsed, owner, { key: idempotencyKey, body_hash }, options)
-    if (first.idempotency?.body_hash !== body_hash) throw new IdempotencyError()
-    return { details: first.details, created: false }
+    const repeated = repeatedRun(first, body_hash)
+    if (repeated !== null) return { details: repeated.details, created: false }
+    return await this.#create(parsed, owner, { key: idempotencyKey, body_hash }, options)
   }
 
   /** Runs by condition, newest first; without a limit up to 10 000. */

@@ -202,7 +202,12 @@ export interface PrivatePayloads {
     readonly feedback?: string
   }
   readonly tool_started: { readonly plan: JsonObject }
-  readonly goal_check: { readonly output: string; readonly tests: TestOutcomes | null }
+  readonly goal_check: {
+    readonly output: string
+    readonly tests: TestOutcomes | null
+    /** True when the judge reached no verdict and is asked again; absent without a judge. */
+    readonly undecided?: boolean
+  }
 }
 
 /** Who a run belongs to. */

@@ -142,21 +142,6 @@ function leftOutOf(message: Message): LeftOut | undefined {
 }
 
 /**
- * Takes out of a conversation, in place, what {@link fitContext} found to be sent no more, so that
- * what a run holds in memory follows the model's window and not the length of the run. The log has
- * all of it.
- */
-export function forgetUnsent(
-  messages: Message[],
-  { rest }: Extract<FittedContext, { fits: true }>,
-): void {
-  if (rest === messages) return
-  messages.length = 0
-  for (const message of rest) messages.push(message)
-  totals.delete(messages)
-}
-
-/**
  * How many groups, oldest first, must give up `gain` for `total` to reach `budget`, in steps.
  * `settled` of them end with a whole step: when there are more groups, these give it up as well.
  */
@@ -247,19 +232,9 @@ export function estimateTokens(message: Message): number {
   return tokens
 }
 
-const totals = new WeakMap<readonly Message[], { count: number; tokens: number }>()
-
-/**
- * Tokens of a conversation that only grows: what was counted before is remembered by the list, so
- * that a long conversation costs no more than its newest messages.
- */
+/** Tokens of several messages. */
 export function estimateConversation(messages: readonly Message[]): number {
-  let total = totals.get(messages)
-  if (total === undefined) totals.set(messages, (total = { count: 0, tokens: 0 }))
-  for (; total.count < messages.length; total.count++) {
-    total.tokens += estimateTokens(messages[total.count] as Message)
-  }
-  return total.tokens
+  return messages.reduce((sum, message) => sum + estimateTokens(message), 0)
 }
 
 function lengthOf(message: Message): number {

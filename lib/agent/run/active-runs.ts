@@ -1,23 +1,21 @@
 /**
- * The runs that this process drives: made from their state, driven to their end or until they are
- * stopped, and known by their ids meanwhile.
+ * The runs that this process drives, by their ids: prepared from their logs, and driven until they
+ * end or are suspended.
  *
  * @module
  */
-import { RunLoop, type RunLoopOptions } from './run-loop.js'
-import type { Model } from '../model.js'
-import type { ModelPrices } from '../usage.js'
 import { isTerminal } from '../events.js'
-import type { RunFeed } from '../log/feed.js'
-import { LogWriter, type LogWriterOptions } from '../log/writer.js'
-import { RunTrace } from '../tracing/run-trace.js'
-import { Scheduler } from './scheduler.js'
-import type { RunState } from '../log/state.js'
+import type { LogWriter, LogWriterOptions } from '../log/writer.js'
+import type { Model } from '../model.js'
 import type { Tool } from '../tool.js'
+import { RunTrace } from '../tracing/run-trace.js'
 import type { Tracing } from '../tracing/tracing.js'
+import type { ModelPrices } from '../usage.js'
 import { openWorkspace } from '../workspace/workspace.js'
+import { RunLoop, type RunLoopOptions } from './run-loop.js'
+import { Scheduler } from './scheduler.js'
 
-/** The options of {@link RunLoop} that differ from run to run. */
+/** The options of a {@link RunLoop} that differ from run to run. */
 type PerRun =
   | 'judge'
   | 'model'
@@ -43,19 +41,17 @@ export interface ActiveRunsOptions extends Omit<RunLoopOptions, PerRun> {
 
 /** How a run comes to be driven here. */
 export interface Origin {
-  /** A process that vanished drove it before. */
+  /** A process that has died drove it before. */
   readonly abandoned: boolean
-  /** It had begun before, in whatever process. */
-  readonly resumed: boolean
-  /** It waits for a human whose time is up, whatever the clock of this process says. */
+  /** Its gate has expired by the store's clock, whatever the clock of this process says. */
   readonly overdue?: boolean
 }
 
-/** The runs that this process drives. */
+/** The runs that this process drives, and the slots that they work in. */
 export class ActiveRuns {
   readonly scheduler: Scheduler
   readonly #options: ActiveRunsOptions
-  readonly #live = new Map<string, RunLoop>()
+  readonly #runs = new Map<string, RunLoop>()
   readonly #drives = new Set<Promise<void>>()
 
   constructor(options: ActiveRunsOptions) {
@@ -74,32 +70,28 @@ export class ActiveRuns {
   /** Runs that wait for a slot. */
   get queued(): number {
     let queued = 0
-    for (const { state } of this.#live.values())
-      if (state.head.details.status === 'pending') queued += 1
+    for (const { state } of this) if (state.head.details.status === 'pending') queued += 1
     return queued
   }
 
   get(runId: string): RunLoop | undefined {
-    return this.#live.get(runId)
+    return this.#runs.get(runId)
   }
 
-  /** All of them. */
   [Symbol.iterator](): Iterator<RunLoop> {
-    return this.#live.values()
+    return this.#runs.values()
   }
 
-  /** Makes a run that is not driven yet; its model is found by its name unless it is given. */
-  prepare(state: RunState, feed: RunFeed, origin: Origin, model?: Model): RunLoop {
-    const { abandoned, resumed, overdue = false } = origin
+  /** Creates the loop of a run without driving it; without `model`, the logged name is resolved. */
+  prepare(log: LogWriter, { abandoned, overdue = false }: Origin, model?: Model): RunLoop {
     const { offeredTools, roots, store, tracing } = this.#options
-    const { frozen, head } = state
-    if (resumed) state.downSince = head.last_ts * 1000
+    const { frozen, head } = log.state
     const { judge } = frozen.goal
-    return new RunLoop(new LogWriter(this.logOptions, feed, state), {
+    return new RunLoop(log, {
       ...this.#options,
       tools: offeredTools(),
       judge: judge === undefined ? null : this.#modelNamed(judge.model, judge.prices),
-      trace: new RunTrace(tracing, head.details.run_id, frozen.trace ?? null),
+      trace: new RunTrace(tracing, log.runId, frozen.trace ?? null),
       model: model ?? this.#modelNamed(frozen.request.model_name, frozen.prices),
       scheduler: this.scheduler,
       openWorkspace: (cwd) => openWorkspace(cwd, { roots, closed: store.closedFolders ?? [] }),
@@ -109,14 +101,14 @@ export class ActiveRuns {
     })
   }
 
-  /** Makes a run known before it is driven, so that its place in the queue is taken. */
+  /** Registers a run before it is driven, so that it counts as queued. */
   add(run: RunLoop): void {
-    this.#live.set(run.log.runId, run)
+    this.#runs.set(run.log.runId, run)
   }
 
-  /** Takes back {@link ActiveRuns.add}. */
+  /** Undoes {@link ActiveRuns.add}. */
   remove(run: RunLoop): void {
-    this.#live.delete(run.log.runId)
+    this.#runs.delete(run.log.runId)
   }
 
   /** Drives a run; resolves when that is over, with true when the run has ended. */
@@ -130,7 +122,7 @@ export class ActiveRuns {
     return isTerminal(run.state.head.details.status)
   }
 
-  /** Stops runs that wait at once, and the others after `graceMs`; resolves when nothing is driven. */
+  /** Suspends waiting runs at once and the others after `graceMs`; resolves when no run is driven. */
   async close(graceMs: number): Promise<void> {
     const idle = [...this].filter(({ state }) => state.head.details.status !== 'running')
     for (const run of idle) run.suspend()
@@ -146,7 +138,7 @@ export class ActiveRuns {
     await Promise.all(this.#drives)
   }
 
-  /** A model by its name; one that is gone since the run began fails when it is called. */
+  /** A model that does not exist any more fails when it is called, which ends its run. */
   #modelNamed(name: string, prices: ModelPrices | null): Model {
     try {
       return this.#options.resolveModel(name)

@@ -1,38 +1,33 @@
 /**
- * Works on the runs of a store that belongs to this process alone: every run that has not ended is
- * driven here, and the queue is this process's own.
+ * Drives the runs of a store that belongs to this process alone: every run that has not ended is
+ * driven here, and the queue is in memory.
  *
  * @module
  */
-import {
-  CwdBusyError,
-  EngineClosedError,
-  IdempotencyError,
-  QueueFullError,
-  RunStateError,
-} from '../errors.js'
+import { CwdBusyError, EngineClosedError, QueueFullError, RunStateError } from '../errors.js'
 import { isTerminal, type RunCreated, type RunStatus } from '../events.js'
+import { RunFeed, type OpenFeed } from '../log/feed.js'
+import { copyHead } from '../log/head.js'
+import { loadState } from '../log/state.js'
+import { LogWriter } from '../log/writer.js'
+import type { Model } from '../model.js'
 import { gateFor, responseRecord, type ResumeAnswer } from '../request/gate-answer.js'
+import { repeatedRun } from '../request/idempotency.js'
+import type { RunDetails, RunHead } from '../run-details.js'
+import type { ActiveRuns } from './active-runs.js'
+import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
 import { ABORTED_BY_HUMAN } from './outcome.js'
 import type { RunLoop } from './run-loop.js'
-import type { ActiveRuns } from './active-runs.js'
-import type { Model } from '../model.js'
-import type { RunDetails, RunHead } from '../run-details.js'
-import type { BegunRun, DriverOptions, RunDriver } from './driver.js'
-import { RunFeed, type OpenFeed } from '../log/feed.js'
-import { foldState, loadState } from '../log/state.js'
 import { endingRecords } from './steps/finish.js'
-import { copyHead } from '../log/head.js'
 
-/** What {@link LocalDriver} works with. */
 export interface LocalDriverOptions extends DriverOptions {
   readonly runs: ActiveRuns
 }
 
-/** Drives every run of its store. */
+/** The only driver of its store. */
 export class LocalDriver implements RunDriver {
   readonly #options: LocalDriverOptions
-  /** Creations in progress by owner and key: a second one with the same key waits for the first. */
+  /** Runs being created, by owner and key: a request with the same key waits for the first. */
   readonly #creating = new Map<string, Promise<unknown>>()
   #closed = false
 
@@ -48,7 +43,7 @@ export class LocalDriver implements RunDriver {
     return this.#options.runs.get(runId) !== undefined
   }
 
-  /** Takes up every run that has not ended, oldest first. */
+  /** Takes over every run that has not ended, oldest first. */
   async start(): Promise<void> {
     const { runs, store } = this.#options
     const heads: RunHead[] = []
@@ -66,7 +61,8 @@ export class LocalDriver implements RunDriver {
       const feed = new RunFeed(details.run_id, store, state.head.details.last_seq)
       if (details.status !== 'pending')
         runs.scheduler.hold(details.run_id, state.frozen.request.cwd)
-      taken.push(runs.prepare(state, feed, { abandoned: true, resumed: true }))
+      const log = new LogWriter(runs.logOptions, feed, state, true)
+      taken.push(runs.prepare(log, { abandoned: true }))
     }
     for (const run of taken) void this.#drive(run)
   }
@@ -78,9 +74,9 @@ export class LocalDriver implements RunDriver {
     const before = this.#creating.get(lock) ?? Promise.resolve()
     const creation = before.then(async () => {
       const first = await this.#options.store.findByKey(owner, idempotency.key, keysSince)
-      if (first === null) return await this.#begin(created, model)
-      if (first.idempotency?.body_hash !== idempotency.body_hash) throw new IdempotencyError()
-      return { head: first, created: false }
+      const repeated = repeatedRun(first, idempotency.body_hash)
+      if (repeated === null) return await this.#begin(created, model)
+      return { head: repeated, created: false }
     })
     const settled = creation.catch(() => undefined).finally(() => {
       if (this.#creating.get(lock) === settled) this.#creating.delete(lock)
@@ -89,17 +85,13 @@ export class LocalDriver implements RunDriver {
     return await creation
   }
 
-  async answer(
-    stored: RunHead,
-    answer: ResumeAnswer,
-    by: string | null,
-  ): Promise<{ readonly status: RunStatus; readonly gateId: string }> {
+  async answer(stored: RunHead, answer: ResumeAnswer, by: string | null): Promise<AnsweredGate> {
     const { offeredTools, runs } = this.#options
     const live = runs.get(stored.details.run_id)
     const head = live?.state.head ?? stored
     const gate = gateFor(head, answer, live?.tools ?? offeredTools())
     if (gate !== null) {
-      // A run that this process does not drive cannot hear the answer.
+      // Every waiting run is live here until the engine closes.
       if (live === undefined) throw new EngineClosedError()
       await live.answer([responseRecord(gate, answer, by)], (state) =>
         answer.decision === 'abort' ? endingRecords(state, ABORTED_BY_HUMAN) : [],
@@ -130,7 +122,7 @@ export class LocalDriver implements RunDriver {
     const release = (): void => undefined
     const live = runs.get(run_id)
     if (live !== undefined) return { feed: live.log.feed, release }
-    // Read again: the run may have ended between the first look and now.
+    // Read again: the run may have ended since `stored` was read.
     const head = await store.head(run_id)
     const feed = new RunFeed(run_id, store, head?.details.last_seq ?? 0)
     if (head === null) feed.finish('deleted')
@@ -144,27 +136,20 @@ export class LocalDriver implements RunDriver {
   }
 
   async #begin(created: RunCreated, model: Model): Promise<BegunRun> {
-    const { observers, runs, store } = this.#options
-    // Nothing waits between these checks and the run's place in the queue.
+    const { runs, store } = this.#options
+    // No `await` between these checks and add(): they hold when the run is queued.
     if (this.#closed) throw new EngineClosedError()
     this.#assertRoom(created.payload.cwd)
     const feed = new RunFeed(created.run_id, store, 0)
-    const run = runs.prepare(
-      foldState(null, created),
-      feed,
-      { abandoned: false, resumed: false },
-      model,
-    )
+    const log = LogWriter.begin(runs.logOptions, feed, created)
+    const run = runs.prepare(log, { abandoned: false }, model)
     runs.add(run)
-    const began = performance.now()
     try {
-      await store.append(created.run_id, [created])
+      await log.flush()
     } catch (error) {
       runs.remove(run)
       throw error
     }
-    feed.publish([created])
-    observers.tell(run.state.head.details, [created], performance.now() - began)
     const head = copyHead(run.state.head)
     void this.#drive(run)
     return { head, created: true }
@@ -186,11 +171,11 @@ export class LocalDriver implements RunDriver {
   }
 }
 
-/** A run whose log cannot be read stays as it is, and does not keep the others from going on. */
+/** A run whose log cannot be read stays as it is; the others continue. */
 function reportUnreadable(runId: string): (error: unknown) => null {
   return (error) => {
     process.emitWarning(
-      `run ${runId} is not taken up: ${error instanceof Error ? error.message : String(error)}`,
+      `run ${runId} was not resumed: ${error instanceof Error ? error.message : String(error)}`,
     )
     return null
   }

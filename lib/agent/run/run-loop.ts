@@ -159,7 +159,7 @@ export class RunLoop {
   }
 
   #nextStep(): Step {
-    return nextStep(this.state, this.#limits, this.#options.clock.now())
+    return nextStep(this.state, this.#limits, this.#log.now())
   }
 
   #needsApproval({ call }: CallState): boolean {
@@ -184,7 +184,7 @@ export class RunLoop {
       this.#takenOver = false
       return this.#options.performStep({ kind: 'recover' }, context)
     }
-    const left = remainingMs(this.state, clock.now())
+    const left = remainingMs(this.state, this.#log.now())
     const timer =
       left === Infinity
         ? undefined

@@ -1,7 +1,7 @@
 /**
- * The engine's part in a store that several processes share: claims runs and hands them over to be
- * driven, begins runs, answers gates and asks for ends wherever the run is, and follows logs that
- * others write.
+ * Drives runs of a store that several processes share: claims runs and drives what it has claimed;
+ * begins, answers and aborts runs wherever they are driven; and follows logs that other processes
+ * write.
  *
  * @module
  */
@@ -10,33 +10,32 @@ import { sleep } from '../../internal/sleep.js'
 import {
   CwdBusyError,
   EngineClosedError,
-  IdempotencyError,
   QueueFullError,
   RunStateError,
   StoreError,
   UnknownRunError,
 } from '../errors.js'
-import { isTerminal, type RunCreated, type RunStatus } from '../events.js'
-import { gateFor, responseRecord, type ResumeAnswer } from '../request/gate-answer.js'
-import { ABORTED_BY_HUMAN } from './outcome.js'
-import type { RunLoop } from './run-loop.js'
-import type { ActiveRuns } from './active-runs.js'
-import type { Model } from '../model.js'
-import { foldHead } from '../log/head.js'
-import type { RunDetails, RunHead } from '../run-details.js'
-import type { BegunRun, DriverOptions, RunDriver } from './driver.js'
+import { isTerminal, type RunCreated } from '../events.js'
 import { RunFeed, type OpenFeed } from '../log/feed.js'
+import { foldHead } from '../log/head.js'
+import { SharedFeeds, type OpenSharedFeed } from '../log/shared-feeds.js'
 import { loadState } from '../log/state.js'
 import { LogWriter } from '../log/writer.js'
-import { SharedFeeds, type OpenSharedFeed } from '../log/shared-feeds.js'
+import type { Model } from '../model.js'
+import { gateFor, responseRecord, type ResumeAnswer } from '../request/gate-answer.js'
+import { repeatedRun } from '../request/idempotency.js'
+import type { RunDetails, RunHead } from '../run-details.js'
 import type { Claim, SharedRuns } from '../shared-store.js'
+import type { ActiveRuns } from './active-runs.js'
+import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
+import { ABORTED_BY_HUMAN } from './outcome.js'
+import type { RunLoop } from './run-loop.js'
 import { endingRecords } from './steps/finish.js'
 
-/** Times that an answer is tried again because the run has changed in between. */
+/** Retries of an answer after another process appended to the run in between. */
 const MAX_RACES = 20
 const RACE_DELAY_MS = 25
 
-/** What {@link SharedDriver} works with. */
 export interface SharedDriverOptions extends DriverOptions {
   readonly shared: SharedRuns
   readonly clock: Clock
@@ -44,14 +43,14 @@ export interface SharedDriverOptions extends DriverOptions {
   readonly runs: ActiveRuns
 }
 
-/** Drives what this process has claimed. */
+/** One of the drivers of a shared store: drives what this process has claimed. */
 export class SharedDriver implements RunDriver {
   readonly #feeds: SharedFeeds
   readonly #options: SharedDriverOptions
-  /** Runs that are driven here, with the end of their drive. */
+  /** Runs that are driven here; `over` settles when a drive has finished. */
   readonly #driven = new Map<string, { readonly run: RunLoop; readonly over: Promise<void> }>()
-  #asking: Promise<void> | undefined
-  #askAgain = false
+  #claiming: Promise<void> | undefined
+  #claimAgain = false
   readonly #stopped = new AbortController()
 
   constructor(options: SharedDriverOptions) {
@@ -67,10 +66,10 @@ export class SharedDriver implements RunDriver {
     return this.#driven.has(runId)
   }
 
-  /** Begins to claim. */
+  /** Starts to claim runs. */
   async start(): Promise<void> {
     this.#options.shared.listen({
-      claimable: () => this.#ask(),
+      claimable: () => this.#claimSoon(),
       abortRequested: (runId, { by }) =>
         void this.#driven
           .get(runId)
@@ -78,13 +77,13 @@ export class SharedDriver implements RunDriver {
           .catch(() => undefined),
       lost: (runId) => this.#driven.get(runId)?.run.lose(),
     })
-    this.#ask()
+    this.#claimSoon()
   }
 
-  /** Claims no more, hands over what works after `graceMs`, and ends all streams. */
+  /** Claims no more, suspends and releases running work after `graceMs`, and ends all feeds. */
   async close(graceMs: number): Promise<void> {
     this.#stopped.abort(new EngineClosedError())
-    await this.#asking
+    await this.#claiming
     await this.#options.runs.close(graceMs)
     await Promise.all([...this.#driven.values()].map(({ over }) => over))
     this.#feeds.close()
@@ -93,18 +92,17 @@ export class SharedDriver implements RunDriver {
   async begin(created: RunCreated, _: Model, keysSince: number): Promise<BegunRun> {
     const { cwdPolicy, maxQueuedRuns: maxQueued, observers, shared } = this.#options
     const began = performance.now()
+    // The store makes the record durable together with its checks, so no log writer is involved.
     const admitted = await shared.admit({ created, maxQueued, cwdPolicy, keysSince })
     switch (admitted.outcome) {
       case 'admitted': {
         const head = foldHead(null, created)
-        observers.tell(head.details, [created], performance.now() - began)
+        observers.notify(head.details, [created], performance.now() - began)
         return { head, created: true }
       }
       case 'repeated': {
-        const { head } = admitted
-        const same = head.idempotency?.body_hash === created.private?.idempotency?.body_hash
-        if (!same) throw new IdempotencyError()
-        return { head, created: false }
+        repeatedRun(admitted.head, created.private?.idempotency?.body_hash)
+        return { head: admitted.head, created: false }
       }
       case 'queue_full':
         throw new QueueFullError(maxQueued)
@@ -113,12 +111,8 @@ export class SharedDriver implements RunDriver {
     }
   }
 
-  /** Answers the gate of a run, which nobody works on while it waits; again when somebody else was faster. */
-  async answer(
-    stored: RunHead,
-    answer: ResumeAnswer,
-    by: string | null,
-  ): Promise<{ readonly status: RunStatus; readonly gateId: string }> {
+  /** Appends the answer itself, as no process drives a waiting run; retries after a lost race. */
+  async answer(stored: RunHead, answer: ResumeAnswer, by: string | null): Promise<AnsweredGate> {
     const { clock, offeredTools, runs, store } = this.#options
     const { run_id: runId } = stored.details
     for (let races = 0; ; races++) {
@@ -175,19 +169,19 @@ export class SharedDriver implements RunDriver {
     }
   }
 
-  #ask(): void {
+  #claimSoon(): void {
     if (this.#stopped.signal.aborted) return
-    this.#askAgain = true
-    this.#asking ??= this.#claim().finally(() => (this.#asking = undefined))
+    this.#claimAgain = true
+    this.#claiming ??= this.#claim().finally(() => (this.#claiming = undefined))
   }
 
   async #claim(): Promise<void> {
     const { maxConcurrentRuns, shared } = this.#options
-    while (this.#askAgain && !this.#stopped.signal.aborted) {
-      this.#askAgain = false
+    while (this.#claimAgain && !this.#stopped.signal.aborted) {
+      this.#claimAgain = false
       const slots = Math.max(0, maxConcurrentRuns - this.#driven.size)
       const claims = await shared.claim(slots).catch(() => [])
-      if (claims.length > 0) this.#askAgain = true
+      if (claims.length > 0) this.#claimAgain = true
       for (const claim of claims) await this.#take(claim)
     }
   }
@@ -203,16 +197,13 @@ export class SharedDriver implements RunDriver {
       const { last_seq, started_at } = state.head.details
       const opened = this.#feeds.open(runId, last_seq)
       opened.catchUp(last_seq)
-      const run = runs.prepare(state, opened.feed, {
-        abandoned,
-        resumed: started_at !== null,
-        overdue,
-      })
+      const log = new LogWriter(runs.logOptions, opened.feed, state, started_at !== null)
+      const run = runs.prepare(log, { abandoned, overdue })
       if (abort !== null && !state.abortRequested) void run.abort(abort.by).catch(() => undefined)
       this.#driven.set(runId, { run, over: this.#drive(run, opened) })
     } catch (error) {
       process.emitWarning(
-        `run ${runId} is not taken up here: ${error instanceof Error ? error.message : String(error)}`,
+        `run ${runId} was not resumed: ${error instanceof Error ? error.message : String(error)}`,
       )
       await shared.release(runId).catch(() => undefined)
     }
@@ -226,11 +217,11 @@ export class SharedDriver implements RunDriver {
     release()
     this.#driven.delete(runId)
     await shared.release(runId).catch(() => undefined)
-    this.#ask()
+    this.#claimSoon()
   }
 }
 
-/** Was another process faster, or does it work on the run just now? */
+/** Did another process append first, or does it hold the run right now? */
 function wasOvertaken(error: unknown): boolean {
   return (
     error instanceof StoreError &&

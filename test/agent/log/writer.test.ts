@@ -88,3 +88,30 @@ test('after an append that failed nothing is written any more, and everyone is t
   assert.deepEqual(store.appends, [1])
   assert.equal(log.feed.lastSeq, 1)
 })
+
+test('after a takeover, budget time stands still until the first append', async () => {
+  const { log, store } = await newLog()
+  const { last_ts } = log.state.head
+  const clock = { ...systemClock, now: () => last_ts * 1000 + 60_000 }
+  const options = { store, clock, redactor: new Redactor([]), observers: new Observers() }
+  const taken = new LogWriter(options, log.feed, log.state, true)
+  assert.equal(taken.now(), last_ts * 1000)
+  await taken.append([line('back')])
+  assert.equal(taken.now(), clock.now())
+})
+
+test('a log begins with its first record once that is durable', async () => {
+  const store = new CountingStore()
+  await store.open()
+  const [created] = sampleRun(RUN, { createdAt: Date.now() / 1000 })
+  assert.ok(created?.kind === 'run_created')
+  const observers = new Observers()
+  const seen: number[] = []
+  observers.add(({ events }) => seen.push(events.length))
+  const feed = new RunFeed(RUN, store, 0)
+  const options = { store, clock: systemClock, redactor: new Redactor([]), observers }
+  const log = LogWriter.begin(options, feed, created)
+  assert.deepEqual([store.appends.length, feed.lastSeq, seen.length], [0, 0, 0])
+  await log.flush()
+  assert.deepEqual([store.appends, feed.lastSeq, seen], [[1], 1, [1]])
+})

@@ -1,14 +1,13 @@
 import { GoalCheckError } from '../../errors.js'
-import type { EventPayloads, RecordDraft } from '../../events.js'
+import type { RecordDraft } from '../../events.js'
 import { checkGoal } from '../../goals/index.js'
-import { NOT_JUDGED } from '../../goals/judge-evidence.js'
 import type { GoalVerdict } from '../../goal.js'
 import { outcomeAtBoundary } from '../next-step.js'
 import type { StepContext } from '../step-context.js'
 import type { LastCheck, RunState } from '../../log/state.js'
 import { endRecord } from './finish.js'
 import { gateRecords } from './human-check.js'
-import { judgeGoal, unjudged } from './judge.js'
+import { judgeGoal, unjudged, type JudgeVerdict } from './judge.js'
 
 /**
  * The check before the first iteration: its tests are what later checks are measured by. A goal
@@ -37,7 +36,7 @@ export async function evaluate(context: StepContext, iteration: number): Promise
   }
   const { lastCheck } = log.state
   const draft =
-    lastCheck === null || lastCheck.stale || lastCheck.payload.reason.startsWith(NOT_JUDGED)
+    lastCheck === null || lastCheck.stale
       ? checkRecord(iteration, await check(context))
       : cachedRecord(iteration, lastCheck)
   const tokens = log.state.iterationTokens
@@ -54,11 +53,11 @@ export async function evaluate(context: StepContext, iteration: number): Promise
 function ending(context: StepContext, state: RunState): RecordDraft[] {
   const achieved = state.lastCheck?.payload.achieved === true
   if (state.head.details.iteration === 0 && !achieved) return []
-  const outcome = outcomeAtBoundary(state, context, context.clock.now())
+  const outcome = outcomeAtBoundary(state, context, context.log.now())
   return outcome === null ? [] : [endRecord(state, outcome)]
 }
 
-async function check(context: StepContext): Promise<GoalVerdict> {
+async function check(context: StepContext): Promise<GoalVerdict | JudgeVerdict> {
   const { log, executor, workspace, signal, trace } = context
   const { frozen, baseline, baselineTests, head } = log.state
   const span = trace.beginCheck(head.details.iteration, frozen.goal.name)
@@ -86,24 +85,23 @@ async function check(context: StepContext): Promise<GoalVerdict> {
   }
 }
 
-function checkRecord(iteration: number, verdict: GoalVerdict): RecordDraft {
+function checkRecord(iteration: number, verdict: GoalVerdict | JudgeVerdict): RecordDraft {
   const { achieved, reason, verified_by, counts, duration_ms, output, tests } = verdict
-  const payload: EventPayloads['goal_check'] = {
-    achieved,
-    reason,
-    verified_by,
-    cached: false,
-    counts,
-    duration_ms,
+  const undecided = 'undecided' in verdict ? { undecided: verdict.undecided } : undefined
+  return {
+    kind: 'goal_check',
+    iteration,
+    payload: { achieved, reason, verified_by, cached: false, counts, duration_ms },
+    private: { output, tests, ...undecided },
   }
-  return { kind: 'goal_check', iteration, payload, private: { output, tests } }
 }
 
 function cachedRecord(iteration: number, { payload, output }: LastCheck): RecordDraft {
+  const undecided = payload.verified_by === 'judge' ? { undecided: false } : undefined
   return {
     kind: 'goal_check',
     iteration,
     payload: { ...payload, cached: true, duration_ms: 0 },
-    private: { output, tests: null },
+    private: { output, tests: null, ...undecided },
   }
 }

@@ -25,9 +25,16 @@ const MAX_ANSWERS = 2
 /** Records read from the store at once. */
 const PAGE = 500
 
-/** The answer for a goal that a judge has not seen. */
-export function unjudged(reason: string): GoalVerdict {
+/** A verdict by a judge. */
+export interface JudgeVerdict extends GoalVerdict {
+  /** True when the judge reached no verdict: the next check asks it again. */
+  readonly undecided: boolean
+}
+
+/** "Not achieved", without a call of the judge. */
+export function unjudged(reason: string): JudgeVerdict {
   return {
+    undecided: false,
     achieved: false,
     reason,
     verified_by: 'judge',
@@ -39,6 +46,10 @@ export function unjudged(reason: string): GoalVerdict {
   }
 }
 
+function undecided(why: string): JudgeVerdict {
+  return { ...unjudged(NOT_JUDGED + why), undecided: true }
+}
+
 /**
  * Has the judge decide whether the goal is met, by what the log shows. Its tokens are booked beside
  * those of the worker. A judge that gives no verdict, or cannot be reached after all retries, is an
@@ -46,16 +57,16 @@ export function unjudged(reason: string): GoalVerdict {
  *
  * @throws {@link ModelError} when the judge cannot be used at all; the signal's reason.
  */
-export async function judgeGoal(context: StepContext): Promise<GoalVerdict> {
+export async function judgeGoal(context: StepContext): Promise<JudgeVerdict> {
   const { log, clock } = context
-  const spent = exhausted(log.state, clock.now())
-  if (spent !== null) return unjudged(`${NOT_JUDGED}${spent.reason}`)
+  const spent = exhausted(log.state, log.now())
+  if (spent !== null) return undecided(spent.reason)
   const began = clock.now()
   const evidence = collectEvidence(await recordsOf(context))
   let problem: string | null = null
   for (let answer = 1; answer <= MAX_ANSWERS; answer++) {
     const said: ModelTurn | string = await ask(context, evidence, problem)
-    if (typeof said === 'string') return unjudged(NOT_JUDGED + said)
+    if (typeof said === 'string') return undecided(said)
     const verdict = readVerdict(said.message)
     if (!('problem' in verdict)) {
       const duration_ms = Math.max(0, Math.round(clock.now() - began))
@@ -68,7 +79,7 @@ export async function judgeGoal(context: StepContext): Promise<GoalVerdict> {
     }
     problem = verdict.problem
   }
-  return unjudged(`${NOT_JUDGED}the judge gave no verdict: ${problem ?? ''}`)
+  return undecided(`the judge gave no verdict: ${problem ?? ''}`)
 }
 
 /** One answer of the judge, or why there is none for now. */
@@ -113,7 +124,7 @@ async function ask(
       if (error.modelMistake) return error.message
       const delay = retryDelay(attempt, error, context.random)
       if (delay === null && !error.retryable) throw error
-      if (delay === null || exhausted(log.state, clock.now()) !== null) return error.message
+      if (delay === null || exhausted(log.state, log.now()) !== null) return error.message
       await sleep(delay, signal, clock)
     }
   }

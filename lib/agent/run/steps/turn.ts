@@ -2,7 +2,7 @@ import { raceAbort } from '../../../internal/abort.js'
 import { sleep } from '../../../internal/sleep.js'
 import type { RecordDraft } from '../../events.js'
 import { exhausted } from '../budgets.js'
-import { estimateConversation, fitContext, forgetUnsent } from '../../conversation/fit.js'
+import { estimateConversation } from '../../conversation/fit.js'
 import { DeltaWriter } from '../../log/deltas.js'
 import { ModelError } from '../../errors.js'
 import type { Message, ModelTurn, ToolCall } from '../../model.js'
@@ -42,10 +42,10 @@ export async function takeTurn(
 /** The model's turn; null when failed attempts have used up a budget. */
 async function callModel(context: StepContext, iteration: number): Promise<ModelTurn | null> {
   const { log, model, signal, clock, trace } = context
-  const { frozen, messages, turns } = log.state
+  const { frozen, turns } = log.state
   const { request, goal } = frozen
   const { system, tools } = context.prompt
-  let fitted = fitMessages(context, messages)
+  let fitted = fitMessages(context)
   let refits = 0
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
@@ -83,11 +83,11 @@ async function callModel(context: StepContext, iteration: number): Promise<Model
       const used = error instanceof ModelError ? error.usage : undefined
       if (used !== undefined) log.note(usageRecord(log.state, iteration, used))
       signal.throwIfAborted()
-      if (used !== undefined && exhausted(log.state, clock.now()) !== null) return null
+      if (used !== undefined && exhausted(log.state, log.now()) !== null) return null
       if (isContextProblem(error) && refits < MAX_REFITS) {
         refits += 1
         context.fit.tokens = Math.floor(estimateConversation(fitted) * REFIT_SHARE)
-        fitted = fitMessages(context, messages)
+        fitted = fitMessages(context)
         const message = `the model did not take the whole conversation: ${error.message}; sending less`
         log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
         continue
@@ -115,19 +115,11 @@ function isContextProblem(error: unknown): error is ModelError {
   return error instanceof ModelError && error.code === 'ERR_AGENT_MODEL_CONTEXT'
 }
 
-function fitMessages(
-  { model, fit, prompt }: StepContext,
-  messages: Message[],
-): readonly Message[] {
+function fitMessages({ fit, log, model, prompt }: StepContext): readonly Message[] {
   const window = (model.contextWindow ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
   const budget = Math.floor(Math.min(window, fit.tokens))
-  if (budget === Infinity) return messages
-  if (estimateConversation(messages) <= budget) return messages
-  const fitted = fitContext(messages, budget)
-  if (fitted.fits) {
-    forgetUnsent(messages, fitted)
-    return fitted.messages
-  }
+  const fitted = log.state.conversation.fit(budget)
+  if (fitted.fits) return fitted.messages
   const need = `the conversation needs ${fitted.neededTokens} tokens at least, and ${budget} are left for it`
   throw new ModelError('ERR_AGENT_MODEL_CONTEXT', `${need} in the context of ${model.name}`, {
     retryable: false,
