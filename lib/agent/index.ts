@@ -11,7 +11,6 @@ export type { EngineOptions, ModelProvider } from './config.js'
 export type { ResumeAnswer } from './request/gate-answer.js'
 export { RESUME_SCHEMA, START_REQUEST_SCHEMA } from './request/start-request.js'
 export type { StartRequest } from './request/start-request.js'
-export type { Approval, RunRequest } from './events.js'
 export {
   AgentError,
   CursorError,
@@ -37,9 +36,10 @@ export type {
   StoreErrorCode,
   WorkspaceErrorCode,
 } from './errors.js'
-export { RECORD_VERSION } from './events.js'
+export { isTerminal, RECORD_VERSION } from './events.js'
 export type {
   AgentEvent,
+  Approval,
   CallEdit,
   Decision,
   EndReason,
@@ -52,10 +52,10 @@ export type {
   PrivatePayloads,
   RunOwner,
   RunRecord,
+  RunRequest,
   RunStatus,
 } from './events.js'
 export { foldHead, summarize } from './log/head.js'
-export { isTerminal } from './events.js'
 export type {
   FinalState,
   Gate,

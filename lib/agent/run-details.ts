@@ -7,20 +7,20 @@
 import type { Approval, EndReason, GatedCall, RunOwner, RunStatus } from './events.js'
 import type { Usage } from './usage.js'
 
-/** The gate at which a run waits. */
+/** The gate at which a run waits for a human. */
 export interface Gate {
   readonly gate_id: string
   readonly kind: 'iteration' | 'tool' | 'recovery'
   readonly iteration: number
   readonly summary: string
-  /** ISO 8601 UTC; null waits for ever. */
+  /** ISO 8601 UTC; null never expires. */
   readonly deadline: string | null
   readonly opened_at: string
-  /** The calls that wait, at a gate of kind `tool`. */
+  /** The calls that wait for approval; empty unless the gate is of kind `tool`. */
   readonly calls: readonly GatedCall[]
 }
 
-/** What broke, when something broke. */
+/** The error that ended a run. */
 export interface RunFailure {
   readonly message: string
   readonly traceback: string
@@ -28,7 +28,7 @@ export interface RunFailure {
   readonly iteration: number
 }
 
-/** The state that a run has reached; live from the start. */
+/** What a run has reached so far; after its end, the final result. */
 export interface FinalState {
   iteration: number
   goal_achieved: boolean
@@ -37,7 +37,7 @@ export interface FinalState {
   estimated_cost_usd: number
 }
 
-/** Run details as they are sent: the fields of the service's interface and additive ones. */
+/** A run as clients get it. */
 export interface RunDetails {
   readonly run_id: string
   readonly goal: string
@@ -59,7 +59,7 @@ export interface RunDetails {
   readonly parent_run_id: string | null
   readonly metadata: { readonly [name: string]: string }
   usage: Usage & { readonly model_calls: number; readonly tool_calls: number }
-  /** False when a price is not known: `estimated_cost_usd` then counts that model as 0. */
+  /** False when a price is unknown: `estimated_cost_usd` counts that model as 0. */
   cost_known: boolean
   readonly check: string | null
   readonly approval: Approval
@@ -69,7 +69,7 @@ export interface RunDetails {
   readonly max_tool_calls: number | null
 }
 
-/** An element of the list of runs. */
+/** A run as an element of a list. */
 export interface RunSummary {
   readonly run_id: string
   readonly goal: string
@@ -84,15 +84,15 @@ export interface RunSummary {
   readonly last_seq: number
 }
 
-/** What stores keep beside the log of each run. */
+/** The small fold of a run that stores keep beside its log, for lists and lookups. */
 export interface RunHead {
   readonly details: RunDetails
   readonly owner: RunOwner
   readonly idempotency: { readonly key: string; readonly body_hash: string } | null
-  /** How often the run was taken up again after the service had stopped. */
+  /** How often the run was taken over after its process had died. */
   recoveries: number
   /** `ts` of the last record. */
   last_ts: number
-  /** The gate answered last and its answer, for repeated answers. */
+  /** The last answered gate and its answer, by which a repeated answer is recognised. */
   lastDecision: { readonly gate_id: string; readonly decision: string } | null
 }

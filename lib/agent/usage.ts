@@ -12,13 +12,13 @@ export interface Usage {
 export interface ModelPrices {
   readonly input: number
   readonly output: number
-  /** For cached input; absent means the price of input. */
+  /** For cached input; absent means the price of other input. */
   readonly cached?: number
-  /** The day on which the price was looked up, `YYYY-MM-DD`. */
+  /** The date of the price, `YYYY-MM-DD`. */
   readonly as_of: string
 }
 
-/** A call that used nothing, for models that count no tokens. */
+/** For calls of models that count no tokens. */
 export const NO_USAGE: Usage = {
   input_tokens: 0,
   output_tokens: 0,

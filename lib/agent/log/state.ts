@@ -11,6 +11,14 @@
  * @module
  */
 import type { JsonObject } from '../../internal/json.js'
+import { Conversation } from '../conversation/conversation.js'
+import {
+  checkFeedback,
+  firstMessage,
+  gateFeedback,
+  REPETITION,
+  toolOutputForModel,
+} from '../conversation/prompts.js'
 import type {
   CallEdit,
   EventPayloads,
@@ -20,15 +28,9 @@ import type {
 } from '../events.js'
 import type { GoalBaseline, TestOutcomes } from '../goal.js'
 import type { ToolCall } from '../model.js'
+import type { Gate, RunHead } from '../run-details.js'
 import type { FileChange } from '../workspace/workspace.js'
-import { Conversation } from '../conversation/conversation.js'
-import {
-  checkFeedback,
-  firstMessage,
-  gateFeedback,
-  REPETITION,
-  toolOutputForModel,
-} from '../conversation/prompts.js'
+import { foldHead } from './head.js'
 import {
   newProgress,
   noteCheck,
@@ -37,9 +39,7 @@ import {
   startAnew,
   type Progress,
 } from './progress.js'
-import { foldHead } from './head.js'
 import { readLog, type RecordReader } from './read-log.js'
-import type { Gate, RunHead } from '../run-details.js'
 
 /** One tool call of the last turn, and its progress. */
 export interface CallState {

@@ -6,11 +6,11 @@
  */
 import { InvalidRequestError, RunStateError } from '../errors.js'
 import { type CallEdit, type Decision, isTerminal, type RecordDraft } from '../events.js'
-import { checkArguments } from '../tools/define.js'
 import type { Gate, RunHead } from '../run-details.js'
-import { RESUME_SCHEMA } from './start-request.js'
 import { checkSchema, type SchemaViolation } from '../schema.js'
 import type { Tool } from '../tool.js'
+import { checkArguments } from '../tools/define.js'
+import { RESUME_SCHEMA } from './start-request.js'
 
 /** An answer to an open gate. */
 export interface ResumeAnswer {

@@ -10,11 +10,11 @@ import type { PrivatePayloads, RecordDraft, RunOwner, RunRequest } from '../even
 import type { GoalSpec } from '../goal.js'
 import type { GoalRegistry } from '../goals/index.js'
 import type { Model } from '../model.js'
-import type { ModelPrices } from '../usage.js'
-import { ReplayModel } from '../models/replay.js'
 import type { ModelRegistry } from '../models/registry.js'
-import { completeRequest, type StartRequest } from './start-request.js'
+import { ReplayModel } from '../models/replay.js'
+import type { ModelPrices } from '../usage.js'
 import { resolveUnderRoots } from '../workspace/workspace.js'
+import { completeRequest, type StartRequest } from './start-request.js'
 
 /** A run that may begin: its request with all defaults, its goal and its model. */
 export interface NewRun {

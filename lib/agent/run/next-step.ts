@@ -4,9 +4,9 @@
  *
  * @module
  */
-import { exhausted, remainingCalls } from './budgets.js'
-import type { CallState, RunState } from '../log/state.js'
 import { stuckReason } from '../log/progress.js'
+import type { CallState, RunState } from '../log/state.js'
+import { exhausted, remainingCalls } from './budgets.js'
 import { ABORTED, type Outcome } from './outcome.js'
 
 /** The next step of a run. */

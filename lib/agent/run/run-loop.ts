@@ -10,20 +10,20 @@
  * @module
  */
 import { backoffDelay, type Backoff } from '../../internal/backoff.js'
-import { sleep } from '../../internal/sleep.js'
 import { nextTurn } from '../../internal/next-turn.js'
+import { sleep } from '../../internal/sleep.js'
 import { StoreError } from '../errors.js'
 import { isTerminal, type RecordDraft } from '../events.js'
-import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
-import { ABORTED, type Outcome } from './outcome.js'
-import { promptOf, type StepContext } from './step-context.js'
-import { LogWriter, type LogWriterOptions } from '../log/writer.js'
-import { remainingMs } from './budgets.js'
-import type { Scheduler } from './scheduler.js'
 import { loadState, type CallState, type RunState } from '../log/state.js'
-import { closingRecord, failureOf, finishRun, type Failure } from './steps/finish.js'
+import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import type { Tool } from '../tool.js'
 import type { Workspace } from '../workspace/workspace.js'
+import { remainingMs } from './budgets.js'
+import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
+import { ABORTED, type Outcome } from './outcome.js'
+import type { Scheduler } from './scheduler.js'
+import { promptOf, type StepContext } from './step-context.js'
+import { closingRecord, failureOf, finishRun, type Failure } from './steps/finish.js'
 
 /** What a live run needs of its engine. */
 export interface RunLoopOptions

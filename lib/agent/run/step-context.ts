@@ -1,12 +1,12 @@
 import type { Clock } from '../../internal/clock.js'
 import { estimateTokens } from '../conversation/fit.js'
-import type { Executor } from '../executor.js'
-import type { Model, ToolSpec } from '../model.js'
 import { systemPrompt } from '../conversation/prompts.js'
+import type { Executor } from '../executor.js'
 import type { LogWriter } from '../log/writer.js'
+import type { Model, ToolSpec } from '../model.js'
 import type { RunStore } from '../store.js'
-import type { RunTrace } from '../tracing/run-trace.js'
 import type { Tool, ToolContext } from '../tool.js'
+import type { RunTrace } from '../tracing/run-trace.js'
 import type { FileChange, Workspace } from '../workspace/workspace.js'
 
 /** What is sent with every model call of a run, whatever else was left out. */

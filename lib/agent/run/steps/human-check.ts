@@ -1,9 +1,9 @@
 import { uuidV7 } from '../../../internal/uuid.js'
 import type { GatedCall, RecordDraft } from '../../events.js'
-import type { StepContext } from '../step-context.js'
-import { headAndTail, spellUnseen } from '../../output.js'
 import { isoTime } from '../../log/head.js'
 import type { CallState, RunState } from '../../log/state.js'
+import { escapeInvisible, headAndTail } from '../../output.js'
+import type { StepContext } from '../step-context.js'
 
 /** Octets of a gate's summary, but for the line that tells what was left out. */
 const SUMMARY_BYTES = 1_940
@@ -103,7 +103,7 @@ function commandsOf({ iterationTools }: RunState): string {
  * writing or are not seen are spelled out: a human answers for what they read here.
  */
 function clip(text: string, characters: number): string {
-  const line = spellUnseen(text.replaceAll(/\s+/g, ' '))
+  const line = escapeInvisible(text.replaceAll(/\s+/g, ' '))
   return line.length <= characters ? line : `${Array.from(line).slice(0, characters).join('')}…`
 }
 

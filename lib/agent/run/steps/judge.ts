@@ -1,6 +1,5 @@
 import { raceAbort } from '../../../internal/abort.js'
 import { sleep } from '../../../internal/sleep.js'
-import { exhausted } from '../budgets.js'
 import { ModelError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
 import type { GoalVerdict } from '../../goal.js'
@@ -12,13 +11,14 @@ import {
   readVerdict,
   VERDICT_TOOL,
 } from '../../goals/judge-evidence.js'
-import type { ModelTurn } from '../../model.js'
-import type { Usage } from '../../usage.js'
 import { readLog } from '../../log/read-log.js'
-import { costOf } from '../../models/pricing.js'
+import type { ModelTurn } from '../../model.js'
 import { retryDelay } from '../../models/call-retry.js'
-import type { StepContext } from '../step-context.js'
+import { costOf } from '../../models/pricing.js'
 import { soundUsage } from '../../models/usage.js'
+import type { Usage } from '../../usage.js'
+import { exhausted } from '../budgets.js'
+import type { StepContext } from '../step-context.js'
 
 /** Answers that are no verdict before the judge is given up for this time. */
 const MAX_ANSWERS = 2

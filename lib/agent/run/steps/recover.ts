@@ -1,6 +1,6 @@
 import type { RecordDraft } from '../../events.js'
-import { toolContext, type StepContext } from '../step-context.js'
 import type { CallState } from '../../log/state.js'
+import { toolContext, type StepContext } from '../step-context.js'
 import { closingRecord, finishRun } from './finish.js'
 import { gateRecords } from './human-check.js'
 
