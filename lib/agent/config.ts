@@ -198,7 +198,8 @@ function checkedSecrets(secrets: readonly string[]): string[] {
     (secret) => typeof secret !== 'string' || secret.length < SHORTEST_SECRET,
   )
   if (short < 0) return [...secrets]
-  throw new TypeError(`secrets[${short}] must be a string of at least ${SHORTEST_SECRET} characters`)
+  const expected = `a string of at least ${SHORTEST_SECRET} characters`
+  throw new TypeError(`secrets[${short}] must be ${expected}`)
 }
 
 function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {

@@ -141,8 +141,8 @@ export class RunEngine {
   }
 
   /**
-   * Opens the store and resumes the runs that have not ended; in a store that processes share, starts
-   * to claim runs.
+   * Opens the store and resumes the runs that have not ended; in a store that processes share,
+   * starts to claim runs.
    *
    * @throws TypeError for a bad option; {@link StoreError} when the store cannot be opened;
    * {@link McpError} when a required MCP server cannot be reached.
@@ -275,9 +275,9 @@ export class RunEngine {
   }
 
   /**
-   * Follows a run: all events after `after` (0: from the start; -1: only new ones), then live events,
-   * gap-free and in order, until `run_end`. With `deltas`, also the text that the model is writing,
-   * in the process that drives the run; see {@link EncodedDelta}.
+   * Follows a run: all events after `after` (0: from the start; -1: only new ones), then live
+   * events, gap-free and in order, until `run_end`. With `deltas`, also the text that the model is
+   * writing, in the process that drives the run; see {@link EncodedDelta}.
    *
    * @throws {@link UnknownRunError}; {@link CursorError} when `after` is beyond the log.
    */
@@ -333,7 +333,8 @@ export class RunEngine {
   /**
    * Verifies that events can be stored right now.
    *
-   * @throws {@link StoreError} with the reason: the disk is full, the folder gone, the store closed.
+   * @throws {@link StoreError} with the reason: the disk is full, the folder gone, the store
+   * closed.
    */
   async check(): Promise<void> {
     const { store } = this.#config
@@ -352,8 +353,8 @@ export class RunEngine {
   }
 
   /**
-   * Accepts no more runs, waits up to `graceMs` (default 0) for running work, suspends the rest to be
-   * resumed by the next start, and closes the store. Calling it twice is harmless.
+   * Accepts no more runs, waits up to `graceMs` (default 0) for running work, suspends the rest to
+   * be resumed by the next start, and closes the store. Calling it twice is harmless.
    */
   close(options: { readonly graceMs?: number | undefined } = {}): Promise<void> {
     this.#closing ??= this.#close(options.graceMs ?? 0)

@@ -3,11 +3,11 @@
  *
  * ```
  * AgentError
- * ├─ InvalidRequestError     ERR_AGENT_INVALID_REQUEST     the request violates its schema or a limit
+ * ├─ InvalidRequestError     ERR_AGENT_INVALID_REQUEST     an invalid request
  * ├─ GoalError               ERR_AGENT_GOAL                the goal is unknown or not verifiable
  * ├─ GoalCheckError          ERR_AGENT_GOAL_CHECK          the goal could not be checked at all
  * ├─ UnknownRunError         ERR_AGENT_UNKNOWN_RUN         no such run, or not in this tenant
- * ├─ RunStateError           ERR_AGENT_RUN_STATE           the status of the run does not allow this
+ * ├─ RunStateError           ERR_AGENT_RUN_STATE           its status does not allow this
  * ├─ QueueFullError          ERR_AGENT_QUEUE_FULL          too many runs are waiting
  * ├─ CwdBusyError            ERR_AGENT_CWD_BUSY            another live run works in this folder
  * ├─ IdempotencyError        ERR_AGENT_IDEMPOTENCY         the key was used for another request

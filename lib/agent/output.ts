@@ -63,8 +63,8 @@ export class OutputKeeper {
 }
 
 /**
- * The text, or its beginning and end in about `maxBytes` of UTF-8, with a line between that says how
- * many bytes were dropped.
+ * The text, or its beginning and end in about `maxBytes` of UTF-8, with a line between that says
+ * how many bytes were dropped.
  */
 export function headAndTail(text: string, maxBytes: number): string {
   // A UTF-16 unit takes at most three bytes of UTF-8.

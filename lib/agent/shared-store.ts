@@ -68,8 +68,8 @@ export interface SharedRuns {
   /** Begins a run, atomically with checking its conditions. */
   admit(admission: Admission): Promise<Admitted>
   /**
-   * Claims runs that can be driven now: up to `slots` (0 or more), begun runs first, then the others
-   * in the order of their admission; and, beyond `slots`, runs that only have to be ended.
+   * Claims runs that can be driven now: up to `slots` (0 or more), begun runs first, then the
+   * others in the order of their admission; and, beyond `slots`, runs that only have to be ended.
    */
   claim(slots: number): Promise<readonly Claim[]>
   /** Releases a claim, so that any process may claim the run; does nothing without a claim. */

@@ -1,6 +1,7 @@
 /**
  * Text that a model is writing right now, on its way to the readers that asked for it. Deltas are
- * neither stored nor counted: the complete text arrives with `model_turn`, and a lost delta is lost.
+ * neither stored nor counted: the complete text arrives with `model_turn`, and a lost delta is
+ * lost.
  *
  * @module
  */

@@ -62,7 +62,9 @@ class CacheBudget {
   readonly #feeds = new Map<RunFeed, number>()
   #bytes = 0
 
-  /** Notes that `feed` caches `bytes` now; over the bound, the least active feeds drop their caches. */
+  /**
+   * Notes that `feed` caches `bytes` now; over the bound, the least active feeds drop their caches.
+   */
   note(feed: RunFeed, bytes: number): void {
     this.#account(feed, bytes)
     for (const [quiet] of this.#feeds) {
@@ -156,7 +158,9 @@ export class RunFeed {
     return this.#deltaQueues.size > 0
   }
 
-  /** Queues a delta, after the events published so far, for the subscriptions that asked for deltas. */
+  /**
+   * Queues a delta, after the events published so far, for the subscriptions that asked for deltas.
+   */
   publishDelta(delta: EncodedDelta): void {
     for (const queue of this.#deltaQueues) queue.push(this.#lastSeq, delta)
     this.#wake()
@@ -201,8 +205,8 @@ export class RunFeed {
   #cache(event: EncodedEvent): void {
     this.#cached.push(event)
     this.#cachedBytes += bytesOf(event)
-    const isFull = this.#cached.length > SLACK * CACHED_EVENTS || this.#cachedBytes > SLACK * CACHED_BYTES
-    if (!isFull) return
+    const events = this.#cached.length
+    if (events <= SLACK * CACHED_EVENTS && this.#cachedBytes <= SLACK * CACHED_BYTES) return
     let [from, bytes] = [0, this.#cachedBytes]
     while (this.#cached.length - from > CACHED_EVENTS || bytes > CACHED_BYTES) {
       bytes -= bytesOf(this.#cached[from]!)

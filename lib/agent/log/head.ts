@@ -1,6 +1,6 @@
 /**
- * What the service tells about a run, as a fold over its records: small, cheap, and the same in the
- * engine, in every store and after a restart.
+ * The head of a run as a fold over its records: small, cheap, and the same in the engine, in every
+ * store and after a restart.
  *
  * @module
  */
@@ -9,9 +9,8 @@ import type { RunDetails, RunHead, RunSummary } from '../run-details.js'
 import { statusAfter } from './transitions.js'
 
 /**
- * Folds one record into the head of its run and returns the head; the first record
- * (`run_created`) makes it. The head is changed in place: a copy for each of ten thousand events
- * would make long runs slow.
+ * Folds one record into the head of its run and returns the head; the first record (`run_created`)
+ * creates it. The head is changed in place, because a copy per record would make long runs slow.
  *
  * @throws `IllegalTransitionError` when the record does not fit the status of the run.
  */
@@ -147,13 +146,13 @@ function createHead(record: Extract<RunRecord, { kind: 'run_created' }>): RunHea
   }
 }
 
-/** A head as it is now, unchanged by records that are folded later. */
+/** A copy of a head that later folds do not change. */
 export function copyHead(head: RunHead): RunHead {
   const { details } = head
   return { ...head, details: { ...details, final_state: { ...details.final_state } } }
 }
 
-/** The list element of a run. */
+/** The fields of a run that lists show. */
 export function summarize(details: RunDetails): RunSummary {
   return {
     run_id: details.run_id,
@@ -170,7 +169,7 @@ export function summarize(details: RunDetails): RunSummary {
   }
 }
 
-/** ISO 8601 in UTC with milliseconds, of float seconds since the epoch. */
+/** Formats float seconds since the epoch as ISO 8601 in UTC with milliseconds. */
 export function isoTime(ts: number): string {
   return new Date(Math.round(ts * 1000)).toISOString()
 }

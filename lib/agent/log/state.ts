@@ -36,7 +36,7 @@ import {
   noteCheck,
   noteResult,
   noteTurn,
-  startAnew,
+  resetCounts,
   type Progress,
 } from './progress.js'
 import { readLog, type RecordReader } from './read-log.js'
@@ -89,7 +89,9 @@ export interface RunState {
   readonly iterationTokens: number
   /** The calls of the last turn that had any in this iteration, in the model's order. */
   readonly calls: readonly CallState[]
-  /** The last turn called tools or was unusable, so the model gets another one in this iteration. */
+  /**
+   * The last turn called tools or was unusable, so the model gets another one in this iteration.
+   */
   readonly wantsTurn: boolean
   /** The model said that it has nothing left to try. */
   readonly gaveUp: boolean
@@ -268,7 +270,7 @@ function foldTurn(state: FoldedState, record: RecordOf<'model_turn'>): void {
   state.wantsTurn = message.calls.length > 0 || feedback !== undefined
   state.gaveUp = record.payload.stop === 'refusal' && message.calls.length === 0
   const calls = message.calls.map(
-    (call): Mutable<CallState> => ({ call, status: 'asked', args: call.args, feedback: '', plan: null }),
+    (call): CallState => ({ call, status: 'asked', args: call.args, feedback: '', plan: null }),
   )
   // A turn without calls keeps the earlier ones, by which `iteration_complete` sees idleness.
   if (calls.length > 0) state.calls = calls
@@ -281,10 +283,11 @@ function callOf(state: FoldedState, callId: string): Mutable<CallState> {
   return found
 }
 
-function foldStart(state: FoldedState, { payload, private: hidden }: RecordOf<'tool_started'>): void {
+function foldStart(state: FoldedState, record: RecordOf<'tool_started'>): void {
+  const { payload } = record
   const call = callOf(state, payload.call_id)
   call.status = 'started'
-  call.plan = hidden?.plan ?? null
+  call.plan = record.private?.plan ?? null
   if (payload.pgid !== undefined) state.mayHaveStrays = true
   if (payload.effect !== 'read' && state.lastCheck !== null) state.lastCheck.stale = true
 }
@@ -348,13 +351,13 @@ function isUndecided({ payload, private: hidden }: RecordOf<'goal_check'>): bool
 function foldCheck(state: FoldedState, record: RecordOf<'goal_check'>): void {
   const { payload } = record
   const output = record.private?.output ?? state.lastCheck?.output ?? ''
-  const first = state.conversation.isEmpty
   state.baselineTests ??= record.private?.tests ?? null
   state.lastCheck = { payload, output, stale: isUndecided(record) }
   if (!payload.cached) noteCheck(state.progress, payload.reason)
   if (!payload.cached) state.mayHaveStrays = false
-  if (first) state.conversation.add(firstMessage(state.frozen, payload, output))
-  else if (!payload.achieved) state.conversation.add(checkFeedback(record.iteration, payload, output))
+  const { conversation, frozen } = state
+  if (conversation.isEmpty) conversation.add(firstMessage(frozen, payload, output))
+  else if (!payload.achieved) conversation.add(checkFeedback(record.iteration, payload, output))
 }
 
 function foldResponse(
@@ -365,7 +368,7 @@ function foldResponse(
   const { decision, feedback, edits } = record.payload
   state.waitedMs += record.ts * 1000 - (state.waitingSince ?? record.ts * 1000)
   state.waitingSince = null
-  startAnew(state.progress)
+  resetCounts(state.progress)
   state.idleIterations = 0
   if (state.lastCheck !== null) state.lastCheck.stale = true
   for (const { call_id } of gate?.calls ?? []) {

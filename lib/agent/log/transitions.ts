@@ -1,6 +1,6 @@
 /**
- * What may follow what. One pure function that engine, stores and recovery use alike: they fold
- * records, and a record that does not fit the status of its run is a bug or a damaged log.
+ * The status machine of a run: pure, and used by the engine, the stores and recovery alike. A
+ * record that does not fit the status of its run means a bug or a corrupt log.
  *
  * ```
  * pending ──start──▶ running ◀──respond── awaiting_human
@@ -36,12 +36,12 @@ const TABLE: Readonly<Record<RunStatus, Readonly<Partial<Record<Trigger, RunStat
   aborted: {},
 }
 
-/** The status after `trigger`, or null when nothing of the kind may happen in `status`. */
+/** The status after `trigger`; null when `status` does not permit it. */
 export function transition(status: RunStatus, trigger: Trigger): RunStatus | null {
   return TABLE[status][trigger] ?? null
 }
 
-/** The trigger that a record stands for; null for records that move nothing. */
+/** The trigger that a record represents; null for records that leave the status as it is. */
 export function triggerOf(record: RunRecord): Trigger | null {
   switch (record.kind) {
     case 'run_started':
@@ -66,7 +66,7 @@ const END_TRIGGERS: Readonly<Partial<Record<RunStatus, Trigger>>> = {
 }
 
 /**
- * The status after `record`; terminal statuses take nothing at all.
+ * The status after `record`. Nothing follows a final status.
  *
  * @throws {@link IllegalTransitionError}
  */

@@ -45,8 +45,8 @@ export class LogWriter {
   #tail: Promise<void> = Promise.resolve()
 
   /**
-   * Continues a log whose fold is `state`. `isTakenOver`: the run had begun, and no process drove it
-   * since its last record.
+   * Continues a log whose fold is `state`. `isTakenOver`: the run had begun, and no process drove
+   * it since its last record.
    */
   constructor(
     { store, clock, redactor, observers }: LogWriterOptions,
@@ -89,8 +89,9 @@ export class LogWriter {
    * Appends records as one atomic group: `drafts`, then what `more` returns for the state after
    * them. Folds them before it returns; resolves once they are durable and published.
    *
-   * @throws {@link StoreError} (by rejection, here and from {@link LogWriter.flush}) when they could
-   * not be made durable; the state is then ahead of the log, and the run must be loaded again.
+   * @throws {@link StoreError} (by rejection, here and from {@link LogWriter.flush}) when they
+   * could not be made durable; the state is then ahead of the log, and the run must be loaded
+   * again.
    */
   append(
     drafts: readonly RecordDraft[],

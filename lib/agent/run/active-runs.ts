@@ -122,7 +122,9 @@ export class ActiveRuns {
     return isTerminal(run.state.head.details.status)
   }
 
-  /** Suspends waiting runs at once and the others after `graceMs`; resolves when no run is driven. */
+  /**
+   * Suspends waiting runs at once and the others after `graceMs`; resolves when no run is driven.
+   */
   async close(graceMs: number): Promise<void> {
     const idle = [...this].filter(({ state }) => state.head.details.status !== 'running')
     for (const run of idle) run.suspend()

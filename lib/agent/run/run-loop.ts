@@ -1,11 +1,11 @@
 /**
- * Drives one run from its present state to its end.
+ * Drives one run from its current state to its end.
  *
- * 1. What is done next is decided by `nextStep()` on the state alone.
- * 2. One step runs at a time; answers of humans are appended beside it, and only while it waits.
- * 3. An abort is durable before it takes effect; it ends whatever the step is doing.
- * 4. Whatever throws ends the run with an `error` and a `run_end`. Only a log that cannot be written
- *    keeps a run from its end: it is read again and its end appended as soon as that is possible.
+ * 1. `nextStep()` decides from the state alone what is done next.
+ * 2. One step runs at a time. Answers of humans are appended beside it, only while it waits.
+ * 3. An abort is durable before it takes effect; then it interrupts the current step.
+ * 4. Any exception ends the run with an `error` and a `run_end`. If the log cannot be written, the
+ *    state is loaded again and the end appended as soon as the store accepts it.
  *
  * @module
  */
@@ -25,40 +25,40 @@ import type { Scheduler } from './scheduler.js'
 import { promptOf, type StepContext } from './step-context.js'
 import { closingRecord, failureOf, finishRun, type Failure } from './steps/finish.js'
 
-/** What a live run needs of its engine. */
+/** What a run needs of its engine. */
 export interface RunLoopOptions
   extends LogWriterOptions, Omit<StepContext, 'fit' | 'log' | 'prompt' | 'signal' | 'workspace'> {
   readonly scheduler: Scheduler
   readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
   readonly maxTurnsPerIteration: number
-  /** Opened when the run begins to work: the folder may be gone by then. */
+  /** Called when the run first works: its folder may not exist any more. */
   readonly openWorkspace: (cwd: string) => Promise<Workspace>
-  /** True when a process that is gone drove the run before. */
+  /** True when a process that has died drove the run before. */
   readonly takenOver: boolean
-  /** The gate whose time is known to be up; else this process's clock decides. */
+  /** The gate that has expired by the store's clock; for others this process's clock decides. */
   readonly overdueGate: string | null
-  /** True when nobody holds a run that waits for a human: whoever takes it up next goes on with it. */
+  /** True when no process holds a run that waits for a human: any process continues it later. */
   readonly parksAtGates: boolean
 }
 
-/** The reason with which a run is stopped to go on later, when the service shuts down. */
+/** The abort reason of a run that is stopped now and resumed later. */
 class Suspended extends Error {
   override name = 'Suspended'
 }
 
-/** Steps after which a run whose steps wait for nothing lets others have the thread. */
+/** Steps after which a run that never waits yields to the event loop. */
 const STEPS_PER_TURN = 32
-/** Waits before the end of a run is appended again to a store that failed. */
+/** Delays between attempts to append the end of a run to a failing store. */
 const STORE_BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
 
-/** One run that has not ended. */
+/** The loop of one run; see the comment of this file. */
 export class RunLoop {
   readonly #options: RunLoopOptions
   #log: LogWriter
   #stop = new AbortController()
   #suspending = false
   #takenOver: boolean
-  /** True once the run is somebody else's business: it waits at a gate, or was taken away. */
+  /** True when this process must not touch the run any more: it is parked, or was claimed away. */
   #left = false
   #wake: (() => void) | undefined
   #context: StepContext | undefined
@@ -99,7 +99,7 @@ export class RunLoop {
         process.emitWarning(`run ${this.#log.runId} could not be ended: ${String(second)}`)
       })
     } finally {
-      // Whoever has the run now may have commands of its own under the same mark.
+      // A process that has taken the run over may run commands with the same mark.
       const strays = this.state.mayHaveStrays && !this.#left
       if (strays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
       this.#options.scheduler.leave(this.#log.runId)
@@ -107,7 +107,7 @@ export class RunLoop {
     }
   }
 
-  /** Appends records beside the step that waits, and lets the run look at its state again. */
+  /** Appends records beside the waiting step, and wakes it. */
   async answer(
     drafts: readonly RecordDraft[],
     more?: (state: RunState) => readonly RecordDraft[],
@@ -117,23 +117,23 @@ export class RunLoop {
     await appended
   }
 
-  /** Asks for the run's end; resolves once the wish is durable. */
+  /** Aborts the run; resolves once the request is durable. */
   async abort(by: string | null): Promise<void> {
     const { iteration } = this.state.head.details
     await this.#log.append([{ kind: 'abort_requested', iteration, payload: { by } }])
     this.#interrupt(new Error('the run was aborted'))
   }
 
-  /** Stops the run where it is, so that it goes on when the service starts again. */
+  /** Stops the run where it is, to be resumed by the next start. */
   suspend(): void {
     this.#suspending = true
-    this.#interrupt(new Suspended('the service shuts down'))
+    this.#interrupt(new Suspended('the service is shutting down'))
   }
 
-  /** Stops working and writes nothing more: the run belongs to another process. */
+  /** Stops without writing anything: another process holds the run. */
   lose(): void {
     this.#left = true
-    this.#interrupt(new Suspended('another process works on the run'))
+    this.#interrupt(new Suspended('another process has taken the run over'))
   }
 
   #interrupt(reason: Error): void {
@@ -153,7 +153,7 @@ export class RunLoop {
       } catch (error) {
         if (!this.#stop.signal.aborted || error instanceof StoreError) throw error
         const over = this.#suspending || this.#left
-        if (!over) this.#stop = new AbortController() // the next step tells why
+        if (!over) this.#stop = new AbortController() // nextStep() sees the reason in the state
       }
     }
   }
@@ -196,7 +196,7 @@ export class RunLoop {
     }
   }
 
-  /** What the last steps worked with, when it still holds. */
+  /** The context of the last step, while its signal is current. */
   #contextFor(signal: AbortSignal): StepContext | undefined {
     return this.#context?.signal === signal ? this.#context : undefined
   }
@@ -212,7 +212,7 @@ export class RunLoop {
     return this.#context
   }
 
-  /** Waits for an answer, an abort or the gate's deadline, without holding a slot. */
+  /** Waits for an answer, an abort or the deadline of the gate, without a slot. */
   async #waitForHuman(): Promise<void> {
     const { scheduler, clock, trace } = this.#options
     scheduler.pause(this.#log.runId)
@@ -221,7 +221,7 @@ export class RunLoop {
     const left = gate.deadline === null ? null : Date.parse(gate.deadline) - clock.now()
     const overdue = gate.gate_id === this.#options.overdueGate
     if (overdue || (left !== null && left <= 0)) {
-      const reason = `nobody answered gate ${gate.gate_id} until ${gate.deadline}`
+      const reason = `gate ${gate.gate_id} was not answered by ${gate.deadline}`
       return finishRun(this.#log, { status: 'aborted', endReason: 'gate_timeout', reason })
     }
     if (this.#options.parksAtGates) {
@@ -270,9 +270,9 @@ export class RunLoop {
   }
 
   /**
-   * Ends a run whose log could not be written: what was not stored never happened, so that the
-   * state is read anew, and its end is appended once the store takes it. Given up when the service
-   * shuts down; the next start takes the run up again.
+   * Ends a run whose log could not be written. What was not stored never happened, so the state is
+   * loaded again, and the end appended once the store accepts it. Stops when the service shuts
+   * down: the next start resumes the run.
    */
   async #endFromStore(outcome: Outcome, failure: Failure): Promise<void> {
     const { store, clock } = this.#options
@@ -294,7 +294,7 @@ export class RunLoop {
   }
 }
 
-/** Does another process work on the run? */
+/** Has another process claimed the run? */
 function isClaimLost(error: unknown): boolean {
   return error instanceof StoreError && error.code === 'ERR_AGENT_CLAIM_LOST'
 }

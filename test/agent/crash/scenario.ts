@@ -14,8 +14,8 @@ export interface ChildPlan {
   readonly runs: number
   readonly request: JsonObject
   /**
-   * Until it is killed: a new run for each that ends, and in each run a command that does not end by
-   * itself, between its two iterations.
+   * Until it is killed: a new run for each that ends, and in each run a command that does not end
+   * by itself, between its two iterations.
    */
   readonly endless: boolean
   /** Number of the append at which the child kills itself; 0 for never. */

@@ -11,19 +11,18 @@ import { remainingCalls } from '../budgets.js'
 import { changesIn, toolContext, type StepContext } from '../step-context.js'
 import { closingRecord } from './finish.js'
 
-/** Reads that run at the same time. */
+/** Calls of `read` tools that run at the same time. */
 const PARALLEL_READS = 8
-/** Octets of a tool's output that its event carries. */
+/** Bytes of a tool's output that its event carries. */
 const EVENT_OUTPUT_BYTES = 65_536
-/** Milliseconds in which an executor ends a command: SIGTERM, 2 s, SIGKILL, and some room. */
+/** Milliseconds that an executor may take to stop a command: SIGTERM, 2 s, SIGKILL, and slack. */
 const COMMAND_END_MS = 5_000
 
 /**
- * Runs the calls that have no result yet: reads side by side, everything else one by one, results
- * in the order of the calls. What a call does begins only after its `tool_started` is durable.
+ * Runs the calls that have no result yet: reads in parallel, everything else one by one, with
+ * results in the order of the calls. A call takes effect only after its `tool_started` is durable.
  *
- * @throws the signal's reason when the run is stopped; calls without a result are then closed by
- * whoever stops it.
+ * @throws the signal's reason when the run is stopped; the run loop then closes the open calls.
  */
 export async function runTools(context: StepContext, calls: readonly CallState[]): Promise<void> {
   let rest = calls
@@ -41,13 +40,13 @@ export async function runTools(context: StepContext, calls: readonly CallState[]
     batch.forEach((call, index) => {
       context.log.note(resultRecord(iteration, call, outputs[index] as TimedOutput))
     })
-    // A read whose result is lost runs again; nothing else may.
+    // A read whose result is lost can run again; other calls cannot.
     if (reads === 0) await context.log.flush()
     rest = rest.slice(count)
   }
 }
 
-/** Calls beyond the budget are answered, since the model hears of each, and are not run. */
+/** Calls beyond the budget get a result, as the model expects one for each call, but do not run. */
 function refuseRest({ log }: StepContext, calls: readonly CallState[]): void {
   const { head, frozen } = log.state
   const output = `Not run: the run's ${frozen.request.max_tool_calls} tool calls are used up.`
@@ -71,7 +70,7 @@ async function runCall(context: StepContext, state: CallState): Promise<TimedOut
   return { result, durationMs: Math.max(0, Math.round(context.clock.now() - began)) }
 }
 
-/** The result of a call that is not run; null for one that may be. */
+/** The result of a call that must not run; null for a call that may. */
 function refusalOf(
   context: StepContext,
   tool: Tool | undefined,
@@ -93,8 +92,8 @@ function refusalOf(
 async function execute(context: StepContext, tool: Tool, state: CallState): Promise<ToolOutput> {
   const { clock, log, signal, toolTimeoutMs, trace } = context
   const { call, args, feedback } = state
-  // A command is given the time in which its executor ends it; then nobody waits any longer.
   const span = trace.beginTool(log.state.head.details.iteration, tool, call.call_id)
+  // After its time-out, a command gets the time that its executor needs to stop it.
   const stop = new ToolStop(
     signal,
     clock,
@@ -107,9 +106,9 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
     changed = changed.length === 0 ? changes : [...changed, ...changes]
   }
   const watch = tool.effect === 'read' ? undefined : onChanges
-  const looks = tool.changesFiles === true && watch !== undefined
+  const compares = tool.changesFiles === true && watch !== undefined
   const withChanges = async (result: ToolOutput): Promise<ToolOutput> => {
-    if (looks) onChanges(await changesIn(context.workspace))
+    if (compares) onChanges(await changesIn(context.workspace))
     return changed.length === 0
       ? result
       : { ...result, changes: [...(result.changes ?? []), ...changed] }
@@ -122,14 +121,15 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
       const durable = begin(context, tool, state, undefined, plan)
       if (durable !== undefined) await durable
     }
-    if (looks) {
-      await changesIn(context.workspace) // what others changed meanwhile is not this call's
+    if (compares) {
+      // Resets the comparison: earlier changes are not this call's.
+      await changesIn(context.workspace)
       signal.throwIfAborted()
     }
     const own = await stop.race(tool.execute(args, working))
     const { timedOut } = stop
     trace.endTool(span, timedOut ? 124 : own.exitCode, tool.startsProcess === true)
-    const result = looks || changed.length > 0 ? await withChanges(own) : own
+    const result = compares || changed.length > 0 ? await withChanges(own) : own
     if (feedback === '' && !timedOut) return result
     const output = feedback === '' ? result.output : withRemark(result.output, feedback)
     return { ...result, output, exitCode: timedOut ? 124 : result.exitCode }
@@ -140,14 +140,14 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
     }
     trace.fail(span, error)
     signal.throwIfAborted()
-    await log.flush() // a log that cannot be written is no failure of the tool
+    await log.flush() // throws if it was the log that failed, not the tool
     return await withChanges({ output: `${tool.name} failed: ${errorText(error)}`, exitCode: 1 })
   } finally {
     stop.end()
   }
 }
 
-/** Records that a call begins; resolves once that is durable, where it must be. */
+/** Records the start of a call; returns a promise if the call has to wait for durability. */
 function begin(
   context: StepContext,
   tool: Tool,
@@ -158,7 +158,7 @@ function begin(
   if (state.status === 'started') return undefined
   const record = startRecord(context, tool, state, pgid, plan)
   if (tool.effect !== 'read') return context.log.append([record])
-  // Nothing is lost when a read runs and its start is not in the log: it may run again.
+  // A read whose start was lost can simply run again.
   context.log.note(record)
   return undefined
 }

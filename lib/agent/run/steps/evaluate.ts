@@ -10,22 +10,22 @@ import { gateRecords } from './human-check.js'
 import { judgeGoal, unjudged, type JudgeVerdict } from './judge.js'
 
 /**
- * The check before the first iteration: its tests are what later checks are measured by. A goal
- * that is met already ends the run with 0 iterations.
+ * The check before the first iteration: later checks are compared with its tests. A goal that is
+ * already met ends the run with 0 iterations.
  *
  * @throws {@link GoalCheckError}, or the signal's reason.
  */
 export async function checkBaseline(context: StepContext): Promise<void> {
   const { log } = context
   const { goal } = log.state.frozen
-  // There is nothing yet that a judge could see.
+  // A judge has no evidence yet.
   const verdict = goal.judge === undefined ? await check(context) : unjudged('nothing was done yet')
   await log.append([checkRecord(0, verdict)], (state) => ending(context, state))
 }
 
 /**
- * Closes an iteration: checks the goal (unless nothing was changed since the last check), and
- * appends with the answer what follows from it: the end of the run, a gate, or nothing.
+ * Closes an iteration: checks the goal (unless nothing has changed since the last check), and
+ * appends the verdict together with its consequence: the end of the run, a gate, or nothing.
  *
  * @throws {@link GoalCheckError}, or the signal's reason.
  */
@@ -62,7 +62,7 @@ async function check(context: StepContext): Promise<GoalVerdict | JudgeVerdict> 
   const { frozen, baseline, baselineTests, head } = log.state
   const span = trace.beginCheck(head.details.iteration, frozen.goal.name)
   try {
-    // A process that was left behind could change a file for the check and change it back.
+    // A stray process could change a file for the check and then change it back.
     if (log.state.mayHaveStrays) await executor.killMarked(log.runId)
     const verdict =
       frozen.goal.judge !== undefined

@@ -20,8 +20,8 @@ import type { Usage } from '../../usage.js'
 import { exhausted } from '../budgets.js'
 import type { StepContext } from '../step-context.js'
 
-/** Answers that are no verdict before the judge is given up for this time. */
-const MAX_ANSWERS = 2
+/** Turns without a valid verdict after which this check gives up on the judge. */
+const MAX_TURNS = 2
 /** Records read from the store at once. */
 const PAGE = 500
 
@@ -51,9 +51,9 @@ function undecided(why: string): JudgeVerdict {
 }
 
 /**
- * Has the judge decide whether the goal is met, by what the log shows. Its tokens are booked beside
- * those of the worker. A judge that gives no verdict, or cannot be reached after all retries, is an
- * answer: not achieved, and judged again next time.
+ * Lets the judge decide from the log whether the goal is met. Its tokens count like those of the
+ * worker. Without a verdict, or when the judge is unreachable after all retries, the result is "not
+ * achieved", and the next check asks again.
  *
  * @throws {@link ModelError} when the judge cannot be used at all; the signal's reason.
  */
@@ -64,10 +64,10 @@ export async function judgeGoal(context: StepContext): Promise<JudgeVerdict> {
   const began = clock.now()
   const evidence = collectEvidence(await recordsOf(context))
   let problem: string | null = null
-  for (let answer = 1; answer <= MAX_ANSWERS; answer++) {
-    const said: ModelTurn | string = await ask(context, evidence, problem)
-    if (typeof said === 'string') return undecided(said)
-    const verdict = readVerdict(said.message)
+  for (let attempt = 1; attempt <= MAX_TURNS; attempt++) {
+    const turn: ModelTurn | string = await askJudge(context, evidence, problem)
+    if (typeof turn === 'string') return undecided(turn)
+    const verdict = readVerdict(turn.message)
     if (!('problem' in verdict)) {
       const duration_ms = Math.max(0, Math.round(clock.now() - began))
       return {
@@ -82,11 +82,11 @@ export async function judgeGoal(context: StepContext): Promise<JudgeVerdict> {
   return undecided(`the judge gave no verdict: ${problem ?? ''}`)
 }
 
-/** One answer of the judge, or why there is none for now. */
-async function ask(
+/** One turn of the judge, or why there is none for now. `problem`: of the turn before. */
+async function askJudge(
   context: StepContext,
   evidence: string,
-  again: string | null,
+  problem: string | null,
 ): Promise<ModelTurn | string> {
   const { log, judge, signal, clock, trace } = context
   const { frozen, head } = log.state
@@ -98,7 +98,7 @@ async function ask(
     try {
       const call = judge.complete({
         system: judgeSystem(),
-        messages: [{ role: 'user', text: judgeMessage(frozen.request.goal, evidence, again) }],
+        messages: [{ role: 'user', text: judgeMessage(frozen.request.goal, evidence, problem) }],
         tools: [VERDICT_TOOL],
         toolChoice: { tool: VERDICT_TOOL.name },
         signal,
@@ -130,15 +130,14 @@ async function ask(
   }
 }
 
-function book({ log }: StepContext, told: Usage): void {
+function book({ log }: StepContext, reported: Usage): void {
   const { frozen, head } = log.state
-  const usage = soundUsage(told)
+  const usage = soundUsage(reported)
   const cost_usd = costOf(usage, frozen.goal.judge?.prices ?? null)
   const { iteration } = head.details
   log.note({ kind: 'llm_usage', iteration, payload: { ...usage, cost_usd, purpose: 'judge' } })
 }
 
-/** The run's log so far. */
 async function recordsOf({ log, store }: StepContext): Promise<readonly RunRecord[]> {
   await log.flush()
   const all: RunRecord[] = []
