@@ -212,12 +212,12 @@ for (const [name, env, message] of [
   [
     'a root that is a file',
     { RUNWRIGHT_ROOTS: '/etc/passwd' },
-    /^runwright: roots: \/etc\/passwd is no folder\n$/,
+    /^runwright: roots: \/etc\/passwd is not a folder\n$/,
   ],
   [
     'roots that are not there',
     { RUNWRIGHT_ROOTS: '/no/such/folder' },
-    /^runwright: roots: there is no folder \/no\/such\/folder\n$/,
+    /^runwright: roots: \/no\/such\/folder does not exist\n$/,
   ],
   ['a key that is too short', { RUNWRIGHT_API_KEYS: 'short' }, /^runwright: .*16 characters.*\n$/],
   ['an unknown model', { RUNWRIGHT_MODEL: 'nobody:x' }, /^runwright: .*nobody.*\n$/],

@@ -1,5 +1,5 @@
 /**
- * What a host gives to the engine, every default, and how both are merged and checked.
+ * The options of an engine, every default, and how both are merged and checked.
  *
  * @module
  */
@@ -12,13 +12,13 @@ import type { McpServerConfig, McpServerOptions } from './mcp/options.js'
 import { resolveMcpServers } from './mcp/servers.js'
 import type { Model } from './model.js'
 import { DEFAULT_MODEL } from './models/registry.js'
-import type { RunStore } from './store.js'
 import { SHORTEST_SECRET } from './redaction/redactor.js'
+import type { RunStore } from './store.js'
 import type { Tool } from './tool.js'
 import { builtinTools } from './tools/index.js'
 import type { Tracer } from './tracing/tracing.js'
 
-/** A family of models that the engine resolves names with: `provider:model`. */
+/** A family of models, addressed as `provider:model`. */
 export interface ModelProvider {
   /** The part before the colon, for example `openai`. */
   readonly id: string
@@ -26,75 +26,76 @@ export interface ModelProvider {
   readonly description: string
   /** False for `builtin`, `scripted` and `replay`. */
   readonly isLanguageModel: boolean
-  /** Names worth offering in a form, without the prefix; others are tried as well. */
+  /** Names to suggest in forms, without the prefix; other names are tried as well. */
   readonly suggestions: readonly string[]
   /** Bare names that belong to this provider, for example /^gpt-/. */
   readonly family?: RegExp | undefined
-  /** Makes the model, or throws a {@link ModelError} or TypeError that says what is wrong with the name. */
+  /** @throws {@link ModelError} or TypeError that says what is wrong with the name. */
   create(name: string): Model
 }
 
-/** What a host gives to the engine. */
+/** Options of {@link RunEngine.open}. */
 export interface EngineOptions {
   readonly store: RunStore
-  /** Folders under whose real paths runs may work; at least one, the first is the default `cwd`. */
+  /** Folders that runs may work in, by real path; at least one. The first is the default `cwd`. */
   readonly roots: readonly string[]
-  /** Model of requests that name none. @defaultValue `builtin:repair` */
+  /** Model of requests that name none. @defaultValue 'builtin:repair' */
   readonly defaultModel?: string | undefined
   /**
-   * The model that judges goals in free text that have no check, by its name; it sees the changes and
-   * the output of commands, and nothing of what the worker says. Without one such goals are refused.
+   * Name of the model that judges free-text goals without a check. It sees the changes and the
+   * output of commands, but not what the worker says. Without it, such goals are refused.
    */
   readonly judgeModel?: string | undefined
-  /** Providers by which model names are resolved, besides the built-in ones. */
+  /** Providers besides the built-in ones. */
   readonly providers?: readonly ModelProvider[] | undefined
   /** Goals besides the shipped ones. */
   readonly goals?: readonly GoalDefinition[] | undefined
-  /** Tools besides the shipped ones; one of the same name replaces it. */
+  /** Tools besides the shipped ones; a tool of the same name replaces a shipped one. */
   readonly tools?: readonly Tool[] | undefined
   /**
-   * Model Context Protocol servers whose tools runs may use. They are opened with the engine and
-   * closed with it; a run has the tools that there were when this process took it up.
+   * Model Context Protocol servers whose tools runs may use, opened and closed with the engine. A
+   * run has the tools that were available when this process started to drive it.
    */
   readonly mcpServers?: readonly McpServerOptions[] | undefined
   /**
-   * How commands of tools and checks run: `process` (process groups of this user, no confinement),
-   * `bubblewrap` (a sandbox without network, to which the store's data is closed), `auto`
-   * (bubblewrap where it works, else process), or an executor of the host's. @defaultValue 'process'
+   * How the commands of tools and checks run: `process` (process groups of this user, no
+   * confinement), `bubblewrap` (a sandbox without network and without access to the store's data),
+   * `auto` (bubblewrap where it works, else process), or a custom executor.
+   * @defaultValue 'process'
    */
   readonly executor?: ExecutorName | Executor | undefined
-  /** Runs that work at the same time. @defaultValue 4 */
+  /** Runs that may work at the same time. @defaultValue 4 */
   readonly maxConcurrentRuns?: number | undefined
   /** Runs that may wait for a slot. @defaultValue 256 */
   readonly maxQueuedRuns?: number | undefined
-  /** What happens to a run whose folder has a live run. @defaultValue 'queue' */
+  /** What happens to a new run whose folder has a live run. @defaultValue 'queue' */
   readonly cwdPolicy?: 'queue' | 'reject' | 'allow' | undefined
-  /** Model turns of one iteration. @defaultValue 8 */
+  /** Model turns per iteration. @defaultValue 8 */
   readonly maxTurnsPerIteration?: number | undefined
   /**
-   * End a run as `stuck` when its model repeats what it has done, cannot be understood, or asks for
-   * nothing: see "Why a run ended" in `docs/errors.md`. @defaultValue true
+   * End a run as `stuck` when its model repeats itself, produces unusable turns, or calls no tools:
+   * see "Why a run ended" in `docs/errors.md`. @defaultValue true
    */
   readonly detectStuck?: boolean | undefined
-  /** Milliseconds until an unanswered gate aborts its run; null waits for ever. @defaultValue null */
+  /** Milliseconds until an unanswered gate aborts its run; null never does. @defaultValue null */
   readonly gateTimeoutMs?: number | null | undefined
-  /** Milliseconds after which any tool call is stopped. @defaultValue 660 000 */
+  /** Milliseconds after which a tool call is stopped. @defaultValue 660 000 */
   readonly toolTimeoutMs?: number | undefined
-  /** Let goals be met although tests were changed. @defaultValue false */
+  /** Let goals be met even if tests were changed. @defaultValue false */
   readonly allowTestChanges?: boolean | undefined
-  /** Folder whose files `scripted:<file>` may name; without it there are no scripted models. */
+  /** Folder of the files that `scripted:<file>` names; without it there are no scripted models. */
   readonly scripts?: string | undefined
   /**
-   * Texts that must never be logged, shown or told to a model, at least 6 characters each: keys of
-   * your own that no variable with a telling name holds. Values of variables such as `…_API_KEY`,
-   * `…_TOKEN` or `…_PASSWORD` and texts of the shape of a well-known key are kept out anyway.
+   * Additional secrets, at least 6 characters each, that must not be logged, shown or sent to a
+   * model. Values of environment variables such as `…_API_KEY`, `…_TOKEN` or `…_PASSWORD`, and text
+   * in the format of well-known keys, are redacted anyway.
    */
   readonly secrets?: readonly string[] | undefined
-  /** Told of what runs do, as spans with the names of OpenTelemetry. */
+  /** Receives what runs do, as spans with OpenTelemetry names. */
   readonly tracer?: Tracer | undefined
-  /** Time, for tests. @defaultValue the system's clock */
+  /** For tests. @defaultValue the system's clock */
   readonly clock?: Clock | undefined
-  /** Numbers from 0 to 1 for the jitter of retries, for tests. @defaultValue Math.random */
+  /** Numbers from 0 to 1 for the jitter of retries; for tests. @defaultValue Math.random */
   readonly random?: (() => number) | undefined
 }
 
@@ -124,7 +125,7 @@ export interface EngineConfig {
   readonly random: () => number
 }
 
-/** Every default of the engine. */
+/** The defaults of {@link EngineOptions} that are plain values. */
 export const ENGINE_DEFAULTS: {
   readonly defaultModel: string
   readonly maxConcurrentRuns: number
@@ -144,7 +145,7 @@ export const ENGINE_DEFAULTS: {
 /**
  * Merges options with the defaults.
  *
- * @throws TypeError naming the option that is wrong.
+ * @throws TypeError that names the invalid option.
  */
 export function resolveEngineConfig(options: EngineOptions): EngineConfig {
   const cwdPolicy = options.cwdPolicy ?? ENGINE_DEFAULTS.cwdPolicy
@@ -185,9 +186,9 @@ function realRoots(roots: readonly string[]): string[] {
     try {
       real = realpathSync(root)
     } catch (cause) {
-      throw new TypeError(`roots: there is no folder ${root}`, { cause })
+      throw new TypeError(`roots: ${root} does not exist`, { cause })
     }
-    if (!statSync(real).isDirectory()) throw new TypeError(`roots: ${root} is no folder`)
+    if (!statSync(real).isDirectory()) throw new TypeError(`roots: ${root} is not a folder`)
     return real
   })
 }
@@ -197,7 +198,8 @@ function checkedSecrets(secrets: readonly string[]): string[] {
     (secret) => typeof secret !== 'string' || secret.length < SHORTEST_SECRET,
   )
   if (short < 0) return [...secrets]
-  throw new TypeError(`secrets[${short}] must be a text of ${SHORTEST_SECRET} characters or more`)
+  const expected = `a string of at least ${SHORTEST_SECRET} characters`
+  throw new TypeError(`secrets[${short}] must be ${expected}`)
 }
 
 function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
@@ -214,5 +216,5 @@ function count(name: CountOption, value: number | undefined): number {
 
 function positive(name: string, value: number): number {
   if (Number.isInteger(value) && value > 0) return value
-  throw new TypeError(`${name} must be a whole number from 1 up, got ${value}`)
+  throw new TypeError(`${name} must be a positive integer, got ${value}`)
 }

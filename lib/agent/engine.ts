@@ -5,47 +5,50 @@ import {
   CursorError,
   CwdBusyError,
   EngineClosedError,
-  IdempotencyError,
   InvalidRequestError,
   QueueFullError,
   RunStateError,
   StoreError,
   UnknownRunError,
 } from './errors.js'
-import type { AgentEvent, Decision, PrivatePayloads, RunOwner, RunStatus } from './events.js'
-import type { ResumeAnswer } from './request/gate-answer.js'
+import {
+  type AgentEvent,
+  type Decision,
+  isTerminal,
+  type PrivatePayloads,
+  publicEvent,
+  type RunOwner,
+  type RunStatus,
+} from './events.js'
 import { goalRegistry, type GoalRegistry } from './goals/index.js'
-import { LiveRuns } from './run/active-runs.js'
-import { LocalDriver } from './run/local-driver.js'
+import { summarize } from './log/head.js'
+import { Observers, type RunObserver } from './log/observer.js'
+import type { RunSubscription, StreamItem } from './log/subscription.js'
+import { stamp } from './log/writer.js'
 import { McpServers } from './mcp/servers.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
-import { createdRecord, requestHash, resolveNewRun } from './request/new-run.js'
-import {
-  isTerminal,
-  summarize,
-  type RunDetails,
-  type RunHead,
-  type RunSummary,
-} from './log/head.js'
 import { Redactor, secretsOfEnvironment } from './redaction/redactor.js'
-import { Observers, type RunObserver } from './log/observer.js'
+import type { ResumeAnswer } from './request/gate-answer.js'
+import { repeatedRun } from './request/idempotency.js'
+import { createdRecord, requestHash, resolveNewRun } from './request/new-run.js'
+import { parseStartRequest, requestAgain, type StartRequest } from './request/start-request.js'
+import type { RunDetails, RunHead, RunSummary } from './run-details.js'
+import { ActiveRuns } from './run/active-runs.js'
 import type { RunDriver } from './run/driver.js'
-import { publicEvent } from './log/feed.js'
-import { stamp } from './log/writer.js'
+import { LocalDriver } from './run/local-driver.js'
+import { SharedDriver } from './run/shared-driver.js'
+import { performStep } from './run/steps/perform.js'
+import type { RunQuery } from './store.js'
+import type { Tool } from './tool.js'
 import { readTraceContext, type TraceContext } from './tracing/trace-context.js'
 import { Tracing } from './tracing/tracing.js'
-import { parseStartRequest, requestAgain, type StartRequest } from './request/start-request.js'
-import { SharedDriver } from './run/shared-driver.js'
-import type { RunQuery } from './store.js'
-import type { RunSubscription, StreamItem } from './log/subscription.js'
-import type { Tool } from './tool.js'
 
-/** On whose behalf the engine is called. Omitted: by the host itself, which may see every run. */
+/** The principal of a call. Without one, the host itself is calling and may see every run. */
 export interface Caller {
   readonly owner: RunOwner
 }
 
-/** What {@link RunEngine.resume} tells. */
+/** The result of {@link RunEngine.resume}. */
 export interface ResumeResult {
   readonly run_id: string
   readonly status: RunStatus
@@ -53,40 +56,42 @@ export interface ResumeResult {
   readonly gate_id: string
 }
 
-/** A goal as it is offered to people. */
+/** A goal as shown to people. */
 export interface GoalInfo {
   readonly name: string
   readonly description: string
   readonly usage: string
 }
 
-/** A tool as it is offered to runs. */
+/** A tool as shown to people. */
 export type ToolInfo = Pick<Tool, 'name' | 'description' | 'effect'>
 
-/** Who starts a run, and how a repeated request is recognised. */
+/** Options of {@link RunEngine.create}. */
 export interface CreateOptions {
   readonly caller?: Caller | undefined
-  /** The same key and request within 24 hours give the first run again. */
+  /** A repeated request with the same key within 24 hours returns the first run. */
   readonly idempotencyKey?: string | undefined
   readonly parentRunId?: string | undefined
   /**
-   * The trace that the request belongs to, from its headers `traceparent` and `tracestate`. One that
-   * is not well-formed is ignored. The run's model calls carry it on, as does every span.
+   * The trace that the request belongs to, from its headers `traceparent` and `tracestate`; ignored
+   * when malformed. The run's spans and model calls belong to it.
    */
   readonly trace?: TraceContext | undefined
 }
 
 /** Seconds for which an idempotency key is remembered. */
 const KEY_SECONDS = 24 * 3600
-/** Told when a request holds a secret. */
+/** Detail of the violation when a request contains a secret. */
 const SECRET_IN_REQUEST =
-  'holds a key or password, which would be logged: let commands read it from a file or from their environment'
-/** Runs of one list without a limit of its own. */
+  'contains a key or password, which would be logged: ' +
+  'let commands read it from a file or an environment variable'
+/** Page size of a list without a limit. */
 const LIST_LIMIT = 10_000
-const NOBODY: RunOwner = { id: null, tenant: null }
+/** The owner of runs that the host starts itself. */
+const HOST: RunOwner = { id: null, tenant: null }
 
 /**
- * Runs agents: creates, drives, stores, recovers and reports runs. What it tells is durable.
+ * Creates, drives, stores, recovers and reports runs. Everything that it reports is durable.
  *
  * @example
  * ```ts
@@ -119,15 +124,16 @@ export class RunEngine {
     this.#goals = goalRegistry(config.goals)
     this.#redactor = new Redactor([...config.secrets, ...secretsOfEnvironment(process.env)])
     const tracing = new Tracing(config.tracer, config.clock, this.#redactor)
-    const tools = (): ReadonlyMap<string, Tool> => this.#tools()
-    const common = { config, tools, observers: this.#observers }
-    const runs = new LiveRuns({
+    const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
+    const { shared } = config.store
+    const common = { ...config, offeredTools, observers: this.#observers }
+    const runs = new ActiveRuns({
       ...common,
       tracing,
-      models: this.#models,
+      performStep,
+      resolveModel: (name) => this.#models.resolve(name),
       redactor: this.#redactor,
     })
-    const { shared } = config.store
     this.#driver =
       shared === undefined
         ? new LocalDriver({ ...common, runs })
@@ -135,15 +141,15 @@ export class RunEngine {
   }
 
   /**
-   * Opens the store, takes up the runs that had not ended when it was last closed, and starts; in a
-   * store that processes share, claims runs from now on.
+   * Opens the store and resumes the runs that have not ended; in a store that processes share,
+   * starts to claim runs.
    *
    * @throws TypeError for a bad option; {@link StoreError} when the store cannot be opened;
-   * {@link McpError} when an MCP server that is required cannot be reached.
+   * {@link McpError} when a required MCP server cannot be reached.
    */
   static async open(options: EngineOptions): Promise<RunEngine> {
     const engine = new RunEngine(resolveEngineConfig(options))
-    // A wrong name is told now, not to the first client.
+    // An unknown name should fail now, not with the first request.
     engine.#models.resolve(undefined)
     if (engine.#config.judgeModel !== undefined) engine.#models.resolve(engine.#config.judgeModel)
     engine.#mcp = await McpServers.open(engine.#config.mcpServers)
@@ -159,9 +165,9 @@ export class RunEngine {
 
   /**
    * Creates a run and resolves once it is durable; it starts as soon as a slot and its folder are
-   * free. `request` may be anything: it is checked here (see `START_REQUEST_SCHEMA`).
+   * free. `request` is not trusted: it is checked against `START_REQUEST_SCHEMA`.
    *
-   * @returns the run, and whether it was made by this call or by an earlier one with the same key.
+   * @returns the run, and whether this call created it or an earlier one with the same key did.
    * @throws {@link InvalidRequestError}, {@link GoalError}, {@link QueueFullError},
    * {@link CwdBusyError}, {@link IdempotencyError}, {@link EngineClosedError}, {@link StoreError}
    */
@@ -172,17 +178,16 @@ export class RunEngine {
     this.#assertOpen()
     const parsed = parseStartRequest(request)
     const { idempotencyKey } = options
-    const owner = options.caller?.owner ?? NOBODY
+    const owner = options.caller?.owner ?? HOST
     if (idempotencyKey === undefined) return await this.#create(parsed, owner, null, options)
     const body_hash = requestHash(parsed)
     const first = await this.#config.store.findByKey(owner, idempotencyKey, this.#keysSince())
-    if (first === null)
-      return await this.#create(parsed, owner, { key: idempotencyKey, body_hash }, options)
-    if (first.idempotency?.body_hash !== body_hash) throw new IdempotencyError()
-    return { details: first.details, created: false }
+    const repeated = repeatedRun(first, body_hash)
+    if (repeated !== null) return { details: repeated.details, created: false }
+    return await this.#create(parsed, owner, { key: idempotencyKey, body_hash }, options)
   }
 
-  /** Runs by condition, newest first; without a limit up to 10 000. */
+  /** A page of runs, newest first; at most 10 000 without a limit. */
   async list(
     query: Partial<RunQuery> = {},
   ): Promise<{ readonly runs: readonly RunSummary[]; readonly next: string | null }> {
@@ -190,13 +195,13 @@ export class RunEngine {
     return { runs: heads.map(({ details }) => summarize(details)), next }
   }
 
-  /** @throws {@link UnknownRunError} when there is no such run that the caller may see. */
+  /** @throws {@link UnknownRunError} when no run with this id is visible to the caller. */
   async get(runId: string, caller?: Caller): Promise<RunDetails> {
     return (await this.#head(runId, caller)).details
   }
 
   /**
-   * Answers the open gate; resolves once the answer is durable, and never waits for the run.
+   * Answers the open gate; resolves once the answer is durable, without waiting for the run.
    *
    * @throws {@link UnknownRunError}, {@link InvalidRequestError}, {@link RunStateError}
    */
@@ -210,7 +215,7 @@ export class RunEngine {
   }
 
   /**
-   * Stops a run; resolves once the wish is durable. `already` when it was aborted before.
+   * Aborts a run; resolves once the request is durable. `already`: it had been aborted before.
    *
    * @throws {@link UnknownRunError}; {@link RunStateError} when the run has ended otherwise.
    */
@@ -224,7 +229,7 @@ export class RunEngine {
   }
 
   /**
-   * Starts the same request as a new run, with `parent_run_id` set.
+   * Starts a new run with the same request, and with `parent_run_id` set.
    *
    * @throws as {@link RunEngine.get} and {@link RunEngine.create} do.
    */
@@ -239,14 +244,14 @@ export class RunEngine {
   }
 
   /**
-   * Removes an ended run and its log, or one whose log is damaged.
+   * Removes a run that has ended or whose log is corrupt, together with its log.
    *
-   * @throws {@link UnknownRunError}; {@link RunStateError} while the run lives.
+   * @throws {@link UnknownRunError}; {@link RunStateError} while the run is live.
    */
   async delete(runId: string, caller?: Caller): Promise<void> {
     const head = await this.#head(runId, caller).catch((error: unknown) => {
-      // A damaged run tells neither its state nor its tenant, and must be removable all the same.
-      if (isUnreadable(error) && (caller?.owner.tenant ?? null) === null) return null
+      // The status and tenant of a corrupt run are unknown, but it must be removable.
+      if (isCorrupt(error) && (caller?.owner.tenant ?? null) === null) return null
       throw error
     })
     if (head !== null && (!isTerminal(head.details.status) || this.#driver.isLive(runId))) {
@@ -270,9 +275,9 @@ export class RunEngine {
   }
 
   /**
-   * Follows a run: everything after `after` (0 from the start, -1 only what is to come), then live,
-   * gap-free and in order, ending after `run_end`. With `deltas`, what the model writes is told as
-   * well while it writes it, by the process that drives the run; see {@link EncodedDelta}.
+   * Follows a run: all events after `after` (0: from the start; -1: only new ones), then live
+   * events, gap-free and in order, until `run_end`. With `deltas`, also the text that the model is
+   * writing, in the process that drives the run; see {@link EncodedDelta}.
    *
    * @throws {@link UnknownRunError}; {@link CursorError} when `after` is beyond the log.
    */
@@ -294,19 +299,19 @@ export class RunEngine {
     const { details } = await this.#head(runId, caller)
     const { after = 0, deltas = false } = options
     const { feed, release } = await this.#driver.follow(details)
-    // The log may have grown while the feed was opened, and never shrinks.
+    // The log may have grown since `details` was read; it never shrinks.
     const end = Math.max(feed.lastSeq, details.last_seq)
     if (after <= end) return feed.subscribe(after < 0 ? end : after, deltas, release)
     release()
     throw new CursorError(after, end)
   }
 
-  /** The models that this host offers. */
+  /** The models that requests may name, as far as providers list them. */
   models(): readonly ModelInfo[] {
     return this.#models.list()
   }
 
-  /** The tools that a run gets that begins now: those of the host, of MCP servers, and the shipped ones. */
+  /** The tools of a run that begins now: the host's, those of MCP servers, and the shipped ones. */
   tools(): readonly ToolInfo[] {
     return [...this.#tools().values()].map(({ name, description, effect }) => ({
       name,
@@ -315,20 +320,21 @@ export class RunEngine {
     }))
   }
 
-  /** The goals that this host offers. */
+  /** The named goals: the host's and the shipped ones. */
   goals(): readonly GoalInfo[] {
     return this.#goals.list()
   }
 
-  /** Runs that wait for a slot, and how many may; at the limit no more are taken. */
+  /** The number of runs that wait for a slot, and its limit, at which `create` refuses runs. */
   capacity(): { readonly queued: number; readonly maxQueued: number } {
     return { queued: this.#driver.queued, maxQueued: this.#config.maxQueuedRuns }
   }
 
   /**
-   * Makes sure that events can be stored right now.
+   * Verifies that events can be stored right now.
    *
-   * @throws {@link StoreError} that says why not: the disk is full, the folder gone, the store closed.
+   * @throws {@link StoreError} with the reason: the disk is full, the folder gone, the store
+   * closed.
    */
   async check(): Promise<void> {
     const { store } = this.#config
@@ -336,19 +342,19 @@ export class RunEngine {
     else await store.counts()
   }
 
-  /** Tells `observer` about every append of the runs that this engine drives. The result ends that. */
+  /** Calls `observer` after every append of this engine; the returned function stops that. */
   observe(observer: RunObserver): () => void {
     return this.#observers.add(observer)
   }
 
-  /** Number of runs by status. */
+  /** The number of runs in each status, of all tenants. */
   async counts(): Promise<Readonly<Record<RunStatus, number>>> {
     return await this.#config.store.counts()
   }
 
   /**
-   * Takes no more runs, waits up to `graceMs` (default 0) for those that work, leaves the rest so
-   * that the next start goes on with them, and closes the store. Calling it twice is harmless.
+   * Accepts no more runs, waits up to `graceMs` (default 0) for running work, suspends the rest to
+   * be resumed by the next start, and closes the store. Calling it twice is harmless.
    */
   close(options: { readonly graceMs?: number | undefined } = {}): Promise<void> {
     this.#closing ??= this.#close(options.graceMs ?? 0)
@@ -365,7 +371,7 @@ export class RunEngine {
     await Promise.all([this.#config.store.close(), this.#mcp?.close()])
   }
 
-  /** The host's tools, and those that MCP servers have now. */
+  /** The configured tools, and those that MCP servers offer now. */
   #tools(): ReadonlyMap<string, Tool> {
     return this.#mcp?.join(this.#config.tools) ?? this.#config.tools
   }
@@ -382,7 +388,7 @@ export class RunEngine {
     return head
   }
 
-  /** From when on idempotency keys count, in float seconds since the epoch. */
+  /** Older idempotency keys have expired, in float seconds since the epoch. */
   #keysSince(): number {
     return this.#config.clock.now() / 1000 - KEY_SECONDS
   }
@@ -415,6 +421,6 @@ export class RunEngine {
   }
 }
 
-function isUnreadable(error: unknown): boolean {
+function isCorrupt(error: unknown): boolean {
   return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_CORRUPT'
 }

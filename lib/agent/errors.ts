@@ -1,32 +1,33 @@
 /**
- * Errors of `runwright/agent`. Match on `code`; messages are for people and may change.
+ * Errors of `runwright/agent`. Match on `code`: messages are for people and may change.
  *
  * ```
  * AgentError
- * ├─ InvalidRequestError   ERR_AGENT_INVALID_REQUEST     a start request breaks its schema or the host's limits
- * ├─ GoalError             ERR_AGENT_GOAL                a goal is not known or cannot be verified
- * ├─ GoalCheckError        ERR_AGENT_GOAL_CHECK          a goal could not be checked at all
- * ├─ UnknownRunError       ERR_AGENT_UNKNOWN_RUN         no run has this id (or not for this tenant)
- * ├─ RunStateError         ERR_AGENT_RUN_STATE           the run is not in a state for this
- * ├─ QueueFullError        ERR_AGENT_QUEUE_FULL          too many runs wait
- * ├─ CwdBusyError          ERR_AGENT_CWD_BUSY            another live run works in this folder
- * ├─ IdempotencyError      ERR_AGENT_IDEMPOTENCY         the key was used with another request
- * ├─ EngineClosedError     ERR_AGENT_CLOSED              the engine takes no more work
- * ├─ CursorError           ERR_AGENT_CURSOR              a cursor points beyond the log
- * ├─ IllegalTransitionError ERR_AGENT_ILLEGAL_TRANSITION a record does not fit the status of its run
- * ├─ WorkspaceError        ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE
- * ├─ StoreError            ERR_AGENT_STORE, ERR_AGENT_STORE_LOCKED, ERR_AGENT_STORE_CORRUPT,
- * │                        ERR_AGENT_STORE_VERSION, ERR_AGENT_SEQ_CONFLICT,
- * │                        ERR_AGENT_STORE_UNAVAILABLE, ERR_AGENT_CLAIM_LOST
- * ├─ McpError              ERR_AGENT_MCP                 a Model Context Protocol server cannot be used
- * └─ ModelError            ERR_AGENT_MODEL, ERR_AGENT_MODEL_AUTH, ERR_AGENT_MODEL_RATE_LIMIT,
- *                          ERR_AGENT_MODEL_QUOTA, ERR_AGENT_MODEL_CONTEXT, ERR_AGENT_MODEL_PROTOCOL
+ * ├─ InvalidRequestError     ERR_AGENT_INVALID_REQUEST     an invalid request
+ * ├─ GoalError               ERR_AGENT_GOAL                the goal is unknown or not verifiable
+ * ├─ GoalCheckError          ERR_AGENT_GOAL_CHECK          the goal could not be checked at all
+ * ├─ UnknownRunError         ERR_AGENT_UNKNOWN_RUN         no such run, or not in this tenant
+ * ├─ RunStateError           ERR_AGENT_RUN_STATE           its status does not allow this
+ * ├─ QueueFullError          ERR_AGENT_QUEUE_FULL          too many runs are waiting
+ * ├─ CwdBusyError            ERR_AGENT_CWD_BUSY            another live run works in this folder
+ * ├─ IdempotencyError        ERR_AGENT_IDEMPOTENCY         the key was used for another request
+ * ├─ EngineClosedError       ERR_AGENT_CLOSED              the engine is closed or closing
+ * ├─ CursorError             ERR_AGENT_CURSOR              a cursor points beyond the log
+ * ├─ IllegalTransitionError  ERR_AGENT_ILLEGAL_TRANSITION  a record does not fit its run's status
+ * ├─ WorkspaceError          ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE
+ * ├─ StoreError              ERR_AGENT_STORE, ERR_AGENT_STORE_LOCKED, ERR_AGENT_STORE_CORRUPT,
+ * │                          ERR_AGENT_STORE_VERSION, ERR_AGENT_SEQ_CONFLICT,
+ * │                          ERR_AGENT_STORE_UNAVAILABLE, ERR_AGENT_CLAIM_LOST
+ * ├─ McpError                ERR_AGENT_MCP                 an MCP server cannot be used
+ * └─ ModelError              ERR_AGENT_MODEL, ERR_AGENT_MODEL_AUTH, ERR_AGENT_MODEL_RATE_LIMIT,
+ *                            ERR_AGENT_MODEL_QUOTA, ERR_AGENT_MODEL_CONTEXT,
+ *                            ERR_AGENT_MODEL_PROTOCOL
  * ```
  *
  * @module
  */
-import type { Usage } from './model.js'
 import type { SchemaViolation } from './schema.js'
+import type { Usage } from './usage.js'
 
 /** Stable codes of everything that `runwright/agent` throws. */
 export type AgentErrorCode =
@@ -68,16 +69,16 @@ export type ModelErrorCode =
   | 'ERR_AGENT_MODEL_CONTEXT'
   | 'ERR_AGENT_MODEL_PROTOCOL'
 
-/** Base of all errors of this module. */
+/** Base class of all errors that `runwright/agent` throws. */
 export abstract class AgentError extends Error {
   abstract readonly code: AgentErrorCode
 }
 
-/** Thrown when a start request breaks its schema or the host's limits; nothing was started. */
+/** Thrown when a request violates its schema or the host's limits; nothing was changed. */
 export class InvalidRequestError extends AgentError {
   override name = 'InvalidRequestError'
   override readonly code = 'ERR_AGENT_INVALID_REQUEST'
-  /** Each field that is wrong. */
+  /** One entry per invalid field. */
   readonly violations: readonly SchemaViolation[]
 
   constructor(violations: readonly SchemaViolation[]) {
@@ -86,7 +87,7 @@ export class InvalidRequestError extends AgentError {
   }
 }
 
-/** Thrown when a goal is not known, is not there in the workspace, or cannot be verified. */
+/** Thrown when a goal is unknown, does not suit the workspace, or cannot be verified. */
 export class GoalError extends AgentError {
   override name = 'GoalError'
   override readonly code = 'ERR_AGENT_GOAL'
@@ -103,13 +104,13 @@ export class GoalError extends AgentError {
   }
 }
 
-/** Thrown when a goal could not be checked at all; a check that is not passed is an answer. */
+/** Thrown when a goal could not be checked at all; a check that fails is a result, not an error. */
 export class GoalCheckError extends AgentError {
   override name = 'GoalCheckError'
   override readonly code = 'ERR_AGENT_GOAL_CHECK'
 }
 
-/** Thrown when no run has this id, or none that the caller may see. */
+/** Thrown when no run with this id is visible to the caller. */
 export class UnknownRunError extends AgentError {
   override name = 'UnknownRunError'
   override readonly code = 'ERR_AGENT_UNKNOWN_RUN'
@@ -119,11 +120,11 @@ export class UnknownRunError extends AgentError {
   }
 }
 
-/** Thrown when a run is not in a state for what was asked. */
+/** Thrown when the status of a run does not allow what was requested. */
 export class RunStateError extends AgentError {
   override name = 'RunStateError'
   override readonly code = 'ERR_AGENT_RUN_STATE'
-  /** What stands in the way, for programs: `not_waiting`, `stale_gate`, `already_decided`, `ended`, `live`. */
+  /** What prevents it, for programs. */
   readonly problem: 'not_waiting' | 'stale_gate' | 'already_decided' | 'ended' | 'live'
 
   constructor(problem: RunStateError['problem'], message: string) {
@@ -132,13 +133,13 @@ export class RunStateError extends AgentError {
   }
 }
 
-/** Thrown when as many runs wait as the host allows; try again later. */
+/** Thrown when the host's limit of waiting runs is reached; try again later. */
 export class QueueFullError extends AgentError {
   override name = 'QueueFullError'
   override readonly code = 'ERR_AGENT_QUEUE_FULL'
 
   constructor(limit: number) {
-    super(`${limit} runs are waiting already; try again when one has started`)
+    super(`${limit} runs are already waiting; try again when one has started`)
   }
 }
 
@@ -148,17 +149,17 @@ export class CwdBusyError extends AgentError {
   override readonly code = 'ERR_AGENT_CWD_BUSY'
 
   constructor(runId: string) {
-    super(`run ${runId} is live in this working directory; wait for its end or abort it`)
+    super(`run ${runId} is working in this directory; wait for it to end or abort it`)
   }
 }
 
-/** Thrown when an idempotency key comes again with a different request. */
+/** Thrown when an idempotency key is used again for a different request. */
 export class IdempotencyError extends AgentError {
   override name = 'IdempotencyError'
   override readonly code = 'ERR_AGENT_IDEMPOTENCY'
 
   constructor() {
-    super('this Idempotency-Key was used with a different request; use a new key for a new request')
+    super('this Idempotency-Key was used for a different request; use a new key for a new request')
   }
 }
 
@@ -168,11 +169,11 @@ export class EngineClosedError extends AgentError {
   override readonly code = 'ERR_AGENT_CLOSED'
 
   constructor() {
-    super('the run engine is closing and takes no more work')
+    super('the run engine is closed or closing and accepts no more work')
   }
 }
 
-/** Thrown when a reader asks to go on after an event that the log does not have. */
+/** Thrown when a reader wants to resume after an event that the log does not have. */
 export class CursorError extends AgentError {
   override name = 'CursorError'
   override readonly code = 'ERR_AGENT_CURSOR'
@@ -184,17 +185,17 @@ export class CursorError extends AgentError {
   }
 }
 
-/** Thrown when a record does not fit the status of its run: a bug, or a damaged log. */
+/** Thrown when a record does not fit the status of its run: a bug, or a corrupt log. */
 export class IllegalTransitionError extends AgentError {
   override name = 'IllegalTransitionError'
   override readonly code = 'ERR_AGENT_ILLEGAL_TRANSITION'
 
   constructor(status: string, what: string) {
-    super(`${what} cannot happen to a run that is ${status}`)
+    super(`${what} is not valid for a run that is ${status}`)
   }
 }
 
-/** Thrown when a path leaves the workspace, or is not what it has to be. */
+/** Thrown when a path leaves the workspace, or is not of the required type. */
 export class WorkspaceError extends AgentError {
   override name = 'WorkspaceError'
   override readonly code: WorkspaceErrorCode
@@ -217,17 +218,17 @@ export class StoreError extends AgentError {
 }
 
 /**
- * Thrown when a Model Context Protocol server cannot be started or reached, or does not keep to the
- * protocol. A call of one of its tools never throws it: the model is told.
+ * Thrown when a Model Context Protocol server cannot be started or reached, or violates the
+ * protocol. Calls of its tools do not throw it: the model gets the failure as a result.
  */
 export class McpError extends AgentError {
   override name = 'McpError'
   override readonly code = 'ERR_AGENT_MCP'
-  /** The name that the host gave to the server. */
+  /** The server's name, as configured by the host. */
   readonly server: string
   /**
-   * What went wrong, for programs: it could not be reached; it broke the protocol; it answered with
-   * an error; it did not answer in time; the connection was lost; it forgot the session.
+   * What went wrong, for programs. `refused`: the server answered with an error; `session`: it no
+   * longer knows the session.
    */
   readonly problem: 'unreachable' | 'protocol' | 'refused' | 'timeout' | 'lost' | 'session'
   /** The message without the server's name. */
@@ -246,21 +247,21 @@ export class McpError extends AgentError {
   }
 }
 
-/** What is known about a failed model call. */
+/** Details of a failed model call. */
 export interface ModelErrorOptions extends ErrorOptions {
-  /** HTTP status of the provider's answer, if there was one. */
+  /** HTTP status of the provider's response, if there was one. */
   readonly statusCode?: number | undefined
-  /** May the same call succeed later? Decides whether the engine tries again. */
+  /** True when the same call may succeed later: the engine then retries it. */
   readonly retryable: boolean
-  /** Milliseconds after which the provider asked us to come back. */
+  /** Milliseconds after which the provider asks for a retry. */
   readonly retryAfterMs?: number | undefined
-  /** True when the model, not the request, was at fault: its text is fed back to it. */
+  /** True when the model's output, not the request, was at fault: the model gets the message. */
   readonly modelMistake?: boolean | undefined
-  /** What the failed call used all the same, as far as the provider said: it is paid for. */
+  /** Tokens charged for the failed call, as far as the provider reported them. */
   readonly usage?: Usage | undefined
 }
 
-/** Thrown when a model call gave no usable answer. Never contains a key. */
+/** Thrown when a model call has no usable result. Never contains an API key. */
 export class ModelError extends AgentError {
   override name = 'ModelError'
   override readonly code: ModelErrorCode

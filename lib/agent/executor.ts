@@ -1,24 +1,24 @@
 /**
- * The seam to processes: how commands of tools and goal checks run.
+ * The seam to processes: how the commands of tools and goal checks run.
  *
  * @module
  */
 
-/** How one command runs. */
+/** Where, with what limits and under whose control one command runs. */
 export interface CommandOptions {
   /** Absolute path of the working directory. */
   readonly cwd: string
   /** Variables added to the executor's scrubbed base environment. */
   readonly env: Readonly<Record<string, string>>
-  /** Milliseconds until the command is ended (SIGTERM, 2 s, SIGKILL), with exit code 124. */
+  /** Milliseconds until the command is stopped (SIGTERM, 2 s, SIGKILL), with exit code 124. */
   readonly timeoutMs: number
-  /** Octets of output kept: the first half and the last half, with a line between. */
+  /** Bytes of output kept: half from the beginning, half from the end, with a line between. */
   readonly maxOutputBytes: number
-  /** Written into the environment as `RUNWRIGHT_RUN`, so that strays can be found. */
+  /** Value of `RUNWRIGHT_RUN` in the environment, by which stray processes are found. */
   readonly mark: string
-  /** Further folders that the command may write to, for executors that confine. */
+  /** Additional folders that the command may write to, for executors that confine commands. */
   readonly writable: readonly string[]
-  /** Ends the command with exit code 130: SIGTERM to its process group, SIGKILL after 2 s. */
+  /** Stops the command with exit code 130: SIGTERM to its process group, SIGKILL after 2 s. */
   readonly signal: AbortSignal
   /**
    * Called once the process group exists and before the command's first instruction, which waits
@@ -27,26 +27,26 @@ export interface CommandOptions {
   readonly onStart?: (pgid: number) => Promise<void>
 }
 
-/** How a command ended. Never an exception: a command that can't be started has exit code 127. */
+/** The result of a command; one that cannot be started has exit code 127, not an exception. */
 export interface CommandResult {
-  /** The process's own, 128 + n when signal n ended it, 124 timeout, 127 not startable, 130 aborted. */
+  /** Its own, 128 + n after signal n, 124 timeout, 127 could not be started, 130 aborted. */
   readonly exitCode: number
-  /** Standard output and standard error, interleaved as they came, invalid UTF-8 replaced. */
+  /** Standard output and standard error as interleaved on arrival; invalid UTF-8 is replaced. */
   readonly output: string
-  /** True when `maxOutputBytes` cut the middle out. */
+  /** True when the middle of the output was dropped to keep `maxOutputBytes`. */
   readonly truncated: boolean
   readonly timedOut: boolean
   readonly durationMs: number
 }
 
-/** Runs shell command lines. */
+/** Runs shell commands. */
 export interface Executor {
   readonly name: string
   /**
-   * Runs one command line with `/bin/sh -c` in a process group of its own and resolves when it has
-   * ended, or was ended, even if a grandchild still holds its output open.
+   * Runs one command with `/bin/sh -c` in a process group of its own. Resolves when the command has
+   * ended or was stopped, even if a grandchild still holds its output open.
    */
   run(command: string, options: CommandOptions): Promise<CommandResult>
-  /** Ends every process that carries `mark`; resolves with their number (0 where `/proc` is missing). */
+  /** Kills every process with `mark`; resolves with their number, 0 where `/proc` is missing. */
   killMarked(mark: string): Promise<number>
 }

@@ -1,57 +1,57 @@
 /**
- * The seam to goals: what a run pursues, and how it is checked. A goal resolves once, when the run
- * is created, to a frozen {@link GoalSpec} in the log; nothing of it is ever read again from the
- * workspace, where the agent could edit its own grader.
+ * The seam to goals: what a run pursues, and how that is checked. A goal is resolved once, when the
+ * run is created, to a frozen {@link GoalSpec} in the log. It is never read from the workspace
+ * again, where the agent could edit its own check.
  *
  * @module
  */
 import type { Executor } from './executor.js'
-import type { ModelPrices } from './model.js'
+import type { ModelPrices } from './usage.js'
 
-/** The test runners whose reports we take down with a reporter of our own. */
+/** The test runners whose results are collected by a reporter of this package. */
 export type TestReporter =
   'node-test' | 'jest' | 'vitest' | 'mocha' | 'pytest' | 'unittest' | 'cargo' | 'go' | 'bun'
 
-/** The frozen definition of a goal. */
+/** The definition of a goal, frozen in the log. */
 export interface GoalSpec {
   /** A registered name, `shell`, or `text` for free text with a check command. */
   readonly name: string
-  /** The goal as it was written in the request. */
+  /** The goal as written in the request. */
   readonly goal: string
-  /** The shell line that checks it, run by the executor in the workspace. */
+  /** The shell command that checks it, run by the executor in the workspace. */
   readonly command: string
   readonly env: Readonly<Record<string, string>>
   readonly timeout_ms: number
   /** The exit code that counts as success. */
   readonly success_exit_code: number
-  /** Whose report gives test names and counts; null when only the exit code counts. */
+  /** The runner whose report has test names and counts; null when only the exit code counts. */
   readonly reporter: TestReporter | null
   /**
-   * Globs of files (relative to the workspace) that must stay as they were; one that begins with
-   * `!` takes paths out again.
+   * Globs of files (relative to the workspace) that must not change; a glob that begins with `!`
+   * excludes paths.
    */
   readonly protected: readonly string[]
-  /** Globs of files, such as runner configuration, that must neither change nor newly appear. */
+  /** Globs of files, such as runner configuration, that must neither change nor be added. */
   readonly sealed?: readonly string[]
-  /** Folders that must stay as they were, as a whole: the runner's own packages. */
+  /** Folders that must not change at all: the runner's own packages. */
   readonly runner?: readonly string[]
-  /** Milliseconds that the command may take at most (best of three runs); for `perf`. */
+  /** Longest permitted duration of the command in milliseconds, best of three runs; for `perf`. */
   readonly max_duration_ms?: number
-  /** The host's choice: tests may change. */
+  /** True when the host lets runs change tests. */
   readonly allow_test_changes: boolean
-  /** The model that judges the goal in place of `command`, and its prices when the run began. */
+  /** The model that judges the goal in place of `command`, with its prices at that time. */
   readonly judge?: { readonly model: string; readonly prices: ModelPrices | null }
-  /** What the model is told about the goal. */
+  /** For the prompt: how the goal is met, in words for the model. */
   readonly instructions: string
 }
 
-/** How one test ended. */
+/** The result of one test. */
 export type TestOutcome = 'pass' | 'fail' | 'skip'
 
-/** Every test of one check by its full name (file, suites and title, joined by ` > `). */
+/** All tests of one check by full name (file, suites and title, joined by ` > `). */
 export type TestOutcomes = { readonly [name: string]: TestOutcome }
 
-/** Numbers of tests of one check. */
+/** How many tests one check ran, by result. */
 export interface TestCounts {
   readonly total: number
   readonly passed: number
@@ -59,13 +59,13 @@ export interface TestCounts {
   readonly skipped: number
 }
 
-/** What held when the run started, to compare with. */
+/** The workspace when the run started, with which later checks compare it. */
 export interface GoalBaseline {
-  /** SHA-256 of each protected file (of the relevant part, for package.json) by relative path. */
+  /** SHA-256 of each protected file (for package.json, of its relevant part) by relative path. */
   readonly files: { readonly [path: string]: string }
 }
 
-/** The outcome of one check. */
+/** The result of one check. */
 export interface GoalVerdict {
   readonly achieved: boolean
   /** One line for people, for example `3 of 11 tests fail` or `tests changed: …`. */
@@ -75,32 +75,32 @@ export interface GoalVerdict {
   readonly duration_ms: number
   readonly counts: TestCounts | null
   readonly tests: TestOutcomes | null
-  /** What the check printed (head and tail, at most 32 KiB), for the model. */
+  /** Output of the check for the model: head and tail, at most 32 KiB. */
   readonly output: string
 }
 
-/** What a check may use. */
+/** What one check may use. */
 export interface GoalCheckContext {
   readonly executor: Executor
   /** Real path of the workspace. */
   readonly cwd: string
+  /** See {@link CommandOptions.mark}. */
   readonly mark: string
-  /** Ends the check; its promise then rejects with the signal's reason. */
+  /** Aborts the check; its promise then rejects with the signal's reason. */
   readonly signal: AbortSignal
-  /** Tests seen by the first check of the run; null before it. None of them may go missing. */
+  /** Tests seen by the first check of the run, none of which may go missing; null before it. */
   readonly baselineTests: TestOutcomes | null
   readonly baseline: GoalBaseline
 }
 
-/** A named goal that the host offers. */
+/** A named goal offered by the host. */
 export interface GoalDefinition {
   readonly name: string
   readonly description: string
-  /** Example of how it is written in a request, for forms. */
+  /** How to write it in a request, for forms. */
   readonly usage: string
   /**
-   * Makes the frozen definition for a workspace. `argument` is what follows `name:` in the request
-   * (empty when nothing does).
+   * Resolves the goal for a workspace. `argument` is what follows `name:` in the request, or empty.
    *
    * @throws `GoalError` when the workspace has no such check.
    */

@@ -10,7 +10,7 @@ export { ENGINE_DEFAULTS } from './config.js'
 export type { EngineOptions, ModelProvider } from './config.js'
 export type { ResumeAnswer } from './request/gate-answer.js'
 export { RESUME_SCHEMA, START_REQUEST_SCHEMA } from './request/start-request.js'
-export type { Approval, RunRequest, StartRequest } from './request/start-request.js'
+export type { StartRequest } from './request/start-request.js'
 export {
   AgentError,
   CursorError,
@@ -36,9 +36,10 @@ export type {
   StoreErrorCode,
   WorkspaceErrorCode,
 } from './errors.js'
-export { RECORD_VERSION } from './events.js'
+export { isTerminal, RECORD_VERSION } from './events.js'
 export type {
   AgentEvent,
+  Approval,
   CallEdit,
   Decision,
   EndReason,
@@ -51,10 +52,18 @@ export type {
   PrivatePayloads,
   RunOwner,
   RunRecord,
+  RunRequest,
   RunStatus,
 } from './events.js'
-export { foldHead, isTerminal, summarize } from './log/head.js'
-export type { FinalState, Gate, RunDetails, RunFailure, RunHead, RunSummary } from './log/head.js'
+export { foldHead, summarize } from './log/head.js'
+export type {
+  FinalState,
+  Gate,
+  RunDetails,
+  RunFailure,
+  RunHead,
+  RunSummary,
+} from './run-details.js'
 export { transition } from './log/transitions.js'
 export type { Trigger } from './log/transitions.js'
 export type { AttributeValue, Span, SpanAttributes, SpanEvent, Tracer } from './tracing/tracing.js'
@@ -117,7 +126,6 @@ export type {
   AssistantMessage,
   Message,
   Model,
-  ModelPrices,
   ModelRequest,
   ModelTurn,
   StopReason,
@@ -125,10 +133,10 @@ export type {
   ToolChoice,
   ToolMessage,
   ToolSpec,
-  Usage,
   UserMessage,
 } from './model.js'
-export { NO_USAGE } from './model.js'
+export { NO_USAGE } from './usage.js'
+export type { ModelPrices, Usage } from './usage.js'
 export type { Tool, ToolContext, ToolEffect, ToolOutput } from './tool.js'
 export { openMcpServer } from './mcp/server.js'
 export type { McpServer } from './mcp/server.js'

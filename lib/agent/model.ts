@@ -7,37 +7,38 @@
 import type { JsonObject } from '../internal/json.js'
 import type { JsonSchema } from './schema.js'
 import type { TraceContext } from './tracing/trace-context.js'
+import type { ModelPrices, Usage } from './usage.js'
 
-/** A tool call as the model asked for it. */
+/** A tool call as the model made it. */
 export interface ToolCall {
-  /** Unique within the run; adapters mint one when the provider sends none. */
+  /** Unique within the run; adapters generate one when the provider sends none. */
   readonly call_id: string
   readonly tool: string
   readonly args: JsonObject
-  /** Set when the arguments could not be read (cut off, not JSON): told to the model, never run. */
+  /** Set when the arguments are unreadable (cut off, not JSON): the model gets it as the result. */
   readonly error?: string
 }
 
-/** What a person, the goal or the engine told the model. */
+/** Input for the model that no tool produced: the goal, a human's remark, check results. */
 export interface UserMessage {
   readonly role: 'user'
   readonly text: string
 }
 
-/** One turn of the model, as it must be sent back to it. */
+/** One turn of the model, in the form in which it is sent back to the model. */
 export interface AssistantMessage {
   readonly role: 'assistant'
   readonly text: string
   readonly calls: readonly ToolCall[]
   /**
    * The provider's own parts (thinking blocks, signatures, encrypted reasoning), kept verbatim and
-   * sent back unchanged by the adapter that made them. `format` names that adapter; another
+   * sent back unchanged by the adapter that created them. `format` names that adapter; any other
    * adapter rebuilds the turn from `text` and `calls`.
    */
   readonly parts?: { readonly format: string; readonly value: unknown }
 }
 
-/** The outcome of one tool call, in the order of the calls of the assistant message before it. */
+/** The result of one tool call; results follow the assistant message in the order of its calls. */
 export interface ToolMessage {
   readonly role: 'tool'
   readonly call_id: string
@@ -49,7 +50,7 @@ export interface ToolMessage {
 /** One entry of the conversation. Each call of an assistant message is followed by its result. */
 export type Message = UserMessage | AssistantMessage | ToolMessage
 
-/** A tool as it is offered to the model. */
+/** A tool as offered to the model. */
 export interface ToolSpec {
   readonly name: string
   readonly description: string
@@ -57,95 +58,67 @@ export interface ToolSpec {
 }
 
 /**
- * Whether tools are to be called: as the model likes, not at all, any of them, or the one named.
- * Servers that know no such demand ignore it, so that an answer is always looked at.
+ * Whether to call tools: as the model decides, not at all, at least one, or the named one. Some
+ * servers ignore it, so callers check the turn whatever they asked for.
  */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
-/** Token counts of one model call. */
-export interface Usage {
-  /** Includes `cached_tokens`. */
-  readonly input_tokens: number
-  /** Includes `reasoning_tokens`. */
-  readonly output_tokens: number
-  readonly cached_tokens: number
-  readonly reasoning_tokens: number
-}
-
-/** US dollars for one million tokens. */
-export interface ModelPrices {
-  readonly input: number
-  readonly output: number
-  /** For cached input; absent means the price of input. */
-  readonly cached?: number
-  /** The day on which the price was looked up, `YYYY-MM-DD`. */
-  readonly as_of: string
-}
-
-/** What one model call gets. */
+/** The input of one model call. */
 export interface ModelRequest {
-  /** Sent first on every call, also after the conversation was shortened. */
+  /** Sent first with every call, also after the conversation was shortened. */
   readonly system: string
   readonly messages: readonly Message[]
   readonly tools: readonly ToolSpec[]
   /** @defaultValue 'auto' */
   readonly toolChoice?: ToolChoice | undefined
-  /** Ends the call; the promise then rejects with the signal's reason. */
+  /** Aborts the call; the promise then rejects with the signal's reason. */
   readonly signal: AbortSignal
-  /** Called with each piece of visible text while it streams; adapters that cannot stream don't. */
+  /** Called with each piece of visible text as it streams; never by adapters that cannot stream. */
   readonly onDelta?: (text: string) => void
-  /** The trace that the call belongs to: sent along by models that are reached over HTTP. */
+  /** The trace that the call belongs to: models called over HTTP pass it on. */
   readonly trace?: TraceContext | undefined
-  /** The frozen facts of the run, for models that are programs and for adapters' metadata. */
+  /** Facts about the run, for models that are programs and for adapters' metadata. */
   readonly run: {
     readonly run_id: string
     readonly iteration: number
     /** Turns already taken in this iteration. */
     readonly turn: number
     readonly goal: string
-    /** The command that checks the goal; null when there is none. */
+    /** The command that checks the goal; null for a judged goal. */
     readonly check: string | null
     readonly cwd: string
   }
 }
 
-/** Why the model stopped. Whether tools are wanted is told by `message.calls`, never by this. */
+/** Why the model stopped. Only `message.calls` decides whether tools are called. */
 export type StopReason = 'end' | 'tool_calls' | 'length' | 'refusal' | 'other'
 
-/** What one model call gave. */
+/** The result of one model call. */
 export interface ModelTurn {
   readonly message: AssistantMessage
-  /** Reasoning that the provider lets us see; empty when none. */
+  /** Reasoning that the provider exposes; empty when there is none. */
   readonly reasoning: string
   readonly usage: Usage
   readonly stop: StopReason
 }
 
-/** One language model, or a program that stands in its place. */
+/** One language model, or a program in its place. */
 export interface Model {
-  /** What run details show, for example `openai:gpt-5-mini` or `builtin:repair`. */
+  /** As run details show it, for example `openai:gpt-5-mini` or `builtin:repair`. */
   readonly name: string
-  /** False for programs that are no language model; the service says so wherever it is shown. */
+  /** False for programs, so that the service can label them wherever it shows them. */
   readonly isLanguageModel: boolean
-  /** Tokens that fit into one request, or null when there is no such bound. */
+  /** Tokens that fit into one request; null when unbounded or unknown. */
   readonly contextWindow: number | null
-  /** Null when the price is not known. */
+  /** Null when the price is unknown. */
   readonly prices: ModelPrices | null
   /**
    * Makes one call.
    *
-   * The same request gives a program model the same turn, so that a recovered run goes on where it
-   * stopped: all state is in `request.messages`, an instance may only cache.
+   * A model that is a program returns the same turn for the same request, so that a recovered run
+   * continues where it stopped: all state is in `request.messages`, and an instance may only cache.
    *
-   * @throws `ModelError` when no usable answer came.
+   * @throws `ModelError` when there is no usable answer.
    */
   complete(request: ModelRequest): Promise<ModelTurn>
-}
-
-/** A call that used nothing, for models that count no tokens. */
-export const NO_USAGE: Usage = {
-  input_tokens: 0,
-  output_tokens: 0,
-  cached_tokens: 0,
-  reasoning_tokens: 0,
 }

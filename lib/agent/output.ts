@@ -1,31 +1,30 @@
-/** What was kept of some output. */
+/** Output that may have been shortened. */
 export interface KeptOutput {
-  /** Head and tail with a line between, or the whole; invalid UTF-8 replaced by U+FFFD. */
+  /** The whole, or head and tail with a line between; invalid UTF-8 becomes U+FFFD. */
   readonly text: string
-  /** True when something was left out. */
+  /** True when the middle was dropped. */
   readonly truncated: boolean
 }
 
 /**
- * Keeps the beginning and the end of output while it streams by, in at most `maxBytes` octets of
- * memory, whatever the length. What comes is copied, so the caller may reuse its buffers.
+ * Keeps the beginning and the end of streamed output in at most `maxBytes` of memory, whatever its
+ * length. Chunks are copied, so the caller may reuse its buffers.
  */
 export class OutputKeeper {
   readonly #head: Buffer
-  /** A ring: the octet that came last stands before `#tailAt`. */
+  /** A ring buffer; the newest byte is the one before `#tailAt`. */
   readonly #tail: Buffer
   #headLength = 0
   #tailAt = 0
   #total = 0
 
-  /** @param maxBytes octets to keep, half of them from the end */
   constructor(maxBytes: number) {
     const half = Math.max(0, Math.floor(maxBytes / 2))
     this.#head = Buffer.allocUnsafe(half)
     this.#tail = Buffer.allocUnsafe(half)
   }
 
-  /** Octets that came so far. */
+  /** Bytes added so far. */
   get total(): number {
     return this.#total
   }
@@ -37,7 +36,7 @@ export class OutputKeeper {
     this.#headLength += intoHead
     const size = this.#tail.length
     if (intoHead === chunk.length || size === 0) return
-    // Of a chunk that is larger than the ring only the end matters.
+    // Only the end of a chunk that is larger than the ring matters.
     const rest = chunk.subarray(Math.max(intoHead, chunk.length - size))
     this.#tailAt = (this.#tailAt + chunk.length - intoHead - rest.length) % size
     const first = rest.subarray(0, size - this.#tailAt)
@@ -46,7 +45,7 @@ export class OutputKeeper {
     this.#tailAt = (this.#tailAt + rest.length) % size
   }
 
-  /** What was kept. Cuts fall between characters. */
+  /** The kept output; cuts fall between characters. */
   finish(): KeptOutput {
     const head = this.#head.subarray(0, this.#headLength)
     const beyond = this.#total - this.#headLength
@@ -64,11 +63,11 @@ export class OutputKeeper {
 }
 
 /**
- * The text, or its beginning and end in at most about `maxBytes` octets of UTF-8, with a line
- * between that tells how many octets were left out.
+ * The text, or its beginning and end in about `maxBytes` of UTF-8, with a line between that says
+ * how many bytes were dropped.
  */
 export function headAndTail(text: string, maxBytes: number): string {
-  // A UTF-16 unit takes at most three octets.
+  // A UTF-16 unit takes at most three bytes of UTF-8.
   if (text.length * 3 <= maxBytes) return text
   const bytes = Buffer.from(text, 'utf8')
   if (bytes.length <= maxBytes) return text
@@ -76,15 +75,15 @@ export function headAndTail(text: string, maxBytes: number): string {
   return joinEnds(bytes.subarray(0, half), bytes.subarray(bytes.length - half), bytes.length)
 }
 
-/** Controls, directions of writing, zero widths, and letters that are blank. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
+/** Control, bidirectional and zero-width characters, and letters that render as blanks. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
 
 /**
- * Text in which every character is seen: those that are not, or that turn the direction of writing
- * (and let a command or file name read as another), are spelled as `\u202e`.
+ * Text in which every character is visible. Invisible characters, and those that change the writing
+ * direction (and let a command or file name read as another), become escapes such as `\u202e`.
  */
-export function spellUnseen(text: string): string {
-  return text.replaceAll(UNSEEN, (character) => {
+export function escapeInvisible(text: string): string {
+  return text.replaceAll(INVISIBLE, (character) => {
     const code = character.codePointAt(0) as number
     return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
   })
@@ -93,21 +92,21 @@ export function spellUnseen(text: string): string {
 function joinEnds(head: Buffer, tail: Buffer, total: number): string {
   const [first, last] = [head.subarray(0, wholeEnd(head)), tail.subarray(wholeStart(tail))]
   const left = total - first.length - last.length
-  return `${first.toString('utf8')}\n[… ${left} octets left out …]\n${last.toString('utf8')}`
+  return `${first.toString('utf8')}\n[… ${left} bytes left out …]\n${last.toString('utf8')}`
 }
 
-/** Where the last whole character ends: a character that is cut off at the end is left out. */
+/** The end of the last complete character. */
 function wholeEnd(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(4, bytes.length); back++) {
-    const octet = bytes[bytes.length - back]!
-    if ((octet & 0xc0) === 0x80) continue
-    const needs = octet < 0xc0 ? 1 : octet < 0xe0 ? 2 : octet < 0xf0 ? 3 : 4
-    return needs > back ? bytes.length - back : bytes.length
+    const byte = bytes[bytes.length - back]!
+    if ((byte & 0xc0) === 0x80) continue
+    const length = byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4
+    return length > back ? bytes.length - back : bytes.length
   }
   return bytes.length
 }
 
-/** Where the first whole character begins. */
+/** The start of the first complete character. */
 function wholeStart(bytes: Buffer): number {
   let start = 0
   while (start < Math.min(3, bytes.length) && (bytes[start]! & 0xc0) === 0x80) start += 1

@@ -1,6 +1,15 @@
+/**
+ * A JSON Schema checker for requests, tool arguments and configuration.
+ *
+ * 1. It never throws, whatever the value is: depth, work and the number of violations are bounded.
+ * 2. Nothing is converted and no default is filled in: `"20"` is not an integer.
+ * 3. A violation says what was expected and what came, for people.
+ *
+ * @module
+ */
 import type { JsonValue } from '../internal/json.js'
 
-/** The part of JSON Schema 2020-12 that is checked here and that providers understand. */
+/** The subset of JSON Schema 2020-12 that is checked here and that providers understand. */
 export interface JsonSchema {
   readonly type?: 'object' | 'array' | 'string' | 'number' | 'integer' | 'boolean' | 'null'
   readonly title?: string
@@ -25,29 +34,27 @@ export interface JsonSchema {
   readonly examples?: readonly JsonValue[]
 }
 
-/** One way in which a value breaks its schema. */
+/** One way in which a value violates its schema. */
 export interface SchemaViolation {
-  /** JSON Pointer to the value (RFC 6901); empty for the whole. */
+  /** JSON Pointer to the value (RFC 6901); empty for the whole value. */
   readonly pointer: string
-  /** What was expected and what came, for people. */
+  /** What was expected and what came, as a predicate: `must be an integer, got "20"`. */
   readonly detail: string
 }
 
-/** No more than this many violations are reported; the rest of the value is not looked at. */
+/** The check stops at this many violations. */
 const MAX_VIOLATIONS = 32
-/** Values nested deeper than this are refused. */
+/** Deeper nesting is a violation. */
 const MAX_DEPTH = 64
-/** Values looked at before the check gives up: nested `anyOf` can ask for any amount of work. */
+/** Visits before the check gives up: nested `anyOf` can require any amount of work. */
 const MAX_STEPS = 200_000
 /** Characters of a name or string that a message quotes. */
 const MAX_QUOTED = 80
 
 /**
- * Checks a value against a schema and tells everything that is wrong with it, up to 32 violations;
- * an empty list means that it fits. Lengths count code points. Defaults are not filled in, nothing
- * is converted (`"20"` is no integer), and `format` is a note for people, as in JSON Schema itself.
- * A pattern that JavaScript cannot read is not checked. Never throws, whatever the value is: the
- * depth of the value and the work are bounded.
+ * Checks a value against a schema and returns up to 32 violations; an empty list means that the
+ * value is valid. Lengths count code points. `format` is an annotation, as in JSON Schema itself,
+ * and a pattern that JavaScript cannot compile is not checked. Never throws.
  *
  * @example
  * ```ts
@@ -60,17 +67,16 @@ export function checkSchema(schema: JsonSchema, value: unknown): readonly Schema
   const check = new Check(work)
   check.visit(schema, value, '', 0)
   if (work.stepsLeft > 0) return check.violations
-  // Nothing is right that was not looked at.
+  // What was not visited must not count as valid.
   const unfinished = { pointer: '', detail: 'is too large to be checked; send less' }
   return [unfinished, ...check.violations].slice(0, MAX_VIOLATIONS)
 }
 
-/** What may still be spent, by all alternatives together. */
+/** The budget that all alternatives of one check share. */
 interface Work {
   stepsLeft: number
 }
 
-/** What was found out so far. */
 class Check {
   readonly violations: SchemaViolation[] = []
   readonly #work: Work
@@ -145,7 +151,7 @@ class Check {
       if (attempt.violations.length === 0) return
       if (hasType(branch, value)) ofSameType.push(attempt.violations)
     }
-    // When just one branch is of the value's type, that is the one that was meant.
+    // If exactly one branch has the value's type, that branch was meant.
     if (ofSameType.length === 1) {
       for (const { pointer: at, detail } of ofSameType[0] ?? []) this.#report(at, detail)
     } else {
@@ -154,14 +160,14 @@ class Check {
   }
 }
 
-/** Is this text usable as the `pattern` of a schema? */
+/** Can JavaScript compile this `pattern`? */
 export function isPattern(pattern: string): boolean {
   return compile(pattern) !== null
 }
 
 const patterns = new WeakMap<JsonSchema, RegExp | null>()
 
-/** The compiled pattern of a schema, made once for each schema object. */
+/** The compiled pattern of a schema, cached per schema object. */
 function patternOf(schema: JsonSchema): RegExp | null {
   if (schema.pattern === undefined) return null
   let pattern = patterns.get(schema)
@@ -181,7 +187,7 @@ function compile(pattern: string): RegExp | null {
 }
 
 function hasType(schema: JsonSchema, value: unknown): boolean {
-  // Schemas of other programs may list several types.
+  // Schemas of MCP servers may list several types.
   const type: unknown = schema.type
   if (type === undefined) return true
   return Array.isArray(type) ? type.some((one) => isOfType(one, value)) : isOfType(type, value)
@@ -204,7 +210,7 @@ function isOfType(type: unknown, value: unknown): boolean {
   }
 }
 
-/** All keywords that concern a value by itself; its parts are visited elsewhere. */
+/** All keywords that do not concern the parts of the value. */
 function fitsScalar(schema: JsonSchema, value: unknown): boolean {
   if (schema.const !== undefined && !sameJson(schema.const, value)) return false
   if (schema.enum !== undefined && !schema.enum.some((one) => sameJson(one, value))) return false
@@ -223,7 +229,7 @@ function fitsScalar(schema: JsonSchema, value: unknown): boolean {
   return true
 }
 
-/** Lengths are counted in code points, and no further than needed. */
+/** Lengths count code points; counting is avoided where UTF-16 units decide. */
 function fitsLength({ minLength = 0, maxLength = Infinity }: JsonSchema, value: string): boolean {
   // A string has at least half as many code points as UTF-16 units, and at most as many.
   if (value.length < minLength || value.length > maxLength * 2) return false
@@ -257,7 +263,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What a schema asks for, as a noun: `an integer from 1 to 1000`. */
+/** What a schema expects, as a noun: `an integer from 1 to 1000`. */
 function describe(schema: JsonSchema): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const)
   if (schema.enum !== undefined) {
@@ -310,7 +316,7 @@ function range(least: number | undefined, most: number | undefined, unit: string
   return most === undefined ? ` of at least ${least}${unit}` : ` of ${least} to ${most}${unit}`
 }
 
-/** What came, short enough for a message. */
+/** The value, short enough for a message. */
 function quote(value: unknown, schema: JsonSchema = {}): string {
   if (typeof value === 'string') {
     if (schema.type === 'string' && !fitsLength(schema, value)) {
@@ -333,7 +339,7 @@ function codePoints(value: string): number {
 
 function clip(text: string): string {
   if (text.length <= MAX_QUOTED) return text
-  // Not through the middle of a surrogate pair.
+  // Never cuts a surrogate pair.
   return `${[...text.slice(0, MAX_QUOTED + 1)].slice(0, -1).join('')}…`
 }
 
@@ -347,7 +353,7 @@ function unknownField(name: string, known: readonly string[]): string {
   return `is not a known field${meant === undefined ? '' : `; did you mean ${meant}?`}`
 }
 
-/** The known name that `name` most likely stands for, if one is near enough. */
+/** The known name that is closest to `name`, if it is close enough to be meant. */
 function closest(name: string, known: readonly string[]): string | undefined {
   if (name.length > 64) return undefined
   const plain = (text: string): string => text.toLowerCase().replaceAll(/[-_ ]/g, '')
@@ -362,7 +368,7 @@ function closest(name: string, known: readonly string[]): string | undefined {
   return best
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours from `a` to `b`; at most `limit`. */
+/** Insertions, deletions, replacements and transpositions from `a` to `b`; at most `limit`. */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit
   let before: number[] = []

@@ -1,97 +1,93 @@
 /**
  * What a store adds when several processes share it. The engine then drives only runs that it has
- * claimed, any process takes any request, and what a process cannot do itself reaches the one that
- * can through the store.
+ * claimed; any process accepts any request, and forwards through the store what only the holder of
+ * a claim can do.
  *
- * 1. One process at a time holds a run. A claim outlives neither its process (a lease runs out) nor
- *    its run's end, and nobody holds a run that waits for a human.
- * 2. Only the holder appends to a run that is held; anybody may append to one that is not. A holder
- *    that lost its claim without noticing is refused (`ERR_AGENT_CLAIM_LOST`), whatever it appends.
+ * 1. At most one process holds the claim on a run. A claim ends with its process (its lease
+ *    expires) and with its run, and a run that waits for a human is not claimed.
+ * 2. Only the holder appends to a claimed run; any process may append to an unclaimed one. A holder
+ *    that lost its claim without noticing is refused (`ERR_AGENT_CLAIM_LOST`).
  * 3. A run keeps its folder from its first claim to its end.
  *
  * @module
  */
-import type { RunOwner, RunRecord } from './events.js'
-import type { RunHead } from './log/head.js'
+import type { RunCreated, RunOwner } from './events.js'
+import type { RunHead } from './run-details.js'
 
-/** The record that a run begins with. */
-export type RunCreated = Extract<RunRecord, { kind: 'run_created' }>
-
-/** The first record of a run, and the terms on which the run may begin. */
+/** The first record of a run, and the conditions under which the run may begin. */
 export interface Admission {
   readonly created: RunCreated
-  /** Runs that may wait for their first claim, of all processes together. */
+  /** Limit of runs that wait for their first claim, across all processes. */
   readonly maxQueued: number
-  /** What a run does about others in its folder: wait for them, be refused, or ignore them. */
+  /** What happens when another run uses the folder: wait, be refused, or run anyway. */
   readonly cwdPolicy: 'queue' | 'reject' | 'allow'
-  /** Idempotency keys count from here on, in float seconds since the epoch. */
+  /** Older idempotency keys have expired; in float seconds since the epoch. */
   readonly keysSince: number
 }
 
-/** What became of an {@link Admission}. */
+/** The result of an {@link Admission}. */
 export type Admitted =
   | { readonly outcome: 'admitted' }
-  /** The owner has used the key for this run before. */
+  /** The owner has already used the key, for this run. */
   | { readonly outcome: 'repeated'; readonly head: RunHead }
   | { readonly outcome: 'queue_full' }
-  /** A run that has not ended works in the folder, or waits to. */
+  /** This run works in the folder, or waits to. */
   | { readonly outcome: 'cwd_busy'; readonly runId: string }
 
-/** A run that this process holds from now on. */
+/** A run that this process has claimed. */
 export interface Claim {
   readonly runId: string
-  /** True when the process that held it before vanished: its work may be half done. */
+  /** True when the previous holder died: its work may be half done. */
   readonly abandoned: boolean
-  /** Who wants the run to end, when somebody does. */
+  /** Set when an abort was requested. */
   readonly abort: AbortWish | null
-  /** True when the run waits for a human whose time is up, by the clock that all processes share. */
+  /** True when the run's gate has expired, by the clock that all processes share. */
   readonly overdue: boolean
 }
 
-/** Somebody wants a run to end; `by` is null when the host has no authorization. */
+/** A request to abort a run; `by` is null when the host has no authorization. */
 export interface AbortWish {
   readonly by: string | null
 }
 
-/** What a store tells the engine of its process. Called one at a time; must not throw. */
+/** How a store notifies the engine in its process. Called one at a time; must not throw. */
 export interface SharedRunsListener {
-  /** There may be something to claim. */
+  /** Some run may have become claimable. */
   claimable(): void
-  /** A run that this process holds shall end. */
+  /** Abort this run, which this process holds. */
   abortRequested(runId: string, wish: AbortWish): void
-  /** A run that this process held belongs to another now: stop working on it, append nothing. */
+  /** The claim on this run was lost: stop working on it and append nothing. */
   lost(runId: string): void
 }
 
-/** What is known of the end of a log: `last_seq` of the run, or that the run was deleted. */
+/** The end of a log: `last_seq` of the run, or that the run was deleted. */
 export type LogEnd = number | 'deleted'
 
-/** The part of a store that several processes share. */
+/** Admission, claims and notifications of a store that several processes share. */
 export interface SharedRuns {
-  /** Begins a run, atomically with the check of its terms. */
+  /** Begins a run, atomically with checking its conditions. */
   admit(admission: Admission): Promise<Admitted>
   /**
-   * Claims runs that may be worked on now: up to `slots` (0 or more), those that had begun first,
-   * then the others in the order of their admission, and beyond `slots` those that only have to be
-   * ended.
+   * Claims runs that can be driven now: up to `slots` (0 or more), begun runs first, then the
+   * others in the order of their admission; and, beyond `slots`, runs that only have to be ended.
    */
   claim(slots: number): Promise<readonly Claim[]>
-  /** Gives a claim back, so that any process may take the run; without a claim nothing happens. */
+  /** Releases a claim, so that any process may claim the run; does nothing without a claim. */
   release(runId: string): Promise<void>
-  /** Notes durably that a run shall end, and tells its holder. Repeating it is harmless. */
+  /** Durably requests the end of a run and notifies its holder. Repeating it is harmless. */
   requestAbort(runId: string, by: string | null): Promise<void>
-  /** Tells `listener` what happens; called once, before the first claim. */
+  /** Registers the listener; called once, before the first claim. */
   listen(listener: SharedRunsListener): void
   /**
-   * Calls back whenever the log of a run may have grown, also by other processes. The result ends
-   * it.
+   * Calls `changed` whenever the log of a run may have grown, by any process; the returned function
+   * stops that.
    */
   watch(runId: string, changed: (end: LogEnd) => void): () => void
-  /** Is the run held by this process? */
+  /** Does this process hold the claim on the run? */
   holds(runId: string): boolean
 }
 
-/** The owner and key under which an admission is remembered; null without a key. */
+/** The owner and idempotency key of an admission; null without a key. */
 export function keyOf({
   created,
 }: Admission): { readonly owner: RunOwner; readonly key: string } | null {

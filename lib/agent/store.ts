@@ -1,20 +1,20 @@
 /**
- * The seam to storage. A store keeps one append-only list of records for each run, and beside it
- * the run's head ({@link RunHead}), which it folds itself with `foldHead`.
+ * The seam to storage. A store keeps one append-only log of records for each run, and beside it the
+ * run's head ({@link RunHead}), which it folds itself with `foldHead`.
  *
- * 1. `append` is atomic: after a crash either all records of the call are there, or none.
- * 2. `append` resolves once the records are durable. What was acknowledged is never lost.
- * 3. Records of one run are appended in order; a record whose `seq` is not the next one is refused.
+ * 1. `append` is atomic: after a crash, either all records of the call exist or none.
+ * 2. `append` resolves once the records are durable. Acknowledged records are never lost.
+ * 3. Records of one run are appended in order; a record whose `seq` is not the next is refused.
  *
  * `testRunStore()` from `runwright/agent/testing` checks an implementation against this contract.
  *
  * @module
  */
 import type { RunOwner, RunRecord, RunStatus } from './events.js'
-import type { RunHead } from './log/head.js'
+import type { RunHead } from './run-details.js'
 import type { SharedRuns } from './shared-store.js'
 
-/** Which runs to list. All conditions must hold. */
+/** Which runs to list; a run must meet every condition. */
 export interface RunQuery {
   /** Runs of this tenant only; undefined lists the runs of all tenants. */
   readonly tenant?: string | null | undefined
@@ -23,13 +23,13 @@ export interface RunQuery {
   /** The exact goal. */
   readonly goal?: string | undefined
   readonly modelName?: string | undefined
-  /** Words that must all stand in the goal, the model's name or the run id, in any case. */
+  /** Words that must all occur in the goal, the model's name or the run id; case-insensitive. */
   readonly search?: string | undefined
-  /** Created later than this, in float seconds since the epoch. */
+  /** Exclusive lower bound, in float seconds since the epoch. */
   readonly createdAfter?: number | undefined
-  /** Created earlier than this, in float seconds since the epoch. */
+  /** Exclusive upper bound, in float seconds since the epoch. */
   readonly createdBefore?: number | undefined
-  /** How many at most, 1 or more. */
+  /** Runs per page, 1 or more. */
   readonly limit: number
   /** `next` of an earlier page with the same conditions. */
   readonly cursor?: string | undefined
@@ -42,9 +42,9 @@ export interface RunPage {
   readonly next: string | null
 }
 
-/** Where the logs of runs are kept. */
+/** Stores the logs of runs; the rules are in the comment of this file. */
 export interface RunStore {
-  /** Folders that hold the store's data: closed to every tool, also inside a root. */
+  /** Folders of the store's data: closed to every tool, even inside a root. */
   readonly closedFolders?: readonly string[]
   /** Set by stores that several processes share. */
   readonly shared?: SharedRuns | undefined
@@ -56,34 +56,34 @@ export interface RunStore {
    */
   open(): Promise<void>
   /**
-   * Appends records of one run. `records` is not empty and is not kept or changed.
+   * Appends records of one run. `records` is not empty; it is neither kept nor changed.
    *
    * @throws {@link StoreError} with `ERR_AGENT_SEQ_CONFLICT` when the first `seq` is not the next;
    * with `ERR_AGENT_STORE` when the records could not be made durable.
    */
   append(runId: string, records: readonly RunRecord[]): Promise<void>
-  /** Records with `seq` greater than `after`, in order, at most `limit`; empty for an unknown run. */
+  /** At most `limit` records with `seq` greater than `after`, in order; none for an unknown run. */
   read(runId: string, after: number, limit: number): Promise<readonly RunRecord[]>
-  /** The head of a run as it is now, or null; what is appended later does not change the object. */
+  /** The current head of a run, or null; later appends do not change the returned object. */
   head(runId: string): Promise<RunHead | null>
-  /** Runs by condition, newest first; their heads as {@link RunStore.head} gives them. */
+  /** A page of runs, newest first, with heads as {@link RunStore.head} returns them. */
   list(query: RunQuery): Promise<RunPage>
-  /** Number of runs by status. */
+  /** The number of runs in each status. */
   counts(): Promise<Readonly<Record<RunStatus, number>>>
   /**
-   * The newest run that was created with this idempotency key by this owner (id and tenant) at or after `since` (float
-   * seconds since the epoch), or null.
+   * The newest run created with this idempotency key by this owner (id and tenant) at or after
+   * `since` (float seconds since the epoch), or null.
    */
   findByKey(owner: RunOwner, key: string, since: number): Promise<RunHead | null>
-  /** Removes a run and its log for good; unknown runs are no error. Durable on resolve. */
+  /** Permanently removes a run and its log; ignores unknown runs. Durable when it resolves. */
   delete(runId: string): Promise<void>
   /**
-   * Makes sure that appends can succeed right now; where it is absent, a store that can be read is
-   * taken to be writable.
+   * Verifies that appends can succeed right now. Without this method, a readable store is taken to
+   * be writable.
    *
-   * @throws {@link StoreError} saying why not.
+   * @throws {@link StoreError} with the reason when they cannot.
    */
   check?(): Promise<void>
-  /** Waits for appends in flight and frees everything. Calling it twice is harmless. */
+  /** Waits for appends in flight and frees all resources. Calling it twice is harmless. */
   close(): Promise<void>
 }

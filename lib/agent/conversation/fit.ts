@@ -1,57 +1,57 @@
 /**
- * Fits a conversation into a budget of tokens without ever parting a tool call from its result,
- * which providers refuse for good.
+ * Fits a conversation into a token budget without ever separating a tool call from its result,
+ * which providers reject.
  *
- * 1. The first user message, which holds the goal, always stays, and so does everything from the
- *    last turn of the model on.
- * 2. Outputs of older tool calls are masked first, oldest first. Then the oldest turns are left
- *    out, each with all of its results.
+ * 1. The first user message, which has the goal, always stays, as does everything from the last
+ *    turn of the model on.
+ * 2. Outputs of older tool calls are masked first, oldest first. Then the oldest turns are dropped,
+ *    each with all of its results.
  * 3. Both happen in steps of several turns, so that the beginning of the conversation, and with it
- *    the provider's prompt cache, stays the same from one call to most of the next ones.
- * 4. What cannot be made to fit is reported; nothing is tried twice.
- * 5. What will be masked or left out in every later call, as the conversation only grows and the
- *    budget does not, needs not be kept: see {@link forgetUnsent}.
+ *    the provider's prompt cache, usually stays the same from one call to the next.
+ * 4. A conversation that cannot be made to fit is reported at once.
+ * 5. The conversation only grows and its budget does not, so what every later call would mask or
+ *    drop need not be kept: `rest` is what must be.
  *
  * @module
  */
 import type { Message, ToolMessage, UserMessage } from '../model.js'
 
-/** What became of a conversation. */
+/** The result of fitting a conversation. */
 export type FittedContext =
   | {
       readonly fits: true
-      /** The very list that was given when nothing had to be done. */
+      /** What to send; the list that was passed in if it fits as it is. */
       readonly messages: readonly Message[]
-      /** Tool outputs that were masked now. */
+      /** Number of masked tool outputs. */
       readonly masked: number
-      /** Messages that were left out; all that were forgotten before count as one. */
+      /** Number of dropped messages; all that `rest` dropped earlier count as one. */
       readonly dropped: number
       /**
-       * What is enough to keep of the conversation: with whatever is added to it, it fits into this
-       * budget, or a smaller one, exactly as the whole would.
+       * What to keep of the conversation: with any messages added, it fits into this budget or a
+       * smaller one exactly as the whole conversation would.
        */
       readonly rest: readonly Message[]
     }
   | {
       readonly fits: false
-      /** Tokens that the shortest form of the conversation takes. */
+      /** Tokens of the shortest form of the conversation. */
       readonly neededTokens: number
     }
 
-/** Turns that are masked, or left out, at a time. */
+/** Turns that are masked or dropped at a time. */
 const STEP = 8
 
-/** Outputs that are no longer than their mask stay. */
+/** Characters of outputs that are not worth masking. */
 const SHORT_OUTPUT = 200
 
-/** Stands where turns were that are sent no more: only how many there were still counts. */
-interface LeftOut extends UserMessage {
+/** A placeholder for dropped turns, whose number and size still count in steps. */
+interface Dropped extends UserMessage {
   readonly turns: number
-  /** Of the turns with their outputs masked. */
+  /** With their outputs masked. */
   readonly tokens: number
 }
 
-/** One turn of the model with its results, or one user message; or all that were left out. */
+/** One turn of the model with its results, one user message, or the placeholder. */
 interface Group {
   readonly messages: readonly Message[]
   readonly turns: number
@@ -64,8 +64,8 @@ interface Group {
 }
 
 /**
- * Shortens `messages` until their estimates add up to no more than `budgetTokens`. The system
- * prompt and the tools are not in here: take them off the budget first.
+ * Shortens `messages` until their estimates add up to at most `budgetTokens`, from which the caller
+ * has already subtracted the system prompt and the tools.
  *
  * @param estimate - tokens of one message; see {@link estimateTokens}.
  */
@@ -74,7 +74,7 @@ export function fitContext(
   budgetTokens: number,
   estimate: (message: Message) => number = estimateTokens,
 ): FittedContext {
-  const size = (message: Message): number => leftOutOf(message)?.tokens ?? estimate(message)
+  const size = (message: Message): number => droppedOf(message)?.tokens ?? estimate(message)
   let total = 0
   for (const message of messages) total += size(message)
   if (total <= budgetTokens) return { fits: true, messages, masked: 0, dropped: 0, rest: messages }
@@ -103,12 +103,12 @@ function shorten(
       rest: [...head, ...rest, ...tail],
     }
   }
-  const notice = leftOutNotice()
+  const notice = dropNotice()
   const start = masked.total + estimate(notice)
   const left = takeUntil(middle, start, budget, (group) => group.masked.tokens)
   if (left.total > budget) return { fits: false, neededTokens: fixed + estimate(notice) }
   const kept = middle.slice(left.count)
-  // Outputs of the last turn will be masked one day, and the turns that gave way to them come back.
+  // When the outputs of the last turn are masked in their turn, dropped turns may fit again.
   const ofTail = tail.reduce(
     (sum, message) => sum + estimate(message) - estimate(maskOutput(message)),
     0,
@@ -123,42 +123,27 @@ function shorten(
     dropped: middle.slice(0, left.count).reduce((sum, group) => sum + group.messages.length, 0),
     rest: [
       ...head,
-      ...standInFor(middle.slice(0, gone)),
+      ...placeholderFor(middle.slice(0, gone)),
       ...middle.slice(gone).flatMap((group) => group.masked.messages),
       ...tail,
     ],
   }
 }
 
-function standInFor(groups: readonly Group[]): LeftOut[] {
+function placeholderFor(groups: readonly Group[]): Dropped[] {
   if (groups.length === 0) return []
   const turns = groups.reduce((sum, group) => sum + group.turns, 0)
   const tokens = groups.reduce((sum, group) => sum + group.masked.tokens, 0)
   return [{ role: 'user', text: '', turns, tokens }]
 }
 
-function leftOutOf(message: Message): LeftOut | undefined {
-  return 'turns' in message ? (message as LeftOut) : undefined
+function droppedOf(message: Message): Dropped | undefined {
+  return 'turns' in message ? (message as Dropped) : undefined
 }
 
 /**
- * Takes out of a conversation, in place, what {@link fitContext} found to be sent no more, so that
- * what a run holds in memory follows the model's window and not the length of the run. The log has
- * all of it.
- */
-export function forgetUnsent(
-  messages: Message[],
-  { rest }: Extract<FittedContext, { fits: true }>,
-): void {
-  if (rest === messages) return
-  messages.length = 0
-  for (const message of rest) messages.push(message)
-  totals.delete(messages)
-}
-
-/**
- * How many groups, oldest first, must give up `gain` for `total` to reach `budget`, in steps.
- * `settled` of them end with a whole step: when there are more groups, these give it up as well.
+ * How many groups, oldest first, must give up `gain` for `total` to reach `budget`, in steps. The
+ * first `settled` of them make up whole steps: they give it up in every later call as well.
  */
 function takeUntil(
   groups: readonly Group[],
@@ -176,7 +161,7 @@ function takeUntil(
   return { count, settled, total: rest }
 }
 
-/** The parts that stay (`head`, `tail`) and the groups between them. */
+/** The messages that stay (`head`, `tail`) and the groups between them. */
 function split(
   messages: readonly Message[],
   estimate: (message: Message) => number,
@@ -209,7 +194,7 @@ function makeGroup(messages: readonly Message[], estimate: (message: Message) =>
   const tokens = sum(messages)
   return {
     messages,
-    turns: leftOutOf(messages[0]!)?.turns ?? 1,
+    turns: droppedOf(messages[0]!)?.turns ?? 1,
     tokens,
     masked: { messages: shorter, tokens: outputs === 0 ? tokens : sum(shorter), outputs },
   }
@@ -224,7 +209,7 @@ function maskOutput(message: Message): Message {
   return masked
 }
 
-function leftOutNotice(): UserMessage {
+function dropNotice(): UserMessage {
   return {
     role: 'user',
     text:
@@ -236,30 +221,20 @@ function leftOutNotice(): UserMessage {
 const estimates = new WeakMap<Message, number>()
 
 /**
- * Tokens of one message, estimated from its length at three characters a token, which is more than
- * most tokenizers need for code and English. Remembered per message object.
+ * Tokens of one message, estimated at three characters per token, more than most tokenizers need
+ * for code and English. Cached per message object.
  */
 export function estimateTokens(message: Message): number {
-  const known = leftOutOf(message)?.tokens ?? estimates.get(message)
+  const known = droppedOf(message)?.tokens ?? estimates.get(message)
   if (known !== undefined) return known
   const tokens = Math.ceil(lengthOf(message) / 3) + 8
   estimates.set(message, tokens)
   return tokens
 }
 
-const totals = new WeakMap<readonly Message[], { count: number; tokens: number }>()
-
-/**
- * Tokens of a conversation that only grows: what was counted before is remembered by the list, so
- * that a long conversation costs no more than its newest messages.
- */
+/** Tokens of several messages. */
 export function estimateConversation(messages: readonly Message[]): number {
-  let total = totals.get(messages)
-  if (total === undefined) totals.set(messages, (total = { count: 0, tokens: 0 }))
-  for (; total.count < messages.length; total.count++) {
-    total.tokens += estimateTokens(messages[total.count] as Message)
-  }
-  return total.tokens
+  return messages.reduce((sum, message) => sum + estimateTokens(message), 0)
 }
 
 function lengthOf(message: Message): number {

@@ -1,6 +1,6 @@
 /**
- * What the model is told, as pure functions of the log. Whatever stands here is part of how a
- * recovered run rebuilds its conversation.
+ * What the model reads, as pure functions of the log: a recovered run rebuilds its conversation
+ * with them.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { EventPayloads, PrivatePayloads } from '../events.js'
 import type { UserMessage } from '../model.js'
 import { headAndTail } from '../output.js'
 
-/** Octets of one tool output that the model gets to see. */
+/** Bytes of one tool output that the model gets. */
 export const MODEL_OUTPUT_BYTES = 16_384
 
 const CHECKED = [
@@ -17,11 +17,13 @@ const CHECKED = [
   'to them is noticed and the goal then counts as not met.',
 ]
 const JUDGED = [
-  'Another model judges the goal after each iteration, by the files that you changed and the commands',
-  'that you ran with their output; what you say does not count. Run what shows that the goal is met.',
+  'Another model judges the goal after each iteration, by the files that you changed and the ' +
+    'commands',
+  'that you ran with their output; what you say does not count. Run what shows that the goal is ' +
+    'met.',
 ]
 
-/** The system prompt: sent on every call, whatever else was left out. */
+/** The system prompt, sent with every call. */
 export function systemPrompt(cwd: string, judged = false): string {
   return [
     'You are an engineer who works on a project by calling tools, until its goal is met.',
@@ -32,7 +34,7 @@ export function systemPrompt(cwd: string, judged = false): string {
   ].join('\n')
 }
 
-/** The first message: the goal, how it is checked, and what the check says now. */
+/** The first message: the goal, how it is checked, and the result of the first check. */
 export function firstMessage(
   frozen: PrivatePayloads['run_created'],
   check: EventPayloads['goal_check'],
@@ -48,14 +50,16 @@ export function firstMessage(
   return { role: 'user', text: text.filter((line) => line !== '').join('\n\n') }
 }
 
-/** What the model hears after a check that was not passed. */
+/** The message after a failed check. */
 export function checkFeedback(
   iteration: number,
   check: EventPayloads['goal_check'],
   output: string,
 ): UserMessage {
   if (check.cached) {
-    const text = `Goal check after iteration ${iteration}: not achieved, and nothing was changed since the last check (${check.reason}). Change something.`
+    const text =
+      `Goal check after iteration ${iteration}: not achieved, and nothing was changed since the ` +
+      `last check (${check.reason}). Change something.`
     return { role: 'user', text }
   }
   const text = [
@@ -65,16 +69,17 @@ export function checkFeedback(
   return { role: 'user', text: text.filter((line) => line !== '').join('\n\n') }
 }
 
-/** What the model hears when a human let the run go on with a remark. */
+/** The message after a human has approved a gate with a remark. */
 export function gateFeedback(feedback: string): UserMessage {
   return { role: 'user', text: `A human reviewed your work and says:\n\n${feedback}` }
 }
 
-/** Added to the result of a call when the model goes round in circles. */
-export const REPETITION =
-  '[This call gave the same result before, and so did the ones before it. Repeating them once more ends the run: do something else.]'
+/** Appended to the result of a call when the model repeats itself. */
+export const REPETITION: string =
+  '[This call gave the same result before, and so did the ones before it. Repeating them once ' +
+  'more ends the run: do something else.]'
 
-/** A tool's output as the model gets it. */
+/** A tool's output, shortened for the model. */
 export function toolOutputForModel(output: string): string {
   return headAndTail(output, MODEL_OUTPUT_BYTES)
 }

@@ -12,7 +12,8 @@
 import { randomBytes } from 'node:crypto'
 import type { RunRecord } from '../events.js'
 import type { GoalSpec } from '../goal.js'
-import type { AssistantMessage, ModelPrices, ToolSpec } from '../model.js'
+import type { AssistantMessage, ToolSpec } from '../model.js'
+import type { ModelPrices } from '../usage.js'
 import { headAndTail } from '../output.js'
 import { checkSchema } from '../schema.js'
 

@@ -1,6 +1,6 @@
 import { GoalError } from '../errors.js'
 import type { GoalDefinition, GoalSpec } from '../goal.js'
-import type { ModelPrices } from '../model.js'
+import type { ModelPrices } from '../usage.js'
 import { auto } from './detect.js'
 import { bunTest, nodeTest, npmTest, typeCheck } from './javascript.js'
 import { cargoTest, goTest, lint, makeTest } from './native.js'

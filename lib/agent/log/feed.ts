@@ -1,19 +1,19 @@
 /**
- * The live end of one run's log. Events are encoded once, when they have become durable, and
- * readers pull them: what a reader has not taken waits in the log, not in a queue of its own.
+ * The live end of one run's log. Events are encoded once, after they have become durable, and
+ * subscriptions pull them: what a reader has not taken waits in the log, not in a queue per reader.
  *
- * 1. Only durable events are ever seen.
- * 2. The newest events are kept here, encoded, up to a bound for each run and one for all of them;
- *    older ones are read from the store.
- * 3. A reader goes by its position alone, so that nothing is skipped or doubled where the store
- *    ends and the live part begins.
+ * 1. Only durable events are visible.
+ * 2. The newest events are cached here, encoded, within one bound per run and one for the process;
+ *    older events are read from the store.
+ * 3. A subscription reads by position alone, so nothing is skipped or repeated at the boundary
+ *    between the store and the cache.
  *
  * @module
  */
 import { channel } from 'node:diagnostics_channel'
-import { DeltaQueue } from './deltas.js'
-import type { AgentEvent, RunRecord } from '../events.js'
-import type { RunStore } from '../store.js'
+import { publicEvent, type RunRecord } from '../events.js'
+import { DeltaQueue } from './delta-queue.js'
+import type { RecordReader } from './read-log.js'
 import type {
   EncodedDelta,
   EncodedEvent,
@@ -22,80 +22,83 @@ import type {
   SubscriptionEnd,
 } from './subscription.js'
 
-/** Bounds of what is handed out at once: events, and characters unless one event has more. */
+/** Bounds of one batch: events, and characters unless a single event has more. */
 const BATCH = 256
 const BATCH_CHARACTERS = 1 << 20
-/** Records read from the store at once: they may be large. */
+/** Records read from the store at first: they may be large. */
 const STORE_PAGE = 64
-/** A page with less than this is followed by one twice as long, up to a whole batch. */
+/** A page with fewer characters doubles the next page, up to a whole batch. */
 const SMALL_PAGE_CHARACTERS = 1 << 18
-/** Bounds of what is kept encoded per run that somebody follows, in events and about in octets. */
-const KEPT_EVENTS = 512
-const KEPT_OCTETS = 1 << 20
-/** As much over its bound a feed gets before it is cut, so that not every event cuts it. */
+/** Bounds of the events cached per subscribed run. */
+const CACHED_EVENTS = 512
+const CACHED_BYTES = 1 << 20
+/** Bound of the events cached by all feeds of this process together. */
+const CACHED_BYTES_OF_ALL = 32 << 20
+/** A cache is trimmed when it exceeds its bounds by this factor, not on every event. */
 const SLACK = 1.25
 
-/** About how many octets an event takes while it is kept: its text, the frame made of it, and both objects. */
-function octetsOf({ json }: EncodedEvent): number {
+/** Approximate memory of a cached event: its text, the frame encoded from it, and both objects. */
+function bytesOf({ json }: EncodedEvent): number {
   return 2 * json.length + 400
 }
 
-/** Messages are {@link AgentEvent}s, durable, of every run of this process, in the order of each run. */
+/** Publishes every durable `AgentEvent` of this process; events of one run arrive in order. */
 const events = channel('runwright.event')
 
-/** The event that subscribers get of a record: without its version and its private part. */
-export function publicEvent(record: RunRecord): AgentEvent {
-  const { kind, run_id, iteration, ts, payload, seq } = record
-  return { kind, run_id, iteration, ts, payload, seq } as AgentEvent
+/** A feed in use; the user releases it. */
+export interface OpenFeed {
+  readonly feed: RunFeed
+  /** Calling it twice is harmless. */
+  readonly release: () => void
 }
 
-/** Encodes a record for its readers. */
-export function encodeEvent(record: RunRecord): EncodedEvent {
+function encodeEvent(record: RunRecord): EncodedEvent {
   return { seq: record.seq, kind: record.kind, json: JSON.stringify(publicEvent(record)) }
 }
 
-/** Sees to it that all feeds of this process together keep no more than one bound. */
-class KeptByAll {
-  readonly #bound = 32 << 20
-  /** Those that keep something; the one that has been quiet for the longest time stands first. */
+/** Keeps the caches of all feeds of this process within one bound. */
+class CacheBudget {
+  /** Feeds with a cache, least recently active first, with the bytes they cache. */
   readonly #feeds = new Map<RunFeed, number>()
-  #octets = 0
+  #bytes = 0
 
-  /** A feed keeps this much now: those that were quiet give up what they have when that is too much. */
-  note(feed: RunFeed, octets: number): void {
-    this.#account(feed, octets)
+  /**
+   * Notes that `feed` caches `bytes` now; over the bound, the least active feeds drop their caches.
+   */
+  note(feed: RunFeed, bytes: number): void {
+    this.#account(feed, bytes)
     for (const [quiet] of this.#feeds) {
-      if (this.#octets <= this.#bound) return
-      quiet.forget()
+      if (this.#bytes <= CACHED_BYTES_OF_ALL) return
+      quiet.dropCache()
       this.#account(quiet, 0)
     }
   }
 
-  #account(feed: RunFeed, octets: number): void {
-    this.#octets += octets - (this.#feeds.get(feed) ?? 0)
+  #account(feed: RunFeed, bytes: number): void {
+    this.#bytes += bytes - (this.#feeds.get(feed) ?? 0)
     this.#feeds.delete(feed)
-    if (octets > 0) this.#feeds.set(feed, octets)
+    if (bytes > 0) this.#feeds.set(feed, bytes)
   }
 }
 
-const keptByAll = new KeptByAll()
+const cacheBudget = new CacheBudget()
 
-/** The live end of one run's log. */
+/** The live end of one run's log; every reader has a subscription of its own. */
 export class RunFeed {
   readonly runId: string
-  readonly #store: RunStore
-  #kept: EncodedEvent[] = []
-  #keptOctets = 0
+  readonly #store: RecordReader
+  #cached: EncodedEvent[] = []
+  #cachedBytes = 0
   /** Records of the next read from the store. */
   #page = STORE_PAGE
   #lastSeq: number
   #end: SubscriptionEnd | undefined
   #waiting = new Set<() => void>()
-  /** True once somebody has subscribed: until then nothing is encoded. */
-  #watched = false
-  readonly #deltaReaders = new Set<DeltaQueue>()
+  /** True after the first subscription: until then no event is encoded. */
+  #isSubscribed = false
+  readonly #deltaQueues = new Set<DeltaQueue>()
 
-  constructor(runId: string, store: RunStore, lastSeq: number) {
+  constructor(runId: string, store: RecordReader, lastSeq: number) {
     this.runId = runId
     this.#store = store
     this.#lastSeq = lastSeq
@@ -112,103 +115,105 @@ export class RunFeed {
   }
 
   /**
-   * Shows durable records to the readers. What was shown before is left out; what lies between is
-   * read from the store by those that need it.
+   * Publishes durable records. Those published before are skipped; records missing in between are
+   * read from the store by the subscriptions that need them.
    */
   publish(records: readonly RunRecord[]): void {
     for (const record of records) {
       if (record.seq <= this.#lastSeq) continue
-      if (record.seq > this.#lastSeq + 1) this.forget()
+      if (record.seq > this.#lastSeq + 1) this.dropCache()
       this.#lastSeq = record.seq
-      if (this.#watched) this.#keep(encodeEvent(record))
+      if (this.#isSubscribed) this.#cache(encodeEvent(record))
       if (events.hasSubscribers) events.publish(publicEvent(record))
     }
-    if (this.#watched && this.#end === undefined) keptByAll.note(this, this.#keptOctets)
+    if (this.#isSubscribed && this.#end === undefined) cacheBudget.note(this, this.#cachedBytes)
     this.#wake()
   }
 
-  /** No more events will come. */
+  /** Ends the feed: there will be no more events. The first reason counts. */
   finish(end: SubscriptionEnd): void {
     this.#end ??= end
-    // What it keeps goes with its last reader.
-    keptByAll.note(this, 0)
+    // The cache stays for the remaining readers and is freed together with the feed.
+    cacheBudget.note(this, 0)
     this.#wake()
   }
 
   /**
-   * A reader that has everything up to `after`, and is told what the model writes, if it wants.
-   * `left` is called when it has come to its end or was closed.
+   * Subscribes a reader that has everything up to `after`; with `deltas`, it gets those as well.
+   * `onEnd` is called when the subscription has ended or was closed, possibly more than once.
    */
-  subscribe(after: number, deltas: boolean, left?: () => void): RunSubscription<StreamItem>
+  subscribe(after: number, deltas: boolean, onEnd?: () => void): RunSubscription<StreamItem>
   subscribe(after: number): RunSubscription
   subscribe(
     after: number,
     deltas = false,
-    left: () => void = () => undefined,
+    onEnd: () => void = () => undefined,
   ): RunSubscription<StreamItem> {
-    this.#watched = true
-    return new FeedSubscription(this, after, deltas ? new DeltaQueue() : null, left)
+    this.#isSubscribed = true
+    return new FeedSubscription(this, after, deltas ? new DeltaQueue() : null, onEnd)
   }
 
-  /** True while somebody wants to be told what the model writes. */
+  /** True while a subscription asks for deltas. */
   get wantsDeltas(): boolean {
-    return this.#deltaReaders.size > 0
-  }
-
-  /** Tells what the model writes to those that want to know, after the events shown so far. */
-  publishDelta(delta: EncodedDelta): void {
-    for (const queue of this.#deltaReaders) queue.push(this.#lastSeq, delta)
-    this.#wake()
-  }
-
-  /** Adds to a reader's queue from now on. The result ends that. */
-  listen(queue: DeltaQueue): () => void {
-    this.#deltaReaders.add(queue)
-    return () => this.#deltaReaders.delete(queue)
+    return this.#deltaQueues.size > 0
   }
 
   /**
-   * Events after `after` that are durable now, at most 256 and about 1 MiB of them: at once when they
-   * are kept here, else as a promise.
+   * Queues a delta, after the events published so far, for the subscriptions that asked for deltas.
+   */
+  publishDelta(delta: EncodedDelta): void {
+    for (const queue of this.#deltaQueues) queue.push(this.#lastSeq, delta)
+    this.#wake()
+  }
+
+  /** Fills `queue` from now on; the returned function stops that. */
+  addDeltaQueue(queue: DeltaQueue): () => void {
+    this.#deltaQueues.add(queue)
+    return () => this.#deltaQueues.delete(queue)
+  }
+
+  /**
+   * Durable events after `after`, at most 256 and about 1 MiB: synchronously from the cache, else a
+   * promise of what the store returns.
    */
   take(after: number): readonly EncodedEvent[] | Promise<readonly EncodedEvent[]> {
-    const from = after + 1 - (this.#kept[0]?.seq ?? Infinity)
-    return from >= 0 ? bounded(this.#kept.slice(from, from + BATCH)) : this.#read(after)
+    const from = after + 1 - (this.#cached[0]?.seq ?? Infinity)
+    return from >= 0 ? bounded(this.#cached.slice(from, from + BATCH)) : this.#read(after)
   }
 
   async #read(after: number): Promise<readonly EncodedEvent[]> {
     const records = await this.#store.read(this.runId, after, this.#page)
-    // The store may be ahead of what was shown: its tail comes when it is published.
+    // The store may be ahead of what was published here.
     const events = records.filter(({ seq }) => seq <= this.#lastSeq).map(encodeEvent)
     const characters = events.reduce((sum, { json }) => sum + json.length, 0)
     this.#page = characters < SMALL_PAGE_CHARACTERS ? Math.min(2 * this.#page, BATCH) : STORE_PAGE
     return bounded(events)
   }
 
-  /** Calls back once, when something happens. The result takes the wish back. */
-  wait(wake: () => void): () => void {
+  /** Calls `wake` once, on the next change; the returned function cancels that. */
+  onceChanged(wake: () => void): () => void {
     this.#waiting.add(wake)
     return () => this.#waiting.delete(wake)
   }
 
-  /** Gives up what is kept: readers that are behind go on from the store. */
-  forget(): void {
-    this.#kept = []
-    this.#keptOctets = 0
+  /** Frees the cache: readers that are behind continue from the store. */
+  dropCache(): void {
+    this.#cached = []
+    this.#cachedBytes = 0
   }
 
-  #keep(event: EncodedEvent): void {
-    this.#kept.push(event)
-    this.#keptOctets += octetsOf(event)
-    const isFull = this.#kept.length > SLACK * KEPT_EVENTS || this.#keptOctets > SLACK * KEPT_OCTETS
-    if (!isFull) return
-    let [from, octets] = [0, this.#keptOctets]
-    while (this.#kept.length - from > KEPT_EVENTS || octets > KEPT_OCTETS) {
-      octets -= octetsOf(this.#kept[from]!)
+  #cache(event: EncodedEvent): void {
+    this.#cached.push(event)
+    this.#cachedBytes += bytesOf(event)
+    const events = this.#cached.length
+    if (events <= SLACK * CACHED_EVENTS && this.#cachedBytes <= SLACK * CACHED_BYTES) return
+    let [from, bytes] = [0, this.#cachedBytes]
+    while (this.#cached.length - from > CACHED_EVENTS || bytes > CACHED_BYTES) {
+      bytes -= bytesOf(this.#cached[from]!)
       from += 1
     }
-    this.#kept = this.#kept.slice(from)
-    this.#keptOctets = octets
+    this.#cached = this.#cached.slice(from)
+    this.#cachedBytes = bytes
   }
 
   #wake(): void {
@@ -219,32 +224,31 @@ export class RunFeed {
   }
 }
 
-/** The first of the events that stay within the bound of a batch, one at least. */
+/** The first events that fit into one batch, at least one. */
 function bounded(events: readonly EncodedEvent[]): readonly EncodedEvent[] {
   let characters = 0
   const end = events.findIndex(({ json }) => (characters += json.length) > BATCH_CHARACTERS)
   return end < 0 ? events : events.slice(0, Math.max(end, 1))
 }
 
-/** One reader of a feed. */
 class FeedSubscription implements RunSubscription<StreamItem> {
   readonly runId: string
   readonly #feed: RunFeed
   readonly #deltas: DeltaQueue | null
-  readonly #forgetDeltas: () => void
-  readonly #left: () => void
+  readonly #stopDeltas: () => void
+  readonly #onEnd: () => void
   #position: number
   #end: SubscriptionEnd | undefined
   #closed = false
   #wakeUp: (() => void) | undefined
 
-  constructor(feed: RunFeed, after: number, deltas: DeltaQueue | null, left: () => void) {
+  constructor(feed: RunFeed, after: number, deltas: DeltaQueue | null, onEnd: () => void) {
     this.runId = feed.runId
     this.#feed = feed
     this.#position = after
     this.#deltas = deltas
-    this.#left = left
-    this.#forgetDeltas = deltas === null ? () => undefined : feed.listen(deltas)
+    this.#onEnd = onEnd
+    this.#stopDeltas = deltas === null ? () => undefined : feed.addDeltaQueue(deltas)
   }
 
   get position(): number {
@@ -261,15 +265,15 @@ class FeedSubscription implements RunSubscription<StreamItem> {
       const deltas = this.#deltas?.take(this.#position) ?? []
       if (deltas.length > 0) return deltas
       if (this.#position < this.#feed.lastSeq && this.#feed.end !== 'deleted') {
-        const kept = this.#feed.take(this.#position)
-        const events = kept instanceof Promise ? await this.#read(kept) : this.#upToDeltas(kept)
+        const taken = this.#feed.take(this.#position)
+        const events = taken instanceof Promise ? await this.#read(taken) : this.#upToDeltas(taken)
         if (events === null) return this.#finish('shutdown')
         const last = events.at(-1)
         if (last !== undefined) {
           this.#position = last.seq
           return events
         }
-        // Events that were announced and are gone: the run was deleted meanwhile.
+        // Published events that the store does not have any more: the run was deleted.
         if (this.#position < this.#feed.lastSeq) return this.#finish('deleted')
       }
       if (this.#feed.end !== undefined) return this.#finish(this.#feed.end)
@@ -279,8 +283,8 @@ class FeedSubscription implements RunSubscription<StreamItem> {
 
   close(): void {
     this.#closed = true
-    this.#forgetDeltas()
-    this.#left()
+    this.#stopDeltas()
+    this.#onEnd()
     this.#wakeUp?.()
   }
 
@@ -302,7 +306,7 @@ class FeedSubscription implements RunSubscription<StreamItem> {
     }
   }
 
-  /** Events from the store; null when the engine has closed the store that holds them. */
+  /** Events from the store; null when the store was closed together with the engine. */
   async #read(reading: Promise<readonly EncodedEvent[]>): Promise<readonly EncodedEvent[] | null> {
     try {
       return this.#upToDeltas(await reading)
@@ -312,7 +316,7 @@ class FeedSubscription implements RunSubscription<StreamItem> {
     }
   }
 
-  /** Not beyond the place at which deltas wait: they belong between two events. */
+  /** Stops at the event that waiting deltas follow: they belong between two events. */
   #upToDeltas(events: readonly EncodedEvent[]): readonly EncodedEvent[] {
     const limit = this.#deltas?.nextAfter ?? Infinity
     return limit === Infinity ? events : events.filter(({ seq }) => seq <= limit)
@@ -320,9 +324,9 @@ class FeedSubscription implements RunSubscription<StreamItem> {
 
   #wait(): Promise<void> {
     return new Promise((resolve) => {
-      const forget = this.#feed.wait(resolve)
+      const cancel = this.#feed.onceChanged(resolve)
       this.#wakeUp = () => {
-        forget()
+        cancel()
         resolve()
       }
     })
@@ -330,8 +334,8 @@ class FeedSubscription implements RunSubscription<StreamItem> {
 
   #finish(end: SubscriptionEnd): null {
     this.#end ??= end
-    this.#left()
-    this.#forgetDeltas()
+    this.#onEnd()
+    this.#stopDeltas()
     return null
   }
 }

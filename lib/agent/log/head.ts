@@ -1,108 +1,16 @@
 /**
- * What the service tells about a run, as a fold over its records: small, cheap, and the same in the
- * engine, in every store and after a restart.
+ * The head of a run as a fold over its records: small, cheap, and the same in the engine, in every
+ * store and after a restart.
  *
  * @module
  */
-import type { EndReason, GatedCall, RunOwner, RunRecord, RunStatus } from '../events.js'
-import type { Usage } from '../model.js'
-import type { Approval } from '../request/start-request.js'
+import type { RunRecord } from '../events.js'
+import type { RunDetails, RunHead, RunSummary } from '../run-details.js'
 import { statusAfter } from './transitions.js'
 
-/** The gate at which a run waits. */
-export interface Gate {
-  readonly gate_id: string
-  readonly kind: 'iteration' | 'tool' | 'recovery'
-  readonly iteration: number
-  readonly summary: string
-  /** ISO 8601 UTC; null waits for ever. */
-  readonly deadline: string | null
-  readonly opened_at: string
-  /** The calls that wait, at a gate of kind `tool`. */
-  readonly calls: readonly GatedCall[]
-}
-
-/** What broke, when something broke. */
-export interface RunFailure {
-  readonly message: string
-  readonly traceback: string
-  readonly code: string
-  readonly iteration: number
-}
-
-/** The state that a run has reached; live from the start. */
-export interface FinalState {
-  iteration: number
-  goal_achieved: boolean
-  goal_reason: string
-  total_tokens: number
-  estimated_cost_usd: number
-}
-
-/** Run details as they are sent: the fields of the service's interface and additive ones. */
-export interface RunDetails {
-  readonly run_id: string
-  readonly goal: string
-  status: RunStatus
-  readonly model_name: string
-  readonly max_iterations: number
-  readonly hitl_enabled: boolean
-  readonly cwd: string
-  error: RunFailure | null
-  readonly final_state: FinalState
-  /** ISO 8601 UTC. */
-  readonly created_at: string
-  started_at: string | null
-  ended_at: string | null
-  iteration: number
-  end_reason: EndReason | null
-  gate: Gate | null
-  last_seq: number
-  readonly parent_run_id: string | null
-  readonly metadata: { readonly [name: string]: string }
-  usage: Usage & { readonly model_calls: number; readonly tool_calls: number }
-  /** False when a price is not known: `estimated_cost_usd` then counts that model as 0. */
-  cost_known: boolean
-  readonly check: string | null
-  readonly approval: Approval
-  readonly max_total_tokens: number | null
-  readonly max_cost_usd: number | null
-  readonly max_seconds: number | null
-  readonly max_tool_calls: number | null
-}
-
-/** An element of the list of runs. */
-export interface RunSummary {
-  readonly run_id: string
-  readonly goal: string
-  readonly status: RunStatus
-  readonly created_at: string
-  readonly model_name: string
-  readonly iteration: number
-  readonly end_reason: EndReason | null
-  readonly started_at: string | null
-  readonly ended_at: string | null
-  readonly parent_run_id: string | null
-  readonly last_seq: number
-}
-
-/** What stores keep beside the log of each run. */
-export interface RunHead {
-  readonly details: RunDetails
-  readonly owner: RunOwner
-  readonly idempotency: { readonly key: string; readonly body_hash: string } | null
-  /** How often the run was taken up again after the service had stopped. */
-  recoveries: number
-  /** `ts` of the last record. */
-  last_ts: number
-  /** The gate answered last and its answer, for repeated answers. */
-  lastDecision: { readonly gate_id: string; readonly decision: string } | null
-}
-
 /**
- * Folds one record into the head of its run and returns the head; the first record
- * (`run_created`) makes it. The head is changed in place: a copy for each of ten thousand events
- * would make long runs slow.
+ * Folds one record into the head of its run and returns the head; the first record (`run_created`)
+ * creates it. The head is changed in place, because a copy per record would make long runs slow.
  *
  * @throws `IllegalTransitionError` when the record does not fit the status of the run.
  */
@@ -238,7 +146,13 @@ function createHead(record: Extract<RunRecord, { kind: 'run_created' }>): RunHea
   }
 }
 
-/** The list element of a run. */
+/** A copy of a head that later folds do not change. */
+export function copyHead(head: RunHead): RunHead {
+  const { details } = head
+  return { ...head, details: { ...details, final_state: { ...details.final_state } } }
+}
+
+/** The fields of a run that lists show. */
 export function summarize(details: RunDetails): RunSummary {
   return {
     run_id: details.run_id,
@@ -255,12 +169,7 @@ export function summarize(details: RunDetails): RunSummary {
   }
 }
 
-/** True once nothing more can happen to a run. */
-export function isTerminal(status: RunStatus): boolean {
-  return status === 'achieved' || status === 'failed' || status === 'aborted'
-}
-
-/** ISO 8601 in UTC with milliseconds, of float seconds since the epoch. */
+/** Formats float seconds since the epoch as ISO 8601 in UTC with milliseconds. */
 export function isoTime(ts: number): string {
   return new Date(Math.round(ts * 1000)).toISOString()
 }

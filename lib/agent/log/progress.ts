@@ -1,61 +1,63 @@
 /**
- * Pure: does a run get anywhere? A fold over its turns that notices
+ * Pure: does a run make progress? A fold over its turns that detects
  *
- * 1. the same calls with the same results, turn after turn: four times, or three when they fail;
- * 2. turns that repeat what the run has seen before, in whatever order (edit, take back, edit again):
- *    four in a row;
- * 3. turns that could not be used at all (calls that cannot be read): three in a row.
+ * 1. the same calls with the same results in consecutive turns: four times, or three if they fail;
+ * 2. consecutive turns that repeat what the run has seen before, in any order (edit, undo, edit
+ *    again): four;
+ * 3. consecutive unusable turns (unreadable calls): three.
  *
- * A goal check with an answer that was not heard before, or a word of a human, is news and begins
- * the count anew. Durations within outputs do not make a difference.
+ * A goal check with a new reason and a human's answer reset the counts. Durations within outputs
+ * are ignored.
  *
  * @module
  */
 import { hash } from 'node:crypto'
 import type { ToolCall } from '../model.js'
 
-/** Turns in a row with the very same calls and results. */
+/** Consecutive turns with the same calls and results. */
 const SAME_TURNS = 4
-/** As many when all of the calls failed. */
+/** The same, if all of the calls failed. */
 const SAME_FAILED_TURNS = 3
-/** Turns in a row that repeat something of the run, the first time not counted. */
+/** Consecutive turns in which nothing is new. */
 const REPEATING_TURNS = 4
-/** Turns in a row that could not be used. */
+/** Consecutive turns whose output was unusable. */
 const UNUSABLE_TURNS = 3
 /**
- * Results of calls, and answers of checks, that are remembered; the oldest are forgotten. A model
- * that asks again for what it asked for so long ago may well have lost it from its context.
+ * Results of calls, and reasons of checks, that are remembered. The oldest are forgotten: a model
+ * that repeats such an old call may have lost its result from the context.
  */
 const REMEMBERED = 256
-/** Characters up to which a text stands for itself; a longer one is remembered by its hash. */
+/** Longer texts are remembered by their hash. */
 const SHORT = 64
 
-/** How a call ended, as the model sees it. */
+/** The result of a call as the model sees it. */
 export interface Result {
   readonly output: string
   readonly exitCode: number
 }
 
-/** What is remembered of a run's turns. */
+/** The counts and memories of the fold; bounded, however long the run. */
 export interface Progress {
-  /** Calls with their results, as marks: a run that goes on for long takes no more memory. */
+  /** Fingerprints of calls with their results. */
   readonly results: Set<string>
+  /** Fingerprints of the reasons of checks. */
   readonly checks: Set<string>
-  /** The calls of the turn that runs and of the one before, as keys. */
+  /** Fingerprints of the calls of the current turn, and of the previous one together. */
   turn: string[]
   turnBefore: string
-  /** Did the turn that runs bring a call or a result that was not there before? */
+  /** Did the current turn bring a new call or result? */
   hasNews: boolean
-  /** Did every call of the turn that runs fail? */
+  /** Did every call of the current turn fail so far? */
   allFailed: boolean
-  /** Turns in a row without news; with the very same calls; in which all calls failed. */
+  /** Consecutive turns without anything new. */
   repeating: number
+  /** Consecutive turns with the same calls and results. */
   same: number
+  /** The same, in which all calls failed. */
   sameFailed: number
   unusable: number
 }
 
-/** Where a run begins. */
 export function newProgress(): Progress {
   return {
     results: new Set(),
@@ -71,7 +73,7 @@ export function newProgress(): Progress {
   }
 }
 
-/** A turn of the model has come. */
+/** Folds a turn of the model; `isMistake`: its output was unusable. */
 export function noteTurn(progress: Progress, calls: readonly ToolCall[], isMistake: boolean): void {
   const usable =
     !isMistake && (calls.length === 0 || calls.some(({ error }) => error === undefined))
@@ -83,9 +85,9 @@ export function noteTurn(progress: Progress, calls: readonly ToolCall[], isMista
 }
 
 /**
- * A call of the turn has its result. `isLast`: all calls of the turn have theirs now.
+ * Folds the result of a call. `isLast`: all calls of the turn have their results now.
  *
- * @returns true when the model should hear that it repeats itself.
+ * @returns true when the model should be warned that it repeats itself.
  */
 export function noteResult(
   progress: Progress,
@@ -93,10 +95,10 @@ export function noteResult(
   result: Result,
   isLast: boolean,
 ): boolean {
-  const key = markOf(`${call.tool} ${JSON.stringify(call.args)}`)
-  const mark = markOf(`${key} ${result.exitCode} ${withoutDurations(result.output)}`)
-  const isNew = !progress.results.has(mark)
-  if (isNew) remember(progress.results, mark)
+  const key = fingerprintOf(`${call.tool} ${JSON.stringify(call.args)}`)
+  const outcome = fingerprintOf(`${key} ${result.exitCode} ${withoutDurations(result.output)}`)
+  const isNew = !progress.results.has(outcome)
+  if (isNew) remember(progress.results, outcome)
   progress.turn.push(key)
   progress.hasNews ||= isNew
   progress.allFailed &&= result.exitCode !== 0
@@ -105,20 +107,20 @@ export function noteResult(
   return warns
 }
 
-/** A check has been made that was not made before in this state of things. */
+/** Folds a check that was not cached; a new reason resets the counts. */
 export function noteCheck(progress: Progress, reason: string): void {
-  const answer = markOf(withoutDurations(reason))
+  const answer = fingerprintOf(withoutDurations(reason))
   if (progress.checks.has(answer)) return
   remember(progress.checks, answer)
-  startAnew(progress)
+  resetCounts(progress)
 }
 
-/** Something came from outside: what is repeated now may make sense. */
-export function startAnew(progress: Progress): void {
+/** Resets the counts: after something new from outside, repeating a call may make sense. */
+export function resetCounts(progress: Progress): void {
   progress.repeating = progress.same = progress.sameFailed = progress.unusable = 0
 }
 
-/** Why the run is stuck, for people; null while it may go on. */
+/** Why the run is stuck, for people; null while it is not. */
 export function stuckReason({ repeating, same, sameFailed, unusable }: Progress): string | null {
   if (unusable >= UNUSABLE_TURNS) return `${unusable} turns of the model in a row could not be used`
   if (sameFailed >= SAME_FAILED_TURNS) return `the same calls failed ${sameFailed} times in a row`
@@ -137,17 +139,17 @@ function endTurn(progress: Progress): void {
   progress.sameFailed = !progress.allFailed ? 0 : same ? progress.sameFailed + 1 : 1
 }
 
-/** The same for the same text, and short. */
-function markOf(text: string): string {
+/** A short text that is equal for equal texts. */
+function fingerprintOf(text: string): string {
   return text.length <= SHORT ? text : hash('sha256', text, 'base64')
 }
 
-function remember(memory: Set<string>, mark: string): void {
-  memory.add(mark)
+function remember(memory: Set<string>, fingerprint: string): void {
+  memory.add(fingerprint)
   if (memory.size > REMEMBERED) memory.delete(memory.keys().next().value!)
 }
 
-/** `12.3 ms`, `1s`, `duration_ms 7.2` are other in every run of a command. */
+/** Durations such as `12.3 ms`, `1s` and `duration_ms 7.2` differ in every run of a command. */
 function withoutDurations(text: string): string {
   return text.replaceAll(/duration_ms:? \d+(?:\.\d+)?|\d+(?:\.\d+)? ?(?:ms|s|sec|seconds)\b/g, '#')
 }

@@ -1,115 +1,116 @@
 /**
- * The live ends of logs that other processes may write: one feed per run, shared by all its readers
- * here and by the run itself while it is driven here.
+ * Feeds of runs in a store that several processes share: one feed per run, used by every reader in
+ * this process and by the run itself while it is driven here. What other processes append is read
+ * from the store.
  *
  * @module
  */
 import type { Clock } from '../../internal/clock.js'
-import { isTerminal } from './head.js'
-import { RunFeed } from './feed.js'
+import { isTerminal } from '../events.js'
 import type { LogEnd, SharedRuns } from '../shared-store.js'
-import type { RunStore } from '../store.js'
+import { RunFeed, type OpenFeed } from './feed.js'
+import type { RecordReader } from './read-log.js'
 
 /** Records read from the store at once. */
 const PAGE = 256
 /** Milliseconds until a log that could not be read is tried again. */
 const RETRY_MS = 500
 
-/** A feed in use. */
-export interface OpenTail {
-  readonly feed: RunFeed
-  /** Reads on until the feed has everything up to `lastSeq`. */
-  catchUp(lastSeq: number): void
-  /** Says that the feed is needed no more; calling it twice is harmless. */
-  release(): void
+/** The feed of a run that other processes may write to. */
+export interface OpenSharedFeed extends OpenFeed {
+  /** Reads from the store until the feed has everything up to `lastSeq`. */
+  readonly catchUp: (lastSeq: number) => void
+  /** True for the first user: the feed may have missed what was appended before it was opened. */
+  readonly isFresh: boolean
 }
 
-/** Feeds of runs in a store that several processes share. */
-export class RunTails {
-  readonly #store: RunStore
+/** Opens a feed on first use and ends it when its last user has released it. */
+export class SharedFeeds {
+  readonly #store: RecordReader
   readonly #shared: SharedRuns
   readonly #clock: Clock
-  readonly #tails = new Map<string, Tail>()
+  readonly #feeds = new Map<string, SharedFeed>()
 
-  constructor(store: RunStore, shared: SharedRuns, clock: Clock) {
+  constructor(store: RecordReader, shared: SharedRuns, clock: Clock) {
     this.#store = store
     this.#shared = shared
     this.#clock = clock
   }
 
-  /** Opens the feed of a run whose log has `lastSeq` records at least. `fresh` when nobody had it open. */
-  open(runId: string, lastSeq: number): OpenTail & { readonly fresh: boolean } {
-    const known = this.#tails.get(runId)
-    const tail =
-      known ??
-      new Tail(new RunFeed(runId, this.#store, lastSeq), this.#store, this.#shared, this.#clock)
-    this.#tails.set(runId, tail)
-    tail.users += 1
-    let released = false
+  /** Opens the feed of a run whose log has at least `lastSeq` records. */
+  open(runId: string, lastSeq: number): OpenSharedFeed {
+    const known = this.#feeds.get(runId)
+    const shared = known ?? this.#create(runId, lastSeq)
+    shared.users += 1
+    let isReleased = false
     return {
-      feed: tail.feed,
-      fresh: known === undefined,
-      catchUp: (end) => tail.catchUp(end),
+      feed: shared.feed,
+      isFresh: known === undefined,
+      catchUp: (end) => shared.catchUp(end),
       release: () => {
-        if (released) return
-        released = true
-        tail.users -= 1
-        if (tail.users > 0) return
-        tail.stop()
-        tail.feed.finish('shutdown') // nobody is left to be told
-        this.#tails.delete(runId)
+        if (isReleased) return
+        isReleased = true
+        shared.users -= 1
+        if (shared.users > 0) return
+        shared.close()
+        this.#feeds.delete(runId)
       },
     }
   }
 
-  /** Ends all feeds: the service shuts down. */
+  /** Ends every feed: the engine is closing. */
   close(): void {
-    for (const tail of this.#tails.values()) {
-      tail.stop()
-      tail.feed.finish('shutdown')
-    }
+    for (const shared of this.#feeds.values()) shared.close()
+  }
+
+  #create(runId: string, lastSeq: number): SharedFeed {
+    const feed = new RunFeed(runId, this.#store, lastSeq)
+    const shared = new SharedFeed(feed, this.#store, this.#shared, this.#clock)
+    this.#feeds.set(runId, shared)
+    return shared
   }
 }
 
-class Tail {
+class SharedFeed {
   readonly feed: RunFeed
-  readonly #store: RunStore
+  readonly #store: RecordReader
   readonly #clock: Clock
   readonly #unwatch: () => void
   users = 0
   #target = 0
-  #reading = false
-  #stopped = false
+  #isReading = false
+  #isClosed = false
 
-  constructor(feed: RunFeed, store: RunStore, shared: SharedRuns, clock: Clock) {
+  constructor(feed: RunFeed, store: RecordReader, shared: SharedRuns, clock: Clock) {
     this.feed = feed
     this.#store = store
     this.#clock = clock
     this.#unwatch = shared.watch(feed.runId, (end: LogEnd) => {
       if (end === 'deleted') this.feed.finish('deleted')
-      // What this process appends to a run that it holds is shown without a look at the store.
+      // The log writer publishes what this process appends; only others' records are read.
       else if (!shared.holds(feed.runId)) this.catchUp(end)
     })
   }
 
-  stop(): void {
-    this.#stopped = true
+  close(): void {
+    this.#isClosed = true
     this.#unwatch()
+    this.feed.finish('shutdown')
   }
 
   catchUp(lastSeq: number): void {
     this.#target = Math.max(this.#target, lastSeq)
-    if (this.#reading || this.#stopped || this.feed.lastSeq >= this.#target) return
-    this.#reading = true
+    if (this.#isReading || this.#isClosed || this.feed.lastSeq >= this.#target) return
+    this.#isReading = true
     void this.#read()
   }
 
   async #read(): Promise<void> {
     const { feed } = this
-    while (!this.#stopped && feed.lastSeq < this.#target) {
+    while (!this.#isClosed && feed.lastSeq < this.#target) {
       try {
         const records = await this.#store.read(feed.runId, feed.lastSeq, PAGE)
-        if (records.length === 0) break // deleted meanwhile: the watch tells
+        if (records.length === 0) break // the run was deleted meanwhile, as the watch will report
         feed.publish(records)
         const last = records.at(-1)
         if (last?.kind === 'run_end' && isTerminal(last.payload.status)) feed.finish('run_end')
@@ -117,6 +118,6 @@ class Tail {
         await new Promise<void>((resolve) => this.#clock.setTimeout(resolve, RETRY_MS))
       }
     }
-    this.#reading = false
+    this.#isReading = false
   }
 }

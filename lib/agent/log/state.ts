@@ -1,11 +1,24 @@
 /**
- * A run as the engine needs it to go on: its head, its conversation, and where in an iteration it
- * stands. It is a fold over the records of the run and nothing else, so that a process that takes
- * the run up after a crash stands exactly where the first one stood.
+ * A run as the engine needs it to continue: its head, its conversation, and its position within an
+ * iteration.
+ *
+ * 1. The state is a fold over the records of the run and nothing else, so a process that takes the
+ *    run over after a crash continues exactly where the first one stopped.
+ * 2. Only this file changes a state: to every other file its fields are read-only.
+ * 3. What is not in the log (what a model turned out to accept, when this process took the run
+ *    over) is kept elsewhere.
  *
  * @module
  */
 import type { JsonObject } from '../../internal/json.js'
+import { Conversation } from '../conversation/conversation.js'
+import {
+  checkFeedback,
+  firstMessage,
+  gateFeedback,
+  REPETITION,
+  toolOutputForModel,
+} from '../conversation/prompts.js'
 import type {
   CallEdit,
   EventPayloads,
@@ -14,42 +27,37 @@ import type {
   RunRecord,
 } from '../events.js'
 import type { GoalBaseline, TestOutcomes } from '../goal.js'
-import type { Message, ToolCall } from '../model.js'
+import type { ToolCall } from '../model.js'
+import type { Gate, RunHead } from '../run-details.js'
 import type { FileChange } from '../workspace/workspace.js'
-import {
-  checkFeedback,
-  firstMessage,
-  gateFeedback,
-  REPETITION,
-  toolOutputForModel,
-} from '../conversation/prompts.js'
+import { foldHead } from './head.js'
 import {
   newProgress,
   noteCheck,
   noteResult,
   noteTurn,
-  startAnew,
+  resetCounts,
   type Progress,
 } from './progress.js'
-import { foldHead, type Gate, type RunHead } from './head.js'
+import { readLog, type RecordReader } from './read-log.js'
 
-/** One tool call of the last turn, and how far it has come. */
+/** One tool call of the last turn, and its progress. */
 export interface CallState {
   readonly call: ToolCall
   /**
    * `asked` by the model; `approved` or `rejected` by a human; `started`: may have happened;
    * `done`: its result is in the log.
    */
-  status: 'asked' | 'approved' | 'rejected' | 'started' | 'done'
-  /** What runs: the model's arguments, or a human's in their place. */
-  args: JsonObject
-  /** Why a human refused, for the model. */
-  feedback: string
+  readonly status: 'asked' | 'approved' | 'rejected' | 'started' | 'done'
+  /** The arguments to run with: the model's, or a human's in their place. */
+  readonly args: JsonObject
+  /** A human's remark on the call, for the model; empty when there is none. */
+  readonly feedback: string
   /** What the tool recorded before it started. */
-  plan: JsonObject | null
+  readonly plan: JsonObject | null
 }
 
-/** A file that tools have written: its content hashes, and the lines of all changes. */
+/** A file written by tools: its content hashes, and the lines of all changes added up. */
 export interface ChangedFile {
   readonly first: string | null
   readonly now: string | null
@@ -57,84 +65,99 @@ export interface ChangedFile {
   readonly removed: number
 }
 
-/** The last goal check and whether its answer still holds. */
+/** The last goal check. */
 export interface LastCheck {
   readonly payload: EventPayloads['goal_check']
   readonly output: string
-  /** True once something may have changed since: the check must run again. */
-  stale: boolean
+  /** True when the check must run again: something may have changed, or it reached no verdict. */
+  readonly stale: boolean
 }
 
-/** The state of one run; changed in place by {@link foldState}. */
+/** The state of one run, changed in place by {@link foldState} alone. */
 export interface RunState {
   readonly head: RunHead
   readonly frozen: PrivatePayloads['run_created']
-  baseline: GoalBaseline | null
-  /** The tests of the first check, by which later checks are measured. */
-  baselineTests: TestOutcomes | null
-  /** The conversation; what no model call sends any more may be forgotten, see `context.ts`. */
-  readonly messages: Message[]
+  readonly baseline: GoalBaseline | null
+  /** The tests of the first check, with which later checks are compared. */
+  readonly baselineTests: TestOutcomes | null
+  readonly conversation: Conversation
   /** The node that runs; null before the first iteration and between two. */
-  node: NodeName | null
+  readonly node: NodeName | null
   /** Model turns of this iteration. */
-  turns: number
-  /** Tokens of this iteration, judge included. */
-  iterationTokens: number
-  /** The calls of the last turn, in the model's order. */
-  calls: CallState[]
-  /** The last turn asked for tools, or went wrong: the model is to have another in this iteration. */
-  wantsTurn: boolean
-  /** The model said that it has nothing left to try. */
-  gaveUp: boolean
-  /** Does the run get anywhere? */
-  readonly progress: Progress
-  /** Iterations in a row in which the model asked for no tool. */
-  idleIterations: number
-  lastCheck: LastCheck | null
-  /** A command ran since the last check; what it left running could change files under the check. */
-  mayHaveStrays: boolean
-  /** Content hashes of the files that tools wrote, by path: before the first time, and now. */
-  readonly changedFiles: Map<string, ChangedFile>
-  /** The outcome of a call is unknown, after a crash: nobody saw which files it changed. */
-  hasUnseenChanges: boolean
-  /** Tools called in this iteration, and how they ended. */
-  iterationTools: { readonly tool: string; readonly exitCode: number; readonly command?: string }[]
-  /** Ids of all calls so far: a model that repeats one is given another. */
-  readonly callIds: Set<string>
-  abortRequested: boolean
-  /** True when the last record says that the service shut down in good order. */
-  suspended: boolean
-  /** Milliseconds spent waiting for humans, and since when the open gate waits (epoch ms). */
-  waitedMs: number
-  waitingSince: number | null
+  readonly turns: number
+  /** Tokens of this iteration, those of the judge included. */
+  readonly iterationTokens: number
+  /** The calls of the last turn that had any in this iteration, in the model's order. */
+  readonly calls: readonly CallState[]
   /**
-   * Since when no process drove the run (epoch ms): set by who takes it up, and settled by the first
-   * record after that. Null while it is driven.
+   * The last turn called tools or was unusable, so the model gets another one in this iteration.
    */
-  downSince: number | null
+  readonly wantsTurn: boolean
+  /** The model said that it has nothing left to try. */
+  readonly gaveUp: boolean
+  readonly progress: Readonly<Progress>
+  /** Consecutive iterations without a tool call. */
+  readonly idleIterations: number
+  readonly lastCheck: LastCheck | null
+  /** A command ran since the last check; processes it left could change files during the check. */
+  readonly mayHaveStrays: boolean
+  /** Files that tools wrote, by path. */
+  readonly changedFiles: ReadonlyMap<string, ChangedFile>
+  /** A crash left the outcome of a call unknown: which files it changed is unknown as well. */
+  readonly hasUnseenChanges: boolean
+  /** Tools called in this iteration, and how they ended. */
+  readonly iterationTools: readonly ToolUse[]
+  /** Ids of all calls so far: a repeated id is replaced. */
+  readonly callIds: ReadonlySet<string>
+  readonly abortRequested: boolean
+  /** True when the last record is `run_suspended`. */
+  readonly suspended: boolean
+  /** Milliseconds that do not count as work: waits for humans, and time without a process. */
+  readonly waitedMs: number
+  /** Since when the open gate waits (epoch ms); null without an open gate. */
+  readonly waitingSince: number | null
+}
+
+/** One tool call as the summary of a gate counts it. */
+export interface ToolUse {
+  readonly tool: string
+  readonly exitCode: number
+  /** The command line, of tools that run one. */
+  readonly command?: string
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** The state as the fold sees it. */
+interface FoldedState extends Mutable<RunState> {
+  calls: Mutable<CallState>[]
+  progress: Progress
+  lastCheck: Mutable<LastCheck> | null
+  changedFiles: Map<string, ChangedFile>
+  iterationTools: ToolUse[]
+  callIds: Set<string>
 }
 
 /**
- * Folds one record into the state and returns it; the first record (`run_created`) makes it.
+ * Folds one record into the state and returns it; the first record (`run_created`) creates it.
  *
  * @throws {@link IllegalTransitionError} when the record does not fit the run.
  */
-export function foldState(state: RunState | null, record: RunRecord): RunState {
-  if (state === null) return createState(record)
+export function foldState(before: RunState | null, record: RunRecord): RunState {
+  if (before === null) return createState(record)
+  const state = before as FoldedState
   const { gate } = state.head.details
-  const before = state.head.last_ts
+  const lastTs = state.head.last_ts
   foldHead(state.head, record)
-  // The time during which no process drove the run is not the run's.
   const wasDown = state.suspended || record.kind === 'run_recovered'
-  if (wasDown && state.waitingSince === null) state.waitedMs += (record.ts - before) * 1000
-  state.downSince = null
+  if (wasDown && state.waitingSince === null) state.waitedMs += (record.ts - lastTs) * 1000
   state.suspended = false
   switch (record.kind) {
     case 'run_started':
       state.baseline = record.private?.baseline ?? null
       break
     case 'run_recovered':
-      // Calls that were started run again, unless a result that follows settles them.
+      // Calls that were started run again, unless a following result settles them.
       for (const call of state.calls) if (call.status === 'started') call.status = 'approved'
       if (state.lastCheck !== null) state.lastCheck.stale = true
       break
@@ -153,14 +176,9 @@ export function foldState(state: RunState | null, record: RunRecord): RunState {
     case 'model_turn':
       foldTurn(state, record)
       break
-    case 'tool_started': {
-      const started = callOf(state, record.payload.call_id)
-      started.status = 'started'
-      started.plan = record.private?.plan ?? null
-      if (record.payload.pgid !== undefined) state.mayHaveStrays = true
-      if (record.payload.effect !== 'read' && state.lastCheck !== null) state.lastCheck.stale = true
+    case 'tool_started':
+      foldStart(state, record)
       break
-    }
     case 'tool_result':
       foldResult(state, record.payload)
       break
@@ -182,7 +200,19 @@ export function foldState(state: RunState | null, record: RunRecord): RunState {
   return state
 }
 
-function createState(record: RunRecord): RunState {
+/** Records read from the store at once. */
+const PAGE = 1_000
+
+/** The state of a run from its whole log; null for an unknown run. */
+export async function loadState(store: RecordReader, runId: string): Promise<RunState | null> {
+  let state: RunState | null = null
+  for await (const records of readLog(store, runId, PAGE)) {
+    for (const record of records) state = foldState(state, record)
+  }
+  return state
+}
+
+function createState(record: RunRecord): FoldedState {
   const head = foldHead(null, record)
   const frozen = record.kind === 'run_created' ? record.private : undefined
   if (frozen === undefined)
@@ -192,7 +222,7 @@ function createState(record: RunRecord): RunState {
     frozen,
     baseline: null,
     baselineTests: null,
-    messages: [],
+    conversation: new Conversation(),
     node: null,
     turns: 0,
     iterationTokens: 0,
@@ -211,11 +241,10 @@ function createState(record: RunRecord): RunState {
     suspended: false,
     waitedMs: 0,
     waitingSince: null,
-    downSince: null,
   }
 }
 
-function startNode(state: RunState, node: NodeName): void {
+function startNode(state: FoldedState, node: NodeName): void {
   state.node = node
   if (node !== 'plan') return
   state.turns = 0
@@ -227,7 +256,7 @@ function startNode(state: RunState, node: NodeName): void {
 
 type RecordOf<K> = Extract<RunRecord, { kind: K }>
 
-function foldTurn(state: RunState, record: RecordOf<'model_turn'>): void {
+function foldTurn(state: FoldedState, record: RecordOf<'model_turn'>): void {
   const message = record.private?.message ?? {
     role: 'assistant',
     text: record.payload.text,
@@ -236,25 +265,34 @@ function foldTurn(state: RunState, record: RecordOf<'model_turn'>): void {
   const feedback = record.private?.feedback
   state.turns += 1
   noteTurn(state.progress, message.calls, feedback !== undefined)
-  state.messages.push(message)
-  if (feedback !== undefined) state.messages.push({ role: 'user', text: feedback })
+  state.conversation.add(message)
+  if (feedback !== undefined) state.conversation.add({ role: 'user', text: feedback })
   state.wantsTurn = message.calls.length > 0 || feedback !== undefined
   state.gaveUp = record.payload.stop === 'refusal' && message.calls.length === 0
   const calls = message.calls.map(
     (call): CallState => ({ call, status: 'asked', args: call.args, feedback: '', plan: null }),
   )
-  // A turn without calls keeps those before it: they tell whether the iteration did anything.
+  // A turn without calls keeps the earlier ones, by which `iteration_complete` sees idleness.
   if (calls.length > 0) state.calls = calls
   for (const { call_id } of message.calls) state.callIds.add(call_id)
 }
 
-function callOf(state: RunState, callId: string): CallState {
+function callOf(state: FoldedState, callId: string): Mutable<CallState> {
   const found = state.calls.find(({ call }) => call.call_id === callId)
   if (found === undefined) throw new TypeError(`the log names an unknown tool call ${callId}`)
   return found
 }
 
-function foldResult(state: RunState, payload: EventPayloads['tool_result']): void {
+function foldStart(state: FoldedState, record: RecordOf<'tool_started'>): void {
+  const { payload } = record
+  const call = callOf(state, payload.call_id)
+  call.status = 'started'
+  call.plan = record.private?.plan ?? null
+  if (payload.pgid !== undefined) state.mayHaveStrays = true
+  if (payload.effect !== 'read' && state.lastCheck !== null) state.lastCheck.stale = true
+}
+
+function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): void {
   const call = callOf(state, payload.call_id)
   call.status = 'done'
   if (payload.exit_code === -1) state.hasUnseenChanges = true
@@ -267,14 +305,10 @@ function foldResult(state: RunState, payload: EventPayloads['tool_result']): voi
   for (const change of payload.changes ?? []) foldChange(state, change)
   const shown = toolOutputForModel(payload.output)
   const isLast = state.calls.every(({ status }) => status === 'done')
+  const made = { tool: payload.tool, args: call.args }
   const result = { output: shown, exitCode: payload.exit_code }
-  const repeats = noteResult(
-    state.progress,
-    { tool: payload.tool, args: call.args },
-    result,
-    isLast,
-  )
-  state.messages.push({
+  const repeats = noteResult(state.progress, made, result, isLast)
+  state.conversation.add({
     role: 'tool',
     call_id: payload.call_id,
     tool: payload.tool,
@@ -283,7 +317,7 @@ function foldResult(state: RunState, payload: EventPayloads['tool_result']): voi
   })
 }
 
-function foldChange({ changedFiles }: RunState, change: FileChange): void {
+function foldChange({ changedFiles }: FoldedState, change: FileChange): void {
   const { path, from, before_sha256 = '', after_sha256 = '' } = change
   const note = (
     name: string,
@@ -304,40 +338,50 @@ function foldChange({ changedFiles }: RunState, change: FileChange): void {
   note(path, from === undefined ? before_sha256 : null, after_sha256, lines)
 }
 
-function foldCheck(state: RunState, record: RecordOf<'goal_check'>): void {
+/**
+ * How the reason of a check without a verdict began in logs that do not have the field `undecided`
+ * yet.
+ */
+const UNDECIDED_BEFORE = 'not judged: '
+
+function isUndecided({ payload, private: hidden }: RecordOf<'goal_check'>): boolean {
+  return hidden?.undecided ?? payload.reason.startsWith(UNDECIDED_BEFORE)
+}
+
+function foldCheck(state: FoldedState, record: RecordOf<'goal_check'>): void {
   const { payload } = record
   const output = record.private?.output ?? state.lastCheck?.output ?? ''
-  const first = state.messages.length === 0
   state.baselineTests ??= record.private?.tests ?? null
-  state.lastCheck = { payload, output, stale: false }
+  state.lastCheck = { payload, output, stale: isUndecided(record) }
   if (!payload.cached) noteCheck(state.progress, payload.reason)
   if (!payload.cached) state.mayHaveStrays = false
-  if (first) state.messages.push(firstMessage(state.frozen, payload, output))
-  else if (!payload.achieved) state.messages.push(checkFeedback(record.iteration, payload, output))
+  const { conversation, frozen } = state
+  if (conversation.isEmpty) conversation.add(firstMessage(frozen, payload, output))
+  else if (!payload.achieved) conversation.add(checkFeedback(record.iteration, payload, output))
 }
 
 function foldResponse(
-  state: RunState,
+  state: FoldedState,
   record: RecordOf<'human_check_response'>,
   gate: Gate | null,
 ): void {
   const { decision, feedback, edits } = record.payload
   state.waitedMs += record.ts * 1000 - (state.waitingSince ?? record.ts * 1000)
   state.waitingSince = null
-  startAnew(state.progress)
+  resetCounts(state.progress)
   state.idleIterations = 0
   if (state.lastCheck !== null) state.lastCheck.stale = true
   for (const { call_id } of gate?.calls ?? []) {
     answerCall(callOf(state, call_id), decision, feedback, edits?.[call_id])
   }
-  if (feedback === undefined || gate?.kind === 'tool') return // told with the results of the calls
+  if (feedback === undefined || gate?.kind === 'tool') return // shown with the calls' results
   const waiting = state.calls.find(({ status }) => status !== 'done')
-  if (waiting === undefined) state.messages.push(gateFeedback(feedback))
+  if (waiting === undefined) state.conversation.add(gateFeedback(feedback))
   else waiting.feedback = feedback // a message cannot stand between a call and its result
 }
 
 function answerCall(
-  call: CallState,
+  call: Mutable<CallState>,
   decision: string,
   feedback: string | undefined,
   edit: CallEdit | undefined,
@@ -347,11 +391,12 @@ function answerCall(
   call.feedback = edit?.feedback ?? feedback ?? ''
 }
 
-/** Where the run's clock stands for its time budget: milliseconds of work, without waits for humans and downtime. */
+/**
+ * Milliseconds of work up to `nowMs`, for the time budget: without waits for humans and without
+ * time in which no process drove the run.
+ */
 export function workedMs(state: RunState, nowMs: number): number {
   const { started_at } = state.head.details
   if (started_at === null) return 0
-  const since = state.waitingSince ?? state.downSince
-  const waiting = since === null ? 0 : nowMs - since
-  return nowMs - Date.parse(started_at) - state.waitedMs - waiting
+  return (state.waitingSince ?? nowMs) - Date.parse(started_at) - state.waitedMs
 }

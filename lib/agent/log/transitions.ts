@@ -1,6 +1,6 @@
 /**
- * What may follow what. One pure function that engine, stores and recovery use alike: they fold
- * records, and a record that does not fit the status of its run is a bug or a damaged log.
+ * The status machine of a run: pure, and used by the engine, the stores and recovery alike. A
+ * record that does not fit the status of its run means a bug or a corrupt log.
  *
  * ```
  * pending ──start──▶ running ◀──respond── awaiting_human
@@ -11,7 +11,7 @@
  * @module
  */
 import { IllegalTransitionError } from '../errors.js'
-import type { RunRecord, RunStatus } from '../events.js'
+import { isTerminal, type RunRecord, type RunStatus } from '../events.js'
 
 /** What moves a run from one status to another. */
 export type Trigger = 'start' | 'gate' | 'respond' | 'achieve' | 'fail' | 'abort' | 'recover'
@@ -36,19 +36,12 @@ const TABLE: Readonly<Record<RunStatus, Readonly<Partial<Record<Trigger, RunStat
   aborted: {},
 }
 
-/** Statuses that nothing follows. */
-const ENDED: ReadonlySet<string> = new Set(
-  Object.entries(TABLE).flatMap(([status, next]) =>
-    Object.keys(next).length === 0 ? [status] : [],
-  ),
-)
-
-/** The status after `trigger`, or null when nothing of the kind may happen in `status`. */
+/** The status after `trigger`; null when `status` does not permit it. */
 export function transition(status: RunStatus, trigger: Trigger): RunStatus | null {
   return TABLE[status][trigger] ?? null
 }
 
-/** The trigger that a record stands for; null for records that move nothing. */
+/** The trigger that a record represents; null for records that leave the status as it is. */
 export function triggerOf(record: RunRecord): Trigger | null {
   switch (record.kind) {
     case 'run_started':
@@ -73,13 +66,13 @@ const END_TRIGGERS: Readonly<Partial<Record<RunStatus, Trigger>>> = {
 }
 
 /**
- * The status after `record`; terminal statuses take nothing at all.
+ * The status after `record`. Nothing follows a final status.
  *
  * @throws {@link IllegalTransitionError}
  */
 export function statusAfter(status: RunStatus, record: RunRecord): RunStatus {
   const trigger = triggerOf(record)
   const next = trigger === null ? status : transition(status, trigger)
-  if (next === null || ENDED.has(status)) throw new IllegalTransitionError(status, record.kind)
+  if (next === null || isTerminal(status)) throw new IllegalTransitionError(status, record.kind)
   return next
 }

@@ -1,73 +1,97 @@
 /**
- * Writes one run's log. Appending gives records their place and time and folds them at once, so
- * that what follows is decided on the newest state; readers see them when they have become durable.
- * Secrets are taken out before anything else happens.
+ * Writes one run's log. Appending stamps records with their sequence number and time and folds them
+ * at once, so that what follows is decided on the newest state; subscriptions get them when they
+ * are durable. Secrets are redacted before anything else happens.
  *
- * 1. What is only noted goes to the store together with the next append, or at the end of this turn
- *    of the event loop: quick steps cost one write, and slow ones are seen while they last.
- * 2. Once an append has failed nothing more is written: the folded state is ahead of the log.
+ * 1. Noted records go to the store with the next append, or at the end of this turn of the event
+ *    loop: quick steps cost one write, and slow steps are visible while they run.
+ * 2. After a failed append nothing more is written: the folded state is ahead of the log.
  *
  * @module
  */
 import type { Clock } from '../../internal/clock.js'
-import { RECORD_VERSION, type RecordDraft, type RunRecord } from '../events.js'
+import { RECORD_VERSION, type RecordDraft, type RunCreated, type RunRecord } from '../events.js'
 import type { Redactor } from '../redaction/redactor.js'
-import { foldState, type RunState } from './state.js'
-import type { Observers } from './observer.js'
-import type { RunFeed } from './feed.js'
 import type { RunStore } from '../store.js'
+import type { RunFeed } from './feed.js'
+import type { Observers } from './observer.js'
+import { foldState, type RunState } from './state.js'
 
 /** What a log needs of its engine. */
-export interface RunLogOptions {
+export interface LogWriterOptions {
   readonly store: RunStore
   readonly clock: Clock
   readonly redactor: Redactor
   readonly observers: Observers
 }
 
-/** The writer of one run's log; there is one at a time. */
-export class RunLog {
+/** The writer of one run's log; a log has one writer at a time. */
+export class LogWriter {
   readonly runId: string
   readonly feed: RunFeed
+  readonly redactor: Redactor
   readonly #store: RunStore
   readonly #clock: Clock
-  readonly redactor: Redactor
   readonly #observers: Observers
+  /** `last_seq` of a run that was taken over when this process had written nothing yet; else 0. */
+  readonly #takenOverAt: number
   #state: RunState
-  /** Folded, and not given to the store yet. */
+  /** Folded, and not passed to the store yet. */
   #noted: RunRecord[] = []
-  /** True while the end of this turn is waited for, to write what was noted. */
-  #armed = false
-  #failed = false
-  /** Settles when everything given to the store is durable and shown; rejects when it could not be. */
+  /** True while a write of the noted records is scheduled. */
+  #isScheduled = false
+  #hasFailed = false
+  /** Settles when everything passed to the store is durable and published, or could not be. */
   #tail: Promise<void> = Promise.resolve()
 
-  /** `state` is the fold of the records that the log has already. */
+  /**
+   * Continues a log whose fold is `state`. `isTakenOver`: the run had begun, and no process drove
+   * it since its last record.
+   */
   constructor(
-    { store, clock, redactor, observers }: RunLogOptions,
+    { store, clock, redactor, observers }: LogWriterOptions,
     feed: RunFeed,
     state: RunState,
+    isTakenOver = false,
   ) {
     this.runId = feed.runId
     this.feed = feed
+    this.redactor = redactor
     this.#store = store
     this.#clock = clock
-    this.redactor = redactor
     this.#observers = observers
     this.#state = state
+    this.#takenOverAt = isTakenOver ? state.head.details.last_seq : 0
   }
 
-  /** The state after everything appended, durable or not. */
+  /** Begins a log with its first record, which becomes durable with {@link LogWriter.flush}. */
+  static begin(options: LogWriterOptions, feed: RunFeed, created: RunCreated): LogWriter {
+    const log = new LogWriter(options, feed, foldState(null, created))
+    log.#noted.push(created)
+    return log
+  }
+
+  /** The state after everything appended or noted, durable or not. */
   get state(): RunState {
     return this.#state
   }
 
   /**
-   * Appends records as one atomic group: `drafts`, then what `more` makes of the state after them.
-   * Folds them before it returns; resolves once they are durable and shown.
+   * The time by which budgets are measured (epoch ms). For a run that was taken over, it stands
+   * still until the first append: the time without a process is not the run's.
+   */
+  now(): number {
+    const { details, last_ts } = this.#state.head
+    return details.last_seq === this.#takenOverAt ? last_ts * 1000 : this.#clock.now()
+  }
+
+  /**
+   * Appends records as one atomic group: `drafts`, then what `more` returns for the state after
+   * them. Folds them before it returns; resolves once they are durable and published.
    *
-   * @throws {@link StoreError} (by rejection, here and from {@link RunLog.flush}) when they could
-   * not be made durable; the state is then ahead of the log, and the run must be taken up anew.
+   * @throws {@link StoreError} (by rejection, here and from {@link LogWriter.flush}) when they
+   * could not be made durable; the state is then ahead of the log, and the run must be loaded
+   * again.
    */
   append(
     drafts: readonly RecordDraft[],
@@ -78,13 +102,13 @@ export class RunLog {
     return this.#write()
   }
 
-  /** Appends a record that nobody waits for; it is on its way at the end of this turn at the latest. */
+  /** Appends a record without waiting; it is written by the end of this turn of the event loop. */
   note(draft: RecordDraft): void {
     this.#fold([draft])
-    if (this.#armed) return
-    this.#armed = true
+    if (this.#isScheduled) return
+    this.#isScheduled = true
     setImmediate(() => {
-      this.#armed = false
+      this.#isScheduled = false
       void this.flush()
     })
   }
@@ -105,15 +129,15 @@ export class RunLog {
   }
 
   #write(): Promise<void> {
-    if (this.#failed) return this.#tail
+    if (this.#hasFailed) return this.#tail
     const records = this.#noted
     this.#noted = []
-    this.#tail = this.#show(records, this.#store.append(this.runId, records), this.#tail)
-    this.#tail.catch(() => undefined) // told to whoever awaits this append or flush()
+    this.#tail = this.#publish(records, this.#store.append(this.runId, records), this.#tail)
+    this.#tail.catch(() => undefined) // the callers of append() and flush() get the rejection
     return this.#tail
   }
 
-  async #show(
+  async #publish(
     records: readonly RunRecord[],
     stored: Promise<void>,
     before: Promise<void>,
@@ -123,15 +147,15 @@ export class RunLog {
       await stored
       await before
     } catch (error) {
-      this.#failed = true
+      this.#hasFailed = true
       throw error
     }
     this.feed.publish(records)
-    this.#observers.tell(this.#state.head.details, records, performance.now() - began)
+    this.#observers.notify(this.#state.head.details, records, performance.now() - began)
   }
 }
 
-/** A record from a draft; its time is never earlier than `notBefore` (float seconds). */
+/** Makes a record of a draft; its time is never earlier than `notBefore` (float seconds). */
 export function stamp<D extends RecordDraft>(
   draft: D,
   runId: string,

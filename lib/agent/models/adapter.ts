@@ -5,7 +5,8 @@
  * @module
  */
 import type { JsonObject } from '../../internal/json.js'
-import type { ModelPrices, ModelRequest, ModelTurn, Usage } from '../model.js'
+import type { ModelRequest, ModelTurn } from '../model.js'
+import type { ModelPrices, Usage } from '../usage.js'
 import type { WireContext } from './provider-errors.js'
 
 /** One request, ready for the wire but for the key. */

@@ -17,7 +17,8 @@ import {
   type AsyncTransport,
 } from '../../http/index.js'
 import { ModelError } from '../errors.js'
-import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../model.js'
+import type { Model, ModelRequest, ModelTurn } from '../model.js'
+import type { ModelPrices } from '../usage.js'
 import type { TraceContext } from '../tracing/trace-context.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { parseJson } from './json-reader.js'

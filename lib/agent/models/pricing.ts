@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { ModelPrices, Usage } from '../model.js'
+import type { ModelPrices, Usage } from '../usage.js'
 
 /** US dollars that a call cost, or null when the price is not known. */
 export function costOf(usage: Usage, prices: ModelPrices | null): number | null {

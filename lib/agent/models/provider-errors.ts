@@ -5,7 +5,7 @@
  */
 import type { JsonObject } from '../../internal/json.js'
 import { ModelError, type ModelErrorCode } from '../errors.js'
-import type { Usage } from '../model.js'
+import type { Usage } from '../usage.js'
 import { isObject, listOf, objectOf, parseJson, textOf } from './json-reader.js'
 import { durationOf, type HeaderLookup, retryAfterFromHeaders } from './rate-limit-headers.js'
 

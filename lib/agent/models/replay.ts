@@ -7,15 +7,8 @@
 import type { ModelProvider } from '../config.js'
 import { ModelError } from '../errors.js'
 import type { RunOwner, RunRecord } from '../events.js'
-import {
-  NO_USAGE,
-  type Model,
-  type ModelPrices,
-  type ModelRequest,
-  type ModelTurn,
-  type StopReason,
-  type Usage,
-} from '../model.js'
+import type { Model, ModelRequest, ModelTurn, StopReason } from '../model.js'
+import { type ModelPrices, NO_USAGE, type Usage } from '../usage.js'
 import type { RunStore } from '../store.js'
 import { turnIndex } from './scripted/scripted.js'
 

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { ModelRequest, ModelTurn, StopReason, ToolCall, Usage } from '../model.js'
+import type { ModelRequest, ModelTurn, StopReason, ToolCall } from '../model.js'
+import type { Usage } from '../usage.js'
 import { parseArguments } from './tool-arguments.js'
 import { ToolNames } from './tool-names.js'
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Usage } from '../model.js'
+import type { Usage } from '../usage.js'
 
 /**
  * More tokens than any call takes; so little that the sum over the longest run is still a whole

@@ -1,42 +1,34 @@
 /**
- * Pure: what an answer to a gate means for a run in its present state. Two people may answer at
- * once; the first answer counts, the same one again is harmless, any other is refused.
+ * Pure: what an answer to a gate means for a run in its current state. If two people answer, the
+ * first answer counts; repeating it is harmless, and any other is refused.
  *
  * @module
  */
 import { InvalidRequestError, RunStateError } from '../errors.js'
-import type { CallEdit, Decision, RecordDraft } from '../events.js'
-import { checkArguments } from '../tools/define.js'
-import type { Outcome } from '../run/next-step.js'
-import { isTerminal, type Gate, type RunHead } from '../log/head.js'
-import { RESUME_SCHEMA } from './start-request.js'
+import { type CallEdit, type Decision, isTerminal, type RecordDraft } from '../events.js'
+import type { Gate, RunHead } from '../run-details.js'
 import { checkSchema, type SchemaViolation } from '../schema.js'
 import type { Tool } from '../tool.js'
+import { checkArguments } from '../tools/define.js'
+import { RESUME_SCHEMA } from './start-request.js'
 
-/** An answer to an open gate. */
+/** An answer to a gate. */
 export interface ResumeAnswer {
   /** Required: a missing field must never approve. */
   readonly decision: Decision
-  /** Which gate is meant; without it the one that is open. */
+  /** The gate that is answered; without it, the open one. */
   readonly gate_id?: string | undefined
-  /** Told to the model as a user message, at most 16 384 characters. */
+  /** Sent to the model as a user message; at most 16 384 characters. */
   readonly feedback?: string | undefined
-  /** For tool gates: changes by call id. */
+  /** At a gate of kind `tool`: changes by call id. */
   readonly edits?: { readonly [callId: string]: CallEdit } | undefined
 }
 
-/** The outcome of a run that a human ended at a gate. */
-export const ABORTED_BY_HUMAN: Outcome = {
-  status: 'aborted',
-  endReason: 'human_abort',
-  reason: 'aborted by a human at a gate',
-}
-
 /**
- * The gate that `answer` closes, or null when the same answer was given to it before.
+ * The gate that `answer` closes; null when it repeats the answer to the last gate.
  *
- * @throws {@link InvalidRequestError} when the answer is malformed; {@link RunStateError} when no
- * gate waits for it.
+ * @throws {@link InvalidRequestError} when the answer is malformed; {@link RunStateError} when it
+ * matches no open gate.
  */
 export function gateFor(
   head: RunHead,
@@ -55,14 +47,14 @@ export function gateFor(
   throw refusal(head, answer)
 }
 
-/** Was this very answer given to this very gate before? */
+/** Does the answer repeat the last one? */
 function isRepeated(
   { lastDecision, details }: RunHead,
   { decision, gate_id }: ResumeAnswer,
 ): boolean {
   if (lastDecision === null || lastDecision.decision !== decision) return false
   if (gate_id !== undefined) return lastDecision.gate_id === gate_id
-  // Without a gate's name it is a repetition only while the run has not gone on to an end of its own.
+  // Without a gate id, it may be meant for a later gate, or come after an unrelated end of the run.
   return (
     details.gate === null && (!isTerminal(details.status) || details.end_reason === 'human_abort')
   )
@@ -71,13 +63,13 @@ function isRepeated(
 function refusal({ lastDecision, details }: RunHead, { gate_id }: ResumeAnswer): RunStateError {
   const { run_id, status, gate } = details
   if (lastDecision !== null && lastDecision.gate_id === gate_id) {
-    const message = `gate ${gate_id} was answered before with ${lastDecision.decision}`
+    const message = `gate ${gate_id} was already answered with ${lastDecision.decision}`
     return new RunStateError('already_decided', message)
   }
   if (gate !== null) {
     return new RunStateError('stale_gate', `gate ${gate_id} is not open; ${gate.gate_id} is`)
   }
-  return new RunStateError('not_waiting', `run ${run_id} waits at no gate; it is ${status}`)
+  return new RunStateError('not_waiting', `run ${run_id} is not waiting at a gate: it is ${status}`)
 }
 
 function editViolations(
@@ -100,7 +92,7 @@ function editViolations(
   })
 }
 
-/** The record of an answer. */
+/** The record that answers `gate`. */
 export function responseRecord(
   gate: Gate,
   answer: ResumeAnswer,

@@ -1,21 +1,22 @@
 /**
- * From a start request to the first record of a run: everything that is decided once and frozen.
+ * From a start request to the first record of a run: everything that is decided once, then frozen.
  *
  * @module
  */
 import { hash } from 'node:crypto'
 import type { EngineConfig } from '../config.js'
 import { InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
-import type { PrivatePayloads, RecordDraft, RunOwner } from '../events.js'
+import type { PrivatePayloads, RecordDraft, RunOwner, RunRequest } from '../events.js'
 import type { GoalSpec } from '../goal.js'
 import type { GoalRegistry } from '../goals/index.js'
-import type { Model, ModelPrices } from '../model.js'
-import { ReplayModel } from '../models/replay.js'
+import type { Model } from '../model.js'
 import type { ModelRegistry } from '../models/registry.js'
-import { completeRequest, type RunRequest, type StartRequest } from './start-request.js'
+import { ReplayModel } from '../models/replay.js'
+import type { ModelPrices } from '../usage.js'
 import { resolveUnderRoots } from '../workspace/workspace.js'
+import { completeRequest, type StartRequest } from './start-request.js'
 
-/** A run that may begin: its request with all defaults, its goal and its model. */
+/** The resolved parts of a start request. */
 export interface NewRun {
   readonly request: RunRequest
   readonly goal: GoalSpec
@@ -23,9 +24,9 @@ export interface NewRun {
 }
 
 /**
- * Resolves folder, model and goal of a request.
+ * Resolves the folder, model and goal of a request.
  *
- * @throws {@link InvalidRequestError} naming the field; {@link GoalError}.
+ * @throws {@link InvalidRequestError} that names the field; {@link GoalError}.
  */
 export async function resolveNewRun(
   start: StartRequest,
@@ -69,7 +70,7 @@ function resolveModel(start: StartRequest, models: ModelRegistry): Model {
   return model
 }
 
-/** Whose run it is must not be found out by naming it. */
+/** Runs of other tenants must look like runs that do not exist. */
 async function checkReplay(model: ReplayModel, owner: RunOwner): Promise<void> {
   try {
     await model.assertVisibleTo(owner)
@@ -85,11 +86,11 @@ function checkBudget(
   prices: ModelPrices | null,
 ): void {
   if (max_cost_usd === undefined || prices !== null) return
-  const detail = `cannot be kept: the price of ${model} is not known; use max_total_tokens`
+  const detail = `cannot be enforced: the price of ${model} is unknown; use max_total_tokens`
   throw new InvalidRequestError([{ pointer: '/max_cost_usd', detail }])
 }
 
-/** The record that a run begins with. */
+/** The draft of the first record of a run. */
 export function createdRecord(
   { request, goal, model }: NewRun,
   parentRunId: string | null,
@@ -111,7 +112,7 @@ export function createdRecord(
   }
 }
 
-/** What tells one request from another: its hash, whatever the order of its fields. */
+/** A hash that is equal for equal requests, in whatever order their fields are. */
 export function requestHash(request: StartRequest): string {
   return hash('sha256', canonicalJson(request))
 }

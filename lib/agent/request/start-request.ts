@@ -1,39 +1,19 @@
 /**
- * The start request: its schema, its defaults, and how it is read.
+ * The start request and the gate answer: their schemas; parsing and defaults of the former.
  *
  * @module
  */
 import type { JsonObject } from '../../internal/json.js'
 import { InvalidRequestError } from '../errors.js'
+import type { RunRequest } from '../events.js'
 import { checkSchema, type JsonSchema } from '../schema.js'
 
-/** When single tool calls wait for a human. */
-export type Approval = 'never' | 'writes' | 'all'
-
-/** A start request with every default filled in, as it is frozen in the log. */
-export interface RunRequest {
-  readonly goal: string
-  /** Real path of the working directory. */
-  readonly cwd: string
-  readonly model_name: string
-  readonly max_iterations: number
-  readonly hitl_enabled: boolean
-  /** Command that verifies a free-text goal. */
-  readonly check: string | null
-  readonly approval: Approval
-  readonly max_total_tokens: number | null
-  readonly max_cost_usd: number | null
-  readonly max_seconds: number | null
-  readonly max_tool_calls: number | null
-  readonly metadata: { readonly [name: string]: string }
-}
-
-/** Octets of a goal, of a check command. */
+/** Bytes of a goal or a check command. */
 const GOAL_BYTES = 32_768
 /** Characters of feedback at a gate. */
 const FEEDBACK_CHARACTERS = 16_384
 
-/** What a client may send to start a run. The same object validates and documents. */
+/** The schema of a start request, used both to validate and to document it. */
 export const START_REQUEST_SCHEMA: JsonSchema = {
   type: 'object',
   title: 'RunStartRequest',
@@ -45,7 +25,8 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       minLength: 1,
       maxLength: GOAL_BYTES,
       description:
-        'What the run pursues: a named goal such as node-test, `shell: <command>`, or free text with `check`.',
+        'What the run pursues: a named goal such as node-test, `shell: <command>`, or free text ' +
+        'with `check`.',
     },
     cwd: {
       type: 'string',
@@ -106,7 +87,7 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
   },
 }
 
-/** What a client may send to answer a gate. */
+/** The schema of an answer to a gate, used both to validate and to document it. */
 export const RESUME_SCHEMA: JsonSchema = {
   type: 'object',
   title: 'ResumeRequest',
@@ -142,15 +123,16 @@ export const RESUME_SCHEMA: JsonSchema = {
   },
 }
 
-/** A start request as it was sent, known to fit {@link START_REQUEST_SCHEMA}. */
+/** A start request as sent, valid by {@link START_REQUEST_SCHEMA}. */
 export type StartRequest = { readonly goal: string } & {
   readonly [K in Exclude<keyof RunRequest, 'goal'>]?: NonNullable<RunRequest[K]>
 }
 
 /**
- * Reads a start request; defaults are filled in later, when folder and model are known.
+ * Validates a start request. {@link completeRequest} adds the defaults later, when folder and model
+ * are resolved.
  *
- * @throws {@link InvalidRequestError} naming each field that is wrong.
+ * @throws {@link InvalidRequestError} with a violation per invalid field.
  */
 export function parseStartRequest(value: unknown): StartRequest {
   const violations = [...checkSchema(START_REQUEST_SCHEMA, value)]
@@ -163,7 +145,7 @@ export function parseStartRequest(value: unknown): StartRequest {
       if (Buffer.byteLength(request[field] ?? '') > GOAL_BYTES) {
         violations.push({
           pointer: `/${field}`,
-          detail: `must be at most ${GOAL_BYTES} octets long`,
+          detail: `must be at most ${GOAL_BYTES} bytes long`,
         })
       }
     }
@@ -177,7 +159,7 @@ export function parseStartRequest(value: unknown): StartRequest {
   return request
 }
 
-/** The request with all defaults, as it is frozen. */
+/** The request with all defaults, to be frozen in the log. */
 export function completeRequest(request: StartRequest, cwd: string, modelName: string): RunRequest {
   return {
     goal: request.goal,
@@ -195,7 +177,7 @@ export function completeRequest(request: StartRequest, cwd: string, modelName: s
   }
 }
 
-/** The start request that gives a frozen request again. */
+/** The start request that results in the same frozen request. */
 export function requestAgain(request: RunRequest): JsonObject {
   const entries = Object.entries(request).filter(([, value]) => value !== null)
   return Object.fromEntries(entries) as JsonObject

@@ -1,12 +1,12 @@
 /**
- * Pure: has a run used up what it was given?
+ * Pure: has a run used up a budget?
  *
  * @module
  */
 import type { EndReason } from '../events.js'
 import { workedMs, type RunState } from '../log/state.js'
 
-/** Why a run must end now, for people; null while everything is within bounds. */
+/** The exhausted budget, with a reason for people; null while all are within bounds. */
 export function exhausted(
   state: RunState,
   nowMs: number,
@@ -36,13 +36,13 @@ export function exhausted(
   return null
 }
 
-/** Tool calls that may still begin; Infinity without a bound. */
+/** Tool calls that may still begin; Infinity without a budget. */
 export function remainingCalls({ frozen, head }: RunState): number {
   const { max_tool_calls } = frozen.request
   return max_tool_calls === null ? Infinity : max_tool_calls - head.details.usage.tool_calls
 }
 
-/** Milliseconds of work that the time budget still allows; Infinity without one. */
+/** Milliseconds of work left in the time budget; Infinity without one. */
 export function remainingMs(state: RunState, nowMs: number): number {
   const { max_seconds } = state.frozen.request
   return max_seconds === null ? Infinity : max_seconds * 1000 - workedMs(state, nowMs)

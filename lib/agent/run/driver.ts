@@ -1,39 +1,52 @@
 /**
- * The seam between what an engine offers and the way its runs are worked on: by this process alone,
- * or by several that share a store.
+ * The seam between what an engine offers and how its runs are driven: by this process alone, or by
+ * several processes that share a store.
  *
  * @module
  */
-import type { RunStatus } from '../events.js'
-import type { ResumeAnswer } from '../request/gate-answer.js'
+import type { RunCreated, RunStatus } from '../events.js'
+import type { OpenFeed } from '../log/feed.js'
+import type { Observers } from '../log/observer.js'
 import type { Model } from '../model.js'
-import type { RunDetails, RunHead } from '../log/head.js'
-import type { RunFeed } from '../log/feed.js'
-import type { RunCreated } from '../shared-store.js'
+import type { ResumeAnswer } from '../request/gate-answer.js'
+import type { RunDetails, RunHead } from '../run-details.js'
+import type { RunStore } from '../store.js'
+import type { Tool } from '../tool.js'
 
-/** The run that an attempt to begin one led to. */
+/** The result of {@link RunDriver.begin}. */
 export interface BegunRun {
   readonly head: RunHead
-  /** False for the run that its owner began before with the same key. */
+  /** False when the request repeats one that began this run earlier. */
   readonly created: boolean
 }
 
-/** A feed in use. */
-export interface OpenFeed {
-  readonly feed: RunFeed
-  /** Says that the feed is needed no more; calling it twice is harmless. */
-  readonly release: () => void
+/** The result of {@link RunDriver.answer}. */
+export interface AnsweredGate {
+  readonly status: RunStatus
+  readonly gateId: string
 }
 
-/** Works on runs. */
+/** What both drivers need of the engine. */
+export interface DriverOptions {
+  readonly store: RunStore
+  readonly cwdPolicy: 'queue' | 'reject' | 'allow'
+  readonly maxQueuedRuns: number
+  readonly observers: Observers
+  /** The tools that are offered now. */
+  readonly offeredTools: () => ReadonlyMap<string, Tool>
+}
+
+/** Takes runs to their end. */
 export interface RunDriver {
-  /** Takes up the runs that have not ended, and takes new ones from now on. */
+  /** Takes over the runs that have not ended, and accepts new ones from now on. */
   start(): Promise<void>
   /**
-   * Begins a run; resolves once its first record is durable. `model` is used where the run is driven
-   * here at once. `keysSince`: idempotency keys count from here on, in float seconds since the epoch.
+   * Begins a run; resolves once its first record is durable. `model` is used if this process drives
+   * the run at once. Idempotency keys older than `keysSince` (float seconds since the epoch) have
+   * expired.
    *
-   * @throws {@link QueueFullError}, {@link CwdBusyError}, {@link IdempotencyError}, {@link StoreError}
+   * @throws {@link QueueFullError}, {@link CwdBusyError}, {@link IdempotencyError},
+   * {@link StoreError}
    */
   begin(created: RunCreated, model: Model, keysSince: number): Promise<BegunRun>
   /**
@@ -41,23 +54,19 @@ export interface RunDriver {
    *
    * @throws as the engine's `resume`.
    */
-  answer(
-    stored: RunHead,
-    answer: ResumeAnswer,
-    by: string | null,
-  ): Promise<{ readonly status: RunStatus; readonly gateId: string }>
+  answer(stored: RunHead, answer: ResumeAnswer, by: string | null): Promise<AnsweredGate>
   /**
-   * Stops a run; resolves once the wish is durable, with true when it was aborted before.
+   * Aborts a run; resolves once the request is durable, with true when it was aborted before.
    *
    * @throws {@link RunStateError} when the run has ended otherwise.
    */
   abort(stored: RunDetails, by: string | null): Promise<boolean>
-  /** The feed of a run, with everything that is durable now. */
+  /** The feed of a run, up to date with its log. */
   follow(stored: RunDetails): Promise<OpenFeed>
-  /** Does this process work on the run? */
+  /** Is the run driven by this process? */
   isLive(runId: string): boolean
   /** Runs of this process that wait for a slot. */
   readonly queued: number
-  /** Begins nothing more, waits up to `graceMs` for what works, and leaves the rest to go on later. */
+  /** Begins nothing more, waits up to `graceMs` for running work, and suspends the rest. */
   close(graceMs: number): Promise<void>
 }

@@ -1,49 +1,33 @@
 /**
- * Works on the runs of a store that belongs to this process alone: every run that has not ended is
- * driven here, and the queue is this process's own.
+ * Drives the runs of a store that belongs to this process alone: every run that has not ended is
+ * driven here, and the queue is in memory.
  *
  * @module
  */
-import type { EngineConfig } from '../config.js'
-import {
-  CwdBusyError,
-  EngineClosedError,
-  IdempotencyError,
-  QueueFullError,
-  RunStateError,
-} from '../errors.js'
-import type { RunStatus } from '../events.js'
-import {
-  ABORTED_BY_HUMAN,
-  gateFor,
-  responseRecord,
-  type ResumeAnswer,
-} from '../request/gate-answer.js'
-import { loadState, type LiveRun } from './run-loop.js'
-import type { LiveRuns } from './active-runs.js'
+import { CwdBusyError, EngineClosedError, QueueFullError, RunStateError } from '../errors.js'
+import { isTerminal, type RunCreated, type RunStatus } from '../events.js'
+import { RunFeed, type OpenFeed } from '../log/feed.js'
+import { copyHead } from '../log/head.js'
+import { loadState } from '../log/state.js'
+import { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'
-import type { Observers } from '../log/observer.js'
-import { isTerminal, type RunDetails, type RunHead } from '../log/head.js'
-import type { BegunRun, OpenFeed, RunDriver } from './driver.js'
-import { RunFeed } from '../log/feed.js'
-import type { RunCreated } from '../shared-store.js'
-import { foldState } from '../log/state.js'
+import { gateFor, responseRecord, type ResumeAnswer } from '../request/gate-answer.js'
+import { repeatedRun } from '../request/idempotency.js'
+import type { RunDetails, RunHead } from '../run-details.js'
+import type { ActiveRuns } from './active-runs.js'
+import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
+import { ABORTED_BY_HUMAN } from './outcome.js'
+import type { RunLoop } from './run-loop.js'
 import { endingRecords } from './steps/finish.js'
-import { copyHead } from '../stores/append-checks.js'
-import type { Tool } from '../tool.js'
 
-/** What {@link LocalDriver} works with. */
-export interface LocalDriverOptions {
-  readonly config: EngineConfig
-  readonly runs: LiveRuns
-  readonly observers: Observers
-  readonly tools: () => ReadonlyMap<string, Tool>
+export interface LocalDriverOptions extends DriverOptions {
+  readonly runs: ActiveRuns
 }
 
-/** Drives every run of its store. */
+/** The only driver of its store. */
 export class LocalDriver implements RunDriver {
   readonly #options: LocalDriverOptions
-  /** Creations in progress by owner and key: a second one with the same key waits for the first. */
+  /** Runs being created, by owner and key: a request with the same key waits for the first. */
   readonly #creating = new Map<string, Promise<unknown>>()
   #closed = false
 
@@ -59,10 +43,9 @@ export class LocalDriver implements RunDriver {
     return this.#options.runs.get(runId) !== undefined
   }
 
-  /** Takes up every run that has not ended, oldest first. */
+  /** Takes over every run that has not ended, oldest first. */
   async start(): Promise<void> {
-    const { config, runs } = this.#options
-    const { store } = config
+    const { runs, store } = this.#options
     const heads: RunHead[] = []
     let cursor: string | null | undefined
     while (cursor !== null) {
@@ -71,14 +54,15 @@ export class LocalDriver implements RunDriver {
       heads.push(...page.heads)
       cursor = page.next
     }
-    const taken: LiveRun[] = []
+    const taken: RunLoop[] = []
     for (const { details } of heads.reverse()) {
       const state = await loadState(store, details.run_id).catch(reportUnreadable(details.run_id))
       if (state === null) continue
       const feed = new RunFeed(details.run_id, store, state.head.details.last_seq)
       if (details.status !== 'pending')
         runs.scheduler.hold(details.run_id, state.frozen.request.cwd)
-      taken.push(runs.prepare(state, feed, { abandoned: true, resumed: true }))
+      const log = new LogWriter(runs.logOptions, feed, state, true)
+      taken.push(runs.prepare(log, { abandoned: true }))
     }
     for (const run of taken) void this.#drive(run)
   }
@@ -89,10 +73,10 @@ export class LocalDriver implements RunDriver {
     const lock = JSON.stringify([owner.tenant, owner.id, idempotency.key])
     const before = this.#creating.get(lock) ?? Promise.resolve()
     const creation = before.then(async () => {
-      const first = await this.#options.config.store.findByKey(owner, idempotency.key, keysSince)
-      if (first === null) return await this.#begin(created, model)
-      if (first.idempotency?.body_hash !== idempotency.body_hash) throw new IdempotencyError()
-      return { head: first, created: false }
+      const first = await this.#options.store.findByKey(owner, idempotency.key, keysSince)
+      const repeated = repeatedRun(first, idempotency.body_hash)
+      if (repeated === null) return await this.#begin(created, model)
+      return { head: repeated, created: false }
     })
     const settled = creation.catch(() => undefined).finally(() => {
       if (this.#creating.get(lock) === settled) this.#creating.delete(lock)
@@ -101,17 +85,13 @@ export class LocalDriver implements RunDriver {
     return await creation
   }
 
-  async answer(
-    stored: RunHead,
-    answer: ResumeAnswer,
-    by: string | null,
-  ): Promise<{ readonly status: RunStatus; readonly gateId: string }> {
-    const { runs, tools } = this.#options
+  async answer(stored: RunHead, answer: ResumeAnswer, by: string | null): Promise<AnsweredGate> {
+    const { offeredTools, runs } = this.#options
     const live = runs.get(stored.details.run_id)
     const head = live?.state.head ?? stored
-    const gate = gateFor(head, answer, live?.tools ?? tools())
+    const gate = gateFor(head, answer, live?.tools ?? offeredTools())
     if (gate !== null) {
-      // A run that this process does not drive cannot hear the answer.
+      // Every waiting run is live here until the engine closes.
       if (live === undefined) throw new EngineClosedError()
       await live.answer([responseRecord(gate, answer, by)], (state) =>
         answer.decision === 'abort' ? endingRecords(state, ABORTED_BY_HUMAN) : [],
@@ -138,13 +118,13 @@ export class LocalDriver implements RunDriver {
   }
 
   async follow({ run_id }: RunDetails): Promise<OpenFeed> {
-    const { config, runs } = this.#options
+    const { runs, store } = this.#options
     const release = (): void => undefined
     const live = runs.get(run_id)
     if (live !== undefined) return { feed: live.log.feed, release }
-    // Read again: the run may have ended between the first look and now.
-    const head = await config.store.head(run_id)
-    const feed = new RunFeed(run_id, config.store, head?.details.last_seq ?? 0)
+    // Read again: the run may have ended since `stored` was read.
+    const head = await store.head(run_id)
+    const feed = new RunFeed(run_id, store, head?.details.last_seq ?? 0)
     if (head === null) feed.finish('deleted')
     else feed.finish(isTerminal(head.details.status) ? 'run_end' : 'shutdown')
     return { feed, release }
@@ -156,53 +136,46 @@ export class LocalDriver implements RunDriver {
   }
 
   async #begin(created: RunCreated, model: Model): Promise<BegunRun> {
-    const { config, runs, observers } = this.#options
-    // Nothing waits between these checks and the run's place in the queue.
+    const { runs, store } = this.#options
+    // No `await` between these checks and add(): they hold when the run is queued.
     if (this.#closed) throw new EngineClosedError()
     this.#assertRoom(created.payload.cwd)
-    const feed = new RunFeed(created.run_id, config.store, 0)
-    const run = runs.prepare(
-      foldState(null, created),
-      feed,
-      { abandoned: false, resumed: false },
-      model,
-    )
+    const feed = new RunFeed(created.run_id, store, 0)
+    const log = LogWriter.begin(runs.logOptions, feed, created)
+    const run = runs.prepare(log, { abandoned: false }, model)
     runs.add(run)
-    const began = performance.now()
     try {
-      await config.store.append(created.run_id, [created])
+      await log.flush()
     } catch (error) {
       runs.remove(run)
       throw error
     }
-    feed.publish([created])
-    observers.tell(run.state.head.details, [created], performance.now() - began)
     const head = copyHead(run.state.head)
     void this.#drive(run)
     return { head, created: true }
   }
 
   #assertRoom(cwd: string): void {
-    const { config, runs } = this.#options
-    if (config.cwdPolicy === 'reject') {
+    const { cwdPolicy, maxQueuedRuns, runs } = this.#options
+    if (cwdPolicy === 'reject') {
       for (const { state, log } of runs) {
         if (state.frozen.request.cwd === cwd) throw new CwdBusyError(log.runId)
       }
     }
-    if (runs.queued >= config.maxQueuedRuns) throw new QueueFullError(config.maxQueuedRuns)
+    if (runs.queued >= maxQueuedRuns) throw new QueueFullError(maxQueuedRuns)
   }
 
-  async #drive(run: LiveRun): Promise<void> {
+  async #drive(run: RunLoop): Promise<void> {
     const ended = await this.#options.runs.drive(run)
     run.log.feed.finish(ended ? 'run_end' : 'shutdown')
   }
 }
 
-/** A run whose log cannot be read stays as it is, and does not keep the others from going on. */
+/** A run whose log cannot be read stays as it is; the others continue. */
 function reportUnreadable(runId: string): (error: unknown) => null {
   return (error) => {
     process.emitWarning(
-      `run ${runId} is not taken up: ${error instanceof Error ? error.message : String(error)}`,
+      `run ${runId} was not resumed: ${error instanceof Error ? error.message : String(error)}`,
     )
     return null
   }

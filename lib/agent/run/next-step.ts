@@ -1,26 +1,19 @@
 /**
- * Pure: what a run does next, told by its state alone. The loop performs the step and asks again;
- * after a crash another process asks the same question and goes on.
+ * Pure: what a run does next, decided by its state alone. The loop performs the step and asks
+ * again; after a crash, another process asks the same question and continues.
  *
  * @module
  */
-import { exhausted, remainingCalls } from './budgets.js'
-import type { EndReason, RunStatus } from '../events.js'
-import type { CallState, RunState } from '../log/state.js'
 import { stuckReason } from '../log/progress.js'
+import type { CallState, RunState } from '../log/state.js'
+import { exhausted, remainingCalls } from './budgets.js'
+import { ABORTED, type Outcome } from './outcome.js'
 
-/** How a run ends. */
-export interface Outcome {
-  readonly status: Extract<RunStatus, 'achieved' | 'failed' | 'aborted'>
-  readonly endReason: EndReason
-  readonly reason: string
-}
-
-/** The next step of a run. */
+/** What the loop does next. */
 export type Step =
   | { readonly kind: 'start' }
   | { readonly kind: 'baseline' }
-  /** One model call; `begins` says that it opens an iteration. */
+  /** One model call; `begins`: the first of its iteration. */
   | { readonly kind: 'turn'; readonly iteration: number; readonly begins: boolean }
   | { readonly kind: 'ask'; readonly calls: readonly CallState[] }
   | { readonly kind: 'tools'; readonly calls: readonly CallState[] }
@@ -29,19 +22,24 @@ export type Step =
   | { readonly kind: 'finish'; readonly outcome: Outcome }
   | { readonly kind: 'ended' }
 
-/** What the engine's configuration adds to the state. */
+/** A step that needs a slot and a context. `recover` precedes the steps that the state asks for. */
+export type WorkStep =
+  | { readonly kind: 'recover' }
+  | Exclude<Step, { kind: 'wait' | 'finish' | 'ended' }>
+
+/** The part of the engine's configuration that decides on steps. */
 export interface StepLimits {
   readonly maxTurnsPerIteration: number
-  /** End runs that go round in circles? */
+  /** End runs that make no progress? */
   readonly detectStuck: boolean
-  /** Must a human approve this call before it runs? */
+  /** Does this call wait for a human's approval? */
   needsApproval(call: CallState): boolean
 }
 
-/** Iterations in a row without a single tool call after which a run is stuck. */
+/** A run is stuck after this many consecutive iterations without a tool call. */
 const MAX_IDLE_ITERATIONS = 3
 
-/** The next step of the run. */
+/** `nowMs` is the time by which budgets are measured. */
 export function nextStep(state: RunState, limits: StepLimits, nowMs: number): Step {
   const { details } = state.head
   switch (details.status) {
@@ -63,7 +61,7 @@ function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
   if (spent?.endReason === 'time_budget') return finish({ status: 'failed', ...spent })
   if (state.lastCheck === null) return { kind: 'baseline' }
   if (open.length > 0) {
-    // Calls beyond the budget are refused, and nobody has to be asked.
+    // Calls beyond the budget are refused without asking a human.
     const gated =
       remainingCalls(state) <= 0
         ? []
@@ -78,7 +76,7 @@ function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
         return { kind: 'evaluate', iteration }
       const end = spent ?? stuck(state, limits.detectStuck)
       if (end === null) return { kind: 'turn', iteration, begins: false }
-      // What was paid for is checked before the run ends.
+      // Work that was paid for is checked before the run ends.
       return state.turns > 0
         ? { kind: 'evaluate', iteration }
         : finish({ status: 'failed', ...end })
@@ -96,8 +94,8 @@ function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
 }
 
 /**
- * How the run ends at the boundary of an iteration, or null when another one follows. Between two
- * iterations `state.node` is null; the check of the last one is `state.lastCheck`.
+ * How the run ends between two iterations, where `state.node` is null; null when another iteration
+ * follows.
  */
 export function outcomeAtBoundary(
   state: RunState,
@@ -126,7 +124,7 @@ export function outcomeAtBoundary(
   return spent === null ? null : { status: 'failed', ...spent }
 }
 
-/** Why a run gets nowhere; null while it may go on. */
+/** Why a run makes no progress; null while it may continue. */
 function stuck(
   { idleIterations, progress }: RunState,
   detect: boolean,
@@ -137,13 +135,6 @@ function stuck(
     ? `the model asked for no tool in ${MAX_IDLE_ITERATIONS} iterations`
     : stuckReason(progress)
   return reason === null ? null : { endReason: 'stuck', reason }
-}
-
-/** The outcome of a run that somebody asked to stop. */
-export const ABORTED: Outcome = {
-  status: 'aborted',
-  endReason: 'cancelled',
-  reason: 'aborted on request',
 }
 
 function finish(outcome: Outcome): Step {

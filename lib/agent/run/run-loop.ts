@@ -1,77 +1,70 @@
 /**
- * Drives one run from its present state to its end.
+ * Drives one run from its current state to its end.
  *
- * 1. What is done next is decided by `nextStep()` on the state alone.
- * 2. One step runs at a time; answers of humans are appended beside it, and only while it waits.
- * 3. An abort is durable before it takes effect; it ends whatever the step is doing.
- * 4. Whatever throws ends the run with an `error` and a `run_end`. Only a log that cannot be written
- *    keeps a run from its end: it is read again and its end appended as soon as that is possible.
+ * 1. `nextStep()` decides from the state alone what is done next.
+ * 2. One step runs at a time. Answers of humans are appended beside it, only while it waits.
+ * 3. An abort is durable before it takes effect; then it interrupts the current step.
+ * 4. Any exception ends the run with an `error` and a `run_end`. If the log cannot be written, the
+ *    state is loaded again and the end appended as soon as the store accepts it.
  *
  * @module
  */
 import { backoffDelay, type Backoff } from '../../internal/backoff.js'
-import { sleep } from '../../internal/sleep.js'
 import { nextTurn } from '../../internal/next-turn.js'
+import { sleep } from '../../internal/sleep.js'
 import { StoreError } from '../errors.js'
-import type { RecordDraft } from '../events.js'
-import { ABORTED, nextStep, type Outcome, type Step, type StepLimits } from './next-step.js'
-import { isTerminal } from '../log/head.js'
-import { failureOf } from './steps/failure.js'
-import { promptOf, type RunContext } from './step-context.js'
-import { RunLog, type RunLogOptions } from '../log/writer.js'
-import { remainingMs } from './budgets.js'
-import type { Scheduler } from './scheduler.js'
-import { foldState, type CallState, type RunState } from '../log/state.js'
-import { closingRecord, runTools } from './steps/act.js'
-import { checkBaseline, evaluate } from './steps/evaluate.js'
-import { finishRun, type Failure } from './steps/finish.js'
-import { askForCalls } from './steps/human-check.js'
-import { takeTurn } from './steps/turn.js'
-import { recoverRun } from './steps/recover.js'
-import { startRun } from './steps/start.js'
-import type { RunStore } from '../store.js'
+import { isTerminal, type RecordDraft } from '../events.js'
+import { loadState, type CallState, type RunState } from '../log/state.js'
+import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import type { Tool } from '../tool.js'
 import type { Workspace } from '../workspace/workspace.js'
+import { remainingMs } from './budgets.js'
+import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
+import { ABORTED, type Outcome } from './outcome.js'
+import type { Scheduler } from './scheduler.js'
+import { promptOf, type StepContext } from './step-context.js'
+import { closingRecord, failureOf, finishRun, type Failure } from './steps/finish.js'
 
-/** What a live run needs of its engine. */
-export interface LiveRunOptions
-  extends RunLogOptions, Omit<RunContext, 'fit' | 'log' | 'prompt' | 'signal' | 'workspace'> {
+/** What a run needs of its engine. */
+export interface RunLoopOptions
+  extends LogWriterOptions, Omit<StepContext, 'fit' | 'log' | 'prompt' | 'signal' | 'workspace'> {
   readonly scheduler: Scheduler
+  readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
   readonly maxTurnsPerIteration: number
-  /** Opened when the run begins to work: the folder may be gone by then. */
+  /** Called when the run first works: its folder may not exist any more. */
   readonly openWorkspace: (cwd: string) => Promise<Workspace>
-  /** True when a process that is gone drove the run before. */
+  /** True when a process that has died drove the run before. */
   readonly takenOver: boolean
-  /** The gate whose time is known to be up; else this process's clock decides. */
+  /** The gate that has expired by the store's clock; for others this process's clock decides. */
   readonly overdueGate: string | null
-  /** True when nobody holds a run that waits for a human: whoever takes it up next goes on with it. */
+  /** True when no process holds a run that waits for a human: any process continues it later. */
   readonly parksAtGates: boolean
 }
 
-/** The reason with which a run is stopped to go on later, when the service shuts down. */
+/** The abort reason of a run that is stopped now and resumed later. */
 class Suspended extends Error {
   override name = 'Suspended'
 }
 
-/** Steps after which a run whose steps wait for nothing lets others have the thread. */
+/** Steps after which a run that never waits yields to the event loop. */
 const STEPS_PER_TURN = 32
-/** Waits before the end of a run is appended again to a store that failed. */
+/** Delays between attempts to append the end of a run to a failing store. */
 const STORE_BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
 
-/** One run that has not ended. */
-export class LiveRun {
-  readonly #options: LiveRunOptions
-  #log: RunLog
+/** The loop of one run; see the comment of this file. */
+export class RunLoop {
+  readonly #options: RunLoopOptions
+  #log: LogWriter
   #stop = new AbortController()
   #suspending = false
   #takenOver: boolean
-  /** True once the run is somebody else's business: it waits at a gate, or was taken away. */
+  /** True when this process must not touch the run any more: it is parked, or was claimed away. */
   #left = false
   #wake: (() => void) | undefined
-  #context: RunContext | undefined
+  #context: StepContext | undefined
   readonly #limits: StepLimits
 
-  constructor(log: RunLog, options: LiveRunOptions) {
+  constructor(log: LogWriter, options: RunLoopOptions) {
     this.#log = log
     this.#options = options
     const needsApproval = (call: CallState): boolean => this.#needsApproval(call)
@@ -81,7 +74,7 @@ export class LiveRun {
     this.#takenOver = options.takenOver && status === 'running' && !log.state.suspended
   }
 
-  get log(): RunLog {
+  get log(): LogWriter {
     return this.#log
   }
 
@@ -106,7 +99,7 @@ export class LiveRun {
         process.emitWarning(`run ${this.#log.runId} could not be ended: ${String(second)}`)
       })
     } finally {
-      // Whoever has the run now may have commands of its own under the same mark.
+      // A process that has taken the run over may run commands with the same mark.
       const strays = this.state.mayHaveStrays && !this.#left
       if (strays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
       this.#options.scheduler.leave(this.#log.runId)
@@ -114,7 +107,7 @@ export class LiveRun {
     }
   }
 
-  /** Appends records beside the step that waits, and lets the run look at its state again. */
+  /** Appends records beside the waiting step, and wakes it. */
   async answer(
     drafts: readonly RecordDraft[],
     more?: (state: RunState) => readonly RecordDraft[],
@@ -124,23 +117,23 @@ export class LiveRun {
     await appended
   }
 
-  /** Asks for the run's end; resolves once the wish is durable. */
+  /** Aborts the run; resolves once the request is durable. */
   async abort(by: string | null): Promise<void> {
     const { iteration } = this.state.head.details
     await this.#log.append([{ kind: 'abort_requested', iteration, payload: { by } }])
     this.#interrupt(new Error('the run was aborted'))
   }
 
-  /** Stops the run where it is, so that it goes on when the service starts again. */
+  /** Stops the run where it is, to be resumed by the next start. */
   suspend(): void {
     this.#suspending = true
-    this.#interrupt(new Suspended('the service shuts down'))
+    this.#interrupt(new Suspended('the service is shutting down'))
   }
 
-  /** Stops working and writes nothing more: the run belongs to another process. */
+  /** Stops without writing anything: another process holds the run. */
   lose(): void {
     this.#left = true
-    this.#interrupt(new Suspended('another process works on the run'))
+    this.#interrupt(new Suspended('another process has taken the run over'))
   }
 
   #interrupt(reason: Error): void {
@@ -160,13 +153,13 @@ export class LiveRun {
       } catch (error) {
         if (!this.#stop.signal.aborted || error instanceof StoreError) throw error
         const over = this.#suspending || this.#left
-        if (!over) this.#stop = new AbortController() // the next step tells why
+        if (!over) this.#stop = new AbortController() // nextStep() sees the reason in the state
       }
     }
   }
 
   #nextStep(): Step {
-    return nextStep(this.state, this.#limits, this.#options.clock.now())
+    return nextStep(this.state, this.#limits, this.#log.now())
   }
 
   #needsApproval({ call }: CallState): boolean {
@@ -189,26 +182,26 @@ export class LiveRun {
     const context = this.#contextFor(signal) ?? (await this.#makeContext(signal))
     if (this.#takenOver) {
       this.#takenOver = false
-      return recoverRun(context)
+      return this.#options.performStep({ kind: 'recover' }, context)
     }
-    const left = remainingMs(this.state, clock.now())
+    const left = remainingMs(this.state, this.#log.now())
     const timer =
       left === Infinity
         ? undefined
         : clock.setTimeout(() => this.#interrupt(new Error('out of time')), left)
     try {
-      await performStep(step, context)
+      await this.#options.performStep(step, context)
     } finally {
       timer?.cancel()
     }
   }
 
-  /** What the last steps worked with, when it still holds. */
-  #contextFor(signal: AbortSignal): RunContext | undefined {
+  /** The context of the last step, while its signal is current. */
+  #contextFor(signal: AbortSignal): StepContext | undefined {
     return this.#context?.signal === signal ? this.#context : undefined
   }
 
-  async #makeContext(signal: AbortSignal): Promise<RunContext> {
+  async #makeContext(signal: AbortSignal): Promise<StepContext> {
     const { openWorkspace, tools } = this.#options
     const { cwd } = this.state.frozen.request
     const workspace = this.#context?.workspace ?? (await openWorkspace(cwd))
@@ -219,7 +212,7 @@ export class LiveRun {
     return this.#context
   }
 
-  /** Waits for an answer, an abort or the gate's deadline, without holding a slot. */
+  /** Waits for an answer, an abort or the deadline of the gate, without a slot. */
   async #waitForHuman(): Promise<void> {
     const { scheduler, clock, trace } = this.#options
     scheduler.pause(this.#log.runId)
@@ -228,7 +221,7 @@ export class LiveRun {
     const left = gate.deadline === null ? null : Date.parse(gate.deadline) - clock.now()
     const overdue = gate.gate_id === this.#options.overdueGate
     if (overdue || (left !== null && left <= 0)) {
-      const reason = `nobody answered gate ${gate.gate_id} until ${gate.deadline}`
+      const reason = `gate ${gate.gate_id} was not answered by ${gate.deadline}`
       return finishRun(this.#log, { status: 'aborted', endReason: 'gate_timeout', reason })
     }
     if (this.#options.parksAtGates) {
@@ -277,9 +270,9 @@ export class LiveRun {
   }
 
   /**
-   * Ends a run whose log could not be written: what was not stored never happened, so that the
-   * state is read anew, and its end is appended once the store takes it. Given up when the service
-   * shuts down; the next start takes the run up again.
+   * Ends a run whose log could not be written. What was not stored never happened, so the state is
+   * loaded again, and the end appended once the store accepts it. Stops when the service shuts
+   * down: the next start resumes the run.
    */
   async #endFromStore(outcome: Outcome, failure: Failure): Promise<void> {
     const { store, clock } = this.#options
@@ -287,7 +280,7 @@ export class LiveRun {
       try {
         const state = await loadState(store, this.#log.runId)
         if (state === null || isTerminal(state.head.details.status)) return
-        this.#log = new RunLog(this.#options, this.#log.feed, state)
+        this.#log = new LogWriter(this.#options, this.#log.feed, state)
         const end = state.abortRequested ? ABORTED : outcome
         return await finishRun(this.#log, end, failure)
       } catch (error) {
@@ -301,43 +294,7 @@ export class LiveRun {
   }
 }
 
-/** Does another process work on the run? */
+/** Has another process claimed the run? */
 function isClaimLost(error: unknown): boolean {
   return error instanceof StoreError && error.code === 'ERR_AGENT_CLAIM_LOST'
-}
-
-/** Performs one step that works; each stands in a file of its own. */
-function performStep(
-  step: Exclude<Step, { kind: 'ended' | 'wait' | 'finish' }>,
-  context: RunContext,
-): Promise<void> {
-  switch (step.kind) {
-    case 'start':
-      return startRun(context)
-    case 'baseline':
-      return checkBaseline(context)
-    case 'turn':
-      return takeTurn(context, step.iteration, step.begins)
-    case 'ask':
-      return askForCalls(context, step.calls)
-    case 'tools':
-      return runTools(context, step.calls)
-    case 'evaluate':
-      return evaluate(context, step.iteration)
-  }
-}
-
-/** Records read from the store at once. */
-const PAGE = 1_000
-
-/** The state of a run from its whole log; null when there is none. */
-export async function loadState(store: RunStore, runId: string): Promise<RunState | null> {
-  let state: RunState | null = null
-  for (let after = 0; ; ) {
-    const records = await store.read(runId, after, PAGE)
-    for (const record of records) state = foldState(state, record)
-    const last = records.at(-1)
-    if (last === undefined || records.length < PAGE) return state
-    after = last.seq
-  }
 }

@@ -1,6 +1,10 @@
 /**
- * Who may work now: at most so many runs at a time, first come first served, and one run per
- * folder. A run whose folder is busy waits without holding up those behind it.
+ * Gives slots to runs, first come, first served.
+ *
+ * 1. At most `slots` runs work at a time; if folders are exclusive, one per folder.
+ * 2. A run whose folder is busy waits without holding up the runs behind it.
+ * 3. A run keeps its folder from its first slot to its end, and returns from a gate before the
+ *    queue.
  *
  * @module
  */
@@ -11,19 +15,19 @@ interface Waiting {
   readonly start: () => void
 }
 
-/** Gives slots to runs. */
+/** The slots and folders of one engine; the rules are in the comment of this file. */
 export class Scheduler {
   readonly #slots: number
   readonly #exclusive: boolean
   readonly #queue: Waiting[] = []
-  /** Runs that come back from a gate: they have their folder and go before the queue. */
+  /** Runs that return from a gate. */
   readonly #returning: Waiting[] = []
   readonly #working = new Set<string>()
-  /** Folder by run, and runs by folder, from a run's first start to its end. */
   readonly #folders = new Map<string, string>()
+  /** The runs of each folder: the inverse of `#folders`. */
   readonly #holders = new Map<string, Set<string>>()
 
-  /** `exclusive`: one run per folder. */
+  /** `exclusive`: at most one run per folder. */
   constructor(slots: number, exclusive: boolean) {
     this.#slots = slots
     this.#exclusive = exclusive
@@ -40,9 +44,9 @@ export class Scheduler {
   }
 
   /**
-   * Resolves when the run may work. Runs that hold their folder already come first.
+   * Resolves when the run has a slot.
    *
-   * @throws the signal's reason when it fires first; the run then waits no longer.
+   * @throws the signal's reason when it fires first; the run then leaves the queue.
    */
   async enter(runId: string, cwd: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
@@ -65,19 +69,19 @@ export class Scheduler {
     })
   }
 
-  /** Gives the run its folder without a slot: for runs that were waiting for a human before a restart. */
+  /** Gives the run its folder without a slot: for runs that had begun before a restart. */
   hold(runId: string, cwd: string): void {
     this.#folders.set(runId, cwd)
     const holders = this.#holders.get(cwd) ?? new Set()
     this.#holders.set(cwd, holders.add(runId))
   }
 
-  /** The run works no more for now, and keeps its folder. */
+  /** Frees the run's slot; it keeps its folder. */
   pause(runId: string): void {
     if (this.#working.delete(runId)) this.#fill()
   }
 
-  /** The run has ended. */
+  /** Frees the run's slot and folder: it has ended or is suspended. */
   leave(runId: string): void {
     this.#working.delete(runId)
     const cwd = this.#folders.get(runId)

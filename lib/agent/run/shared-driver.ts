@@ -1,68 +1,61 @@
 /**
- * The engine's part in a store that several processes share: claims runs and hands them over to be
- * driven, begins runs, answers gates and asks for ends wherever the run is, and follows logs that
- * others write.
+ * Drives runs of a store that several processes share: claims runs and drives what it has claimed;
+ * begins, answers and aborts runs wherever they are driven; and follows logs that other processes
+ * write.
  *
  * @module
  */
+import type { Clock } from '../../internal/clock.js'
 import { sleep } from '../../internal/sleep.js'
-import type { EngineConfig } from '../config.js'
 import {
   CwdBusyError,
   EngineClosedError,
-  IdempotencyError,
   QueueFullError,
   RunStateError,
   StoreError,
   UnknownRunError,
 } from '../errors.js'
-import type { RunStatus } from '../events.js'
-import {
-  ABORTED_BY_HUMAN,
-  gateFor,
-  responseRecord,
-  type ResumeAnswer,
-} from '../request/gate-answer.js'
-import { loadState, type LiveRun } from './run-loop.js'
-import type { LiveRuns } from './active-runs.js'
+import { isTerminal, type RunCreated } from '../events.js'
+import { RunFeed, type OpenFeed } from '../log/feed.js'
+import { foldHead } from '../log/head.js'
+import { SharedFeeds, type OpenSharedFeed } from '../log/shared-feeds.js'
+import { loadState } from '../log/state.js'
+import { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'
-import type { Observers } from '../log/observer.js'
-import { foldHead, isTerminal, type RunDetails, type RunHead } from '../log/head.js'
-import type { BegunRun, OpenFeed, RunDriver } from './driver.js'
-import { RunFeed } from '../log/feed.js'
-import { RunLog } from '../log/writer.js'
-import { RunTails, type OpenTail } from '../log/shared-feeds.js'
-import type { Claim, RunCreated, SharedRuns } from '../shared-store.js'
+import { gateFor, responseRecord, type ResumeAnswer } from '../request/gate-answer.js'
+import { repeatedRun } from '../request/idempotency.js'
+import type { RunDetails, RunHead } from '../run-details.js'
+import type { Claim, SharedRuns } from '../shared-store.js'
+import type { ActiveRuns } from './active-runs.js'
+import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
+import { ABORTED_BY_HUMAN } from './outcome.js'
+import type { RunLoop } from './run-loop.js'
 import { endingRecords } from './steps/finish.js'
-import type { Tool } from '../tool.js'
 
-/** Times that an answer is tried again because the run has changed in between. */
+/** Retries of an answer after another process appended to the run in between. */
 const MAX_RACES = 20
 const RACE_DELAY_MS = 25
 
-/** What {@link SharedDriver} works with. */
-export interface SharedDriverOptions {
-  readonly config: EngineConfig
+export interface SharedDriverOptions extends DriverOptions {
   readonly shared: SharedRuns
-  readonly runs: LiveRuns
-  readonly observers: Observers
-  readonly tools: () => ReadonlyMap<string, Tool>
+  readonly clock: Clock
+  readonly maxConcurrentRuns: number
+  readonly runs: ActiveRuns
 }
 
-/** Drives what this process has claimed. */
+/** One of the drivers of a shared store: drives what this process has claimed. */
 export class SharedDriver implements RunDriver {
-  readonly #tails: RunTails
+  readonly #feeds: SharedFeeds
   readonly #options: SharedDriverOptions
-  /** Runs that are driven here, with the end of their drive. */
-  readonly #driven = new Map<string, { readonly run: LiveRun; readonly over: Promise<void> }>()
-  #asking: Promise<void> | undefined
-  #askAgain = false
+  /** Runs that are driven here; `over` settles when a drive has finished. */
+  readonly #driven = new Map<string, { readonly run: RunLoop; readonly over: Promise<void> }>()
+  #claiming: Promise<void> | undefined
+  #claimAgain = false
   readonly #stopped = new AbortController()
 
   constructor(options: SharedDriverOptions) {
     this.#options = options
-    const { store, clock } = options.config
-    this.#tails = new RunTails(store, options.shared, clock)
+    this.#feeds = new SharedFeeds(options.store, options.shared, options.clock)
   }
 
   get queued(): number {
@@ -73,10 +66,10 @@ export class SharedDriver implements RunDriver {
     return this.#driven.has(runId)
   }
 
-  /** Begins to claim. */
+  /** Starts to claim runs. */
   async start(): Promise<void> {
     this.#options.shared.listen({
-      claimable: () => this.#ask(),
+      claimable: () => this.#claimSoon(),
       abortRequested: (runId, { by }) =>
         void this.#driven
           .get(runId)
@@ -84,34 +77,32 @@ export class SharedDriver implements RunDriver {
           .catch(() => undefined),
       lost: (runId) => this.#driven.get(runId)?.run.lose(),
     })
-    this.#ask()
+    this.#claimSoon()
   }
 
-  /** Claims no more, hands over what works after `graceMs`, and ends all streams. */
+  /** Claims no more, suspends and releases running work after `graceMs`, and ends all feeds. */
   async close(graceMs: number): Promise<void> {
     this.#stopped.abort(new EngineClosedError())
-    await this.#asking
+    await this.#claiming
     await this.#options.runs.close(graceMs)
     await Promise.all([...this.#driven.values()].map(({ over }) => over))
-    this.#tails.close()
+    this.#feeds.close()
   }
 
   async begin(created: RunCreated, _: Model, keysSince: number): Promise<BegunRun> {
-    const { shared, observers, config } = this.#options
-    const { maxQueuedRuns: maxQueued, cwdPolicy } = config
+    const { cwdPolicy, maxQueuedRuns: maxQueued, observers, shared } = this.#options
     const began = performance.now()
+    // The store makes the record durable together with its checks, so no log writer is involved.
     const admitted = await shared.admit({ created, maxQueued, cwdPolicy, keysSince })
     switch (admitted.outcome) {
       case 'admitted': {
         const head = foldHead(null, created)
-        observers.tell(head.details, [created], performance.now() - began)
+        observers.notify(head.details, [created], performance.now() - began)
         return { head, created: true }
       }
       case 'repeated': {
-        const { head } = admitted
-        const same = head.idempotency?.body_hash === created.private?.idempotency?.body_hash
-        if (!same) throw new IdempotencyError()
-        return { head, created: false }
+        repeatedRun(admitted.head, created.private?.idempotency?.body_hash)
+        return { head: admitted.head, created: false }
       }
       case 'queue_full':
         throw new QueueFullError(maxQueued)
@@ -120,27 +111,23 @@ export class SharedDriver implements RunDriver {
     }
   }
 
-  /** Answers the gate of a run, which nobody works on while it waits; again when somebody else was faster. */
-  async answer(
-    stored: RunHead,
-    answer: ResumeAnswer,
-    by: string | null,
-  ): Promise<{ readonly status: RunStatus; readonly gateId: string }> {
-    const { runs, tools, config } = this.#options
+  /** Appends the answer itself, as no process drives a waiting run; retries after a lost race. */
+  async answer(stored: RunHead, answer: ResumeAnswer, by: string | null): Promise<AnsweredGate> {
+    const { clock, offeredTools, runs, store } = this.#options
     const { run_id: runId } = stored.details
     for (let races = 0; ; races++) {
-      const state = await loadState(config.store, runId)
+      const state = await loadState(store, runId)
       if (state === null) throw new UnknownRunError(runId)
       const { head } = state
-      const gate = gateFor(head, answer, tools())
+      const gate = gateFor(head, answer, offeredTools())
       if (gate === null) {
         return {
           status: head.details.status,
           gateId: answer.gate_id ?? head.lastDecision?.gate_id ?? '',
         }
       }
-      const feed = new RunFeed(runId, config.store, head.details.last_seq)
-      const log = new RunLog(runs.logOptions, feed, state)
+      const feed = new RunFeed(runId, store, head.details.last_seq)
+      const log = new LogWriter(runs.logOptions, feed, state)
       try {
         await log.append([responseRecord(gate, answer, by)], (next) =>
           answer.decision === 'abort' ? endingRecords(next, ABORTED_BY_HUMAN) : [],
@@ -149,7 +136,7 @@ export class SharedDriver implements RunDriver {
       } catch (error) {
         if (!wasOvertaken(error) || races === MAX_RACES) throw error
       }
-      await sleep(RACE_DELAY_MS, this.#stopped.signal, config.clock)
+      await sleep(RACE_DELAY_MS, this.#stopped.signal, clock)
     }
   }
 
@@ -162,82 +149,79 @@ export class SharedDriver implements RunDriver {
   }
 
   async follow({ run_id, status, last_seq }: RunDetails): Promise<OpenFeed> {
-    const { store } = this.#options.config
+    const { store } = this.#options
     if (isTerminal(status)) {
       const feed = new RunFeed(run_id, store, last_seq)
       feed.finish('run_end')
       return { feed, release: () => undefined }
     }
-    const tail = this.#tails.open(run_id, last_seq)
-    if (!tail.fresh) return tail
+    const opened = this.#feeds.open(run_id, last_seq)
+    if (!opened.isFresh) return opened
     try {
-      // Whatever was appended before the watch began is seen now, the rest by the watch.
+      // What was appended before the watch began is read now; the watch reports the rest.
       const head = await store.head(run_id)
-      if (head === null) tail.feed.finish('deleted')
-      else tail.catchUp(head.details.last_seq)
-      return tail
+      if (head === null) opened.feed.finish('deleted')
+      else opened.catchUp(head.details.last_seq)
+      return opened
     } catch (error) {
-      tail.release()
+      opened.release()
       throw error
     }
   }
 
-  #ask(): void {
+  #claimSoon(): void {
     if (this.#stopped.signal.aborted) return
-    this.#askAgain = true
-    this.#asking ??= this.#claim().finally(() => (this.#asking = undefined))
+    this.#claimAgain = true
+    this.#claiming ??= this.#claim().finally(() => (this.#claiming = undefined))
   }
 
   async #claim(): Promise<void> {
-    const { shared, config } = this.#options
-    while (this.#askAgain && !this.#stopped.signal.aborted) {
-      this.#askAgain = false
-      const slots = Math.max(0, config.maxConcurrentRuns - this.#driven.size)
+    const { maxConcurrentRuns, shared } = this.#options
+    while (this.#claimAgain && !this.#stopped.signal.aborted) {
+      this.#claimAgain = false
+      const slots = Math.max(0, maxConcurrentRuns - this.#driven.size)
       const claims = await shared.claim(slots).catch(() => [])
-      if (claims.length > 0) this.#askAgain = true
+      if (claims.length > 0) this.#claimAgain = true
       for (const claim of claims) await this.#take(claim)
     }
   }
 
   async #take({ runId, abandoned, abort, overdue }: Claim): Promise<void> {
-    const { config, shared, runs } = this.#options
+    const { runs, shared, store } = this.#options
     try {
       await this.#driven.get(runId)?.over
-      const state = await loadState(config.store, runId)
+      const state = await loadState(store, runId)
       if (state === null || isTerminal(state.head.details.status) || this.#stopped.signal.aborted) {
         return await shared.release(runId)
       }
       const { last_seq, started_at } = state.head.details
-      const tail = this.#tails.open(runId, last_seq)
-      tail.catchUp(last_seq)
-      const run = runs.prepare(state, tail.feed, {
-        abandoned,
-        resumed: started_at !== null,
-        overdue,
-      })
+      const opened = this.#feeds.open(runId, last_seq)
+      opened.catchUp(last_seq)
+      const log = new LogWriter(runs.logOptions, opened.feed, state, started_at !== null)
+      const run = runs.prepare(log, { abandoned, overdue })
       if (abort !== null && !state.abortRequested) void run.abort(abort.by).catch(() => undefined)
-      this.#driven.set(runId, { run, over: this.#drive(run, tail) })
+      this.#driven.set(runId, { run, over: this.#drive(run, opened) })
     } catch (error) {
       process.emitWarning(
-        `run ${runId} is not taken up here: ${error instanceof Error ? error.message : String(error)}`,
+        `run ${runId} was not resumed: ${error instanceof Error ? error.message : String(error)}`,
       )
       await shared.release(runId).catch(() => undefined)
     }
   }
 
-  async #drive(run: LiveRun, tail: OpenTail): Promise<void> {
+  async #drive(run: RunLoop, { feed, release }: OpenSharedFeed): Promise<void> {
     const { runs, shared } = this.#options
     const { runId } = run.log
     const ended = await runs.drive(run)
-    if (ended) tail.feed.finish('run_end')
-    tail.release()
+    if (ended) feed.finish('run_end')
+    release()
     this.#driven.delete(runId)
     await shared.release(runId).catch(() => undefined)
-    this.#ask()
+    this.#claimSoon()
   }
 }
 
-/** Was another process faster, or does it work on the run just now? */
+/** Did another process append first, or does it hold the run right now? */
 function wasOvertaken(error: unknown): boolean {
   return (
     error instanceof StoreError &&

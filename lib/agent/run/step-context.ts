@@ -1,23 +1,23 @@
 import type { Clock } from '../../internal/clock.js'
 import { estimateTokens } from '../conversation/fit.js'
-import type { Executor } from '../executor.js'
-import type { Model, ToolSpec } from '../model.js'
 import { systemPrompt } from '../conversation/prompts.js'
-import type { RunLog } from '../log/writer.js'
+import type { Executor } from '../executor.js'
+import type { LogWriter } from '../log/writer.js'
+import type { Model, ToolSpec } from '../model.js'
 import type { RunStore } from '../store.js'
-import type { RunTrace } from '../tracing/run-trace.js'
 import type { Tool, ToolContext } from '../tool.js'
+import type { RunTrace } from '../tracing/run-trace.js'
 import type { FileChange, Workspace } from '../workspace/workspace.js'
 
-/** What is sent with every model call of a run, whatever else was left out. */
+/** What every model call of a run begins with, however much of the conversation was dropped. */
 export interface Prompt {
   readonly system: string
   readonly tools: readonly ToolSpec[]
-  /** About how many tokens it takes. */
+  /** Estimated. */
   readonly tokens: number
 }
 
-/** The prompt of a run that works in `cwd`, its goal `judged` by a model or checked by a command. */
+/** The prompt of a run in `cwd`, whose goal is `judged` by a model or checked by a command. */
 export function promptOf(cwd: string, judged: boolean, offered: ReadonlyMap<string, Tool>): Prompt {
   const system = systemPrompt(cwd, judged)
   const tools = [...offered.values()].map(({ name, description, parameters }) => ({
@@ -29,39 +29,39 @@ export function promptOf(cwd: string, judged: boolean, offered: ReadonlyMap<stri
   return { system, tools, tokens }
 }
 
-/** What the steps of one run work with. */
-export interface RunContext {
-  readonly log: RunLog
+/** What the steps of one run use. Everything that must survive a crash is in `log.state`. */
+export interface StepContext {
+  readonly log: LogWriter
   readonly model: Model
-  /** Judges the goal, where no command does. */
+  /** Judges the goal; null when a command checks it. */
   readonly judge: Model | null
   readonly store: RunStore
   readonly tools: ReadonlyMap<string, Tool>
   readonly prompt: Prompt
-  /** Tokens of conversation that the model is known to take; learned when it refuses more. */
+  /** Tokens of conversation that the model accepts: lowered each time it refuses more. */
   readonly fit: { tokens: number }
   readonly workspace: Workspace
   readonly executor: Executor
   readonly clock: Clock
   readonly trace: RunTrace
-  /** A number from 0 to 1, for the jitter of retries. */
+  /** Returns a number from 0 to 1, for the jitter of retries. */
   readonly random: () => number
-  /** Ends whatever the run is doing. */
+  /** Aborts the current step. */
   readonly signal: AbortSignal
-  /** Milliseconds after which a tool counts as timed out, whatever it does. */
+  /** Milliseconds after which a tool call has timed out, whatever the tool does. */
   readonly toolTimeoutMs: number
-  /** Milliseconds until a gate that opens now lapses; null waits for ever. */
+  /** Milliseconds until a gate that opens now expires; null never does. */
   readonly gateTimeoutMs: number | null
-  /** End the run when it goes round in circles? */
+  /** End the run when it makes no progress? */
   readonly detectStuck: boolean
 }
 
 /**
- * What one tool call gets to work with. With `onChanges`, it is told which files each command of the
- * tool changed.
+ * The context of one tool call. `onChanges` is called with the files that each command of the tool
+ * changed.
  */
 export function toolContext(
-  context: RunContext,
+  context: StepContext,
   callId: string,
   stop: { readonly signal: AbortSignal },
   onStart: (pgid: number) => Promise<void>,
@@ -76,7 +76,7 @@ export function toolContext(
       return stop.signal
     },
     run: async (command, options) => {
-      // What others changed meanwhile is not this command's.
+      // Resets the comparison: earlier changes are not this command's.
       if (onChanges !== undefined) await changesIn(workspace)
       const result = await executor.run(command, {
         cwd: workspace.root,
@@ -95,7 +95,7 @@ export function toolContext(
   }
 }
 
-/** A workspace that cannot be looked at is no failure of the command. */
+/** The changes since the last call; none when the workspace cannot be read. */
 export async function changesIn(workspace: Workspace): Promise<readonly FileChange[]> {
   return await workspace.changes().catch(() => [])
 }

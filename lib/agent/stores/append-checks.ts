@@ -1,6 +1,5 @@
 import { StoreError } from '../errors.js'
 import type { RunRecord } from '../events.js'
-import type { RunHead } from '../log/head.js'
 
 /**
  * Checks what is about to be appended to a run whose last record has sequence number `lastSeq`.
@@ -27,12 +26,6 @@ export function checkAppend(runId: string, records: readonly RunRecord[], lastSe
   if (lastSeq === 0 && records[0]?.kind !== 'run_created') {
     throw new TypeError(`run ${runId} must begin with run_created, not ${records[0]?.kind}`)
   }
-}
-
-/** A head as it is now, unchanged by records that are folded later. */
-export function copyHead(head: RunHead): RunHead {
-  const { details } = head
-  return { ...head, details: { ...details, final_state: { ...details.final_state } } }
 }
 
 /**

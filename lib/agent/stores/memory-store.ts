@@ -1,9 +1,10 @@
 import { systemClock, type Clock } from '../../internal/clock.js'
 import { StoreError } from '../errors.js'
-import type { RunOwner, RunRecord, RunStatus } from '../events.js'
-import { foldHead, isTerminal, type RunHead } from '../log/head.js'
+import { isTerminal, type RunOwner, type RunRecord, type RunStatus } from '../events.js'
+import { copyHead, foldHead } from '../log/head.js'
+import type { RunHead } from '../run-details.js'
 import type { RunPage, RunQuery, RunStore } from '../store.js'
-import { checkAppend, checkPage, copyHead } from './append-checks.js'
+import { checkAppend, checkPage } from './append-checks.js'
 import { indexFields, RunIndex, type IndexedRun, type Retention } from './run-index.js'
 
 /** Options of {@link MemoryStore}. */

@@ -10,8 +10,8 @@
  * @module
  */
 import { InvalidRequestError } from '../errors.js'
-import type { RunOwner, RunStatus } from '../events.js'
-import { isTerminal, type RunHead } from '../log/head.js'
+import { isTerminal, type RunOwner, type RunStatus } from '../events.js'
+import type { RunHead } from '../run-details.js'
 import type { RunQuery } from '../store.js'
 import { compareRuns, newestFirst, OrderedRuns, type Dated } from './ordered-runs.js'
 

@@ -1,5 +1,4 @@
-import type { RunRecord, RunStatus } from '../events.js'
-import type { RunRequest } from '../request/start-request.js'
+import type { RunRecord, RunRequest, RunStatus } from '../events.js'
 
 /** What {@link sampleRun} can be told; the rest has defaults. */
 export interface SampleRunOptions {

@@ -16,7 +16,7 @@
 import { AgentError } from '../errors.js'
 import type { GoalVerdict } from '../goal.js'
 import type { ModelTurn, StopReason } from '../model.js'
-import type { RunDetails } from '../log/head.js'
+import type { RunDetails } from '../run-details.js'
 import type { RunState } from '../log/state.js'
 import type { Tool } from '../tool.js'
 import type { TraceContext } from './trace-context.js'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Conversation } from '../../../lib/agent/conversation/conversation.js'
 import {
   estimateConversation,
   estimateTokens,
   fitContext,
-  forgetUnsent,
 } from '../../../lib/agent/conversation/fit.js'
 import type { Message } from '../../../lib/agent/model.js'
 import { Random } from '../../helpers/random.js'
@@ -27,8 +27,14 @@ function conversation(turns: number, length = 1_000): Message[] {
   return list
 }
 
-const total = (messages: readonly Message[]): number =>
-  messages.reduce((sum, message) => sum + size(message), 0)
+const total = (messages: readonly Message[], measure = size): number =>
+  messages.reduce((sum, message) => sum + measure(message), 0)
+
+function filled(messages: readonly Message[]): Conversation {
+  const conversation = new Conversation()
+  for (const message of messages) conversation.add(message)
+  return conversation
+}
 
 function assertPaired(messages: readonly Message[]): void {
   const open = new Set<string>()
@@ -153,13 +159,16 @@ test('estimates count text, arguments and a provider’s own parts', () => {
   assert.ok(estimateTokens({ role: 'assistant', text: 'short', calls: [], parts }) > 1_000)
 })
 
-test('a conversation that grows is counted on from where it was counted before', () => {
+test('a conversation fits by the estimates of all its messages, however it has grown', () => {
   const messages = conversation(3)
-  const sum = (): number => messages.reduce((all, message) => all + estimateTokens(message), 0)
-  assert.equal(estimateConversation(messages), sum())
-  messages.push(...conversation(2).slice(1))
-  assert.equal(estimateConversation(messages), sum())
-  assert.equal(estimateConversation([...messages]), sum())
+  const kept = filled(messages)
+  assert.equal(estimateConversation(messages), total(messages, estimateTokens))
+  assert.deepEqual(kept.fit(estimateConversation(messages)), fitContext(messages, Infinity))
+  const more = conversation(2).slice(1)
+  for (const message of more) kept.add(message)
+  const budget = estimateConversation([...messages, ...more])
+  assert.deepEqual(kept.fit(budget), fitContext([...messages, ...more], budget))
+  assert.deepEqual(kept.fit(budget - 1), fitContext([...messages, ...more], budget - 1))
 })
 
 /** One more turn, now and then with a remark of a human before it. */
@@ -189,38 +198,37 @@ test('a conversation of which the unsent part is forgotten is sent exactly as th
   let dropped = 0
   for (let round = 0; round < 60; round++) {
     const whole: Message[] = [{ role: 'user', text: 'goal' }]
-    const kept = [...whole]
+    const kept = filled(whole)
     let budget = random.integer(2_000, 20_000)
     for (let turn = 0; turn < 60; turn++) {
       const more = nextTurn(random, turn)
       whole.push(...more)
-      kept.push(...more)
+      for (const message of more) kept.add(message)
       // The model has refused what was fitted.
       if (random.chance(0.02)) budget = Math.floor(budget * 0.6)
       const expected = fitContext(whole, budget)
-      const fitted = fitContext(kept, budget)
+      const fitted = kept.fit(budget)
       assert.equal(fitted.fits, expected.fits)
       if (!fitted.fits || !expected.fits) break
       assert.deepEqual(fitted.messages, expected.messages)
       dropped += fitted.dropped
-      forgetUnsent(kept, fitted)
-      assert.equal(estimateConversation(kept), estimateConversation([...kept]))
     }
   }
   assert.ok(dropped > 0)
 })
 
 test('what is kept of a conversation follows the budget, not its length', () => {
-  const kept: Message[] = []
+  const kept = new Conversation()
   const sizes: number[] = []
+  let rest: readonly Message[] = []
   for (const message of conversation(2_000, 3_000)) {
-    kept.push(message)
-    const fitted = fitContext(kept, 20_000)
+    kept.add(message)
+    const fitted = kept.fit(20_000)
     assert.ok(fitted.fits)
-    forgetUnsent(kept, fitted)
-    sizes.push(total(kept))
+    rest = fitted.rest
+    sizes.push(total(rest))
   }
   // Three characters a token.
   assert.ok(Math.max(...sizes) < 3 * 20_000 + 10_000, `${Math.max(...sizes)} characters`)
-  assert.ok(kept.length < 1_000, `${kept.length} messages`)
+  assert.ok(rest.length < 1_000, `${rest.length} messages`)
 })

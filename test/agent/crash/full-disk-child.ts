@@ -1,4 +1,6 @@
-/** Drives runs whose log fills the file system that it is given, and goes on; see full-disk.test.ts. */
+/**
+ * Drives runs whose log fills the file system that it is given, and goes on; see full-disk.test.ts.
+ */
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -88,9 +88,10 @@ function assertEnd(details: RunDetails, recoveries: number): void {
 }
 
 /**
- * Lets a child tell so many events that nobody told before, kills it, and compares what it told with what others told before.
- * A child whose runs all hang, so that it tells nothing more, is killed then. Gives the number of
- * commands that an earlier child had left running, all of which must be gone by now.
+ * Lets a child tell so many events that nobody told before, kills it, and compares what it told
+ * with what others told before. A child whose runs all hang, so that it tells nothing more, is
+ * killed then. Gives the number of commands that an earlier child had left running, all of which
+ * must be gone by now.
  */
 async function runAndKill(child: RunChild, events: number, told: Told): Promise<number> {
   const positions = new Map<string, number>()
@@ -126,7 +127,10 @@ async function runAndKill(child: RunChild, events: number, told: Told): Promise<
   return orphans
 }
 
-/** Is the process there, and does it belong to the run? One that ended and was not waited for has no environment. */
+/**
+ * Is the process there, and does it belong to the run? One that ended and was not waited for has no
+ * environment.
+ */
 function carriesMark(pid: number, runId: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`RUNWRIGHT_RUN=${runId}`)

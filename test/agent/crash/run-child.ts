@@ -1,10 +1,10 @@
 /**
  * Waits for a word on standard input, then drives runs over a file store until it is killed, by
  * others or by itself, and says on standard output what it sees: `ready` once the engine is open,
- * `new run` for each run that it creates, `= run seq kind hash` for each event that subscribers get,
- * `hangs run` when the command of a run has begun that does not end by itself, and `left run pid` when
- * a run was taken up whose command of that kind was left running.
- * See matrix.test.ts and kills.test.ts.
+ * `new run` for each run that it creates, `= run seq kind hash` for each event that subscribers
+ * get, `hangs run` when the command of a run has begun that does not end by itself, and `left run
+ * pid` when a run was taken up whose command of that kind was left running. See matrix.test.ts and
+ * kills.test.ts.
  */
 import { hash } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,5 +1,6 @@
 import type { ModelProvider } from '../../../lib/agent/config.js'
-import { NO_USAGE, type Model, type ToolCall } from '../../../lib/agent/model.js'
+import type { Model, ToolCall } from '../../../lib/agent/model.js'
+import { NO_USAGE } from '../../../lib/agent/usage.js'
 import type { JsonObject } from '../../../lib/internal/json.js'
 
 /** What a child is told to do. */
@@ -13,8 +14,8 @@ export interface ChildPlan {
   readonly runs: number
   readonly request: JsonObject
   /**
-   * Until it is killed: a new run for each that ends, and in each run a command that does not end by
-   * itself, between its two iterations.
+   * Until it is killed: a new run for each that ends, and in each run a command that does not end
+   * by itself, between its two iterations.
    */
   readonly endless: boolean
   /** Number of the append at which the child kills itself; 0 for never. */

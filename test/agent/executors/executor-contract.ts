@@ -144,7 +144,7 @@ export function testExecutor(name: string, make: () => Executor, skip: string | 
     }
     const { output, truncated } = await running
     assert.ok(truncated)
-    assert.match(output, /^head\nx+\n\[… \d+ octets left out …\]\nx+\ntail\n$/)
+    assert.match(output, /^head\nx+\n\[… \d+ bytes left out …\]\nx+\ntail\n$/)
     assert.ok(Buffer.byteLength(output) < 1_100)
     assert.ok(grown < 20_000_000, `${grown} octets more`)
   })

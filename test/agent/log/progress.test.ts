@@ -5,14 +5,17 @@ import {
   noteCheck,
   noteResult,
   noteTurn,
-  startAnew,
+  resetCounts,
   stuckReason,
   type Progress,
 } from '../../../lib/agent/log/progress.js'
 import { follow, openEngine, runToEnd, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
-/** One turn as a word: `tool:args=output`, exit code 1 when the output begins with `!`; parts joined by `+`. */
+/**
+ * One turn as a word: `tool:args=output`, exit code 1 when the output begins with `!`; parts joined
+ * by `+`.
+ */
 function take(progress: Progress, turn: string): void {
   const calls = turn.split('+').map((part) => {
     const [, tool = '', args = '', output = ''] = /^(\w+):(\w*)=(.*)$/.exec(part) ?? []
@@ -95,7 +98,7 @@ test('a check with a new answer, or a word of a human, begins the count anew', (
   assert.notEqual(stuckReason(progress), null)
   noteCheck(progress, '2 of 3 tests fail (1 ms)')
   assert.notEqual(stuckReason(progress), null, 'an answer that was heard before is no news')
-  startAnew(progress)
+  resetCounts(progress)
   assert.equal(stuckReason(progress), null)
 })
 

@@ -7,7 +7,7 @@ import type { RecordDraft } from '../../../lib/agent/events.js'
 import { Observers } from '../../../lib/agent/log/observer.js'
 import { Redactor } from '../../../lib/agent/redaction/redactor.js'
 import { RunFeed } from '../../../lib/agent/log/feed.js'
-import { RunLog } from '../../../lib/agent/log/writer.js'
+import { LogWriter } from '../../../lib/agent/log/writer.js'
 import { foldState } from '../../../lib/agent/log/state.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 
@@ -25,7 +25,7 @@ class CountingStore extends MemoryStore {
   }
 }
 
-async function newLog(): Promise<{ readonly log: RunLog; readonly store: CountingStore }> {
+async function newLog(): Promise<{ readonly log: LogWriter; readonly store: CountingStore }> {
   const store = new CountingStore()
   await store.open()
   const [created] = sampleRun(RUN, { createdAt: Date.now() / 1000 })
@@ -39,7 +39,7 @@ async function newLog(): Promise<{ readonly log: RunLog; readonly store: Countin
     redactor: new Redactor([]),
     observers: new Observers(),
   }
-  return { log: new RunLog(options, feed, foldState(null, created)), store }
+  return { log: new LogWriter(options, feed, foldState(null, created)), store }
 }
 
 const line = (message: string): RecordDraft => ({
@@ -87,4 +87,31 @@ test('after an append that failed nothing is written any more, and everyone is t
   await nextTurn()
   assert.deepEqual(store.appends, [1])
   assert.equal(log.feed.lastSeq, 1)
+})
+
+test('after a takeover, budget time stands still until the first append', async () => {
+  const { log, store } = await newLog()
+  const { last_ts } = log.state.head
+  const clock = { ...systemClock, now: () => last_ts * 1000 + 60_000 }
+  const options = { store, clock, redactor: new Redactor([]), observers: new Observers() }
+  const taken = new LogWriter(options, log.feed, log.state, true)
+  assert.equal(taken.now(), last_ts * 1000)
+  await taken.append([line('back')])
+  assert.equal(taken.now(), clock.now())
+})
+
+test('a log begins with its first record once that is durable', async () => {
+  const store = new CountingStore()
+  await store.open()
+  const [created] = sampleRun(RUN, { createdAt: Date.now() / 1000 })
+  assert.ok(created?.kind === 'run_created')
+  const observers = new Observers()
+  const seen: number[] = []
+  observers.add(({ events }) => seen.push(events.length))
+  const feed = new RunFeed(RUN, store, 0)
+  const options = { store, clock: systemClock, redactor: new Redactor([]), observers }
+  const log = LogWriter.begin(options, feed, created)
+  assert.deepEqual([store.appends.length, feed.lastSeq, seen.length], [0, 0, 0])
+  await log.flush()
+  assert.deepEqual([store.appends, feed.lastSeq, seen], [[1], 1, [1]])
 })

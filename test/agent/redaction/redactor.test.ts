@@ -306,6 +306,6 @@ test('what a human says at a gate is logged without secrets; edits that hold one
 test('a secret of fewer than 6 characters is refused by name', async (t) => {
   await assert.rejects(
     openEngine(t, { secrets: ['long enough', 'short'] }),
-    /secrets\[1\] must be a text of 6/,
+    /secrets\[1\] must be a string of at least 6/,
   )
 })

@@ -182,7 +182,7 @@ test("without a judge free text is refused; a cost budget needs the judge's pric
   })
   await assert.rejects(
     unpriced.engine.create({ goal: GOAL, max_cost_usd: 1 }),
-    /the price of judge:j is not known/,
+    /the price of judge:j is unknown/,
   )
   await assert.rejects(
     openEngine(t, { providers: [testProvider(() => ({}))], judgeModel: 'nobody:x' }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { GoalCheckError, GoalError, ModelError, WorkspaceError } from 'runwright/agent'
-import { failureOf } from '../../../lib/agent/run/steps/failure.js'
+import { failureOf } from '../../../lib/agent/run/steps/finish.js'
 
 const cwd = '/srv/projects/shop'
 

@@ -11,7 +11,7 @@ import {
   type RunRecord,
 } from 'runwright/agent'
 import { systemClock } from '../../../lib/internal/clock.js'
-import type { RunCreated } from '../../../lib/agent/shared-store.js'
+import type { RunCreated } from '../../../lib/agent/events.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'

@@ -9,7 +9,7 @@ import { appendFileSync, writeSync } from 'node:fs'
 import pg from 'pg'
 import { defineTool } from '../../../lib/agent/tools/define.js'
 import { RunEngine } from '../../../lib/agent/engine.js'
-import { NO_USAGE } from '../../../lib/agent/model.js'
+import { NO_USAGE } from '../../../lib/agent/usage.js'
 import { PostgresStore } from '../../../lib/agent/stores/postgres/postgres-store.js'
 
 /** What a worker is told. */

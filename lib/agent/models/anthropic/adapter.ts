@@ -6,12 +6,12 @@
 import type { JsonObject, JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
-  ModelPrices,
   ModelRequest,
   ModelTurn,
   ToolChoice,
   ToolMessage,
 } from '../../model.js'
+import type { ModelPrices } from '../../usage.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
 import { ANTHROPIC_FORMAT, buildAnthropicTurn } from './answer.js'

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../../../internal/json.js'
-import type { ModelRequest, ModelTurn, Usage } from '../../model.js'
+import type { ModelRequest, ModelTurn } from '../../model.js'
+import type { Usage } from '../../usage.js'
 import type { StreamDecoder } from '../adapter.js'
 import { buildAnthropicTurn, readAnthropicUsage } from './answer.js'
 import { countOf, isObject, listOf, objectOf, parseJson, textOf } from '../json-reader.js'

@@ -4,7 +4,8 @@
  * @module
  */
 import type { JsonObject } from '../../../internal/json.js'
-import type { ModelRequest, ModelTurn, StopReason, Usage } from '../../model.js'
+import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
+import type { Usage } from '../../usage.js'
 import { countOf, isObject, textOf } from '../json-reader.js'
 import { mistakeError, protocolError, type WireContext } from '../provider-errors.js'
 import { buildTurn } from '../turn.js'

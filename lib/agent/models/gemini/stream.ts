@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../internal/json.js'
-import type { ModelRequest, ModelTurn, Usage } from '../../model.js'
+import type { ModelRequest, ModelTurn } from '../../model.js'
+import type { Usage } from '../../usage.js'
 import type { StreamDecoder } from '../adapter.js'
 import { buildGeminiTurn, readGeminiUsage } from './answer.js'
 import { isObject, listOf, objectOf, textOf } from '../json-reader.js'

@@ -4,7 +4,8 @@
  * @module
  */
 import type { JsonObject, JsonValue } from '../../../internal/json.js'
-import type { ModelRequest, ModelTurn, StopReason, Usage } from '../../model.js'
+import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
+import type { Usage } from '../../usage.js'
 import { countOf, isObject, listOf, objectOf, textOf } from '../json-reader.js'
 import { embeddedError, type WireContext } from '../provider-errors.js'
 import { buildTurn, type RawCall } from '../turn.js'

@@ -5,7 +5,8 @@
  *
  * @module
  */
-import { type Model, type ModelRequest, type ModelTurn, NO_USAGE } from '../../model.js'
+import type { Model, ModelRequest, ModelTurn } from '../../model.js'
+import { NO_USAGE } from '../../usage.js'
 import { Session } from './conversation.js'
 import { Search } from './search.js'
 

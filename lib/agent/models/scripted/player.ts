@@ -1,6 +1,7 @@
 import { sleep } from '../../../internal/sleep.js'
 import { systemClock, type Clock } from '../../../internal/clock.js'
-import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../../model.js'
+import type { Model, ModelRequest, ModelTurn } from '../../model.js'
+import type { ModelPrices } from '../../usage.js'
 import {
   buildScriptedTurn,
   scriptedError,

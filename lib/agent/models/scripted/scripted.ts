@@ -6,8 +6,8 @@
  */
 import type { JsonObject } from '../../../internal/json.js'
 import { ModelError, type ModelErrorCode } from '../../errors.js'
-import type { ModelRequest, ModelTurn, StopReason, ToolCall, Usage } from '../../model.js'
-import { NO_USAGE } from '../../model.js'
+import type { ModelRequest, ModelTurn, StopReason, ToolCall } from '../../model.js'
+import { NO_USAGE, type Usage } from '../../usage.js'
 
 /** A tool call of a scripted turn. */
 export interface ScriptedCall {

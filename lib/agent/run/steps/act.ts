@@ -1,30 +1,30 @@
 import { hash } from 'node:crypto'
 import type { JsonObject } from '../../../internal/json.js'
-import { remainingCalls } from '../budgets.js'
-import { checkArguments } from '../../tools/define.js'
 import type { RecordDraft } from '../../events.js'
-import { headAndTail } from '../../output.js'
-import { changesIn, toolContext, type RunContext } from '../step-context.js'
-import type { FileChange } from '../../workspace/workspace.js'
 import type { CallState } from '../../log/state.js'
-import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
+import { headAndTail } from '../../output.js'
 import type { Tool, ToolOutput } from '../../tool.js'
+import { checkArguments } from '../../tools/define.js'
+import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
+import type { FileChange } from '../../workspace/workspace.js'
+import { remainingCalls } from '../budgets.js'
+import { changesIn, toolContext, type StepContext } from '../step-context.js'
+import { closingRecord } from './finish.js'
 
-/** Reads that run at the same time. */
+/** Calls of `read` tools that run at the same time. */
 const PARALLEL_READS = 8
-/** Octets of a tool's output that its event carries. */
+/** Bytes of a tool's output that its event carries. */
 const EVENT_OUTPUT_BYTES = 65_536
-/** Milliseconds in which an executor ends a command: SIGTERM, 2 s, SIGKILL, and some room. */
+/** Milliseconds that an executor may take to stop a command: SIGTERM, 2 s, SIGKILL, and slack. */
 const COMMAND_END_MS = 5_000
 
 /**
- * Runs the calls that have no result yet: reads side by side, everything else one by one, results
- * in the order of the calls. What a call does begins only after its `tool_started` is durable.
+ * Runs the calls that have no result yet: reads in parallel, everything else one by one, with
+ * results in the order of the calls. A call takes effect only after its `tool_started` is durable.
  *
- * @throws the signal's reason when the run is stopped; calls without a result are then closed by
- * whoever stops it.
+ * @throws the signal's reason when the run is stopped; the run loop then closes the open calls.
  */
-export async function runTools(context: RunContext, calls: readonly CallState[]): Promise<void> {
+export async function runTools(context: StepContext, calls: readonly CallState[]): Promise<void> {
   let rest = calls
   while (rest.length > 0) {
     const allowed = remainingCalls(context.log.state)
@@ -40,20 +40,20 @@ export async function runTools(context: RunContext, calls: readonly CallState[])
     batch.forEach((call, index) => {
       context.log.note(resultRecord(iteration, call, outputs[index] as TimedOutput))
     })
-    // A read whose result is lost runs again; nothing else may.
+    // A read whose result is lost can run again; other calls cannot.
     if (reads === 0) await context.log.flush()
     rest = rest.slice(count)
   }
 }
 
-/** Calls beyond the budget are answered, since the model hears of each, and are not run. */
-function refuseRest({ log }: RunContext, calls: readonly CallState[]): void {
+/** Calls beyond the budget get a result, as the model expects one for each call, but do not run. */
+function refuseRest({ log }: StepContext, calls: readonly CallState[]): void {
   const { head, frozen } = log.state
   const output = `Not run: the run's ${frozen.request.max_tool_calls} tool calls are used up.`
   for (const call of calls) log.note(closingRecord(head.details.iteration, call, 126, output))
 }
 
-function isRead(context: RunContext, { call }: CallState): boolean {
+function isRead(context: StepContext, { call }: CallState): boolean {
   return context.tools.get(call.tool)?.effect === 'read'
 }
 
@@ -62,7 +62,7 @@ interface TimedOutput {
   readonly durationMs: number
 }
 
-async function runCall(context: RunContext, state: CallState): Promise<TimedOutput> {
+async function runCall(context: StepContext, state: CallState): Promise<TimedOutput> {
   const began = context.clock.now()
   const tool = context.tools.get(state.call.tool)
   const refusal = refusalOf(context, tool, state)
@@ -70,9 +70,9 @@ async function runCall(context: RunContext, state: CallState): Promise<TimedOutp
   return { result, durationMs: Math.max(0, Math.round(context.clock.now() - began)) }
 }
 
-/** The result of a call that is not run; null for one that may be. */
+/** The result of a call that must not run; null for a call that may. */
 function refusalOf(
-  context: RunContext,
+  context: StepContext,
   tool: Tool | undefined,
   { call, args, status, feedback }: CallState,
 ): ToolOutput | null {
@@ -89,11 +89,11 @@ function refusalOf(
   return problem === null ? null : { output: problem, exitCode: 1 }
 }
 
-async function execute(context: RunContext, tool: Tool, state: CallState): Promise<ToolOutput> {
+async function execute(context: StepContext, tool: Tool, state: CallState): Promise<ToolOutput> {
   const { clock, log, signal, toolTimeoutMs, trace } = context
   const { call, args, feedback } = state
-  // A command is given the time in which its executor ends it; then nobody waits any longer.
   const span = trace.beginTool(log.state.head.details.iteration, tool, call.call_id)
+  // After its time-out, a command gets the time that its executor needs to stop it.
   const stop = new ToolStop(
     signal,
     clock,
@@ -106,9 +106,9 @@ async function execute(context: RunContext, tool: Tool, state: CallState): Promi
     changed = changed.length === 0 ? changes : [...changed, ...changes]
   }
   const watch = tool.effect === 'read' ? undefined : onChanges
-  const looks = tool.changesFiles === true && watch !== undefined
+  const compares = tool.changesFiles === true && watch !== undefined
   const withChanges = async (result: ToolOutput): Promise<ToolOutput> => {
-    if (looks) onChanges(await changesIn(context.workspace))
+    if (compares) onChanges(await changesIn(context.workspace))
     return changed.length === 0
       ? result
       : { ...result, changes: [...(result.changes ?? []), ...changed] }
@@ -121,14 +121,15 @@ async function execute(context: RunContext, tool: Tool, state: CallState): Promi
       const durable = begin(context, tool, state, undefined, plan)
       if (durable !== undefined) await durable
     }
-    if (looks) {
-      await changesIn(context.workspace) // what others changed meanwhile is not this call's
+    if (compares) {
+      // Resets the comparison: earlier changes are not this call's.
+      await changesIn(context.workspace)
       signal.throwIfAborted()
     }
     const own = await stop.race(tool.execute(args, working))
     const { timedOut } = stop
     trace.endTool(span, timedOut ? 124 : own.exitCode, tool.startsProcess === true)
-    const result = looks || changed.length > 0 ? await withChanges(own) : own
+    const result = compares || changed.length > 0 ? await withChanges(own) : own
     if (feedback === '' && !timedOut) return result
     const output = feedback === '' ? result.output : withRemark(result.output, feedback)
     return { ...result, output, exitCode: timedOut ? 124 : result.exitCode }
@@ -139,16 +140,16 @@ async function execute(context: RunContext, tool: Tool, state: CallState): Promi
     }
     trace.fail(span, error)
     signal.throwIfAborted()
-    await log.flush() // a log that cannot be written is no failure of the tool
+    await log.flush() // throws if it was the log that failed, not the tool
     return await withChanges({ output: `${tool.name} failed: ${errorText(error)}`, exitCode: 1 })
   } finally {
     stop.end()
   }
 }
 
-/** Records that a call begins; resolves once that is durable, where it must be. */
+/** Records the start of a call; returns a promise if the call has to wait for durability. */
 function begin(
-  context: RunContext,
+  context: StepContext,
   tool: Tool,
   state: CallState,
   pgid?: number,
@@ -157,13 +158,13 @@ function begin(
   if (state.status === 'started') return undefined
   const record = startRecord(context, tool, state, pgid, plan)
   if (tool.effect !== 'read') return context.log.append([record])
-  // Nothing is lost when a read runs and its start is not in the log: it may run again.
+  // A read whose start was lost can simply run again.
   context.log.note(record)
   return undefined
 }
 
 function startRecord(
-  context: RunContext,
+  context: StepContext,
   tool: Tool,
   state: CallState,
   pgid?: number,
@@ -197,23 +198,6 @@ function resultRecord(iteration: number, { call }: CallState, timed: TimedOutput
       ...(changes === undefined || changes.length === 0 ? undefined : { changes }),
     },
   }
-}
-
-/** The result of a call that got none of its own. */
-export function closingRecord(
-  iteration: number,
-  { call }: CallState,
-  exitCode: number,
-  output: string,
-): RecordDraft {
-  const payload = {
-    tool: call.tool,
-    output,
-    exit_code: exitCode,
-    call_id: call.call_id,
-    duration_ms: 0,
-  }
-  return { kind: 'tool_result', iteration, payload }
 }
 
 function withRemark(output: string, feedback: string): string {

@@ -1,43 +1,42 @@
 import { GoalCheckError } from '../../errors.js'
-import type { EventPayloads, RecordDraft } from '../../events.js'
-import { checkGoal } from '../../goals/index.js'
-import { NOT_JUDGED } from '../../goals/judge-evidence.js'
+import type { RecordDraft } from '../../events.js'
 import type { GoalVerdict } from '../../goal.js'
-import { outcomeAtBoundary } from '../next-step.js'
-import type { RunContext } from '../step-context.js'
+import { checkGoal } from '../../goals/index.js'
 import type { LastCheck, RunState } from '../../log/state.js'
+import { outcomeAtBoundary } from '../next-step.js'
+import type { StepContext } from '../step-context.js'
 import { endRecord } from './finish.js'
 import { gateRecords } from './human-check.js'
-import { judgeGoal, unjudged } from './judge.js'
+import { judgeGoal, unjudged, type JudgeVerdict } from './judge.js'
 
 /**
- * The check before the first iteration: its tests are what later checks are measured by. A goal
- * that is met already ends the run with 0 iterations.
+ * The check before the first iteration: later checks are compared with its tests. A goal that is
+ * already met ends the run with 0 iterations.
  *
  * @throws {@link GoalCheckError}, or the signal's reason.
  */
-export async function checkBaseline(context: RunContext): Promise<void> {
+export async function checkBaseline(context: StepContext): Promise<void> {
   const { log } = context
   const { goal } = log.state.frozen
-  // There is nothing yet that a judge could see.
+  // A judge has no evidence yet.
   const verdict = goal.judge === undefined ? await check(context) : unjudged('nothing was done yet')
   await log.append([checkRecord(0, verdict)], (state) => ending(context, state))
 }
 
 /**
- * Closes an iteration: checks the goal (unless nothing was changed since the last check), and
- * appends with the answer what follows from it: the end of the run, a gate, or nothing.
+ * Closes an iteration: checks the goal (unless nothing has changed since the last check), and
+ * appends the verdict together with its consequence: the end of the run, a gate, or nothing.
  *
  * @throws {@link GoalCheckError}, or the signal's reason.
  */
-export async function evaluate(context: RunContext, iteration: number): Promise<void> {
+export async function evaluate(context: StepContext, iteration: number): Promise<void> {
   const { log } = context
   if (log.state.node !== 'evaluate') {
     log.note({ kind: 'step_start', iteration, payload: { node: 'evaluate' } })
   }
   const { lastCheck } = log.state
   const draft =
-    lastCheck === null || lastCheck.stale || lastCheck.payload.reason.startsWith(NOT_JUDGED)
+    lastCheck === null || lastCheck.stale
       ? checkRecord(iteration, await check(context))
       : cachedRecord(iteration, lastCheck)
   const tokens = log.state.iterationTokens
@@ -51,19 +50,19 @@ export async function evaluate(context: RunContext, iteration: number): Promise<
   )
 }
 
-function ending(context: RunContext, state: RunState): RecordDraft[] {
+function ending(context: StepContext, state: RunState): RecordDraft[] {
   const achieved = state.lastCheck?.payload.achieved === true
   if (state.head.details.iteration === 0 && !achieved) return []
-  const outcome = outcomeAtBoundary(state, context, context.clock.now())
+  const outcome = outcomeAtBoundary(state, context, context.log.now())
   return outcome === null ? [] : [endRecord(state, outcome)]
 }
 
-async function check(context: RunContext): Promise<GoalVerdict> {
+async function check(context: StepContext): Promise<GoalVerdict | JudgeVerdict> {
   const { log, executor, workspace, signal, trace } = context
   const { frozen, baseline, baselineTests, head } = log.state
   const span = trace.beginCheck(head.details.iteration, frozen.goal.name)
   try {
-    // A process that was left behind could change a file for the check and change it back.
+    // A stray process could change a file for the check and then change it back.
     if (log.state.mayHaveStrays) await executor.killMarked(log.runId)
     const verdict =
       frozen.goal.judge !== undefined
@@ -86,24 +85,23 @@ async function check(context: RunContext): Promise<GoalVerdict> {
   }
 }
 
-function checkRecord(iteration: number, verdict: GoalVerdict): RecordDraft {
+function checkRecord(iteration: number, verdict: GoalVerdict | JudgeVerdict): RecordDraft {
   const { achieved, reason, verified_by, counts, duration_ms, output, tests } = verdict
-  const payload: EventPayloads['goal_check'] = {
-    achieved,
-    reason,
-    verified_by,
-    cached: false,
-    counts,
-    duration_ms,
+  const undecided = 'undecided' in verdict ? { undecided: verdict.undecided } : undefined
+  return {
+    kind: 'goal_check',
+    iteration,
+    payload: { achieved, reason, verified_by, cached: false, counts, duration_ms },
+    private: { output, tests, ...undecided },
   }
-  return { kind: 'goal_check', iteration, payload, private: { output, tests } }
 }
 
 function cachedRecord(iteration: number, { payload, output }: LastCheck): RecordDraft {
+  const undecided = payload.verified_by === 'judge' ? { undecided: false } : undefined
   return {
     kind: 'goal_check',
     iteration,
     payload: { ...payload, cached: true, duration_ms: 0 },
-    private: { output, tests: null },
+    private: { output, tests: null, ...undecided },
   }
 }

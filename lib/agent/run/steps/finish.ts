@@ -1,34 +1,55 @@
+/**
+ * How a run ends: the records that close its log, and the outcome of a run in which a step threw.
+ *
+ * @module
+ */
+import { AgentError, GoalCheckError, GoalError, ModelError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
-import type { Outcome } from '../next-step.js'
-import type { RunFailure } from '../../log/head.js'
-import type { RunLog } from '../../log/writer.js'
-import type { RunState } from '../../log/state.js'
-import { closingRecord } from './act.js'
+import type { CallState, RunState } from '../../log/state.js'
+import type { LogWriter } from '../../log/writer.js'
+import type { RunFailure } from '../../run-details.js'
+import type { Outcome } from '../outcome.js'
 
-/** The record that ends a run. */
-export function endRecord(state: RunState, outcome: Outcome): RecordDraft {
-  const { details } = state.head
-  const { total_tokens, estimated_cost_usd } = details.final_state
+/** Characters of a traceback that are logged. */
+const TRACEBACK_CHARACTERS = 8_000
+
+/** The error that ended a run, as its `error` event reports it. */
+export type Failure = Omit<RunFailure, 'iteration'>
+
+/** The outcome and the error report of a run in which `error` was thrown. */
+export function failureOf(
+  error: unknown,
+  cwd: string,
+): { readonly outcome: Outcome; readonly failure: Failure } {
+  const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  const code = error instanceof AgentError ? error.code : 'ERR_AGENT_INTERNAL'
+  // Paths below the folder become relative; the folder itself keeps its name.
+  const hide = (text: string): string =>
+    text.replaceAll(`${cwd}/`, './').replaceAll(`${process.cwd()}/`, './')
+  const reason = hide(message)
+  const traceback = hide(stack ?? '').slice(0, TRACEBACK_CHARACTERS)
   return {
-    kind: 'run_end',
-    iteration: details.iteration,
-    payload: {
-      achieved: outcome.status === 'achieved',
-      iterations: details.iteration,
-      total_tokens,
-      status: outcome.status,
-      end_reason: outcome.endReason,
-      reason: outcome.reason,
-      estimated_cost_usd,
-      cost_known: details.cost_known,
-    },
+    outcome: { status: 'failed', endReason: endReasonOf(error), reason },
+    failure: { message: reason, traceback, code },
   }
 }
 
-/** What broke, when a run ends because something broke. */
-export type Failure = Omit<RunFailure, 'iteration'>
+function endReasonOf(error: unknown): Outcome['endReason'] {
+  if (error instanceof GoalCheckError || error instanceof GoalError) return 'goal_check_error'
+  if (!(error instanceof ModelError)) return 'internal_error'
+  return error.code === 'ERR_AGENT_MODEL_CONTEXT' ? 'context_exhausted' : 'provider_error'
+}
 
-/** Everything that ends a run: a result for each open call, the error if there is one, `run_end`. */
+/** Ends the run; resolves once its end is durable. */
+export async function finishRun(
+  log: LogWriter,
+  outcome: Outcome,
+  failure?: Failure,
+): Promise<void> {
+  await log.append(endingRecords(log.state, outcome, failure))
+}
+
+/** The last records of a run: a result for each open call, the error if any, `run_end`. */
 export function endingRecords(
   state: RunState,
   outcome: Outcome,
@@ -46,11 +67,33 @@ export function endingRecords(
   return [...records, endRecord(state, outcome)]
 }
 
-/** Ends the run; resolves once its end is durable. */
-export async function finishRun(
-  log: RunLog,
-  outcome: Outcome,
-  failure?: Failure,
-): Promise<void> {
-  await log.append(endingRecords(log.state, outcome, failure))
+/** The `run_end` of a run without open calls. */
+export function endRecord(state: RunState, outcome: Outcome): RecordDraft {
+  const { iteration, cost_known, final_state } = state.head.details
+  return {
+    kind: 'run_end',
+    iteration,
+    payload: {
+      achieved: outcome.status === 'achieved',
+      iterations: iteration,
+      total_tokens: final_state.total_tokens,
+      status: outcome.status,
+      end_reason: outcome.endReason,
+      reason: outcome.reason,
+      estimated_cost_usd: final_state.estimated_cost_usd,
+      cost_known,
+    },
+  }
+}
+
+/** A result for a call that produced none. */
+export function closingRecord(
+  iteration: number,
+  { call }: CallState,
+  exitCode: number,
+  output: string,
+): RecordDraft {
+  const { tool, call_id } = call
+  const payload = { tool, output, exit_code: exitCode, call_id, duration_ms: 0 }
+  return { kind: 'tool_result', iteration, payload }
 }

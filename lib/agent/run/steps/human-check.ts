@@ -1,17 +1,17 @@
 import { uuidV7 } from '../../../internal/uuid.js'
 import type { GatedCall, RecordDraft } from '../../events.js'
-import type { RunContext } from '../step-context.js'
-import { headAndTail, spellUnseen } from '../../output.js'
 import { isoTime } from '../../log/head.js'
 import type { CallState, RunState } from '../../log/state.js'
+import { escapeInvisible, headAndTail } from '../../output.js'
+import type { StepContext } from '../step-context.js'
 
-/** Octets of a gate's summary, but for the line that tells what was left out. */
+/** Bytes of a gate's summary, without the line that says how much was dropped. */
 const SUMMARY_BYTES = 1_940
-/** Characters of a reason, a path, a command in it. */
+/** Characters of a reason, a path and a command in the summary. */
 const REASON_CHARACTERS = 400
 const PATH_CHARACTERS = 120
 const COMMAND_CHARACTERS = 100
-/** Files and commands that are named. */
+/** Files and commands that the summary names. */
 const MAX_FILES = 20
 const MAX_COMMANDS = 5
 
@@ -19,15 +19,15 @@ const MAX_COMMANDS = 5
 export interface NewGate {
   readonly kind: 'iteration' | 'tool' | 'recovery'
   readonly calls: readonly GatedCall[]
-  /** What the human should know first; the state of the run follows. */
+  /** First line of the summary; the state of the run follows. */
   readonly note?: string
 }
 
-/** The records that open a gate. An iteration's gate is a node of its own; the others interrupt one. */
+/** The records that open a gate: a node of its own after an iteration, else within a node. */
 export function gateRecords(
   state: RunState,
   gate: NewGate,
-  { clock, gateTimeoutMs }: Pick<RunContext, 'clock' | 'gateTimeoutMs'>,
+  { clock, gateTimeoutMs }: Pick<StepContext, 'clock' | 'gateTimeoutMs'>,
 ): RecordDraft[] {
   const { iteration } = state.head.details
   const now = clock.now()
@@ -47,8 +47,11 @@ export function gateRecords(
   return [{ kind: 'step_start', iteration, payload: { node: 'human_check' } }, required]
 }
 
-/** Opens a gate for tool calls that must not run unseen. */
-export async function askForCalls(context: RunContext, calls: readonly CallState[]): Promise<void> {
+/** Opens a gate for tool calls that need approval. */
+export async function askForCalls(
+  context: StepContext,
+  calls: readonly CallState[],
+): Promise<void> {
   const gated = calls.map(({ call, args }) => ({ call_id: call.call_id, tool: call.tool, args }))
   const { log } = context
   await log.append(gateRecords(log.state, { kind: 'tool', calls: gated }, context))
@@ -57,7 +60,7 @@ export async function askForCalls(context: RunContext, calls: readonly CallState
 function summaryOf(state: RunState, gate: NewGate): string {
   const { details } = state.head
   const { total_tokens, estimated_cost_usd, goal_reason } = details.final_state
-  // Hashes tell which files differ from what they were: what was tried and taken back does not count.
+  // By hash, so that changes that were undone do not count.
   const changed = [...state.changedFiles].filter(([, { first, now }]) => first !== now)
   const files = changed.slice(0, MAX_FILES).map(([path, { added, removed }]) => {
     const lines = [added > 0 ? `+${added}` : '', removed > 0 ? `-${removed}` : ''].filter(
@@ -72,7 +75,8 @@ function summaryOf(state: RunState, gate: NewGate): string {
     gate.kind === 'tool'
       ? `Waiting to run: ${gate.calls.map(({ tool }) => clip(tool, PATH_CHARACTERS)).join(', ')}`
       : '',
-    `Iteration ${details.iteration} of ${details.max_iterations}. Goal: ${clip(goal_reason, REASON_CHARACTERS)}`,
+    `Iteration ${details.iteration} of ${details.max_iterations}. ` +
+      `Goal: ${clip(goal_reason, REASON_CHARACTERS)}`,
     files.length === 0 ? nothingSeen(state) : `Files changed: ${files.join(', ')}${more}`,
     files.length > 0 && state.hasUnseenChanges ? UNSEEN : '',
     toolsOf(state),
@@ -83,14 +87,14 @@ function summaryOf(state: RunState, gate: NewGate): string {
   return headAndTail(lines.filter((line) => line !== '').join('\n'), SUMMARY_BYTES)
 }
 
-/** What a human is told when a crash cut off a call: its changes are in the folder, but not in the log. */
+/** After a crash during a call, its changes are in the folder but not in the log. */
 const UNSEEN = 'What calls of unknown outcome changed is not known: look into the folder.'
 
 function nothingSeen({ hasUnseenChanges }: RunState): string {
   return hasUnseenChanges ? UNSEEN : 'No file changed.'
 }
 
-/** The last commands of this iteration, and how they ended. */
+/** The last commands of this iteration with their exit codes. */
 function commandsOf({ iterationTools }: RunState): string {
   const commands = iterationTools.flatMap(({ command, exitCode }) =>
     command === undefined ? [] : [`${clip(command, COMMAND_CHARACTERS)} (exit code ${exitCode})`],
@@ -99,15 +103,15 @@ function commandsOf({ iterationTools }: RunState): string {
 }
 
 /**
- * The beginning of a text in one line; whole characters only. Characters that turn the direction of
- * writing or are not seen are spelled out: a human answers for what they read here.
+ * The beginning of a text, on one line, cut between characters. Invisible characters and those that
+ * change the writing direction are escaped: a human decides by what is visible here.
  */
 function clip(text: string, characters: number): string {
-  const line = spellUnseen(text.replaceAll(/\s+/g, ' '))
+  const line = escapeInvisible(text.replaceAll(/\s+/g, ' '))
   return line.length <= characters ? line : `${Array.from(line).slice(0, characters).join('')}…`
 }
 
-/** How often each tool was called in this iteration, and how often in vain. */
+/** How often each tool was called in this iteration, and how often it failed. */
 function toolsOf({ iterationTools }: RunState): string {
   const counts = new Map<string, { calls: number; failed: number }>()
   for (const { tool, exitCode } of iterationTools) {
@@ -115,7 +119,8 @@ function toolsOf({ iterationTools }: RunState): string {
     counts.set(tool, { calls: count.calls + 1, failed: count.failed + (exitCode === 0 ? 0 : 1) })
   }
   const parts = [...counts].map(([tool, { calls, failed }]) => {
-    return `${tool} ${calls === 1 ? 'once' : `${calls} times`}${failed === 0 ? '' : ` (${failed} not with exit code 0)`}`
+    const failures = failed === 0 ? '' : ` (${failed} not with exit code 0)`
+    return `${tool} ${calls === 1 ? 'once' : `${calls} times`}${failures}`
   })
   return parts.length === 0 ? '' : `Tools of this iteration: ${parts.join(', ')}`
 }

@@ -1,6 +1,5 @@
 import { raceAbort } from '../../../internal/abort.js'
 import { sleep } from '../../../internal/sleep.js'
-import { exhausted } from '../budgets.js'
 import { ModelError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
 import type { GoalVerdict } from '../../goal.js'
@@ -12,20 +11,30 @@ import {
   readVerdict,
   VERDICT_TOOL,
 } from '../../goals/judge-evidence.js'
-import type { ModelTurn, Usage } from '../../model.js'
-import { costOf } from '../../models/pricing.js'
+import { readLog } from '../../log/read-log.js'
+import type { ModelTurn } from '../../model.js'
 import { retryDelay } from '../../models/call-retry.js'
-import type { RunContext } from '../step-context.js'
+import { costOf } from '../../models/pricing.js'
 import { soundUsage } from '../../models/usage.js'
+import type { Usage } from '../../usage.js'
+import { exhausted } from '../budgets.js'
+import type { StepContext } from '../step-context.js'
 
-/** Answers that are no verdict before the judge is given up for this time. */
-const MAX_ANSWERS = 2
+/** Turns without a valid verdict after which this check gives up on the judge. */
+const MAX_TURNS = 2
 /** Records read from the store at once. */
 const PAGE = 500
 
-/** The answer for a goal that a judge has not seen. */
-export function unjudged(reason: string): GoalVerdict {
+/** A verdict by a judge. */
+export interface JudgeVerdict extends GoalVerdict {
+  /** True when the judge reached no verdict: the next check asks it again. */
+  readonly undecided: boolean
+}
+
+/** "Not achieved", without a call of the judge. */
+export function unjudged(reason: string): JudgeVerdict {
   return {
+    undecided: false,
     achieved: false,
     reason,
     verified_by: 'judge',
@@ -37,24 +46,28 @@ export function unjudged(reason: string): GoalVerdict {
   }
 }
 
+function undecided(why: string): JudgeVerdict {
+  return { ...unjudged(NOT_JUDGED + why), undecided: true }
+}
+
 /**
- * Has the judge decide whether the goal is met, by what the log shows. Its tokens are booked beside
- * those of the worker. A judge that gives no verdict, or cannot be reached after all retries, is an
- * answer: not achieved, and judged again next time.
+ * Lets the judge decide from the log whether the goal is met. Its tokens count like those of the
+ * worker. Without a verdict, or when the judge is unreachable after all retries, the result is "not
+ * achieved", and the next check asks again.
  *
  * @throws {@link ModelError} when the judge cannot be used at all; the signal's reason.
  */
-export async function judgeGoal(context: RunContext): Promise<GoalVerdict> {
+export async function judgeGoal(context: StepContext): Promise<JudgeVerdict> {
   const { log, clock } = context
-  const spent = exhausted(log.state, clock.now())
-  if (spent !== null) return unjudged(`${NOT_JUDGED}${spent.reason}`)
+  const spent = exhausted(log.state, log.now())
+  if (spent !== null) return undecided(spent.reason)
   const began = clock.now()
   const evidence = collectEvidence(await recordsOf(context))
   let problem: string | null = null
-  for (let answer = 1; answer <= MAX_ANSWERS; answer++) {
-    const said: ModelTurn | string = await ask(context, evidence, problem)
-    if (typeof said === 'string') return unjudged(NOT_JUDGED + said)
-    const verdict = readVerdict(said.message)
+  for (let attempt = 1; attempt <= MAX_TURNS; attempt++) {
+    const turn: ModelTurn | string = await askJudge(context, evidence, problem)
+    if (typeof turn === 'string') return undecided(turn)
+    const verdict = readVerdict(turn.message)
     if (!('problem' in verdict)) {
       const duration_ms = Math.max(0, Math.round(clock.now() - began))
       return {
@@ -66,14 +79,14 @@ export async function judgeGoal(context: RunContext): Promise<GoalVerdict> {
     }
     problem = verdict.problem
   }
-  return unjudged(`${NOT_JUDGED}the judge gave no verdict: ${problem ?? ''}`)
+  return undecided(`the judge gave no verdict: ${problem ?? ''}`)
 }
 
-/** One answer of the judge, or why there is none for now. */
-async function ask(
-  context: RunContext,
+/** One turn of the judge, or why there is none for now. `problem`: of the turn before. */
+async function askJudge(
+  context: StepContext,
   evidence: string,
-  again: string | null,
+  problem: string | null,
 ): Promise<ModelTurn | string> {
   const { log, judge, signal, clock, trace } = context
   const { frozen, head } = log.state
@@ -85,7 +98,7 @@ async function ask(
     try {
       const call = judge.complete({
         system: judgeSystem(),
-        messages: [{ role: 'user', text: judgeMessage(frozen.request.goal, evidence, again) }],
+        messages: [{ role: 'user', text: judgeMessage(frozen.request.goal, evidence, problem) }],
         tools: [VERDICT_TOOL],
         toolChoice: { tool: VERDICT_TOOL.name },
         signal,
@@ -111,27 +124,23 @@ async function ask(
       if (error.modelMistake) return error.message
       const delay = retryDelay(attempt, error, context.random)
       if (delay === null && !error.retryable) throw error
-      if (delay === null || exhausted(log.state, clock.now()) !== null) return error.message
+      if (delay === null || exhausted(log.state, log.now()) !== null) return error.message
       await sleep(delay, signal, clock)
     }
   }
 }
 
-function book({ log }: RunContext, told: Usage): void {
+function book({ log }: StepContext, reported: Usage): void {
   const { frozen, head } = log.state
-  const usage = soundUsage(told)
+  const usage = soundUsage(reported)
   const cost_usd = costOf(usage, frozen.goal.judge?.prices ?? null)
   const { iteration } = head.details
   log.note({ kind: 'llm_usage', iteration, payload: { ...usage, cost_usd, purpose: 'judge' } })
 }
 
-/** The run's log so far. */
-async function recordsOf({ log, store }: RunContext): Promise<readonly RunRecord[]> {
+async function recordsOf({ log, store }: StepContext): Promise<readonly RunRecord[]> {
   await log.flush()
   const all: RunRecord[] = []
-  for (;;) {
-    const page = await store.read(log.runId, all.at(-1)?.seq ?? 0, PAGE)
-    all.push(...page)
-    if (page.length < PAGE) return all
-  }
+  for await (const page of readLog(store, log.runId, PAGE)) all.push(...page)
+  return all
 }

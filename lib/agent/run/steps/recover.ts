@@ -1,27 +1,27 @@
 import type { RecordDraft } from '../../events.js'
-import { toolContext, type RunContext } from '../step-context.js'
 import type { CallState } from '../../log/state.js'
-import { closingRecord } from './act.js'
-import { finishRun } from './finish.js'
+import { toolContext, type StepContext } from '../step-context.js'
+import { closingRecord, finishRun } from './finish.js'
 import { gateRecords } from './human-check.js'
 
-/** Times that a run is taken up again after a crash. */
+/** Takeovers after a crash before the run fails: it may be what crashes the process. */
 const MAX_RECOVERIES = 3
 
 /**
- * Takes up a run whose process died while it ran, once what it left running has been ended: settles
- * the calls that were started and have no result. Reads run again; idempotent calls are verified and run again
- * only when they did not happen; unsafe ones never run twice: their outcome is unknown, and a gate
- * opens when the run has gates.
+ * Takes over a run whose process died while it worked, after its stray processes were killed:
+ * settles the calls that were started and have no result. Reads run again. Idempotent calls are
+ * verified, and run again only if they did not happen. Unsafe calls never run twice: their outcome
+ * is unknown, and a gate opens if the run has gates.
  */
-export async function recoverRun(context: RunContext): Promise<void> {
+export async function recoverRun(context: StepContext): Promise<void> {
   const { log } = context
   const { head, calls, frozen } = log.state
   const attempt = head.recoveries + 1
   const started = calls.filter(({ status }) => status === 'started')
   const { iteration } = head.details
   if (attempt > MAX_RECOVERIES) {
-    const message = `the service stopped ${attempt} times while this run worked; it is not tried again`
+    const message =
+      `the service stopped ${attempt} times while this run worked; it is not resumed again`
     const failure = { message, traceback: '', code: 'ERR_AGENT_RECOVERY' }
     await finishRun(
       log,
@@ -46,8 +46,8 @@ export async function recoverRun(context: RunContext): Promise<void> {
   )
 }
 
-/** The result that settles a call, or null when it may simply run (again). */
-async function settle(context: RunContext, state: CallState): Promise<RecordDraft | null> {
+/** The result that settles a call, or null when it may run again. */
+async function settle(context: StepContext, state: CallState): Promise<RecordDraft | null> {
   const { call, args, plan } = state
   const { iteration } = context.log.state.head.details
   const tool = context.tools.get(call.tool)

@@ -1,8 +1,8 @@
 import { captureBaseline } from '../../goals/index.js'
-import type { RunContext } from '../step-context.js'
+import type { StepContext } from '../step-context.js'
 
-/** Begins a run: takes down what must not change, before the agent can touch anything. */
-export async function startRun({ log, workspace }: RunContext): Promise<void> {
+/** Begins a run: records the files that must not change before the agent can touch anything. */
+export async function startRun({ log, workspace }: StepContext): Promise<void> {
   const baseline = await captureBaseline(log.state.frozen.goal, workspace.root)
   await log.append([{ kind: 'run_started', iteration: 0, payload: {}, private: { baseline } }])
 }

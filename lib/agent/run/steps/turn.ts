@@ -1,28 +1,29 @@
 import { raceAbort } from '../../../internal/abort.js'
 import { sleep } from '../../../internal/sleep.js'
-import type { RecordDraft } from '../../events.js'
-import { exhausted } from '../budgets.js'
-import { estimateConversation, fitContext, forgetUnsent } from '../../conversation/fit.js'
-import { DeltaWriter } from '../../log/deltas.js'
+import { estimateConversation } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
-import type { Message, ModelTurn, ToolCall, Usage } from '../../model.js'
-import { costOf } from '../../models/pricing.js'
-import { retryDelay } from '../../models/call-retry.js'
-import type { RunContext } from '../step-context.js'
+import type { RecordDraft } from '../../events.js'
+import { DeltaWriter } from '../../log/deltas.js'
 import type { RunState } from '../../log/state.js'
+import type { Message, ModelTurn, ToolCall } from '../../model.js'
+import { retryDelay } from '../../models/call-retry.js'
+import { costOf } from '../../models/pricing.js'
 import { soundUsage } from '../../models/usage.js'
+import type { Usage } from '../../usage.js'
+import { exhausted } from '../budgets.js'
+import type { StepContext } from '../step-context.js'
 
-/** Characters of a provider's answer that are told to the model when it was at fault. */
+/** Characters of the provider's message that the model gets when its output was at fault. */
 const MISTAKE_CHARACTERS = 4_000
 
 /**
- * One model call: as the plan of a new iteration when `begins`, else as a further turn of the one
- * that runs. Everything that came of it is appended at once, all tool calls before any is judged.
+ * One model call: the plan of a new iteration if `begins`, else a further turn of the current one.
+ * The whole turn is appended at once, with all of its tool calls, before any of them is considered.
  *
- * @throws {@link ModelError} when the provider gave no usable answer, retries included.
+ * @throws {@link ModelError} when the model gave no usable turn after all retries.
  */
 export async function takeTurn(
-  context: RunContext,
+  context: StepContext,
   iteration: number,
   begins: boolean,
 ): Promise<void> {
@@ -30,7 +31,7 @@ export async function takeTurn(
   if (begins) log.note({ kind: 'step_start', iteration, payload: { node: 'plan' } })
   try {
     const turn = await callModel(context, iteration)
-    if (turn === null) return // the next step tells which budget is spent
+    if (turn === null) return // nextStep() finds the exhausted budget
     await log.append(turnRecords(log.state, iteration, turn))
   } catch (error) {
     if (!(error instanceof ModelError && error.modelMistake)) throw error
@@ -38,13 +39,13 @@ export async function takeTurn(
   }
 }
 
-/** The model's turn; null when failed attempts have used up a budget. */
-async function callModel(context: RunContext, iteration: number): Promise<ModelTurn | null> {
+/** The model's turn; null when failed attempts have exhausted a budget. */
+async function callModel(context: StepContext, iteration: number): Promise<ModelTurn | null> {
   const { log, model, signal, clock, trace } = context
-  const { frozen, messages, turns } = log.state
+  const { frozen, turns } = log.state
   const { request, goal } = frozen
   const { system, tools } = context.prompt
-  let fitted = fitMessages(context, messages)
+  let fitted = fitMessages(context)
   let refits = 0
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
@@ -55,7 +56,7 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
     })
     const span = trace.beginChat(iteration, model.name, attempt)
     try {
-      // A model that ignores the signal is left to itself: an abort waits for nobody.
+      // An abort does not wait for a model that ignores the signal.
       const call = model.complete({
         system,
         messages: fitted,
@@ -82,18 +83,19 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
       const used = error instanceof ModelError ? error.usage : undefined
       if (used !== undefined) log.note(usageRecord(log.state, iteration, used))
       signal.throwIfAborted()
-      if (used !== undefined && exhausted(log.state, clock.now()) !== null) return null
+      if (used !== undefined && exhausted(log.state, log.now()) !== null) return null
       if (isContextProblem(error) && refits < MAX_REFITS) {
         refits += 1
         context.fit.tokens = Math.floor(estimateConversation(fitted) * REFIT_SHARE)
-        fitted = fitMessages(context, messages)
-        const message = `the model did not take the whole conversation: ${error.message}; sending less`
+        fitted = fitMessages(context)
+        const message = `the model refused the conversation: ${error.message}; sending less`
         log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
         continue
       }
       const delay = error instanceof ModelError ? retryDelay(attempt, error, context.random) : null
       if (delay === null) throw error
-      const message = `model call failed, attempt ${attempt}: ${(error as Error).message}; trying again`
+      const { message: detail } = error as Error
+      const message = `model call failed, attempt ${attempt}: ${detail}; trying again`
       log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
       await sleep(delay, signal, clock)
     } finally {
@@ -102,39 +104,31 @@ async function callModel(context: RunContext, iteration: number): Promise<ModelT
   }
 }
 
-/** Part of the context window that is kept free for the model's answer. */
+/** Part of the context window that is reserved for the model's output. */
 const ANSWER_SHARE = 0.2
 
-/** How often in a row less is sent to a model that refused what was fitted. */
+/** Retries with a shorter conversation after the model refused its length. */
 const MAX_REFITS = 2
-/** The part of what a model refused that is sent next. */
+/** The length of such a retry, as a part of what was refused. */
 const REFIT_SHARE = 0.6
 
 function isContextProblem(error: unknown): error is ModelError {
   return error instanceof ModelError && error.code === 'ERR_AGENT_MODEL_CONTEXT'
 }
 
-function fitMessages(
-  { model, fit, prompt }: RunContext,
-  messages: Message[],
-): readonly Message[] {
+function fitMessages({ fit, log, model, prompt }: StepContext): readonly Message[] {
   const window = (model.contextWindow ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
   const budget = Math.floor(Math.min(window, fit.tokens))
-  if (budget === Infinity) return messages
-  if (estimateConversation(messages) <= budget) return messages
-  const fitted = fitContext(messages, budget)
-  if (fitted.fits) {
-    forgetUnsent(messages, fitted)
-    return fitted.messages
-  }
-  const need = `the conversation needs ${fitted.neededTokens} tokens at least, and ${budget} are left for it`
-  throw new ModelError('ERR_AGENT_MODEL_CONTEXT', `${need} in the context of ${model.name}`, {
-    retryable: false,
-  })
+  const fitted = log.state.conversation.fit(budget)
+  if (fitted.fits) return fitted.messages
+  const message =
+    `the conversation needs at least ${fitted.neededTokens} tokens, but the context of ` +
+    `${model.name} has ${budget} left for it`
+  throw new ModelError('ERR_AGENT_MODEL_CONTEXT', message, { retryable: false })
 }
 
-function usageRecord({ frozen }: RunState, iteration: number, told: Usage): RecordDraft {
-  const usage = soundUsage(told)
+function usageRecord({ frozen }: RunState, iteration: number, reported: Usage): RecordDraft {
+  const usage = soundUsage(reported)
   const cost_usd = costOf(usage, frozen.prices)
   return { kind: 'llm_usage', iteration, payload: { ...usage, cost_usd, purpose: 'worker' } }
 }
@@ -161,8 +155,8 @@ function turnRecords(state: RunState, iteration: number, turn: ModelTurn): Recor
 }
 
 /**
- * The message with call ids that are unique in the run. Where one had to be changed, the provider's
- * own parts are left out, since they name the old one.
+ * The message with call ids that are unique in the run. If an id had to be replaced, the provider's
+ * own parts are dropped, as they contain the old one.
  */
 function withFreshCallIds(
   message: ModelTurn['message'],
@@ -190,14 +184,16 @@ function mistakeRecord(
   error: ModelError,
   model: string,
 ): RecordDraft {
-  const said = error.message.slice(0, MISTAKE_CHARACTERS)
+  const detail = error.message.slice(0, MISTAKE_CHARACTERS)
   return {
     kind: 'model_turn',
     iteration,
     payload: { turn: state.turns + 1, text: '', stop: 'other' },
     private: {
       message: { role: 'assistant', text: '(this turn could not be read)', calls: [] },
-      feedback: `${model} could not make a tool call of your last answer: ${said}\nCall a tool again, with valid JSON arguments.`,
+      feedback:
+        `${model} could not make a tool call of your last answer: ${detail}\n` +
+        'Call a tool again, with valid JSON arguments.',
     },
   }
 }

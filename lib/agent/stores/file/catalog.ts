@@ -12,7 +12,8 @@
  */
 import type { StoreErrorCode } from '../../errors.js'
 import { RECORD_VERSION, type RunRecord } from '../../events.js'
-import { foldHead, type RunHead } from '../../log/head.js'
+import { foldHead } from '../../log/head.js'
+import type { RunHead } from '../../run-details.js'
 import type { DataFile } from './data-file.js'
 import { indexFields, RunIndex, type IndexedRun } from '../run-index.js'
 import type { Segment } from './segment.js'

@@ -1,6 +1,5 @@
 import { StoreError } from '../../errors.js'
-import type { RunRecord } from '../../events.js'
-import { isTerminal } from '../../log/head.js'
+import { isTerminal, type RunRecord } from '../../events.js'
 import { checkAppend } from '../append-checks.js'
 import type { Catalog, StoredRun } from './catalog.js'
 import { encodeDelete, encodeRecords } from './journal-line.js'

@@ -1,4 +1,5 @@
-import { foldHead, type RunHead } from '../../log/head.js'
+import { foldHead } from '../../log/head.js'
+import type { RunHead } from '../../run-details.js'
 import { keyOf, type Admission, type Admitted } from '../../shared-store.js'
 import { beginQuery, type Place } from './appender.js'
 import type { Database, Transaction } from './database.js'

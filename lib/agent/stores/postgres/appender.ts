@@ -10,8 +10,9 @@
  * @module
  */
 import { StoreError } from '../../errors.js'
-import type { RunRecord } from '../../events.js'
-import { foldHead, isTerminal, type RunHead } from '../../log/head.js'
+import { isTerminal, type RunRecord } from '../../events.js'
+import { foldHead } from '../../log/head.js'
+import type { RunHead } from '../../run-details.js'
 import { checkAppend } from '../append-checks.js'
 import type { Claims } from './claims.js'
 import { isUnavailable, type Database } from './database.js'

@@ -4,7 +4,7 @@
  * @module
  */
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
-import type { RunHead } from '../../log/head.js'
+import type { RunHead } from '../../run-details.js'
 import type { RunPage, RunQuery } from '../../store.js'
 import { decodeCursor, encodeCursor, searchWords, toMs } from '../run-index.js'
 import type { Database } from './database.js'

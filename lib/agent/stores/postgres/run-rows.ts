@@ -6,7 +6,7 @@
  */
 import { hash } from 'node:crypto'
 import { toUSVString } from 'node:util'
-import type { RunDetails, RunHead } from '../../log/head.js'
+import type { RunDetails, RunHead } from '../../run-details.js'
 import type { PgRow } from './pool.js'
 
 /** Fields of the details that are the same for the whole life of a run. */

@@ -1,0 +1,48 @@
+/**
+ * The messages of one run, as the fold of its records adds them.
+ *
+ * What no later call can send is forgotten, so that memory follows the model's window and not the
+ * length of the run. Forgetting cannot be observed: `fit()` with the same budget or a smaller one
+ * returns what the whole conversation would, and the log has every message.
+ *
+ * @module
+ */
+import type { Message } from '../model.js'
+import { estimateTokens, fitContext, type FittedContext } from './fit.js'
+
+/** A conversation that only grows; see the module's comment for what it forgets. */
+export class Conversation {
+  #messages: Message[] = []
+  /** Tokens of the first `#counted` messages: each message is counted once, when a fit asks. */
+  #tokens = 0
+  #counted = 0
+
+  get isEmpty(): boolean {
+    return this.#messages.length === 0
+  }
+
+  add(message: Message): void {
+    this.#messages.push(message)
+  }
+
+  /** What to send within `budgetTokens`, which never grows from one call to the next. */
+  fit(budgetTokens: number): FittedContext {
+    const messages = this.#messages
+    if (budgetTokens === Infinity || this.#countTokens() <= budgetTokens) {
+      return { fits: true, messages, masked: 0, dropped: 0, rest: messages }
+    }
+    const fitted = fitContext(messages, budgetTokens)
+    if (fitted.fits && fitted.rest !== messages) {
+      this.#messages = [...fitted.rest]
+      this.#tokens = this.#counted = 0
+    }
+    return fitted
+  }
+
+  #countTokens(): number {
+    for (; this.#counted < this.#messages.length; this.#counted++) {
+      this.#tokens += estimateTokens(this.#messages[this.#counted] as Message)
+    }
+    return this.#tokens
+  }
+}

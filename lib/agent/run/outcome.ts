@@ -1,0 +1,23 @@
+import type { EndReason, RunStatus } from '../events.js'
+
+/** How a run ends. */
+export interface Outcome {
+  readonly status: Extract<RunStatus, 'achieved' | 'failed' | 'aborted'>
+  readonly endReason: EndReason
+  /** For people, as `run_end` shows it. */
+  readonly reason: string
+}
+
+/** The end of a run after an abort request. */
+export const ABORTED: Outcome = {
+  status: 'aborted',
+  endReason: 'cancelled',
+  reason: 'aborted on request',
+}
+
+/** The end of a run whose gate was answered with `abort`. */
+export const ABORTED_BY_HUMAN: Outcome = {
+  status: 'aborted',
+  endReason: 'human_abort',
+  reason: 'aborted by a human at a gate',
+}

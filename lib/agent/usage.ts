@@ -1,0 +1,27 @@
+/** Token counts of one model call. */
+export interface Usage {
+  /** Includes `cached_tokens`. */
+  readonly input_tokens: number
+  /** Includes `reasoning_tokens`. */
+  readonly output_tokens: number
+  readonly cached_tokens: number
+  readonly reasoning_tokens: number
+}
+
+/** US dollars for one million tokens. */
+export interface ModelPrices {
+  readonly input: number
+  readonly output: number
+  /** For cached input; absent means the price of other input. */
+  readonly cached?: number
+  /** The date of the price, `YYYY-MM-DD`. */
+  readonly as_of: string
+}
+
+/** For calls of models that count no tokens. */
+export const NO_USAGE: Usage = {
+  input_tokens: 0,
+  output_tokens: 0,
+  cached_tokens: 0,
+  reasoning_tokens: 0,
+}

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { RunRecord } from 'runwright/agent'
+import { foldState } from '../../../lib/agent/log/state.js'
+import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+
+type Check = Extract<RunRecord, { kind: 'goal_check' }>
+
+/** Whether a check must run again, according to the fold of a log that ends with it. */
+function isStale(reason: string, undecided?: boolean): boolean | undefined {
+  const [created] = sampleRun('01999999-0000-7000-8000-000000000001')
+  assert.ok(created !== undefined)
+  const { run_id, ts } = created
+  const check: Check = {
+    v: 1,
+    seq: 2,
+    run_id,
+    ts,
+    kind: 'goal_check',
+    iteration: 0,
+    payload: {
+      achieved: false,
+      reason,
+      verified_by: 'judge',
+      cached: false,
+      counts: null,
+      duration_ms: 1,
+    },
+    private: { output: '', tests: null, ...(undecided !== undefined && { undecided }) },
+  }
+  return foldState(foldState(null, created), check).lastCheck?.stale
+}
+
+test('a check without a verdict must run again, whatever its reason says', () => {
+  assert.equal(isStale('the provider is busy', true), true)
+  assert.equal(isStale('not judged: the file is empty', false), false)
+})
+
+test('a check without a verdict is recognised by its reason in logs of older versions', () => {
+  assert.equal(isStale('not judged: the provider is busy'), true)
+  assert.equal(isStale('the file is empty'), false)
+})
