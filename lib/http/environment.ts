@@ -7,8 +7,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { NetrcAuth } from './auth/netrc.js'
-import { isNoProxy, parseNoProxy, type NoProxyRule } from './transports/proxy/no-proxy.js'
+import { isNoProxy, parseNoProxy, type NoProxyRule } from './no-proxy.js'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -74,9 +73,9 @@ export function keyLogFile(env: Environment = process.env): string | null {
   return file === undefined || file === '' ? null : file
 }
 
-/** The file of NETRC, or ~/.netrc; null when there is none. */
-export function netrcFromEnvironment(env: Environment = process.env): NetrcAuth | null {
+/** The path of the netrc file: NETRC, or ~/.netrc; null when there is no such file. */
+export function netrcFile(env: Environment = process.env): string | null {
   const named = env['NETRC']
   const file = named !== undefined && named !== '' ? named : join(homedir(), '.netrc')
-  return existsSync(file) ? new NetrcAuth(file) : null
+  return existsSync(file) ? file : null
 }

@@ -22,8 +22,6 @@
  *
  * @module
  */
-import type { Request } from './request.js'
-import type { BaseResponse } from './response.js'
 
 /** The codes of all errors of `runwright/http`. Messages may change, codes do not. */
 export type HttpErrorCode =
@@ -61,6 +59,14 @@ export type HttpErrorCode =
   | 'ERR_HTTP_REQUEST_NOT_READ'
   | 'ERR_HTTP_CLIENT_STATE'
 
+/**
+ * The classes of requests and responses. They throw these errors, so this file cannot import them:
+ * request.ts and response.ts each add theirs.
+ *
+ * @internal
+ */
+export interface HttpMessages {}
+
 /** The base of all errors about an HTTP exchange. */
 export class HttpError extends Error {
   override name = 'HttpError'
@@ -71,15 +77,15 @@ export class HttpError extends Error {
 export class RequestError extends HttpError {
   override name = 'RequestError'
   override readonly code: HttpErrorCode = 'ERR_HTTP_REQUEST'
-  #request: Request | undefined
+  #request: HttpMessages['request'] | undefined
 
   /** The request that failed, when it was known; secrets are masked when it is printed. */
-  get request(): Request | undefined {
+  get request(): HttpMessages['request'] | undefined {
     return this.#request
   }
 
   /** Remembers `request` unless one is remembered already, and returns the error. @internal */
-  for(request: Request): this {
+  for(request: HttpMessages['request']): this {
     this.#request ??= request
     return this
   }
@@ -242,20 +248,20 @@ export class ResponseTooLargeError extends DecodingError {
 export class HttpStatusError extends HttpError {
   override name = 'HttpStatusError'
   override readonly code = 'ERR_HTTP_STATUS'
-  readonly #response: BaseResponse
+  readonly #response: HttpMessages['response']
 
-  constructor(message: string, response: BaseResponse) {
+  constructor(message: string, response: HttpMessages['response']) {
     super(message)
     this.#response = response
   }
 
   /** The response that was refused. */
-  get response(): BaseResponse {
+  get response(): HttpMessages['response'] {
     return this.#response
   }
 
   /** The request that it answers. */
-  get request(): Request {
+  get request(): HttpMessages['request'] {
     return this.#response.request
   }
 

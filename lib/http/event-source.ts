@@ -41,6 +41,8 @@ export class EventSourceSession {
   #parser: SseParser
   #delayMs: number
   #failures = 0
+  /** Whether an answer was of another type, which opening the stream again would not change. */
+  #wrongType = false
 
   constructor(options: SseOptions) {
     this.method = options.method ?? 'GET'
@@ -85,6 +87,7 @@ export class EventSourceSession {
     if (response.statusCode !== 200) throw statusError(response)
     const type = response.headers.get('content-type') ?? ''
     if (!/^text\/event-stream(?:\s*;|\s*$)/i.test(type)) {
+      this.#wrongType = true
       throw new RemoteProtocolError(`the answer is no event stream: its Content-Type is "${type}"`)
     }
     return true
@@ -112,7 +115,8 @@ export class EventSourceSession {
     }
     if (error === null) return this.#delayMs
     this.#failures++
-    if (!isPassing(error) || this.#failures > (this.#options.maxFailures ?? 5)) throw error
+    const maxFailures = this.#options.maxFailures ?? 5
+    if (this.#wrongType || !isTransient(error) || this.#failures > maxFailures) throw error
     // Never sooner than the server asked; how much later is left to chance.
     const backoff = { firstMs: this.#delayMs, maxMs: MAX_RECONNECT_MS }
     return Math.max(this.#delayMs, backoffDelay(this.#failures, backoff))
@@ -132,12 +136,12 @@ function statusError(response: BaseResponse): HttpStatusError {
   )
 }
 
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   if (error instanceof HttpStatusError) return TRANSIENT_STATUSES.includes(error.statusCode)
   if (error instanceof TotalTimeoutError) return false
   return (
     error instanceof NetworkError ||
     error instanceof TimeoutError ||
-    (error instanceof RemoteProtocolError && !/no event stream/.test(error.message))
+    error instanceof RemoteProtocolError
   )
 }

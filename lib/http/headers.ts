@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { printAs } from './inspect.js'
 import { LocalProtocolError } from './errors.js'
-import { withoutBlanks } from './transports/field-text.js'
+import { withoutBlanks } from './field-text.js'
 import { redactUrl } from './url.js'
 
 /** What headers can be made from. An array repeats the header, `undefined` skips it, `null` removes an inherited one. */

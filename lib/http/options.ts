@@ -1,4 +1,5 @@
 import { resolveAuth, type AuthInit } from './auth/auth.js'
+import { NetrcAuth } from './auth/netrc.js'
 import {
   checkBoolean,
   checkCount,
@@ -10,7 +11,7 @@ import {
 } from './config.js'
 import { Cookies, type CookiesInit } from './cookies/jar.js'
 import { ACCEPT_ENCODING } from './content/decoders.js'
-import { netrcFromEnvironment } from './environment.js'
+import { netrcFile } from './environment.js'
 import type { ClientSettings } from './exchange.js'
 import { Headers, type HeadersInit } from './headers.js'
 import { resolveHooks, type EventHookOptions } from './hooks.js'
@@ -116,6 +117,7 @@ export function resolveSettings<R extends BaseResponse>(
   if (options.headers !== undefined && options.headers !== null) headers.update(options.headers)
   headers.maskAlso(sensitiveHeaders)
   const trustEnv = checkBoolean('trustEnv', options.trustEnv ?? true)
+  const netrc = trustEnv ? netrcFile() : null
   const maxResponseBytes =
     options.maxResponseBytes === undefined ? DEFAULT_MAX_RESPONSE_BYTES : options.maxResponseBytes
   const params =
@@ -123,7 +125,7 @@ export function resolveSettings<R extends BaseResponse>(
   return {
     baseUrl: resolveBase(options.baseUrl),
     auth: options.auth === undefined || options.auth === null ? null : resolveAuth(options.auth),
-    netrc: trustEnv ? netrcFromEnvironment() : null,
+    netrc: netrc === null ? null : new NetrcAuth(netrc),
     trustEnv,
     headers,
     ownHeaders,

@@ -50,6 +50,12 @@ export interface RequestInit extends BodyOptions {
   readonly signal?: AbortSignal | null | undefined
 }
 
+declare module './errors.js' {
+  interface HttpMessages {
+    readonly request: Request
+  }
+}
+
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const STANDARD_METHODS = new Set([
   'GET',

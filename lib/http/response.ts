@@ -16,7 +16,7 @@ import type { Request } from './request.js'
 import * as status from './status-codes.js'
 import { decodeText, encodingName, jsonEncoding } from './content/text.js'
 import { completeTimings, type PhaseTimings, type Timings } from './timings.js'
-import type { AsyncByteStream, SyncByteStream } from './transports/base.js'
+import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
 import { redactUrl } from './url.js'
 
 /** A name for, or a function from content to, the encoding of text without a charset. */
@@ -40,6 +40,12 @@ export interface ResponseInit<S = SyncByteStream | AsyncByteStream> {
   readonly extensions?: Readonly<Record<string, unknown>> | undefined
   /** What a transport measured until the head was there. */
   readonly timings?: PhaseTimings | null | undefined
+}
+
+declare module './errors.js' {
+  interface HttpMessages {
+    readonly response: BaseResponse
+  }
 }
 
 /** What the client tells its responses. @internal */
@@ -417,15 +423,7 @@ export abstract class BaseResponse {
 }
 
 /** What a transport answered, as what a response is made from. @internal */
-export function initOf<S>(raw: {
-  readonly headers: Headers
-  readonly stream: S
-  readonly reasonPhrase?: string | undefined
-  readonly httpVersion?: string | undefined
-  readonly trailers?: Headers | undefined
-  readonly extensions?: Readonly<Record<string, unknown>> | undefined
-  readonly timings?: PhaseTimings | null | undefined
-}): ResponseInit<S> {
+export function initOf<S>(raw: TransportResponse<S>): ResponseInit<S> {
   const { headers, stream, reasonPhrase, httpVersion, trailers, extensions, timings } = raw
   return { headers, stream, reasonPhrase, httpVersion, trailers, extensions, timings }
 }

@@ -1,4 +1,3 @@
-import { ClientStateError } from '../errors.js'
 import type { Request } from '../request.js'
 import type { AsyncTransport, SyncByteStream, Transport, TransportResponse } from './base.js'
 
@@ -57,11 +56,4 @@ function orAborted(answer: unknown, signal: AbortSignal | null): unknown {
     const done = (): void => signal.removeEventListener('abort', onAbort)
     ;(answer as PromiseLike<unknown>).then(resolve, reject).then(done, done)
   })
-}
-
-/** Refuses what a blocking client cannot wait for. @internal */
-export function refuseAsync(what: string): never {
-  throw new ClientStateError(
-    `${what} returned a promise, which Client cannot wait for; use AsyncClient`,
-  )
 }

@@ -1,6 +1,6 @@
 import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
-import { readable, withoutBlanks } from '../field-text.js'
+import { readable, withoutBlanks } from '../../field-text.js'
 
 /** What the parser finds, in the order in which it is found. */
 export interface ParserEvents {

@@ -1,5 +1,5 @@
 import { isSensitiveHeader } from '../../headers.js'
-import { readable, withoutBlanks } from '../field-text.js'
+import { readable, withoutBlanks } from '../../field-text.js'
 import { decodeHuffman } from './hpack-huffman.js'
 import {
   DEFAULT_TABLE_SIZE,
