@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net'
+import { portOf } from './url.js'
 
 /** One entry of NO_PROXY. */
 export interface NoProxyRule {
@@ -60,9 +61,4 @@ function blockTest(address: string, prefix: number): (host: string) => boolean {
   const list = new BlockList()
   list.addSubnet(address, prefix, family === 6 ? 'ipv6' : 'ipv4')
   return (host) => isIP(host) !== 0 && list.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4')
-}
-
-function portOf(url: URL): number {
-  if (url.port !== '') return Number(url.port)
-  return url.protocol === 'https:' ? 443 : 80
 }

@@ -278,7 +278,7 @@ test('mounts: the most specific pattern wins, null is the default', async () => 
   ] as const) {
     assert.equal((await client.get(url)).text, name, url)
   }
-  assert.throws(() => new AsyncClient({ mounts: { http: null } }), /no pattern/)
+  assert.throws(() => new AsyncClient({ mounts: { http: null } }), /not a URL pattern/)
 })
 
 test('printing a proxy shows no password', () => {
