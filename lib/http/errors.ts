@@ -216,7 +216,7 @@ export class WorkerError extends TransportError {
   override readonly code = 'ERR_HTTP_WORKER'
 }
 
-/** The content does not decode as its Content-Encoding says, or has too many codings. */
+/** The content does not match its Content-Encoding, or has too many codings. */
 export class DecodingError extends RequestError {
   override name = 'DecodingError'
   override readonly code: HttpErrorCode = 'ERR_HTTP_DECODING'

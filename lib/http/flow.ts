@@ -6,18 +6,14 @@ import { ClientStateError } from './errors.js'
  */
 export type Flow<T> = Generator<PromiseLike<unknown>, T, unknown>
 
-/** Whether `value` has a `then()` method, as promises of other libraries do too. */
-export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (value as { then?: unknown }).then === 'function'
-  )
-}
-
-/** Inside a flow: the value of `value`, after waiting if it is a promise. */
+/** Inside a flow: returns `value`, after waiting for it if it is a promise of any library. */
 export function* settle<T>(value: T | PromiseLike<T>): Flow<T> {
   return isPromiseLike(value) ? ((yield value) as T) : value
+}
+
+function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  const then = typeof value === 'object' && value !== null && 'then' in value ? value.then : null
+  return typeof then === 'function'
 }
 
 /** Runs a flow, awaiting each promise that it yields. */

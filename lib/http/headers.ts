@@ -42,7 +42,7 @@ export function isSensitiveHeader(name: string): boolean {
 }
 
 /** @throws {@link LocalProtocolError} when `name` is not a token (RFC 9110, section 5.1). */
-export function checkHeaderName(name: string): void {
+function checkHeaderName(name: string): void {
   if (!TOKEN.test(name)) {
     throw new LocalProtocolError(`invalid header name ${JSON.stringify(name)}: it must be a token`)
   }

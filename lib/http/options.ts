@@ -98,8 +98,7 @@ const CLIENT_OPTIONS: Readonly<Record<keyof BaseClientOptions<BaseResponse, unkn
   verify: true,
 }
 
-/** The product token of User-Agent. */
-export const USER_AGENT = 'runwright/0.1.0'
+const USER_AGENT = 'runwright/0.1.0'
 
 /** Options of a client after {@link resolveSettings}. @internal */
 export interface ClientSettings {

@@ -13,7 +13,7 @@ import {
 import { Headers, type HeadersInit } from './headers.js'
 import { parseLinks, relationsOf, type Link } from './links.js'
 import type { Request } from './request.js'
-import * as status from './status-codes.js'
+import { reasonPhraseOf } from './status-codes.js'
 import { decodeText, encodingName, jsonEncoding } from './content/text.js'
 import { completeTimings, type PhaseTimings, type Timings } from './timings.js'
 import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
@@ -63,6 +63,13 @@ const NO_SETTINGS: ResponseSettings = {
   signal: null,
 }
 
+/** Names of status classes in the message of `raiseForStatus()`. */
+const STATUS_KINDS: Readonly<Record<number, string>> = {
+  3: 'redirect',
+  4: 'client error',
+  5: 'server error',
+}
+
 /** What `Response` and `AsyncResponse` share: everything but reading the content. */
 export abstract class BaseResponse {
   readonly statusCode: number
@@ -100,7 +107,7 @@ export abstract class BaseResponse {
 
   constructor(statusCode: number, init: ResponseInit = {}) {
     this.statusCode = statusCode
-    this.reasonPhrase = init.reasonPhrase ?? status.reasonPhraseOf(statusCode)
+    this.reasonPhrase = init.reasonPhrase ?? reasonPhraseOf(statusCode)
     this.httpVersion = init.httpVersion ?? 'HTTP/1.1'
     this.headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers)
     this.extensions = init.extensions ?? {}
@@ -207,32 +214,32 @@ export abstract class BaseResponse {
 
   /** Whether the status is 1xx. */
   get isInformational(): boolean {
-    return status.isInformational(this.statusCode)
+    return this.#statusClass === 1
   }
 
   /** Whether the status is 2xx. */
   get isSuccess(): boolean {
-    return status.isSuccess(this.statusCode)
+    return this.#statusClass === 2
   }
 
   /** Whether the status is 3xx; see {@link BaseResponse.hasRedirectLocation}. */
   get isRedirect(): boolean {
-    return status.isRedirect(this.statusCode)
+    return this.#statusClass === 3
   }
 
   /** Whether the status is 4xx. */
   get isClientError(): boolean {
-    return status.isClientError(this.statusCode)
+    return this.#statusClass === 4
   }
 
   /** Whether the status is 5xx. */
   get isServerError(): boolean {
-    return status.isServerError(this.statusCode)
+    return this.#statusClass === 5
   }
 
   /** Whether the status is 4xx or 5xx. */
   get isError(): boolean {
-    return this.statusCode >= 400 && this.statusCode <= 599
+    return this.isClientError || this.isServerError
   }
 
   /** Whether the redirect can be followed: 301, 302, 303, 307 or 308 with a Location. */
@@ -312,13 +319,7 @@ export abstract class BaseResponse {
    */
   raiseForStatus(): this {
     if (this.isSuccess) return this
-    const kind = this.isClientError
-      ? 'client error'
-      : this.isServerError
-        ? 'server error'
-        : this.isRedirect
-          ? 'redirect'
-          : 'status'
+    const kind = STATUS_KINDS[this.#statusClass] ?? 'status'
     const phrase = this.reasonPhrase === '' ? '' : ` ${this.reasonPhrase}`
     const { method } = this.request
     let message = `${kind} ${this.statusCode}${phrase} for ${method} ${redactUrl(this.url)}`
@@ -403,6 +404,10 @@ export abstract class BaseResponse {
     const guesses = typeof this.settings.defaultEncoding === 'function'
     if (this.contentRead !== null || !guesses) return this.encoding
     return this.charsetEncoding ?? 'utf-8'
+  }
+
+  get #statusClass(): number {
+    return Math.floor(this.statusCode / 100)
   }
 
   #defaultEncoding(): string {

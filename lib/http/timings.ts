@@ -57,7 +57,7 @@ export type WireTimings = readonly (number | null)[]
 /** Values in the order in which {@link PhaseTimings} declares them. */
 export function encodeTimings(timings: PhaseTimings): WireTimings {
   const { pool, dns, tcp, proxy, tls, send, wait } = timings
-  return [us(pool), us(dns), us(tcp), us(proxy), us(tls), us(send), us(wait)]
+  return [pool, dns, tcp, proxy, tls, send, wait].map(us)
 }
 
 export function decodeTimings([pool, dns, tcp, proxy, tls, send, wait]: WireTimings): PhaseTimings {

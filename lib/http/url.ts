@@ -41,7 +41,7 @@ export function resolveUrl(input: string | URL, base: URL | null): URL {
 /**
  * Parses an absolute URL. `what` names it in error messages.
  *
- * @throws {@link InvalidUrlError} when it does not parse; TypeError when it is no string or URL.
+ * @throws {@link InvalidUrlError} when it does not parse; TypeError unless it is a string or a URL.
  */
 export function parseUrl(input: string | URL, what = 'the URL'): URL {
   if (typeof input === 'string') checkText(input)

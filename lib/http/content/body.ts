@@ -41,8 +41,13 @@ export interface Body {
 
 const encoder = new TextEncoder()
 
+/** A body that is read when it is sent. */
+function streamedBody(body: Partial<Body> & Pick<Body, 'open'>): Body {
+  return { bytes: null, length: null, contentType: null, replayable: true, ...body }
+}
+
 /** A chunk as bytes. @throws {@link InvalidBodyError} unless it is a string or bytes. */
-export function toBytes(chunk: unknown): Uint8Array {
+function toBytes(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk
   if (typeof chunk === 'string') return encoder.encode(chunk)
   if (chunk instanceof ArrayBuffer) return new Uint8Array(chunk)
@@ -117,13 +122,8 @@ export class ChunkSequence implements AsyncIterable<Uint8Array> {
 }
 
 function blobBody(blob: Blob): Body {
-  return {
-    bytes: null,
-    length: blob.size,
-    contentType: blob.type === '' ? null : blob.type,
-    replayable: true,
-    open: () => new BlobChunks(blob),
-  }
+  const contentType = blob.type === '' ? null : blob.type
+  return streamedBody({ length: blob.size, contentType, open: () => new BlobChunks(blob) })
 }
 
 /** A file stream has a descriptor too, but is read as a stream. */
@@ -140,13 +140,7 @@ const FILE_CHUNK = 256 * 1024
  */
 function fileBody(file: FileLike): Body {
   const length = fstatSync(file.fd).size
-  return {
-    bytes: null,
-    length,
-    contentType: null,
-    replayable: true,
-    open: () => fileChunks(file.fd, length),
-  }
+  return streamedBody({ length, open: () => fileChunks(file.fd, length) })
 }
 
 function* fileChunks(fd: number, length: number): Generator<Uint8Array, void, undefined> {
@@ -161,23 +155,14 @@ function* fileChunks(fd: number, length: number): Generator<Uint8Array, void, un
 
 /** A body that `factory` makes each time it is sent. */
 function factoryBody(factory: () => BodyContent): Body {
-  return {
-    bytes: null,
-    length: null,
-    contentType: null,
-    replayable: true,
-    open: () => contentBody(factory()).open(),
-  }
+  return streamedBody({ open: () => contentBody(factory()).open() })
 }
 
 /** A body that can be sent only once, unless it is an array. */
 function streamBody(source: Iterable<BodyChunk> | AsyncIterable<BodyChunk>): Body {
   const replayable = Array.isArray(source)
   let opened = false
-  return {
-    bytes: null,
-    length: null,
-    contentType: null,
+  return streamedBody({
     replayable,
     open() {
       if (opened && !replayable) {
@@ -187,15 +172,9 @@ function streamBody(source: Iterable<BodyChunk> | AsyncIterable<BodyChunk>): Bod
         )
       }
       opened = true
-      return chunksOf(source)
+      return Symbol.asyncIterator in source ? asyncChunks(source) : syncChunks(source)
     },
-  }
-}
-
-function chunksOf(
-  source: Iterable<BodyChunk> | AsyncIterable<BodyChunk>,
-): Iterable<Uint8Array> | AsyncIterable<Uint8Array> {
-  return Symbol.asyncIterator in source ? asyncChunks(source) : syncChunks(source)
+  })
 }
 
 function* syncChunks(source: Iterable<BodyChunk>): Generator<Uint8Array, void, undefined> {

@@ -2,6 +2,7 @@ import * as zlib from 'node:zlib'
 import { pipeline, type Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import { DecodingError, HttpError, ResponseTooLargeError } from '../errors.js'
+import { drive, driveSync, settle, type Flow } from '../flow.js'
 import type { Headers } from '../headers.js'
 import { hasZstd, ZstdDecoder, zstdDecode, zstdDecodeSync } from './zstd.js'
 
@@ -90,46 +91,49 @@ function outputLimit(maxBytes: number | null): number {
   return Math.max(1, Math.min(maxBytes ?? 0x1_0000_0000, 0x1_0000_0000))
 }
 
-function checkedSize(content: Uint8Array, maxBytes: number | null): Uint8Array {
-  if (maxBytes !== null && content.byteLength > maxBytes) throw new ResponseTooLargeError(maxBytes)
-  return content
-}
-
 /** Decodes whole content. @throws {@link DecodingError} when it is invalid or too large. */
 export function decodeContentSync(
   raw: Uint8Array,
   codings: readonly Coding[],
   maxBytes: number | null,
 ): Uint8Array {
-  let content = raw
-  for (const coding of codings) {
-    if (content.byteLength === 0) return content
-    try {
-      content = checkedSize(decodeOnce(coding, content, outputLimit(maxBytes)), maxBytes)
-    } catch (cause) {
-      throw decodingError(cause, coding, maxBytes)
-    }
-  }
-  return content
+  return driveSync(decodeAll(raw, codings, maxBytes, decodeOnce))
 }
 
 /** As {@link decodeContentSync}, but large content is decoded by Node's thread pool. */
-export async function decodeContent(
+export function decodeContent(
   raw: Uint8Array,
   codings: readonly Coding[],
   maxBytes: number | null,
 ): Promise<Uint8Array> {
+  const decode: Decode = (coding, input, limit) => {
+    return (input.byteLength <= INLINE_BYTES ? decodeOnce : decodeOnceAsync)(coding, input, limit)
+  }
+  return drive(decodeAll(raw, codings, maxBytes, decode))
+}
+
+type Decode = (
+  coding: Coding,
+  input: Uint8Array,
+  maxOutputLength: number,
+) => Uint8Array | Promise<Uint8Array>
+
+function* decodeAll(
+  raw: Uint8Array,
+  codings: readonly Coding[],
+  maxBytes: number | null,
+  decode: Decode,
+): Flow<Uint8Array> {
   let content = raw
   for (const coding of codings) {
     if (content.byteLength === 0) return content
     try {
-      const decoded =
-        content.byteLength <= INLINE_BYTES
-          ? decodeOnce(coding, content, outputLimit(maxBytes))
-          : await decodeOnceAsync(coding, content, outputLimit(maxBytes))
-      content = checkedSize(decoded, maxBytes)
+      content = yield* settle(decode(coding, content, outputLimit(maxBytes)))
     } catch (cause) {
       throw decodingError(cause, coding, maxBytes)
+    }
+    if (maxBytes !== null && content.byteLength > maxBytes) {
+      throw new ResponseTooLargeError(maxBytes)
     }
   }
   return content

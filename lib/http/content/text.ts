@@ -23,7 +23,7 @@ export function encodingName(label: string): string | null {
 }
 
 /** The encoding of a byte order mark, which overrides any label (Encoding Standard, 6.1). */
-export function bomEncoding(head: Uint8Array): string | null {
+function bomEncoding(head: Uint8Array): string | null {
   if (hasUtf8Bom(head)) return 'utf-8'
   if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be'
   if (head[0] === 0xff && head[1] === 0xfe) {

@@ -8,9 +8,10 @@
 import { Transform, type TransformCallback } from 'node:stream'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
+import { drive, driveSync, settle, type Flow } from '../flow.js'
 
 type Options = { readonly maxOutputLength: number }
-type DecodeAsync = (input: Uint8Array, options: Options) => Promise<Uint8Array>
+type Decode = (input: Uint8Array, options: Options) => Uint8Array | Promise<Uint8Array>
 
 /** The functions of newer versions, which the types of Node 20 lack. */
 interface ZstdFunctions {
@@ -170,23 +171,24 @@ function framesOf(input: Uint8Array): Uint8Array[] {
 
 /** Decodes whole content. @throws Error for invalid or truncated content, as `node:zlib` does. */
 export function zstdDecodeSync(input: Uint8Array, maxOutputLength: number): Uint8Array {
-  const decoded: Uint8Array[] = []
-  let left = maxOutputLength
-  for (const frame of framesOf(input)) {
-    const part = native.zstdDecompressSync!(frame, { maxOutputLength: Math.max(1, left) })
-    left = leftAfter(part, left, maxOutputLength)
-    decoded.push(part)
-  }
-  return Buffer.concat(decoded)
+  return driveSync(decodeFrames(input, maxOutputLength, native.zstdDecompressSync!))
 }
 
 /** As {@link zstdDecodeSync}, on Node's thread pool. */
-export async function zstdDecode(input: Uint8Array, maxOutputLength: number): Promise<Uint8Array> {
-  const decode = promisify(native.zstdDecompress!) as DecodeAsync
+export function zstdDecode(input: Uint8Array, maxOutputLength: number): Promise<Uint8Array> {
+  const decode = promisify(native.zstdDecompress!) as Decode
+  return drive(decodeFrames(input, maxOutputLength, decode))
+}
+
+function* decodeFrames(
+  input: Uint8Array,
+  maxOutputLength: number,
+  decode: Decode,
+): Flow<Uint8Array> {
   const decoded: Uint8Array[] = []
   let left = maxOutputLength
   for (const frame of framesOf(input)) {
-    const part = await decode(frame, { maxOutputLength: Math.max(1, left) })
+    const part = yield* settle(decode(frame, { maxOutputLength: Math.max(1, left) }))
     left = leftAfter(part, left, maxOutputLength)
     decoded.push(part)
   }
