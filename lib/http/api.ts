@@ -1,15 +1,15 @@
 import { AsyncClient } from './async-client.js'
 import type { AsyncResponse } from './async-response.js'
 import { Client } from './client.js'
-import type { RequestOptions } from './exchange.js'
+import type { RequestOptions } from './call-options.js'
 import type { Response } from './sync-response.js'
 
-/** Connections are not kept, so there is nothing to close afterwards. */
+/** Without idle connections, nothing is left to close after a call. */
 const SHORT_LIVED = { limits: { maxKeepaliveConnections: 0 } } as const
 
 /**
- * Sends one request without a client of one's own. Use {@link AsyncClient} for more than one: it
- * keeps connections.
+ * Sends one request without a client and reads the content of the response. For several requests
+ * use {@link AsyncClient}, which keeps connections.
  */
 export function request(
   method: string,
@@ -19,7 +19,7 @@ export function request(
   return new AsyncClient(SHORT_LIVED).request(method, url, options)
 }
 
-/** As {@link request}, but leaves the content to be read; close the response. */
+/** As {@link request}, but leaves the content unread; close the response. */
 export function stream(
   method: string,
   url: string | URL,
@@ -28,83 +28,83 @@ export function stream(
   return new AsyncClient(SHORT_LIVED).stream(method, url, options)
 }
 
-/** As {@link request}, blocking until the answer is there. */
+/** Blocking counterpart of {@link request}. */
 export function requestSync(method: string, url: string | URL, options?: RequestOptions): Response {
   using client = new Client(SHORT_LIVED)
   return client.request(method, url, options)
 }
 
-/** One GET. */
+/** Sends one GET request; see {@link request}. */
 export function get(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
   return request('GET', url, options)
 }
 
-/** One POST. */
+/** Sends one POST request; see {@link request}. */
 export function post(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
   return request('POST', url, options)
 }
 
-/** One PUT. */
+/** Sends one PUT request; see {@link request}. */
 export function put(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
   return request('PUT', url, options)
 }
 
-/** One PATCH. */
+/** Sends one PATCH request; see {@link request}. */
 export function patch(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
   return request('PATCH', url, options)
 }
 
-/** One DELETE; exported as `delete` too. */
+/** Sends one DELETE request; also exported as `delete`. */
 export function del(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
   return request('DELETE', url, options)
 }
 
-/** One HEAD. */
+/** Sends one HEAD request; see {@link request}. */
 export function head(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
   return request('HEAD', url, options)
 }
 
-/** One OPTIONS. */
+/** Sends one OPTIONS request; see {@link request}. */
 export function options(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
   return request('OPTIONS', url, options)
 }
 
-/** One blocking GET. */
+/** Sends one GET request, blocking; see {@link requestSync}. */
 export function getSync(url: string | URL, options?: RequestOptions): Response {
   return requestSync('GET', url, options)
 }
 
-/** One blocking POST. */
+/** Sends one POST request, blocking; see {@link requestSync}. */
 export function postSync(url: string | URL, options?: RequestOptions): Response {
   return requestSync('POST', url, options)
 }
 
-/** One blocking PUT. */
+/** Sends one PUT request, blocking; see {@link requestSync}. */
 export function putSync(url: string | URL, options?: RequestOptions): Response {
   return requestSync('PUT', url, options)
 }
 
-/** One blocking PATCH. */
+/** Sends one PATCH request, blocking; see {@link requestSync}. */
 export function patchSync(url: string | URL, options?: RequestOptions): Response {
   return requestSync('PATCH', url, options)
 }
 
-/** One blocking DELETE. */
+/** Sends one DELETE request, blocking; see {@link requestSync}. */
 export function deleteSync(url: string | URL, options?: RequestOptions): Response {
   return requestSync('DELETE', url, options)
 }
 
-/** One blocking HEAD. */
+/** Sends one HEAD request, blocking; see {@link requestSync}. */
 export function headSync(url: string | URL, options?: RequestOptions): Response {
   return requestSync('HEAD', url, options)
 }
 
-/** One blocking OPTIONS. */
+/** Sends one OPTIONS request, blocking; see {@link requestSync}. */
 export function optionsSync(url: string | URL, options?: RequestOptions): Response {
   return requestSync('OPTIONS', url, options)
 }
 
-/** As {@link requestSync}, but leaves the content to be read; close the response. */
+/** As {@link requestSync}, but leaves the content unread; close the response. */
 export function streamSync(method: string, url: string | URL, options?: RequestOptions): Response {
   const client = new Client(SHORT_LIVED)
   try {

@@ -1,31 +1,20 @@
-import { printAs } from './inspect.js'
-import type { BaseClientOptions } from './options.js'
-import { resolveSettings, transportOptions } from './options.js'
+import { sleep } from '../internal/sleep.js'
+import { AsyncResponse } from './async-response.js'
+import { buildRequest } from './build-request.js'
+import { checkSendOptions, type RequestOptions, type SendOptions } from './call-options.js'
 import { ClientTransports } from './client-transports.js'
+import type { ServerSentEvent } from './content/sse-parser.js'
 import type { Cookies } from './cookies/jar.js'
 import { ClientStateError } from './errors.js'
-import {
-  buildRequest,
-  checkSendOptions,
-  send,
-  type ClientSettings,
-  type Driver,
-  type RequestOptions,
-  type SendOptions,
-} from './exchange.js'
-import { drive, settle } from './flow.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
-import {
-  DEFAULT_MAX_PAGES,
-  firstPageOptions,
-  laterPageOptions,
-  nextPage,
-  type PaginateOptions,
-} from './pagination.js'
-import { sleep } from '../internal/sleep.js'
-import type { ServerSentEvent } from './content/sse-parser.js'
+import { send, type Driver } from './exchange.js'
+import { drive, settle } from './flow.js'
+import { printAs } from './inspect.js'
+import { resolveSettings, transportOptions } from './options.js'
+import type { BaseClientOptions, ClientSettings } from './options.js'
+import { DEFAULT_MAX_PAGES, firstPageOptions, laterPageOptions, nextPage } from './pagination.js'
+import type { PaginateOptions } from './pagination.js'
 import type { Request } from './request.js'
-import { AsyncResponse } from './async-response.js'
 import type { AsyncTransport, TransportResponse } from './transports/base.js'
 import { HttpTransport } from './transports/http-transport.js'
 import { redactUrl } from './url.js'
@@ -34,8 +23,8 @@ import { redactUrl } from './url.js'
 export type AsyncClientOptions = BaseClientOptions<AsyncResponse, AsyncTransport>
 
 /**
- * The HTTP client whose calls are awaited. It keeps connections, cookies and defaults between
- * calls, may be used by any number of calls at a time, and must be closed.
+ * The asynchronous HTTP client. It keeps connections, cookies and defaults between calls, serves
+ * any number of calls at once, and must be closed.
  *
  * @example
  * ```ts
@@ -50,7 +39,7 @@ export class AsyncClient implements AsyncDisposable {
   readonly #driver: Driver
   #state: 'unopened' | 'opened' | 'closed' = 'unopened'
 
-  /** @throws TypeError naming the option that is wrong. */
+  /** @throws TypeError naming the wrong option. */
   constructor(options: AsyncClientOptions = {}) {
     this.#settings = resolveSettings(options)
     this.#transports = new ClientTransports<AsyncTransport>({
@@ -70,55 +59,55 @@ export class AsyncClient implements AsyncDisposable {
     }
   }
 
-  /** Whether `close()` was called. */
+  /** Whether `close()` was called, after which no request can be sent. */
   get isClosed(): boolean {
     return this.#state === 'closed'
   }
 
-  /** The cookies of this client, which responses add to. */
+  /** The cookie jar of this client, to which responses add. */
   get cookies(): Cookies {
     return this.#settings.cookies
   }
 
-  /** GET. */
+  /** Sends a GET request and reads the content of the response. */
   get(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
     return this.request('GET', url, options)
   }
 
-  /** POST. */
+  /** Sends a POST request and reads the content of the response. */
   post(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
     return this.request('POST', url, options)
   }
 
-  /** PUT. */
+  /** Sends a PUT request and reads the content of the response. */
   put(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
     return this.request('PUT', url, options)
   }
 
-  /** PATCH. */
+  /** Sends a PATCH request and reads the content of the response. */
   patch(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
     return this.request('PATCH', url, options)
   }
 
-  /** DELETE. */
+  /** Sends a DELETE request and reads the content of the response. */
   delete(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
     return this.request('DELETE', url, options)
   }
 
-  /** HEAD. */
+  /** Sends a HEAD request and reads the content of the response. */
   head(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
     return this.request('HEAD', url, options)
   }
 
-  /** OPTIONS. */
+  /** Sends an OPTIONS request and reads the content of the response. */
   options(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
     return this.request('OPTIONS', url, options)
   }
 
   /**
-   * Sends a request with any method and reads the answer. A 4xx or 5xx is an answer, not an error.
+   * Sends a request and reads the content of the response. A 4xx or 5xx is no error.
    *
-   * @throws {@link RequestError} when there is no answer; `signal.reason` when the signal aborts.
+   * @throws {@link RequestError} without a usable response; `signal.reason` if the signal aborts.
    */
   async request(
     method: string,
@@ -129,8 +118,8 @@ export class AsyncClient implements AsyncDisposable {
   }
 
   /**
-   * As {@link AsyncClient.request}, but leaves the content to be read. Close the response when it
-   * is not read to its end; `await using` does.
+   * As {@link AsyncClient.request}, but leaves the content unread. Close the response unless it is
+   * read to its end; `await using` does.
    */
   async stream(
     method: string,
@@ -142,9 +131,10 @@ export class AsyncClient implements AsyncDisposable {
 
   /**
    * The events of an event stream (WHATWG HTML, section 9.2). A lost or ended stream is opened
-   * again with Last-Event-ID, after the delay that the server asks for; an answer of 204 ends it.
+   * again with Last-Event-ID, after the delay set by the server. Status 204 ends it for good.
    *
-   * @throws {@link HttpStatusError} or {@link RemoteProtocolError} when the answer is no event stream.
+   * @throws {@link HttpStatusError} for another status than 200.
+   * @throws {@link RemoteProtocolError} for another content type than text/event-stream.
    */
   async *sse(
     url: string | URL,
@@ -170,7 +160,7 @@ export class AsyncClient implements AsyncDisposable {
     }
   }
 
-  /** The pages of a list: the answer to a request, and those that its Link headers lead to (RFC 8288). */
+  /** The pages of a list: a response, and those that its Link headers lead to (RFC 8288). */
   async *paginate(
     url: string | URL,
     options: PaginateOptions = {},
@@ -188,20 +178,20 @@ export class AsyncClient implements AsyncDisposable {
     }
   }
 
-  /** The request that a call would send, not sent. */
+  /** Builds the request that {@link AsyncClient.request} would send. */
   buildRequest(method: string, url: string | URL, options: RequestOptions = {}): Request {
     return buildRequest(this.#settings, method, url, options)
   }
 
-  /** Sends a request that was built. With `stream: true` the content is left to be read. */
+  /** Sends a request that is already built. With `stream: true` the caller reads the content. */
   async send(request: Request, options: SendOptions = {}): Promise<AsyncResponse> {
     checkSendOptions(options)
     return this.#send(request, options)
   }
 
   /**
-   * Closes the client for good. Exchanges in flight are cut off. A transport that was passed in
-   * stays open; its owner closes it.
+   * Closes the client for good and aborts exchanges in flight. Transports that were passed in stay
+   * open; the caller closes them.
    */
   async close(): Promise<void> {
     if (this.#state === 'closed') return
@@ -209,7 +199,7 @@ export class AsyncClient implements AsyncDisposable {
     await Promise.all(this.#transports.close())
   }
 
-  /** Closes the client. */
+  /** Closes the client at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
@@ -224,10 +214,9 @@ export class AsyncClient implements AsyncDisposable {
 
   #send(request: Request, options: SendOptions): Promise<AsyncResponse> {
     if (this.#state === 'closed') {
-      throw new ClientStateError('the client is closed and cannot send; make a new one')
+      throw new ClientStateError('the client is closed and cannot send; create a new one')
     }
     this.#state = 'opened'
     return drive(send(this.#driver, request, options)) as Promise<AsyncResponse>
   }
-
 }

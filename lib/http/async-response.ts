@@ -4,9 +4,9 @@ import { ResponseBody } from './transports/response-body.js'
 import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './content/text.js'
 import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
 
-/** The response of {@link AsyncClient}. Reading is awaited; everything else is as in `Response`. */
+/** The response of {@link AsyncClient}. It differs from `Response` in that reading is awaited. */
 export class AsyncResponse extends BaseResponse implements AsyncDisposable {
-  /** The raw content, for transports; use the `iter…` methods to read. */
+  /** The raw content, not decoded. To read it, use `read()` or the `iter…` methods. */
   readonly stream: SyncByteStream | AsyncByteStream
 
   constructor(statusCode: number, init: ResponseInit = {}) {
@@ -14,15 +14,15 @@ export class AsyncResponse extends BaseResponse implements AsyncDisposable {
     this.stream = init.stream ?? (this.rawContent === null ? [] : [this.rawContent])
   }
 
-  /** Wraps what a transport answered. @internal */
+  /** Wraps the response of a transport. @internal */
   static from(raw: TransportResponse): AsyncResponse {
     return new AsyncResponse(raw.statusCode, initOf(raw))
   }
 
   /**
-   * Reads and decodes the whole content, then frees the connection. Later calls return the same.
+   * Reads and decodes the whole content and frees the connection. Later calls return it again.
    *
-   * @throws {@link ResponseTooLargeError} beyond `maxResponseBytes`.
+   * @throws {@link ResponseTooLargeError} when it is larger than `maxResponseBytes`.
    */
   async read(): Promise<Uint8Array> {
     if (this.contentRead !== null) {
@@ -50,8 +50,8 @@ export class AsyncResponse extends BaseResponse implements AsyncDisposable {
   }
 
   /**
-   * Reads the content when all of it came with the head and is not encoded, which most answers do:
-   * that needs no waiting.
+   * Reads content that arrived whole together with the head and is not encoded, which is the common
+   * case, without waiting.
    *
    * @internal
    */
@@ -77,7 +77,7 @@ export class AsyncResponse extends BaseResponse implements AsyncDisposable {
     return true
   }
 
-  /** The octets as they came, still encoded. */
+  /** The bytes as received, still encoded. */
   async *iterRaw(options: IterOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
     yield* rechunk(this.#blaming(this.#raw()), options.chunkSize)
   }
@@ -94,7 +94,7 @@ export class AsyncResponse extends BaseResponse implements AsyncDisposable {
     yield* rechunk(this.#blaming(decoded), options.chunkSize)
   }
 
-  /** The decoded content as text, cut between characters. */
+  /** The decoded content as text, split between characters. */
   async *iterText(options: IterOptions = {}): AsyncGenerator<string, void, undefined> {
     const decoder = new IncrementalText(this.streamEncoding())
     const chunker = new TextChunker(options.chunkSize)
@@ -103,21 +103,21 @@ export class AsyncResponse extends BaseResponse implements AsyncDisposable {
     yield* chunker.end()
   }
 
-  /** The lines of the text, cut at CR, LF and CRLF only, without their ends. */
+  /** The lines of the text, split at CR, LF and CRLF only, without line ends. */
   async *iterLines(): AsyncGenerator<string, void, undefined> {
     const splitter = new LineSplitter()
     for await (const text of this.iterText()) yield* splitter.feed(text)
     yield* splitter.end()
   }
 
-  /** Frees the connection. What was not read is lost. Calling it twice is harmless. */
+  /** Frees the connection and drops unread content. Safe to call twice. */
   async close(): Promise<void> {
     if (this.closed) return
     this.finish()
     if ('close' in this.stream) await this.stream.close?.()
   }
 
-  /** Closes the response. */
+  /** Closes the response at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }

@@ -1,16 +1,17 @@
 import { proxiesFromEnvironment } from './environment.js'
 import type { ProxyInit } from './transports/proxy/proxy.js'
+import { portOf } from './url.js'
 
-/** Transports by URL pattern; null stands for the default one. */
+/** Transports by URL pattern, such as `all://*.example.org`; null is the default transport. */
 export type Mounts<T> = Readonly<Record<string, T | null>>
 
-/** What {@link ClientTransports} is made from. */
+/** Options of {@link ClientTransports}. */
 export interface ClientTransportOptions<T> {
   readonly transport: T | null
   readonly mounts: Mounts<T> | null
   readonly proxy: ProxyInit | null
   readonly trustEnv: boolean
-  /** Makes a transport of the client's own, through a proxy or not. */
+  /** Makes a transport that the client owns; `proxy` is null for direct connections. */
   readonly make: (proxy: ProxyInit | null) => T
 }
 
@@ -20,30 +21,34 @@ interface Mount<T> {
   readonly transport: T | null
 }
 
-/** The transports of one client: those it was given, and those it made and has to close. */
+/**
+ * Picks the transport of each call of one client. Transports that were passed in belong to the
+ * caller; those made here, one per proxy, are closed with the client.
+ */
 export class ClientTransports<T extends { close?(): unknown }> {
   readonly #options: ClientTransportOptions<T>
   readonly #mounts: readonly Mount<T>[]
   readonly #environment: ReturnType<typeof proxiesFromEnvironment>
   readonly #made = new Map<string, T>()
 
-  /** @throws TypeError for a pattern that is none. */
+  /** @throws TypeError for an invalid pattern or transport. */
   constructor(options: ClientTransportOptions<T>) {
     this.#options = options
     const { mounts, transport } = options
     if (transport !== null) checkTransport('transport', transport)
-    if (typeof (mounts ?? {}) !== 'object')
-      throw new TypeError('mounts must be an object of transports by pattern')
+    if (typeof (mounts ?? {}) !== 'object') {
+      throw new TypeError('mounts must be an object of transports by URL pattern')
+    }
     this.#mounts = Object.entries(mounts ?? {})
       .map(([pattern, mounted]) => parseMount(pattern, mounted))
       .sort((a, b) => compareRanks(b.rank, a.rank))
     const usesEnvironment = options.trustEnv && options.transport === null && options.proxy === null
     this.#environment = usesEnvironment ? proxiesFromEnvironment() : null
-    // Made at once, so that a wrong option is found at construction.
+    // Made now, so that an invalid option fails at construction.
     if (options.transport === null) this.#own(options.proxy)
   }
 
-  /** The transport for `url`: the most specific mount, the client's own otherwise. */
+  /** The most specific mount that matches `url`, or the default transport. */
   forUrl(url: URL): T {
     for (const mount of this.#mounts) {
       if (mount.matches(url)) return mount.transport ?? this.#default(url)
@@ -51,7 +56,7 @@ export class ClientTransports<T extends { close?(): unknown }> {
     return this.#default(url)
   }
 
-  /** Closes those that the client made. */
+  /** Closes the transports made here. Returns what each `close()` returned. */
   close(): unknown[] {
     return [...this.#made.values()].map((transport) => transport.close?.())
   }
@@ -71,18 +76,19 @@ export class ClientTransports<T extends { close?(): unknown }> {
 }
 
 function checkTransport(what: string, transport: unknown): void {
-  if (typeof (transport as { handleRequest?: unknown } | undefined)?.handleRequest === 'function')
-    return
-  throw new TypeError(`${what} must be a transport, which has handleRequest(), or null`)
+  const { handleRequest } = (transport ?? {}) as { readonly handleRequest?: unknown }
+  if (typeof handleRequest === 'function') return
+  throw new TypeError(`${what} must be a transport with a handleRequest() method, or null`)
 }
 
-/** `scheme://host:port`, where the scheme may be `all` and the host `*`, `*.name` or `*name`. */
+/** `scheme://host:port`; the scheme may be `all`, the host `*`, `*.name` or `*name`. */
 function parseMount<T>(pattern: string, transport: T | null): Mount<T> {
   if (transport !== null) checkTransport(`mounts[${JSON.stringify(pattern)}]`, transport)
   const match = /^(all|https?):\/\/([^/:?#[\]]*|\[[^\]]*\])(?::([0-9]+))?\/?$/i.exec(pattern)
   if (match === null) {
     throw new TypeError(
-      `mounts: ${JSON.stringify(pattern)} is no pattern; write "https://", "all://*.example.org" or the like`,
+      `mounts: ${JSON.stringify(pattern)} is not a URL pattern; write one like "https://" or ` +
+        '"all://*.example.org"',
     )
   }
   const scheme = match[1]!.toLowerCase()
@@ -105,11 +111,6 @@ function hostTest(host: string): (name: string) => boolean {
   if (host.startsWith('*'))
     return (name) => name === host.slice(1) || name.endsWith(`.${host.slice(1)}`)
   return (name) => name === host
-}
-
-function portOf(url: URL): number {
-  if (url.port !== '') return Number(url.port)
-  return url.protocol === 'https:' ? 443 : 80
 }
 
 function compareRanks(a: readonly number[], b: readonly number[]): number {

@@ -1,29 +1,18 @@
-import { printAs } from './inspect.js'
-import type { BaseClientOptions } from './options.js'
-import { resolveSettings, transportOptions } from './options.js'
+import { sleepSync } from '../internal/sleep.js'
+import { buildRequest } from './build-request.js'
+import { checkSendOptions, type RequestOptions, type SendOptions } from './call-options.js'
 import { ClientTransports } from './client-transports.js'
+import type { ServerSentEvent } from './content/sse-parser.js'
 import type { Cookies } from './cookies/jar.js'
 import { ClientStateError } from './errors.js'
-import {
-  buildRequest,
-  checkSendOptions,
-  send,
-  type ClientSettings,
-  type Driver,
-  type RequestOptions,
-  type SendOptions,
-} from './exchange.js'
-import { driveSync, settle } from './flow.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
-import {
-  DEFAULT_MAX_PAGES,
-  firstPageOptions,
-  laterPageOptions,
-  nextPage,
-  type PaginateOptions,
-} from './pagination.js'
-import { sleepSync } from '../internal/sleep.js'
-import type { ServerSentEvent } from './content/sse-parser.js'
+import { send, type Driver } from './exchange.js'
+import { driveSync, settle } from './flow.js'
+import { printAs } from './inspect.js'
+import { resolveSettings, transportOptions } from './options.js'
+import type { BaseClientOptions, ClientSettings } from './options.js'
+import { DEFAULT_MAX_PAGES, firstPageOptions, laterPageOptions, nextPage } from './pagination.js'
+import type { PaginateOptions } from './pagination.js'
 import type { Request } from './request.js'
 import { Response } from './sync-response.js'
 import type { Transport, TransportResponse } from './transports/base.js'
@@ -34,13 +23,13 @@ import { redactUrl } from './url.js'
 export type ClientOptions = BaseClientOptions<Response, Transport>
 
 /**
- * The HTTP client whose calls block: each returns when the answer is there, without a promise and
- * without a child process. A worker thread owns the sockets, so connections are kept between calls,
- * bodies stream both ways and every time limit holds; hooks, auth and cookies run on the calling
- * thread. It has the methods, options and errors of `AsyncClient`.
+ * The blocking HTTP client: calls return responses, not promises, and need no child process. A
+ * worker thread owns the sockets, so connections are kept between calls, bodies stream both ways,
+ * and all time limits apply. Hooks, auth and cookies run on the calling thread. Methods, options
+ * and errors are those of `AsyncClient`.
  *
- * Nothing else runs on the calling thread during a call: a server in the same thread cannot answer,
- * and a signal is only looked at between waits; use `timeout.total` to bound a call.
+ * Nothing else runs on the calling thread during a call: a server on the same thread cannot
+ * respond, and signals are checked between waits only. Use `timeout.total` to bound a call.
  *
  * @example
  * ```ts
@@ -55,7 +44,7 @@ export class Client implements Disposable {
   readonly #driver: Driver
   #state: 'unopened' | 'opened' | 'closed' = 'unopened'
 
-  /** @throws TypeError naming the option that is wrong. */
+  /** @throws TypeError naming the wrong option. */
   constructor(options: ClientOptions = {}) {
     this.#settings = resolveSettings(options)
     this.#transports = new ClientTransports<Transport>({
@@ -75,63 +64,63 @@ export class Client implements Disposable {
     }
   }
 
-  /** Whether `close()` was called. */
+  /** Whether `close()` was called, after which no request can be sent. */
   get isClosed(): boolean {
     return this.#state === 'closed'
   }
 
-  /** The cookies of this client, which responses add to. */
+  /** The cookie jar of this client, to which responses add. */
   get cookies(): Cookies {
     return this.#settings.cookies
   }
 
-  /** GET. */
+  /** Sends a GET request and reads the content of the response. */
   get(url: string | URL, options?: RequestOptions): Response {
     return this.request('GET', url, options)
   }
 
-  /** POST. */
+  /** Sends a POST request and reads the content of the response. */
   post(url: string | URL, options?: RequestOptions): Response {
     return this.request('POST', url, options)
   }
 
-  /** PUT. */
+  /** Sends a PUT request and reads the content of the response. */
   put(url: string | URL, options?: RequestOptions): Response {
     return this.request('PUT', url, options)
   }
 
-  /** PATCH. */
+  /** Sends a PATCH request and reads the content of the response. */
   patch(url: string | URL, options?: RequestOptions): Response {
     return this.request('PATCH', url, options)
   }
 
-  /** DELETE. */
+  /** Sends a DELETE request and reads the content of the response. */
   delete(url: string | URL, options?: RequestOptions): Response {
     return this.request('DELETE', url, options)
   }
 
-  /** HEAD. */
+  /** Sends a HEAD request and reads the content of the response. */
   head(url: string | URL, options?: RequestOptions): Response {
     return this.request('HEAD', url, options)
   }
 
-  /** OPTIONS. */
+  /** Sends an OPTIONS request and reads the content of the response. */
   options(url: string | URL, options?: RequestOptions): Response {
     return this.request('OPTIONS', url, options)
   }
 
   /**
-   * Sends a request with any method and reads the answer. A 4xx or 5xx is an answer, not an error.
+   * Sends a request and reads the content of the response. A 4xx or 5xx is no error.
    *
-   * @throws {@link RequestError} when there is no answer; `signal.reason` when the signal aborts.
+   * @throws {@link RequestError} without a usable response; `signal.reason` if the signal aborts.
    */
   request(method: string, url: string | URL, options: RequestOptions = {}): Response {
     return this.#send(this.buildRequest(method, url, options), options)
   }
 
   /**
-   * As {@link Client.request}, but leaves the content to be read. Close the response when it
-   * is not read to its end; `using` does.
+   * As {@link Client.request}, but leaves the content unread. Close the response unless it is read
+   * to its end; `using` does.
    */
   stream(method: string, url: string | URL, options: RequestOptions = {}): Response {
     return this.#send(this.buildRequest(method, url, options), { ...options, stream: true })
@@ -139,9 +128,10 @@ export class Client implements Disposable {
 
   /**
    * The events of an event stream (WHATWG HTML, section 9.2). A lost or ended stream is opened
-   * again with Last-Event-ID, after the delay that the server asks for; an answer of 204 ends it.
+   * again with Last-Event-ID, after the delay set by the server. Status 204 ends it for good.
    *
-   * @throws {@link HttpStatusError} or {@link RemoteProtocolError} when the answer is no event stream.
+   * @throws {@link HttpStatusError} for another status than 200.
+   * @throws {@link RemoteProtocolError} for another content type than text/event-stream.
    */
   *sse(url: string | URL, options: SseOptions = {}): Generator<ServerSentEvent, void, undefined> {
     const session = new EventSourceSession(options)
@@ -164,7 +154,7 @@ export class Client implements Disposable {
     }
   }
 
-  /** The pages of a list: the answer to a request, and those that its Link headers lead to (RFC 8288). */
+  /** The pages of a list: a response, and those that its Link headers lead to (RFC 8288). */
   *paginate(
     url: string | URL,
     options: PaginateOptions = {},
@@ -182,20 +172,20 @@ export class Client implements Disposable {
     }
   }
 
-  /** The request that a call would send, not sent. */
+  /** Builds the request that {@link Client.request} would send. */
   buildRequest(method: string, url: string | URL, options: RequestOptions = {}): Request {
     return buildRequest(this.#settings, method, url, options)
   }
 
-  /** Sends a request that was built. With `stream: true` the content is left to be read. */
+  /** Sends a request that is already built. With `stream: true` the caller reads the content. */
   send(request: Request, options: SendOptions = {}): Response {
     checkSendOptions(options)
     return this.#send(request, options)
   }
 
   /**
-   * Closes the client for good. Exchanges in flight are cut off. A transport that was passed in
-   * stays open; its owner closes it.
+   * Closes the client for good and aborts exchanges in flight. Transports that were passed in stay
+   * open; the caller closes them.
    */
   close(): void {
     if (this.#state === 'closed') return
@@ -203,7 +193,7 @@ export class Client implements Disposable {
     this.#transports.close()
   }
 
-  /** Closes the client. */
+  /** Closes the client at the end of a `using` block. */
   [Symbol.dispose](): void {
     return this.close()
   }
@@ -218,10 +208,9 @@ export class Client implements Disposable {
 
   #send(request: Request, options: SendOptions): Response {
     if (this.#state === 'closed') {
-      throw new ClientStateError('the client is closed and cannot send; make a new one')
+      throw new ClientStateError('the client is closed and cannot send; create a new one')
     }
     this.#state = 'opened'
     return driveSync(send(this.#driver, request, options)) as Response
   }
-
 }

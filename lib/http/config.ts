@@ -1,10 +1,10 @@
-/** Time allowed for each phase of an exchange, in milliseconds; `null` waits for ever. */
+/** Time limits for the phases of an exchange, in milliseconds; `null` for no limit. */
 export interface Timeouts {
-  /** From asking for a connection to holding one, name resolution and TLS included. */
+  /** Opening a connection, name resolution and TLS included. */
   readonly connect: number | null
-  /** Longest silence while the response is awaited or read. */
+  /** Longest silence while waiting for the response or reading it. */
   readonly read: number | null
-  /** Longest time in which the peer takes nothing of the request. */
+  /** Longest time in which the peer accepts no byte of the request. */
   readonly write: number | null
   /** Longest wait for a free connection of the pool. */
   readonly pool: number | null
@@ -18,7 +18,7 @@ export type TimeoutOptions =
   | null
   | { readonly [K in keyof Timeouts]?: Timeouts[K] | undefined }
 
-/** 5 s for connect, read, write and pool each, and no limit on the whole. */
+/** 5 s each for connect, read, write and pool; no total limit. */
 export const DEFAULT_TIMEOUTS: Timeouts = {
   connect: 5_000,
   read: 5_000,
@@ -29,22 +29,22 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
 
 const NO_TIMEOUTS: Timeouts = { connect: null, read: null, write: null, pool: null, total: null }
 
-/** Longer delays make `setTimeout` fire at once, so they are cut to this. */
+/** The longest delay of `setTimeout`, which fires longer ones at once; limits are cut to it. */
 export const MAX_TIMER_MS = 2_147_483_647
 
-/** How many connections a client keeps. */
+/** How many connections a client opens and keeps. */
 export interface Limits {
-  /** Open connections at most, over all origins; `null` for no limit. @defaultValue 100 */
+  /** Most open connections, over all origins; `null` for no limit. @defaultValue 100 */
   readonly maxConnections: number | null
-  /** Idle connections kept at most; `null` for no limit. @defaultValue 20 */
+  /** Most idle connections; `null` for no limit. @defaultValue 20 */
   readonly maxKeepaliveConnections: number | null
   /** How long an idle connection is kept, in ms; `null` for ever. @defaultValue 5000 */
   readonly keepaliveExpiry: number | null
-  /** Open connections at most for one origin; `null` for no limit. @defaultValue null */
+  /** Most open connections to one origin; `null` for no limit. @defaultValue null */
   readonly maxConnectionsPerOrigin: number | null
 }
 
-/** Any subset of {@link Limits}. Omitted takes the default; `null` switches a limit off. */
+/** Any subset of {@link Limits}. An omitted limit has its default; `null` switches it off. */
 export type LimitOptions = { readonly [K in keyof Limits]?: Limits[K] | undefined }
 
 /** 100 connections, 20 of them idle, for 5 s. */
@@ -55,22 +55,22 @@ export const DEFAULT_LIMITS: Limits = {
   maxConnectionsPerOrigin: null,
 }
 
-/** The redirects a client follows at most, when told to follow. */
+/** Most redirects that one call follows. */
 export const DEFAULT_MAX_REDIRECTS = 20
 
-/** The decoded octets that a call without `stream()` reads at most. */
+/** Most decoded bytes that a call reads, unless it streams. */
 export const DEFAULT_MAX_RESPONSE_BYTES: number = 256 * 1024 * 1024
 
-/** Octets of a response's head, and of its trailers, at most. */
+/** Most bytes of a response's head, and of its trailers. */
 export const DEFAULT_MAX_HEADER_BYTES: number = 64 * 1024
 
-/** How long an HTTP/2 connection may be silent before it is sent a ping, in ms. */
+/** Silence on an HTTP/2 connection, in ms, after which a ping is sent. */
 export const DEFAULT_PING_INTERVAL = 15_000
 
-/** Requests of one authentication flow at most. */
+/** Most requests that one authentication flow may yield. */
 export const MAX_AUTH_LEGS = 10
 
-/** Merges what a call says over what holds for its client. */
+/** Merges the time limits of a call over those of its client. */
 export function resolveTimeouts(
   option: TimeoutOptions | undefined,
   inherited: Timeouts = DEFAULT_TIMEOUTS,
@@ -90,7 +90,7 @@ export function resolveTimeouts(
   for (const [name, value] of Object.entries(option)) {
     if (!(name in NO_TIMEOUTS)) {
       throw new TypeError(
-        `timeout.${name} is not known; there are connect, read, write, pool, total`,
+        `timeout.${name} is unknown; the limits are connect, read, write, pool and total`,
       )
     }
     if (value === undefined) continue
@@ -108,7 +108,7 @@ function checkMs(name: string, value: unknown): void {
   }
 }
 
-/** Fills {@link Limits} and checks them. */
+/** Adds defaults to `option` and validates it. @throws TypeError naming the wrong limit. */
 export function resolveLimits(option: LimitOptions | undefined): Limits {
   if (option !== undefined && (typeof option !== 'object' || option === null)) {
     throw new TypeError(`limits must be an object, got ${String(option)}`)
@@ -117,7 +117,7 @@ export function resolveLimits(option: LimitOptions | undefined): Limits {
   for (const [name, value] of Object.entries(option ?? {})) {
     if (!(name in DEFAULT_LIMITS)) {
       throw new TypeError(
-        `limits.${name} is not known; there are ${Object.keys(merged).join(', ')}`,
+        `limits.${name} is unknown; the limits are ${Object.keys(merged).join(', ')}`,
       )
     }
     if (value === undefined) continue
@@ -130,14 +130,13 @@ export function resolveLimits(option: LimitOptions | undefined): Limits {
   return merged
 }
 
-/** Checks a switch. @throws TypeError */
+/** Returns `value` if it is a boolean. @throws TypeError naming the option otherwise. */
 export function checkBoolean(name: string, value: unknown): boolean {
-  if (typeof value !== 'boolean')
-    throw new TypeError(`${name} must be true or false, got ${String(value)}`)
-  return value
+  if (typeof value === 'boolean') return value
+  throw new TypeError(`${name} must be true or false, got ${String(value)}`)
 }
 
-/** Checks a limit that is a whole number from `least`, or `null` where that is allowed. */
+/** Returns `value` if it is null or a whole number from `least`. @throws TypeError otherwise. */
 export function checkCount<T extends number | null>(name: string, value: T, least: number): T {
   if (value !== null && !(Number.isInteger(value) && (value as number) >= least)) {
     throw new TypeError(`${name} must be a whole number from ${least}, got ${String(value)}`)

@@ -1,7 +1,7 @@
 import { MAX_TIMER_MS } from './config.js'
 import { TotalTimeoutError } from './errors.js'
 
-/** `timeout.total` of one call as a signal, together with the caller's own. */
+/** A signal that aborts when `timeout.total` of one call passes or the caller's signal aborts. */
 export class Deadline {
   readonly #controller = new AbortController()
   readonly #timer: NodeJS.Timeout
@@ -23,15 +23,15 @@ export class Deadline {
     return this.#controller.signal
   }
 
-  /** The call is over. */
+  /** Stops the timer and leaves the caller's signal; called when the call ends. */
   clear(): void {
     clearTimeout(this.#timer)
     this.#outer?.removeEventListener('abort', this.#onOuterAbort)
   }
 }
 
-/** The error for a call that passed its limit. */
+/** The error for a call that exceeded `timeout.total`. `hint` is appended to its message. */
 export function totalTimeout(totalMs: number, hint = ''): TotalTimeoutError {
-  const message = `the call was not over within ${totalMs} ms (timeout.total)${hint}`
+  const message = `the call did not complete within ${totalMs} ms (timeout.total)${hint}`
   return new TotalTimeoutError(message, totalMs)
 }

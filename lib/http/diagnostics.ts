@@ -2,39 +2,40 @@ import { channel } from 'node:diagnostics_channel'
 import type { Request } from './request.js'
 import type { BaseResponse } from './response.js'
 
-/** What the channel `runwright.http.request` tells before each exchange. */
+/** Message of the channel `runwright.http.request`, before each exchange. */
 export interface RequestEvent {
   readonly request: Request
 }
 
-/** What the channel `runwright.http.response` tells once a response's head has arrived. */
+/** Message of the channel `runwright.http.response`, when a response head has arrived. */
 export interface ResponseEvent {
   readonly request: Request
   readonly response: BaseResponse
-  /** From the request to the head, in ms. */
+  /** From sending the request to receiving the head, in ms. */
   readonly durationMs: number
 }
 
-/** What the channel `runwright.http.error` tells when an exchange has failed. */
+/** Message of the channel `runwright.http.error`, when an exchange has failed. */
 export interface ErrorEvent {
   readonly request: Request
   readonly error: unknown
   readonly durationMs: number
 }
 
-/** What the channel `runwright.http.retry` and the hook `retry` tell before the wait for another try. */
+/** Message of the channel `runwright.http.retry` and the hook `retry`, before the delay. */
 export interface RetryEvent {
   readonly request: Request
-  /** Tries so far. */
+  /** Attempts so far, at least 1. */
   readonly tries: number
-  /** How long is waited now. */
+  /** Delay before the next attempt, in ms. */
   readonly delayMs: number
-  /** What the last try ended with. */
+  /** What the last attempt threw; undefined if it returned a response. */
   readonly error: unknown
+  /** Status of the last response; null if the attempt threw. */
   readonly statusCode: number | null
 }
 
-/** The channels of `node:diagnostics_channel`; redirects and authentication legs are exchanges too. */
+// Redirects and authentication requests are exchanges too, and published like any other.
 export const requestChannel: ReturnType<typeof channel> = channel('runwright.http.request')
 export const responseChannel: ReturnType<typeof channel> = channel('runwright.http.response')
 export const errorChannel: ReturnType<typeof channel> = channel('runwright.http.error')

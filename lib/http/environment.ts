@@ -1,30 +1,30 @@
 /**
- * Everything that is read from the environment, in one place. Nothing is read at import, and
- * nothing at all when a client's `trustEnv` is false.
+ * The only file of this module that reads the environment. It reads nothing at import, and clients
+ * with `trustEnv: false` never call it.
  *
  * @module
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { NetrcAuth } from './auth/netrc.js'
-import { isNoProxy, parseNoProxy, type NoProxyRule } from './transports/proxy/no-proxy.js'
+import { isNoProxy, parseNoProxy } from './no-proxy.js'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Which proxy the environment names for a URL. */
+/** The proxy settings of the environment. */
 export interface ProxyEnvironment {
-  /** The URL of the proxy for `url`, or null for a direct connection. */
+  /** The URL of the proxy for `url`; null for a direct connection. */
   proxyFor(url: URL): string | null
 }
 
 /**
- * HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY; names in lower case win. HTTP_PROXY in upper
- * case is ignored under CGI, where a request header can set it.
+ * Reads HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY; null when no proxy is set. Lower-case
+ * names take precedence. Under CGI, where a request header can set it, upper-case HTTP_PROXY is
+ * ignored.
  */
 export function proxiesFromEnvironment(env: Environment = process.env): ProxyEnvironment | null {
   const read = (name: string): string | null => {
-    // One in lower case wins, also when it is empty: that switches off what is set in upper case.
+    // An empty lower-case variable counts: it switches off the upper-case one.
     const lower = env[name]
     if (lower !== undefined) return lower === '' ? null : lower
     if (name === 'http_proxy' && env['REQUEST_METHOD'] !== undefined) return null
@@ -35,7 +35,7 @@ export function proxiesFromEnvironment(env: Environment = process.env): ProxyEnv
   const http = read('http_proxy') ?? all
   const https = read('https_proxy') ?? all
   if (http === null && https === null) return null
-  const rules: NoProxyRule[] = parseNoProxy(read('no_proxy') ?? '')
+  const rules = parseNoProxy(read('no_proxy') ?? '')
   return {
     proxyFor: (url) => {
       const proxy = url.protocol === 'https:' ? https : http
@@ -45,7 +45,7 @@ export function proxiesFromEnvironment(env: Environment = process.env): ProxyEnv
   }
 }
 
-/** Certificates of SSL_CERT_FILE, or of all files of SSL_CERT_DIR; null when neither is set. */
+/** The certificates of SSL_CERT_FILE, else of the files in SSL_CERT_DIR; null if neither is set. */
 export function certificatesFromEnvironment(env: Environment = process.env): string[] | null {
   const file = env['SSL_CERT_FILE']
   if (file !== undefined && file !== '') return [readFileSync(file, 'utf8')]
@@ -54,7 +54,7 @@ export function certificatesFromEnvironment(env: Environment = process.env): str
   return certificatesIn(folder)
 }
 
-/** The certificates of the files in a folder. */
+/** The certificates in a folder; files without one are skipped. */
 export function certificatesIn(folder: string): string[] {
   const found: string[] = []
   for (const name of readdirSync(folder)) {
@@ -62,21 +62,21 @@ export function certificatesIn(folder: string): string[] {
       const text = readFileSync(join(folder, name), 'utf8')
       if (text.includes('-----BEGIN CERTIFICATE-----')) found.push(text)
     } catch {
-      // A folder, or a dangling link, as such places often have.
+      // Certificate folders often contain subfolders and dangling links.
     }
   }
   return found
 }
 
-/** The file to which TLS keys are written for tools that read captured traffic. */
+/** SSLKEYLOGFILE: the file to which TLS keys are logged for tools that decrypt captured traffic. */
 export function keyLogFile(env: Environment = process.env): string | null {
   const file = env['SSLKEYLOGFILE']
   return file === undefined || file === '' ? null : file
 }
 
-/** The file of NETRC, or ~/.netrc; null when there is none. */
-export function netrcFromEnvironment(env: Environment = process.env): NetrcAuth | null {
+/** The path of the netrc file: NETRC, or ~/.netrc; null when there is no such file. */
+export function netrcFile(env: Environment = process.env): string | null {
   const named = env['NETRC']
   const file = named !== undefined && named !== '' ? named : join(homedir(), '.netrc')
-  return existsSync(file) ? new NetrcAuth(file) : null
+  return existsSync(file) ? file : null
 }

@@ -2,7 +2,7 @@
  * Every error that this module throws, with a stable `code` to match on.
  *
  *     HttpError
- *       RequestError                  no answer could be had; `request` says for what
+ *       RequestError                  no usable response; `request` is the one that failed
  *         TransportError
  *           TimeoutError              ConnectTimeoutError ReadTimeoutError WriteTimeoutError
  *                                     PoolTimeoutError TotalTimeoutError
@@ -22,8 +22,6 @@
  *
  * @module
  */
-import type { Request } from './request.js'
-import type { BaseResponse } from './response.js'
 
 /** The codes of all errors of `runwright/http`. Messages may change, codes do not. */
 export type HttpErrorCode =
@@ -61,25 +59,33 @@ export type HttpErrorCode =
   | 'ERR_HTTP_REQUEST_NOT_READ'
   | 'ERR_HTTP_CLIENT_STATE'
 
+/**
+ * The classes of a request and a response. Both throw errors, so importing them here would be a
+ * cycle; request.ts and response.ts each declare theirs instead.
+ *
+ * @internal
+ */
+export interface HttpMessages {}
+
 /** The base of all errors about an HTTP exchange. */
 export class HttpError extends Error {
   override name = 'HttpError'
   readonly code: HttpErrorCode = 'ERR_HTTP'
 }
 
-/** The base of all errors that leave a request without a usable answer. */
+/** The base of all errors that leave a request without a usable response. */
 export class RequestError extends HttpError {
   override name = 'RequestError'
   override readonly code: HttpErrorCode = 'ERR_HTTP_REQUEST'
-  #request: Request | undefined
+  #request: HttpMessages['request'] | undefined
 
-  /** The request that failed, when it was known; secrets are masked when it is printed. */
-  get request(): Request | undefined {
+  /** The request that failed, if it is known. Printing it masks secrets. */
+  get request(): HttpMessages['request'] | undefined {
     return this.#request
   }
 
-  /** Remembers `request` unless one is remembered already, and returns the error. @internal */
-  for(request: Request): this {
+  /** Attaches `request` unless the error has one already. Returns the error. @internal */
+  for(request: HttpMessages['request']): this {
     this.#request ??= request
     return this
   }
@@ -91,11 +97,11 @@ export class TransportError extends RequestError {
   override readonly code: HttpErrorCode = 'ERR_HTTP_TRANSPORT'
 }
 
-/** The base of all time limits of ours; the caller's own signal ends with its own reason. */
+/** The base of all exceeded time limits. A caller's signal rejects with its own reason instead. */
 export class TimeoutError extends TransportError {
   override name = 'TimeoutError'
   override readonly code: HttpErrorCode = 'ERR_HTTP_TIMEOUT'
-  /** The limit that was passed, in milliseconds. */
+  /** The limit that was exceeded, in milliseconds. */
   readonly timeoutMs: number
 
   constructor(message: string, timeoutMs: number, options?: ErrorOptions) {
@@ -110,25 +116,25 @@ export class ConnectTimeoutError extends TimeoutError {
   override readonly code = 'ERR_HTTP_CONNECT_TIMEOUT'
 }
 
-/** No octet of the response arrived for `timeout.read`. */
+/** No byte of the response arrived within `timeout.read`. */
 export class ReadTimeoutError extends TimeoutError {
   override name = 'ReadTimeoutError'
   override readonly code = 'ERR_HTTP_READ_TIMEOUT'
 }
 
-/** The peer took no octet of the request for `timeout.write`. */
+/** The peer accepted no byte of the request within `timeout.write`. */
 export class WriteTimeoutError extends TimeoutError {
   override name = 'WriteTimeoutError'
   override readonly code = 'ERR_HTTP_WRITE_TIMEOUT'
 }
 
-/** No connection of the pool came free within `timeout.pool`. */
+/** No connection of the pool became free within `timeout.pool`. */
 export class PoolTimeoutError extends TimeoutError {
   override name = 'PoolTimeoutError'
   override readonly code = 'ERR_HTTP_POOL_TIMEOUT'
 }
 
-/** The whole call, redirects, authentication and retries included, passed `timeout.total`. */
+/** The whole call, redirects, authentication and retries included, exceeded `timeout.total`. */
 export class TotalTimeoutError extends TimeoutError {
   override name = 'TotalTimeoutError'
   override readonly code = 'ERR_HTTP_TOTAL_TIMEOUT'
@@ -140,7 +146,7 @@ export class NetworkError extends TransportError {
   override readonly code: HttpErrorCode = 'ERR_HTTP_NETWORK'
 }
 
-/** Name resolution, TCP or TLS failed before there was a connection. */
+/** Name resolution, TCP or TLS failed before a connection was established. */
 export class ConnectError extends NetworkError {
   override name = 'ConnectError'
   override readonly code = 'ERR_HTTP_CONNECT'
@@ -152,13 +158,13 @@ export class ReadError extends NetworkError {
   override readonly code = 'ERR_HTTP_READ'
 }
 
-/** The connection failed while the request was being sent, and no answer had come. */
+/** The connection failed while the request was being sent, before any response arrived. */
 export class WriteError extends NetworkError {
   override name = 'WriteError'
   override readonly code = 'ERR_HTTP_WRITE'
 }
 
-/** A connection could not be closed in order. */
+/** A connection could not be closed cleanly. */
 export class CloseError extends NetworkError {
   override name = 'CloseError'
   override readonly code = 'ERR_HTTP_CLOSE'
@@ -170,19 +176,19 @@ export class ProtocolError extends TransportError {
   override readonly code: HttpErrorCode = 'ERR_HTTP_PROTOCOL'
 }
 
-/** The request cannot be put on the wire: a header with a line break, a body of another length. */
+/** The request cannot be sent: a header has a line break, the body has another length, … */
 export class LocalProtocolError extends ProtocolError {
   override name = 'LocalProtocolError'
   override readonly code = 'ERR_HTTP_LOCAL_PROTOCOL'
 }
 
-/** The server broke the protocol: malformed or cut short, or closed before answering. */
+/** The response is malformed or truncated, or the server closed the connection before it. */
 export class RemoteProtocolError extends ProtocolError {
   override name = 'RemoteProtocolError'
   override readonly code = 'ERR_HTTP_REMOTE_PROTOCOL'
 }
 
-/** An HTTP/2 stream that the server has not looked at, so that it may be sent again. @internal */
+/** An HTTP/2 server refused a stream unprocessed, so it is safe to retry. @internal */
 export class RefusedStreamError extends RemoteProtocolError {}
 
 /** The proxy refused or failed to connect to the origin. */
@@ -204,19 +210,19 @@ export class UnsupportedProtocolError extends TransportError {
   override readonly code = 'ERR_HTTP_UNSUPPORTED_PROTOCOL'
 }
 
-/** The worker thread behind a `Client` died, hung or could not start. The next call gets a new one. */
+/** The worker thread of `Client` died, hung or did not start. The next call starts a new one. */
 export class WorkerError extends TransportError {
   override name = 'WorkerError'
   override readonly code = 'ERR_HTTP_WORKER'
 }
 
-/** The content does not decode as its Content-Encoding says, or has too many codings. */
+/** The content does not match its Content-Encoding, or has too many codings. */
 export class DecodingError extends RequestError {
   override name = 'DecodingError'
   override readonly code: HttpErrorCode = 'ERR_HTTP_DECODING'
 }
 
-/** More redirects than `maxRedirects`, or more authentication legs than their cap. */
+/** More redirects than `maxRedirects`, or more than ten requests for one authentication. */
 export class TooManyRedirectsError extends RequestError {
   override name = 'TooManyRedirectsError'
   override readonly code = 'ERR_HTTP_TOO_MANY_REDIRECTS'
@@ -226,13 +232,13 @@ export class TooManyRedirectsError extends RequestError {
 export class ResponseTooLargeError extends DecodingError {
   override name = 'ResponseTooLargeError'
   override readonly code = 'ERR_HTTP_RESPONSE_TOO_LARGE'
-  /** The limit in octets. */
+  /** The limit in bytes. */
   readonly maxBytes: number
 
   constructor(maxBytes: number) {
     super(
-      `the response is larger than ${maxBytes} bytes once decoded; read it with stream(), or raise ` +
-        'or switch off (null) maxResponseBytes',
+      `the decoded response is larger than ${maxBytes} bytes; read it with stream(), or raise ` +
+        'maxResponseBytes, or set it to null',
     )
     this.maxBytes = maxBytes
   }
@@ -242,20 +248,20 @@ export class ResponseTooLargeError extends DecodingError {
 export class HttpStatusError extends HttpError {
   override name = 'HttpStatusError'
   override readonly code = 'ERR_HTTP_STATUS'
-  readonly #response: BaseResponse
+  readonly #response: HttpMessages['response']
 
-  constructor(message: string, response: BaseResponse) {
+  constructor(message: string, response: HttpMessages['response']) {
     super(message)
     this.#response = response
   }
 
-  /** The response that was refused. */
-  get response(): BaseResponse {
+  /** The response whose status was not 2xx. */
+  get response(): HttpMessages['response'] {
     return this.#response
   }
 
-  /** The request that it answers. */
-  get request(): Request {
+  /** The request of that response. */
+  get request(): HttpMessages['request'] {
     return this.#response.request
   }
 
@@ -265,7 +271,7 @@ export class HttpStatusError extends HttpError {
   }
 }
 
-/** The URL cannot be parsed, is too long, or has control characters. */
+/** The URL cannot be parsed, is too long, or contains a control character. */
 export class InvalidUrlError extends TypeError {
   override name = 'InvalidUrlError'
   readonly code: HttpErrorCode = 'ERR_HTTP_INVALID_URL'
@@ -283,13 +289,13 @@ export class CookieConflictError extends Error {
   readonly code: HttpErrorCode = 'ERR_HTTP_COOKIE_CONFLICT'
 }
 
-/** The base of misuses of a body. */
+/** The base of errors about a body that is used at the wrong time. */
 export class StreamError extends Error {
   override name = 'StreamError'
   readonly code: HttpErrorCode = 'ERR_HTTP_STREAM'
 }
 
-/** A body that can be read once was to be read, or sent, again. */
+/** A body that can be read only once was read or sent a second time. */
 export class StreamConsumedError extends StreamError {
   override name = 'StreamConsumedError'
   override readonly code = 'ERR_HTTP_STREAM_CONSUMED'
@@ -301,13 +307,13 @@ export class StreamClosedError extends StreamError {
   override readonly code = 'ERR_HTTP_STREAM_CLOSED'
 }
 
-/** `content`, `text` or `json()` before `read()` on a streamed response. */
+/** `content`, `text` or `json()` was used on a streamed response before `read()`. */
 export class ResponseNotReadError extends StreamError {
   override name = 'ResponseNotReadError'
   override readonly code = 'ERR_HTTP_RESPONSE_NOT_READ'
 }
 
-/** `content` of a request with a streaming body, before `read()`. */
+/** `content` was used on a request with a streaming body before `read()`. */
 export class RequestNotReadError extends StreamError {
   override name = 'RequestNotReadError'
   override readonly code = 'ERR_HTTP_REQUEST_NOT_READ'

@@ -6,13 +6,13 @@ import {
   TimeoutError,
   TotalTimeoutError,
 } from './errors.js'
-import type { RequestOptions } from './exchange.js'
+import type { RequestOptions } from './call-options.js'
 import { Headers } from './headers.js'
 import type { BaseResponse } from './response.js'
 import { MAX_SSE_EVENT_LENGTH, SseParser, type ServerSentEvent } from './content/sse-parser.js'
 import { redactUrl } from './url.js'
 
-/** What `sse()` may be told besides the options of a request. */
+/** Options of `sse()`. */
 export interface SseOptions extends RequestOptions {
   /** @defaultValue 'GET' */
   readonly method?: string | undefined
@@ -20,20 +20,20 @@ export interface SseOptions extends RequestOptions {
   readonly lastEventId?: string | undefined
   /** Whether a lost or ended stream is opened again. @defaultValue true */
   readonly reconnect?: boolean | undefined
-  /** Delay before opening again, in ms, until the server says otherwise. @defaultValue 3000 */
+  /** Delay before opening again, in ms, unless the server sets one. @defaultValue 3000 */
   readonly reconnectMs?: number | undefined
-  /** Failures one after the other before giving up. @defaultValue 5 */
+  /** Consecutive failures to tolerate. @defaultValue 5 */
   readonly maxFailures?: number | undefined
-  /** Characters of one event at most. @defaultValue 16 Mi */
+  /** Most characters of one event. @defaultValue 16 Mi */
   readonly maxEventLength?: number | undefined
 }
 
-/** Longest wait before a stream is opened again after failures, unless the server asks for more. */
+/** Longest delay before a failed stream is opened again, unless the server sets a longer one. */
 const MAX_RECONNECT_MS = 60_000
 
 /**
- * What an event stream remembers between its connections (WHATWG HTML, section 9.2): the last
- * event's id, how long to wait, and how often it failed. The clients do the rest.
+ * The state of an event stream between its connections (WHATWG HTML, section 9.2): last event id,
+ * delay and failures. The clients open the connections and wait.
  */
 export class EventSourceSession {
   readonly method: string
@@ -41,6 +41,8 @@ export class EventSourceSession {
   #parser: SseParser
   #delayMs: number
   #failures = 0
+  /** Whether a response had another content type, which opening the stream again cannot cure. */
+  #wrongType = false
 
   constructor(options: SseOptions) {
     this.method = options.method ?? 'GET'
@@ -49,7 +51,7 @@ export class EventSourceSession {
     this.#parser = this.#newParser(options.lastEventId ?? '')
   }
 
-  /** The options of the next request. */
+  /** The request options for the next connection. */
   requestOptions(): RequestOptions {
     const {
       lastEventId: _lastEventId,
@@ -64,20 +66,20 @@ export class EventSourceSession {
     headers.setDefault('Accept', 'text/event-stream')
     headers.setDefault('Cache-Control', 'no-store')
     const { lastEventId } = this.#parser
-    // One with a control character cannot be sent, and is no reason to give the stream up.
+    // An id with a control character cannot be sent, but must not end the stream either.
     if (lastEventId !== '' && !/[\0-\x1f\x7f]/.test(lastEventId))
       headers.set('Last-Event-ID', lastEventId)
     this.#parser = this.#newParser(this.#parser.lastEventId)
-    // Silence is no fault of an event stream, so the read limit counts only when it was asked for.
+    // Event streams may be silent, so a read limit applies only if the caller set one.
     const timeout = rest.timeout === undefined ? { read: null } : rest.timeout
     return { ...rest, headers, timeout }
   }
 
   /**
-   * Whether events follow; false when the server says that there will be no more (204).
+   * Whether events follow; false for 204, with which the server ends the stream for good.
    *
-   * @throws {@link HttpStatusError} for another status than 200.
-   * @throws {@link RemoteProtocolError} for another content type.
+   * @throws {@link HttpStatusError} for a status other than 200.
+   * @throws {@link RemoteProtocolError} for a content type other than text/event-stream.
    */
   accepts(response: BaseResponse): boolean {
     if (response.statusCode === 204) return false
@@ -85,12 +87,13 @@ export class EventSourceSession {
     if (response.statusCode !== 200) throw statusError(response)
     const type = response.headers.get('content-type') ?? ''
     if (!/^text\/event-stream(?:\s*;|\s*$)/i.test(type)) {
-      throw new RemoteProtocolError(`the answer is no event stream: its Content-Type is "${type}"`)
+      this.#wrongType = true
+      throw new RemoteProtocolError(`the response is not an event stream but of type "${type}"`)
     }
     return true
   }
 
-  /** The events that `chunk` completes. */
+  /** The events that `chunk` completes. They reset the count of failures. */
   feed(chunk: Uint8Array): ServerSentEvent[] {
     const events = this.#parser.feed(chunk)
     const asked = this.#parser.retry ?? events.findLast(({ retry }) => retry !== null)?.retry
@@ -100,10 +103,10 @@ export class EventSourceSession {
   }
 
   /**
-   * How long to wait before the stream is opened again, in ms; null when it is over.
+   * Delay before the stream is opened again, in ms; null if the stream is over.
    *
-   * @param error - Why the last connection ended; null when the server ended it in order.
-   * @throws the error, when opening again is not wanted or would not help.
+   * @param error - Why the last connection failed; null when the server ended it cleanly.
+   * @throws the error when the caller does not want to reconnect or that would not help.
    */
   nextDelay(error: unknown): number | null {
     if (this.#options.reconnect === false) {
@@ -112,8 +115,9 @@ export class EventSourceSession {
     }
     if (error === null) return this.#delayMs
     this.#failures++
-    if (!isPassing(error) || this.#failures > (this.#options.maxFailures ?? 5)) throw error
-    // Never sooner than the server asked; how much later is left to chance.
+    const maxFailures = this.#options.maxFailures ?? 5
+    if (this.#wrongType || !isTransient(error) || this.#failures > maxFailures) throw error
+    // Never earlier than the server asked for; jitter only adds to the delay.
     const backoff = { firstMs: this.#delayMs, maxMs: MAX_RECONNECT_MS }
     return Math.max(this.#delayMs, backoffDelay(this.#failures, backoff))
   }
@@ -127,17 +131,17 @@ export class EventSourceSession {
 function statusError(response: BaseResponse): HttpStatusError {
   const { statusCode, url } = response
   return new HttpStatusError(
-    `an event stream is answered with 200, not ${statusCode}: ${redactUrl(url)}`,
+    `an event stream needs status 200, got ${statusCode}: ${redactUrl(url)}`,
     response,
   )
 }
 
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   if (error instanceof HttpStatusError) return TRANSIENT_STATUSES.includes(error.statusCode)
   if (error instanceof TotalTimeoutError) return false
   return (
     error instanceof NetworkError ||
     error instanceof TimeoutError ||
-    (error instanceof RemoteProtocolError && !/no event stream/.test(error.message))
+    error instanceof RemoteProtocolError
   )
 }

@@ -1,97 +1,34 @@
-import type { Auth } from './auth/auth.js'
-import { BasicAuth, resolveAuth, type AuthInit } from './auth/auth.js'
-import { MAX_AUTH_LEGS, resolveTimeouts, type Timeouts, type TimeoutOptions } from './config.js'
+/**
+ * One call, from its request to its response. Both clients run this code as a flow, each with its
+ * own {@link Driver}. From the outside in:
+ *
+ * 1. `send` reads the content, unless it is streamed, and holds the call to its total time limit.
+ * 2. `authenticated` sends the requests of the auth flow.
+ * 3. `redirected` follows the redirects of each.
+ * 4. `hooked` runs the hooks around each exchange, and `retried` repeats it.
+ * 5. `single` is one exchange with the transport, after which cookies are stored.
+ *
+ * A response that is not returned is closed, whatever throws.
+ *
+ * @module
+ */
+import { BasicAuth, resolveAuth, type Auth } from './auth/auth.js'
+import { setCookies } from './build-request.js'
+import type { SendOptions } from './call-options.js'
+import { MAX_AUTH_LEGS, resolveTimeouts, type Timeouts } from './config.js'
 import { Deadline, totalTimeout } from './deadline.js'
+import { errorChannel, requestChannel, responseChannel } from './diagnostics.js'
 import { RemoteProtocolError, RequestError, TooManyRedirectsError } from './errors.js'
 import { settle, type Flow } from './flow.js'
-import { Cookies, type CookiesInit } from './cookies/jar.js'
-import { Headers } from './headers.js'
-import type { EventHooks } from './hooks.js'
-import type { NetrcAuth } from './auth/netrc.js'
-import { checkOptions } from './known-options.js'
-import { errorChannel, requestChannel, responseChannel } from './diagnostics.js'
+import type { ClientSettings } from './options.js'
 import { redirectRequest } from './redirects.js'
-import { resolveRetry, withRetries, type RetryOptions, type RetryPolicy } from './retry.js'
-import { Request, type RequestInit } from './request.js'
-import type { BaseResponse, DefaultEncoding, ResponseSettings } from './response.js'
+import { Request } from './request.js'
+import type { BaseResponse, ResponseSettings } from './response.js'
+import { resolveRetry, withRetries, type RetryPolicy } from './retry.js'
 import type { AsyncTransport, Transport, TransportResponse } from './transports/base.js'
-import { applyParams, percentDecoded, resolveUrl, sameOrigin, type ParamsInit } from './url.js'
+import { percentDecoded, sameOrigin } from './url.js'
 
-/** What one call may say. Omitted inherits from the client; `null` switches off. */
-export interface RequestOptions extends RequestInit {
-  /** Authentication for this call; `null` sends none. */
-  readonly auth?: AuthInit | null | undefined
-  /** Cookies for this call, besides those of the client; `null` sends none at all. */
-  readonly cookies?: CookiesInit | null | undefined
-  /** Time limits in ms, over those of the client; `null` for none. */
-  readonly timeout?: TimeoutOptions | undefined
-  readonly followRedirects?: boolean | undefined
-  /** Further tries for this call; `null` for none. */
-  readonly retry?: RetryOptions | null | undefined
-}
-
-/** The part of {@link RequestOptions} that goes with a request already built. */
-export interface SendOptions {
-  readonly auth?: AuthInit | null | undefined
-  readonly followRedirects?: boolean | undefined
-  /** Time limits in ms, over those with which the request was built. */
-  readonly timeout?: TimeoutOptions | undefined
-  /** Further tries for this call; `null` for none. */
-  readonly retry?: RetryOptions | null | undefined
-  /** Leave the content to be read by the caller, who must close the response. */
-  readonly stream?: boolean | undefined
-}
-
-const REQUEST_OPTIONS: Readonly<Record<keyof RequestOptions, true>> = {
-  auth: true,
-  content: true,
-  cookies: true,
-  data: true,
-  extensions: true,
-  files: true,
-  followRedirects: true,
-  headers: true,
-  json: true,
-  params: true,
-  retry: true,
-  signal: true,
-  timeout: true,
-}
-const SEND_OPTIONS: Readonly<Record<keyof SendOptions, true>> = {
-  auth: true,
-  followRedirects: true,
-  retry: true,
-  stream: true,
-  timeout: true,
-}
-
-/** Checks what a caller gave to `send()`. @throws TypeError */
-export function checkSendOptions(options: SendOptions): void {
-  checkOptions(options, SEND_OPTIONS, 'send()')
-}
-
-/** A client's options, resolved. @internal */
-export interface ClientSettings {
-  readonly baseUrl: URL | null
-  readonly auth: Auth | null
-  readonly headers: Headers
-  /** Those that every client sends, without the ones that it was given. */
-  readonly ownHeaders: Headers
-  readonly cookies: Cookies
-  readonly netrc: NetrcAuth | null
-  readonly trustEnv: boolean
-  readonly params: ParamsInit | null
-  readonly timeouts: Timeouts
-  readonly followRedirects: boolean
-  readonly maxRedirects: number
-  readonly defaultEncoding: DefaultEncoding
-  readonly maxResponseBytes: number | null
-  readonly eventHooks: EventHooks<never>
-  readonly sensitiveHeaders: ReadonlySet<string>
-  readonly retry: RetryPolicy | null
-}
-
-/** A response whose reading and closing may have to be awaited. */
+/** The response of either client: reading and closing it may return promises. */
 export type AnyResponse = BaseResponse & {
   read(): Uint8Array | Promise<Uint8Array>
   close(): void | Promise<void>
@@ -100,7 +37,7 @@ export type AnyResponse = BaseResponse & {
 /** What differs between the two clients. @internal */
 export interface Driver {
   readonly settings: ClientSettings
-  /** Whether the calling thread waits, so that nothing may be awaited. */
+  /** Whether the calling thread blocks, so that nothing can be awaited. */
   readonly blocking: boolean
   transportFor(url: URL): Transport | AsyncTransport
   wrap(raw: TransportResponse): AnyResponse
@@ -108,63 +45,17 @@ export interface Driver {
   sleep(ms: number, signal: AbortSignal | null): void | Promise<void>
 }
 
-/** Redirect bodies up to this size are read, so that the connection can be kept. */
-const DRAIN_OCTETS = 64 * 1024
+/** Unwanted content up to this many bytes is read, so that the connection can be reused. */
+const DRAIN_BYTES = 64 * 1024
 
-/** The request that a call stands for, with everything the client adds. */
-export function buildRequest(
-  settings: ClientSettings,
-  method: string,
-  url: string | URL,
-  options: RequestOptions = {},
-): Request {
-  checkOptions(options, REQUEST_OPTIONS, 'a request')
-  const target = resolveUrl(url, settings.baseUrl)
-  if (options.params !== null) applyParams(target, settings.params)
-  const headers = new Headers(options.headers === null ? settings.ownHeaders : settings.headers)
-  if (options.headers !== undefined && options.headers !== null) headers.update(options.headers)
-  const request = new Request(method, target, { ...options, headers })
-  request.headers.maskAlso(settings.sensitiveHeaders)
-  request.timeouts = resolveTimeouts(options.timeout, settings.timeouts)
-  // Without cookies of its own, nor those of the jar, nothing is added on later hops either.
-  if (options.cookies === null) return request
-  request.callCookies = ownCookies(request, options.cookies)
-  setCookies(settings, request, true)
-  return request
-}
-
-/** The cookies that this call alone asks for: those of its Cookie header and of its `cookies`. */
-function ownCookies(request: Request, init: CookiesInit | undefined): string {
-  const header = request.headers.get('cookie') ?? ''
-  if (init === undefined) return header
-  const more = new Cookies(init).headerFor(request.url)
-  return [header, more].filter((part) => part !== null && part !== '').join('; ')
-}
-
-/**
- * Sets the Cookie header for the request's own URL. `direct` says that the caller named this
- * origin, rather than a redirect: only then are cookies sent that belong to no domain.
- */
-function setCookies(settings: ClientSettings, request: Request, direct: boolean): void {
-  const own = direct ? (request.callCookies ?? '') : ''
-  const kept = settings.cookies.headerFor(request.url, direct) ?? ''
-  if (own === '' && kept === '') {
-    request.headers.delete('cookie')
-    return
-  }
-  const names = new Set(own.split(';').map((pair) => pair.split('=')[0]!.trim()))
-  const rest = kept.split('; ').filter((pair) => pair !== '' && !names.has(pair.split('=')[0]!))
-  request.headers.set('Cookie', [own, ...rest].filter((part) => part !== '').join('; '))
-}
-
-/** One whole call: authentication around redirects around single exchanges. */
+/** Sends `request` and returns the last response. */
 export function* send(driver: Driver, request: Request, options: SendOptions): Flow<AnyResponse> {
   const call = new Call(driver, request, options)
   try {
     const response = yield* authenticated(call, request)
-    // The deadline covers reading the content, but only of this, the last response.
+    // The deadline also covers reading the content of this response.
     if (call.timed) response.whenFinished(() => call.end())
-    if (options.stream !== true) yield* readWhole(response)
+    if (options.stream !== true) yield* readContent(response)
     return response
   } catch (error) {
     call.end()
@@ -172,25 +63,25 @@ export function* send(driver: Driver, request: Request, options: SendOptions): F
   }
 }
 
-/** What stays the same over the exchanges of one call. */
+/** Options and limits of one call, shared by its exchanges. */
 class Call {
   readonly driver: Driver
   readonly auth: Auth | null
   readonly follow: boolean
   readonly retry: RetryPolicy | null
-  /** Headers that redirects do not take to another origin, besides the usual ones. */
-  readonly offOrigin: readonly string[]
+  /** Headers that redirects drop on the way to another origin, besides the standard ones. */
+  readonly dropOffOrigin: readonly string[]
   readonly timeouts: Timeouts
   readonly settings: ResponseSettings
   readonly signal: AbortSignal | null
-  /** `performance.now()` by which a blocking call must be over. */
+  /** The `performance.now()` at which `timeout.total` ends the call. */
   readonly deadlineAt: number | null
   readonly #deadline: Deadline | null
 
   constructor(driver: Driver, request: Request, options: SendOptions) {
     this.driver = driver
     this.auth = chooseAuth(driver.settings, request, options)
-    this.offOrigin = [...driver.settings.sensitiveHeaders]
+    this.dropOffOrigin = [...driver.settings.sensitiveHeaders]
     const { followRedirects } = options
     if (followRedirects !== undefined && typeof followRedirects !== 'boolean') {
       throw new TypeError(`followRedirects must be true or false, got ${String(followRedirects)}`)
@@ -211,12 +102,12 @@ class Call {
     }
   }
 
-  /** Whether a timer runs that has to be cleared. */
+  /** Whether a timer runs that `end()` must clear. */
   get timed(): boolean {
     return this.#deadline !== null
   }
 
-  /** Throws when the caller or the deadline ended the call. */
+  /** Throws if the caller aborted the call or its total time is up. */
   check(): void {
     this.signal?.throwIfAborted()
     if (this.deadlineAt !== null && performance.now() >= this.deadlineAt) {
@@ -224,7 +115,7 @@ class Call {
     }
   }
 
-  /** Whether the deadline leaves room for a wait. */
+  /** Whether the total time leaves room for a delay. */
   hasTimeFor(ms: number): boolean {
     return this.deadlineAt === null || performance.now() + ms < this.deadlineAt
   }
@@ -242,13 +133,13 @@ function chooseAuth(settings: ClientSettings, request: Request, options: SendOpt
   if (username !== '' || password !== '') {
     return new BasicAuth(percentDecoded(username), percentDecoded(password))
   }
-  // Credentials that the caller wrote into the headers are not replaced by those of a file.
+  // Credentials in the headers take precedence over those of a netrc file.
   return request.headers.has('authorization')
     ? null
     : (settings.netrc?.authFor(request.url) ?? null)
 }
 
-function* readWhole(response: AnyResponse): Flow<void> {
+function* readContent(response: AnyResponse): Flow<void> {
   try {
     if (!response.readArrived()) yield* settle(response.read())
   } catch (error) {
@@ -265,9 +156,9 @@ function* authenticated(call: Call, first: Request): Flow<AnyResponse> {
   try {
     let step = yield* settle(flow.next())
     for (let legs = 0; ; legs++) {
-      if (step.done === true) throw new TypeError('the auth flow yielded no request')
+      if (step.done === true) throw new TypeError('the auth flow must yield a request')
       if (legs >= MAX_AUTH_LEGS) {
-        throw new TooManyRedirectsError(`authentication took more than ${MAX_AUTH_LEGS} requests`)
+        throw new TooManyRedirectsError(`the auth flow yielded more than ${MAX_AUTH_LEGS} requests`)
       }
       const leg = step.value
       if (legs > 0 && leg.callCookies !== null) setCookies(call.driver.settings, leg, true)
@@ -299,14 +190,15 @@ function* redirected(call: Call, first: Request): Flow<AnyResponse> {
       if (!response.hasRedirectLocation) return response
       const next = redirection(call, request, response)
       if (next === null) return response
-      if (next.callCookies !== null)
+      if (next.callCookies !== null) {
         setCookies(call.driver.settings, next, sameOrigin(next.url, first.url))
+      }
       if (!call.follow) {
         response.nextRequest = next
         return response
       }
       if (history.length >= maxRedirects) {
-        throw new TooManyRedirectsError(`more than ${maxRedirects} redirects (maxRedirects)`)
+        throw new TooManyRedirectsError(`more redirects than maxRedirects, ${maxRedirects}`)
       }
       if (!(yield* mayFollow(call, next, response))) {
         response.nextRequest = next
@@ -322,20 +214,21 @@ function* redirected(call: Call, first: Request): Flow<AnyResponse> {
   }
 }
 
-/** The request that follows a redirect; null for one that nobody wants to follow, and nobody could. */
+/** The next request of a redirect; null if it is invalid and the call does not follow redirects. */
 function redirection(call: Call, request: Request, response: AnyResponse): Request | null {
   const [location, ...others] = new Set(response.headers.getList('location'))
   try {
-    if (others.length > 0)
-      throw new RemoteProtocolError('the server redirects to several places at once')
-    return redirectRequest(request, response.statusCode, location!, call.offOrigin)
+    if (others.length > 0) {
+      throw new RemoteProtocolError('the redirect has several different Location fields')
+    }
+    return redirectRequest(request, response.statusCode, location!, call.dropOffOrigin)
   } catch (error) {
     if (call.follow) throw error
     return null
   }
 }
 
-/** Whether the hooks let a redirect be followed. */
+/** Whether no redirect hook returns false. */
 function* mayFollow(call: Call, next: Request, response: AnyResponse): Flow<boolean> {
   for (const hook of call.driver.settings.eventHooks.redirect) {
     if ((yield* settle(hook(next, response as never))) === false) return false
@@ -343,13 +236,13 @@ function* mayFollow(call: Call, next: Request, response: AnyResponse): Flow<bool
   return true
 }
 
-/** Frees the connection of a response that nobody will read, by reading it when it is small. */
+/** Frees the connection of a response that is not returned, by reading its content if small. */
 function* discard(response: AnyResponse): Flow<void> {
   const length = Number(response.headers.get('content-length') ?? 'NaN')
   try {
-    if (length <= DRAIN_OCTETS) yield* settle(response.read())
+    if (length <= DRAIN_BYTES) yield* settle(response.read())
   } catch {
-    // Its content is not wanted; the next request says whether the network is well.
+    // The content is not wanted, and the next request reports a broken network.
   }
   yield* settle(response.close())
 }
@@ -368,7 +261,7 @@ function* hooked(call: Call, request: Request): Flow<AnyResponse> {
   }
 }
 
-/** One exchange, tried again as the policy of the call says. */
+/** One exchange, repeated by the retry policy of the call. */
 function* retried(call: Call, request: Request): Flow<AnyResponse> {
   if (call.retry === null) return yield* single(call, request)
   const { eventHooks } = call.driver.settings
@@ -387,12 +280,12 @@ function* retried(call: Call, request: Request): Flow<AnyResponse> {
 /** One exchange with a transport. */
 function* single(call: Call, request: Request): Flow<AnyResponse> {
   call.check()
-  const wired = onWire(call, request)
+  const outgoing = forTransport(call, request)
   const transport = call.driver.transportFor(request.url)
   if (requestChannel.hasSubscribers) requestChannel.publish({ request })
   const startedAt = performance.now()
   try {
-    const raw = yield* settle<TransportResponse>(transport.handleRequest(wired))
+    const raw = yield* settle<TransportResponse>(transport.handleRequest(outgoing))
     const { cookies } = call.driver.settings
     if (cookies.persist && raw.headers.has('set-cookie')) cookies.extract(request.url, raw.headers)
     const response = call.driver.wrap(raw).adopt(request, call.settings, startedAt)
@@ -409,18 +302,18 @@ function* single(call: Call, request: Request): Flow<AnyResponse> {
   }
 }
 
-/** The request as the transport gets it: with the limits and the signal of this call. */
-function onWire(call: Call, request: Request): Request {
+/** The request for the transport, with the time limits and the signal of this call. */
+function forTransport(call: Call, request: Request): Request {
   request.blocking = call.driver.blocking
   const same = request.timeouts === call.timeouts && request.signal === call.signal
   if (same && call.deadlineAt === null) return request
-  const wired = Request.fromParts(request.method, request.url, request.headers, request.body, {
+  const outgoing = Request.fromParts(request.method, request.url, request.headers, request.body, {
     extensions: request.extensions,
     signal: call.signal,
   })
-  wired.timeouts = call.timeouts
-  wired.deadlineAt = call.deadlineAt
-  wired.blocking = call.driver.blocking
-  return wired
+  outgoing.timeouts = call.timeouts
+  outgoing.deadlineAt = call.deadlineAt
+  outgoing.blocking = call.driver.blocking
+  return outgoing
 }
 

@@ -1,26 +1,22 @@
 import { ClientStateError } from './errors.js'
 
 /**
- * Work that may have to wait: a generator that yields what it waits for and is resumed with the
- * outcome. The whole logic of the clients is written as flows; each client only drives them.
+ * Work that may have to wait: a generator that yields promises and is resumed with their results.
+ * The logic of both clients is written once, as flows; each client only drives them.
  */
 export type Flow<T> = Generator<PromiseLike<unknown>, T, unknown>
 
-/** Whether `value` has to be waited for. */
-export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (value as { then?: unknown }).then === 'function'
-  )
-}
-
-/** Inside a flow: `value` itself, waited for where it is a promise. */
+/** Inside a flow: returns `value`, after waiting for it if it is a promise of any library. */
 export function* settle<T>(value: T | PromiseLike<T>): Flow<T> {
   return isPromiseLike(value) ? ((yield value) as T) : value
 }
 
-/** Runs a flow, awaiting what it waits for. */
+function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  const then = typeof value === 'object' && value !== null && 'then' in value ? value.then : null
+  return typeof then === 'function'
+}
+
+/** Runs a flow, awaiting each promise that it yields. */
 export async function drive<T>(flow: Flow<T>): Promise<T> {
   let step = flow.next()
   while (step.done !== true) {
@@ -37,9 +33,9 @@ export async function drive<T>(flow: Flow<T>): Promise<T> {
 }
 
 /**
- * Runs a flow that must not wait.
+ * Runs a flow on a thread that cannot wait.
  *
- * @throws {@link ClientStateError} when it does: a hook, transport or authentication is asynchronous.
+ * @throws {@link ClientStateError} when it yields a promise: a hook, transport or auth is async.
  */
 export function driveSync<T>(flow: Flow<T>): T {
   let step = flow.next()
@@ -47,8 +43,8 @@ export function driveSync<T>(flow: Flow<T>): T {
     void Promise.resolve(step.value).catch(() => {})
     step = flow.throw(
       new ClientStateError(
-        'a hook, transport or auth flow returned a promise, which Client cannot wait for; make it ' +
-          'synchronous or use AsyncClient',
+        'a hook, transport or auth flow returned a promise, which Client cannot wait for; make ' +
+          'it synchronous or use AsyncClient',
       ),
     )
   }

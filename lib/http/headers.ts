@@ -1,10 +1,13 @@
 import { inspect } from 'node:util'
 import { printAs } from './inspect.js'
 import { LocalProtocolError } from './errors.js'
-import { trimBlanks } from './transports/field-values.js'
+import { trimBlanks } from './field-values.js'
 import { redactUrl } from './url.js'
 
-/** What headers can be made from. An array repeats the header, `undefined` skips it, `null` removes an inherited one. */
+/**
+ * Headers to begin with. An array repeats the field, `undefined` skips it, and `null` removes an
+ * inherited one.
+ */
 export type HeadersInit =
   | Headers
   | Iterable<readonly [string, string]>
@@ -13,7 +16,7 @@ export type HeadersInit =
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const FORBIDDEN_IN_VALUE = /[\0-\x08\x0a-\x1f\x7f]/
 
-/** Names whose values are masked when headers are printed or turned to JSON. */
+/** Fields whose values are masked by printing and `toJSON()`. */
 const SENSITIVE = new Set([
   'authorization',
   'proxy-authorization',
@@ -27,10 +30,10 @@ const SENSITIVE = new Set([
   'x-csrf-token',
 ])
 
-/** Names whose values are URLs, or have them. */
+/** Fields whose values are or contain URLs. */
 const URL_FIELDS = new Set(['location', 'content-location', 'referer', 'link', 'refresh'])
 
-/** What stands in for a secret wherever one would be printed. */
+/** Printed in place of a secret. */
 export const MASK = '[secret]'
 
 /** Whether `name` (any case) is masked when printed. */
@@ -39,13 +42,13 @@ export function isSensitiveHeader(name: string): boolean {
 }
 
 /** @throws {@link LocalProtocolError} when `name` is not a token (RFC 9110, section 5.1). */
-export function checkHeaderName(name: string): void {
+function checkHeaderName(name: string): void {
   if (!TOKEN.test(name)) {
-    throw new LocalProtocolError(`header name ${JSON.stringify(name)} is not a token`)
+    throw new LocalProtocolError(`invalid header name ${JSON.stringify(name)}: it must be a token`)
   }
 }
 
-/** Returns `value` without outer blanks; refuses CR, LF, NUL and other control characters. */
+/** Returns `value` without outer blanks; throws on CR, LF, NUL and other control characters. */
 function checkedValue(name: string, value: string): string {
   if (FORBIDDEN_IN_VALUE.test(value)) {
     throw new LocalProtocolError(
@@ -56,11 +59,11 @@ function checkedValue(name: string, value: string): string {
   return trimBlanks(value)
 }
 
-/** @throws TypeError when `values` is no list of strings. */
-function listed(name: string, values: unknown): readonly string[] {
-  const wrong = Array.isArray(values) ? values.find((one) => typeof one !== 'string') : values
-  if (wrong === undefined && Array.isArray(values) && !values.includes(undefined))
-    return values as string[]
+/** @throws TypeError when `values` is not a list of strings. */
+function checkedList(name: string, values: unknown): readonly string[] {
+  const at = Array.isArray(values) ? values.findIndex((value) => typeof value !== 'string') : null
+  if (at === -1) return values as string[]
+  const wrong: unknown = at === null ? values : (values as unknown[])[at]
   const got = wrong === null ? 'null' : typeof wrong
   throw new TypeError(
     `the value of header ${name} must be a string, a number or a list of strings, got ${got}`,
@@ -68,11 +71,11 @@ function listed(name: string, values: unknown): readonly string[] {
 }
 
 /**
- * A multi-dict of header fields: names compare without case, the order and the case in which they
- * were written are kept, and a name may occur more than once (RFC 9110, section 5).
+ * A multi-map of header fields: names are case-insensitive, their order and case are kept, and a
+ * name may occur more than once (RFC 9110, section 5).
  *
- * Names and values are checked when they are set, so that nothing in a `Headers` can break out of
- * its line. Printing and `toJSON()` mask the values of credentials and cookies.
+ * Names and values are checked when they are set, so that no field can break out of its line.
+ * Printing and `toJSON()` mask credentials and cookies.
  */
 export class Headers implements Iterable<[string, string]> {
   readonly #names: string[] = []
@@ -80,7 +83,7 @@ export class Headers implements Iterable<[string, string]> {
   readonly #values: string[] = []
   #alsoSensitive: ReadonlySet<string> | undefined
 
-  /** @param init - Fields to begin with. @throws {@link LocalProtocolError} on a bad name or value. */
+  /** @throws {@link LocalProtocolError} on an invalid name or value. */
   constructor(init?: HeadersInit | null) {
     if (init === undefined || init === null) return
     if (init instanceof Headers) {
@@ -92,8 +95,9 @@ export class Headers implements Iterable<[string, string]> {
       throw new TypeError(`headers must be an object, pairs or Headers, got ${typeof init}`)
     } else if (Symbol.iterator in init) {
       for (const field of init) {
-        if (!Array.isArray(field))
+        if (!Array.isArray(field)) {
           throw new TypeError(`headers must be pairs of name and value, got ${typeof field}`)
+        }
         this.append(field[0] as string, field[1] as string)
       }
     } else {
@@ -101,12 +105,12 @@ export class Headers implements Iterable<[string, string]> {
         if (value === undefined || value === null) continue
         if (typeof value === 'string') this.append(name, value)
         else if (typeof value === 'number') this.append(name, String(value))
-        else for (const one of listed(name, value)) this.append(name, one)
+        else for (const member of checkedList(name, value)) this.append(name, member)
       }
     }
   }
 
-  /** Takes over what a parser has checked already: name, value, name, value, … @internal */
+  /** Takes fields that a parser has checked: name, value, name, value, … @internal */
   static fromWire(flat: readonly string[]): Headers {
     const headers = new Headers()
     for (let i = 0; i < flat.length; i += 2) {
@@ -123,17 +127,17 @@ export class Headers implements Iterable<[string, string]> {
     return this
   }
 
-  /** The number of fields, repeated names counted each time. */
+  /** The number of fields, counting repeated names each time. */
   get size(): number {
     return this.#keys.length
   }
 
-  /** The fields as `[name, value]` in the order and case in which they are on the wire. */
+  /** The fields as `[name, value]`, in the order and case in which they are sent. */
   get raw(): [string, string][] {
     return this.#names.map((name, i) => [name, this.#values[i]!])
   }
 
-  /** All values of `name` joined by ", ", or null when there is none. */
+  /** All values of `name` joined by ", ", or null if there is none. */
   get(name: string): string | null {
     const key = name.toLowerCase()
     const first = this.#keys.indexOf(key)
@@ -142,7 +146,7 @@ export class Headers implements Iterable<[string, string]> {
     return this.getList(key).join(', ')
   }
 
-  /** The values of `name`, one for each field; with `splitCommas` one for each list member. */
+  /** The values of `name`, one per field; with `splitCommas`, one per list member. */
   getList(name: string, options: { readonly splitCommas?: boolean } = {}): string[] {
     const key = name.toLowerCase()
     const found: string[] = []
@@ -153,12 +157,12 @@ export class Headers implements Iterable<[string, string]> {
     return found.flatMap((value) => value.split(',').map((part) => part.trim()))
   }
 
-  /** Whether there is a field of this name. */
+  /** Whether a field has this name, in any case. */
   has(name: string): boolean {
     return this.#keys.includes(name.toLowerCase())
   }
 
-  /** Replaces all fields of this name by one, in the place of the first. */
+  /** Replaces all fields of this name with one, at the position of the first. */
   set(name: string, value: string): void {
     checkHeaderName(name)
     const checked = checkedValue(name, String(value))
@@ -175,18 +179,18 @@ export class Headers implements Iterable<[string, string]> {
     }
   }
 
-  /** Sets the field only when there is none of this name. */
+  /** Adds the field unless there is one of this name. */
   setDefault(name: string, value: string): void {
     if (!this.has(name)) this.append(name, value)
   }
 
-  /** Adds a field, leaving others of the same name. */
+  /** Adds a field, keeping others of the same name. */
   append(name: string, value: string): void {
     checkHeaderName(name)
     this.#push(name, name.toLowerCase(), checkedValue(name, String(value)))
   }
 
-  /** Removes all fields of this name; tells whether there were any. */
+  /** Removes all fields of this name. Returns whether there were any. */
   delete(name: string): boolean {
     const key = name.toLowerCase()
     const size = this.#keys.length
@@ -195,8 +199,8 @@ export class Headers implements Iterable<[string, string]> {
   }
 
   /**
-   * Sets every field of `other`; its repeated names replace ours and stay repeated. In an object,
-   * `null` removes the field of that name, and `undefined` leaves ours.
+   * Sets every field of `other`. Fields that it repeats stay repeated. In an object, `null` removes
+   * the field of that name, and `undefined` keeps it.
    */
   update(other: HeadersInit): void {
     if (!(other instanceof Headers) && !(Symbol.iterator in Object(other))) {
@@ -210,25 +214,25 @@ export class Headers implements Iterable<[string, string]> {
     }
   }
 
-  /** `[name, value]` of every field, names in lower case, in order. */
+  /** `[name, value]` of every field in order, names in lower case. */
   *[Symbol.iterator](): Generator<[string, string], void, undefined> {
     for (let i = 0; i < this.#keys.length; i++) yield [this.#keys[i]!, this.#values[i]!]
   }
 
-  /** Calls `each` with every field in order, its name in lower case. @internal */
+  /** Calls `each` for every field in order, names in lower case. @internal */
   visit(each: (key: string, value: string) => void): void {
     for (let i = 0; i < this.#keys.length; i++) each(this.#keys[i]!, this.#values[i]!)
   }
 
-  /** The fields as an object of joined values; credentials and cookies, in URLs too, are masked. */
+  /** The fields with their joined values; credentials and cookies, also in URLs, are masked. */
   toJSON(): Record<string, string> {
-    const seen: Record<string, string> = {}
+    const shown: Record<string, string> = {}
     for (const key of new Set(this.#keys)) {
       const hidden = SENSITIVE.has(key) || this.#alsoSensitive?.has(key) === true
       const value = this.get(key)!
-      seen[key] = hidden ? MASK : URL_FIELDS.has(key) ? redactUrl(value) : value
+      shown[key] = hidden ? MASK : URL_FIELDS.has(key) ? redactUrl(value) : value
     }
-    return seen
+    return shown
   }
 
   static {
@@ -237,7 +241,7 @@ export class Headers implements Iterable<[string, string]> {
     })
   }
 
-  /** Writes the fields as lines of an HTTP/1.1 head. @internal */
+  /** The fields as lines of an HTTP/1.1 head. @internal */
   toLines(): string {
     let lines = ''
     for (let i = 0; i < this.#names.length; i++) {

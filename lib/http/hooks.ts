@@ -2,21 +2,20 @@ import type { RetryEvent } from './diagnostics.js'
 import type { Request } from './request.js'
 import type { BaseResponse } from './response.js'
 
-/** Functions to call around each exchange, redirects and authentication legs included. */
+/** Functions called around each exchange, redirects and authentication requests included. */
 export interface EventHooks<R extends BaseResponse = BaseResponse> {
-  /** Called with each request before it is sent, credentials and cookies set. */
+  /** Called with each request before it is sent, with credentials and cookies in place. */
   readonly request: readonly ((request: Request) => unknown)[]
-  /** Called with each response before its content is read. An error closes the response. */
+  /** Called with each response before its content is read. Throwing closes the response. */
   readonly response: readonly ((response: R) => unknown)[]
   /**
-   * Called before a redirect is followed, with the request that would follow, which may be changed,
-   * and the response that leads to it. `false` gives the response back instead of following; an
-   * error ends the call.
+   * Called before a redirect is followed, with the next request, which may be changed, and the
+   * redirect response. Returning `false` makes the call return that response; throwing ends it.
    */
   readonly redirect: readonly ((next: Request, response: R) => unknown)[]
   /**
-   * Called before the wait for another try of the `retry` policy. `false` ends the tries: the last
-   * answer is given back, or its error thrown.
+   * Called before the delay of a retry. Returning `false` stops retrying: the call returns the last
+   * response or throws the last error.
    */
   readonly retry: readonly ((event: RetryEvent) => unknown)[]
 }
@@ -28,15 +27,16 @@ export type EventHookOptions<R extends BaseResponse = BaseResponse> = {
 
 const EVENTS = ['request', 'response', 'redirect', 'retry']
 
-/** Copies and checks hooks. @throws TypeError for unknown events and for what is no function. */
+/** Copies hooks. @throws TypeError for an unknown event or a hook that is not a function. */
 export function resolveHooks<R extends BaseResponse>(
   options: EventHookOptions<R> | null | undefined,
 ): EventHooks<R> {
-  if (typeof (options ?? {}) !== 'object')
+  if (typeof (options ?? {}) !== 'object') {
     throw new TypeError('eventHooks must be an object of arrays of functions')
+  }
   for (const [name, hooks] of Object.entries(options ?? {})) {
     if (!EVENTS.includes(name)) {
-      throw new TypeError(`eventHooks.${name} is not known; there are ${EVENTS.join(', ')}`)
+      throw new TypeError(`eventHooks.${name} is unknown; the events are ${EVENTS.join(', ')}`)
     }
     if (hooks === undefined) continue
     if (!Array.isArray(hooks) || hooks.some((hook) => typeof hook !== 'function')) {

@@ -73,7 +73,7 @@ export {
   WriteTimeoutError,
 } from './errors.js'
 export type { HttpErrorCode } from './errors.js'
-export type { RequestOptions, SendOptions } from './exchange.js'
+export type { RequestOptions, SendOptions } from './call-options.js'
 export { Headers } from './headers.js'
 export type { HeadersInit } from './headers.js'
 export type { EventHookOptions, EventHooks } from './hooks.js'

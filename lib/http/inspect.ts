@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 
-/** Says how `util.inspect` and `console.log` show the instances of a class. */
+/** Sets how `util.inspect` and `console.log` show the instances of a class. */
 export function printAs<T>(
   type: { readonly prototype: T },
   print: (self: T, options: object) => string,

@@ -1,5 +1,5 @@
-/** What people write who come from another client. */
-const ELSEWHERE: Readonly<Record<string, string>> = {
+/** Option names of other HTTP clients, in lower case, with the name to use here. */
+const FOREIGN_NAMES: Readonly<Record<string, string>> = {
   body: 'json, data, content or files',
   form: 'data',
   formdata: 'data or files',
@@ -14,12 +14,12 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   rejectunauthorized: 'verify',
 }
 
-const plain = (name: string): string => name.toLowerCase().replaceAll('_', '')
+const normalized = (name: string): string => name.toLowerCase().replaceAll('_', '')
 
 /**
- * Refuses names that are not known, so that a slip of the pen is not ignored in silence.
+ * Rejects unknown option names, so that a misspelt option is not silently ignored.
  *
- * @throws TypeError naming the option, and the one that was probably meant.
+ * @throws TypeError naming the option and, if it can be guessed, the intended one.
  */
 export function checkOptions(
   options: object,
@@ -28,10 +28,10 @@ export function checkOptions(
 ): void {
   for (const name in options) {
     if (known[name] === true) continue
-    const meant =
-      Object.keys(known).find((one) => plain(one) === plain(name)) ?? ELSEWHERE[plain(name)]
-    const hint =
-      meant === undefined ? `; there are ${Object.keys(known).join(', ')}` : `; use ${meant}`
-    throw new TypeError(`${name} is no option of ${what}${hint}`)
+    const key = normalized(name)
+    const names = Object.keys(known)
+    const meant = names.find((name) => normalized(name) === key) ?? FOREIGN_NAMES[key]
+    const hint = meant === undefined ? `the options are ${names.join(', ')}` : `use ${meant}`
+    throw new TypeError(`${name} is not an option of ${what}; ${hint}`)
   }
 }

@@ -1,13 +1,13 @@
-/** One link of a Link header (RFC 8288): its target as it was written, and its parameters. */
+/** One link of a Link header (RFC 8288), with its parameters by name. */
 export interface Link {
-  /** The target, relative or absolute as the server wrote it. */
+  /** The target as the server wrote it, relative or absolute. */
   readonly url: string
-  /** The relation type, when there is one. */
+  /** The relation types, separated by spaces. */
   readonly rel?: string
   readonly [parameter: string]: string | undefined
 }
 
-/** What a link is found by: its relation types, which compare without case (RFC 8288, section 3.3). */
+/** Relation types of a link, in lower case (RFC 8288, section 3.3); its target if it has none. */
 export function relationsOf({ rel, url }: Link): readonly string[] {
   const relations = (rel ?? '').toLowerCase().split(/\s+/).filter((relation) => relation !== '')
   return relations.length === 0 ? [url] : relations

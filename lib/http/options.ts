@@ -1,4 +1,5 @@
-import { resolveAuth, type AuthInit } from './auth/auth.js'
+import { resolveAuth, type Auth, type AuthInit } from './auth/auth.js'
+import { NetrcAuth } from './auth/netrc.js'
 import {
   checkBoolean,
   checkCount,
@@ -7,14 +8,14 @@ import {
   resolveTimeouts,
   type LimitOptions,
   type TimeoutOptions,
+  type Timeouts,
 } from './config.js'
 import { Cookies, type CookiesInit } from './cookies/jar.js'
 import { ACCEPT_ENCODING } from './content/decoders.js'
-import { netrcFromEnvironment } from './environment.js'
-import type { ClientSettings } from './exchange.js'
+import { netrcFile } from './environment.js'
 import { Headers, type HeadersInit } from './headers.js'
-import { resolveHooks, type EventHookOptions } from './hooks.js'
-import { resolveRetry, type RetryOptions } from './retry.js'
+import { resolveHooks, type EventHookOptions, type EventHooks } from './hooks.js'
+import { resolveRetry, type RetryOptions, type RetryPolicy } from './retry.js'
 import type { BaseResponse, DefaultEncoding } from './response.js'
 import type { Mounts } from './client-transports.js'
 import type { ClientCertificate, Verify } from './tls.js'
@@ -24,51 +25,51 @@ import { checkOptions } from './known-options.js'
 import { encodingName } from './content/text.js'
 import { paramPairs, parseUrl, type ParamsInit } from './url.js'
 
-/** What both clients are made from. Everything may be left out. */
+/** Options of both clients. */
 export interface BaseClientOptions<R extends BaseResponse, T> {
-  /** Put before relative URLs. @defaultValue null */
+  /** Base of relative URLs. @defaultValue null */
   readonly baseUrl?: string | URL | null | undefined
   /** Authentication of every call. @defaultValue null */
   readonly auth?: AuthInit | null | undefined
-  /** Headers of every request, over the built-in ones. */
+  /** Headers of every request, merged over the built-in ones. */
   readonly headers?: HeadersInit | null | undefined
-  /** Cookies to begin with; a {@link Cookies} is used as it is, and may be shared. */
+  /** Initial cookies. A {@link Cookies} is not copied, so that clients can share one. */
   readonly cookies?: CookiesInit | null | undefined
   /** Query parameters of every request. */
   readonly params?: ParamsInit | null | undefined
   /** Time limits in ms. @defaultValue 5000 for connect, read, write and pool, none in total */
   readonly timeout?: TimeoutOptions | undefined
-  /** @defaultValue false */
+  /** Whether redirects are followed. @defaultValue false */
   readonly followRedirects?: boolean | undefined
-  /** Hops at most. @defaultValue 20 */
+  /** Most redirects that a call follows. @defaultValue 20 */
   readonly maxRedirects?: number | undefined
-  /** Connections kept. @defaultValue 100 open, 20 idle, for 5 s */
+  /** Limits on connections. @defaultValue 100 open, 20 idle, for 5 s */
   readonly limits?: LimitOptions | undefined
-  /** Whether proxies, certificates and netrc are read from the environment. @defaultValue true */
+  /** Whether the environment sets proxies, certificates and netrc. @defaultValue true */
   readonly trustEnv?: boolean | undefined
-  /** Replaces the network. The client does not close it. */
+  /** Sends the requests instead of the network. The caller closes it. */
   readonly transport?: T | null | undefined
-  /** Transports by URL pattern, such as `{ 'https://*.example.org': transport, 'all://local': null }`. */
+  /** Transports by URL pattern: `{ 'https://*.example.org': transport, 'all://local': null }`. */
   readonly mounts?: Mounts<T> | null | undefined
-  /** Proxy for every request, in place of those of the environment. @defaultValue null */
+  /** Proxy for every request, instead of those of the environment. @defaultValue null */
   readonly proxy?: ProxyInit | null | undefined
-  /** Whether HTTP/1.1 may be spoken. @defaultValue true */
+  /** Whether HTTP/1.1 is allowed. @defaultValue true */
   readonly http1?: boolean | undefined
-  /** Whether HTTP/2 is offered. @defaultValue false */
+  /** Whether HTTP/2 is offered to servers. @defaultValue false */
   readonly http2?: boolean | undefined
-  /** Whether and against what certificates are verified. @defaultValue true */
+  /** Whether, and with which authorities, certificates are verified. @defaultValue true */
   readonly verify?: Verify | undefined
-  /** The client's own certificate. @defaultValue null */
+  /** The certificate that authenticates the client. @defaultValue null */
   readonly cert?: ClientCertificate | null | undefined
   /** Encoding of text without a charset. @defaultValue 'utf-8' */
   readonly defaultEncoding?: DefaultEncoding | undefined
-  /** Called around each exchange. */
+  /** Functions called around each exchange. */
   readonly eventHooks?: EventHookOptions<R> | null | undefined
-  /** Decoded octets that a call reads at most; `null` for no limit. @defaultValue 256 MiB */
+  /** Most decoded bytes that a call reads; `null` for no limit. @defaultValue 256 MiB */
   readonly maxResponseBytes?: number | null | undefined
-  /** Sends failed requests again: a number of retries, or a policy. @defaultValue null */
+  /** Repeats failed requests: a number of retries, or a policy. @defaultValue null */
   readonly retry?: RetryOptions | null | undefined
-  /** Further header names that are masked when printed and dropped on redirects off-origin. */
+  /** More headers to mask when printed and to drop on redirects to another origin. */
   readonly sensitiveHeaders?: readonly string[] | undefined
 }
 
@@ -97,10 +98,30 @@ const CLIENT_OPTIONS: Readonly<Record<keyof BaseClientOptions<BaseResponse, unkn
   verify: true,
 }
 
-/** The product token of User-Agent. */
-export const USER_AGENT = 'runwright/0.1.0'
+const USER_AGENT = 'runwright/0.1.0'
 
-/** Fills defaults and checks. @throws TypeError naming the option that is wrong. */
+/** Options of a client after {@link resolveSettings}. @internal */
+export interface ClientSettings {
+  readonly baseUrl: URL | null
+  readonly auth: Auth | null
+  readonly headers: Headers
+  /** The built-in headers alone, for calls that switch the client's headers off. */
+  readonly ownHeaders: Headers
+  readonly cookies: Cookies
+  readonly netrc: NetrcAuth | null
+  readonly trustEnv: boolean
+  readonly params: ParamsInit | null
+  readonly timeouts: Timeouts
+  readonly followRedirects: boolean
+  readonly maxRedirects: number
+  readonly defaultEncoding: DefaultEncoding
+  readonly maxResponseBytes: number | null
+  readonly eventHooks: EventHooks<never>
+  readonly sensitiveHeaders: ReadonlySet<string>
+  readonly retry: RetryPolicy | null
+}
+
+/** Adds defaults and validates the options. @throws TypeError naming the wrong option. */
 export function resolveSettings<R extends BaseResponse>(
   options: BaseClientOptions<R, unknown>,
 ): ClientSettings {
@@ -113,17 +134,17 @@ export function resolveSettings<R extends BaseResponse>(
   })
   const sensitiveHeaders = new Set(namesOf(options.sensitiveHeaders ?? []))
   const headers = new Headers(ownHeaders)
-  if (options.headers !== undefined && options.headers !== null) headers.update(options.headers)
+  if (isSet(options.headers)) headers.update(options.headers)
   headers.maskAlso(sensitiveHeaders)
   const trustEnv = checkBoolean('trustEnv', options.trustEnv ?? true)
+  const netrc = trustEnv ? netrcFile() : null
   const maxResponseBytes =
     options.maxResponseBytes === undefined ? DEFAULT_MAX_RESPONSE_BYTES : options.maxResponseBytes
-  const params =
-    options.params === undefined || options.params === null ? [] : paramPairs(options.params)
+  const params = isSet(options.params) ? paramPairs(options.params) : []
   return {
     baseUrl: resolveBase(options.baseUrl),
-    auth: options.auth === undefined || options.auth === null ? null : resolveAuth(options.auth),
-    netrc: trustEnv ? netrcFromEnvironment() : null,
+    auth: isSet(options.auth) ? resolveAuth(options.auth) : null,
+    netrc: netrc === null ? null : new NetrcAuth(netrc),
     trustEnv,
     headers,
     ownHeaders,
@@ -136,12 +157,11 @@ export function resolveSettings<R extends BaseResponse>(
     maxResponseBytes: checkCount('maxResponseBytes', maxResponseBytes, 0),
     eventHooks: resolveHooks(options.eventHooks) as ClientSettings['eventHooks'],
     sensitiveHeaders,
-    retry:
-      options.retry === undefined || options.retry === null ? null : resolveRetry(options.retry),
+    retry: isSet(options.retry) ? resolveRetry(options.retry) : null,
   }
 }
 
-/** The part of a client's options that its own transports are made from. */
+/** The options for transports that the client makes itself. */
 export function transportOptions(
   options: BaseClientOptions<never, unknown>,
   proxy: ProxyInit | null,
@@ -150,8 +170,13 @@ export function transportOptions(
   return { limits, http1, http2, verify, cert, trustEnv, proxy }
 }
 
+/** Whether an option has a value; `null` switches it off, like leaving it out. */
+function isSet<T>(option: T | null | undefined): option is T {
+  return option !== undefined && option !== null
+}
+
 function resolveBase(base: string | URL | null | undefined): URL | null {
-  if (base === undefined || base === null || base === '') return null
+  if (!isSet(base) || base === '') return null
   const url = parseUrl(base, 'baseUrl')
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     throw new TypeError(`baseUrl must be an http or https URL, got ${url.protocol}`)
@@ -161,7 +186,7 @@ function resolveBase(base: string | URL | null | undefined): URL | null {
 
 function namesOf(names: readonly string[]): string[] {
   if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) {
-    throw new TypeError('sensitiveHeaders must be an array of names')
+    throw new TypeError('sensitiveHeaders must be an array of header names')
   }
   return names.map((name) => name.toLowerCase())
 }
@@ -171,7 +196,7 @@ function checkEncoding(encoding: DefaultEncoding): DefaultEncoding {
     throw new TypeError(`defaultEncoding must be a label or a function, got ${typeof encoding}`)
   }
   if (typeof encoding === 'string' && encodingName(encoding) === null) {
-    throw new TypeError(`defaultEncoding: there is no decoder for ${encoding}`)
+    throw new TypeError(`defaultEncoding: unknown encoding ${JSON.stringify(encoding)}`)
   }
   return encoding
 }

@@ -1,27 +1,27 @@
 import { RemoteProtocolError } from './errors.js'
-import type { RequestOptions } from './exchange.js'
+import type { RequestOptions } from './call-options.js'
 import type { BaseResponse } from './response.js'
 import { applyParams, paramPairs, sameOrigin, type ParamsInit } from './url.js'
 
-/** What `paginate()` may be told besides the options of a request. */
+/** Options of `paginate()`. */
 export interface PaginateOptions extends RequestOptions {
   /** @defaultValue 'GET' */
   readonly method?: string | undefined
-  /** Pages at most. @defaultValue 1000 */
+  /** Most pages to request. @defaultValue 1000 */
   readonly maxPages?: number | undefined
-  /** Relation of the link to follow. @defaultValue 'next' */
+  /** Relation type of the link to follow. @defaultValue 'next' */
   readonly rel?: string | undefined
 }
 
-/** Pages of one iteration unless told otherwise. */
+/** Default of `maxPages`, so that a list without end terminates. */
 export const DEFAULT_MAX_PAGES = 1_000
 
 /**
- * The URL of the page after `response`, or null on the last: that of its link, and those of the
- * client's `params` for which the link has no value of its own.
+ * The URL of the page after `response`, or null on the last page. `defaults`, the `params` of the
+ * client, supply keys that the link lacks.
  *
- * @throws {@link RemoteProtocolError} when the link leads to another origin, which must not get the
- *   caller's credentials, or back to the same page.
+ * @throws {@link RemoteProtocolError} when the link leads to another origin, which must not receive
+ *   the credentials of the call, or to the page itself.
  */
 export function nextPage(
   response: BaseResponse,
@@ -32,16 +32,14 @@ export function nextPage(
   if (link === undefined) return null
   const url = linkUrl(link.url, response.url)
   if (!sameOrigin(url, response.url)) {
-    throw new RemoteProtocolError(
-      `the link to the next page leads to another origin, ${url.origin}`,
-    )
+    throw new RemoteProtocolError(`the next page is at another origin, ${url.origin}`)
   }
   url.hash = ''
-  // What the link says of a key is meant: a client's own `page=1` would lead to the first page again.
+  // Keys of the link win: the client's own `page=1` would lead back to the first page.
   const own = new Set(url.searchParams.keys())
   applyParams(url, paramPairs(defaults ?? []).filter(([key]) => !own.has(key)))
   if (url.href === response.url.href) {
-    throw new RemoteProtocolError('the link to the next page leads to the page itself')
+    throw new RemoteProtocolError('the link to the next page leads to the same page')
   }
   return url
 }
@@ -50,17 +48,17 @@ function linkUrl(target: string, page: URL): URL {
   try {
     return new URL(target, page)
   } catch {
-    throw new RemoteProtocolError('the link to the next page is not a URL')
+    throw new RemoteProtocolError('the link to the next page is not a valid URL')
   }
 }
 
-/** The options for the first page. */
+/** Options for the first page, in the form that a request takes. */
 export function firstPageOptions(options: PaginateOptions): RequestOptions {
   const { method: _method, maxPages: _maxPages, rel: _rel, ...rest } = options
   return rest
 }
 
-/** The options for the pages after the first: {@link nextPage} has given their URL its whole query. */
+/** Options for later pages, whose URLs from {@link nextPage} have their whole query. */
 export function laterPageOptions(options: PaginateOptions): RequestOptions {
   return { ...firstPageOptions(options), params: null }
 }

@@ -3,7 +3,7 @@ import { Headers } from './headers.js'
 import { Request } from './request.js'
 import { parseUrl, sameOrigin } from './url.js'
 
-/** Fields that describe a body, dropped with it. */
+/** Fields that describe the body and are dropped with it. */
 const BODY_FIELDS = [
   'content-encoding',
   'content-language',
@@ -15,17 +15,17 @@ const BODY_FIELDS = [
   'last-modified',
   'transfer-encoding',
 ]
-/** Fields that are for one origin only. */
+/** Fields that another origin must not receive. */
 const ORIGIN_FIELDS = ['authorization', 'proxy-authorization', 'cookie', 'host']
 
 /**
  * The request that follows a redirect (RFC 9110, section 15.4).
  *
- * Credentials go along to the same origin only, or from http to https on the default ports of one
- * host. Userinfo in Location is dropped.
+ * Credentials go to the same origin only, or from http to https on the default ports of one host.
+ * User name and password in Location are dropped.
  *
- * @param dropOffOrigin - Further fields, in lower case, that another origin must not get.
- * @throws {@link RemoteProtocolError} when Location is missing or no URL that can be followed.
+ * @param dropOffOrigin - Further fields, in lower case, that another origin must not receive.
+ * @throws {@link RemoteProtocolError} when Location is not an http(s) URL.
  */
 export function redirectRequest(
   request: Request,
@@ -36,10 +36,10 @@ export function redirectRequest(
   const url = redirectUrl(request.url, location)
   const method = redirectMethod(request.method, statusCode)
   const headers = new Headers(request.headers)
-  // An answer that rewrites the method drops the body with it; so does 303 in any case.
+  // Rewriting the method drops the body, and 303 always does.
   const rewritten = method !== request.method || statusCode === 303
   if (rewritten) for (const name of BODY_FIELDS) headers.delete(name)
-  // The jar of the client says which cookies the new URL gets.
+  // The client sets the cookies for the new URL.
   headers.delete('cookie')
   if (!sameOrigin(request.url, url)) {
     headers.delete('host')
@@ -58,7 +58,7 @@ export function redirectRequest(
   return next
 }
 
-/** 303 turns everything but HEAD into GET; 302 too, and 301 POST, as browsers do. */
+/** 303 turns all methods but HEAD into GET; as in browsers, 302 does too, and 301 turns POST. */
 function redirectMethod(method: string, statusCode: number): string {
   if (statusCode === 303 || statusCode === 302) return method === 'HEAD' ? 'HEAD' : 'GET'
   return statusCode === 301 && method === 'POST' ? 'GET' : method
@@ -67,21 +67,21 @@ function redirectMethod(method: string, statusCode: number): string {
 function redirectUrl(from: URL, location: string): URL {
   let url: URL
   try {
-    // "https:///path" and the like name no host: ours is meant.
+    // "https:///path" and the like name no host; the host of the request is meant.
     url = parseUrl(
       new URL(location.replace(/^([a-z]+:)\/\/\/(?=[^/]|$)/i, '$1//' + from.host + '/'), from),
     )
   } catch {
-    // Without the cause, which would print the Location with all that is in it.
-    throw new RemoteProtocolError('the server redirects to something that is not a URL')
+    // No cause: it would print the Location, secrets included.
+    throw new RemoteProtocolError('the Location of the redirect is not a valid URL')
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     throw new RemoteProtocolError(
-      `the server redirects to ${url.protocol} which is not http or https`,
+      `the Location of the redirect must be http or https, got ${url.protocol}`,
     )
   }
   if (/[\0-\x1f\x7f]/.test(location)) {
-    throw new RemoteProtocolError('the server redirects to a URL with a control character')
+    throw new RemoteProtocolError('the Location of the redirect contains a control character')
   }
   if (url.hash === '') url.hash = from.hash
   url.username = ''

@@ -1,13 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { printAs } from './inspect.js'
-import {
-  bytesBody,
-  contentBody,
-  formBody,
-  jsonBody,
-  type Body,
-  type BodyContent,
-} from './content/body.js'
+import { bytesBody, contentBody, formBody, jsonBody } from './content/body.js'
+import type { Body, BodyContent } from './content/body.js'
 import { InvalidBodyError, LocalProtocolError, RequestNotReadError } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
 import { filePairs, multipartBody, type FilesInit } from './content/multipart.js'
@@ -21,28 +15,28 @@ export interface BodyOptions {
   readonly json?: unknown
   /** Sent as a form; with `files`, or as a FormData that has files, as multipart/form-data. */
   readonly data?: ParamsInit | FormData | undefined
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly content?: BodyContent | undefined
   /** Sent as multipart/form-data (RFC 7578). */
   readonly files?: FilesInit | undefined
 }
 
-/** Typed extras that reach the transport. Unknown keys are kept for custom transports. */
+/** Extra settings for the transport. Unknown keys are kept, for custom transports. */
 export interface RequestExtensions {
-  /** Name for TLS in place of the URL's host (SNI and certificate check). */
+  /** TLS server name (SNI and certificate check) in place of the URL's host. */
   readonly sniHostname?: string | undefined
   /** Request target in place of the URL's path and query. */
   readonly target?: string | undefined
-  /** Called with the octets of the request body sent so far, and their number when known. */
+  /** Called with the bytes of the request body sent so far, and its length when known. */
   readonly onUpload?: ((sent: number, total: number | null) => void) | undefined
-  /** Called with the raw octets of the response read so far, and Content-Length when known. */
+  /** Called with the raw bytes of the response read so far, and Content-Length when known. */
   readonly onDownload?: ((received: number, total: number | null) => void) | undefined
-  /** Called with each informational response (1xx) that comes before the answer. */
+  /** Called with each informational response (1xx) that precedes the final one. */
   readonly onInformation?: ((statusCode: number, headers: Headers) => void) | undefined
   readonly [key: string]: unknown
 }
 
-/** What {@link Request} is made from. */
+/** Options of {@link Request}. */
 export interface RequestInit extends BodyOptions {
   readonly headers?: HeadersInit | null | undefined
   readonly params?: ParamsInit | null | undefined
@@ -50,23 +44,20 @@ export interface RequestInit extends BodyOptions {
   readonly signal?: AbortSignal | null | undefined
 }
 
+declare module './errors.js' {
+  interface HttpMessages {
+    readonly request: Request
+  }
+}
+
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-const STANDARD_METHODS = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-  'TRACE',
-])
-/** Methods for which a request without a body says `Content-Length: 0` (RFC 9110, section 8.6). */
+const STANDARD_METHODS = new Set('GET HEAD POST PUT PATCH DELETE OPTIONS TRACE'.split(' '))
+/** Methods that send `Content-Length: 0` when there is no body (RFC 9110, section 8.6). */
 const BODY_EXPECTED = new Set(['POST', 'PUT', 'PATCH'])
 
 /**
- * One HTTP request: what `buildRequest()` returns and what transports receive. Headers may be
- * changed until it is sent; sending it twice is allowed when its body can be read again.
+ * One HTTP request, as `buildRequest()` returns it and transports receive it. Its headers may be
+ * changed until it is sent. It may be sent again if its body can be read again.
  *
  * @example
  * ```ts
@@ -75,23 +66,28 @@ const BODY_EXPECTED = new Set(['POST', 'PUT', 'PATCH'])
  * ```
  */
 export class Request {
-  /** As it is sent: the standard's methods in upper case, others as written (RFC 9110, section 9.1). */
+  /** As sent: standard methods in upper case, others as given (RFC 9110, section 9.1). */
   readonly method: string
   /** The absolute URL; its fragment is never sent. */
   readonly url: URL
   readonly headers: Headers
   readonly extensions: RequestExtensions
-  /** Ends the call with its own reason. */
+  /** Aborting it ends the call with the signal's reason. */
   readonly signal: AbortSignal | null
   /** The body, or null for none. @internal */
   body: Body | null
-  /** The limits for this request, filled in by the client. @internal */
+  /** Time limits of this request, set by the client. @internal */
   timeouts: Timeouts | null = null
-  /** `performance.now()` by which the whole call must have ended. @internal */
+  /** The `performance.now()` at which `timeout.total` ends the call. @internal */
   deadlineAt: number | null = null
-  /** Cookies that the call itself asked for, as a field value; null when the client built no request. @internal */
+  /**
+   * Cookies given with this call, as a field value. Null turns cookies off for the call; requests
+   * that no client built have null too.
+   *
+   * @internal
+   */
   callCookies: string | null = null
-  /** Whether the caller's thread waits, so that nothing may be awaited. @internal */
+  /** Whether the calling thread blocks, so that nothing can be awaited. @internal */
   blocking = false
 
   /**
@@ -115,7 +111,7 @@ export class Request {
     this.#describeBody()
   }
 
-  /** A request made from parts that were checked already. @internal */
+  /** Makes a request from parts that were validated before. @internal */
   static fromParts(
     method: string,
     url: URL,
@@ -140,9 +136,9 @@ export class Request {
   }
 
   /**
-   * The octets of the body.
+   * The bytes of the body.
    *
-   * @throws {@link RequestNotReadError} when it is a stream that `read()` has not read yet.
+   * @throws {@link RequestNotReadError} for a streaming body before `read()`.
    */
   get content(): Uint8Array {
     if (this.body === null) return new Uint8Array(0)
@@ -152,7 +148,7 @@ export class Request {
     return this.body.bytes
   }
 
-  /** Reads a streaming body into memory, so that it can be looked at and sent again. */
+  /** Reads a streaming body into memory, so that it can be inspected and sent again. */
   async read(): Promise<Uint8Array> {
     if (this.body !== null && this.body.bytes === null) {
       const chunks: Uint8Array[] = []
@@ -163,21 +159,19 @@ export class Request {
   }
 
   /**
-   * As {@link Request.read}, blocking.
+   * Blocking counterpart of {@link Request.read}.
    *
-   * @throws {@link ClientStateError} when the body comes from asynchronous code.
+   * @throws {@link ClientStateError} when the body is asynchronous.
    */
   readSync(): Uint8Array {
     if (this.body !== null && this.body.bytes === null) {
-      this.body = bytesBody(
-        Buffer.concat([...blockingChunks(this.body.open())]),
-        this.body.contentType,
-      )
+      const chunks = [...blockingChunks(this.body.open())]
+      this.body = bytesBody(Buffer.concat(chunks), this.body.contentType)
     }
     return this.content
   }
 
-  /** Method, URL and headers without secrets, for logs. */
+  /** Method, URL and headers for logs, secrets masked. */
   toJSON(): { method: string; url: string; headers: Record<string, string> } {
     return { method: this.method, url: redactUrl(this.url), headers: this.headers.toJSON() }
   }
@@ -207,11 +201,11 @@ export class Request {
 function checkedSignal(signal: AbortSignal | null | undefined): AbortSignal | null {
   if (signal === undefined || signal === null) return null
   if (typeof signal.throwIfAborted === 'function') {
-    // One signal may end any number of calls at a time, so many listeners are no sign of a leak.
+    // One signal may serve any number of calls at once, so many listeners are not a leak.
     if (signal instanceof EventTarget) setMaxListeners(0, signal)
     return signal
   }
-  throw new TypeError('signal must be an AbortSignal; of an AbortController give controller.signal')
+  throw new TypeError('signal must be an AbortSignal; of a controller, pass its signal')
 }
 
 function encodeBody(init: BodyOptions, headers: Headers): Body | null {
@@ -221,7 +215,7 @@ function encodeBody(init: BodyOptions, headers: Headers): Body | null {
     (init.data !== undefined || init.files !== undefined) && 'data/files',
   ].filter((kind) => kind !== false)
   if (kinds.length > 1) {
-    throw new InvalidBodyError(`a request has one body, got ${kinds.join(' and ')}`)
+    throw new InvalidBodyError(`a request can have only one body, got ${kinds.join(' and ')}`)
   }
   if (init.json !== undefined) return jsonBody(init.json)
   if (init.content !== undefined) return contentBody(init.content)
@@ -230,9 +224,9 @@ function encodeBody(init: BodyOptions, headers: Headers): Body | null {
     : { fields: init.data, files: [] }
   if (init.files !== undefined || files.length > 0) {
     const more = init.files === undefined ? [] : filePairs(init.files)
-    const body = multipartBody(fields, [...files, ...more], headers.get('content-type'))
-    // Without the boundary nobody can tell the parts, and the caller could not know it.
     const given = headers.get('content-type')
+    const body = multipartBody(fields, [...files, ...more], given)
+    // The parts cannot be told apart without the boundary, which the caller could not know.
     if (given !== null && /^multipart\/form-data\s*$/i.test(given))
       headers.set('Content-Type', body.contentType!)
     return body
@@ -240,7 +234,7 @@ function encodeBody(init: BodyOptions, headers: Headers): Body | null {
   return fields === undefined ? null : formBody(fields)
 }
 
-/** By its tag: naming the class would make Node load the whole of fetch. */
+/** Tests the tag: naming the class would make Node load all of fetch. */
 function isForm(data: BodyOptions['data']): data is FormData {
   return Object.prototype.toString.call(data) === '[object FormData]'
 }

@@ -13,16 +13,16 @@ import {
 import { Headers, type HeadersInit } from './headers.js'
 import { parseLinks, relationsOf, type Link } from './links.js'
 import type { Request } from './request.js'
-import * as status from './status-codes.js'
+import { reasonPhraseOf } from './status-codes.js'
 import { decodeText, encodingName, jsonEncoding } from './content/text.js'
 import { completeTimings, type PhaseTimings, type Timings } from './timings.js'
-import type { AsyncByteStream, SyncByteStream } from './transports/base.js'
+import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
 import { redactUrl } from './url.js'
 
-/** A name for, or a function from content to, the encoding of text without a charset. */
+/** The encoding of text without a charset: a label, or a function that picks one by content. */
 export type DefaultEncoding = string | ((content: Uint8Array) => string)
 
-/** What a response is made from; give one of `content`, `text`, `html`, `json` and `stream`. */
+/** Options of a response. Give at most one of `content`, `text`, `html`, `json` and `stream`. */
 export interface ResponseInit<S = SyncByteStream | AsyncByteStream> {
   readonly headers?: HeadersInit | undefined
   readonly content?: string | Uint8Array | undefined
@@ -38,40 +38,53 @@ export interface ResponseInit<S = SyncByteStream | AsyncByteStream> {
   readonly httpVersion?: string | undefined
   readonly trailers?: Headers | undefined
   readonly extensions?: Readonly<Record<string, unknown>> | undefined
-  /** What a transport measured until the head was there. */
+  /** What the transport measured up to the response head. */
   readonly timings?: PhaseTimings | null | undefined
 }
 
-/** What the client tells its responses. @internal */
+declare module './errors.js' {
+  interface HttpMessages {
+    readonly response: BaseResponse
+  }
+}
+
+/** Client settings that a response needs. @internal */
 export interface ResponseSettings {
   readonly defaultEncoding: DefaultEncoding
   readonly maxResponseBytes: number | null
-  /** Looked at before each chunk. */
+  /** Checked before each chunk. */
   readonly signal: AbortSignal | null
 }
 
-const NO_OCTETS = new Uint8Array(0)
+const NO_BYTES = new Uint8Array(0)
 const NO_SETTINGS: ResponseSettings = {
   defaultEncoding: 'utf-8',
   maxResponseBytes: null,
   signal: null,
 }
 
-/** Everything that `Response` and `AsyncResponse` share: all but reading the content. */
+/** Names of status classes in the message of `raiseForStatus()`. */
+const STATUS_KINDS: Readonly<Record<number, string>> = {
+  3: 'redirect',
+  4: 'client error',
+  5: 'server error',
+}
+
+/** What `Response` and `AsyncResponse` share: everything but reading the content. */
 export abstract class BaseResponse {
   readonly statusCode: number
-  /** As the server sent it; the registry's phrase over HTTP/2. */
+  /** As sent by the server; over HTTP/2, the registered phrase for the status. */
   readonly reasonPhrase: string
   /** "HTTP/1.0", "HTTP/1.1" or "HTTP/2". */
   readonly httpVersion: string
   readonly headers: Headers
-  /** What the transport adds, such as `remoteAddress` and `localAddress`. */
+  /** Extras from the transport, such as `remoteAddress` and `localAddress`. */
   readonly extensions: Readonly<Record<string, unknown>>
-  /** The redirects that led here, oldest first; its length is the number of hops. */
+  /** The redirect responses that led here, oldest first. */
   history: readonly BaseResponse[] = []
-  /** The responses of the authentication legs before this one, oldest first. */
+  /** The responses to earlier requests of the same authentication, oldest first. */
   authHistory: readonly BaseResponse[] = []
-  /** The request that following this redirect would send, when it was not followed. */
+  /** For a redirect that was not followed, the request that following it would send. */
   nextRequest: Request | null = null
 
   /** @internal */ protected contentRead: Uint8Array | null = null
@@ -82,18 +95,19 @@ export abstract class BaseResponse {
   #trailers: Headers | undefined
   #text: string | null = null
   #encoding: string | null = null
-  /** `performance.now()` when its request was sent; null when it never was. */
+  /** `performance.now()` when the request was sent; null if it was not sent by a client. */
   #startedAt: number | null = null
   readonly #phases: PhaseTimings | null
-  /** `performance.now()` when the head was there, and when all of it was. */
+  /** `performance.now()` when the head arrived. */
   #headAt = 0
+  /** `performance.now()` when the content was read or closed. */
   #finishedAt: number | null = null
   #downloaded = 0
   #onFinish: (() => void) | null = null
 
   constructor(statusCode: number, init: ResponseInit = {}) {
     this.statusCode = statusCode
-    this.reasonPhrase = init.reasonPhrase ?? status.reasonPhraseOf(statusCode)
+    this.reasonPhrase = init.reasonPhrase ?? reasonPhraseOf(statusCode)
     this.httpVersion = init.httpVersion ?? 'HTTP/1.1'
     this.headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers)
     this.extensions = init.extensions ?? {}
@@ -113,10 +127,10 @@ export abstract class BaseResponse {
     }
   }
 
-  /** Octets given at construction, before decoding. @internal */
+  /** Content given to the constructor, not decoded. @internal */
   protected readonly rawContent: Uint8Array | null = null
 
-  /** Binds the response to its request, when that was sent, and what the client wants. @internal */
+  /** Attaches the request, when it was sent, and the client's settings. @internal */
   adopt(request: Request, settings: ResponseSettings, startedAt: number): this {
     this.#request = request
     this.#startedAt = startedAt
@@ -125,33 +139,33 @@ export abstract class BaseResponse {
     return this
   }
 
-  /** Calls `then` once the response is closed, at once when it is. @internal */
+  /** Calls `then` when the response closes, or at once if it is closed. @internal */
   whenFinished(then: () => void): void {
     if (this.closed) then()
     else this.#onFinish = then
   }
 
-  /** The request that this answers. @throws {@link ClientStateError} on one made by hand without. */
+  /** The request of this response. @throws {@link ClientStateError} if it was made without one. */
   get request(): Request {
     if (this.#request === undefined) {
-      throw new ClientStateError('this response was made without a request')
+      throw new ClientStateError('the response has no request; it was made without one')
     }
     return this.#request
   }
 
-  /** The URL of the request: after redirects, the last. */
+  /** The URL of the request: after redirects, of the last one. */
   get url(): URL {
     return this.request.url
   }
 
-  /** Fields that followed the content; complete once it was read (RFC 9110, section 6.5). */
+  /** Trailer fields, complete once the content was read (RFC 9110, section 6.5). */
   get trailers(): Headers {
     return (this.#trailers ??= new Headers())
   }
 
   /**
-   * The links of the Link header by relation type, in lower case, or by target where there is none.
-   * One with several types is found by each.
+   * The links of the Link header, by relation type in lower case. A link with several types is
+   * listed under each; one without a type, under its target.
    */
   get links(): Record<string, Link> {
     const links = new Map<string, Link>()
@@ -161,7 +175,7 @@ export abstract class BaseResponse {
     return Object.fromEntries(links)
   }
 
-  /** The cookies that this response set. */
+  /** The cookies that this response sets. */
   get cookies(): Cookies {
     const cookies = new Cookies()
     cookies.extract(this.url, this.headers)
@@ -169,21 +183,21 @@ export abstract class BaseResponse {
   }
 
   /**
-   * Milliseconds from sending `request` to closing the response; redirects, authentication legs and
-   * tries before it are not counted.
+   * Milliseconds from sending `request` to closing the response. Earlier redirects, authentication
+   * requests and retries do not count.
    *
    * @throws {@link ClientStateError} while the response is open.
    */
   get elapsed(): number {
     if (this.#finishedAt === null) {
-      throw new ClientStateError('elapsed is known once the response was read or closed')
+      throw new ClientStateError('elapsed is not known before the response is read or closed')
     }
     return this.#startedAt === null ? 0 : this.#finishedAt - this.#startedAt
   }
 
   /**
-   * How long each phase of this exchange took, in ms; null where the transport measures nothing, as
-   * `MockTransport` does. `receive` and `total` are null while the response is open.
+   * How long each phase of this exchange took, in ms; null if the transport does not measure, as
+   * `MockTransport` does not. `receive` and `total` are null while the response is open.
    */
   get timings(): Timings | null {
     if (this.#phases === null) return null
@@ -193,47 +207,47 @@ export abstract class BaseResponse {
     )
   }
 
-  /** Raw octets of the content received so far, before decoding. */
+  /** Bytes of content received so far, before decoding. */
   get numBytesDownloaded(): number {
     return this.#downloaded
   }
 
-  /** 1xx. */
+  /** Whether the status is 1xx. */
   get isInformational(): boolean {
-    return status.isInformational(this.statusCode)
+    return this.#statusClass === 1
   }
 
-  /** 2xx. */
+  /** Whether the status is 2xx. */
   get isSuccess(): boolean {
-    return status.isSuccess(this.statusCode)
+    return this.#statusClass === 2
   }
 
-  /** Any 3xx; see {@link BaseResponse.hasRedirectLocation}. */
+  /** Whether the status is 3xx; see {@link BaseResponse.hasRedirectLocation}. */
   get isRedirect(): boolean {
-    return status.isRedirect(this.statusCode)
+    return this.#statusClass === 3
   }
 
-  /** 4xx. */
+  /** Whether the status is 4xx. */
   get isClientError(): boolean {
-    return status.isClientError(this.statusCode)
+    return this.#statusClass === 4
   }
 
-  /** 5xx. */
+  /** Whether the status is 5xx. */
   get isServerError(): boolean {
-    return status.isServerError(this.statusCode)
+    return this.#statusClass === 5
   }
 
-  /** 4xx or 5xx. */
+  /** Whether the status is 4xx or 5xx. */
   get isError(): boolean {
-    return this.statusCode >= 400 && this.statusCode <= 599
+    return this.isClientError || this.isServerError
   }
 
-  /** Whether this is a redirect that can be followed: 301, 302, 303, 307 or 308 with Location. */
+  /** Whether the redirect can be followed: 301, 302, 303, 307 or 308 with a Location. */
   get hasRedirectLocation(): boolean {
     return [301, 302, 303, 307, 308].includes(this.statusCode) && this.headers.has('location')
   }
 
-  /** Whether the content was read or closed, and the connection freed. */
+  /** Whether the content was read or closed, which frees the connection. */
   get isClosed(): boolean {
     return this.closed
   }
@@ -250,12 +264,12 @@ export abstract class BaseResponse {
    */
   get content(): Uint8Array {
     if (this.contentRead === null) {
-      throw new ResponseNotReadError('the content was not read yet; call read() first')
+      throw new ResponseNotReadError('the content is not read yet; call read() first')
     }
     return this.contentRead
   }
 
-  /** The charset of Content-Type, or null when there is none or no decoder knows it. */
+  /** The charset of Content-Type; null when it is missing or no decoder supports it. */
   get charsetEncoding(): string | null {
     const type = this.headers.get('content-type') ?? ''
     const match = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;]+))/i.exec(type)
@@ -263,7 +277,7 @@ export abstract class BaseResponse {
     return label === undefined ? null : encodingName(label)
   }
 
-  /** The encoding of `text`. It may be set until `text` was read. */
+  /** The encoding of `text`. It can be set until `text` is first read. */
   get encoding(): string {
     if (this.#encoding === null) {
       const chosen = this.charsetEncoding ?? this.#defaultEncoding()
@@ -272,23 +286,23 @@ export abstract class BaseResponse {
     return this.#encoding
   }
 
-  /** @throws {@link ClientStateError} once `text` was read; TypeError for an unknown label. */
+  /** @throws {@link ClientStateError} after `text` was read; TypeError for an unknown label. */
   set encoding(label: string) {
     if (this.#text !== null) {
-      throw new ClientStateError('encoding cannot be set after text was read')
+      throw new ClientStateError('encoding must be set before text is first read')
     }
     const name = encodingName(label)
-    if (name === null) throw new TypeError(`there is no decoder for the encoding ${label}`)
+    if (name === null) throw new TypeError(`unknown encoding ${JSON.stringify(label)}`)
     this.#encoding = name
   }
 
-  /** The content as text. A byte order mark wins over the charset; bad octets become U+FFFD. */
+  /** The content as text. A byte order mark overrides the charset; invalid bytes become U+FFFD. */
   get text(): string {
     return (this.#text ??= decodeText(this.content, this.encoding))
   }
 
   /**
-   * The content as JSON, in UTF-8, UTF-16 or UTF-32.
+   * The content parsed as JSON, in UTF-8, UTF-16 or UTF-32.
    *
    * @throws SyntaxError when it is not JSON.
    */
@@ -299,19 +313,13 @@ export abstract class BaseResponse {
   }
 
   /**
-   * Returns the response when its status is 2xx.
+   * Returns the response if its status is 2xx.
    *
    * @throws {@link HttpStatusError} for every other status, 1xx and 3xx included.
    */
   raiseForStatus(): this {
     if (this.isSuccess) return this
-    const kind = this.isClientError
-      ? 'client error'
-      : this.isServerError
-        ? 'server error'
-        : this.isRedirect
-          ? 'redirect'
-          : 'status'
+    const kind = STATUS_KINDS[this.#statusClass] ?? 'status'
     const phrase = this.reasonPhrase === '' ? '' : ` ${this.reasonPhrase}`
     const { method } = this.request
     let message = `${kind} ${this.statusCode}${phrase} for ${method} ${redactUrl(this.url)}`
@@ -320,7 +328,7 @@ export abstract class BaseResponse {
     throw new HttpStatusError(message, this)
   }
 
-  /** Status, headers without secrets, and the URL, for logs. */
+  /** Status, URL and headers for logs, secrets masked. */
   toJSON(): Record<string, unknown> {
     return {
       statusCode: this.statusCode,
@@ -338,32 +346,32 @@ export abstract class BaseResponse {
     })
   }
 
-  /** Reads the content where that needs no waiting; false where it may. @internal */
+  /** Reads the content if that needs no waiting; false if it might. @internal */
   readArrived(): boolean {
     return false
   }
 
-  /** Begins reading. @internal */
+  /** Marks the content as being read, which can happen once. @internal */
   protected begin(): void {
     if (this.consumed) {
       throw new StreamConsumedError(
-        'the content was read already, and a stream can be read once only',
+        'the content was read already, and a stream can be read only once',
       )
     }
     if (this.closed) throw new StreamClosedError('the response was closed before it was read')
     this.consumed = true
   }
 
-  /** Counts raw octets and tells the caller of them. @internal */
-  protected count(octets: number): void {
-    this.#downloaded += octets
-    const report = this.#request?.extensions.onDownload
-    if (report === undefined) return
+  /** Counts raw bytes and reports them to `onDownload`. @internal */
+  protected count(bytes: number): void {
+    this.#downloaded += bytes
+    const onDownload = this.#request?.extensions.onDownload
+    if (onDownload === undefined) return
     const length = this.headers.get('content-length')
-    report(this.#downloaded, length === null ? null : Number(length))
+    onDownload(this.#downloaded, length === null ? null : Number(length))
   }
 
-  /** Notes the end. @internal */
+  /** Marks the response as closed and stops its clock. @internal */
   protected finish(): void {
     this.closed = true
     this.#finishedAt ??= performance.now()
@@ -371,14 +379,14 @@ export abstract class BaseResponse {
     this.#onFinish = null
   }
 
-  /** Adds the request to an error that came while reading. @internal */
+  /** Attaches the request to an error thrown while reading. @internal */
   protected blame(error: unknown): unknown {
     return error instanceof RequestError && this.#request !== undefined
       ? error.for(this.#request)
       : error
   }
 
-  /** Throws when `length` passes the limit of the client. @internal */
+  /** Throws when `length` exceeds the client's `maxResponseBytes`. @internal */
   protected checkSize(length: number): void {
     const { maxResponseBytes } = this.settings
     if (maxResponseBytes !== null && length > maxResponseBytes) {
@@ -386,16 +394,20 @@ export abstract class BaseResponse {
     }
   }
 
-  /** Whether HTTP allows content here at all (RFC 9110, section 6.4.1). @internal */
+  /** The content codings to undo, outermost first. @internal */
   protected codings(): ReturnType<typeof codingsOf> {
     return codingsOf(this.headers)
   }
 
-  /** The encoding for text that is read piece by piece, before there is content to look at. @internal */
+  /** The encoding for text that is streamed, when no content is there to guess from. @internal */
   protected streamEncoding(): string {
     const guesses = typeof this.settings.defaultEncoding === 'function'
     if (this.contentRead !== null || !guesses) return this.encoding
     return this.charsetEncoding ?? 'utf-8'
+  }
+
+  get #statusClass(): number {
+    return Math.floor(this.statusCode / 100)
   }
 
   #defaultEncoding(): string {
@@ -408,30 +420,21 @@ export abstract class BaseResponse {
       this.headers.setDefault('Content-Type', 'application/json')
       return Buffer.from(JSON.stringify(init.json))
     }
-    if (init.text !== undefined)
-      this.headers.setDefault('Content-Type', 'text/plain; charset=utf-8')
-    if (init.html !== undefined) this.headers.setDefault('Content-Type', 'text/html; charset=utf-8')
-    const content = init.content ?? init.text ?? init.html ?? NO_OCTETS
+    const subtype = init.text !== undefined ? 'plain' : init.html !== undefined ? 'html' : null
+    if (subtype !== null) this.headers.setDefault('Content-Type', `text/${subtype}; charset=utf-8`)
+    const content = init.content ?? init.text ?? init.html ?? NO_BYTES
     return typeof content === 'string' ? Buffer.from(content) : content
   }
 }
 
-/** What a transport answered, as what a response is made from. @internal */
-export function initOf<S>(raw: {
-  readonly headers: Headers
-  readonly stream: S
-  readonly reasonPhrase?: string | undefined
-  readonly httpVersion?: string | undefined
-  readonly trailers?: Headers | undefined
-  readonly extensions?: Readonly<Record<string, unknown>> | undefined
-  readonly timings?: PhaseTimings | null | undefined
-}): ResponseInit<S> {
+/** The options for a response with what a transport returned. @internal */
+export function initOf<S>(raw: TransportResponse<S>): ResponseInit<S> {
   const { headers, stream, reasonPhrase, httpVersion, trailers, extensions, timings } = raw
   return { headers, stream, reasonPhrase, httpVersion, trailers, extensions, timings }
 }
 
-/** Size of the pieces in which content is iterated; pieces as they come when left out. */
+/** Options of the `iter…` methods. */
 export interface IterOptions {
-  /** Octets (or, for text, characters) of each piece but the last. */
+  /** Bytes (for text, characters) of each piece but the last; by default pieces as they arrive. */
   readonly chunkSize?: number | undefined
 }

@@ -15,19 +15,19 @@ import type { Request } from './request.js'
 
 /** When and how often a request is sent again. */
 export interface RetryPolicy {
-  /** Further tries after the first. @defaultValue 2 */
+  /** Attempts after the first. @defaultValue 2 */
   readonly retries: number
-  /** Methods that may be sent again once they may have been received. @defaultValue the idempotent ones */
+  /** Methods to repeat even if the server may have acted. @defaultValue the idempotent ones */
   readonly methods: readonly string[]
-  /** Answers to try again after. @defaultValue 408 425 429 500 502 503 504 */
+  /** Statuses after which to retry. @defaultValue 408 425 429 500 502 503 504 */
   readonly statuses: readonly number[]
-  /** Delay before the first retry, in ms; doubled for each further one. @defaultValue 200 */
+  /** Delay before the first retry, in ms; doubles with each retry. @defaultValue 200 */
   readonly backoffMs: number
-  /** Longest delay of ours, in ms. @defaultValue 20000 */
+  /** Longest delay without a Retry-After, in ms. @defaultValue 20000 */
   readonly maxBackoffMs: number
-  /** Longest Retry-After that is waited for, in ms; beyond it the answer is given back. @defaultValue 60000 */
+  /** Longest Retry-After to honour, in ms; a longer one ends the retries. @defaultValue 60000 */
   readonly maxRetryAfterMs: number
-  /** From 0 to 1, for jitter. @defaultValue Math.random */
+  /** Returns a number from 0 to 1, for jitter. @defaultValue Math.random */
   readonly random: () => number
 }
 
@@ -35,7 +35,7 @@ export interface RetryPolicy {
 export type RetryOptions =
   number | { readonly [K in keyof RetryPolicy]?: RetryPolicy[K] | undefined }
 
-/** Two retries of idempotent requests. */
+/** Two retries of idempotent requests, after network errors and transient statuses. */
 export const DEFAULT_RETRY: RetryPolicy = {
   retries: 2,
   methods: ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'],
@@ -46,7 +46,7 @@ export const DEFAULT_RETRY: RetryPolicy = {
   random: Math.random,
 }
 
-/** Fills {@link RetryPolicy} and checks it. */
+/** Adds defaults to `options` and validates them. @throws TypeError naming the wrong option. */
 export function resolveRetry(options: RetryOptions): RetryPolicy {
   const given = typeof options === 'number' ? { retries: options } : options
   if (typeof given !== 'object') {
@@ -54,38 +54,40 @@ export function resolveRetry(options: RetryOptions): RetryPolicy {
   }
   const policy: Record<string, unknown> = { ...DEFAULT_RETRY }
   for (const [name, value] of Object.entries(given)) {
-    if (!(name in DEFAULT_RETRY)) throw new TypeError(`retry.${name} is not known`)
+    if (!(name in DEFAULT_RETRY)) throw new TypeError(`retry.${name} is unknown`)
     if (value !== undefined) policy[name] = value
   }
   const resolved = policy as unknown as RetryPolicy
   checkCount('retry.retries', resolved.retries, 0)
   for (const name of ['backoffMs', 'maxBackoffMs', 'maxRetryAfterMs'] as const) {
-    if (!(resolved[name] >= 0)) throw new TypeError(`retry.${name} must be a number of ms from 0`)
+    if (!(resolved[name] >= 0)) {
+      throw new TypeError(`retry.${name} must be 0 or a positive number of milliseconds`)
+    }
   }
   return resolved
 }
 
-/** Whether the body can be had once more; a stream that was sent cannot. */
+/** Whether the body can be sent again, which a consumed stream cannot. */
 function canSendAgain(request: Request): boolean {
   return request.body?.replayable !== false
 }
 
-/** How long to wait before sending again after an answer, in ms; null to give the answer back. */
+/** Delay before retrying after a response, in ms; null to return the response. */
 export function delayAfterResponse(
   policy: RetryPolicy,
   request: Request,
   tries: number,
-  answer: { readonly statusCode: number; readonly headers: Headers },
+  response: { readonly statusCode: number; readonly headers: Headers },
 ): number | null {
   if (tries > policy.retries || !canSendAgain(request)) return null
-  if (!policy.methods.includes(request.method) || !policy.statuses.includes(answer.statusCode))
-    return null
-  const asked = parseRetryAfter(answer.headers.get('retry-after'), Date.now())
+  const { statusCode, headers } = response
+  if (!policy.methods.includes(request.method) || !policy.statuses.includes(statusCode)) return null
+  const asked = parseRetryAfter(headers.get('retry-after'), Date.now())
   if (asked === null) return backoff(policy, tries)
   return asked > policy.maxRetryAfterMs ? null : asked + policy.random() * Math.min(100, asked)
 }
 
-/** How long to wait before sending again after an error, in ms; null to throw it. */
+/** Delay before retrying after an error, in ms; null to throw it. */
 export function delayAfterError(
   policy: RetryPolicy,
   request: Request,
@@ -94,7 +96,7 @@ export function delayAfterError(
 ): number | null {
   if (tries > policy.retries || !canSendAgain(request)) return null
   if (error instanceof TotalTimeoutError) return null
-  // Without a connection nothing was sent, whatever the method.
+  // Without a connection nothing was sent, so any method may be repeated.
   const unsent = error instanceof ConnectError || error instanceof ConnectTimeoutError
   const lost =
     error instanceof NetworkError ||
@@ -104,30 +106,30 @@ export function delayAfterError(
   return backoff(policy, tries)
 }
 
-/** What a retried exchange needs of those who make it. */
+/** What {@link withRetries} needs from the client or transport that it serves. */
 export interface Retrying<R> {
-  /** One try. */
+  /** Sends the request once. */
   attempt(): Flow<R>
-  /** Frees an answer that is not wanted. */
-  discard(answer: R): Flow<void>
-  /** Whether there is to be another try, and time for it. */
+  /** Frees the connection of a response that is not returned. */
+  discard(response: R): Flow<void>
+  /** Whether hooks and time limits permit another attempt. */
   allows(event: RetryEvent): Flow<boolean>
   sleep(ms: number): Flow<void>
 }
 
-/** Tries `request` as often as `policy` says, and gives the last answer back, or throws its error. */
+/** Sends `request` until `policy` ends it; returns the last response or throws the last error. */
 export function* withRetries<R extends { readonly statusCode: number; readonly headers: Headers }>(
   policy: RetryPolicy,
   request: Request,
   { attempt, discard, allows, sleep }: Retrying<R>,
 ): Flow<R> {
   for (let tries = 1; ; tries++) {
-    let answer: R | null = null
+    let response: R | null = null
     let error: unknown
     let delayMs: number | null
     try {
-      answer = yield* attempt()
-      delayMs = delayAfterResponse(policy, request, tries, answer)
+      response = yield* attempt()
+      delayMs = delayAfterResponse(policy, request, tries, response)
     } catch (caught) {
       error = caught
       delayMs = delayAfterError(policy, request, tries, caught)
@@ -137,20 +139,20 @@ export function* withRetries<R extends { readonly statusCode: number; readonly h
       tries,
       delayMs: delayMs ?? 0,
       error,
-      statusCode: answer?.statusCode ?? null,
+      statusCode: response?.statusCode ?? null,
     }
     let again = false
     try {
       again = delayMs !== null && (yield* allows(event))
     } catch (caught) {
-      if (answer !== null) yield* discard(answer)
+      if (response !== null) yield* discard(response)
       throw caught
     }
     if (!again) {
-      if (answer === null) throw error
-      return answer
+      if (response === null) throw error
+      return response
     }
-    if (answer !== null) yield* discard(answer)
+    if (response !== null) yield* discard(response)
     if (retryChannel.hasSubscribers) retryChannel.publish(event)
     yield* sleep(event.delayMs)
   }
@@ -160,7 +162,7 @@ function backoff({ backoffMs, maxBackoffMs, random }: RetryPolicy, tries: number
   return backoffDelay(tries, { firstMs: backoffMs, maxMs: maxBackoffMs }, random)
 }
 
-/** Retry-After in ms: seconds or an HTTP date (RFC 9110, section 10.2.3); null when it is neither. */
+/** Retry-After in ms, from seconds or an HTTP date (RFC 9110, section 10.2.3); null if invalid. */
 export function parseRetryAfter(value: string | null, now: number): number | null {
   if (value === null) return null
   if (/^[0-9]{1,10}$/.test(value.trim())) return Number(value) * 1000

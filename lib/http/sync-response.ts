@@ -5,9 +5,9 @@ import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './conte
 import type { SyncByteStream, TransportResponse } from './transports/base.js'
 import { inflateSync } from './transports/blocking/inflate.js'
 
-/** The response of {@link Client}. Reading blocks; everything else is as in `AsyncResponse`. */
+/** The response of {@link Client}. It differs from `AsyncResponse` in that reading blocks. */
 export class Response extends BaseResponse implements Disposable {
-  /** The raw content, for transports; use the `iter…` methods to read. */
+  /** The raw content, not decoded. To read it, use `read()` or the `iter…` methods. */
   readonly stream: SyncByteStream
 
   constructor(statusCode: number, init: ResponseInit<SyncByteStream> = {}) {
@@ -15,20 +15,25 @@ export class Response extends BaseResponse implements Disposable {
     this.stream = init.stream ?? (this.rawContent === null ? [] : [this.rawContent])
   }
 
-  /** Wraps what a transport answered. @throws {@link ClientStateError} when it is asynchronous. @internal */
+  /**
+   * Wraps the response of a transport.
+   *
+   * @throws {@link ClientStateError} when its stream is asynchronous.
+   * @internal
+   */
   static from(raw: TransportResponse): Response {
     if (!(Symbol.iterator in raw.stream)) {
       throw new ClientStateError(
-        'the transport answered with an asynchronous stream, which Client cannot wait for',
+        'the transport returned an asynchronous stream, which Client cannot wait for',
       )
     }
     return new Response(raw.statusCode, initOf(raw as TransportResponse<SyncByteStream>))
   }
 
   /**
-   * Reads and decodes the whole content, then frees the connection. Later calls return the same.
+   * Reads and decodes the whole content and frees the connection. Later calls return it again.
    *
-   * @throws {@link ResponseTooLargeError} beyond `maxResponseBytes`.
+   * @throws {@link ResponseTooLargeError} when it is larger than `maxResponseBytes`.
    */
   read(): Uint8Array {
     if (this.contentRead !== null) {
@@ -52,7 +57,7 @@ export class Response extends BaseResponse implements Disposable {
     return this.contentRead
   }
 
-  /** The octets as they came, still encoded. */
+  /** The bytes as received, still encoded. */
   *iterRaw(options: IterOptions = {}): Generator<Uint8Array, void, undefined> {
     yield* rechunk(this.#blaming(this.#raw()), options.chunkSize)
   }
@@ -69,7 +74,7 @@ export class Response extends BaseResponse implements Disposable {
     yield* rechunk(this.#blaming(decoded), options.chunkSize)
   }
 
-  /** The decoded content as text, cut between characters. */
+  /** The decoded content as text, split between characters. */
   *iterText(options: IterOptions = {}): Generator<string, void, undefined> {
     const decoder = new IncrementalText(this.streamEncoding())
     const chunker = new TextChunker(options.chunkSize)
@@ -78,21 +83,21 @@ export class Response extends BaseResponse implements Disposable {
     yield* chunker.end()
   }
 
-  /** The lines of the text, cut at CR, LF and CRLF only, without their ends. */
+  /** The lines of the text, split at CR, LF and CRLF only, without line ends. */
   *iterLines(): Generator<string, void, undefined> {
     const splitter = new LineSplitter()
     for (const text of this.iterText()) yield* splitter.feed(text)
     yield* splitter.end()
   }
 
-  /** Frees the connection. What was not read is lost. Calling it twice is harmless. */
+  /** Frees the connection and drops unread content. Safe to call twice. */
   close(): void {
     if (this.closed) return
     this.finish()
     this.stream.close?.()
   }
 
-  /** Closes the response. */
+  /** Closes the response at the end of a `using` block. */
   [Symbol.dispose](): void {
     this.close()
   }

@@ -1,33 +1,33 @@
-/** The phases of an exchange up to the head of its response, in ms; `null` for one that did not happen. */
+/** Phases of an exchange up to the response head, in ms; null for a phase that did not occur. */
 export interface PhaseTimings {
-  /** Waiting for a connection of the pool, or for one that is being opened and can be shared. */
+  /** Waiting for a connection of the pool, or for a shared one that is being opened. */
   readonly pool: number | null
   /** Name resolution. */
   readonly dns: number | null
-  /** Opening the TCP connection, or the unix socket. */
+  /** Opening the TCP connection or Unix socket. */
   readonly tcp: number | null
-  /** Getting through the proxy: TLS with it, CONNECT or SOCKS5. */
+  /** Connecting through the proxy: TLS with it, CONNECT or SOCKS5. */
   readonly proxy: number | null
-  /** TLS with the origin. */
+  /** The TLS handshake with the origin. */
   readonly tls: number | null
   /** Sending the request, its body included. */
   readonly send: number
-  /** From the request being sent to the head of the response. */
+  /** From the end of the request to the head of the response. */
   readonly wait: number
 }
 
 /**
- * How long the phases of one exchange took, in ms. On a connection that was reused, `dns`, `tcp`,
- * `proxy` and `tls` are null. Redirects, authentication and retries are exchanges of their own.
+ * How long each phase of one exchange took, in ms. On a reused connection `dns`, `tcp`, `proxy` and
+ * `tls` are null. Redirects, authentication requests and retries are separate exchanges.
  */
 export interface Timings extends PhaseTimings {
-  /** From the head of the response to its end; null while it is open. */
+  /** From the response head to the end of the content; null while the response is open. */
   readonly receive: number | null
   /** All phases together; null while the response is open. */
   readonly total: number | null
 }
 
-/** Measures the phases of one exchange, one after the other. */
+/** Measures consecutive phases of one exchange. */
 export class PhaseClock implements PhaseTimings {
   pool: number | null = null
   dns: number | null = null
@@ -38,33 +38,26 @@ export class PhaseClock implements PhaseTimings {
   wait = 0
   #since: number = performance.now()
 
-  /** `phase` ends now; it may have several parts. */
+  /** Adds the time since the last call to `phase`, which may consist of several parts. */
   lap(phase: keyof PhaseTimings): void {
     const now = performance.now()
     this[phase] = (this[phase] ?? 0) + now - this.#since
     this.#since = now
   }
 
-  /** What passed until now belongs to no phase. */
+  /** Drops the time since the last call: it belongs to no phase. */
   skip(): void {
     this.#since = performance.now()
   }
 }
 
-/** Phases as they cross from the worker of `Client`: whole microseconds, which are short as text. */
+/** {@link PhaseTimings} as sent by the worker of `Client`: whole µs, which are short as JSON. */
 export type WireTimings = readonly (number | null)[]
 
-/** In the order of {@link PhaseTimings}. */
-export function encodeTimings({
-  pool,
-  dns,
-  tcp,
-  proxy,
-  tls,
-  send,
-  wait,
-}: PhaseTimings): WireTimings {
-  return [us(pool), us(dns), us(tcp), us(proxy), us(tls), us(send), us(wait)]
+/** Values in the order in which {@link PhaseTimings} declares them. */
+export function encodeTimings(timings: PhaseTimings): WireTimings {
+  const { pool, dns, tcp, proxy, tls, send, wait } = timings
+  return [pool, dns, tcp, proxy, tls, send, wait].map(us)
 }
 
 export function decodeTimings([pool, dns, tcp, proxy, tls, send, wait]: WireTimings): PhaseTimings {
@@ -79,7 +72,7 @@ export function decodeTimings([pool, dns, tcp, proxy, tls, send, wait]: WireTimi
   }
 }
 
-/** All phases, once the end is known. */
+/** Adds `receive` and the total; both stay null while `receive` is unknown. */
 export function completeTimings(phases: PhaseTimings, receive: number | null): Timings {
   const { pool, dns, tcp, proxy, tls, send, wait } = phases
   const head = (pool ?? 0) + (dns ?? 0) + (tcp ?? 0) + (proxy ?? 0) + (tls ?? 0) + send + wait

@@ -3,31 +3,33 @@ import { isIP } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import { certificatesFromEnvironment, certificatesIn, keyLogFile } from './environment.js'
 
-/** Options of TLS that are plain data, so that they can cross to the thread of `Client`. */
+/** TLS options, as plain data so that they can be sent to the worker thread of `Client`. */
 export interface VerifyOptions {
-  /** Certificates to trust in place of the built-in ones: PEM, as text or octets. */
+  /** Certificates to trust instead of the built-in ones: PEM, as text or bytes. */
   readonly ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined
-  /** Whether a certificate that cannot be verified ends the connection. @defaultValue true */
+  /** Whether a certificate that fails verification ends the connection. @defaultValue true */
   readonly rejectUnauthorized?: boolean | undefined
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined
   readonly maxVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined
   readonly ciphers?: string | undefined
 }
 
-/** True, false, the path of a file or folder of certificates, or options. */
+/** Whether to verify, the path of a file or folder of certificates to trust, or options. */
 export type Verify = boolean | string | VerifyOptions
 
-/** A client certificate: the path of a PEM file with both, or its parts, in PEM or as paths. */
+/** A client certificate: the path of a PEM file with certificate and key, or both apart. */
 export type ClientCertificate =
   | string
   | {
+      /** PEM, or the path of a PEM file. */
       readonly cert: string
+      /** PEM, or the path of a PEM file. */
       readonly key: string
-      /** Of an encrypted key. */
+      /** Decrypts `key`. */
       readonly passphrase?: string | undefined
     }
 
-/** What TLS is set up with, resolved to data. @internal */
+/** TLS options after files and the environment were read. @internal */
 export interface TlsSettings {
   readonly ca: readonly string[] | null
   readonly rejectUnauthorized: boolean
@@ -41,9 +43,9 @@ export interface TlsSettings {
 }
 
 /**
- * Reads the files that the options name, and the environment where it is trusted.
+ * Reads the files that the options name and, with `trustEnv`, those that the environment names.
  *
- * @throws TypeError when a file cannot be read, naming option and path.
+ * @throws TypeError naming option and path when a file cannot be read.
  */
 export function resolveTls(options: {
   readonly verify?: Verify | undefined
@@ -52,7 +54,7 @@ export function resolveTls(options: {
 }): TlsSettings {
   const { verify = true, cert = null } = options
   if (!['boolean', 'string', 'object'].includes(typeof verify) || verify === null) {
-    throw new TypeError(`verify must be true, false, a path or options, got ${String(verify)}`)
+    throw new TypeError(`verify must be true, false, a path or an object, got ${String(verify)}`)
   }
   const trustEnv = options.trustEnv ?? true
   const given = typeof verify === 'object' ? verify : {}
@@ -87,9 +89,7 @@ function certificatesOf(verify: Verify, trustEnv: boolean): readonly string[] | 
 function pemText(pem: string | Uint8Array): string {
   const text = typeof pem === 'string' ? pem : Buffer.from(pem).toString('latin1')
   if (text.includes('-----BEGIN')) return text
-  throw new TypeError(
-    'verify.ca must be certificates in PEM; give the path of a file as verify itself',
-  )
+  throw new TypeError('verify.ca must be certificates in PEM; to give a path, set verify to it')
 }
 
 function resolveCertificate(
@@ -108,8 +108,9 @@ function resolveCertificate(
 }
 
 function pemOf(option: string, value: string): string {
-  if (typeof value !== 'string')
-    throw new TypeError(`${option} must be a PEM or its path, got ${typeof value}`)
+  if (typeof value !== 'string') {
+    throw new TypeError(`${option} must be PEM text or a path, got ${typeof value}`)
+  }
   if (value.includes('-----BEGIN')) return value
   return readOption(option, value, (path) => readFileSync(path, 'utf8'))
 }
@@ -122,7 +123,7 @@ function readOption<T>(option: string, path: string, read: (path: string) => T):
   }
 }
 
-/** TLS for the connections of one transport; the costly context is made once. @internal */
+/** TLS options for the connections of one transport, which share one secure context. @internal */
 export class TlsContext {
   readonly #settings: TlsSettings
   #context: SecureContext | null = null
@@ -131,14 +132,14 @@ export class TlsContext {
     this.#settings = settings
   }
 
-  /** What `tls.connect` is told for a host. */
+  /** The options of `tls.connect()` for a host. */
   optionsFor(servername: string, alpn: readonly string[]): Record<string, unknown> {
     const { keyLogFile: file } = this.#settings
     return {
       secureContext: this.#secureContext(),
       rejectUnauthorized: this.#settings.rejectUnauthorized,
       ALPNProtocols: [...alpn],
-      // The name that the certificate is checked against, also for addresses, which SNI cannot carry.
+      // The certificate is checked against this name; for an IP address SNI cannot carry it.
       host: servername,
       ...(isIP(servername) === 0 ? { servername } : {}),
       ...(file === null ? {} : { onKeyLog: (line: Buffer) => appendFileSync(file, line) }),
@@ -147,7 +148,7 @@ export class TlsContext {
 
   #secureContext(): SecureContext {
     const { ca, cert, key, passphrase, minVersion, maxVersion, ciphers } = this.#settings
-    // Loaded with the first connection that needs it.
+    // node:tls is loaded by the first connection that needs it.
     this.#context ??= process.getBuiltinModule('node:tls').createSecureContext({
       ...(ca === null ? {} : { ca: [...ca] }),
       ...(cert === null ? {} : { cert }),

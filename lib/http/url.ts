@@ -1,6 +1,6 @@
 import { InvalidUrlError, UnsupportedProtocolError } from './errors.js'
 
-/** What query parameters can be made from; arrays repeat a key, null is empty, undefined skips. */
+/** Query parameters. An array repeats the key, `null` is an empty value, `undefined` is skipped. */
 export type ParamsInit =
   | string
   | URLSearchParams
@@ -15,11 +15,12 @@ const CONTROL = /[\0-\x1f\x7f]/
 const ABSOLUTE = /^[A-Za-z][A-Za-z0-9+.-]*:/
 
 /**
- * Resolves what a caller wrote as URL. A relative one is appended to the path of `base`, whatever
- * the slashes on both sides, so `/v1` with `users`, `/users` or `./users` all give `/v1/users`;
- * the query of `base` stays, but for the keys that `input` has too. An absolute URL is taken as it is.
- * Only a scheme makes it absolute: `//name/x` is a path too, so that no path, whatever it was put
- * together from, takes the client's credentials to another host.
+ * Resolves the URL of a call. A relative URL is appended to the path of `base`: `/v1` with `users`,
+ * `/users` or `./users` gives `/v1/users`. The query of `base` stays, except for keys that `input`
+ * has too. An absolute URL is used unchanged.
+ *
+ * Only a scheme makes a URL absolute. `//name/x` is a path, so that a path assembled from untrusted
+ * parts cannot take the client's credentials to another host.
  *
  * @throws {@link InvalidUrlError} when it does not parse, has control characters, or is too long.
  * @throws {@link UnsupportedProtocolError} when it is not http(s), or relative without a base.
@@ -29,45 +30,46 @@ export function resolveUrl(input: string | URL, base: URL | null): URL {
   checkText(input)
   if (ABSOLUTE.test(input)) return checkScheme(parseUrl(input))
   if (base === null) {
+    const shown = JSON.stringify(redactUrl(input))
     throw new UnsupportedProtocolError(
-      `${JSON.stringify(redactUrl(input))} is relative: give an absolute http(s) URL or set baseUrl`,
+      `${shown} is relative; give an absolute http(s) URL or set baseUrl`,
     )
   }
   return appendTo(base, input)
 }
 
 /**
- * Parses an absolute URL. `what` names it in messages.
+ * Parses an absolute URL. `what` names it in error messages.
  *
- * @throws {@link InvalidUrlError} when it cannot be parsed; TypeError when it is neither string nor URL.
+ * @throws {@link InvalidUrlError} when it does not parse; TypeError unless it is a string or a URL.
  */
 export function parseUrl(input: string | URL, what = 'the URL'): URL {
   if (typeof input === 'string') checkText(input)
-  // A URL of another realm is no instance of ours.
+  // A URL from another realm is not an instance of this one's class.
   else if (typeof (input as Partial<URL> | null | undefined)?.href !== 'string') {
-    throw new TypeError(
-      `${what} must be a string or a URL, got ${input === null ? 'null' : typeof input}`,
-    )
+    const got = input === null ? 'null' : typeof input
+    throw new TypeError(`${what} must be a string or a URL, got ${got}`)
   }
   try {
     return new URL(input)
   } catch {
-    // A password with a slash in it is one reason, so all that may be userinfo is left out.
+    // A password that contains a slash is one cause, so everything up to the last @ is masked.
     const shown = redactUrl(
       String(input).replace(/^([A-Za-z][A-Za-z0-9+.-]*:)?([/\\]*).*@/s, '$1$2[secret]@'),
     )
     throw new InvalidUrlError(
-      `${what} ${JSON.stringify(shown)} cannot be parsed; write it as https://host/path`,
+      `${what} ${JSON.stringify(shown)} is invalid; write it as https://host/path`,
     )
   }
 }
 
 function checkText(input: string): void {
   if (input.length > MAX_URL_LENGTH) {
-    throw new InvalidUrlError(`the URL has ${input.length} characters; at most ${MAX_URL_LENGTH}`)
+    throw new InvalidUrlError(`the URL is longer than ${MAX_URL_LENGTH} characters`)
   }
   if (CONTROL.test(input)) {
-    throw new InvalidUrlError(`the URL ${JSON.stringify(redactUrl(input))} has a control character`)
+    const shown = JSON.stringify(redactUrl(input))
+    throw new InvalidUrlError(`the URL ${shown} contains a control character`)
   }
 }
 
@@ -101,7 +103,7 @@ function appendTo(base: URL, input: string): URL {
   return url
 }
 
-/** The parts of `base` whose keys `own` does not have, then `own` as it was written. */
+/** The parts of `base` whose keys are not in `own`, then `own` unchanged. */
 function mergeQueries(base: string, own: string): string {
   const keys = new Set(new URLSearchParams(own).keys())
   const kept = queryParts(base).filter((part) => !keys.has(keyOf(part)))
@@ -112,40 +114,38 @@ function queryParts(search: string): string[] {
   return search.replace(/^\?/, '').split('&').filter((part) => part !== '')
 }
 
-/** The `[key, value]` pairs that `init` stands for, in order. @param what - Its name, for messages. */
+/** The `[key, value]` pairs of `init`, in order. @param what - Names `init` in error messages. */
 export function paramPairs(init: ParamsInit, what = 'params'): [string, string][] {
   if (typeof init === 'string' || init instanceof URLSearchParams) {
     return [...new URLSearchParams(init)]
   }
   if (typeof init !== 'object' || init === null) {
-    throw new TypeError(
-      `${what} must be an object, pairs or a string, got ${init === null ? 'null' : typeof init}`,
-    )
+    const got = init === null ? 'null' : typeof init
+    throw new TypeError(`${what} must be an object, pairs or a string, got ${got}`)
   }
   const entries = Symbol.iterator in init ? init : Object.entries(init)
   const pairs: [string, string][] = []
   for (const entry of entries as Iterable<readonly [string, ParamValue | ParamValue[]]>) {
-    if (!Array.isArray(entry))
+    if (!Array.isArray(entry)) {
       throw new TypeError(`${what} must be pairs of name and value, got ${typeof entry}`)
+    }
     const [key, value] = entry as [string, ParamValue | ParamValue[]]
-    for (const one of Array.isArray(value) ? value : [value]) {
-      if (one === undefined) continue
-      if (
-        typeof one === 'function' ||
-        typeof one === 'symbol' ||
-        (typeof one === 'object' && one !== null)
-      ) {
-        throw new TypeError(
-          `${what}.${key} must be a string, number, boolean, null or a list of them, got ${typeof one}`,
-        )
-      }
-      pairs.push([key, one === null ? '' : String(one)])
+    for (const member of Array.isArray(value) ? value : [value]) {
+      if (member !== undefined) pairs.push([key, paramText(`${what}.${key}`, member)])
     }
   }
   return pairs
 }
 
-/** Sets the keys of `params` in the query of `url` in place, leaving its other keys as they are. */
+function paramText(name: string, value: ParamValue): string {
+  if (value === null) return ''
+  if (!['function', 'symbol', 'object'].includes(typeof value)) return String(value)
+  throw new TypeError(
+    `${name} must be a string, number, boolean, null or a list of them, got ${typeof value}`,
+  )
+}
+
+/** Sets the keys of `params` in the query of `url`, in place. Other keys stay unchanged. */
 export function applyParams(url: URL, params: ParamsInit | null | undefined): void {
   if (params === null || params === undefined) return
   const pairs = paramPairs(params)
@@ -159,7 +159,7 @@ function keyOf(part: string): string {
   return new URLSearchParams(part).keys().next().value ?? ''
 }
 
-/** User names and passwords of a URL as they were meant; as they are when they are not well encoded. */
+/** Decodes a user name or password of a URL; returns it unchanged if its encoding is invalid. */
 export function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -168,7 +168,18 @@ export function percentDecoded(text: string): string {
   }
 }
 
-/** Whether both have the same scheme, host and port, default ports counted (RFC 6454). */
+/** The host of `url`, an IPv6 address without its brackets. */
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1')
+}
+
+/** The port of an http(s) URL, default ports included. */
+export function portOf(url: URL): number {
+  if (url.port !== '') return Number(url.port)
+  return url.protocol === 'https:' ? 443 : 80
+}
+
+/** Whether both URLs have the same scheme, host and port (RFC 6454). */
 export function sameOrigin(a: URL, b: URL): boolean {
   return a.protocol === b.protocol && a.host === b.host
 }
@@ -176,7 +187,7 @@ export function sameOrigin(a: URL, b: URL): boolean {
 const SECRET_KEYS =
   /([?&;#](?:[\w-]*(?:api[_-]?key|token|secret|password|signature)|key|sig|auth|code)=)[^&#;>]*/gi
 
-/** The URL as it may be printed: no password, and no value of a query key that names a secret. */
+/** The URL for printing: passwords and the values of secret query keys are masked. */
 export function redactUrl(url: URL | string): string {
   return String(url)
     .replace(/^([A-Za-z][A-Za-z0-9+.-]*:[/\\]*|[/\\]{2,})[^/\\?#]*@/, '$1[secret]@')

@@ -12,7 +12,7 @@ import {
 } from 'runwright/http'
 import { serve } from '../helpers/serve.js'
 
-test('a JSON body is posted and a JSON answer read', async () => {
+test('a JSON body is sent and a JSON response read', async () => {
   await using server = await serve((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -36,14 +36,14 @@ test('a JSON body is posted and a JSON answer read', async () => {
   })
 })
 
-test('calls one after the other share a connection', async () => {
+test('consecutive calls share a connection', async () => {
   await using server = await serve((_request, response) => response.end('ok'))
   await using client = new AsyncClient()
   for (let i = 0; i < 5; i++) assert.equal((await client.get(server.origin)).text, 'ok')
   assert.equal(server.accepted, 1)
 })
 
-test('a streamed answer is read line by line while it is written', async () => {
+test('a streamed response is read while the server writes it', async () => {
   await using server = await serve((_request, response) => {
     response.write('data: a\n\nda')
     response.write('ta: b\n\n')
@@ -68,7 +68,7 @@ test('gzip content is decoded', async () => {
   assert.equal(pieces.join(''), 'hello')
 })
 
-test('a server that does not answer ends in ReadTimeoutError, a slow call in TotalTimeoutError', async () => {
+test('a server that does not respond causes a ReadTimeoutError or TotalTimeoutError', async () => {
   await using server = await serve(() => {})
   await using client = new AsyncClient()
   await assert.rejects(client.get(server.origin, { timeout: { read: 30 } }), ReadTimeoutError)
@@ -86,7 +86,7 @@ test('an aborted call ends with the reason of its signal', async () => {
   await assert.rejects(call, (error) => error === reason)
 })
 
-test('raiseForStatus() throws for a 404 and names the request', async () => {
+test('raiseForStatus() throws for a 404, and masks secrets of the URL', async () => {
   await using server = await serve((_request, response) => {
     response.statusCode = 404
     response.end()

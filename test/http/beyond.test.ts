@@ -6,10 +6,12 @@ import { test } from 'node:test'
 import { inspect } from 'node:util'
 import {
   AsyncClient,
+  ConnectError,
   getSync,
-  type HttpStatusError,
+  Headers,
   MockTransport,
   post,
+  ReadError,
   RemoteProtocolError,
   Request,
   RequestError,
@@ -18,6 +20,7 @@ import {
   stream,
   TotalTimeoutError,
   type AsyncClientOptions,
+  type HttpStatusError,
 } from 'runwright/http'
 import {
   delayAfterError,
@@ -25,14 +28,13 @@ import {
   parseRetryAfter,
   resolveRetry,
 } from '../../lib/http/retry.js'
-import { ConnectError, Headers, ReadError } from 'runwright/http'
 import { behaviour, collect, failure, useApp, type AnyResponse } from './both-clients.js'
 
 useApp()
 
 const quick = { backoffMs: 1, random: () => 0.5 }
 
-behaviour('a failed answer is tried again, as often as was said', async ({ make, origin }) => {
+behaviour('a failed request is retried as often as the policy says', async ({ make, origin }) => {
   const client = make({ baseUrl: origin, retry: { retries: 2, ...quick } })
   const key = randomUUID()
   assert.equal((await client.get('/flaky', { params: { key, fail: 2 } })).text, '3 ')
@@ -41,7 +43,7 @@ behaviour('a failed answer is tried again, as often as was said', async ({ make,
 })
 
 behaviour(
-  'without a policy, and for a POST, nothing is tried again',
+  'without a policy, or for a POST, nothing is retried',
   async ({ client, make, origin }) => {
     assert.equal(
       (await client.get('/flaky', { params: { key: randomUUID(), fail: 1 } })).statusCode,
@@ -55,7 +57,7 @@ behaviour(
   },
 )
 
-behaviour('a body is sent again, but for a stream that is used up', async ({ make, origin }) => {
+behaviour('a retry sends the body again, except a consumed stream', async ({ make, origin }) => {
   const client = make({ baseUrl: origin, retry: { ...quick } })
   const again = await client.put('/flaky', {
     params: { key: randomUUID(), fail: 1 },
@@ -69,7 +71,7 @@ behaviour('a body is sent again, but for a stream that is used up', async ({ mak
   assert.equal(used.statusCode, 503)
 })
 
-behaviour('a lost connection is tried again', async ({ make, origin }) => {
+behaviour('a request is retried after a lost connection', async ({ make, origin }) => {
   const client = make({ baseUrl: origin, retry: { ...quick } })
   assert.equal(
     (await client.get('/flaky', { params: { key: randomUUID(), fail: 1, cut: 1 } })).text,
@@ -77,7 +79,7 @@ behaviour('a lost connection is tried again', async ({ make, origin }) => {
   )
 })
 
-behaviour('a wait that would pass the deadline is not begun', async ({ make, origin }) => {
+behaviour('no retry is made if its delay exceeds the total limit', async ({ make, origin }) => {
   const client = make({ baseUrl: origin, retry: { ...quick }, timeout: { total: 20_000 } })
   const params = { key: randomUUID(), fail: 1, after: 30 }
   assert.equal((await client.get('/flaky', { params })).statusCode, 503)
@@ -92,7 +94,7 @@ test('Retry-After may be seconds or a date', () => {
   assert.equal(parseRetryAfter(null, now), null)
 })
 
-test('delays double under jitter and stay within their bound', () => {
+test('delays double, with jitter, up to their limit', () => {
   const policy = resolveRetry({ retries: 10, backoffMs: 100, maxBackoffMs: 1000, random: () => 1 })
   const request = new Request('GET', 'http://a.test/')
   const delays = [1, 2, 3, 4, 5].map((tries) =>
@@ -103,11 +105,11 @@ test('delays double under jitter and stay within their bound', () => {
   const post = new Request('POST', 'http://a.test/', { content: 'x' })
   assert.equal(delayAfterError(policy, post, 1, new ReadError('x')), null)
   assert.equal(delayAfterError(policy, post, 1, new ConnectError('x')), 100)
-  const answer = { statusCode: 429, headers: new Headers({ 'Retry-After': '61' }) }
-  assert.equal(delayAfterResponse(policy, request, 1, answer), null)
+  const response = { statusCode: 429, headers: new Headers({ 'Retry-After': '61' }) }
+  assert.equal(delayAfterResponse(policy, request, 1, response), null)
 })
 
-behaviour('one call may ask for retries, or for none', async ({ client, make, origin }) => {
+behaviour('retries can be set for one call, also to none', async ({ client, make, origin }) => {
   const params = (): Record<string, string> => ({ key: randomUUID(), fail: '1' })
   assert.equal((await client.get('/flaky', { params: params(), retry: { ...quick } })).text, '2 ')
   const retrying = make({ baseUrl: origin, retry: { ...quick } })
@@ -117,7 +119,7 @@ behaviour('one call may ask for retries, or for none', async ({ client, make, or
 })
 
 behaviour(
-  'the retry hook is told of each further try, and may end them',
+  'the retry hook is called before each retry, and may end them',
   async ({ make, origin }) => {
     const seen: unknown[] = []
     const client = make({
@@ -141,7 +143,7 @@ behaviour(
   },
 )
 
-behaviour('RetryTransport tries again around any transport', async ({ make, origin }) => {
+behaviour('RetryTransport retries with any transport', async ({ make, origin }) => {
   const answers = [new ReadError('lost'), 503, 200]
   const inner = new MockTransport(() => {
     const next = answers.shift()!
@@ -156,7 +158,7 @@ behaviour('RetryTransport tries again around any transport', async ({ make, orig
   assert.equal((await client.post('/')).statusCode, 503)
 })
 
-test('RetryTransport keeps to the deadline and the signal of the call, and closes what it wraps', async () => {
+test('RetryTransport obeys limit and signal of the call, and closes what it wraps', async () => {
   let closed = 0
   const inner = {
     handleRequest: () => new Response(503, { headers: { 'Retry-After': '30' } }),
@@ -177,7 +179,7 @@ test('RetryTransport keeps to the deadline and the signal of the call, and close
 })
 
 behaviour(
-  'a redirect hook may change the next request, refuse it, or end the call',
+  'a redirect hook may change the next request, reject it, or end the call',
   async ({ make, origin }) => {
     const veto = new Error('not there')
     const client = make({
@@ -205,7 +207,7 @@ behaviour(
   },
 )
 
-test('one signal may serve many calls at a time, and mocks heed it and the total limit', async () => {
+test('one signal may serve many calls at once, and mocks obey it and the total limit', async () => {
   const warnings: Error[] = []
   const note = (warning: Error): void => void warnings.push(warning)
   process.on('warning', note)
@@ -227,7 +229,7 @@ test('one signal may serve many calls at a time, and mocks heed it and the total
   assert.equal(getEventListeners(controller.signal, 'abort').length, 0)
 })
 
-test('headers with URLs are printed without the secrets in them', () => {
+test('secrets in URLs of headers are masked', () => {
   const headers = new Headers({
     Location: 'https://u:hush@a.test/back#access_token=hush&x=1',
     Link: '<https://a.test/?page=2&api_key=hush>; rel="next"',
@@ -239,7 +241,7 @@ test('headers with URLs are printed without the secrets in them', () => {
 })
 
 behaviour(
-  'sse() opens the stream again where it broke off, and ends at 204',
+  'sse() resumes a broken stream, and ends at 204',
   async ({ client }) => {
     const events = await collect(client.sse('/events'))
     assert.deepEqual(events, [
@@ -255,13 +257,13 @@ behaviour(
   },
 )
 
-behaviour('sse() refuses what is no event stream', async ({ client }) => {
+behaviour('sse() rejects a response that is not an event stream', async ({ client }) => {
   assert.ok((await failure(() => collect(client.sse('/echo')))) instanceof RemoteProtocolError)
   assert.equal((await failure(() => collect(client.sse('/nowhere')))).code, 'ERR_HTTP_STATUS')
 })
 
 behaviour(
-  'sse() takes 200 alone, and an id that no header can carry is not sent back',
+  'sse() accepts only status 200, and does not send back an id that no header can contain',
   async ({ make }) => {
     const headers = { 'Content-Type': 'text/event-stream' }
     const answers = [
@@ -279,7 +281,7 @@ behaviour(
 )
 
 behaviour(
-  "paginate() goes by the links' own values, with what else the client's params say",
+  'paginate() adds those params of the client that a link lacks',
   async ({ make, origin }) => {
     const client = make({ baseUrl: origin, params: { page: 1, q: 'all' } })
     const pages = await collect<AnyResponse>(client.paginate('/pages', { maxPages: 5 }))
@@ -294,18 +296,18 @@ behaviour(
   },
 )
 
-behaviour('paginate() follows the links to the end', async ({ client }) => {
+behaviour('paginate() follows links up to the last page', async ({ client }) => {
   const pages = await collect<AnyResponse>(client.paginate('/pages', { params: { q: 'x' } }))
   assert.deepEqual(pages.map((page) => page.text), ['page 1 x', 'page 2 ', 'page 3 '])
   assert.equal((await collect<AnyResponse>(client.paginate('/pages', { maxPages: 2 }))).length, 2)
 })
 
 behaviour(
-  'paginate() does not take credentials to another origin, nor go in a circle',
+  'paginate() rejects a link to another origin or to the same page',
   async ({ make }) => {
     for (const [link, pattern] of [
       ['http://evil.test/', /another origin/],
-      ['?page=1#x', /the page itself/],
+      ['?page=1#x', /the same page/],
     ] as const) {
       const transport = new MockTransport(
         () => new Response(200, { headers: { Link: `<${link}>; rel=next` } }),
@@ -320,7 +322,7 @@ behaviour(
   },
 )
 
-behaviour('each exchange is told on diagnostics channels', async ({ client }) => {
+behaviour('each exchange is published on diagnostics channels', async ({ client }) => {
   const seen: string[] = []
   const onRequest = (message: unknown): void => {
     seen.push(`> ${(message as { request: Request }).request.url.pathname}`)
@@ -339,7 +341,7 @@ behaviour('each exchange is told on diagnostics channels', async ({ client }) =>
   assert.deepEqual(seen, ['> /redirect', '< 302', '> /echo', '< 200'])
 })
 
-behaviour('no secret is printed: request, response, errors, client', async ({ make, origin }) => {
+behaviour('no secret of a request, response or client is printed', async ({ make, origin }) => {
   const options = {
     baseUrl: origin.replace('//', '//user:hush1@'),
     headers: { Authorization: 'Bearer hush2', 'X-Custom': 'hush3' },

@@ -11,27 +11,26 @@ import {
   type Response,
 } from 'runwright/http'
 
-/** Either client: whatever a call returns may be awaited, and what it iterates may be `for await`ed. */
+/** Either client. Await its calls and use `for await`, which work for both. */
 export type AnyClient = AsyncClient | Client
-/** Either response. */
 export type AnyResponse = AsyncResponse | Response
-/** Options that both clients take. */
+/** Options that both clients accept. */
 export type AnyClientOptions = Omit<ClientOptions, 'transport'> & {
   readonly transport?: (AsyncClientOptions['transport'] & ClientOptions['transport']) | undefined
 }
 
-/** What a behaviour is shown on. */
+/** What a test of both clients works with. */
 export interface World {
   readonly client: AnyClient
-  /** A client of the same kind, closed at the end. */
+  /** Makes a client of the same kind; the test closes it at its end. */
   make(options?: AnyClientOptions): AnyClient
-  /** Where the server of `app-worker.mjs` listens. */
+  /** Origin of the server `app-worker.mjs`. */
   readonly origin: string
-  /** Where it listens with TLS, for HTTP/1.1 and HTTP/2. */
+  /** Its origin with TLS, for HTTP/1.1 and HTTP/2. */
   readonly secureOrigin: string
 }
 
-/** What clients trust to call `secureOrigin`. */
+/** Path of the CA that signed the certificate of `secureOrigin`. */
 export const testCa: string = fileURLToPath(
   new URL('../fixtures/http/certs/ca.pem', import.meta.url),
 )
@@ -40,7 +39,10 @@ let app: Worker | null = null
 let origin = ''
 let secureOrigin = ''
 
-/** Starts the server for a file's behaviours, on a thread of its own; files of one process share it. */
+/**
+ * Starts the server for the tests of a file, on another thread, since `Client` blocks this one.
+ * Files that share a process share it.
+ */
 export function useApp(): void {
   before(async () => {
     if (app !== null) return
@@ -60,7 +62,7 @@ export function useApp(): void {
   })
 }
 
-/** One behaviour, shown on `AsyncClient` and on `Client`. */
+/** Defines two tests of one behaviour, for `AsyncClient` and for `Client`. */
 export function behaviour(
   name: string,
   show: (world: World) => Promise<void>,
@@ -88,14 +90,14 @@ export function behaviour(
   }
 }
 
-/** All of an iterator that may or may not be asynchronous. */
+/** The items of an iterable, synchronous or not. */
 export async function collect<T>(source: AsyncIterable<T> | Iterable<T>): Promise<T[]> {
   const items: T[] = []
   for await (const item of source) items.push(item)
   return items
 }
 
-/** The error of a call, whichever client it was made on; fails when there is none. */
+/** The error that a call of either client ends with; throws if it succeeds. */
 export async function failure(call: () => unknown): Promise<Error & { code?: string }> {
   try {
     await call()

@@ -17,7 +17,7 @@ const run = promisify(execFile)
 let app: Worker
 let origin = ''
 
-// The module as the build makes it: plain JavaScript, without any loader.
+// The module compiled to plain JavaScript, which needs no loader.
 before(async () => {
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
   for (const part of ['http', 'internal']) {
@@ -40,7 +40,7 @@ after(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** Code that calls with a blocking client, streams both ways, and gives what came. */
+/** Code that uses a blocking client and leaves what it received in `result`. */
 const use = `
   const { Client } = await import(${JSON.stringify(entry)})
   const client = new Client({ baseUrl: origin, timeout: 30_000 })
@@ -57,7 +57,7 @@ const use = `
   const result = found.join(' ')`
 const expected = 'aaa ab abab ERR_HTTP_READ_TIMEOUT ReadTimeoutError'
 
-test('the built blocking client works in a process of its own, which then ends by itself', async () => {
+test('the compiled blocking client works in a process, which ends by itself', async () => {
   const code = `const origin = ${JSON.stringify(origin)}\n${use}\nconsole.log(result)`
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code], {
     timeout: 60_000,
@@ -65,21 +65,23 @@ test('the built blocking client works in a process of its own, which then ends b
   assert.equal(stdout.trim(), expected)
 })
 
-test('the built blocking client works inside another worker', async () => {
+test('the compiled blocking client works inside another worker', async () => {
   const file = join(folder, 'inside.mjs')
   writeFileSync(
     file,
-    `import { parentPort, workerData as origin } from 'node:worker_threads'\n${use}\nparentPort.postMessage(result)`,
+    `import { parentPort, workerData as origin } from 'node:worker_threads'
+    ${use}
+    parentPort.postMessage(result)`,
   )
   const worker = new Worker(file, { workerData: origin, execArgv: [] })
-  // Asked for at once: on a busy machine the message comes in the very turn in which the worker ends.
+  // Listen now: on a busy machine, message and exit arrive in the same turn of the event loop.
   const exited = once(worker, 'exit')
   const [result] = (await once(worker, 'message')) as [string]
   assert.equal(result, expected)
   await exited
 })
 
-test('the built blocking client works under flags and NODE_OPTIONS', async () => {
+test('the compiled blocking client works under flags and NODE_OPTIONS', async () => {
   const code = `const origin = ${JSON.stringify(origin)}\n${use}\nconsole.log(result)`
   const flags = ['--max-old-space-size=200', '--trace-uncaught', '--input-type=module', '-e', code]
   const env = { ...process.env, NODE_OPTIONS: '--no-deprecation' }

@@ -48,7 +48,7 @@ test('connections are kept between calls', () => {
   for (let i = 0; i < 5; i++) assert.equal(client.get('/connections').text, count)
 })
 
-test('a call that waits in vain for a connection says so, and blames no server', () => {
+test('a call that gets no connection reports the pool, not the server', () => {
   using client = new Client({ baseUrl: origin, limits: { maxConnections: 1 } })
   using _response = client.stream('GET', '/bytes?n=50000000')
   assert.throws(() => client.get('/bytes?n=1', { timeout: { pool: 20 } }), (error) => {
@@ -66,7 +66,7 @@ test('a call returns its response, not a promise', () => {
   assert.equal(response.text, 'aa')
 })
 
-test('a server on the same thread ends in a time limit that says why', async () => {
+test('a call to a server on the same thread times out with an error that says why', async () => {
   await using server = await serve((_request, response) => response.end('never'))
   using client = new Client({ timeout: 100 })
   assert.throws(
@@ -76,7 +76,7 @@ test('a server on the same thread ends in a time limit that says why', async () 
   )
 })
 
-test('a worker that dies is noticed, and the next call gets a new one', () => {
+test('a dead worker is noticed, and the next call starts a new one', () => {
   using client = new Client({ baseUrl: origin })
   const response = client.stream('GET', '/bytes?n=50000000')
   sharedChannel().terminate()
@@ -84,7 +84,7 @@ test('a worker that dies is noticed, and the next call gets a new one', () => {
   assert.equal(client.get('/bytes?n=3').text, 'aaa')
 })
 
-test('a worker that hangs is noticed and replaced, however short the time limits of the calls', async (t) => {
+test('a worker that hangs is replaced, however short the limits of the calls', async (t) => {
   if (process.platform !== 'linux') return t.skip('mkfifo')
   const folder = mkdtempSync(join(tmpdir(), 'runwright-client-'))
   const pipe = join(folder, 'keys')
@@ -98,7 +98,7 @@ test('a worker that hangs is noticed and replaced, however short the time limits
     const stuck = sharedChannel()
     const errors: Error[] = []
     while (!(errors.at(-1) instanceof WorkerError)) {
-      assert.ok(errors.length < 100, 'the worker was never found to hang')
+      assert.ok(errors.length < 100, 'the hanging worker was not noticed')
       errors.push(await failure(() => hanging.get('/bytes?n=1')))
     }
     assert.match(errors.at(-1)!.message, /hangs; it was replaced/)
@@ -119,7 +119,7 @@ test('a worker that hangs is noticed and replaced, however short the time limits
   }
 })
 
-test('two streams may be read in turns, and calls made in between', () => {
+test('two streams may be read alternately, with calls in between', () => {
   using client = new Client({ baseUrl: origin })
   const one = client.stream('GET', '/bytes?n=3000000').iterBytes({ chunkSize: 1_000_000 })
   const two = client.stream('GET', '/bytes?n=3000000').iterBytes({ chunkSize: 1_000_000 })
@@ -131,7 +131,7 @@ test('two streams may be read in turns, and calls made in between', () => {
   assert.equal(one.next().done, true)
 })
 
-test('an upload is pulled as it is taken, and may itself make calls', () => {
+test('an upload is pulled on demand, and may itself make calls', () => {
   using client = new Client({ baseUrl: origin })
   const content = function* (): Generator<string> {
     for (let i = 0; i < 3; i++) yield client.get('/bytes?n=2').text
@@ -139,7 +139,7 @@ test('an upload is pulled as it is taken, and may itself make calls', () => {
   assert.equal(client.post('/echo', { content: content() }).json<{ body: string }>().body, 'aaaaaa')
 })
 
-test('an error of an upload ends the call with that error', () => {
+test('an error thrown by an upload ends the call with that error', () => {
   using client = new Client({ baseUrl: origin })
   const broken = new Error('no more')
   const content = function* (): Generator<string> {
@@ -150,17 +150,17 @@ test('an error of an upload ends the call with that error', () => {
   assert.equal(client.get('/bytes?n=1').text, 'a')
 })
 
-test('what is asynchronous is refused by name', () => {
-  const refused = (call: () => unknown): void => assert.throws(call, ClientStateError)
+test('asynchronous bodies, hooks and transports are rejected', () => {
+  const rejects = (call: () => unknown): void => assert.throws(call, ClientStateError)
   using client = new Client({ baseUrl: origin })
-  refused(() => client.post('/echo', { content: (async function* () { yield 'a' })() }))
+  rejects(() => client.post('/echo', { content: (async function* () { yield 'a' })() }))
   using hooked = new Client({ baseUrl: origin, eventHooks: { request: [async () => {}] } })
-  refused(() => hooked.get('/echo'))
+  rejects(() => hooked.get('/echo'))
   using mocked = new Client({ transport: new MockTransport(async () => new AsyncResponse(200)) })
-  refused(() => mocked.get('http://a.test/'))
+  rejects(() => mocked.get('http://a.test/'))
 })
 
-test('a handler that answers at once serves a blocking client; another is refused', () => {
+test('a blocking client needs a handler that responds synchronously', () => {
   using client = new Client({
     transport: new HandlerTransport((request, response) => {
       if (request.url === '/later') setImmediate(() => response.end())
@@ -173,10 +173,11 @@ test('a handler that answers at once serves a blocking client; another is refuse
 })
 
 test('a client works inside another worker', async () => {
+  const module = new URL('../../lib/http/index.ts', import.meta.url).href
   const code = `
     import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then(async (tsx) => {
       tsx.register()
-      const { Client } = await import(${JSON.stringify(new URL('../../lib/http/index.ts', import.meta.url).href)})
+      const { Client } = await import(${JSON.stringify(module)})
       const client = new Client({ baseUrl: ${JSON.stringify(origin)} })
       require('node:worker_threads').parentPort.postMessage(client.get('/bytes?n=4').text)
     })`
@@ -186,7 +187,7 @@ test('a client works inside another worker', async () => {
   await worker.terminate()
 })
 
-test('the process ends by itself when the client was not closed', async () => {
+test('the process ends by itself even if the client is not closed', async () => {
   const script = `
     import { Client } from 'runwright/http'
     console.log(new Client({ baseUrl: ${JSON.stringify(origin)} }).get('/bytes?n=1').text)`
@@ -196,7 +197,7 @@ test('the process ends by itself when the client was not closed', async () => {
   assert.equal(stdout, 'a\n')
 })
 
-test('a proxy may be given as URL, with headers of any kind: they cross to the worker', () => {
+test('a proxy may be a URL and have headers of any kind, which are sent to the worker', () => {
   const basic = `Basic ${Buffer.from('u:p').toString('base64')}`
   const address = new URL(origin)
   for (const proxy of [
@@ -222,7 +223,7 @@ test('options that only the worker uses are checked at construction', () => {
   assert.throws(() => new Client({ proxy: 'ftp://p.test' }), /proxy must be/)
 })
 
-test('400 calls that end at random, by signal, limit, error or lack of interest, leave no connection behind', () => {
+test('400 calls that end at random, however they end, leave no connection open', () => {
   using client = new Client({
     baseUrl: origin,
     limits: { maxKeepaliveConnections: 1, maxConnections: 2 },
@@ -273,7 +274,7 @@ test('400 calls that end at random, by signal, limit, error or lack of interest,
     signals.reduce((sum, signal) => sum + getEventListeners(signal, 'abort').length, 0),
     0,
   )
-  // Answers once no more than this call's own connection and another are open.
+  // The server responds once at most this connection and three others are open.
   using fresh = new Client({ baseUrl: origin, timeout: 30_000 })
   assert.ok(Number(fresh.get('/open?most=4').text) <= 4)
   assert.equal(client.get('/bytes?n=3').text, 'aaa')

@@ -21,7 +21,7 @@ before(() => {
 })
 after(() => peers.terminate())
 
-/** A server on another thread that plays `scripts`, one for each connection. */
+/** Starts a server on another thread that plays one of `scripts` per connection. */
 async function play(scripts: readonly (readonly Step[])[]): Promise<string> {
   const id = ++lastId
   peers.postMessage({ id, scripts })
@@ -31,14 +31,14 @@ async function play(scripts: readonly (readonly Step[])[]): Promise<string> {
   }
 }
 
-const asked: Step = { take: '\r\n\r\n' }
+const request: Step = { take: '\r\n\r\n' }
 const ok: readonly Step[] = [
-  asked,
+  request,
   { write: 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine' },
   { hold: true },
 ]
 const answering = (text: string, ...then: Step[]): readonly Step[] => [
-  asked,
+  request,
   { write: text },
   ...then,
 ]
@@ -49,13 +49,13 @@ interface Fault {
   readonly script: readonly Step[]
   readonly options?: RequestOptions & { readonly method?: string; readonly stream?: boolean }
   readonly client?: (origin: string) => AnyClientOptions
-  /** What is called; the server's own origin when left out. */
+  /** The URL to call; by default the origin of the server. */
   readonly url?: (origin: string) => string
-  /** The class, and its code; null when the call succeeds. */
+  /** Class of the expected error; null if the call succeeds. */
   readonly error: string | null
   readonly code?: string
   readonly message?: RegExp
-  /** Whether the kernel may report the reset as an end, having merged it with the octets before. */
+  /** Whether the kernel may report the reset as an end, merged with the bytes before it. */
   readonly merged?: boolean
 }
 
@@ -76,7 +76,7 @@ const tunnelled = (): string => 'https://elsewhere.invalid/'
 const big = Buffer.alloc(30_000_000, 'x')
 
 const faults: Fault[] = [
-  { name: 'FIN before an answer', script: [asked, { end: true }], ...REMOTE },
+  { name: 'FIN before a response', script: [request, { end: true }], ...REMOTE },
   {
     name: 'FIN in the middle of the head',
     script: answering('HTTP/1.1 200 OK\r\nContent-', { end: true }),
@@ -94,7 +94,7 @@ const faults: Fault[] = [
     }),
     ...REMOTE,
   },
-  { name: 'RST before an answer', script: [asked, { reset: true }], ...READ },
+  { name: 'RST before a response', script: [request, { reset: true }], ...READ },
   {
     name: 'RST in the middle of the head',
     script: answering('HTTP/1.1 200 OK\r\nContent-', { reset: true }),
@@ -114,7 +114,7 @@ const faults: Fault[] = [
     ...READ_TIMEOUT,
   },
   {
-    name: 'a status line that is none',
+    name: 'an invalid status line',
     script: answering('HTTP/1.1 abc\r\n\r\n', hold),
     ...REMOTE,
   },
@@ -132,22 +132,22 @@ const faults: Fault[] = [
     ...REMOTE,
   },
   {
-    name: 'a folded line',
+    name: 'a folded header line',
     script: answering('HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n', hold),
     ...REMOTE,
   },
   {
-    name: 'a blank before the colon',
+    name: 'a space before the colon',
     script: answering('HTTP/1.1 200 OK\r\nA : b\r\n\r\n', hold),
     ...REMOTE,
   },
   {
-    name: 'a NUL in a value',
+    name: 'a NUL in a header value',
     script: answering('HTTP/1.1 200 OK\r\nA: b\0c\r\n\r\n', hold),
     ...REMOTE,
   },
   {
-    name: 'two Content-Lengths',
+    name: 'two different Content-Lengths',
     script: answering('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', hold),
     ...REMOTE,
   },
@@ -170,12 +170,12 @@ const faults: Fault[] = [
     ...REMOTE,
   },
   {
-    name: 'a Transfer-Encoding that is unknown',
+    name: 'an unknown Transfer-Encoding',
     script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n', hold),
     ...REMOTE,
   },
   {
-    name: 'a chunk size that is none',
+    name: 'an invalid chunk size',
     script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n', hold),
     ...REMOTE,
   },
@@ -187,7 +187,7 @@ const faults: Fault[] = [
   {
     name: 'an endless head',
     script: [
-      asked,
+      request,
       { write: 'HTTP/1.1 200 OK\r\n' },
       { repeat: ['A: ' + 'b'.repeat(1000) + '\r\n', 200] },
       hold,
@@ -206,7 +206,7 @@ const faults: Fault[] = [
   {
     name: 'an endless trailer section',
     script: [
-      asked,
+      request,
       { write: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n' },
       { repeat: ['A: ' + 'b'.repeat(1000) + '\r\n', 200] },
       hold,
@@ -214,7 +214,7 @@ const faults: Fault[] = [
     ...REMOTE,
   },
   {
-    name: 'an unasked 101',
+    name: 'an unrequested 101',
     script: answering(
       'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
       hold,
@@ -222,27 +222,29 @@ const faults: Fault[] = [
     ...REMOTE,
   },
   {
-    name: '100 and 103 before the answer',
+    name: '100 and 103 before the response',
     script: answering(
-      'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
+      'HTTP/1.1 100 Continue\r\n\r\n' +
+        'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n' +
+        'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
       hold,
     ),
     error: null,
   },
   {
-    name: 'informational heads without end',
-    script: [asked, { repeat: ['HTTP/1.1 103 Early Hints\r\n\r\n', 101] }, hold],
+    name: 'an endless series of informational responses',
+    script: [request, { repeat: ['HTTP/1.1 103 Early Hints\r\n\r\n', 101] }, hold],
     ...REMOTE,
     message: /more than 100 informational/,
   },
   {
-    name: 'content and framing in an answer to CONNECT',
+    name: 'content and framing in a response to CONNECT',
     script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', hold),
     options: { method: 'CONNECT' },
     error: null,
   },
   {
-    name: 'content up to the end of the connection',
+    name: 'content that ends with the connection',
     script: answering('HTTP/1.1 200 OK\r\n\r\nall of it', { end: true }),
     error: null,
   },
@@ -261,7 +263,7 @@ const faults: Fault[] = [
     error: null,
   },
   {
-    name: 'HEAD with a Content-Length and a coding',
+    name: 'a response to HEAD with Content-Length and Content-Encoding',
     script: answering(
       'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 20\r\n\r\n',
       hold,
@@ -269,7 +271,7 @@ const faults: Fault[] = [
     options: { method: 'HEAD' },
     error: null,
   },
-  { name: 'silence', script: [asked, hold], options: { timeout: { read: 40 } }, ...READ_TIMEOUT },
+  { name: 'silence', script: [request, hold], options: { timeout: { read: 40 } }, ...READ_TIMEOUT },
   {
     name: 'silence after the head',
     script: answering('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', hold),
@@ -284,21 +286,21 @@ const faults: Fault[] = [
     code: 'ERR_HTTP_TOTAL_TIMEOUT',
   },
   {
-    name: 'a server that takes nothing',
+    name: 'a server that does not read',
     script: [{ pause: true }, { hold: true }],
     options: { method: 'POST', content: big, timeout: { write: 60 } },
     error: 'WriteTimeoutError',
     code: 'ERR_HTTP_WRITE_TIMEOUT',
   },
   {
-    name: 'a reset while we send',
-    script: [asked, { reset: true }],
+    name: 'a reset during the upload',
+    script: [request, { reset: true }],
     options: { method: 'POST', content: big },
     error: 'WriteError',
     code: 'ERR_HTTP_WRITE',
   },
   {
-    name: 'a 413 while we send',
+    name: 'a 413 during the upload',
     script: answering('HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno', hold),
     options: { method: 'POST', content: big },
     error: null,
@@ -306,14 +308,15 @@ const faults: Fault[] = [
   {
     name: 'six content codings',
     script: answering(
-      'HTTP/1.1 200 OK\r\nContent-Encoding: gzip,gzip,gzip,gzip,gzip,gzip\r\nContent-Length: 1\r\n\r\nx',
+      'HTTP/1.1 200 OK\r\nContent-Encoding: gzip,gzip,gzip,gzip,gzip,gzip\r\n' +
+        'Content-Length: 1\r\n\r\nx',
       hold,
     ),
     error: 'DecodingError',
     code: 'ERR_HTTP_DECODING',
   },
   {
-    name: 'content that is not what its coding says',
+    name: 'content that does not match its Content-Encoding',
     script: answering(
       'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd',
       hold,
@@ -322,7 +325,7 @@ const faults: Fault[] = [
     code: 'ERR_HTTP_DECODING',
   },
   {
-    name: 'a coding and no content',
+    name: 'a Content-Encoding without content',
     script: answering(
       'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n',
       hold,
@@ -330,7 +333,7 @@ const faults: Fault[] = [
     error: null,
   },
   {
-    name: 'a redirect to nothing',
+    name: 'a redirect to a URL without host',
     script: answering('HTTP/1.1 302 Found\r\nLocation: http://\r\nContent-Length: 0\r\n\r\n', hold),
     options: { followRedirects: true },
     ...REMOTE,
@@ -359,7 +362,7 @@ const faults: Fault[] = [
     message: /elsewhere\.invalid/,
   },
   {
-    name: 'TLS that is never answered',
+    name: 'a TLS handshake without response',
     script: [hello, hold],
     url: secure,
     options: { timeout: { connect: 60 } },
@@ -367,7 +370,7 @@ const faults: Fault[] = [
     message: /within 60 ms/,
   },
   {
-    name: 'TLS to a server that speaks HTTP',
+    name: 'a TLS handshake with a plain HTTP server',
     script: [hello, { write: 'HTTP/1.1 400 Bad Request\r\n\r\n' }, hold],
     url: secure,
     ...CONNECT,
@@ -375,8 +378,8 @@ const faults: Fault[] = [
   { name: 'FIN in the TLS handshake', script: [hello, { end: true }], url: secure, ...CONNECT },
   { name: 'RST in the TLS handshake', script: [hello, { reset: true }], url: secure, ...CONNECT },
   {
-    name: 'a proxy that never answers CONNECT',
-    script: [asked, hold],
+    name: 'a proxy that never responds to CONNECT',
+    script: [request, hold],
     client: byProxy('http:'),
     url: tunnelled,
     options: { timeout: { connect: 60 } },
@@ -391,7 +394,7 @@ const faults: Fault[] = [
     message: /403 No/,
   },
   {
-    name: 'a proxy that wants a password',
+    name: 'a proxy that requires a password',
     script: answering('HTTP/1.1 407 Who?\r\n\r\n', hold),
     client: byProxy('http:'),
     url: tunnelled,
@@ -399,49 +402,49 @@ const faults: Fault[] = [
     message: /user name and password/,
   },
   {
-    name: 'a proxy that ends in CONNECT',
-    script: [asked, { end: true }],
+    name: 'a proxy that closes the connection after CONNECT',
+    script: [request, { end: true }],
     client: byProxy('http:'),
     url: tunnelled,
     ...PROXY,
   },
   {
-    name: 'a proxy that resets in CONNECT',
-    script: [asked, { reset: true }],
+    name: 'a proxy that resets the connection after CONNECT',
+    script: [request, { reset: true }],
     client: byProxy('http:'),
     url: tunnelled,
     ...PROXY,
   },
   {
-    name: 'an endless answer to CONNECT',
-    script: [asked, { repeat: ['A: ' + 'b'.repeat(1000) + '\r\n', 200] }, hold],
+    name: 'an endless response to CONNECT',
+    script: [request, { repeat: ['A: ' + 'b'.repeat(1000) + '\r\n', 200] }, hold],
     client: byProxy('http:'),
     url: tunnelled,
     ...PROXY,
   },
   {
-    name: 'a proxy that is not there',
+    name: 'a proxy that cannot be reached',
     script: ok,
     client: () => ({ proxy: 'http://127.0.0.1:1' }),
     url: elsewhere,
     ...CONNECT,
   },
   {
-    name: '407 to a request in absolute form',
+    name: 'a 407 response to a request in absolute form',
     script: answering('HTTP/1.1 407 Who?\r\nContent-Length: 0\r\n\r\n', hold),
     client: byProxy('http:'),
     url: elsewhere,
     error: null,
   },
   {
-    name: 'a SOCKS proxy that is none',
+    name: 'an HTTP server as SOCKS proxy',
     script: [{ take: '\x05' }, { write: 'HTTP/1.1 400\r\n' }, hold],
     client: byProxy('socks5h:'),
     url: elsewhere,
     ...PROXY,
   },
   {
-    name: 'a SOCKS proxy that wants a password',
+    name: 'a SOCKS proxy that requires a password',
     script: [{ take: '\x05' }, { write: '\x05\xff' }, hold],
     client: byProxy('socks5h:'),
     url: elsewhere,
@@ -463,7 +466,7 @@ const faults: Fault[] = [
     message: /host unreachable/,
   },
   {
-    name: 'a SOCKS proxy that never answers',
+    name: 'a SOCKS proxy that never responds',
     script: [{ take: '\x05' }, hold],
     client: byProxy('socks5h:'),
     url: elsewhere,
@@ -480,7 +483,7 @@ const faults: Fault[] = [
   },
   { name: 'CRLF in the method', script: ok, options: { method: 'GET / HTTP/1.1\r\n' }, ...LOCAL },
   {
-    name: 'a blank in the target',
+    name: 'a space in the request target',
     script: ok,
     options: { extensions: { target: '/ HTTP/1.1\r\nX: y' } },
     ...LOCAL,
@@ -500,7 +503,8 @@ const faults: Fault[] = [
 
 for (const kind of ['AsyncClient', 'Client'] as const) {
   for (const fault of faults) {
-    test(`${kind}: ${fault.name} ${fault.error === null ? 'is no fault' : `is ${fault.error}`}, and the next call works`, async () => {
+    const outcome = fault.error === null ? 'is accepted' : `is a ${fault.error}`
+    test(`${kind}: ${fault.name} ${outcome}, and the next call works`, async () => {
       const origin = await play([fault.script, ok])
       const settings: AnyClientOptions = { timeout: 5_000, ...fault.client?.(origin) }
       const client =
@@ -533,10 +537,10 @@ for (const kind of ['AsyncClient', 'Client'] as const) {
     })
   }
 
-  test(`${kind}: a stale connection is replaced once, for a GET and not for a POST`, async () => {
+  test(`${kind}: a stale connection is replaced once for a GET, but not for a POST`, async () => {
     const keep = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n'
-    // Each connection answers once and resets when it is used again.
-    const stale = [asked, { write: keep + 'ok' }, asked, { reset: true }]
+    // Each connection serves one request and resets at the next.
+    const stale = [request, { write: keep + 'ok' }, request, { reset: true }]
     const origin = await play([stale, stale, stale])
     const client = kind === 'Client' ? new Client() : new AsyncClient()
     try {
@@ -549,7 +553,7 @@ for (const kind of ['AsyncClient', 'Client'] as const) {
     }
   })
 
-  test(`${kind}: octets after a response close the connection`, async () => {
+  test(`${kind}: surplus bytes after a response close the connection`, async () => {
     const origin = await play([
       answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\nevil', hold),
       ok,

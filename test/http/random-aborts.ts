@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import type { AsyncClient } from 'runwright/http'
 
-interface Asked {
+interface IncomingRequest {
   readonly url?: string | undefined
   on(event: 'error', listener: () => void): unknown
 }
 
-/** A server's part: it says nothing (?stage=0), half of its answer (1), or all of it (2). */
-export function answerInStages(request: Asked, response: ServerResponse): void {
+/** Sends no response (?stage=0), half of one (1), or all of it (2). */
+export function answerInStages(request: IncomingRequest, response: ServerResponse): void {
   const stage = Number(new URL(request.url!, 'http://a').searchParams.get('stage'))
   request.on('error', () => {})
   if (stage === 0) return
@@ -17,10 +17,10 @@ export function answerInStages(request: Asked, response: ServerResponse): void {
 }
 
 /**
- * Makes `count` calls, fifty at a time, gets and streamed posts, and aborts each at a random moment:
- * while it waits for a connection, connects, sends, waits, or reads.
+ * Makes `count` calls, GET and streamed POST, fifty at a time, and aborts each at a random moment:
+ * while it waits for a connection, connects, sends, waits or reads.
  *
- * @returns the signals, which should have no listener any more.
+ * @returns the signals, which should have no listeners left.
  */
 export async function abortAtRandom(client: AsyncClient, count: number): Promise<AbortSignal[]> {
   const signals: AbortSignal[] = []
@@ -37,8 +37,9 @@ export async function abortAtRandom(client: AsyncClient, count: number): Promise
         ...(upload ? { content: [Buffer.alloc(300_000)].values() } : {}),
       })
       .then(async (response) => {
-        for await (const chunk of response.iterBytes())
+        for await (const chunk of response.iterBytes()) {
           if (chunk.length > 0 && random() < 0.3) break
+        }
       })
     call.catch(() => {})
     for (let ticks = Math.floor(random() * 20); ticks > 0; ticks--) {

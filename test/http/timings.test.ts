@@ -9,12 +9,12 @@ import { behaviour, testCa, useApp } from './both-clients.js'
 
 useApp()
 
-/** The phases that happened. */
-function happened(timings: Timings | null): string[] {
+/** The names of the phases that occurred. */
+function occurred(timings: Timings | null): string[] {
   return Object.entries(timings!).flatMap(([name, value]) => (value === null ? [] : [name]))
 }
 
-/** A proxy that knows CONNECT, on a thread of its own: this one sleeps while `Client` calls. */
+/** A CONNECT proxy on another thread, because a call of `Client` blocks this one. */
 async function tunnelOnThread(): Promise<AsyncDisposable & { readonly url: string }> {
   const code = `
     const { connect, createServer } = require('node:net')
@@ -40,18 +40,18 @@ async function tunnelOnThread(): Promise<AsyncDisposable & { readonly url: strin
 const EACH_TIME = ['send', 'wait', 'receive', 'total']
 
 behaviour(
-  'the phases of an exchange are told, those of the connection only when it is opened',
+  'each phase of an exchange is measured, those of the connection only when it is opened',
   async ({ client }) => {
     const first = await client.get('/echo')
-    assert.deepEqual(happened(first.timings), ['tcp', ...EACH_TIME])
+    assert.deepEqual(occurred(first.timings), ['tcp', ...EACH_TIME])
     const second = await client.post('/echo', { content: ['bo', 'dy'].values() })
-    assert.deepEqual(happened(second.timings), EACH_TIME)
+    assert.deepEqual(occurred(second.timings), EACH_TIME)
   },
 )
 
 for (const http2 of [false, true]) {
   behaviour(
-    `names and TLS are phases of their own, over ${http2 ? 'HTTP/2' : 'HTTP/1.1'} too`,
+    `name resolution and TLS are separate phases over ${http2 ? 'HTTP/2' : 'HTTP/1.1'}`,
     async ({ make, secureOrigin }) => {
       const client = make({
         baseUrl: secureOrigin.replace('127.0.0.1', 'localhost'),
@@ -60,33 +60,33 @@ for (const http2 of [false, true]) {
       })
       const response = await client.get('/echo')
       assert.equal(response.httpVersion, http2 ? 'HTTP/2' : 'HTTP/1.1')
-      assert.deepEqual(happened(response.timings), ['dns', 'tcp', 'tls', ...EACH_TIME])
-      assert.deepEqual(happened((await client.get('/echo')).timings), EACH_TIME)
+      assert.deepEqual(occurred(response.timings), ['dns', 'tcp', 'tls', ...EACH_TIME])
+      assert.deepEqual(occurred((await client.get('/echo')).timings), EACH_TIME)
     },
   )
 }
 
 behaviour(
-  'the phases add up to the total, which is no longer than the call',
+  'the phases add up to the total, which does not exceed the call',
   async ({ client }) => {
     const { timings, elapsed } = await client.get('/echo')
     const { total, ...phases } = timings!
     const sum = Object.values(phases).reduce<number>((all, value) => all + (value ?? 0), 0)
     assert.ok(Object.values(phases).every((value) => value === null || value >= 0))
     assert.ok(Math.abs(total! - sum) < 1e-6)
-    // The clocks of two threads are read; they need not agree to the last digit.
+    // Two threads read their clocks, which may differ slightly.
     assert.ok(total! > 0 && total! <= elapsed + 1, `${total} of ${elapsed}`)
   },
 )
 
-behaviour('each redirect has timings of its own', async ({ client }) => {
+behaviour('each redirect has its own timings', async ({ client }) => {
   const response = await client.get('/redirect?to=/echo&status=302', { followRedirects: true })
   assert.equal(response.history.length, 1)
-  assert.deepEqual(happened(response.history[0]!.timings), ['tcp', ...EACH_TIME])
-  assert.deepEqual(happened(response.timings), EACH_TIME)
+  assert.deepEqual(occurred(response.history[0]!.timings), ['tcp', ...EACH_TIME])
+  assert.deepEqual(occurred(response.timings), EACH_TIME)
 })
 
-behaviour('a transport that measures nothing has no timings', async ({ make }) => {
+behaviour('timings are null with a transport that does not measure', async ({ make }) => {
   const client = make({
     transport: new MockTransport(() => new Response(204)),
     baseUrl: 'http://a.test',
@@ -94,7 +94,7 @@ behaviour('a transport that measures nothing has no timings', async ({ make }) =
   assert.equal((await client.get('/')).timings, null)
 })
 
-test('what is yet to come is null while a response is open', async () => {
+test('receive and total are null while a response is open', async () => {
   await using server = await serve((_request, response) => {
     response.write('some')
     setImmediate(() => response.end())
@@ -110,17 +110,17 @@ test('waiting for a connection is a phase', async () => {
   await using server = await serve((_request, response) => response.end())
   await using client = new AsyncClient({ baseUrl: server.origin, limits: { maxConnections: 1 } })
   const [, waited] = await Promise.all([client.get('/'), client.get('/')])
-  assert.deepEqual(happened(waited.timings), ['pool', ...EACH_TIME])
+  assert.deepEqual(occurred(waited.timings), ['pool', ...EACH_TIME])
 })
 
-behaviour('getting through a proxy is a phase', async ({ make, secureOrigin }) => {
+behaviour('connecting through a proxy is a phase', async ({ make, secureOrigin }) => {
   await using proxy = await tunnelOnThread()
   const client = make({ proxy: proxy.url, verify: testCa })
   const response = await client.get(`${secureOrigin}/echo`)
-  assert.deepEqual(happened(response.timings), ['tcp', 'proxy', 'tls', ...EACH_TIME])
+  assert.deepEqual(occurred(response.timings), ['tcp', 'proxy', 'tls', ...EACH_TIME])
 })
 
-test('timings cross between threads as whole microseconds', () => {
+test('timings are sent between threads as whole microseconds', () => {
   const timings = {
     pool: null,
     dns: 1.25,

@@ -14,7 +14,7 @@ after(() => rmSync(folder, { recursive: true }))
 useApp()
 
 for (const { name, options, works } of [
-  { name: 'no certificate that is trusted', options: {}, works: false },
+  { name: 'no trusted certificate', options: {}, works: false },
   { name: 'verify: false', options: { verify: false }, works: true },
   { name: 'verify: the path of a file', options: { verify: ca }, works: true },
   { name: 'verify: the path of a folder', options: { verify: certs }, works: true },
@@ -23,7 +23,7 @@ for (const { name, options, works } of [
     options: { verify: { ca: readFileSync(ca, 'utf8') } },
     works: true,
   },
-  { name: 'verify: PEM as octets', options: { verify: { ca: [readFileSync(ca)] } }, works: true },
+  { name: 'verify: PEM as bytes', options: { verify: { ca: [readFileSync(ca)] } }, works: true },
   {
     name: 'verify: rejectUnauthorized false',
     options: { verify: { rejectUnauthorized: false } },
@@ -71,13 +71,13 @@ for (const { name, cert } of [
     },
   },
 ]) {
-  behaviour(`a client certificate is shown: ${name}`, async ({ make, secureOrigin }) => {
+  behaviour(`a client certificate is presented: ${name}`, async ({ make, secureOrigin }) => {
     const client = make({ verify: ca, cert, baseUrl: secureOrigin })
     assert.match((await client.get('/peer')).text, /^client\.test/)
   })
 }
 
-behaviour('sniHostname is the name that TLS sends and checks', async ({ make, secureOrigin }) => {
+behaviour('sniHostname is the name that TLS sends and verifies', async ({ make, secureOrigin }) => {
   const client = make({ verify: ca, baseUrl: secureOrigin })
   const extensions = { sniHostname: 'server.test' }
   assert.equal((await client.get('/peer', { extensions })).text, 'nobody at server.test')
@@ -88,7 +88,7 @@ behaviour('sniHostname is the name that TLS sends and checks', async ({ make, se
   assert.match(wrong.message, /other\.test/)
 })
 
-/** Runs `show` with these variables set. */
+/** Runs `show` with these environment variables set, and deletes them. */
 async function withEnvironment(
   variables: Record<string, string>,
   show: () => Promise<void>,
@@ -102,7 +102,7 @@ async function withEnvironment(
 }
 
 behaviour(
-  'SSL_CERT_FILE, SSL_CERT_DIR and SSLKEYLOGFILE count, unless the environment is not trusted',
+  'SSL_CERT_FILE, SSL_CERT_DIR and SSLKEYLOGFILE apply unless trustEnv is false',
   async ({ make, secureOrigin }) => {
     const trusted = mkdtempSync(join(folder, 'trusted-'))
     copyFileSync(ca, join(trusted, '9d66eef0.0'))
@@ -116,8 +116,8 @@ behaviour(
         const apart = make({ trustEnv: false, baseUrl: secureOrigin })
         assert.ok((await failure(() => apart.get('/peer'))) instanceof ConnectError)
         assert.throws(() => readFileSync(log), { code: 'ENOENT' })
-        const told = make({ verify: join(certs, 'client.pem'), baseUrl: secureOrigin })
-        assert.ok((await failure(() => told.get('/peer'))) instanceof ConnectError)
+        const explicit = make({ verify: join(certs, 'client.pem'), baseUrl: secureOrigin })
+        assert.ok((await failure(() => explicit.get('/peer'))) instanceof ConnectError)
       })
     }
     await withEnvironment({ SSL_CERT_FILE: '/nowhere/ca.pem' }, async () => {
@@ -127,7 +127,7 @@ behaviour(
   },
 )
 
-test('a file that is not there is named at construction', () => {
+test('a missing file is named at construction', () => {
   for (const make of [AsyncClient, Client]) {
     assert.throws(() => new make({ verify: '/nowhere/ca.pem' }), /verify: .*\/nowhere\/ca\.pem/)
     const cert = { cert: ca, key: '/nowhere/key.pem' }

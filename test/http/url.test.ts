@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { applyParams, redactUrl, resolveUrl, sameOrigin } from '../../lib/http/url.js'
 import { InvalidUrlError, UnsupportedProtocolError } from 'runwright/http'
+import { applyParams, redactUrl, resolveUrl, sameOrigin } from '../../lib/http/url.js'
 
 const bases = ['http://a.test', 'http://a.test/', 'http://a.test/v1', 'http://a.test/v1/']
 
@@ -42,12 +42,12 @@ for (const { base, input, expected } of [
   { base: 'http://a.test/v1?key=1#top', input: 'x', expected: 'http://a.test/v1/x?key=1' },
   { base: 'http://a.test/v1/?', input: '', expected: 'http://a.test/v1/' },
 ]) {
-  test(`a query of the base: ${base} with ${input} is ${expected}`, () => {
+  test(`the query of a base URL is kept: ${base} with ${input} is ${expected}`, () => {
     assert.equal(resolveUrl(input, new URL(base)).href.replace(/\?$/, ''), expected)
   })
 }
 
-test('a URL that is no http URL, or has control characters, is refused', () => {
+test('a URL with another scheme than http(s), or an invalid one, is rejected', () => {
   for (const input of ['ftp://a.test/', 'javascript:alert(1)', 'localhost:80/x']) {
     assert.throws(() => resolveUrl(input, null), UnsupportedProtocolError, input)
   }
@@ -89,7 +89,7 @@ for (const { url, params, expected } of [
   })
 }
 
-test('origins compare with default ports', () => {
+test('origins are compared with default ports', () => {
   assert.equal(sameOrigin(new URL('http://a.test'), new URL('http://A.test:80/x')), true)
   assert.equal(sameOrigin(new URL('http://a.test'), new URL('https://a.test')), false)
   assert.equal(sameOrigin(new URL('http://a.test'), new URL('http://a.test:81')), false)
@@ -106,10 +106,10 @@ for (const input of [
   'http://user:hush@a.test/\u0000',
   '//user:hush@a.test/',
 ]) {
-  test(`a URL that is refused is named without its password: ${JSON.stringify(input)}`, () => {
+  test(`the error for an invalid URL does not show its password: ${JSON.stringify(input)}`, () => {
     assert.throws(
       () => resolveUrl(input, null),
-      (error: Error) => !/hu|sh/.test(error.message.split(/cannot|is rel|has a/)[0]!),
+      (error: Error) => !/hu|sh/.test(error.message.split(/is invalid|is relative|contains a/)[0]!),
     )
   })
 }

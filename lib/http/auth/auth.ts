@@ -2,15 +2,14 @@ import { LocalProtocolError } from '../errors.js'
 import type { BaseResponse } from '../response.js'
 import type { Request } from '../request.js'
 
-/** The requests of one authentication: each is sent, and its response handed back. */
+/** Yields the requests of one authentication; each is sent, and its response passed to `next()`. */
 export type AuthFlow =
   | Generator<Request, void, BaseResponse>
   | AsyncGenerator<Request, void, BaseResponse>
 
 /**
- * How requests prove who sends them. The flow changes the request (usually its headers), yields
- * it, is resumed with the response, and may yield again. An asynchronous generator will do for
- * `AsyncClient` only.
+ * Authenticates requests. The flow changes the request, usually its headers, yields it, is resumed
+ * with the response, and may yield again. Only `AsyncClient` supports asynchronous generators.
  *
  * @example
  * ```ts
@@ -27,21 +26,21 @@ export type AuthFlow =
  * ```
  */
 export abstract class Auth {
-  /** Whether `request.content` is read before the flow begins. */
+  /** Whether a streaming request body is read into memory before the flow begins. */
   readonly requiresRequestBody: boolean = false
-  /** Whether each response is read before it is handed to the flow. */
+  /** Whether each response is read before it is passed to the flow. */
   readonly requiresResponseBody: boolean = false
-  /** The authentication of one request. */
+  /** Yields `request`, authenticated, and any further requests that this takes. */
   abstract authFlow(request: Request): AuthFlow
 }
 
-/** What `auth` may be: an {@link Auth}, `[username, password]`, or a function that signs. */
+/** The `auth` option: an {@link Auth}, `[username, password]` for Basic, or a signing function. */
 export type AuthInit =
   | Auth
   | readonly [username: string, password: string]
   | ((request: Request) => Request | void)
 
-/** Turns what callers write into an {@link Auth}. */
+/** Turns the `auth` option into an {@link Auth}. @throws TypeError for anything else. */
 export function resolveAuth(init: AuthInit): Auth {
   if (init instanceof Auth) return init
   if (typeof init === 'function') return new FunctionAuth(init)
@@ -49,23 +48,22 @@ export function resolveAuth(init: AuthInit): Auth {
   throw new TypeError('auth must be an Auth, [username, password], a function or null')
 }
 
-/** The value of an Authorization header of the Basic scheme, in UTF-8 (RFC 7617). */
+/** An Authorization value of the Basic scheme, in UTF-8 (RFC 7617). */
 export function basicCredentials(username: string, password: string): string {
   if (username.includes(':')) {
-    throw new LocalProtocolError('a user name for Basic authentication must not contain ":"')
+    throw new LocalProtocolError('a Basic user name must not contain ":"')
   }
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 }
 
-/** Refuses what would be sent as "undefined" or "[object Object]". @internal */
+/** Rejects values that would be sent as "undefined" or "[object Object]". @internal */
 export function checkCredentials(what: string, ...parts: readonly unknown[]): void {
   if (parts.every((part) => typeof part === 'string')) return
-  throw new TypeError(
-    `${what} takes strings, got ${parts.map((part) => (part === null ? 'null' : typeof part)).join(', ')}`,
-  )
+  const got = parts.map((part) => (part === null ? 'null' : typeof part)).join(', ')
+  throw new TypeError(`${what} must be strings, got ${got}`)
 }
 
-/** User name and password in each request, in UTF-8 (RFC 7617). Use it over TLS only. */
+/** Sends user name and password with each request (RFC 7617). Use it over TLS only. */
 export class BasicAuth extends Auth {
   readonly #value: string
 
@@ -81,13 +79,13 @@ export class BasicAuth extends Auth {
   }
 }
 
-/** A token in each request (RFC 6750). */
+/** Sends a bearer token with each request (RFC 6750). */
 export class BearerAuth extends Auth {
   readonly #value: string
 
   constructor(token: string) {
     super()
-    checkCredentials('BearerAuth', token)
+    checkCredentials('the arguments of BearerAuth', token)
     this.#value = `Bearer ${token}`
   }
 
@@ -97,7 +95,7 @@ export class BearerAuth extends Auth {
   }
 }
 
-/** A function that changes the request, or returns another. */
+/** Authenticates with a function that changes the request or returns another. */
 export class FunctionAuth extends Auth {
   readonly #sign: (request: Request) => Request | void
 

@@ -1,12 +1,12 @@
-/** One challenge of WWW-Authenticate or Proxy-Authenticate (RFC 9110, section 11.6.1). */
+/** A challenge of WWW-Authenticate or Proxy-Authenticate (RFC 9110, section 11.6.1). */
 export interface Challenge {
-  /** In lower case. */
+  /** The authentication scheme, in lower case. */
   readonly scheme: string
-  /** Parameter names in lower case. */
+  /** Parameters, by name in lower case. */
   readonly params: Readonly<Record<string, string>>
 }
 
-/** Splits fields into challenges; commas inside quotes belong to their value. */
+/** Parses the challenges of all fields; commas inside quotes do not separate. */
 export function parseChallenges(fields: readonly string[]): Challenge[] {
   const challenges: { scheme: string; params: Record<string, string> }[] = []
   for (const field of fields) {

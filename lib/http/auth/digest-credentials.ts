@@ -1,9 +1,9 @@
 import { parseChallenges, type Challenge } from './challenges.js'
 import { ProtocolError, RemoteProtocolError } from '../errors.js'
 
-/** Best first: a server that offers several is answered with the strongest (RFC 7616, section 3.7). */
+/** Strongest first, which is the one chosen of several (RFC 7616, section 3.7). */
 const ALGORITHMS = ['SHA-512-256', 'SHA-512', 'SHA-256', 'SHA', 'MD5'] as const
-/** SHA-512 and SHA are of no standard, but some servers have them. */
+/** SHA-512 and SHA are non-standard, but some servers use them. */
 const HASHES: Readonly<Record<string, string>> = {
   'SHA-512-256': 'sha512-256',
   'SHA-512': 'sha512',
@@ -12,18 +12,20 @@ const HASHES: Readonly<Record<string, string>> = {
   MD5: 'md5',
 }
 
-/** A challenge that is being answered, kept so that later requests need no challenge of their own. */
+/** An answered challenge, kept so that later requests need not be challenged. */
 interface Session {
   readonly realm: string
   readonly nonce: string
   readonly opaque: string | undefined
-  /** As the server wrote it, to be sent back; undefined when it wrote none. */
+  /** `algorithm` as the server wrote it, to be sent back; undefined if it sent none. */
   readonly algorithmText: string | undefined
   readonly hash: string
+  /** Whether the algorithm is a `-sess` variant. */
   readonly session: boolean
   readonly qop: 'auth' | 'auth-int' | null
   readonly userhash: boolean
   readonly cnonce: string
+  /** How often the nonce was used: `nc` of the last request. */
   count: number
 }
 
@@ -32,8 +34,8 @@ function randomCnonce(): string {
 }
 
 /**
- * Answers the challenges of one server or proxy (RFC 7616). A nonce is used again, with a growing
- * count, until another challenge comes.
+ * Answers the challenges of one server or proxy (RFC 7616). A nonce is reused, with an increasing
+ * count, until the next challenge.
  */
 export class DigestCredentials {
   readonly #username: string
@@ -52,12 +54,12 @@ export class DigestCredentials {
   }
 
   /**
-   * Takes a refusal's challenges. True when the request is to be sent again, signed.
+   * Takes the challenges of a 401 or 407. Returns whether to sign the request and send it again.
    *
    * @param fields - The values of WWW-Authenticate or Proxy-Authenticate.
-   * @param tries - How many challenges to this request were answered before: there is one answer, and
-   *   another only when the server says that nothing but the nonce was wrong.
-   * @throws {@link ProtocolError} when only unknown kinds of Digest are offered.
+   * @param tries - How many challenges of this request were answered before. A second one is
+   *   answered only if the server marks the nonce as stale.
+   * @throws {@link ProtocolError} when the server offers only unknown Digest variants.
    */
   challenged(fields: readonly string[], tries: number): boolean {
     const challenge = bestChallenge(parseChallenges(fields))
@@ -68,8 +70,8 @@ export class DigestCredentials {
   }
 
   /**
-   * The value of Authorization or Proxy-Authorization; null before the first challenge, and where the
-   * content has to be signed and is not known.
+   * The value of Authorization or Proxy-Authorization; null before the first challenge, and when
+   * the content must be signed but is unknown.
    */
   authorize(method: string, uri: string, content: Uint8Array | null): string | null {
     const session = this.#session
@@ -96,7 +98,7 @@ export class DigestCredentials {
     if (algorithmText !== undefined) fields.push(`algorithm=${algorithmText}`)
     if (opaque !== undefined) fields.push(`opaque=${quote(opaque)}`)
     if (qop !== null) fields.push(`qop=${qop}`, `nc=${nc}`, `cnonce="${cnonce}"`)
-    // Without quality there is no place for it, yet a -sess key cannot be checked without it.
+    // RFC 2069 has no cnonce, but the server cannot check a -sess key without it.
     else if (session.session) fields.push(`cnonce="${cnonce}"`)
     if (session.userhash) fields.push('userhash=true')
     return `Digest ${fields.join(', ')}`
@@ -105,7 +107,7 @@ export class DigestCredentials {
   #open({ params }: Challenge): Session {
     const { realm, nonce, opaque, algorithm, qop } = params
     if (realm === undefined || nonce === undefined) {
-      throw new RemoteProtocolError('the Digest challenge has no realm or no nonce')
+      throw new RemoteProtocolError('the Digest challenge lacks a realm or a nonce')
     }
     const name = (algorithm ?? 'MD5').toUpperCase()
     return {
@@ -123,7 +125,7 @@ export class DigestCredentials {
   }
 }
 
-/** The strongest Digest challenge that can be answered; null when there is none. */
+/** The strongest supported Digest challenge; null if no challenge is Digest. */
 function bestChallenge(challenges: readonly Challenge[]): Challenge | null {
   const digests = challenges.filter(({ scheme }) => scheme === 'digest')
   if (digests.length === 0) return null
@@ -142,20 +144,20 @@ function chooseQop(offer: string | undefined): 'auth' | 'auth-int' | null {
   const offered = offer.toLowerCase().split(',').map((part) => part.trim())
   if (offered.includes('auth')) return 'auth'
   if (offered.includes('auth-int')) return 'auth-int'
-  throw new ProtocolError(`the server offers only unknown Digest qualities: ${offer}`)
+  throw new ProtocolError(`the server offers only unknown values of Digest qop: ${offer}`)
 }
 
 function quote(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 
-/** Names that are not ASCII go in the extended notation (RFC 7616, section 3.4). */
+/** Names outside ASCII use the extended notation (RFC 7616, section 3.4). */
 function usernameField(username: string): string {
   if (/^[\x20-\x7e]*$/.test(username)) return `username=${quote(username)}`
   return `username*=UTF-8''${encodeURIComponent(username)}`
 }
 
-/** Loaded when it is needed. */
+/** Loads node:crypto when it is first needed. */
 function nodeCrypto(): typeof import('node:crypto') {
   return process.getBuiltinModule('node:crypto')
 }

@@ -6,26 +6,26 @@ import { sameOrigin } from '../url.js'
 
 /** Options of {@link DigestAuth}. */
 export interface DigestAuthOptions {
-  /** Makes client nonces; for tests against known answers. @defaultValue 16 random octets in hex */
+  /** Makes client nonces; for tests with known results. @defaultValue 16 random bytes in hex */
   readonly cnonce?: (() => string) | undefined
 }
 
 /**
- * Digest authentication (RFC 7616): MD5, SHA-256 and SHA-512-256, each with `-sess`, quality `auth`
- * and `auth-int`, and servers without quality (RFC 2069). The nonce is used again, with a growing
- * count, until the server calls it stale. A challenge is answered only for the origin that was
- * called, and once: a second 401 is given back.
+ * Digest authentication (RFC 7616): MD5, SHA-256 and SHA-512-256, each also as `-sess`; `qop` of
+ * `auth` or `auth-int`, or none (RFC 2069). A nonce is reused, with an increasing count, until the
+ * server marks it as stale. Only challenges of the requested origin are answered, and only once: a
+ * second 401 is returned to the caller.
  */
 export class DigestAuth extends Auth {
-  /** The content is hashed for `auth-int`, and sent again with the answer to a challenge. */
+  /** The content is hashed for `auth-int`, and sent again after a challenge. */
   override readonly requiresRequestBody = true
   readonly #credentials: DigestCredentials
-  /** That challenged last. */
+  /** The origin of the last challenge. */
   #origin: URL | null = null
 
   constructor(username: string, password: string, options: DigestAuthOptions = {}) {
     super()
-    checkCredentials('DigestAuth', username, password)
+    checkCredentials('the arguments of DigestAuth', username, password)
     this.#credentials = new DigestCredentials(username, password, options.cnonce)
   }
 

@@ -3,16 +3,16 @@ import { Auth, BasicAuth } from './auth.js'
 import type { Request } from '../request.js'
 import type { BaseResponse } from '../response.js'
 
-/** What a netrc file says of one machine. */
+/** The credentials of one machine in a netrc file. */
 export interface NetrcEntry {
   readonly login: string
   readonly password: string
 }
 
-/** Machines by name; `""` stands for the default entry. */
+/** Entries by machine name; `""` is the default entry. */
 export type Netrc = ReadonlyMap<string, NetrcEntry>
 
-/** Parses a netrc file: quoted values, comments at the start of a line, and macros are understood. */
+/** Parses a netrc file, with quoted values and comment lines. Macros are skipped. */
 export function parseNetrc(text: string): Netrc {
   const entries = new Map<string, NetrcEntry>()
   let name: string | null = null
@@ -57,8 +57,8 @@ function tokensOf(text: string): string[] {
   return tokens
 }
 
-/** Reads a netrc file; a file that is not there has no entries. */
-export function readNetrc(path: string): Netrc {
+/** Reads a netrc file; one that cannot be read has no entries. */
+function readNetrc(path: string): Netrc {
   try {
     return parseNetrc(readFileSync(path, 'utf8'))
   } catch {
@@ -66,11 +66,11 @@ export function readNetrc(path: string): Netrc {
   }
 }
 
-/** Basic credentials for the host of each request from a netrc file, where it has them. */
+/** Sends Basic credentials to the hosts that have an entry in a netrc file. */
 export class NetrcAuth extends Auth {
   readonly #entries: Netrc
 
-  /** @param file - Path of the file, or what {@link parseNetrc} gave. */
+  /** @param file - Path of the file, or the result of {@link parseNetrc}. */
   constructor(file: string | Netrc) {
     super()
     this.#entries = typeof file === 'string' ? readNetrc(file) : file
@@ -82,7 +82,7 @@ export class NetrcAuth extends Auth {
     else yield* auth.authFlow(request)
   }
 
-  /** Credentials for the host of `url`, or null. */
+  /** Credentials for the host of `url`, or null if neither it nor `default` has an entry. */
   authFor(url: URL): BasicAuth | null {
     const entry = this.#entries.get(url.hostname.toLowerCase()) ?? this.#entries.get('')
     return entry === undefined ? null : new BasicAuth(entry.login, entry.password)

@@ -5,7 +5,7 @@ import { paramPairs, type ParamsInit } from '../url.js'
 /** One piece of a streamed body; strings are sent as UTF-8. */
 export type BodyChunk = string | Uint8Array | ArrayBuffer
 
-/** What `content` may be. A function is called for each sending, so that it can be replayed. */
+/** The `content` option. A function is called each time the body is sent, so it can be replayed. */
 export type BodyContent =
   | FileLike
   | string
@@ -21,28 +21,33 @@ export interface FileLike {
   readonly fd: number
 }
 
-/** The octets of a request body and how they may be sent. */
+/** A request body and how it can be sent. */
 export interface Body {
-  /** All octets, when they are at hand without reading a stream. */
+  /** The whole body; null if it must be read from a stream. */
   readonly bytes: Uint8Array | null
-  /** Their number, or null when it is not known before they are read. */
+  /** Length in bytes; null if it is unknown before reading. */
   readonly length: number | null
-  /** Content-Type to send unless the request has one. */
+  /** Content-Type to send unless the request sets one. */
   readonly contentType: string | null
   /** Whether {@link Body.open} may be called more than once. */
   readonly replayable: boolean
   /**
-   * Begins a sending.
+   * The chunks to send, from the start of the body.
    *
-   * @throws {@link StreamConsumedError} when the body can be read once only and has been.
+   * @throws {@link StreamConsumedError} when the body is a stream that was opened before.
    */
   open(): Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 }
 
 const encoder = new TextEncoder()
 
-/** One chunk as octets. @throws {@link InvalidBodyError} for anything else. */
-export function toBytes(chunk: unknown): Uint8Array {
+/** A body that is read when it is sent. */
+function streamedBody(body: Partial<Body> & Pick<Body, 'open'>): Body {
+  return { bytes: null, length: null, contentType: null, replayable: true, ...body }
+}
+
+/** A chunk as bytes. @throws {@link InvalidBodyError} unless it is a string or bytes. */
+function toBytes(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk
   if (typeof chunk === 'string') return encoder.encode(chunk)
   if (chunk instanceof ArrayBuffer) return new Uint8Array(chunk)
@@ -58,20 +63,17 @@ function describe(value: unknown): string {
   return value.constructor?.name ?? 'object'
 }
 
-/** A body whose octets are all at hand. */
+/** A body that is in memory. */
 export function bytesBody(bytes: Uint8Array, contentType: string | null = null): Body {
   return { bytes, length: bytes.byteLength, contentType, replayable: true, open: () => [bytes] }
 }
 
-/** `content` as a body. @throws {@link InvalidBodyError} when it is none of the accepted kinds. */
+/** `content` as a body. @throws {@link InvalidBodyError} for an unsupported type. */
 export function contentBody(content: BodyContent): Body {
-  if (typeof content === 'string')
+  if (typeof content === 'string') {
     return bytesBody(Buffer.from(content), 'text/plain; charset=utf-8')
-  if (
-    content instanceof Uint8Array ||
-    content instanceof ArrayBuffer ||
-    ArrayBuffer.isView(content)
-  ) {
+  }
+  if (content instanceof ArrayBuffer || ArrayBuffer.isView(content)) {
     return bytesBody(toBytes(content))
   }
   if (typeof content === 'function') return factoryBody(content)
@@ -82,17 +84,18 @@ export function contentBody(content: BodyContent): Body {
       content instanceof URLSearchParams ||
       Object.prototype.toString.call(content) === '[object FormData]'
     ) {
-      throw new InvalidBodyError(`content must not be ${describe(content)}; give it as data`)
+      throw new InvalidBodyError(`content must not be a ${describe(content)}; pass it as data`)
     }
     if (Symbol.asyncIterator in content || Symbol.iterator in content) return streamBody(content)
   }
   throw new InvalidBodyError(
-    'content must be a string, bytes, a Blob, an open file, an iterable or async iterable of them, a stream, or ' +
-      `a function returning one of these, got ${describe(content)}; use json or data for objects`,
+    'content must be a string, bytes, a Blob, an open file, a stream, an iterable or async ' +
+      'iterable of strings or bytes, or a function that returns one of these, ' +
+      `got ${describe(content)}; use json or data for objects`,
   )
 }
 
-/** The octets of a Blob. */
+/** The chunks of a Blob, which a blocking client recognises by class and reads on its worker. */
 export class BlobChunks implements AsyncIterable<Uint8Array> {
   readonly blob: Blob
 
@@ -105,7 +108,7 @@ export class BlobChunks implements AsyncIterable<Uint8Array> {
   }
 }
 
-/** Several sources, one after the other, of which some have to be waited for. */
+/** Sources read in turn, some of them asynchronous; a blocking client converts each. */
 export class ChunkSequence implements AsyncIterable<Uint8Array> {
   readonly sources: readonly (Iterable<Uint8Array> | AsyncIterable<Uint8Array>)[]
 
@@ -118,38 +121,26 @@ export class ChunkSequence implements AsyncIterable<Uint8Array> {
   }
 }
 
-/** A body read from a Blob, whose size is known and which can be read again. */
 function blobBody(blob: Blob): Body {
-  return {
-    bytes: null,
-    length: blob.size,
-    contentType: blob.type === '' ? null : blob.type,
-    replayable: true,
-    open: () => new BlobChunks(blob),
-  }
+  const contentType = blob.type === '' ? null : blob.type
+  return streamedBody({ length: blob.size, contentType, open: () => new BlobChunks(blob) })
 }
 
-/** A stream of a file has a descriptor as well, but reads by itself. */
+/** A file stream has a descriptor too, but is read as a stream. */
 function isFile(content: object): content is FileLike {
   return 'fd' in content && typeof content.fd === 'number' && !(Symbol.asyncIterator in content)
 }
 
-/** Octets of a file that are read at a time. */
+/** Bytes of a file per read. */
 const FILE_CHUNK = 256 * 1024
 
 /**
- * A body read from an open file, from its start and up to the size that it has now. It is read by
- * position, so that both clients can send it, and again.
+ * A body read from an open file, from its start up to its present size. It is read synchronously,
+ * for both clients, and by position, so that it can be replayed.
  */
 function fileBody(file: FileLike): Body {
   const length = fstatSync(file.fd).size
-  return {
-    bytes: null,
-    length,
-    contentType: null,
-    replayable: true,
-    open: () => fileChunks(file.fd, length),
-  }
+  return streamedBody({ length, open: () => fileChunks(file.fd, length) })
 }
 
 function* fileChunks(fd: number, length: number): Generator<Uint8Array, void, undefined> {
@@ -162,43 +153,28 @@ function* fileChunks(fd: number, length: number): Generator<Uint8Array, void, un
   }
 }
 
-/** A body that is asked for anew at each sending. */
+/** A body that `factory` makes each time it is sent. */
 function factoryBody(factory: () => BodyContent): Body {
-  return {
-    bytes: null,
-    length: null,
-    contentType: null,
-    replayable: true,
-    open: () => contentBody(factory()).open(),
-  }
+  return streamedBody({ open: () => contentBody(factory()).open() })
 }
 
-/** A body that can be sent once, unless it is an array. */
+/** A body that can be sent only once, unless it is an array. */
 function streamBody(source: Iterable<BodyChunk> | AsyncIterable<BodyChunk>): Body {
   const replayable = Array.isArray(source)
   let opened = false
-  return {
-    bytes: null,
-    length: null,
-    contentType: null,
+  return streamedBody({
     replayable,
     open() {
       if (opened && !replayable) {
         throw new StreamConsumedError(
-          'the request body is a stream that was sent already and cannot be sent again; give a ' +
-            'function that returns a new stream each time, or bytes',
+          'the request body is a stream that was sent already and cannot be sent again; pass ' +
+            'bytes, or a function that returns a new stream each time',
         )
       }
       opened = true
-      return chunksOf(source)
+      return Symbol.asyncIterator in source ? asyncChunks(source) : syncChunks(source)
     },
-  }
-}
-
-function chunksOf(
-  source: Iterable<BodyChunk> | AsyncIterable<BodyChunk>,
-): Iterable<Uint8Array> | AsyncIterable<Uint8Array> {
-  return Symbol.asyncIterator in source ? asyncChunks(source) : syncChunks(source)
+  })
 }
 
 function* syncChunks(source: Iterable<BodyChunk>): Generator<Uint8Array, void, undefined> {
@@ -217,7 +193,7 @@ async function* asyncChunks(
   }
 }
 
-/** Whether a body's chunks come by promise, which a blocking client cannot wait for. */
+/** Whether the chunks of a body are asynchronous, which a blocking client cannot wait for. */
 export function isAsyncChunks(
   chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): chunks is AsyncIterable<Uint8Array> {
@@ -225,8 +201,8 @@ export function isAsyncChunks(
 }
 
 /**
- * Lets the source of a body that is not sent to its end clean up. What that throws is of no use to
- * anyone. A generator that is running, since it has itself ended the call, is told once it paused.
+ * Lets the source of a partially sent body clean up; its errors are ignored. If the source is a
+ * generator that is running, because it aborted the call itself, this happens once it pauses.
  */
 export function abandonChunks(
   iterator: Iterator<Uint8Array> | AsyncIterator<Uint8Array> | null,
@@ -240,51 +216,52 @@ export function abandonChunks(
       try {
         end()
       } catch {
-        // It has ended, with an error of its own.
+        // The generator threw while cleaning up.
       }
     })
   }
 }
 
-/** `data` as a form (application/x-www-form-urlencoded). */
+/** `data` as application/x-www-form-urlencoded. */
 export function formBody(data: ParamsInit): Body {
   const text = new URLSearchParams(paramPairs(data, 'data')).toString()
   return bytesBody(Buffer.from(text), 'application/x-www-form-urlencoded')
 }
 
 /**
- * `value` as compact JSON. What JSON cannot carry is refused instead of being changed in silence:
+ * `value` as compact JSON. Values that `JSON.stringify()` would silently change or drop are errors:
  * NaN, Infinity, undefined, functions, symbols, BigInt and cycles.
  *
- * @throws {@link InvalidBodyError} naming the place, as in `json.items[2].price is NaN`.
+ * @throws {@link InvalidBodyError} naming the path, as in `json.items[2].price is NaN`.
  */
 export function jsonBody(value: unknown): Body {
-  const path = findUnjsonable(value, 'json', [])
-  if (path !== null) throw new InvalidBodyError(path)
+  const problem = findUnjsonable(value, 'json', [])
+  if (problem !== null) throw new InvalidBodyError(problem)
   return bytesBody(Buffer.from(JSON.stringify(value)), 'application/json')
 }
 
+/** Describes the first value that JSON cannot represent, by its path; null if there is none. */
 function findUnjsonable(value: unknown, at: string, above: unknown[]): string | null {
   switch (typeof value) {
     case 'string':
     case 'boolean':
       return null
     case 'number':
-      return Number.isFinite(value) ? null : `${at} is ${value}, which JSON cannot carry`
+      return Number.isFinite(value) ? null : `${at} is ${value}, which JSON cannot represent`
     case 'bigint':
-      return `${at} is a BigInt, which JSON cannot carry; send it as a string or a number`
+      return `${at} is a BigInt, which JSON cannot represent; send it as a string or a number`
     case 'undefined':
-      return `${at} is undefined; leave the key out, or use null`
+      return `${at} is undefined; omit the key or use null`
     case 'function':
     case 'symbol':
-      return `${at} is a ${typeof value}, which JSON cannot carry`
+      return `${at} is a ${typeof value}, which JSON cannot represent`
     default:
       return value === null ? null : findInObject(value as object, at, above)
   }
 }
 
 function findInObject(value: object, at: string, above: unknown[]): string | null {
-  if (above.includes(value)) return `${at} contains itself, which JSON cannot carry`
+  if (above.includes(value)) return `${at} contains itself, which JSON cannot represent`
   if ('toJSON' in value && typeof value.toJSON === 'function') {
     return findUnjsonable(value.toJSON(''), at, [...above, value])
   }

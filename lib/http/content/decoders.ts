@@ -2,29 +2,27 @@ import * as zlib from 'node:zlib'
 import { pipeline, type Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import { DecodingError, HttpError, ResponseTooLargeError } from '../errors.js'
+import { drive, driveSync, settle, type Flow } from '../flow.js'
 import type { Headers } from '../headers.js'
 import { hasZstd, ZstdDecoder, zstdDecode, zstdDecodeSync } from './zstd.js'
 
-/** Content codings of one response at most; more is an attack, not a server. */
+/** Most content codings of one response; more can only be an attack. */
 const MAX_CODINGS = 5
-/** Compressed content up to this size is decoded in one call on the calling thread. */
-const INLINE_OCTETS = 1024 * 1024
+/** Compressed content up to this many bytes is decoded synchronously. */
+const INLINE_BYTES = 1024 * 1024
 
-/** A content coding that this Node can undo. */
+/** A content coding that can be decoded. */
 export type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
-type OneShotLater = (
-  input: Uint8Array,
-  options: { maxOutputLength?: number },
-) => Promise<Uint8Array>
+type DecodeAsync = (input: Uint8Array, options: zlib.ZlibOptions) => Promise<Uint8Array>
 
-/** What this Node decodes, for Accept-Encoding; zstd is offered only where it can be decoded. */
+/** The value of Accept-Encoding; zstd only if this version of Node can decode it. */
 export const ACCEPT_ENCODING: string = hasZstd ? 'gzip, deflate, br, zstd' : 'gzip, deflate, br'
 
 /**
- * The codings to undo, outermost first. Decoding stops at the first that is not known: its octets
- * are handed on as they are.
+ * The codings to undo, outermost first. Decoding stops at the first unknown one, whose content is
+ * returned as it is.
  *
- * @throws {@link DecodingError} when there are more than five.
+ * @throws {@link DecodingError} for more than five codings.
  */
 export function codingsOf(headers: Headers): readonly Coding[] {
   const value = headers.get('content-encoding')
@@ -35,9 +33,8 @@ export function codingsOf(headers: Headers): readonly Coding[] {
     .map((name) => name.trim())
     .filter((name) => name !== '' && name !== 'identity')
   if (names.length > MAX_CODINGS) {
-    throw new DecodingError(
-      `the response has ${names.length} content codings; at most ${MAX_CODINGS}`,
-    )
+    const count = names.length
+    throw new DecodingError(`the response has ${count} content codings, at most ${MAX_CODINGS}`)
   }
   const codings: Coding[] = []
   for (const name of names.reverse()) {
@@ -54,20 +51,20 @@ function knownCoding(name: string): Coding | null {
   return name === 'zstd' && hasZstd ? 'zstd' : null
 }
 
-/** Whether "deflate" content has the zlib wrapper that RFC 9110 asks for, or is raw (RFC 1951). */
+/** Whether "deflate" content has the zlib wrapper that RFC 9110 requires; else it is raw. */
 function hasZlibHeader(head: Uint8Array): boolean {
   const first = head[0] ?? 0
   return (first & 0x0f) === 8 && (head.length < 2 || ((first << 8) | head[1]!) % 31 === 0)
 }
 
-const later = {
-  gunzip: promisify(zlib.gunzip) as OneShotLater,
-  inflate: promisify(zlib.inflate) as OneShotLater,
-  inflateRaw: promisify(zlib.inflateRaw) as OneShotLater,
-  br: promisify(zlib.brotliDecompress) as OneShotLater,
+const asyncZlib = {
+  gunzip: promisify(zlib.gunzip) as DecodeAsync,
+  inflate: promisify(zlib.inflate) as DecodeAsync,
+  inflateRaw: promisify(zlib.inflateRaw) as DecodeAsync,
+  br: promisify(zlib.brotliDecompress) as DecodeAsync,
 }
 
-function decodeNow(coding: Coding, input: Uint8Array, maxOutputLength: number): Uint8Array {
+function decodeOnce(coding: Coding, input: Uint8Array, maxOutputLength: number): Uint8Array {
   const options = { maxOutputLength }
   if (coding === 'gzip') return zlib.gunzipSync(input, options)
   if (coding === 'br') return zlib.brotliDecompressSync(input, options)
@@ -77,63 +74,66 @@ function decodeNow(coding: Coding, input: Uint8Array, maxOutputLength: number): 
     : zlib.inflateRawSync(input, options)
 }
 
-function decodeLater(
+function decodeOnceAsync(
   coding: Coding,
   input: Uint8Array,
   maxOutputLength: number,
 ): Promise<Uint8Array> {
   const options = { maxOutputLength }
-  if (coding === 'gzip') return later.gunzip(input, options)
-  if (coding === 'br') return later.br(input, options)
+  if (coding === 'gzip') return asyncZlib.gunzip(input, options)
+  if (coding === 'br') return asyncZlib.br(input, options)
   if (coding === 'zstd') return zstdDecode(input, maxOutputLength)
-  return hasZlibHeader(input) ? later.inflate(input, options) : later.inflateRaw(input, options)
+  return hasZlibHeader(input) ? asyncZlib.inflate(input, options) : asyncZlib.inflateRaw(input, options)
 }
 
-/** What Node takes for `maxOutputLength`: from one up to the size of the largest buffer. */
+/** `maxBytes` within the range that Node accepts for `maxOutputLength`. */
 function outputLimit(maxBytes: number | null): number {
   return Math.max(1, Math.min(maxBytes ?? 0x1_0000_0000, 0x1_0000_0000))
 }
 
-function checkedSize(content: Uint8Array, maxBytes: number | null): Uint8Array {
-  if (maxBytes !== null && content.byteLength > maxBytes) throw new ResponseTooLargeError(maxBytes)
-  return content
-}
-
-/** Undoes `codings` on whole content. @throws {@link DecodingError} when it is damaged or too large. */
+/** Decodes whole content. @throws {@link DecodingError} when it is invalid or too large. */
 export function decodeContentSync(
   raw: Uint8Array,
   codings: readonly Coding[],
   maxBytes: number | null,
 ): Uint8Array {
-  let content = raw
-  for (const coding of codings) {
-    if (content.byteLength === 0) return content
-    try {
-      content = checkedSize(decodeNow(coding, content, outputLimit(maxBytes)), maxBytes)
-    } catch (cause) {
-      throw decodingError(cause, coding, maxBytes)
-    }
-  }
-  return content
+  return driveSync(decodeAll(raw, codings, maxBytes, decodeOnce))
 }
 
-/** As {@link decodeContentSync}; large content is decoded off the calling thread. */
-export async function decodeContent(
+/** As {@link decodeContentSync}, but large content is decoded by Node's thread pool. */
+export function decodeContent(
   raw: Uint8Array,
   codings: readonly Coding[],
   maxBytes: number | null,
 ): Promise<Uint8Array> {
+  const decode: Decode = (coding, input, limit) => {
+    return (input.byteLength <= INLINE_BYTES ? decodeOnce : decodeOnceAsync)(coding, input, limit)
+  }
+  return drive(decodeAll(raw, codings, maxBytes, decode))
+}
+
+type Decode = (
+  coding: Coding,
+  input: Uint8Array,
+  maxOutputLength: number,
+) => Uint8Array | Promise<Uint8Array>
+
+function* decodeAll(
+  raw: Uint8Array,
+  codings: readonly Coding[],
+  maxBytes: number | null,
+  decode: Decode,
+): Flow<Uint8Array> {
   let content = raw
   for (const coding of codings) {
     if (content.byteLength === 0) return content
     try {
-      const decoded =
-        content.byteLength <= INLINE_OCTETS
-          ? decodeNow(coding, content, outputLimit(maxBytes))
-          : await decodeLater(coding, content, outputLimit(maxBytes))
-      content = checkedSize(decoded, maxBytes)
+      content = yield* settle(decode(coding, content, outputLimit(maxBytes)))
     } catch (cause) {
       throw decodingError(cause, coding, maxBytes)
+    }
+    if (maxBytes !== null && content.byteLength > maxBytes) {
+      throw new ResponseTooLargeError(maxBytes)
     }
   }
   return content
@@ -145,17 +145,17 @@ function decodingError(cause: unknown, coding: Coding, maxBytes: number | null):
     return new ResponseTooLargeError(maxBytes)
   }
   return new DecodingError(
-    `the content is not valid ${coding}, or is cut short: ${(cause as Error).message}`,
+    `the content is not valid ${coding}, or is truncated: ${(cause as Error).message}`,
     { cause },
   )
 }
 
-/** Undoes `codings` on a stream, chunk by chunk; the end of the source must be the end of the data. */
+/** Decodes a stream chunk by chunk. It fails if the source ends before the encoded data does. */
 export function decodeStream(
   source: AsyncIterable<Uint8Array>,
   codings: readonly Coding[],
 ): AsyncIterable<Uint8Array> {
-  return codings.reduce((inner, coding) => decodeOne(inner, coding), source)
+  return codings.reduce(decodeOne, source)
 }
 
 async function* decodeOne(
@@ -164,7 +164,7 @@ async function* decodeOne(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const iterator = source[Symbol.asyncIterator]()
   try {
-    const head = await firstOctets(iterator, 2)
+    const head = await firstBytes(iterator, 2)
     if (head.byteLength === 0) return
     const inflate = createDecoder(coding, head)
     const rest: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => iterator }
@@ -179,7 +179,8 @@ async function* decodeOne(
   }
 }
 
-async function firstOctets(
+/** The first chunks, joined, so that there are at least `least` bytes unless the source ends. */
+async function firstBytes(
   iterator: AsyncIterator<Uint8Array>,
   least: number,
 ): Promise<Uint8Array> {
@@ -200,7 +201,11 @@ async function* prefixed(
   yield* rest
 }
 
-/** A stream that undoes one coding. @param head - The first octets, which tell the two kinds of deflate apart. */
+/**
+ * A stream that decodes one coding.
+ *
+ * @param head - The first bytes, which distinguish deflate with a zlib wrapper from raw deflate.
+ */
 export function createDecoder(coding: Coding, head: Uint8Array): Transform {
   if (coding === 'gzip') return zlib.createGunzip()
   if (coding === 'br') return zlib.createBrotliDecompress()

@@ -10,7 +10,7 @@ import { InvalidBodyError, LocalProtocolError } from '../errors.js'
 import { Headers, type HeadersInit } from '../headers.js'
 import { paramPairs, type ParamsInit } from '../url.js'
 
-/** A file to upload: its name (null sends none), its content, its type, and more part headers. */
+/** A file to upload: filename (null for none), content, content type, and headers of its part. */
 export type FileTuple = readonly [
   filename: string | null | undefined,
   content: BodyContent,
@@ -18,10 +18,10 @@ export type FileTuple = readonly [
   headers?: HeadersInit | undefined,
 ]
 
-/** One file: content alone (named "upload"), a `File`, or a tuple. */
+/** A file to upload: a `File`, a tuple, or content alone, which is named "upload". */
 export type FileInit = BodyContent | FileTuple
 
-/** Files by field name; pairs may repeat a field. */
+/** Files by field name; as pairs, names may repeat. */
 export type FilesInit = Readonly<Record<string, FileInit>> | Iterable<readonly [string, FileInit]>
 
 interface Part {
@@ -30,12 +30,12 @@ interface Part {
 }
 
 const CRLF = Buffer.from('\r\n')
+/** A boundary (RFC 2046, section 5.1.1). */
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/
 
 /**
- * Fields, then files, as multipart/form-data (RFC 7578). Files are streamed; when the length of
- * each is known, so is that of the whole. The boundary of a Content-Type given by the caller is
- * used, otherwise a random one.
+ * Fields, then files, as multipart/form-data (RFC 7578). Files are streamed; the total length is
+ * known if the length of each file is. The boundary is that of `contentType`, else random.
  */
 export function multipartBody(
   data: ParamsInit | undefined,
@@ -44,15 +44,12 @@ export function multipartBody(
 ): Body {
   const given = contentType === null ? null : boundaryOf(contentType)
   const boundary = given ?? process.getBuiltinModule('node:crypto').randomBytes(16).toString('hex')
+  const fields = data === undefined ? [] : paramPairs(data, 'data')
+  const delimiter = Buffer.from(`--${boundary}\r\n`)
   const parts = [
-    ...(data === undefined ? [] : paramPairs(data, 'data')).map(([name, value]) =>
-      fieldPart(name, value),
-    ),
+    ...fields.map(([name, value]) => fieldPart(name, value)),
     ...filePairs(files).map(([name, file]) => filePart(name, file)),
-  ].map((part) => ({
-    body: part.body,
-    head: Buffer.concat([Buffer.from(`--${boundary}\r\n`), part.head]),
-  }))
+  ].map(({ head, body }) => ({ head: Buffer.concat([delimiter, head]), body }))
   const tail = Buffer.from(`--${boundary}--\r\n`)
   return {
     bytes: joined(parts, tail),
@@ -69,18 +66,17 @@ function boundaryOf(contentType: string): string | null {
   if (boundary === undefined) return null
   if (!BOUNDARY.test(boundary)) {
     throw new LocalProtocolError(
-      'the multipart boundary must be 1 to 70 of the characters of RFC 2046',
+      'the multipart boundary must be 1 to 70 of the characters that RFC 2046 allows',
     )
   }
   return boundary
 }
 
-/** Files as pairs of field name and file. */
+/** The `files` option as pairs. @throws TypeError unless it is an object or pairs. */
 export function filePairs(files: FilesInit): readonly (readonly [string, FileInit])[] {
   if (typeof files !== 'object' || files === null) {
-    throw new TypeError(
-      `files must be an object or pairs, got ${files === null ? 'null' : typeof files}`,
-    )
+    const got = files === null ? 'null' : typeof files
+    throw new TypeError(`files must be an object or pairs, got ${got}`)
   }
   const pairs =
     Symbol.iterator in files
@@ -90,8 +86,8 @@ export function filePairs(files: FilesInit): readonly (readonly [string, FileIni
   return pairs
 }
 
-/** A name inside quotes, as browsers write it (WHATWG HTML, multipart/form-data encoding). */
-function quoted(name: string): string {
+/** Escapes a name for quotes, as browsers do (WHATWG HTML, multipart/form-data encoding). */
+function escaped(name: string): string {
   return name.replace(/["\0-\x1a\x1c-\x1f\x7f]/g, (char) => {
     return '%' + char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')
   })
@@ -99,7 +95,7 @@ function quoted(name: string): string {
 
 function fieldPart(name: string, value: string): Part {
   return {
-    head: Buffer.from(`Content-Disposition: form-data; name="${quoted(name)}"\r\n\r\n`),
+    head: Buffer.from(`Content-Disposition: form-data; name="${escaped(name)}"\r\n\r\n`),
     body: bytesBody(Buffer.from(value)),
   }
 }
@@ -119,14 +115,15 @@ function filePart(name: string, file: FileInit): Part {
     throw new InvalidBodyError(`files.${name}: ${(cause as Error).message}`, { cause })
   }
   const headers = new Headers(extra)
-  let disposition = `Content-Disposition: form-data; name="${quoted(name)}"`
-  if (filename !== null && filename !== undefined) disposition += `; filename="${quoted(filename)}"`
+  let disposition = `Content-Disposition: form-data; name="${escaped(name)}"`
+  if (typeof filename === 'string') disposition += `; filename="${escaped(filename)}"`
   const blobType = content instanceof Blob && content.type !== '' ? content.type : undefined
   const contentType = type ?? blobType ?? guessType(filename ?? '')
   if (filename !== null || type !== undefined) headers.setDefault('Content-Type', contentType)
   return { head: Buffer.from(`${disposition}\r\n${headers.toLines()}\r\n`), body }
 }
 
+/** Length of the whole body, or null if that of a part is unknown. */
 function lengthOf(parts: readonly Part[], tail: Uint8Array): number | null {
   let length = tail.byteLength
   for (const { head, body } of parts) {
@@ -136,6 +133,7 @@ function lengthOf(parts: readonly Part[], tail: Uint8Array): number | null {
   return length
 }
 
+/** The whole body, or null if a part is a stream. */
 function joined(parts: readonly Part[], tail: Uint8Array): Uint8Array | null {
   const all: Uint8Array[] = []
   for (const { head, body } of parts) {
@@ -158,6 +156,7 @@ function* inTurn(sources: readonly Iterable<Uint8Array>[]): Generator<Uint8Array
   for (const source of sources) yield* source
 }
 
+/** Content types by file extension. */
 const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css',
   csv: 'text/csv',

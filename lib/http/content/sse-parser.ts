@@ -2,23 +2,23 @@ import { DecodingError } from '../errors.js'
 
 /** One event of an event stream. */
 export interface ServerSentEvent {
-  /** Its type, "message" when the stream names none. */
+  /** The type of the event; "message" unless the stream sets one. */
   readonly event: string
   /** The `data:` lines joined by LF. */
   readonly data: string
-  /** The last `id:` seen so far in the stream, "" when there was none. */
+  /** The last `id:` so far in the stream, or "". */
   readonly id: string
-  /** Milliseconds from a `retry:` line since the last event, or null. */
+  /** Milliseconds of the last `retry:` line since the previous event, or null. */
   readonly retry: number | null
 }
 
-/** The characters that one event may have before the stream is given up. */
+/** Most characters of one event; a longer one is an error. */
 export const MAX_SSE_EVENT_LENGTH: number = 16 * 1024 * 1024
 
 /**
- * Turns the octets of a `text/event-stream` into events, wherever they are cut: inside a UTF-8
- * sequence, between CR and LF, or in the middle of a field (WHATWG HTML, section 9.2.6). An event
- * that the stream ends before its blank line is dropped, as the standard says.
+ * Parses a `text/event-stream` (WHATWG HTML, section 9.2.6). Chunks may end anywhere: inside a
+ * character, between CR and LF, or in a field. An event without its final blank line is dropped,
+ * as the standard requires.
  *
  * @example
  * ```ts
@@ -38,19 +38,19 @@ export class SseParser {
   #lastEventId = ''
   #pendingId = ''
 
-  /** @param options - `maxEventLength`: characters of one event, 16 Mi unless given. */
+  /** @param options - `maxEventLength`: most characters of one event, 16 Mi by default. */
   constructor(options: { readonly maxEventLength?: number; readonly lastEventId?: string } = {}) {
     this.#maxLength = options.maxEventLength ?? MAX_SSE_EVENT_LENGTH
     this.#lastEventId = this.#pendingId = options.lastEventId ?? ''
   }
 
-  /** The `id` to send as Last-Event-ID when the stream is opened again. */
+  /** The id to send as Last-Event-ID when the stream is opened again. */
   get lastEventId(): string {
     return this.#lastEventId
   }
 
   /**
-   * Takes the next octets, or characters, and returns the events that they complete.
+   * Takes the next bytes or characters and returns the events that they complete.
    *
    * @throws {@link DecodingError} when one event is longer than the limit.
    */
@@ -61,7 +61,7 @@ export class SseParser {
       if (text.startsWith('\n')) text = text.slice(1)
       this.#skipLineFeed = false
     }
-    // The rest holds no line end, so only the new text is searched: long lines stay linear.
+    // `#rest` has no line end, so only the new text is searched; long lines stay linear.
     const lineEnd = /\r\n?|\n/g
     let from = 0
     for (let match = lineEnd.exec(text); match !== null; match = lineEnd.exec(text)) {
@@ -111,17 +111,17 @@ export class SseParser {
     this.#length = 0
   }
 
-  /** The `retry:` that came since the last event, which the next one will tell. @internal */
+  /** `retry:` since the last event, which the next event will report. @internal */
   get retry(): number | null {
     return this.#retry
   }
 
   #tooLong(): never {
-    throw new DecodingError(`one server-sent event is longer than ${this.#maxLength} characters`)
+    throw new DecodingError(`a server-sent event is longer than ${this.#maxLength} characters`)
   }
 }
 
-/** The events of an event stream, from its octets (or from text). */
+/** The events of an event stream, from its bytes or text. */
 export async function* parseSse(
   source: AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>,
 ): AsyncGenerator<ServerSentEvent, void, undefined> {

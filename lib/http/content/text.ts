@@ -1,6 +1,6 @@
 import { TextDecoder } from 'node:util'
 
-/** Labels that people use and the WHATWG Encoding Standard does not have. */
+/** Common labels that the WHATWG Encoding Standard does not define. */
 const ALIASES: Readonly<Record<string, string>> = {
   'latin-1': 'latin1',
   'utf-8-sig': 'utf-8',
@@ -10,7 +10,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   'utf-16-be': 'utf-16be',
 }
 
-/** The standard's name for `label`, or null when no decoder has it (utf-32 is ours). */
+/** The standard name of `label`; null if no decoder supports it. UTF-32 is supported here. */
 export function encodingName(label: string): string | null {
   const key = label.trim().toLowerCase()
   const name = ALIASES[key] ?? key
@@ -22,9 +22,9 @@ export function encodingName(label: string): string | null {
   }
 }
 
-/** The encoding that a byte order mark announces; it wins over any label (Encoding Standard, 6.1). */
-export function bomEncoding(head: Uint8Array): string | null {
-  if (head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf) return 'utf-8'
+/** The encoding of a byte order mark, which overrides any label (Encoding Standard, 6.1). */
+function bomEncoding(head: Uint8Array): string | null {
+  if (hasUtf8Bom(head)) return 'utf-8'
   if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be'
   if (head[0] === 0xff && head[1] === 0xfe) {
     return head.length >= 4 && head[2] === 0 && head[3] === 0 ? 'utf-32le' : 'utf-16le'
@@ -33,7 +33,11 @@ export function bomEncoding(head: Uint8Array): string | null {
   return wide ? 'utf-32be' : null
 }
 
-/** The Unicode encoding of JSON text by the position of its NULs (RFC 4627, section 3). */
+function hasUtf8Bom(head: Uint8Array): boolean {
+  return head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf
+}
+
+/** The Unicode encoding of JSON text, by the position of NUL bytes (RFC 4627, section 3). */
 export function jsonEncoding(head: Uint8Array): string {
   const bom = bomEncoding(head)
   if (bom !== null) return bom
@@ -45,22 +49,18 @@ export function jsonEncoding(head: Uint8Array): string {
   return b ? 'utf-16le' : 'utf-8'
 }
 
-/** Whole content as text. Octets that are not valid become U+FFFD. */
+/** Decodes whole content. Invalid bytes become U+FFFD. */
 export function decodeText(content: Uint8Array, encoding: string): string {
   const name = bomEncoding(content) ?? encoding
   if (name === 'utf-8') {
-    const start = content[0] === 0xef && content[1] === 0xbb && content[2] === 0xbf ? 3 : 0
-    return Buffer.from(
-      content.buffer,
-      content.byteOffset + start,
-      content.byteLength - start,
-    ).toString()
+    const { buffer, byteOffset, byteLength } = content
+    return Buffer.from(buffer, byteOffset, byteLength).toString('utf8', hasUtf8Bom(content) ? 3 : 0)
   }
   const decoder = new IncrementalText(name)
   return decoder.feed(content) + decoder.end()
 }
 
-/** Content that comes in pieces as text; sequences may be cut anywhere. */
+/** Decodes content chunk by chunk; characters may be split between chunks. */
 export class IncrementalText {
   #decoder: TextDecoder | Utf32 | null = null
   readonly #encoding: string
@@ -70,18 +70,18 @@ export class IncrementalText {
     this.#encoding = encoding
   }
 
-  /** The text that `chunk` completes; may be empty. */
+  /** The text that `chunk` completes, which may be empty. */
   feed(chunk: Uint8Array): string {
     if (this.#decoder !== null) return this.#decoder.decode(chunk, { stream: true })
     this.#head = this.#head.length === 0 ? chunk : Buffer.concat([this.#head, chunk])
-    // A byte order mark has up to four octets; ordinary text shows in its first that it has none.
+    // A byte order mark has up to four bytes; the first byte of other text rules it out.
     const first = this.#head[0]
     const maybeBom = first === 0xef || first === 0xfe || first === 0xff || first === 0
     if (this.#head.length < 4 && (maybeBom || first === undefined)) return ''
     return this.#start().decode(this.#head, { stream: true })
   }
 
-  /** The text of what is left; a sequence cut short becomes U+FFFD. */
+  /** The rest of the text; a truncated character becomes U+FFFD. */
   end(): string {
     if (this.#decoder !== null) return this.#decoder.decode(new Uint8Array(0))
     return this.#start().decode(this.#head)
@@ -96,7 +96,7 @@ export class IncrementalText {
   }
 }
 
-/** UTF-32, which TextDecoder does not know. */
+/** A decoder for UTF-32, which TextDecoder lacks. */
 class Utf32 {
   readonly #bigEndian: boolean
   #rest: Uint8Array = new Uint8Array(0)
@@ -122,7 +122,7 @@ class Utf32 {
   }
 }
 
-/** Cuts text into lines at CR, LF and CRLF only; the line ends are not part of the lines. */
+/** Splits text into lines, without line ends, at CR, LF and CRLF only. */
 export class LineSplitter {
   #rest = ''
   #skipLineFeed = false
@@ -142,7 +142,7 @@ export class LineSplitter {
     return lines
   }
 
-  /** The last line, when the text does not end with a line end. */
+  /** The last line, if the text does not end with a line end. */
   end(): string[] {
     const last = this.#rest
     this.#rest = ''
@@ -150,7 +150,7 @@ export class LineSplitter {
   }
 }
 
-/** Cuts octets into chunks of one size; only the last may be shorter. */
+/** Regroups bytes into chunks of equal size; only the last may be shorter. */
 export class ByteChunker {
   readonly #size: number
   #held: Uint8Array[] = []
@@ -171,15 +171,16 @@ export class ByteChunker {
     const all = this.#held.length === 1 ? bytes : Buffer.concat(this.#held)
     const chunks: Uint8Array[] = []
     let at = 0
-    for (; at + this.#size <= all.length; at += this.#size)
+    for (; at + this.#size <= all.length; at += this.#size) {
       chunks.push(all.subarray(at, at + this.#size))
+    }
     const rest = all.subarray(at)
     this.#held = rest.length > 0 ? [rest] : []
     this.#heldLength = rest.length
     return chunks
   }
 
-  /** What is left, if anything. */
+  /** The last, shorter chunk, if there is one. */
   end(): Uint8Array[] {
     const rest = this.#heldLength > 0 ? [Buffer.concat(this.#held)] : []
     this.#held = []
@@ -189,8 +190,8 @@ export class ByteChunker {
 }
 
 /**
- * Cuts text into pieces of one number of characters (UTF-16 units); pieces as they come without. A
- * character of two units is never cut: its piece has one more.
+ * Regroups text into pieces of `size` UTF-16 units, or passes it through when `size` is undefined.
+ * A surrogate pair is never split: its piece is one unit longer.
  */
 export class TextChunker {
   readonly #size: number | undefined
@@ -216,13 +217,13 @@ export class TextChunker {
     return pieces
   }
 
-  /** Where the piece from `at` ends, which is behind the second half of a character it would cut. */
+  /** Where the piece that starts at `at` ends: behind a surrogate pair, not inside it. */
   #pieceEnd(at: number, size: number): number {
     const last = this.#held.charCodeAt(at + size - 1)
     return at + size + (last >= 0xd800 && last <= 0xdbff ? 1 : 0)
   }
 
-  /** What is left, if anything. */
+  /** The last, shorter piece, if there is one. */
   end(): string[] {
     const rest = this.#held
     this.#held = ''

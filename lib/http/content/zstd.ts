@@ -1,19 +1,21 @@
 /**
- * Zstandard (RFC 8878) over what `node:zlib` has of it from 22.15 on. Some versions of Node decode
- * the first frame only, and take content that is cut short for complete; so frames are told apart
- * here, and each gets a decoder of its own.
+ * Zstandard (RFC 8878) on top of `node:zlib`, which has it from Node 22.15 on. Some versions decode
+ * only the first frame, and take truncated content for complete. So frames are separated here, and
+ * each gets its own decoder.
  *
  * @module
  */
 import { Transform, type TransformCallback } from 'node:stream'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
+import { drive, driveSync, settle, type Flow } from '../flow.js'
 
-type OneShot = (input: Uint8Array, options: { maxOutputLength: number }) => Uint8Array
-type OneShotLater = (input: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>
+type Options = { readonly maxOutputLength: number }
+type Decode = (input: Uint8Array, options: Options) => Uint8Array | Promise<Uint8Array>
 
+/** The functions of newer versions, which the types of Node 20 lack. */
 interface ZstdFunctions {
-  readonly zstdDecompressSync?: OneShot
+  readonly zstdDecompressSync?: (input: Uint8Array, options: Options) => Uint8Array
   readonly zstdDecompress?: Parameters<typeof promisify>[0]
   readonly createZstdDecompress?: () => zlib.Gunzip
 }
@@ -23,19 +25,21 @@ const native: ZstdFunctions = zlib as unknown as ZstdFunctions
 export const hasZstd: boolean = native.zstdDecompressSync !== undefined
 
 const FRAME_MAGIC = 0xfd2fb528
-/** Skippable frames have this magic number but for the last four bits (RFC 8878, section 3.1.2). */
+/** The magic number of skippable frames, without its last four bits (RFC 8878, section 3.1.2). */
 const SKIPPABLE_MAGIC = 0x184d2a50
-/** Octets of the fields for dictionary and content size, by their flags (section 3.1.1.1.1). */
-const DICTIONARY_OCTETS = [0, 1, 2, 4] as const
-const SIZE_OCTETS = [0, 2, 4, 8] as const
+/** Lengths of the dictionary and content size fields, by their flags (section 3.1.1.1.1). */
+const DICTIONARY_BYTES = [0, 1, 2, 4] as const
+const SIZE_BYTES = [0, 2, 4, 8] as const
 
-/** Octets of one frame, and whether it ends with them. */
+/** Consecutive bytes of one frame. */
 export interface FramePiece {
-  readonly octets: Uint8Array
+  readonly bytes: Uint8Array
+  /** Whether the frame ends with them. */
   readonly last: boolean
 }
 
-type Place =
+/** What comes next in the input; the first three lie outside of Zstandard frames. */
+type Expected =
   | 'magic'
   | 'skip size'
   | 'skipped'
@@ -45,112 +49,118 @@ type Place =
   | 'block content'
   | 'checksum'
 
-/** Finds where frames end by their lengths, without decoding; skippable frames are left out. */
+const OUTSIDE: ReadonlySet<Expected> = new Set<Expected>(['magic', 'skip size', 'skipped'])
+
+/** Finds the ends of frames by their lengths, without decoding. Skippable frames are dropped. */
 export class ZstdFrames {
-  #place: Place = 'magic'
-  /** Octets of the field that is being read, collected when a chunk cuts it. */
+  #expected: Expected = 'magic'
+  /** The field so far, in case it is split between chunks; empty for content. */
   #field: Uint8Array = new Uint8Array(0)
-  /** Octets that the present field or content has still to come. */
+  /** Missing bytes of the expected field or content. */
   #left = 4
   #hasChecksum = false
   #lastBlock = false
 
-  /** Whether nothing is missing: between frames. */
+  /** Whether the input may end here: between frames. */
   get complete(): boolean {
-    return this.#place === 'magic' && this.#field.length === 0
+    return this.#expected === 'magic' && this.#field.length === 0
   }
 
-  /** Cuts `chunk` at the ends of frames. @throws Error for octets that begin no frame. */
+  /** Cuts `chunk` at the ends of frames. @throws Error for bytes that start no frame. */
   feed(chunk: Uint8Array): FramePiece[] {
     const pieces: FramePiece[] = []
     let begun = 0
     let at = 0
     const cut = (last: boolean): void => {
-      if (at > begun) pieces.push({ octets: chunk.subarray(begun, at), last })
+      if (at > begun) pieces.push({ bytes: chunk.subarray(begun, at), last })
       begun = at
     }
     while (at < chunk.length || this.#left === 0) {
       const taken = Math.min(this.#left, chunk.length - at)
-      if (this.#place === 'skipped' || this.#place === 'block content') {
-        this.#left -= taken
-        at += taken
-        if (this.#left > 0) break
-        if (this.#place === 'skipped') {
-          begun = at
-          this.#expect('magic', 4)
-        } else this.#afterBlock(() => cut(true))
-        continue
+      const ended = this.#expected
+      if (ended !== 'skipped' && ended !== 'block content') {
+        this.#field = Buffer.concat([this.#field, chunk.subarray(at, at + taken)])
       }
-      this.#field = Buffer.concat([this.#field, chunk.subarray(at, at + taken)])
       this.#left -= taken
       at += taken
       if (this.#left > 0) break
       const field = Buffer.from(this.#field)
-      switch (this.#place) {
-        case 'magic': {
-          const magic = field.readUInt32LE()
-          if (magic === FRAME_MAGIC) this.#expect('descriptor', 1)
-          else if ((magic & 0xfffffff0) === SKIPPABLE_MAGIC) this.#expect('skip size', 4)
-          else throw new Error('unknown frame')
-          if (magic === FRAME_MAGIC) pieces.push({ octets: field, last: false })
-          begun = at
-          break
-        }
-        case 'skip size':
-          begun = at
-          this.#expect('skipped', field.readUInt32LE())
-          break
-        case 'descriptor': {
-          const flags = field[0]!
-          const single = (flags & 0x20) !== 0
-          this.#hasChecksum = (flags & 4) !== 0
-          const size = SIZE_OCTETS[flags >> 6]! + (single && flags >> 6 === 0 ? 1 : 0)
-          this.#expect('header', (single ? 0 : 1) + DICTIONARY_OCTETS[flags & 3]! + size)
-          break
-        }
-        case 'header':
-          this.#expect('block', 3)
-          break
-        case 'block': {
-          const block = field.readUIntLE(0, 3)
-          this.#lastBlock = (block & 1) !== 0
-          // Run-length blocks have one octet, whatever their size says.
-          this.#expect('block content', ((block >> 1) & 3) === 1 ? 1 : block >> 3)
-          break
-        }
-        case 'checksum':
-          this.#expect('magic', 4)
-          cut(true)
-      }
+      if (this.#advance(field)) cut(true)
+      if (!OUTSIDE.has(ended)) continue
+      // A magic number belongs to the frame, but may have begun in an earlier chunk.
+      if (this.#expected === 'descriptor') pieces.push({ bytes: field, last: false })
+      begun = at
     }
-    if (this.#place !== 'skipped' && this.#place !== 'skip size' && this.#place !== 'magic')
-      cut(false)
+    if (!OUTSIDE.has(this.#expected)) cut(false)
     return pieces
   }
 
-  #afterBlock(end: () => void): void {
-    if (!this.#lastBlock) this.#expect('block', 3)
-    else if (this.#hasChecksum) this.#expect('checksum', 4)
-    else {
-      this.#expect('magic', 4)
-      end()
+  /** Moves on from a complete field or content. Returns whether a frame ends with it. */
+  #advance(field: Buffer): boolean {
+    switch (this.#expected) {
+      case 'magic':
+        this.#begin(field.readUInt32LE())
+        return false
+      case 'skip size':
+        this.#expect('skipped', field.readUInt32LE())
+        return false
+      case 'skipped':
+        this.#expect('magic', 4)
+        return false
+      case 'descriptor':
+        this.#describe(field[0]!)
+        return false
+      case 'header':
+        this.#expect('block', 3)
+        return false
+      case 'block': {
+        const block = field.readUIntLE(0, 3)
+        this.#lastBlock = (block & 1) !== 0
+        // A run-length block has one byte, whatever its size field says.
+        this.#expect('block content', ((block >> 1) & 3) === 1 ? 1 : block >> 3)
+        return false
+      }
+      case 'block content': {
+        const ends = this.#lastBlock && !this.#hasChecksum
+        if (ends) this.#expect('magic', 4)
+        else if (this.#lastBlock) this.#expect('checksum', 4)
+        else this.#expect('block', 3)
+        return ends
+      }
+      case 'checksum':
+        this.#expect('magic', 4)
+        return true
     }
   }
 
-  #expect(place: Place, octets: number): void {
-    this.#place = place
-    this.#left = octets
+  #begin(magic: number): void {
+    if (magic === FRAME_MAGIC) this.#expect('descriptor', 1)
+    else if ((magic & 0xfffffff0) === SKIPPABLE_MAGIC) this.#expect('skip size', 4)
+    else throw new Error('unknown frame')
+  }
+
+  /** Reads the flags of a frame, which determine the length of its header. */
+  #describe(flags: number): void {
+    const single = (flags & 0x20) !== 0
+    this.#hasChecksum = (flags & 4) !== 0
+    const size = SIZE_BYTES[flags >> 6]! + (single && flags >> 6 === 0 ? 1 : 0)
+    this.#expect('header', (single ? 0 : 1) + DICTIONARY_BYTES[flags & 3]! + size)
+  }
+
+  #expect(expected: Expected, bytes: number): void {
+    this.#expected = expected
+    this.#left = bytes
     this.#field = new Uint8Array(0)
   }
 }
 
-/** Whole frames of `input`. @throws Error when the last is cut short. */
+/** The frames of `input`, each whole. @throws Error when the last is truncated. */
 function framesOf(input: Uint8Array): Uint8Array[] {
   const frames = new ZstdFrames()
   const whole: Uint8Array[] = []
   let held: Uint8Array[] = []
-  for (const { octets, last } of frames.feed(input)) {
-    held.push(octets)
+  for (const { bytes, last } of frames.feed(input)) {
+    held.push(bytes)
     if (!last) continue
     whole.push(Buffer.concat(held))
     held = []
@@ -159,37 +169,39 @@ function framesOf(input: Uint8Array): Uint8Array[] {
   return whole
 }
 
-/** Decodes whole content. @throws Error as `node:zlib` does, also for content that is cut short. */
+/** Decodes whole content. @throws Error for invalid or truncated content, as `node:zlib` does. */
 export function zstdDecodeSync(input: Uint8Array, maxOutputLength: number): Uint8Array {
+  return driveSync(decodeFrames(input, maxOutputLength, native.zstdDecompressSync!))
+}
+
+/** As {@link zstdDecodeSync}, on Node's thread pool. */
+export function zstdDecode(input: Uint8Array, maxOutputLength: number): Promise<Uint8Array> {
+  const decode = promisify(native.zstdDecompress!) as Decode
+  return drive(decodeFrames(input, maxOutputLength, decode))
+}
+
+function* decodeFrames(
+  input: Uint8Array,
+  maxOutputLength: number,
+  decode: Decode,
+): Flow<Uint8Array> {
   const decoded: Uint8Array[] = []
   let left = maxOutputLength
   for (const frame of framesOf(input)) {
-    const part = native.zstdDecompressSync!(frame, { maxOutputLength: Math.max(1, left) })
+    const part = yield* settle(decode(frame, { maxOutputLength: Math.max(1, left) }))
     left = leftAfter(part, left, maxOutputLength)
     decoded.push(part)
   }
   return Buffer.concat(decoded)
 }
 
-/** As {@link zstdDecodeSync}, off the calling thread. */
-export async function zstdDecode(input: Uint8Array, maxOutputLength: number): Promise<Uint8Array> {
-  const decode = promisify(native.zstdDecompress!) as OneShotLater
-  const decoded: Uint8Array[] = []
-  let left = maxOutputLength
-  for (const frame of framesOf(input)) {
-    const part = await decode(frame, { maxOutputLength: Math.max(1, left) })
-    left = leftAfter(part, left, maxOutputLength)
-    decoded.push(part)
-  }
-  return Buffer.concat(decoded)
-}
-
+/** How many more bytes may follow `part`. @throws the error of `node:zlib` if it is too long. */
 function leftAfter(part: Uint8Array, left: number, most: number): number {
   if (part.byteLength <= left) return left - part.byteLength
-  throw Object.assign(new RangeError(`more than ${most} octets`), { code: 'ERR_BUFFER_TOO_LARGE' })
+  throw Object.assign(new RangeError(`more than ${most} bytes`), { code: 'ERR_BUFFER_TOO_LARGE' })
 }
 
-/** Decodes a stream frame by frame, with back-pressure, so that a bomb stays small. */
+/** Decodes a stream frame by frame, with backpressure, so that a zip bomb stays small. */
 export class ZstdDecoder extends Transform {
   readonly #frames = new ZstdFrames()
   #inner: zlib.Gunzip | null = null
@@ -225,14 +237,14 @@ export class ZstdDecoder extends Transform {
     const inner = (this.#inner ??= this.#open())
     const next = (): void => this.#decode(pieces, at + 1, done)
     if (!piece.last) {
-      inner.write(piece.octets, next)
+      inner.write(piece.bytes, next)
       return
     }
     inner.once('end', () => {
       this.#inner = null
       next()
     })
-    inner.end(piece.octets)
+    inner.end(piece.bytes)
   }
 
   #open(): zlib.Gunzip {

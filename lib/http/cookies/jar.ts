@@ -1,60 +1,61 @@
-import { isIP } from 'node:net'
-import { domainToASCII } from 'node:url'
-import { printAs } from '../inspect.js'
 import { CookieConflictError, LocalProtocolError } from '../errors.js'
 import { MASK, type Headers } from '../headers.js'
+import { printAs } from '../inspect.js'
+import { defaultPath, domainMatches, hostOf, isLoopback, pathMatches } from './matching.js'
 import { isPublicSuffix, type PublicSuffixTest } from './public-suffixes.js'
+import { canonicalDomain, parseSetCookie, type SetCookie } from './set-cookie.js'
 
-/** One cookie as the jar keeps it (RFC 6265, section 5.3). Times are epoch ms. */
+/** A cookie as the jar stores it (RFC 6265, section 5.3). Times are epoch ms. */
 export interface Cookie {
   readonly name: string
   readonly value: string
   /** Lower case, without a leading dot. */
   readonly domain: string
   readonly path: string
-  /** Whether only `domain` itself gets it, and no host below. */
+  /** Whether the cookie is sent to `domain` only, not to its subdomains. */
   readonly hostOnly: boolean
   readonly secure: boolean
   readonly httpOnly: boolean
   readonly sameSite: 'strict' | 'lax' | 'none' | null
-  /** When it ends; null at the end of the session. */
+  /** Time of expiry; null for a session cookie. */
   readonly expiresAt: number | null
   readonly createdAt: number
 }
 
-/** What cookies can be made from: name to value. They go to the hosts that the client is told to call. */
+/** Cookies by name, without a domain: they are sent to every host that a caller requests. */
 export type CookiesInit =
   Cookies | Readonly<Record<string, string>> | Iterable<readonly [string, string]>
 
 /** Options of {@link Cookies}. */
 export interface CookiesOptions {
-  /** Which domains are public suffixes. @defaultValue a compact built-in list */
+  /** Decides which domains are public suffixes. @defaultValue a compact built-in list */
   readonly publicSuffixes?: PublicSuffixTest | undefined
-  /** Whether Set-Cookie of responses is kept. @defaultValue true */
+  /** Whether cookies set by responses are stored. @defaultValue true */
   readonly persist?: boolean | undefined
 }
 
-/** Where a cookie of {@link Cookies.set} belongs. */
+/** Selects cookies by domain and path, or sets those of a new cookie. */
 export interface CookieScope {
   readonly domain?: string | undefined
   readonly path?: string | undefined
 }
 
-const MAX_COOKIE_OCTETS = 4096
+/** Most cookies of one domain and of all; the one changed least recently is dropped first. */
 const MAX_PER_DOMAIN = 180
 const MAX_COOKIES = 3000
 
 /**
- * A cookie jar by RFC 6265: host-only cookies stay with their host, `Secure` ones with TLS, paths
- * match whole segments, no cookie spans a public suffix, and the prefixes `__Host-` and `__Secure-`
- * mean what they say. Cookies set without a domain go to every host that is called directly.
+ * A cookie jar (RFC 6265). Host-only cookies are sent to their host only, `Secure` ones over TLS
+ * only; paths match by whole segments; no cookie spans a public suffix; and the name prefixes
+ * `__Host-` and `__Secure-` are enforced. Cookies without a domain are sent to every host that a
+ * caller requests, but not on redirects to another origin.
  *
- * `toJSON()` has the values, so that a jar can be stored; printing it does not.
+ * `toJSON()` includes the values, so that a jar can be stored; printing omits them.
  */
 export class Cookies implements Iterable<Cookie> {
   readonly #cookies = new Map<string, Cookie>()
   readonly #isPublicSuffix: PublicSuffixTest
-  /** Whether Set-Cookie of responses is kept. */
+  /** Whether cookies set by responses are stored. */
   readonly persist: boolean
   #lastCreated = 0
 
@@ -64,18 +65,20 @@ export class Cookies implements Iterable<Cookie> {
     if (init === undefined || init === null) return
     if (init instanceof Cookies) for (const cookie of init) this.#store(cookie)
     else {
-      if (typeof init !== 'object')
+      if (typeof init !== 'object') {
         throw new TypeError(`cookies must be an object, pairs or Cookies, got ${typeof init}`)
+      }
       const pairs = Symbol.iterator in init ? init : Object.entries(init)
       for (const pair of pairs) {
-        if (!Array.isArray(pair))
+        if (!Array.isArray(pair)) {
           throw new TypeError(`cookies must be pairs of name and value, got ${typeof pair}`)
+        }
         this.set(pair[0] as string, pair[1] as string)
       }
     }
   }
 
-  /** A jar from what `toJSON()` gave, expired cookies left out. */
+  /** Restores a jar from the result of `toJSON()`, without expired cookies. */
   static fromJSON(json: readonly Cookie[], options: CookiesOptions = {}): Cookies {
     const jar = new Cookies(null, options)
     for (const cookie of json) {
@@ -85,31 +88,31 @@ export class Cookies implements Iterable<Cookie> {
     return jar
   }
 
-  /** How many cookies there are. */
+  /** The number of cookies, expired ones included until they are replaced. */
   get size(): number {
     return this.#cookies.size
   }
 
   /**
-   * The value of a cookie, or null.
+   * The value of the cookie of this name, or null.
    *
-   * @throws {@link CookieConflictError} when several match; say domain or path.
+   * @throws {@link CookieConflictError} when several match; select one by `scope`.
    */
   get(name: string, scope: CookieScope = {}): string | null {
     const found = [...this].filter((cookie) => cookie.name === name && inScope(cookie, scope))
     if (found.length > 1) {
-      const places = found.map(({ domain, path }) => `${domain}${path}`).join(', ')
+      const scopes = found.map(({ domain, path }) => `${domain}${path}`).join(', ')
       throw new CookieConflictError(
-        `there are ${found.length} cookies ${name} (${places}); say which`,
+        `${found.length} cookies are named ${name} (${scopes}); give a domain or path`,
       )
     }
     return found[0]?.value ?? null
   }
 
-  /** Sets a cookie for a domain and those below it, or, without a domain, for every host. */
+  /** Sets a cookie for a domain and its subdomains or, without a domain, for every host. */
   set(name: string, value: string, scope: CookieScope = {}): void {
     checkPair(name, value)
-    const domain = domainOf(scope.domain ?? '')
+    const domain = canonicalDomain(scope.domain ?? '')
     this.#store({
       name,
       value,
@@ -124,25 +127,26 @@ export class Cookies implements Iterable<Cookie> {
     })
   }
 
-  /** Removes the cookies of this name; tells whether there were any. */
+  /** Removes the cookies of this name. Returns whether there were any. */
   delete(name: string, scope: CookieScope = {}): boolean {
     return this.#remove((cookie) => cookie.name === name && inScope(cookie, scope))
   }
 
-  /** Removes all cookies, or those of one domain or path. */
+  /** Removes all cookies, or those of a domain or path. */
   clear(scope: CookieScope = {}): void {
     this.#remove((cookie) => inScope(cookie, scope))
   }
 
-  /** Adds the cookies of `other`. */
+  /** Adds the cookies of `other`, replacing those of the same name, domain and path. */
   update(other: CookiesInit): void {
     for (const cookie of other instanceof Cookies ? other : new Cookies(other)) this.#store(cookie)
   }
 
-  /** Takes the Set-Cookie fields of a response from `url`; those it may not set are ignored. */
+  /** Stores the Set-Cookie fields of a response from `url`, except those it may not set. */
   extract(url: URL, headers: Headers): void {
     for (const field of headers.getList('set-cookie')) {
-      const cookie = this.#parse(field, url)
+      const set = parseSetCookie(field)
+      const cookie = set === null ? null : this.#accept(set, url)
       if (cookie === null) continue
       if (isExpired(cookie)) this.#cookies.delete(keyOf(cookie))
       else this.#store(cookie)
@@ -150,23 +154,23 @@ export class Cookies implements Iterable<Cookie> {
   }
 
   /**
-   * The value of the Cookie field for `url`, or null when there is none: longer paths first, then
-   * older cookies (RFC 6265, section 5.4). Cookies without a domain are included with `direct`.
+   * The value of the Cookie field for `url`, or null if no cookie matches: longer paths first, then
+   * older cookies (RFC 6265, section 5.4). Cookies without a domain need `direct`.
    */
   headerFor(url: URL, direct = true): string | null {
     if (this.#cookies.size === 0) return null
     const host = hostOf(url)
-    const found = [...this].filter((cookie) => goesTo(cookie, url, host, direct))
+    const found = [...this].filter((cookie) => isSentTo(cookie, url, host, direct))
     found.sort((a, b) => b.path.length - a.path.length || a.createdAt - b.createdAt)
     return found.length === 0 ? null : found.map(({ name, value }) => `${name}=${value}`).join('; ')
   }
 
-  /** The cookies that have not expired. */
+  /** The unexpired cookies, in the order in which they were last changed. */
   *[Symbol.iterator](): Generator<Cookie, void, undefined> {
     for (const cookie of this.#cookies.values()) if (!isExpired(cookie)) yield cookie
   }
 
-  /** All cookies with their values, for {@link Cookies.fromJSON}. */
+  /** The unexpired cookies with their values, for {@link Cookies.fromJSON}. */
   toJSON(): Cookie[] {
     return [...this]
   }
@@ -180,56 +184,36 @@ export class Cookies implements Iterable<Cookie> {
     })
   }
 
-  #parse(field: string, url: URL): Cookie | null {
-    if (field.length > MAX_COOKIE_OCTETS * 2) return null
-    const [pair, ...attributes] = field.split(';')
-    const equals = pair!.indexOf('=')
-    const name = equals === -1 ? '' : pair!.slice(0, equals).trim()
-    const value = pair!.slice(equals + 1).trim()
-    if (name === '' || name.length + value.length > MAX_COOKIE_OCTETS) return null
-    if (/[\0-\x1f\x7f]/.test(name + value)) return null
-    const found = parseAttributes(attributes)
+  /** The cookie that `set` from `url` makes; null if `url` may not set it. */
+  #accept(set: SetCookie, url: URL): Cookie | null {
     const host = hostOf(url)
-    const domain = this.#domainFor(found.domain, host)
-    if (domain === null) return null
+    const domain = this.#domainFor(set.domain, host)
+    if (domain === null || !keepsPrefix(set)) return null
     const secureOrigin = url.protocol === 'https:' || isLoopback(host)
-    if (found.secure && !secureOrigin) return null
-    const path = found.path?.startsWith('/') === true ? found.path : defaultPath(url)
-    const hostOnly = found.domain === null || domain.hostOnly
-    if (
-      !prefixHolds(name, {
-        secure: found.secure,
-        hostOnly: found.domain === null,
-        path: found.path,
-      })
-    ) {
-      return null
-    }
+    if (set.secure && !secureOrigin) return null
     const cookie: Cookie = {
-      name,
-      value,
+      name: set.name,
+      value: set.value,
       domain: domain.name,
-      path,
-      hostOnly,
-      secure: found.secure,
-      httpOnly: found.httpOnly,
-      sameSite: found.sameSite,
-      expiresAt: found.expiresAt,
+      path: set.path?.startsWith('/') === true ? set.path : defaultPath(url),
+      hostOnly: domain.hostOnly,
+      secure: set.secure,
+      httpOnly: set.httpOnly,
+      sameSite: set.sameSite,
+      expiresAt: set.expiresAt,
       createdAt: this.#now(),
     }
-    return secureOrigin || !this.#overlaysSecure(cookie) ? cookie : null
+    return secureOrigin || !this.#shadowsSecure(cookie) ? cookie : null
   }
 
   /**
-   * Whether a cookie would replace, or go along with, one of the same name that is for TLS only: a
-   * clear-text answer must not (RFC 6265bis, section 5.7).
+   * Whether `cookie` would replace, or be sent along with, a Secure one of the same name, which a
+   * response without TLS must not cause (RFC 6265bis, section 5.7).
    */
-  #overlaysSecure(cookie: Cookie): boolean {
+  #shadowsSecure({ name, path, domain }: Cookie): boolean {
     for (const other of this) {
-      if (!other.secure || other.name !== cookie.name || !pathMatches(cookie.path, other.path))
-        continue
-      if (domainMatches(cookie.domain, other.domain) || domainMatches(other.domain, cookie.domain))
-        return true
+      if (!other.secure || other.name !== name || !pathMatches(path, other.path)) continue
+      if (domainMatches(domain, other.domain) || domainMatches(other.domain, domain)) return true
     }
     return false
   }
@@ -246,10 +230,8 @@ export class Cookies implements Iterable<Cookie> {
     const key = keyOf(cookie)
     const before = this.#cookies.get(key)
     this.#cookies.delete(key)
-    this.#cookies.set(
-      key,
-      before === undefined ? cookie : { ...cookie, createdAt: before.createdAt },
-    )
+    const createdAt = before?.createdAt ?? cookie.createdAt
+    this.#cookies.set(key, { ...cookie, createdAt })
     if (before === undefined) this.#makeRoom(cookie.domain)
   }
 
@@ -260,144 +242,38 @@ export class Cookies implements Iterable<Cookie> {
     if (count > MAX_PER_DOMAIN) this.#dropOldest((cookie) => cookie.domain === domain)
   }
 
-  /** The map is in the order of last change, so the first that fits is the one to go. */
-  #dropOldest(fits: (cookie: Cookie) => boolean): void {
+  /** Drops the first match: the map is in the order of last change. */
+  #dropOldest(matches: (cookie: Cookie) => boolean): void {
     for (const [key, cookie] of this.#cookies) {
-      if (!fits(cookie)) continue
+      if (!matches(cookie)) continue
       this.#cookies.delete(key)
       return
     }
   }
 
-  #remove(goes: (cookie: Cookie) => boolean): boolean {
+  #remove(matches: (cookie: Cookie) => boolean): boolean {
     const before = this.#cookies.size
-    for (const [key, cookie] of [...this.#cookies]) if (goes(cookie)) this.#cookies.delete(key)
+    for (const [key, cookie] of [...this.#cookies]) if (matches(cookie)) this.#cookies.delete(key)
     return this.#cookies.size !== before
   }
 
-  /** Strictly increasing, so that the order of creation is never lost. */
+  /** A time for `createdAt`, strictly increasing so that it preserves the order of creation. */
   #now(): number {
     this.#lastCreated = Math.max(Date.now(), this.#lastCreated + 0.001)
     return this.#lastCreated
   }
 }
 
-interface Attributes {
-  domain: string | null
-  path: string | null
-  secure: boolean
-  httpOnly: boolean
-  sameSite: Cookie['sameSite']
-  expiresAt: number | null
-}
-
-function parseAttributes(attributes: readonly string[]): Attributes {
-  const found: Attributes = {
-    domain: null,
-    path: null,
-    secure: false,
-    httpOnly: false,
-    sameSite: null,
-    expiresAt: null,
-  }
-  let maxAge: number | null = null
-  for (const attribute of attributes) {
-    const equals = attribute.indexOf('=')
-    const name = (equals === -1 ? attribute : attribute.slice(0, equals)).trim().toLowerCase()
-    const value = equals === -1 ? '' : attribute.slice(equals + 1).trim()
-    if (name === 'secure') found.secure = true
-    else if (name === 'httponly') found.httpOnly = true
-    else if (name === 'path') found.path = value
-    else if (name === 'domain') found.domain = domainOf(value)
-    else if (name === 'samesite') found.sameSite = sameSiteOf(value)
-    else if (name === 'expires') found.expiresAt = parseCookieDate(value) ?? found.expiresAt
-    else if (name === 'max-age' && /^-?[0-9]+$/.test(value)) {
-      maxAge = Number(value) <= 0 ? 0 : Date.now() + Math.min(Number(value), 400 * 86_400) * 1000
-    }
-  }
-  if (maxAge !== null) found.expiresAt = maxAge
-  return found
-}
-
-/** A domain as it is compared: in ASCII and lower case, without a leading dot (section 5.1.2). */
-function domainOf(text: string): string {
-  const domain = text.toLowerCase().replace(/^\./, '')
-  return /[^\0-\x7f]/.test(domain) ? domainToASCII(domain) : domain
-}
-
-function sameSiteOf(value: string): Cookie['sameSite'] {
-  const lower = value.toLowerCase()
-  return lower === 'strict' || lower === 'lax' || lower === 'none' ? lower : null
-}
-
-const MONTHS = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ')
-
-/** A cookie date, whose parts may come in any order (RFC 6265, section 5.1.1); null when it is none. */
-export function parseCookieDate(text: string): number | null {
-  let time: number[] | null = null
-  let day: number | null = null
-  let month: number | null = null
-  let year: number | null = null
-  for (const token of text.split(/[\t\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+/)) {
-    const clock = /^([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[^0-9]|$)/.exec(token)
-    if (time === null && clock !== null) time = clock.slice(1, 4).map(Number)
-    else if (day === null && /^[0-9]{1,2}(?:[^0-9]|$)/.test(token)) day = Number.parseInt(token, 10)
-    else if (month === null && MONTHS.includes(token.slice(0, 3).toLowerCase())) {
-      month = MONTHS.indexOf(token.slice(0, 3).toLowerCase())
-    } else if (year === null && /^[0-9]{2,4}(?:[^0-9]|$)/.test(token)) {
-      year = Number.parseInt(token, 10)
-    }
-  }
-  if (time === null || day === null || month === null || year === null) return null
-  if (year >= 70 && year <= 99) year += 1900
-  if (year >= 0 && year <= 69) year += 2000
-  const [hour, minute, second] = time as [number, number, number]
-  if (day < 1 || day > 31 || year < 1601 || hour > 23 || minute > 59 || second > 59) return null
-  const at = Date.UTC(year, month, day, hour, minute, second)
-  return new Date(at).getUTCDate() === day ? at : null
-}
-
-function prefixHolds(
-  name: string,
-  cookie: { secure: boolean; hostOnly: boolean; path: string | null },
-): boolean {
+/** Whether the attributes keep the promise of a `__Secure-` or `__Host-` name (RFC 6265bis). */
+function keepsPrefix({ name, secure, domain, path }: SetCookie): boolean {
   const lower = name.toLowerCase()
-  if (lower.startsWith('__secure-')) return cookie.secure
-  if (lower.startsWith('__host-')) return cookie.secure && cookie.hostOnly && cookie.path === '/'
+  if (lower.startsWith('__secure-')) return secure
+  if (lower.startsWith('__host-')) return secure && domain === null && path === '/'
   return true
 }
 
-function hostOf(url: URL): string {
-  return url.hostname.replace(/\.$/, '')
-}
-
-function isLoopback(host: string): boolean {
-  return (
-    host === 'localhost' ||
-    host.endsWith('.localhost') ||
-    (isIP(host) === 4 && host.startsWith('127.')) ||
-    host === '[::1]'
-  )
-}
-
-/** Whether `host` is `domain` or below it; addresses match themselves only (section 5.1.3). */
-function domainMatches(host: string, domain: string): boolean {
-  if (host === domain) return true
-  return host.endsWith(`.${domain}`) && isIP(host) === 0
-}
-
-/** Whether `path` is `prefix` or below it, by whole segments (section 5.1.4). */
-function pathMatches(path: string, prefix: string): boolean {
-  if (path === prefix) return true
-  return path.startsWith(prefix) && (prefix.endsWith('/') || path[prefix.length] === '/')
-}
-
-function defaultPath(url: URL): string {
-  const last = url.pathname.lastIndexOf('/')
-  return last <= 0 ? '/' : url.pathname.slice(0, last)
-}
-
-function goesTo(cookie: Cookie, url: URL, host: string, direct: boolean): boolean {
+/** Whether `cookie` is sent to `url` (RFC 6265, section 5.4). */
+function isSentTo(cookie: Cookie, url: URL, host: string, direct: boolean): boolean {
   if (cookie.secure && url.protocol !== 'https:' && !isLoopback(host)) return false
   if (!pathMatches(url.pathname, cookie.path)) return false
   if (cookie.domain === '') return direct
@@ -409,7 +285,7 @@ function isExpired(cookie: Cookie): boolean {
 }
 
 function inScope(cookie: Cookie, scope: CookieScope): boolean {
-  const domain = scope.domain === undefined ? undefined : domainOf(scope.domain)
+  const domain = scope.domain === undefined ? undefined : canonicalDomain(scope.domain)
   return (
     (domain === undefined || cookie.domain === domain) &&
     (scope.path ?? cookie.path) === cookie.path
@@ -421,11 +297,12 @@ function keyOf({ name, domain, path, hostOnly }: Cookie): string {
 }
 
 function checkPair(name: string, value: string): void {
-  if (typeof value !== 'string')
+  if (typeof value !== 'string') {
     throw new TypeError(`the cookie ${name} must be a string, got ${typeof value}`)
+  }
   if (name === '' || /[\0-\x20\x7f;,=]/.test(name) || /[\0-\x1f\x7f;]/.test(value)) {
     throw new LocalProtocolError(
-      `the cookie ${JSON.stringify(name)} has a character that would break its line`,
+      `the cookie ${JSON.stringify(name)} has no name or contains an invalid character`,
     )
   }
 }

@@ -1,16 +1,16 @@
 import { domainToASCII } from 'node:url'
 
 /**
- * A compact list of public suffixes: names below which anyone may register, so that no cookie may
- * span them. It was made from the Public Suffix List (publicsuffix.org, version of 9 February 2023,
- * data under the Mozilla Public License 2.0): the second-level names that occur under six or more
- * top-level domains, all second-level names of some large ones, the wildcards, and the best known
- * hosting suffixes. Pass the whole list to {@link parsePublicSuffixes} for the rest.
+ * A compact list of public suffixes: domains under which anyone can register, so that no cookie may
+ * span them. Its source is the Public Suffix List (publicsuffix.org, version of 9 February 2023,
+ * data under the Mozilla Public License 2.0). It has the second-level names that occur under six or
+ * more top-level domains, all second-level names of some large ones, the wildcards, and the best
+ * known hosting suffixes. For the rest, pass the whole list to {@link parsePublicSuffixes}.
  *
  * @module
  */
 
-/** Second-level name, then the top-level domains under which it is a suffix. */
+/** By second-level name: the top-level domains under which it is a suffix. */
 const BY_NAME = `
   ac: ae at be ci cn cr cy fj gn id il im in ir jp ke kr lk ls ma me mu mw mz ni nz pa pr rs rw
     se sz th tj tz ug uk vn za zm zw
@@ -70,7 +70,7 @@ const BY_NAME = `
   web: bo co do gu id lk nf ni pk tj tr ve za
 `
 
-/** Top-level domain, then further second-level names that are suffixes under it. */
+/** By top-level domain: more second-level names that are suffixes under it. */
 const BY_TOP = `
   ar: bet musica mutual senasa tur
   au: act asn conf id nsw nt oz qld sa tas vic wa
@@ -128,12 +128,12 @@ const BY_TOP = `
   za: agric alt grondar law ngo nic nis school
 `
 
-/** Rules with wildcards, and their exceptions. */
+/** Wildcard rules and their exceptions. */
 const WILDCARDS = `
   *.bd *.ck !www.ck *.er *.fk *.jm *.kh *.mm *.np *.pg
 `
 
-/** Suffixes of hosting services, whose customers must not share cookies. */
+/** Domains of hosting services, whose customers must not share cookies. */
 const HOSTING = `
   appspot.com azurewebsites.net bitbucket.io blogspot.com cloudapp.net cloudfront.net
     cloudfunctions.net codeberg.page deno.dev duckdns.org dyndns.org edgecompute.app
@@ -143,7 +143,7 @@ const HOSTING = `
     workers.dev
 `
 
-/** Whether `domain` (lower case, without a dot at its end) is a public suffix. */
+/** Returns whether `domain`, in lower case and without a final dot, is a public suffix. */
 export type PublicSuffixTest = (domain: string) => boolean
 
 function groups(text: string): [string, string[]][] {
@@ -164,7 +164,7 @@ function builtInRules(): Set<string> {
 function testOf(rules: ReadonlySet<string>): PublicSuffixTest {
   return (domain) => {
     const dot = domain.indexOf('.')
-    // A name of one label is a suffix whether the list has it or not.
+    // A top-level domain is a suffix even if it is not listed.
     if (dot === -1) return true
     if (rules.has(`!${domain}`)) return false
     return rules.has(domain) || rules.has(`*${domain.slice(dot)}`)
@@ -173,12 +173,12 @@ function testOf(rules: ReadonlySet<string>): PublicSuffixTest {
 
 let builtIn: PublicSuffixTest | null = null
 
-/** Tests against the compact list. */
+/** Tests against the compact list, which is parsed at the first call. */
 export const isPublicSuffix: PublicSuffixTest = (domain) =>
   (builtIn ??= testOf(builtInRules()))(domain)
 
 /**
- * Makes a test from the whole Public Suffix List, in the format of publicsuffix.org.
+ * Makes a test from the full Public Suffix List, in the format of publicsuffix.org.
  *
  * @example
  * ```ts
@@ -191,7 +191,7 @@ export function parsePublicSuffixes(list: string): PublicSuffixTest {
   for (const line of list.split('\n')) {
     const rule = line.trim().split(/\s/)[0]!
     if (rule === '' || rule.startsWith('//')) continue
-    // Rules are in Unicode, cookie domains are not.
+    // Rules are in Unicode, cookie domains in ASCII.
     const mark = /^(?:!|\*\.)?/.exec(rule)![0]
     rules.add(mark + domainToASCII(rule.slice(mark.length)))
   }

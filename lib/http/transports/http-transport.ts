@@ -28,7 +28,7 @@ import {
   type Verify,
 } from '../tls.js'
 import type { AsyncTransport, TransportResponse } from './base.js'
-import { hostOf, portOf } from './authority.js'
+import { hostOf, portOf } from '../url.js'
 import { addressText, connectWithin, openTcp, openTls } from './connect.js'
 import { Http1Connection } from './http1/connection.js'
 import type { Http2Connection } from './http2/connection.js'

@@ -31,7 +31,8 @@ for (const algorithm of [
   'SHA-512',
 ]) {
   for (const qop of ['auth', 'auth-int', null]) {
-    behaviour(`Digest ${algorithm} ${qop ?? 'without quality'} is answered`, async ({ client }) => {
+    const variant = `${algorithm}, ${qop ?? 'without qop'},`
+    behaviour(`a Digest challenge with ${variant} is answered`, async ({ client }) => {
       const auth = new DigestAuth('u', 'p')
       const params = { algorithm, ...(qop === null ? {} : { qop }) }
       const response = await client.post('/digest', {
@@ -50,7 +51,7 @@ for (const algorithm of [
 }
 
 behaviour(
-  'a stale nonce is replaced; a wrong password gives the 401 back after one try',
+  'a stale nonce is replaced; with a wrong password the second 401 is returned',
   async ({ client }) => {
     const auth = new DigestAuth('u', 'p')
     for (let i = 0; i < 3; i++) {
@@ -64,7 +65,7 @@ behaviour(
 )
 
 behaviour(
-  'a flow may look at responses, and is closed when the call fails',
+  'an auth flow can read responses, and is closed when the call fails',
   async ({ client, origin }) => {
     let closed = 0
     class Twice extends Auth {
@@ -89,7 +90,7 @@ behaviour(
   },
 )
 
-behaviour('a flow that never ends is stopped', async ({ client }) => {
+behaviour('an auth flow that never ends is stopped', async ({ client }) => {
   class Endless extends Auth {
     override *authFlow(request: Request): Generator<Request, void, BaseResponse> {
       for (;;) yield request
@@ -99,7 +100,7 @@ behaviour('a flow that never ends is stopped', async ({ client }) => {
   assert.equal(error.code, 'ERR_HTTP_TOO_MANY_REDIRECTS')
 })
 
-behaviour('a Bearer token is sent; auth: null leaves it out', async ({ make, origin }) => {
+behaviour('a bearer token is sent, except with auth: null', async ({ make, origin }) => {
   const client = make({ baseUrl: origin, auth: new BearerAuth('t') })
   const authOf = (response: BaseResponse): unknown =>
     response.json<{ headers: Record<string, string> }>().headers['authorization']
@@ -145,7 +146,7 @@ for (const { name, algorithm, response } of [
   })
 }
 
-test('the strongest of several challenges is answered, and a user name can be hashed', async () => {
+test('the strongest of several challenges is answered; user names may be hashed', async () => {
   const transport = new MockTransport((request) => {
     if (request.headers.has('authorization')) return new AsyncResponse(200)
     return new AsyncResponse(401, {
@@ -165,7 +166,7 @@ test('the strongest of several challenges is answered, and a user name can be ha
   assert.match(sent, /username="[0-9a-f]{64}".*userhash=true/)
 })
 
-test('the example of RFC 7616, section 3.9.2, as erratum 4897 corrects it: a hashed user name', async () => {
+test('the example of RFC 7616, section 3.9.2, corrected by erratum 4897', async () => {
   const challenge =
     'Digest realm="api@example.org", qop="auth", algorithm=SHA-512-256, ' +
     'nonce="5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK", ' +
@@ -185,7 +186,7 @@ test('the example of RFC 7616, section 3.9.2, as erratum 4897 corrects it: a has
   assert.match(sent, /userhash=true/)
 })
 
-test('netrc of the environment is used where nothing else says who calls, and not when it is not trusted', async () => {
+test('netrc is used unless a call has other credentials or trustEnv is false', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'runwright-netrc-'))
   writeFileSync(join(folder, 'netrc'), 'machine a.test login u password p\n')
   process.env['NETRC'] = join(folder, 'netrc')
@@ -205,8 +206,8 @@ test('netrc of the environment is used where nothing else says who calls, and no
     }
     await client.get('http://b.test/')
     assert.equal(last(), null)
-    await using apart = new AsyncClient({ transport, trustEnv: false })
-    await apart.get('http://a.test/')
+    await using untrusting = new AsyncClient({ transport, trustEnv: false })
+    await untrusting.get('http://a.test/')
     assert.equal(last(), null)
   } finally {
     delete process.env['NETRC']
@@ -240,7 +241,7 @@ test('challenges are split at schemes, not inside quotes', () => {
   )
 })
 
-test('netrc files: quotes, comments, macros, default', async () => {
+test('netrc files may have quotes, comments, macros and a default entry', async () => {
   const netrc = parseNetrc(`# comment
 machine a.test login u password "p \\"w"
 machine b.test

@@ -18,7 +18,7 @@ const codings = [
 ]
 
 for (const coding of codings) {
-  behaviour(`${coding} content is decoded, read whole or streamed`, async ({ client }) => {
+  behaviour(`${coding} content is decoded, whether read whole or streamed`, async ({ client }) => {
     const params = { coding, text: 'hällo ', times: 50_000 }
     const whole = await client.get('/encoded', { params })
     assert.equal(whole.text.length, 300_000)
@@ -26,7 +26,7 @@ for (const coding of codings) {
     const streamed = await client.stream('GET', '/encoded', { params })
     assert.equal((await collect(streamed.iterText())).join(''), whole.text)
   })
-  behaviour(`${coding} content that is cut short is a DecodingError`, async ({ client }) => {
+  behaviour(`truncated ${coding} content is a DecodingError`, async ({ client }) => {
     const params = { coding, text: 'hello', times: 1000, cut: 4 }
     const error = await failure(() => client.get('/encoded', { params }))
     assert.ok(error instanceof DecodingError, String(error))
@@ -38,7 +38,7 @@ for (const coding of codings) {
 }
 
 behaviour(
-  'content larger than maxResponseBytes is refused, packed or not',
+  'content larger than maxResponseBytes is rejected, compressed or not',
   async ({ client }) => {
     for (const path of ['/bytes?n=1001', '/encoded?coding=gzip&text=a&times=1001']) {
       const error = await failure(() => client.get(path))
@@ -51,21 +51,21 @@ behaviour(
 )
 
 test(
-  'zstd content is decoded where Node can do it',
+  'zstd content is decoded if this version of Node can',
   { skip: zstd ? false : 'this Node has no zstd' },
   () => {
     assert.ok(codings.includes('zstd'))
   },
 )
 
-behaviour('zstd is offered where it can be decoded, and nowhere else', async ({ client }) => {
+behaviour('zstd is offered only if it can be decoded', async ({ client }) => {
   const { headers } = (await client.get('/echo')).json<{ headers: Record<string, string> }>()
   assert.equal(headers['accept-encoding'], zstd ? 'gzip, deflate, br, zstd' : 'gzip, deflate, br')
 })
 
 for (const coding of ['gzip', ...(zstd ? ['zstd'] : [])]) {
   behaviour(
-    `${coding} content of several members is decoded to the last, and a cut in it is seen`,
+    `${coding} content of several members is decoded to the last, and must be complete`,
     async ({ client }) => {
       const params = { coding, text: 'member ', times: 3000, members: 3 }
       const whole = await client.get('/encoded', { params })
@@ -82,7 +82,7 @@ for (const coding of ['gzip', ...(zstd ? ['zstd'] : [])]) {
 
 for (const coding of ['gzip', 'br', 'gzip,gzip', ...(zstd ? ['zstd'] : [])]) {
   behaviour(
-    `a bomb of ${coding} ends at maxResponseBytes, and streams in small pieces`,
+    `a zip bomb of ${coding} ends at maxResponseBytes, and streams in small chunks`,
     async ({ client }) => {
       const params = { coding, text: '\0'.repeat(1000), times: 20_000 }
       const error = await failure(() => client.get('/encoded', { params }))
@@ -95,26 +95,26 @@ for (const coding of ['gzip', 'br', 'gzip,gzip', ...(zstd ? ['zstd'] : [])]) {
         largest = Math.max(largest, chunk.length)
       }
       assert.equal(length, 20_000_000)
-      assert.ok(largest <= 1024 * 1024, `${largest} octets in one piece`)
+      assert.ok(largest <= 1024 * 1024, `${largest} bytes in one chunk`)
     },
     { maxResponseBytes: 1_000_000 },
   )
 }
 
-// "abc" without a checksum; "abc" with one and its size; a skippable frame of two octets.
+// "abc" without a checksum; "abc" with one and its size; a skippable frame of two bytes.
 const plain = Buffer.from('28b52ffd0000190000616263', 'hex')
 const checked = Buffer.from('28b52ffd2403190000616263990977ad', 'hex')
 const skippable = Buffer.from('502a4d18020000000102', 'hex')
 
-test('zstd frames end where their lengths say, wherever the octets are cut', () => {
+test('zstd frames are separated by their lengths, however the input is split', () => {
   const all = Buffer.concat([plain, skippable, checked, plain])
   for (let size = 1; size <= all.length; size++) {
     const frames = new ZstdFrames()
     const found: Buffer[] = []
     let held: Uint8Array[] = []
     for (let at = 0; at < all.length; at += size) {
-      for (const { octets, last } of frames.feed(all.subarray(at, at + size))) {
-        held.push(octets)
+      for (const { bytes, last } of frames.feed(all.subarray(at, at + size))) {
+        held.push(bytes)
         if (!last) continue
         found.push(Buffer.concat(held))
         held = []
@@ -125,7 +125,7 @@ test('zstd frames end where their lengths say, wherever the octets are cut', () 
   }
 })
 
-test('a zstd frame that is cut anywhere is not complete, and other octets are refused', () => {
+test('a truncated zstd frame is incomplete, and other content is rejected', () => {
   for (let length = 1; length < checked.length; length++) {
     const frames = new ZstdFrames()
     frames.feed(checked.subarray(0, length))

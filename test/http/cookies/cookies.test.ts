@@ -10,7 +10,7 @@ import {
   parsePublicSuffixes,
   Response,
 } from 'runwright/http'
-import { parseCookieDate } from '../../../lib/http/cookies/jar.js'
+import { parseCookieDate } from '../../../lib/http/cookies/set-cookie.js'
 import { behaviour, useApp } from '../both-clients.js'
 
 useApp()
@@ -73,7 +73,7 @@ const cases: Case[] = [
 ]
 
 for (const { from, set, to, goes } of cases) {
-  test(`"${set.slice(0, 50)}" of ${from} ${goes ? 'goes' : 'does not go'} to ${to}`, () => {
+  test(`"${set.slice(0, 50)}" from ${from} is ${goes ? '' : 'not '}sent to ${to}`, () => {
     const jar = new Cookies()
     jar.extract(new URL(from), new Headers({ 'Set-Cookie': set }))
     assert.equal(jar.headerFor(new URL(to)) !== null, goes)
@@ -90,7 +90,7 @@ test('longer paths come first, then older cookies', () => {
   assert.equal(jar.headerFor(new URL('http://a.test/x/y')), 'b=2; c=3; a=1; d=4')
 })
 
-test('clear text cannot replace a Secure cookie', () => {
+test('a response without TLS cannot replace a Secure cookie', () => {
   const jar = new Cookies()
   jar.extract(new URL('https://a.test/'), new Headers({ 'Set-Cookie': 'k=tls; Secure' }))
   jar.extract(new URL('http://a.test/'), new Headers({ 'Set-Cookie': 'k=clear' }))
@@ -99,31 +99,31 @@ test('clear text cannot replace a Secure cookie', () => {
 
 for (const { name, secure, clear, sent } of [
   {
-    name: 'of a host by one of its domain',
+    name: 'of a host with one of its domain',
     secure: 'k=tls; Secure',
     clear: 'k=clear; Domain=a.test',
     sent: 'k=tls',
   },
   {
-    name: 'by one of a path below',
+    name: 'with one of a path below',
     secure: 'k=tls; Secure',
     clear: 'k=clear; Path=/x',
     sent: 'k=tls',
   },
   {
-    name: 'of a domain by one of a host',
+    name: 'of a domain with one of a host',
     secure: 'k=tls; Secure; Domain=a.test',
     clear: 'k=clear',
     sent: 'k=tls',
   },
   {
-    name: 'of a path by one above, where it is not sent',
+    name: 'of a path where that is sent',
     secure: 'k=tls; Secure; Path=/y',
     clear: 'k=clear',
     sent: 'k=clear',
   },
 ]) {
-  test(`clear text cannot shadow a Secure cookie ${name}`, () => {
+  test(`a response without TLS cannot shadow a Secure cookie ${name}`, () => {
     const jar = new Cookies()
     jar.extract(new URL('https://w.a.test/'), new Headers({ 'Set-Cookie': secure }))
     jar.extract(new URL('http://w.a.test/'), new Headers({ 'Set-Cookie': clear }))
@@ -131,7 +131,7 @@ for (const { name, secure, clear, sent } of [
   })
 }
 
-test('a domain in Unicode is the same as in ASCII', () => {
+test('Unicode and ASCII forms of a domain are equal', () => {
   const jar = new Cookies()
   jar.extract(
     new URL('http://bücher.test/'),
@@ -142,7 +142,7 @@ test('a domain in Unicode is the same as in ASCII', () => {
   assert.equal(jar.get('own', { domain: '.bücher.test' }), '2')
 })
 
-test('a name that looks like a loopback address is none, so Secure cookies keep to TLS there', () => {
+test('a host name that starts like a loopback address needs TLS for Secure cookies', () => {
   const jar = new Cookies()
   jar.extract(new URL('https://127.0.0.1.evil.test/'), new Headers({ 'Set-Cookie': 'k=1; Secure' }))
   assert.equal(jar.headerFor(new URL('http://127.0.0.1.evil.test/')), null)
@@ -150,7 +150,7 @@ test('a name that looks like a loopback address is none, so Secure cookies keep 
   assert.equal(jar.headerFor(new URL('http://127.0.0.1/')), 'k=1')
 })
 
-test('a jar survives JSON, expired cookies do not, and printing shows no value', () => {
+test('a jar is restored from JSON without expired cookies, and printing shows no value', () => {
   const jar = new Cookies({ plain: 'p' })
   jar.extract(
     new URL('https://a.test/x'),
@@ -163,7 +163,7 @@ test('a jar survives JSON, expired cookies do not, and printing shows no value',
   assert.doesNotMatch(inspect(jar), /hush/)
 })
 
-test('get() by name alone is refused when several match', () => {
+test('get() by name alone throws when several cookies match', () => {
   const jar = new Cookies()
   jar.set('k', '1', { domain: 'a.test' })
   jar.set('k', '2', { domain: 'b.test' })
@@ -182,18 +182,18 @@ test('one domain cannot fill the jar', () => {
   assert.equal(jar.size, 180)
 })
 
-test('a cookie that would break its line is refused', () => {
+test('a cookie that would break its header is rejected', () => {
   for (const [name, value] of [
     ['a', 'b; c=d'],
     ['a', 'b\r\nX: y'],
     ['a b', 'c'],
     ['', 'c'],
   ] as const) {
-    assert.throws(() => new Cookies().set(name, value), /character that would break/)
+    assert.throws(() => new Cookies().set(name, value), /invalid character/)
   }
 })
 
-test('cookie dates may be written in many ways', () => {
+test('cookie dates have several formats', () => {
   const at = Date.UTC(1994, 10, 6, 8, 49, 37)
   for (const text of [
     'Sun, 06 Nov 1994 08:49:37 GMT',
@@ -206,7 +206,7 @@ test('cookie dates may be written in many ways', () => {
   assert.equal(parseCookieDate('tomorrow'), null)
 })
 
-test('a full suffix list can be given', () => {
+test('the full public suffix list can be used', () => {
   const publicSuffixes = parsePublicSuffixes(
     '// comment\ncom\n*.kawasaki.jp\n!city.kawasaki.jp\n香港\n',
   )
@@ -223,7 +223,7 @@ test('a full suffix list can be given', () => {
 })
 
 behaviour(
-  'cookies of answers are sent again, and given ones go along',
+  'cookies of responses are sent back, along with given ones',
   async ({ make, origin }) => {
     const client = make({ baseUrl: origin, cookies: { given: '1' } })
     assert.equal((await client.get('/cookies?set=a%3D2')).text, 'given=1')
@@ -240,7 +240,7 @@ behaviour(
 )
 
 behaviour(
-  'redirects set cookies on the way; given ones stay with the origin called',
+  'redirects may set cookies; given ones are sent to the requested origin only',
   async ({ make, origin }) => {
     const client = make({ followRedirects: true, cookies: { given: '1' } })
     const other = origin.replace('127.0.0.1', 'localhost')
@@ -254,13 +254,13 @@ behaviour(
   },
 )
 
-behaviour('with persist: false nothing is kept', async ({ make, origin }) => {
+behaviour('with persist: false no cookie is stored', async ({ make, origin }) => {
   const client = make({ baseUrl: origin, cookies: new Cookies(null, { persist: false }) })
   await client.get('/cookies?set=a%3D2')
   assert.equal(client.cookies.size, 0)
 })
 
-test('the built-in list says where it is from', () => {
+test('the built-in list names its source and version', () => {
   const text = readFileSync(
     new URL('../../../lib/http/cookies/public-suffixes.ts', import.meta.url),
     'utf8',
@@ -269,7 +269,7 @@ test('the built-in list says where it is from', () => {
 })
 
 behaviour(
-  'cookies given to a client or a call go to the URL that is called, on whatever base',
+  'cookies given to a client or call are sent to the requested URL, whatever the base',
   async ({ make, origin }) => {
     const client = make({ baseUrl: 'http://elsewhere.test', cookies: { mine: '1' } })
     const response = await client.get(`${origin}/cookies`, {
@@ -281,7 +281,7 @@ behaviour(
 )
 
 behaviour(
-  'the request that would follow a redirect has the cookies that came with it',
+  'the next request of a redirect has the cookies that it set',
   async ({ make }) => {
     const headers = { Location: '/in', 'Set-Cookie': 'session=1' }
     const transport = new MockTransport(

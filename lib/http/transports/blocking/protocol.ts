@@ -3,7 +3,6 @@ import type { Timeouts } from '../../config.js'
 import type { Coding } from '../../content/decoders.js'
 import * as errors from '../../errors.js'
 import type { WireTimings } from '../../timings.js'
-import type { HttpTransportOptions } from '../http-transport.js'
 
 /** Indices of the shared control array. */
 export const CONTROL = {
@@ -51,7 +50,7 @@ export interface WireRequest {
 
 /** From the caller to the worker. A request without bytes is sent as JSON: text clones faster. */
 export type ToWorker =
-  | { readonly t: 'open'; readonly transport: number; readonly options: HttpTransportOptions }
+  | { readonly t: 'open'; readonly transport: number; readonly options: object }
   | { readonly t: 'shut'; readonly transport: number }
   | {
       readonly t: 'request'

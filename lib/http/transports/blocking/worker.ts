@@ -21,7 +21,7 @@ import {
   type WireRequest,
   type WorkerStart,
 } from './protocol.js'
-import { HttpTransport } from '../http-transport.js'
+import { HttpTransport, type HttpTransportOptions } from '../http-transport.js'
 import { ResponseBody } from '../response-body.js'
 
 const { port, control, mailbox: memory } = workerData as WorkerStart
@@ -194,7 +194,7 @@ async function readBlob({ id, blob, start, end }: Extract<ToWorker, { t: 'blob' 
 function handle(message: ToWorker): void {
   switch (message.t) {
     case 'open':
-      transports.set(message.transport, new HttpTransport(message.options))
+      transports.set(message.transport, new HttpTransport(message.options as HttpTransportOptions))
       return
     case 'shut':
       void transports.get(message.transport)?.close()

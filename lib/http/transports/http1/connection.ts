@@ -14,7 +14,7 @@ import {
   readTimeout,
   writeTimeout,
 } from '../failures.js'
-import { listMembers } from '../field-values.js'
+import { listMembers } from '../../field-values.js'
 import { checkFraming } from '../request-checks.js'
 import { Http1Exchange } from './exchange.js'
 import { encodeHead, type WireOptions } from './request-head.js'

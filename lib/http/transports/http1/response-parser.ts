@@ -1,7 +1,7 @@
 import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import { MAX_INFORMATIONAL, tooManyInformational } from '../failures.js'
-import { decodeValue, listMembers, trimBlanks } from '../field-values.js'
+import { decodeValue, listMembers, trimBlanks } from '../../field-values.js'
 
 /** Receives the parts of a response in their order. */
 export interface ParserEvents {

@@ -1,7 +1,7 @@
 import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
-import { listMembers } from '../field-values.js'
+import { listMembers } from '../../field-values.js'
 import type { FieldSection, HpackEncoder } from './hpack.js'
 
 /** Host, and fields about an HTTP/1.1 connection, which are forbidden (RFC 9113, section 8.2.2). */

@@ -1,5 +1,5 @@
 import { isSensitiveHeader } from '../../headers.js'
-import { decodeValue, trimBlanks } from '../field-values.js'
+import { decodeValue, trimBlanks } from '../../field-values.js'
 import { decodeHuffman } from './hpack-huffman.js'
 import {
   DEFAULT_TABLE_SIZE,

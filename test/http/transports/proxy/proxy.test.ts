@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { AsyncClient, MockTransport, Proxy, ProxyError, Response } from 'runwright/http'
 import { proxiesFromEnvironment } from '../../../../lib/http/environment.js'
-import { isNoProxy, parseNoProxy } from '../../../../lib/http/transports/proxy/no-proxy.js'
+import { isNoProxy, parseNoProxy } from '../../../../lib/http/no-proxy.js'
 import { RawPeer, rawServer } from '../../../helpers/raw-peer.js'
 import { listen, serve, type Served } from '../../../helpers/serve.js'
 
@@ -280,7 +280,7 @@ test('mounts: the most specific pattern wins, and null means the default transpo
   ] as const) {
     assert.equal((await client.get(url)).text, name, url)
   }
-  assert.throws(() => new AsyncClient({ mounts: { http: null } }), /no pattern/)
+  assert.throws(() => new AsyncClient({ mounts: { http: null } }), /not a URL pattern/)
 })
 
 test('printing a proxy shows no password', () => {

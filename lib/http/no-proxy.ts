@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import { hostOf, portOf } from '../authority.js'
+import { hostOf, portOf } from './url.js'
 
 /** One entry of NO_PROXY. */
 export interface NoProxyRule {

@@ -1,0 +1,67 @@
+import type { AuthInit } from './auth/auth.js'
+import type { TimeoutOptions } from './config.js'
+import type { CookiesInit } from './cookies/jar.js'
+import { checkOptions } from './known-options.js'
+import type { RequestInit } from './request.js'
+import type { RetryOptions } from './retry.js'
+
+/** Options of one call. Omitted ones are inherited from the client; `null` switches off. */
+export interface RequestOptions extends RequestInit {
+  /** Authentication of this call; `null` for none. */
+  readonly auth?: AuthInit | null | undefined
+  /** Cookies for this call, besides those of the client; `null` sends no cookie at all. */
+  readonly cookies?: CookiesInit | null | undefined
+  /** Time limits in ms, merged over those of the client; `null` for none. */
+  readonly timeout?: TimeoutOptions | undefined
+  /** Whether this call follows redirects. */
+  readonly followRedirects?: boolean | undefined
+  /** Retries of this call; `null` for none. */
+  readonly retry?: RetryOptions | null | undefined
+}
+
+/** Options for sending a request that is already built. */
+export interface SendOptions {
+  /** Authentication of this call; `null` for none. */
+  readonly auth?: AuthInit | null | undefined
+  /** Whether this call follows redirects. */
+  readonly followRedirects?: boolean | undefined
+  /** Time limits in ms, merged over those with which the request was built. */
+  readonly timeout?: TimeoutOptions | undefined
+  /** Retries of this call; `null` for none. */
+  readonly retry?: RetryOptions | null | undefined
+  /** Whether the caller reads the content, and then must close the response. */
+  readonly stream?: boolean | undefined
+}
+
+const REQUEST_OPTIONS: Readonly<Record<keyof RequestOptions, true>> = {
+  auth: true,
+  content: true,
+  cookies: true,
+  data: true,
+  extensions: true,
+  files: true,
+  followRedirects: true,
+  headers: true,
+  json: true,
+  params: true,
+  retry: true,
+  signal: true,
+  timeout: true,
+}
+const SEND_OPTIONS: Readonly<Record<keyof SendOptions, true>> = {
+  auth: true,
+  followRedirects: true,
+  retry: true,
+  stream: true,
+  timeout: true,
+}
+
+/** @throws TypeError for an unknown option of a request. */
+export function checkRequestOptions(options: RequestOptions): void {
+  checkOptions(options, REQUEST_OPTIONS, 'a request')
+}
+
+/** @throws TypeError for an unknown option of `send()`. */
+export function checkSendOptions(options: SendOptions): void {
+  checkOptions(options, SEND_OPTIONS, 'send()')
+}
