@@ -53,7 +53,7 @@ describe('a bad option is a TypeError that names it, what was expected and what 
     ],
     [
       { backpressure: { policy: 'panic' as 'drop' } },
-      /^backpressure.policy must be close, drop or coalesce, got "panic"$/,
+      /^backpressure.policy must be 'close', 'drop' or 'coalesce', got "panic"$/,
     ],
     [{ deflate: { serverMaxWindowBits: 7 } }, /^deflate.serverMaxWindowBits must/],
     [{ deflate: { clientMaxWindowBits: 16 } }, /^deflate.clientMaxWindowBits must/],
@@ -67,10 +67,10 @@ describe('a bad option is a TypeError that names it, what was expected and what 
     ],
     [{ protocols: 'v1' as unknown as string[] }, /^protocols must be a list/],
     [{ protocols: ['a b'] }, /^protocols must be names .*, got "a b"$/],
-    [{ origins: 'none' as 'any' }, /^origins must be same, any/],
+    [{ origins: 'none' as 'any' }, /^origins must be 'same', 'any'/],
     [
       { origins: ['app.example'] },
-      /^origins must be a list like https:\/\/app.example, got "app.example"$/,
+      /^origins must be a list of origins like https:\/\/app.example, got "app.example"$/,
     ],
     [{ origins: ['null'] }, /^origins must/],
   ]
