@@ -6,8 +6,8 @@ let lastMs = 0
 let counter = 0
 
 /**
- * A UUID of version 7 (RFC 9562, section 5.7) in lower case. Those of one process sort in the order
- * in which they were made: the 12 bits after the time count up within a millisecond.
+ * A version 7 UUID (RFC 9562, section 5.7) in lower case. UUIDs of one process sort in the order of
+ * their creation: the 12 bits after the time count up within a millisecond.
  */
 export function uuidV7(nowMs: number): string {
   if (used + 10 > pool.length) {
