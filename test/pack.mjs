@@ -35,6 +35,12 @@ try {
   const installed = readdirSync(join(folder, 'node_modules')).filter(
     (name) => !name.startsWith('.'),
   )
+  if (installed.join() !== 'runwright') {
+    throw new Error(`more than runwright was installed: ${installed}`)
+  }
+  const expected = /^(dist\/|package\.json$|README\.md$|LICENSE$|CHANGELOG\.md$)/
+  const paths = packed.files.map((/** @type {{path: string}} */ { path }) => path)
+  const stray = paths.filter((/** @type {string} */ path) => !expected.test(path))
   if (stray.length > 0) throw new Error(`the tarball has ${stray}`)
   const specifiers = Object.keys(
     JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).exports,
