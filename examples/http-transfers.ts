@@ -12,10 +12,10 @@ import { AsyncClient, DigestAuth } from 'runwright/http'
 const realm = 'realm="files", nonce="once", qop="auth", algorithm=SHA-256'
 const server = createServer((request, response) => {
   if (request.url === '/upload') {
-    let octets = 0
-    request.on('data', (chunk: Buffer) => (octets += chunk.length))
+    let bytes = 0
+    request.on('data', (chunk: Buffer) => (bytes += chunk.length))
     request.on('end', () =>
-      response.end(`${request.headers['content-type']?.split(';')[0]}, ${octets} octets`),
+      response.end(`${request.headers['content-type']?.split(';')[0]}, ${bytes} bytes`),
     )
   } else if (request.url === '/latest') {
     response
@@ -58,7 +58,7 @@ const folder = await mkdtemp(join(tmpdir(), 'runwright-example-'))
   console.log(
     'down:',
     (await stat(target)).size,
-    'octets over',
+    'bytes over',
     answer.history.length,
     'redirect, with',
     answer.headers.get('x-cookie'),

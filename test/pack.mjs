@@ -56,7 +56,7 @@ try {
   }
   const size = packed.unpackedSize / 1e6
   console.log(
-    `packed: ${packed.entryCount} files, ${size.toFixed(2)} MB unpacked, ${statSync(join(folder, packed.filename)).size} octets`,
+    `packed: ${packed.entryCount} files, ${size.toFixed(2)} MB unpacked, ${statSync(join(folder, packed.filename)).size} bytes`,
   )
   if (size > MAX_MEGABYTES)
     throw new Error(`unpacked, the package has more than ${MAX_MEGABYTES} MB`)

@@ -2,8 +2,8 @@
 const listeners = new WeakMap<AbortSignal, Set<(reason: unknown) => void>>()
 
 /**
- * The functions to call, once and with its reason, when `signal` aborts: add one, and delete it when
- * the work is done. However many there are, the signal has one event listener, which stays.
+ * The functions to call, once and with its reason, when `signal` aborts: add one, and delete it
+ * when the work is done. However many there are, the signal has one event listener, which stays.
  */
 export function abortListeners(signal: AbortSignal): Set<(reason: unknown) => void> {
   const known = listeners.get(signal)
@@ -18,8 +18,8 @@ export function abortListeners(signal: AbortSignal): Set<(reason: unknown) => vo
 }
 
 /**
- * Settles as `work` does, or rejects with the signal's reason if that aborts first. `work` then goes
- * on, but its result or rejection is ignored.
+ * Settles as `work` does, or rejects with the signal's reason if that aborts first. `work` then
+ * continues, but its result or rejection is ignored.
  */
 export function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {

@@ -1,7 +1,7 @@
 import { systemClock, type Clock } from './clock.js'
 
 /**
- * Resolves after `ms` milliseconds of `clock`. Waits beyond the limit of Node's timers are supported.
+ * Resolves after `ms` milliseconds of `clock`, even beyond the longest delay of Node's timers.
  *
  * @throws the signal's reason once it aborts, or at once if it has aborted already.
  */

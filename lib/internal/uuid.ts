@@ -24,5 +24,6 @@ export function uuidV7(nowMs: number): string {
   const sequence = counter.toString(16).padStart(3, '0')
   const variant = (((random[2] ?? 0) & 0x3f) | 0x80).toString(16)
   const rest = random.toString('hex', 3, 10)
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${sequence}-${variant}${rest.slice(0, 2)}-${rest.slice(2)}`
+  const first = `${time.slice(0, 8)}-${time.slice(8)}-7${sequence}`
+  return `${first}-${variant}${rest.slice(0, 2)}-${rest.slice(2)}`
 }

@@ -8,7 +8,7 @@ const littleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1
  * `phase` is how many bytes of this frame's payload came before `start`: byte i of a payload is
  * XORed with byte i mod 4 of the key (RFC 6455, section 5.3).
  *
- * @returns all bytes ORed together: below 0x80, the payload is ASCII. Always 0xff for large payloads,
+ * @returns all bytes ORed together: below 0x80, the payload is ASCII. For large payloads 0xff,
  * because checking those with `isUtf8` is faster.
  */
 export function unmask(

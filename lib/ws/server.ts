@@ -201,8 +201,8 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
 
   /**
    * Serves the upgrades of a `node:http`, `https` or `http2` server, on one path or on the paths
-   * that a function picks. Other paths are left to other listeners; only if the server has none are they
-   * answered here, so that no client is left without a response.
+   * that a function picks. Other paths are left to other listeners; only if the server has none
+   * are they answered here, so that no client is left without a response.
    *
    * @returns a function that detaches the server.
    */
@@ -276,7 +276,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
   /** False if the socket is taken: two handlers of one 'upgrade' event would answer twice. */
   #claim(socket: Duplex): boolean {
     if (claimed.has(socket)) {
-      this.#report(new TypeError('this socket was already upgraded: upgrade each request only once'))
+      this.#report(new TypeError('this socket was already upgraded: upgrade each request once'))
       return false
     }
     claimed.add(socket)

@@ -34,15 +34,15 @@ export interface FrameOptions {
   readonly declared?: number | bigint
 }
 
-/** Encodes a client's frame, octet by octet as RFC 6455, section 5.2, draws it. */
+/** Encodes a client's frame, byte by byte as RFC 6455, section 5.2, draws it. */
 export function frame(
   opcode: number,
   payload: string | Uint8Array = '',
   options: FrameOptions = {},
 ): Buffer {
   const { fin = true, rsv = 0, mask = true, key = [0x37, 0xfa, 0x21, 0x3d] } = options
-  const octets = Buffer.from(payload as string)
-  const length = options.declared ?? octets.length
+  const bytes = Buffer.from(payload as string)
+  const length = options.declared ?? bytes.length
   const bits = options.lengthBits ?? (length < 126 ? 7 : length < 65_536 ? 16 : 64)
   const parts = [(fin ? 0x80 : 0) | (rsv << 4) | opcode]
   const maskBit = mask ? 0x80 : 0
@@ -52,8 +52,8 @@ export function frame(
     extended.writeBigUInt64BE(BigInt(length))
     parts.push(maskBit | (bits === 16 ? 126 : 127), ...extended.subarray(bits === 16 ? 6 : 0))
   }
-  if (!mask) return Buffer.concat([Buffer.from(parts), octets])
-  const masked = octets.map((octet, i) => octet ^ key[i % 4]!)
+  if (!mask) return Buffer.concat([Buffer.from(parts), bytes])
+  const masked = bytes.map((byte, i) => byte ^ key[i % 4]!)
   return Buffer.concat([Buffer.from(parts), Buffer.from(key), masked])
 }
 
@@ -69,23 +69,23 @@ export function closeFrame(code?: number, reason: string | Uint8Array = ''): Buf
 }
 
 /** Reads frames, checking that the server's lengths take their shortest form. */
-export function readFrame(octets: Buffer): { frame: Frame; size: number } | null {
-  if (octets.length < 2) return null
-  const short = octets[1]! & 0x7f
+export function readFrame(bytes: Buffer): { frame: Frame; size: number } | null {
+  if (bytes.length < 2) return null
+  const short = bytes[1]! & 0x7f
   const at = short < 126 ? 2 : short === 126 ? 4 : 10
-  if (octets.length < at) return null
+  if (bytes.length < at) return null
   const length =
-    short < 126 ? short : short === 126 ? octets.readUInt16BE(2) : Number(octets.readBigUInt64BE(2))
+    short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
   if ((short === 126 && length < 126) || (short === 127 && length < 65_536)) {
     throw new Error('the server sent a length that is not in its shortest form')
   }
-  if (octets.length < at + length) return null
+  if (bytes.length < at + length) return null
   const frame = {
-    fin: (octets[0]! & 0x80) !== 0,
-    rsv: (octets[0]! >> 4) & 7,
-    opcode: octets[0]! & 15,
-    masked: (octets[1]! & 0x80) !== 0,
-    payload: octets.subarray(at, at + length),
+    fin: (bytes[0]! & 0x80) !== 0,
+    rsv: (bytes[0]! >> 4) & 7,
+    opcode: bytes[0]! & 15,
+    masked: (bytes[1]! & 0x80) !== 0,
+    payload: bytes.subarray(at, at + length),
   }
   return { frame, size: at + length }
 }
@@ -97,7 +97,7 @@ export interface Head {
   readonly raw: string
 }
 
-/** A client that speaks in octets, over any duplex stream. */
+/** A client that speaks in bytes, over any duplex stream. */
 export class RawPeer implements Disposable {
   readonly socket: Duplex
   #received: Buffer = Buffer.alloc(0)
@@ -142,8 +142,8 @@ export class RawPeer implements Disposable {
     return this.#error
   }
 
-  write(octets: string | Uint8Array): void {
-    this.socket.write(octets)
+  write(bytes: string | Uint8Array): void {
+    this.socket.write(bytes)
   }
 
   /** Resolves each time when something happened. */
@@ -210,7 +210,7 @@ export class RawPeer implements Disposable {
     }
   }
 
-  /** So many octets. */
+  /** So many bytes. */
   async take(count: number): Promise<Buffer> {
     while (this.#received.length < count && !this.#ended) await this.#change()
     const taken = this.#received.subarray(0, count)
@@ -218,7 +218,7 @@ export class RawPeer implements Disposable {
     return taken
   }
 
-  /** Everything up to the end of the transport, as octets. */
+  /** Everything up to the end of the transport, as bytes. */
   async body(): Promise<Buffer> {
     while (!this.#ended) await this.#change()
     return this.#received

@@ -1,4 +1,4 @@
-/** The peers of the measured process: raw sockets that send prebuilt frames and count octets. */
+/** The peers of the measured process: raw sockets that send prebuilt frames and count bytes. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
@@ -53,7 +53,7 @@ function message(bytes: number, binary: boolean): { frame: Buffer; echoBytes: nu
     length === null ? long : Buffer.from(length),
   ])
   const key = [0x12, 0x34, 0x56, 0x78]
-  const masked = payload.map((octet, i) => octet ^ key[i & 3]!)
+  const masked = payload.map((byte, i) => byte ^ key[i & 3]!)
   return {
     frame: Buffer.concat([header, Buffer.from(key), masked]),
     echoBytes: header.length + bytes,
