@@ -1,6 +1,6 @@
 /**
- * The load cases of the well-known conformance suite, groups 9, 12 and 13, against the echo example
- * as a process of its own. CASE_MESSAGES is how many messages a case of many has (1000 there).
+ * The load cases of the Autobahn suite, groups 9, 12 and 13, against the echo example in its own
+ * process. CASE_MESSAGES is the number of messages in the cases with many (1000 in the suite).
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
