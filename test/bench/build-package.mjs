@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /**
- * Builds the package into a scratch folder, which is removed when this process exits. `samples.js` in
- * the same folder has the sample records of the tests, which are not shipped.
+ * Builds the package into a scratch folder, which is removed when this process exits. The sample
+ * records of the tests, which are not shipped, are added as `samples.js`.
  *
  * @returns {string} The folder.
  */

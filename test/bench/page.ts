@@ -11,10 +11,10 @@ export interface Measured {
 
 const HEAD = `# Benchmarks
 
-Each contender runs in its own process, and contenders take turns, so that load on the machine affects
-all of them. Ours is measured as the built package. Figures are medians of the turns with their range;
-absolute figures do not carry over from one machine to another, ratios within one table do. A *bar* is
-the target that we set ourselves, and a missed bar is shown as missed.
+Each contender runs in its own process, and contenders take turns, so that load on the machine
+affects all of them. Ours is measured as the built package. Figures are medians of the turns with
+their range; absolute figures do not carry over from one machine to another, ratios within one table
+do. A *bar* is the target that we set ourselves, and a missed bar is shown as missed.
 
 Repeat the benchmarks, all or by name, and regenerate this page:
 

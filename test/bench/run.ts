@@ -4,8 +4,8 @@
  *     npm install --no-save --prefix test/peers
  *     npm run bench -- [part of a name]… [--quick] [--page-only]
  *
- * Names are http, agent, rest, fanout, ws and scale. Each prints its tables and saves its figures in
- * `results/NAME.json`, from which the page is generated. `--quick` takes fewer and shorter turns;
+ * Names are http, agent, rest, fanout, ws and scale. Each prints its tables and saves its figures
+ * in `results/NAME.json`, from which the page is generated. `--quick` takes fewer, shorter turns;
  * environment variables (TURNS, TURN_MS …) override the turns of both modes. `--page-only` measures
  * nothing. If a benchmark fails, its earlier figures are kept and the exit code is 1.
  */

@@ -25,11 +25,11 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/http/compare.mjs',
     quick: { TURNS: '3', TURN_MS: '250' },
     measured:
-      'Time and client CPU of one request to a server that answers with prepared bytes. Ratios are ' +
-      "to Node's own client. For the asynchronous clients, server and client have a core each.",
+      'Time and client CPU of one request to a server that answers with prepared bytes. Ratios ' +
+      "are to Node's own client. For the asynchronous clients, server and client have a core each.",
     notMeasured:
-      'Networks with latency or loss, many hosts at once, proxies. A contender without the feature ' +
-      '(HTTP/2 in most) is left out of the table.',
+      'Networks with latency or loss, many hosts at once, proxies. A contender without the ' +
+      'feature (HTTP/2 in most) is left out of the table.',
     plots: [
       {
         scenario: /^GET, 64 in flight$/,
@@ -45,9 +45,9 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/agent/compare.mjs',
     quick: { TURNS: '3', TURN_MS: '200' },
     measured:
-      'The work of an engine around a model call, a tool call and a check: the model is a script in ' +
-      'the same process. Ours writes ten events per step; *followed* means that a reader receives ' +
-      'all of them as JSON.',
+      'The work of an engine around a model call, a tool call and a check: the model is a script ' +
+      'in the same process. Ours writes ten events per step; *followed* means that a reader ' +
+      'receives all of them as JSON.',
     notMeasured:
       'Models over a network, which cost a thousand times as much, and the quality of the work. ' +
       'The frameworks differ in what they store: most of them store nothing on disk.',
@@ -65,8 +65,8 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/server/rest.mjs',
     quick: { TURNS: '5', TURN_MS: '250', ROUNDS: '100' },
     measured:
-      'Time of one request over 64 connections; the hand-written routes of the others answer with ' +
-      'the same bytes as ours. CPU is that of the server. Lists are over 100 000 runs.',
+      'Time of one request over 64 connections; the hand-written routes of the others answer ' +
+      'with the same bytes as ours. CPU is that of the server. Lists are over 100 000 runs.',
     notMeasured: 'TLS, authentication, a reverse proxy in front.',
     plots: [{ scenario: /^GET run$/, file: 'bench-rest.svg', title: 'GET /api/runs/{id}' }],
   },
@@ -76,8 +76,9 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/server/fanout.mjs',
     quick: { TURNS: '7', ROUNDS: '20' },
     measured:
-      "The time from a model's answer until the last subscriber has its last event, per delivery; " +
-      'the peer is a server on `ws` that follows the same engine. Memory is the growth of RSS.',
+      "The time from a model's answer until the last subscriber has its last event, per " +
+      'delivery; the peer is a server on `ws` that follows the same engine. Memory is the growth ' +
+      'of RSS.',
     notMeasured: 'Subscribers on slow networks (see *one that stalls* below), Server-Sent Events.',
     plots: [
       {

@@ -1,6 +1,6 @@
 /**
- * The servers to compare. Ours is imported by path, because `run.ts` builds only lib/ws. Each echoes
- * on the path /echo, and keeps the sockets of other paths as subscribers of `broadcast`.
+ * The servers to compare. Ours is imported by path, because `run.ts` builds only lib/ws. Each
+ * echoes on the path /echo, and keeps the sockets of other paths as subscribers of `broadcast`.
  */
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'

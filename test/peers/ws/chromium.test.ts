@@ -46,7 +46,9 @@ const page = (
 const converse = `async () => {
   const socket = new WebSocket(location.origin.replace('http', 'ws') + '/echo', ['other', 'echo'])
   socket.binaryType = 'arraybuffer'
-  const next = (type) => new Promise((resolve) => socket.addEventListener(type, resolve, { once: true }))
+  const next = (type) => new Promise((resolve) => {
+    socket.addEventListener(type, resolve, { once: true })
+  })
   await next('open')
   const seen = []
   for (const message of ['', 'κόσμε € 💩', 'x'.repeat(100000), new Uint8Array(70000)]) {

@@ -16,7 +16,7 @@ function missing(): string | false {
   }
 }
 
-test('curl --http2, which offers h2c, gets the page of the program', { skip: missing() }, async () => {
+test('curl --http2, which offers h2c, gets a normal response', { skip: missing() }, async () => {
   await using server = await echoServer(false)
   const { stdout } = await run('curl', [
     '-s',
