@@ -1,4 +1,4 @@
-/** The blocking client: each call returns its response, without a promise. The server runs in a worker. */
+/** The blocking client: calls return responses, not promises. The server runs in a worker. */
 import { Worker } from 'node:worker_threads'
 import { Client } from 'runwright/http'
 
