@@ -9,11 +9,11 @@ import {
   type WebSocketServerOptions,
 } from 'runwright/ws'
 
-/** The key of RFC 6455, section 1.3, and what must come back for it. */
+/** The key of RFC 6455, section 1.3, and the Sec-WebSocket-Accept for it. */
 export const SAMPLE_KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
 export const SAMPLE_ACCEPT = 's3pPLMBiTxaQ9kYGzzhZRbK+xOo='
 
-/** A frame as it came from the server. */
+/** A frame from the server. */
 export interface Frame {
   readonly fin: boolean
   readonly rsv: number
@@ -22,7 +22,7 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** How to make a client's frame; everything can be made wrong. */
+/** The fields of a client's frame, each of which can be made invalid. */
 export interface FrameOptions {
   readonly fin?: boolean
   readonly rsv?: number
@@ -34,7 +34,7 @@ export interface FrameOptions {
   readonly declared?: number | bigint
 }
 
-/** Encodes a client's frame, byte by byte as RFC 6455, section 5.2, draws it. */
+/** Encodes a client's frame as in the diagram of RFC 6455, section 5.2. */
 export function frame(
   opcode: number,
   payload: string | Uint8Array = '',
@@ -68,7 +68,7 @@ export function closeFrame(code?: number, reason: string | Uint8Array = ''): Buf
   )
 }
 
-/** Reads frames, checking that the server's lengths take their shortest form. */
+/** Reads the first frame; throws unless its length has the shortest form. */
 export function readFrame(bytes: Buffer): { frame: Frame; size: number } | null {
   if (bytes.length < 2) return null
   const short = bytes[1]! & 0x7f
@@ -97,7 +97,7 @@ export interface Head {
   readonly raw: string
 }
 
-/** A client that speaks in bytes, over any duplex stream. */
+/** A client that sends and receives raw bytes and frames over any duplex stream. */
 export class RawPeer implements Disposable {
   readonly socket: Duplex
   #received: Buffer = Buffer.alloc(0)
@@ -137,7 +137,7 @@ export class RawPeer implements Disposable {
     return this.#received
   }
 
-  /** The error of the transport: a reset, for one. */
+  /** The error of the transport, such as a reset. */
   get error(): Error | null {
     return this.#error
   }
@@ -146,7 +146,7 @@ export class RawPeer implements Disposable {
     this.socket.write(bytes)
   }
 
-  /** Resolves each time when something happened. */
+  /** Resolves at the next data, error or end. */
   #change(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve
@@ -169,7 +169,7 @@ export class RawPeer implements Disposable {
         )
         return { status: Number(first.split(' ')[1]), headers, raw }
       }
-      if (this.#ended) throw new Error(`the transport ended within the head: ${this.#received}`)
+      if (this.#ended) throw new Error(`the peer ended within the head: ${this.#received}`)
       await this.#change()
     }
   }
@@ -193,7 +193,7 @@ export class RawPeer implements Disposable {
     return next === null ? 'end' : describe(next)
   }
 
-  /** So many lines. */
+  /** The next `count` frames as lines. */
   async lines(count: number): Promise<string[]> {
     const lines: string[] = []
     while (lines.length < count) lines.push(await this.line())
@@ -210,7 +210,7 @@ export class RawPeer implements Disposable {
     }
   }
 
-  /** So many bytes. */
+  /** The next `count` bytes, fewer at the end of the transport. */
   async take(count: number): Promise<Buffer> {
     while (this.#received.length < count && !this.#ended) await this.#change()
     const taken = this.#received.subarray(0, count)
@@ -218,7 +218,7 @@ export class RawPeer implements Disposable {
     return taken
   }
 
-  /** Everything up to the end of the transport, as bytes. */
+  /** All bytes up to the end of the transport. */
   async body(): Promise<Buffer> {
     while (!this.#ended) await this.#change()
     return this.#received
@@ -241,19 +241,19 @@ const NAMES = ['more', 'text', 'binary', '3', '4', '5', '6', '7', 'close', 'ping
 function describe({ fin, rsv, opcode, payload }: Frame): string {
   const name = `${NAMES[opcode]}${fin ? '' : '+'}${rsv === 0 ? '' : `/${rsv}`}`
   if (opcode !== 8) return `${name}:${payload.toString()}`
-  return payload.length === 0
-    ? 'close'
-    : `close:${payload.readUInt16BE(0)}${payload.length > 2 ? `:${payload.toString('utf8', 2)}` : ''}`
+  if (payload.length === 0) return 'close'
+  const code = `close:${payload.readUInt16BE(0)}`
+  return payload.length > 2 ? `${code}:${payload.toString('utf8', 2)}` : code
 }
 
-/** What the first line of a request says. */
+/** The first line of a request. */
 export interface RequestLine {
   readonly method?: string
   readonly path?: string
   readonly version?: string
 }
 
-/** The head of an opening handshake. A header that is `null` is left out; a list is repeated. */
+/** The head of an opening handshake. `null` omits a header; a list repeats it. */
 export function opening(
   headers: Record<string, string | readonly string[] | null> = {},
   { method = 'GET', path = '/', version = '1.1' }: RequestLine = {},
@@ -272,25 +272,25 @@ export function opening(
   return `${method} ${path} HTTP/${version}\r\n${lines.join('')}\r\n`
 }
 
-/** A WebSocket server on a real HTTP server, and raw peers of it. */
+/** A WebSocket server on a real HTTP server, with raw peers. */
 export interface World<Context> extends AsyncDisposable {
   readonly server: Server
   readonly sockets: WebSocketServer<Context>
   readonly port: number
-  /** A transport that has sent nothing yet. */
+  /** Connects a peer that has sent nothing yet. */
   dial(): Promise<RawPeer>
-  /** A peer whose opening handshake was accepted. */
+  /** Connects a peer and completes its opening handshake. */
   open(headers?: Record<string, string | readonly string[] | null>): Promise<RawPeer>
 }
 
-/** Options that answer every message with itself. */
+/** Options of an echo server. */
 export const echo: WebSocketServerOptions<undefined> = {
   onConnection(connection) {
     connection.onMessage = (message) => connection.send(message)
   },
 }
 
-/** Makes a world; everything in it ends with it. */
+/** Starts a server; disposing it closes everything. */
 export async function world<Context = undefined>(
   options: WebSocketServerOptions<Context>,
   attach: AttachOptions | null = {},
@@ -325,14 +325,14 @@ export async function world<Context = undefined>(
   }
 }
 
-/** Listens on a free port of the loopback. */
+/** Listens on a free port of the loopback interface. */
 export async function listen(server: AttachableServer): Promise<number> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return (server.address() as AddressInfo).port
 }
 
-/** Closes a server and everything it still serves. */
+/** Closes a server and all its connections. */
 export async function stop(server: AttachableServer): Promise<void> {
   const closed = once(server, 'close')
   server.close()
