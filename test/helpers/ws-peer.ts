@@ -13,6 +13,9 @@ import {
 export const SAMPLE_KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
 export const SAMPLE_ACCEPT = 's3pPLMBiTxaQ9kYGzzhZRbK+xOo='
 
+/** Resolves in the next turn of the event loop. */
+export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 /** A frame from the server. */
 export interface Frame {
   readonly fin: boolean

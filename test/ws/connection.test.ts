@@ -15,6 +15,7 @@ import {
   frame,
   type RawPeer,
   text,
+  turn,
   type World,
   world,
 } from '../helpers/ws-peer.js'
@@ -45,11 +46,20 @@ async function pair(options: WebSocketServerOptions = {}): Promise<Pair> {
   }
 }
 
+/** Echoes by iteration, each message in a later turn. */
+const slowEcho: WebSocketServerOptions = {
+  async onConnection(connection) {
+    for await (const message of connection) {
+      await turn()
+      connection.send(message)
+    }
+  },
+}
+
 const silent = {
   onConnection: (connection: WebSocketConnection<undefined>) => (connection.onMessage = () => {}),
 }
 const plain = (line: string): string => line.replace(/^(close:\d+).*$/s, '$1')
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('the peer closes', () => {
   for (const code of [
@@ -307,14 +317,7 @@ describe('the connection is failed', () => {
   })
 
   test('so do the replies of a program that iterates (RFC 6455 §7.1.7)', async () => {
-    await using p = await pair({
-      async onConnection(connection) {
-        for await (const message of connection) {
-          await turn()
-          connection.send(message)
-        }
-      },
-    })
+    await using p = await pair(slowEcho)
     const good = Array.from({ length: 20 }, (_, i) => text(`${i}`))
     p.peer.write(Buffer.concat([...good, text(Buffer.from([0xff]))]))
     const lines = await p.peer.finish()
@@ -323,14 +326,7 @@ describe('the connection is failed', () => {
   })
 
   test('and its replies to messages before the Close of a peer (RFC 6455 §5.5.1)', async () => {
-    await using p = await pair({
-      async onConnection(connection) {
-        for await (const message of connection) {
-          await turn()
-          connection.send(message)
-        }
-      },
-    })
+    await using p = await pair(slowEcho)
     p.peer.write(Buffer.concat([text('a'), text('b'), closeFrame(3000)]))
     assert.deepEqual(await p.peer.finish(), ['text:a', 'text:b', 'close:3000'])
     assert.equal((await p.connection.closed).wasClean, true)

@@ -11,11 +11,19 @@ import {
 } from 'node:zlib'
 import { prepare, type WebSocketServerOptions } from 'runwright/ws'
 import { collectGarbage } from '../helpers/garbage.js'
-import { closeFrame, echo, frame, opening, type RawPeer, text, world } from '../helpers/ws-peer.js'
+import {
+  closeFrame,
+  echo,
+  frame,
+  opening,
+  type RawPeer,
+  text,
+  turn,
+  world,
+} from '../helpers/ws-peer.js'
 import { random, splits } from './random.js'
 
 const RSV1 = { rsv: 4 }
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** Compresses one message without context (RFC 7692, section 7.2.1). */
 function deflated(payload: string | Uint8Array, windowBits = 15): Buffer {

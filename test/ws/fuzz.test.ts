@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { Duplex } from 'node:stream'
 import { test } from 'node:test'
 import { WebSocketServer, type WebSocketServerOptions } from 'runwright/ws'
-import { opening, readFrame, SAMPLE_KEY, stop } from '../helpers/ws-peer.js'
+import { opening, readFrame, SAMPLE_KEY, stop, turn } from '../helpers/ws-peer.js'
 import { type Case, EITHER, LIMITS, makeCase } from './fuzz.js'
 import { random } from './random.js'
 
@@ -13,8 +13,6 @@ import { random } from './random.js'
 const CASES = Number(process.env['FUZZ_CASES'] ?? 5_000)
 const FROM = Number(process.env['FUZZ_FROM'] ?? 1)
 const AT_ONCE = 32
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** Runs a case over TCP and returns everything the server sends, up to the end. */
 async function run(port: number, { pieces }: Case): Promise<Buffer> {

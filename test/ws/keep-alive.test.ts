@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { ConnectionLostError, type WebSocketServerOptions } from 'runwright/ws'
-import { frame, text, world } from '../helpers/ws-peer.js'
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+import { frame, text, turn, world } from '../helpers/ws-peer.js'
 
 const silent: WebSocketServerOptions = {
   keepAlive: { intervalMs: 8_000, timeoutMs: 16_000 },

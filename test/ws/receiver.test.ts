@@ -2,14 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { WebSocketServer, type WebSocketServerOptions } from 'runwright/ws'
 import { collectGarbage } from '../helpers/garbage.js'
-import {
-  closeFrame,
-  echo,
-  frame,
-  type RawPeer,
-  text,
-  world,
-} from '../helpers/ws-peer.js'
+import { closeFrame, echo, frame, type RawPeer, text, turn, world } from '../helpers/ws-peer.js'
 import { splits } from './random.js'
 
 /** The replies of a server with these options to these bytes, up to the end. */
@@ -23,8 +16,6 @@ async function talk(
   await send(peer, bytes)
   return await peer.finish()
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 async function byteByByte(peer: RawPeer, bytes: Buffer): Promise<void> {
   for (const byte of bytes) {

@@ -8,7 +8,7 @@ import {
   type WebSocketConnection,
   WebSocketServer,
 } from 'runwright/ws'
-import { frame, readFrame, text, world } from '../helpers/ws-peer.js'
+import { frame, readFrame, text, turn, world } from '../helpers/ws-peer.js'
 
 /** The server's end of a transport whose peer reads only while `reads` is true. */
 class StubSocket extends Duplex {
@@ -49,8 +49,6 @@ class StubSocket extends Duplex {
     return this.frames().map((payload) => payload.toString())
   }
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 interface Link {
   readonly connection: WebSocketConnection<undefined>

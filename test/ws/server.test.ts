@@ -180,11 +180,11 @@ describe('authorize', () => {
   })
 
   test('a reset by the peer meanwhile aborts the signal and does no harm', async () => {
-    let asked: (signal: AbortSignal) => void
-    const signal = new Promise<AbortSignal>((resolve) => (asked = resolve))
+    let called: (signal: AbortSignal) => void
+    const signal = new Promise<AbortSignal>((resolve) => (called = resolve))
     await using w = await world({
       authorize: (_request, offer) => {
-        asked(offer.signal)
+        called(offer.signal)
         return new Promise<Admission<undefined>>((resolve) => {
           offer.signal.addEventListener('abort', () => resolve({ context: undefined }))
         })
@@ -201,10 +201,10 @@ describe('authorize', () => {
   })
 
   test('is called only for valid handshakes from allowed origins', async () => {
-    let asked = 0
+    let called = 0
     await using w = await world({
       authorize: () => {
-        asked++
+        called++
         return { status: 401 }
       },
     })
@@ -213,7 +213,7 @@ describe('authorize', () => {
       peer.write(opening(headers))
       await peer.head()
     }
-    assert.equal(asked, 0)
+    assert.equal(called, 0)
   })
 })
 
@@ -268,9 +268,9 @@ describe('limits', () => {
     })
     const first = await w.open()
     const second = await w.dial()
-    const asked = once(w.server, 'upgrade')
+    const called = once(w.server, 'upgrade')
     second.write(opening({}, { path: '/slow' }))
-    await asked
+    await called
     const third = await w.dial()
     third.write(opening())
     assert.equal((await third.head()).status, 503)
@@ -294,10 +294,10 @@ test('one signal for many connections and handshakes causes no leak warning', as
   const admitted = new Promise<Admission<undefined>>(
     (resolve) => (admit = () => resolve({ context: undefined })),
   )
-  let asked = 0
+  let called = 0
   await using w = await world({
     authorize: () => {
-      if (++asked === 30) admit()
+      if (++called === 30) admit()
       return admitted
     },
     onConnection: async (connection) => {
@@ -431,11 +431,11 @@ describe('shutdown', () => {
   })
 
   test('a handshake in progress is answered 503', async () => {
-    let asked = (): void => {}
-    const waiting = new Promise<void>((resolve) => (asked = resolve))
+    let called = (): void => {}
+    const waiting = new Promise<void>((resolve) => (called = resolve))
     await using w = await world({
       authorize: () => {
-        asked()
+        called()
         return new Promise<never>(() => {})
       },
     })

@@ -256,14 +256,14 @@ describe('refusals', () => {
   })
 
   test('a client that disconnects during authorize is not counted', async () => {
-    let asked = (): void => {}
-    const waiting = new Promise<void>((resolve) => (asked = resolve))
+    let called = (): void => {}
+    const waiting = new Promise<void>((resolve) => (called = resolve))
     let gone = (): void => {}
     const left = new Promise<void>((resolve) => (gone = resolve))
     await using w = await world({
       authorize: (_request, { signal }) => {
         signal.addEventListener('abort', () => gone())
-        asked()
+        called()
         return new Promise<never>(() => {})
       },
     })
