@@ -79,7 +79,7 @@ export interface WebSocketServerConfig {
   readonly maxHeaders: number
   /** Milliseconds that `authorize` may take; then 503. @defaultValue 10000 */
   readonly handshakeTimeoutMs: number
-  /** Milliseconds for each wait of a closing; then the socket is destroyed. @defaultValue 5000 */
+  /** Milliseconds for each step of closing; then the socket is destroyed. @defaultValue 5000 */
   readonly closeTimeoutMs: number
   /** Bytes of messages queued for the program; beyond, reading pauses. @defaultValue 65536 */
   readonly receiveAheadBytes: number
