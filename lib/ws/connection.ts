@@ -390,12 +390,10 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   #startTimer(): void {
     const closing = this.#closeState()
     clearTimeout(closing.timer)
-    closing.timer = setTimeout(() => this.#timedOut(), this.#owner.config.closeTimeoutMs)
+    closing.timer = setTimeout(() => {
+      if (!this.#runDeferred()) destroyTransport(this.#socket)
+    }, this.#owner.config.closeTimeoutMs)
     closing.timer.unref()
-  }
-
-  #timedOut(): void {
-    if (!this.#runDeferred()) destroyTransport(this.#socket)
   }
 
   #runDeferred(): boolean {

@@ -109,14 +109,6 @@ export function upgradeRequired(
   return { status: 426, headers: { ...UPGRADE_REQUIRED }, body }
 }
 
-/** The first of `served` that the client offers, or `null`. */
-export function chooseProtocol(
-  served: readonly string[],
-  offered: readonly string[],
-): string | null {
-  return served.find((name) => offered.includes(name)) ?? null
-}
-
 function bad(body: string): Refusal {
   return { status: 400, body }
 }

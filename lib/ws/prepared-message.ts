@@ -2,7 +2,7 @@ import { compress, type Deflater } from './deflate.js'
 import { encodeFrame, encodeText, Opcode, RSV1 } from './frame.js'
 
 /** The frame of a prepared message for one connection; not a method, which would be public. */
-let frameOf: (message: PreparedMessage, deflater: Deflater | null) => Buffer
+export let frameOf: (message: PreparedMessage, deflater: Deflater | null) => Buffer
 
 /**
  * A message encoded once for any number of connections, which all send the same bytes. Created by
@@ -60,5 +60,3 @@ export class PreparedMessage {
 export function prepare(message: string | Uint8Array): PreparedMessage {
   return new PreparedMessage(message)
 }
-
-export { frameOf }

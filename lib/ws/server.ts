@@ -19,7 +19,6 @@ import { type DeflateAgreement, Deflater, negotiateDeflate } from './deflate.js'
 import {
   checkExtendedConnect,
   checkHandshake,
-  chooseProtocol,
   type Handshake,
   type UpgradeRequest,
   upgradeRequired,
@@ -430,7 +429,7 @@ function selectProtocol(
   { protocols }: Handshake,
   { protocol }: Admission<unknown>,
 ): string | null {
-  if (protocol === undefined) return chooseProtocol(served, protocols)
+  if (protocol === undefined) return served.find((name) => protocols.includes(name)) ?? null
   if (protocol === null || protocols.includes(protocol)) return protocol
   throw new TypeError('authorize selected a subprotocol that the client did not offer')
 }

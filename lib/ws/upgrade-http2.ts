@@ -32,12 +32,11 @@ export function refuseConnect(stream: ServerHttp2Stream, refusal: Refusal): void
   stream.resume()
 }
 
-function fields(headers: OutgoingHttpHeaders): Record<string, string | string[]> {
-  const collected: Record<string, string | string[]> = {}
+function fields(headers: OutgoingHttpHeaders): Record<string, string[]> {
+  const collected: Record<string, string[]> = {}
   for (const [name, value] of headerFields(headers)) {
-    const key = name.toLowerCase()
-    const before = collected[key]
-    collected[key] = before === undefined ? value : [before, value].flat()
+    const values = (collected[name.toLowerCase()] ??= [])
+    values.push(value)
   }
   return collected
 }
