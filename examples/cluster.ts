@@ -1,9 +1,9 @@
 /**
- * Three processes share the runs of one PostgreSQL, and one of them is killed half-way:
+ * Three processes share the runs in one PostgreSQL database, and one of them is killed half-way:
  *
  *   DATABASE_URL=postgres://user:password@localhost/database node … examples/cluster.ts
  *
- * Needs the `pg` package. The tables go into a schema of their own, which is dropped at the end.
+ * Needs the `pg` package. The tables are created in their own schema, which is dropped at the end.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,9 +18,9 @@ const RUNS = 24
 const [, script, role, schema = `runwright_example_${process.pid}`, root = ''] = process.argv
 
 const pool = new pg.Pool({ connectionString: process.env['DATABASE_URL'] })
-pool.on('error', () => undefined) // a lost connection is replaced
+pool.on('error', () => undefined) // the pool replaces lost connections
 
-/** One of the processes that do the work: it takes whatever run may be worked on. */
+/** A worker process: it claims any run that is ready. */
 async function work(): Promise<void> {
   const store = new PostgresStore({ pool, schema, leaseMs: 2_000, labels: ['worker'] })
   const engine = await RunEngine.open({
@@ -33,7 +33,7 @@ async function work(): Promise<void> {
   process.send?.('ready')
 }
 
-/** Takes the requests and watches; in a real host, any process does both. */
+/** Creates the runs and follows them; in a real host, any process can do that. */
 async function lead(): Promise<void> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-cluster-')))
   const store = new PostgresStore({ pool, schema, leaseMs: 2_000, labelsFor: () => ['worker'] })
@@ -49,7 +49,7 @@ async function lead(): Promise<void> {
   let ended = 0
   let events = 0
   let takenOver = 0
-  const begun = performance.now()
+  const startedAt = performance.now()
   const statuses = await Promise.all(
     Array.from({ length: RUNS }, async (_, i) => {
       const cwd = join(folder, `project-${i}`)
@@ -67,7 +67,7 @@ async function lead(): Promise<void> {
       return (await engine.get(details.run_id)).status
     }),
   )
-  const seconds = ((performance.now() - begun) / 1000).toFixed(1)
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   const achieved = statuses.filter((status) => status === 'achieved').length
   console.log(
     `${achieved} of ${RUNS} runs achieved their goal in ${seconds} s, ${events} events, none lost`,
@@ -90,10 +90,10 @@ async function startWorker(folder: string): Promise<ChildProcess> {
   return worker
 }
 
-/** Stands for a language model: thinks for two iterations and writes the file in the third. */
+/** In place of a language model: writes the file in its third iteration. */
 const threeSteps: ModelProvider = {
   id: 'steps',
-  description: 'does its work in the third iteration',
+  description: 'writes the file in its third iteration',
   isLanguageModel: false,
   suggestions: ['three'],
   create: (): Model => ({
@@ -102,11 +102,11 @@ const threeSteps: ModelProvider = {
     contextWindow: null,
     prices: null,
     async complete({ messages }) {
-      const told = messages.at(-1)
+      const last = messages.at(-1)
       const turns = messages.filter((message) => message.role === 'assistant').length
       const command = turns < 4 ? 'sleep 0.1; ls' : 'touch done'
       const calls =
-        told?.role === 'tool' ? [] : [{ call_id: `call-${turns}`, tool: 'bash', args: { command } }]
+        last?.role === 'tool' ? [] : [{ call_id: `call-${turns}`, tool: 'bash', args: { command } }]
       return {
         message: { role: 'assistant', text: `Step ${turns}.`, calls },
         reasoning: '',

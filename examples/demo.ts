@@ -1,9 +1,9 @@
 /**
- * The main job, by itself: `npm run demo`.
+ * Repairs a small project: `npm run demo`.
  *
- * Copies a small project with planted bugs to a scratch folder, starts the service in this process,
- * has it make `node --test` pass with the model `builtin:repair` (no key, no network), shows what
- * happens while it happens, and ends with the diff of what was changed.
+ * Copies a project with planted bugs to a scratch folder, starts the service in this process, lets
+ * a run make `node --test` pass with the model `builtin:repair` (no key, no network), prints its
+ * progress, and ends with a diff of the changes.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, readdirSync, realpathSync } from 'node:fs'
@@ -32,9 +32,8 @@ try {
   }
   const details = await runs.get(run_id)
   achieved = details.status === 'achieved'
-  console.log(
-    `\n${details.status} after ${details.iteration} iterations: ${details.final_state.goal_reason}\n`,
-  )
+  const { status, iteration, final_state } = details
+  console.log(`\n${status} after ${iteration} iterations: ${final_state.goal_reason}\n`)
 } finally {
   await service.close({ graceMs: 0 })
 }
@@ -43,7 +42,7 @@ const check = spawnSync(process.execPath, ['--test'], { cwd: scratch, encoding: 
 console.log(`node --test in ${scratch}: exit code ${check.status}`)
 process.exitCode = achieved && check.status === 0 ? 0 : 1
 
-/** What an event means, for people; null when it is not worth a line. */
+/** A line about an event, or null for events that are not shown. */
 function progress(event: AgentEvent): string | null {
   switch (event.kind) {
     case 'step_start':
@@ -62,7 +61,7 @@ function progress(event: AgentEvent): string | null {
   }
 }
 
-/** The argument that tells most about a call, on one line. */
+/** The most telling argument of a call, on one line. */
 function brief(args: { readonly [name: string]: unknown }): string {
   const { path, command, old_text: before, new_text: after } = args
   const edit = before === undefined ? '' : `: ${oneLine(before)} → ${oneLine(after)}`
@@ -73,7 +72,7 @@ function oneLine(text: unknown): string {
   return String(text).trim().replaceAll(/\s+/g, ' ').slice(0, 60)
 }
 
-/** Unified diff of all files of two folders. */
+/** A unified diff of all files of two folders. */
 function changes(before: string, after: string): string {
   const files = readdirSync(before, { recursive: true, withFileTypes: true }).filter((entry) =>
     entry.isFile(),

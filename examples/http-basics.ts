@@ -1,4 +1,4 @@
-/** The asynchronous client: JSON, errors, time limits, streaming. Run it with tsx; it needs no network. */
+/** The asynchronous client: JSON, errors, time limits, streaming. It needs no network. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AsyncClient, HttpStatusError } from 'runwright/http'

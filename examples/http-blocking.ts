@@ -1,13 +1,13 @@
-/** The blocking client: each call returns its response, without a promise. The server runs in a worker. */
+/** The blocking client: calls return responses, not promises. The server runs in a worker. */
 import { Worker } from 'node:worker_threads'
 import { Client } from 'runwright/http'
 
 const worker = new Worker(
   `require('node:http')
     .createServer((request, response) => {
-      let octets = 0
-      request.on('data', (chunk) => (octets += chunk.length))
-      request.on('end', () => response.end(request.method + ' ' + octets))
+      let bytes = 0
+      request.on('data', (chunk) => (bytes += chunk.length))
+      request.on('end', () => response.end(request.method + ' ' + bytes))
     })
     .listen(0, '127.0.0.1', function () {
       require('node:worker_threads').parentPort.postMessage(this.address().port)

@@ -1,4 +1,4 @@
-/** Server-sent events that are opened again where they broke off, and retries. */
+/** Server-sent events that resume where the stream broke off, and retries. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AsyncClient } from 'runwright/http'

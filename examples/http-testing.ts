@@ -1,4 +1,4 @@
-/** Tests without a network: a function, or an application of one's own, in place of it. */
+/** Tests without a network: a function, or your own application, answers the requests. */
 import assert from 'node:assert/strict'
 import { AsyncClient, Client, HandlerTransport, MockTransport, Response } from 'runwright/http'
 

@@ -1,4 +1,4 @@
-/** Files up and down, redirects, cookies and Digest authentication, against a server of this program. */
+/** Uploads, downloads, redirects, cookies and Digest authentication, with a local server. */
 import { createHash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { mkdtemp, open, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -12,10 +12,10 @@ import { AsyncClient, DigestAuth } from 'runwright/http'
 const realm = 'realm="files", nonce="once", qop="auth", algorithm=SHA-256'
 const server = createServer((request, response) => {
   if (request.url === '/upload') {
-    let octets = 0
-    request.on('data', (chunk: Buffer) => (octets += chunk.length))
+    let bytes = 0
+    request.on('data', (chunk: Buffer) => (bytes += chunk.length))
     request.on('end', () =>
-      response.end(`${request.headers['content-type']?.split(';')[0]}, ${octets} octets`),
+      response.end(`${request.headers['content-type']?.split(';')[0]}, ${bytes} bytes`),
     )
   } else if (request.url === '/latest') {
     response
@@ -40,7 +40,7 @@ const folder = await mkdtemp(join(tmpdir(), 'runwright-example-'))
     followRedirects: true,
   })
 
-  // Up: a form with a file, sent as it is read.
+  // Upload: a form with a file, sent while it is read.
   const path = join(folder, 'report.txt')
   await writeFile(path, 'all is well\n'.repeat(1_000))
   const file = await open(path)
@@ -51,14 +51,14 @@ const folder = await mkdtemp(join(tmpdir(), 'runwright-example-'))
   await file.close()
   console.log('up:', sent.text)
 
-  // Down: over a redirect that sets a cookie, into a file, never in memory as a whole.
+  // Download: after a redirect that sets a cookie, into a file, never completely in memory.
   await using answer = await client.stream('GET', '/latest')
   const target = join(folder, 'latest.bin')
   await pipeline(answer.iterBytes(), createWriteStream(target))
   console.log(
     'down:',
     (await stat(target)).size,
-    'octets over',
+    'bytes over',
     answer.history.length,
     'redirect, with',
     answer.headers.get('x-cookie'),

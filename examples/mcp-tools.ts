@@ -1,8 +1,8 @@
 /**
- * Tools of a Model Context Protocol server in a run: `node --import tsx examples/mcp-tools.ts`.
+ * A run with tools of a Model Context Protocol server: `node --import tsx examples/mcp-tools.ts`.
  *
- * The server is this file itself, started as a process: a dozen lines that speak the protocol over
- * standard input and output. The model is a script, so that nothing else is needed.
+ * The server is this file itself, started as a process: a dozen lines that implement the protocol
+ * over standard input and output. The model is a script, so nothing else is needed.
  */
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -40,7 +40,7 @@ async function main(): Promise<void> {
         name: 'words',
         command: process.execPath,
         args: [...process.execArgv, fileURLToPath(import.meta.url), 'serve'],
-        // We wrote it, so we know: it changes nothing.
+        // The default is stricter; this tool is known to change nothing.
         effect: 'read',
       },
     ],
@@ -51,7 +51,7 @@ async function main(): Promise<void> {
       for (const { json } of batch) print(JSON.parse(json) as AgentEvent)
     }
   } finally {
-    await engine.close() // ends the server as well
+    await engine.close() // also stops the MCP server
     rmSync(scratch, { recursive: true })
   }
 }
@@ -62,7 +62,7 @@ function print(event: AgentEvent): void {
   if (event.kind === 'run_end') console.log('end    ', event.payload.status, event.payload.reason)
 }
 
-/** A server with one tool. Real ones are made with an SDK. */
+/** A server with one tool. Real servers use an SDK. */
 function serve(): void {
   const parameters = {
     type: 'object',

@@ -1,4 +1,4 @@
-/** A goal of your own, which a command decides, pursued by a model of your own, which is a program. */
+/** Your own goal, checked by a command, and your own model, which is a program. */
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,22 +13,22 @@ import {
   type ModelProvider,
 } from 'runwright/agent'
 
-/** Met when every line of a file is in order. */
+/** Met when the lines of a file are sorted. */
 const sorted: GoalDefinition = {
   name: 'sorted',
-  description: 'The lines of a file are in order.',
+  description: 'The lines of a file are sorted.',
   usage: 'sorted: names.txt',
   resolve: (cwd, file) => commandGoal({ name: 'sorted', command: `sort --check '${file}'` }, cwd),
 }
 
-/** Swaps two neighbours in each iteration; a poor way to sort, and an honest one. */
+/** Swaps two adjacent lines in each iteration. */
 const swapper: Model = {
   name: 'local:swapper',
   isLanguageModel: false,
   contextWindow: null,
   prices: { input: 0, output: 0, as_of: '2026-11-01' },
   async complete({ messages }) {
-    const told = messages.at(-1)
+    const last = messages.at(-1)
     const call_id = `call-${messages.length}`
     const answer = (
       text: string,
@@ -44,14 +44,16 @@ const swapper: Model = {
       usage: NO_USAGE,
       stop: tool === undefined ? 'end' : 'tool_calls',
     })
-    if (told?.role !== 'tool') return answer('What is there?', 'bash', { command: 'cat names.txt' })
-    if (told.tool !== 'bash') return answer('One swap done.')
-    const lines = told.output.trim().split('\n')
+    if (last?.role !== 'tool') {
+      return answer('Reading the file.', 'bash', { command: 'cat names.txt' })
+    }
+    if (last.tool !== 'bash') return answer('One swap done.')
+    const lines = last.output.trim().split('\n')
     const at = lines.findIndex((line, index) => index > 0 && line < lines[index - 1]!)
     if (at < 0) return answer('Nothing to swap.')
     const [first = '', second = ''] = [lines[at - 1], lines[at]]
     lines.splice(at - 1, 2, second, first)
-    return answer(`${first} and ${second} change places.`, 'write_file', {
+    return answer(`Swapping ${first} and ${second}.`, 'write_file', {
       path: 'names.txt',
       content: `${lines.join('\n')}\n`,
     })
@@ -59,7 +61,7 @@ const swapper: Model = {
 }
 const local: ModelProvider = {
   id: 'local',
-  description: 'Programs of our own',
+  description: 'our own programs',
   isLanguageModel: false,
   suggestions: ['swapper'],
   create: () => swapper,

@@ -1,4 +1,4 @@
-/** A tool of your own, approved call by call, with its arguments changed by the person who approves. */
+/** Your own tool. A person approves each call, and changes the arguments of one. */
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import {
 } from 'runwright/agent'
 import { ScriptedModel } from 'runwright/agent/testing'
 
-/** Writes an order into the folder of the run. A real one would call a shop. */
+/** Writes an order to a file in the workspace. A real tool would call a shop. */
 const order = defineTool({
   name: 'order',
   description: 'Orders pieces of an article.',
@@ -23,14 +23,14 @@ const order = defineTool({
     },
     required: ['article', 'pieces'],
   },
-  effect: 'unsafe', // after a crash it is never done twice
+  effect: 'unsafe', // never repeated after a crash
   async execute({ article, pieces }, { workspace }) {
     const change = await workspace.writeFile('orders.txt', `${pieces} × ${article}\n`)
     return { output: `ordered: ${pieces} × ${article}`, exitCode: 0, changes: [change] }
   },
 })
 
-// Stands in for a language model.
+// In place of a language model.
 const model = new ScriptedModel([
   {
     text: 'We are short of lamps.',
@@ -62,7 +62,7 @@ try {
       if (event.kind === 'tool_result') console.log(event.payload.output)
       if (event.kind !== 'human_check_required') continue
       for (const { call_id, tool, args } of event.payload.calls ?? []) {
-        console.log(`the model wants ${tool} ${JSON.stringify(args)}; a person makes it 10`)
+        console.log(`the model calls ${tool} ${JSON.stringify(args)}; a person reduces it to 10`)
         await engine.resume(details.run_id, {
           decision: 'approve',
           edits: { [call_id]: { args: { ...args, pieces: 10 } } },
@@ -70,9 +70,8 @@ try {
       }
     }
   }
-  console.log(
-    `${(await engine.get(details.run_id)).status}: ${readFileSync(join(folder, 'orders.txt'), 'utf8').trim()}`,
-  )
+  const { status } = await engine.get(details.run_id)
+  console.log(`${status}: ${readFileSync(join(folder, 'orders.txt'), 'utf8').trim()}`)
 } finally {
   await engine.close()
   rmSync(folder, { recursive: true })

@@ -1,4 +1,4 @@
-/** A program that starts a run, answers its gates, and reads its log again later. */
+/** A client that starts a run, answers its gates, and later reads part of its log again. */
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -22,7 +22,7 @@ test('two and two are four, and one and two are three', () => {
 )
 writeFileSync(join(project, 'package.json'), '{ "type": "module" }\n')
 
-// The service, as a host mounts it. A client elsewhere needs only its address and a key.
+// The service in its host. A client elsewhere only needs its URL and a key.
 const key = 'example-key-0123456789'
 const service = await createRunService({
   engine: { store: new MemoryStore(), roots: [project] },
@@ -46,9 +46,10 @@ try {
   }
   console.log(`${(await runs.get(run_id)).status}, ${last} events`)
 
-  // The log stays: any part of it can be read again.
-  for await (const event of runs.events(run_id, { after: last - 1 }))
+  // The log is kept: any part of it can be read again.
+  for await (const event of runs.events(run_id, { after: last - 1 })) {
     console.log(`again: ${event.kind}`)
+  }
 
   const refused = await runs.abort(run_id).catch((error: unknown) => error)
   if (refused instanceof RunServiceError) console.log(`refused: ${refused.status} ${refused.code}`)

@@ -1,8 +1,9 @@
 /**
  * The whole service as one program: `npm start`.
  *
- * Settings come from the environment; `npm start -- --help` lists them. It works with no key and no
- * network: the model is then `builtin:repair`, a program that repairs code by trying small patches.
+ * Settings are environment variables; `npm start -- --help` lists them. Without any, it needs
+ * neither key nor network: the model is `builtin:repair`, a program that repairs code by trying
+ * small patches.
  */
 import { cp, mkdir, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
@@ -18,19 +19,27 @@ import {
   type RunService,
 } from 'runwright/server'
 
-const HELP = `The agent run service: REST, event streams and a dashboard. Settings are environment variables:
+const HELP = `The agent run service: REST, event streams and a dashboard.
 
-  PORT                  8000; 0 picks a free one
-  HOST                  127.0.0.1; beside this machine's own addresses, set RUNWRIGHT_API_KEYS as well
-  RUNWRIGHT_DATA        where runs are kept: $XDG_STATE_HOME/runwright, else ~/.local/state/runwright
-  RUNWRIGHT_ROOTS       folders in which runs may work, "${delimiter}" between; the first is the default.
-                        Unless set: a copy of the demo project, and the current directory
-  RUNWRIGHT_API_KEYS    alice=key,bob=key, 16 characters or more each. Unless set, only programs of
-                        this machine may call, a run's own commands included
-  RUNWRIGHT_MODEL       model of requests that name none: builtin:repair, which needs no network
+Settings are environment variables:
 
-Each of these makes a provider's models available: OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY,
-GEMINI_API_KEY, OLLAMA_HOST. For example: OPENAI_API_KEY=… RUNWRIGHT_MODEL=openai:gpt-5-mini npm start
+  PORT                  default 8000; 0 picks a free port
+  HOST                  default 127.0.0.1; to accept calls from other machines, also set
+                        RUNWRIGHT_API_KEYS
+  RUNWRIGHT_DATA        folder for the data of runs; default $XDG_STATE_HOME/runwright or
+                        ~/.local/state/runwright
+  RUNWRIGHT_ROOTS       folders in which runs may work, separated by "${delimiter}"; the first is
+                        the default. Without it: a copy of the demo project, and the current
+                        directory
+  RUNWRIGHT_API_KEYS    alice=key,bob=key with at least 16 characters per key. Without it, only
+                        programs on this machine may call, including the commands of a run
+  RUNWRIGHT_MODEL       model for requests without one; default builtin:repair, which needs no
+                        network
+
+Each of these variables makes the models of a provider available: OPENAI_API_KEY, OPENAI_BASE_URL,
+ANTHROPIC_API_KEY, GEMINI_API_KEY, OLLAMA_HOST. Example:
+
+  OPENAI_API_KEY=… RUNWRIGHT_MODEL=openai:gpt-5-mini npm start
 `
 
 interface Settings {
@@ -43,7 +52,7 @@ interface Settings {
   readonly model: string | undefined
 }
 
-/** A setting that cannot be used; the message is all that the user needs. */
+/** An invalid setting; the message is shown without a stack trace. */
 class SettingError extends Error {}
 
 function readSettings(env: NodeJS.ProcessEnv): Settings {
@@ -53,7 +62,7 @@ function readSettings(env: NodeJS.ProcessEnv): Settings {
   }
   const state = env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state')
   const roots = env['RUNWRIGHT_ROOTS']?.split(delimiter).filter((root) => root !== '')
-  if (roots?.length === 0) throw new SettingError('RUNWRIGHT_ROOTS names no folder')
+  if (roots?.length === 0) throw new SettingError('RUNWRIGHT_ROOTS must name at least one folder')
   return {
     host: env['HOST'] || '127.0.0.1',
     port: Number(port),
@@ -70,8 +79,9 @@ function readKeys(text: string | undefined): Settings['keys'] {
   const keys: { [id: string]: string[] } = {}
   for (const entry of text.split(',').map((part) => part.trim())) {
     const [, id = 'operator', key = ''] = /^(?:([\w.-]+)=)?(.*)$/.exec(entry) ?? []
-    if (key === '')
-      throw new SettingError('RUNWRIGHT_API_KEYS must be name=key pairs with commas between')
+    if (key === '') {
+      throw new SettingError('RUNWRIGHT_API_KEYS must be name=key pairs, separated by commas')
+    }
     keys[id] = [...(keys[id] ?? []), key]
   }
   return Object.fromEntries(Object.entries(keys).map(([id, list]) => [id, { key: list }]))
@@ -102,7 +112,7 @@ async function openService(
   return { service, demo }
 }
 
-/** Puts the planted bugs back, unless a run that has not ended works on them. */
+/** Restores the planted bugs, unless a run that has not ended uses the copy. */
 async function refreshDemo({ engine }: RunService, demo: string): Promise<void> {
   const { runs } = await engine.list({ status: ['pending', 'running', 'awaiting_human'] })
   const details = await Promise.all(runs.map(({ run_id }) => engine.get(run_id)))
@@ -112,38 +122,37 @@ async function refreshDemo({ engine }: RunService, demo: string): Promise<void> 
 }
 
 function listen(server: Server, { port, host }: Settings): Promise<void> {
-  return new Promise((done, failed) => {
-    server.once('error', failed)
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
     server.listen(port, host, () => {
-      server.removeListener('error', failed)
-      done()
+      server.removeListener('error', reject)
+      resolve()
     })
   })
 }
 
-function greet(server: Server, settings: Settings, demo: string | null): void {
+function printUsage(server: Server, settings: Settings, demo: string | null): void {
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : settings.port
   const host = nameToCall(settings.host)
   const url = `http://${host}:${port}`
   const request = demo === null ? { goal: 'auto' } : { goal: 'node-test', cwd: demo }
+  const type = `-H 'content-type: application/json'`
   const key = settings.keys === null ? '' : ` -H 'authorization: Bearer YOUR_KEY'`
   const body = JSON.stringify(request).replaceAll("'", String.raw`'\''`)
   console.log(`runwright listening on ${url}`)
-  console.log(
-    `start a first run: curl -sS ${url}/api/runs -H 'content-type: application/json'${key} -d '${body}'`,
-  )
+  console.log(`start a run: curl -sS ${url}/api/runs ${type}${key} -d '${body}'`)
   console.log(`watch it: ${url}/`)
-  if (isWildcard(settings.host)) console.log('it listens on all addresses of this machine')
+  if (isWildcard(settings.host)) console.log('listening on all addresses of this machine')
   if (settings.keys === null) {
     console.log(
-      'no RUNWRIGHT_API_KEYS: only this machine may call, and the commands of a run can reach the API' +
-        ' and answer their own gate. Gates bind only with keys.',
+      'RUNWRIGHT_API_KEYS is not set: only this machine may call, and the commands of a run can ' +
+        'call the API and answer their own gate. Gates are only binding with keys.',
     )
   }
 }
 
-/** Says where to listen, and is no address to call. */
+/** Whether `host` means all addresses, so that it is not one to call. */
 function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
@@ -159,12 +168,15 @@ function messageOf(error: unknown): string {
 
 function explain(error: unknown, { host, port }: Partial<Settings>): string {
   const code = (error as NodeJS.ErrnoException).code
-  if (code === 'EADDRINUSE')
-    return `port ${port} is in use on ${host}; set PORT to another one (0 picks one)`
-  if (code === 'EACCES')
+  if (code === 'EADDRINUSE') {
+    return `port ${port} is in use on ${host}; set PORT to another one (0 picks a free one)`
+  }
+  if (code === 'EACCES') {
     return `not allowed to listen on ${host}:${port}; set PORT to 1024 or above`
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `HOST ${host} is no address of this machine`
+  }
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+    return `HOST ${host} is not an address of this machine`
+  }
   return messageOf(error)
 }
 
@@ -172,17 +184,17 @@ async function main(): Promise<void> {
   let settings: Partial<Settings> = {}
   let service: RunService | undefined
   try {
-    const given = (settings = readSettings(process.env))
-    const opened = await openService(given)
+    const read = (settings = readSettings(process.env))
+    const opened = await openService(read)
     service = opened.service
     const server = createServer(service.handler)
     service.attach(server)
-    await listen(server, given)
+    await listen(server, read)
     drainOnSignal(service, [server], {
       graceMs: 0,
-      onDrain: () => console.log('stopping; runs that have not ended go on at the next start'),
+      onDrain: () => console.log('stopping; unfinished runs continue at the next start'),
     })
-    greet(server, given, opened.demo)
+    printUsage(server, read, opened.demo)
   } catch (error) {
     console.error(`runwright: ${explain(error, settings)}`)
     await service?.close({ graceMs: 0 })
@@ -195,7 +207,7 @@ if (argument === undefined) await main()
 else if (argument === '--help' || argument === '-h') process.stdout.write(HELP)
 else {
   console.error(
-    `runwright: there is no argument ${argument}; settings are environment variables, see --help`,
+    `runwright: unknown argument ${argument}; settings are environment variables, see --help`,
   )
   process.exitCode = 1
 }

@@ -16,7 +16,7 @@ const sockets = new WebSocketServer({
   deflate: process.env['DEFLATE'] === '1',
   origins: 'any',
   maxMessageBytes: 16 * MIB,
-  // A test client may cut 4 MiB into pieces of 64 octets.
+  // The Autobahn suite sends 4 MiB in fragments of 64 bytes.
   maxFragments: 2 ** 17,
   backpressure: { limitBytes: 64 * MIB },
   async onConnection(connection) {

@@ -1,6 +1,6 @@
 /**
- * All of runwright as four namespaces, for those who want one import. Each is also an entry point
- * of its own (`runwright/http`, `/ws`, `/agent`, `/server`), which loads less.
+ * All of runwright as four namespaces. Each is also an entry point of its own (`runwright/http`,
+ * `/ws`, `/agent`, `/server`), which loads less.
  *
  * @module
  */

@@ -17,13 +17,13 @@ const row = (contender: string, median: number, met: boolean | null): Row => ({
 })
 
 for (const [path, text] of pageOf(saved)) {
-  test(`${path} is what the saved figures say`, () => {
+  test(`${path} is generated from the saved figures`, () => {
     assert.equal(readFileSync(join(root, path), 'utf8'), text)
   })
 }
 
 for (const { suite, results } of saved) {
-  test(`the saved figures of ${suite.name} are whole`, () => {
+  test(`the saved figures of ${suite.name} are complete`, () => {
     assert.equal(results.name, suite.name)
     assert.match(results.versions['node'] ?? '', /^v\d+\./)
     assert.ok(results.machine.cores > 0)
@@ -41,7 +41,7 @@ for (const { suite, results } of saved) {
   })
 }
 
-test('a bar that is missed is told in the summary and in its table', () => {
+test('a missed bar is shown in the summary and in its table', () => {
   const suite = suites[0]!
   const machine = { cpu: 'x', cores: 2, memoryGB: 1, platform: 'linux x64', pinned: false }
   const rows = [row('floor', 10, null), row('runwright', 15, false)]
@@ -53,14 +53,12 @@ test('a bar that is missed is told in the summary and in its table', () => {
     text,
     /- HTTP client, \*one \\\| two\*, runwright: &lt;= 1\.00x is missed, with 1\.50x/,
   )
-  assert.match(
-    text,
-    /\| \*\*runwright\*\* \| 15\.0 us \| 7\.50–30\.0 \| 1\.50x \| 3\.00 us \| &lt;= 1\.00x: \*\*missed\*\* \|/,
-  )
+  const cells = '**runwright** | 15.0 us | 7.50–30.0 | 1.50x | 3.00 us | &lt;= 1.00x: **missed**'
+  assert.ok(text.includes(`| ${cells} |`))
   assert.match(text, /\[HTTP client\]\(#http-client\) \| 1 \| 0 \| 1 \|/)
 })
 
-test('a plot escapes what it shows and fits its frame', () => {
+test('a plot escapes its texts, and its bars fit the frame', () => {
   const svg = plotOf('a < b & c', [row('x<y', 100, null), row('runwright', 40, null)])
   assert.match(svg, /a &lt; b &amp; c/)
   assert.match(svg, /x&lt;y/)

@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const page = read('docs/reference.md')
 
-/** Rows of the tables below a heading: cells without what marks code. */
+/** Rows of the tables below a heading, with the text of their cells. */
 function rowsOf(heading: string): string[][] {
   const text = page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`))
   assert.ok(text !== undefined, `docs/reference.md has no heading ${heading}`)
@@ -22,7 +22,7 @@ function rowsOf(heading: string): string[][] {
   )
 }
 
-/** Names of the fields of each event kind, as the vocabulary declares them. */
+/** The fields of each event kind, as declared in events.ts. */
 function declaredEvents(): Map<string, string[]> {
   const source = read('lib/agent/events.ts')
   const body =
@@ -43,7 +43,7 @@ function declaredEvents(): Map<string, string[]> {
 
 test('docs/reference.md lists every event kind with every field of its payload', () => {
   const declared = declaredEvents()
-  assert.ok(declared.size >= 19, `only ${declared.size} were found`)
+  assert.ok(declared.size >= 19, `found only ${declared.size}`)
   const listed = new Map(
     rowsOf('Events').map(([kind = '', , fields = '']) => [
       kind,
@@ -55,7 +55,7 @@ test('docs/reference.md lists every event kind with every field of its payload',
     assert.deepEqual(listed.get(kind)?.toSorted(), fields.toSorted(), kind)
 })
 
-test('docs/reference.md tells what may follow each status', () => {
+test('docs/reference.md lists what may follow each status', () => {
   const triggers = ['start', 'gate', 'respond', 'achieve', 'fail', 'abort'] as const
   for (const [status = '', , next = ''] of rowsOf('Statuses')) {
     const possible = triggers
@@ -66,7 +66,7 @@ test('docs/reference.md tells what may follow each status', () => {
   assert.equal(rowsOf('Statuses').length, 6)
 })
 
-test('docs/reference.md lists every environment variable that the library and the server read', () => {
+test('docs/reference.md lists every environment variable that is read', () => {
   const listed = rowsOf('Environment').flatMap(([names = '']) => names.split(', '))
   const files = [
     'lib/http/environment.ts',
@@ -86,8 +86,8 @@ test('docs/reference.md lists every environment variable that the library and th
       ...[...source.matchAll(/read\('(\w+)'\)/g)].map((match) => match[1]!.toUpperCase()),
     ]
   })
-  const elsewhere = new Set(['REQUEST_METHOD', 'XDG_STATE_HOME'])
-  const expected = [...new Set(found)].filter((name) => !elsewhere.has(name)).sort()
-  assert.ok(expected.length >= 20, `only ${expected.length} were found`)
+  const notListed = new Set(['REQUEST_METHOD', 'XDG_STATE_HOME'])
+  const expected = [...new Set(found)].filter((name) => !notListed.has(name)).sort()
+  assert.ok(expected.length >= 20, `found only ${expected.length}`)
   assert.deepEqual(listed.sort(), expected)
 })

@@ -16,7 +16,7 @@ import {
 
 // Links
 
-/** Anchors of a document's headings, made as GitHub makes them. */
+/** The anchors of a document's headings, by the rules of GitHub. */
 function anchorsOf(document: string): Set<string> {
   const anchors = new Set<string>()
   const { prose } = markdown.get(document) ?? parseMarkdown(document)
@@ -48,21 +48,21 @@ function linksOf(document: string): Link[] {
 
 const isRelative = ({ target }: Link): boolean => !/^([a-z][a-z0-9+.-]*:|\/\/)/i.test(target)
 
-/** What is wrong with a relative link; null when it leads somewhere. */
+/** What is wrong with a relative link, or null. */
 function problemOf(document: string, { target }: Link): string | null {
   const [path = '', anchor] = target.split('#')
   const goal = resolve(root, dirname(document), decodeURI(path))
   const file = path === '' ? document : relative(root, goal)
   if (target.startsWith('/') || file.startsWith('..')) return 'leads out of the repository'
-  if (file.startsWith('docs/api')) return 'leads to what is generated'
-  if (!existsSync(join(root, file))) return 'leads to no file'
+  if (file.startsWith('docs/api')) return 'leads to a generated file'
+  if (!existsSync(join(root, file))) return 'leads to a missing file'
   if (anchor === undefined || statSync(join(root, file)).isDirectory()) return null
-  if (!file.endsWith('.md')) return 'has an anchor, but leads to no document'
-  return anchorsOf(file).has(anchor) ? null : 'leads to no heading'
+  if (!file.endsWith('.md')) return 'has an anchor, but does not lead to a document'
+  return anchorsOf(file).has(anchor) ? null : 'leads to a missing heading'
 }
 
 for (const document of documents) {
-  test(`every relative link of ${document} leads to a file that is there`, () => {
+  test(`every relative link of ${document} leads to an existing file`, () => {
     const wrong = linksOf(document).filter(isRelative).flatMap((link) => {
       const problem = problemOf(document, link)
       return problem === null ? [] : [`${document}:${link.line}: ${link.target} ${problem}`]
@@ -79,13 +79,13 @@ test('docs/index.md leads to every document', () => {
 
 test('the link check finds links', () => {
   const count = documents.reduce((sum, path) => sum + linksOf(path).filter(isRelative).length, 0)
-  assert.ok(count >= 20, `only ${count} relative links were found`)
+  assert.ok(count >= 20, `found only ${count} relative links`)
 })
 
 // The README
 
 for (const command of ['npm ci && npm start', 'npm ci && npm test']) {
-  test(`the README shows \`${command}\` on a line of its own`, () => {
+  test(`the README shows \`${command}\` on its own line`, () => {
     const lines = read('README.md').split('\n').map((line) => line.trim())
     assert.ok(lines.includes(command))
   })
@@ -103,7 +103,7 @@ const samples = documents
   .filter(isTypeScript)
 const nameOf = ({ document, line }: Block): string => join(root, `${document}.${line}.ts`)
 
-/** Frameworks in samples are packages that the interop tests use; the root has no types of them. */
+/** Declares frameworks in samples: packages of the interop tests, without types in the root. */
 function foreignModules(): string {
   const manifest = JSON.parse(read('test/peers/package.json')) as Record<string, object>
   const groups = ['dependencies', 'devDependencies']
@@ -119,7 +119,7 @@ function compilerOptions(): ts.CompilerOptions {
     ...options,
     noEmit: true,
     skipLibCheck: true,
-    // A reader's program: it emits no declarations, and a sample need not use all that it shows.
+    // A sample is a program without declarations, and need not use everything it shows.
     declaration: false,
     isolatedDeclarations: false,
     noUnusedLocals: false,
@@ -128,7 +128,7 @@ function compilerOptions(): ts.CompilerOptions {
   }
 }
 
-/** Checks all samples in one program, each as a module beside its document, from memory. */
+/** Type-checks all samples in one program, each as a module in memory beside its document. */
 function checkSamples(): Map<string, string[]> {
   const texts = new Map(samples.map((sample) => [nameOf(sample), `${sample.text}\nexport {}\n`]))
   const foreign = join(root, 'docs/foreign-modules.d.ts')
@@ -175,20 +175,20 @@ function messageOf({ code, messageText }: ts.Diagnostic): string {
 
 let checked: Map<string, string[]> | undefined
 for (const document of new Set(samples.map((sample) => sample.document))) {
-  test(`the TypeScript samples of ${document} compile as a reader would write them`, () => {
+  test(`the TypeScript samples of ${document} compile`, () => {
     checked ??= checkSamples()
     assert.deepEqual(checked.get(document), [])
   })
 }
 
-test('samples are whole programs', () => {
-  assert.ok(samples.length >= 35, `only ${samples.length} samples were found`)
+test('there are samples, and all are whole programs', () => {
+  assert.ok(samples.length >= 35, `found only ${samples.length} samples`)
   assert.deepEqual(samples.filter(({ info }) => info !== 'ts').map(({ info }) => info), [])
 })
 
 // docs/errors.md
 
-/** Rows of the tables below a heading of docs/errors.md, without their heads. */
+/** Rows of the tables below a heading of docs/errors.md, without table heads. */
 function rowsOf(heading: string): string[][] {
   const { prose } = markdown.get('docs/errors.md')!
   const from = prose.indexOf(`## ${heading}`)
@@ -271,12 +271,12 @@ for (const { what, heading, column, codes, least } of [
 ]) {
   test(`docs/errors.md lists every ${what} once, and no other`, () => {
     const known = [...new Set(codes)].sort()
-    assert.ok(known.length >= least, `only ${known.length} were found in the sources`)
+    assert.ok(known.length >= least, `found only ${known.length} in the sources`)
     assert.deepEqual(rowsOf(heading).map((row) => plain(row[column])).sort(), known)
   })
 }
 
-/** Codes by error class, as an `errors.ts` declares them: its own literal, or any of its union. */
+/** The codes of each error class in an `errors.ts`: its literal, or all of its union. */
 function classesOf(path: string): Map<string, readonly string[]> {
   const source = read(path)
   const classes = source.split(/^export (?:abstract )?class /m).slice(1)
@@ -296,7 +296,7 @@ for (const [heading, path] of [
   ['WebSocket server', 'lib/ws/errors.ts'],
   ['Run engine', 'lib/agent/errors.ts'],
 ] as const) {
-  test(`docs/errors.md names the class that carries each code of ${path}`, () => {
+  test(`docs/errors.md names the class of each code of ${path}`, () => {
     const classes = classesOf(path)
     const expected = [...classes].flatMap(([name, codes]) => codes.map((code) => `${code} ${name}`))
     const listed = rowsOf(heading).flatMap(([code, cell]) => {
@@ -319,7 +319,7 @@ test('docs/errors.md names the close code of each WebSocket error', () => {
   assert.deepEqual(listed.sort(), expected.sort())
 })
 
-/** Statuses by problem code, from the places where the service throws. */
+/** Statuses by problem code, from the throw statements of the service. */
 function thrownProblems(): Map<string, string> {
   const statuses = new Map<string, string>()
   for (const path of listFiles('lib/server', '.ts')) {
@@ -335,12 +335,12 @@ function thrownProblems(): Map<string, string> {
   return statuses
 }
 
-test('docs/errors.md names the status with which each problem is answered', () => {
+test('docs/errors.md names the status of each problem', () => {
   const thrown = thrownProblems()
-  assert.ok(thrown.size >= 25, `only ${thrown.size} were found in the sources`)
+  assert.ok(thrown.size >= 25, `found only ${thrown.size} in the sources`)
   for (const [status, cell, when] of rowsOf('Service')) {
     const code = plain(cell)
     if (thrown.has(code)) assert.equal(status, thrown.get(code), code)
-    else assert.match(when ?? '', /^never by the service itself/, `${code} is thrown nowhere`)
+    else assert.match(when ?? '', /^never by the service itself/, `${code} is never thrown`)
   }
 })

@@ -13,30 +13,30 @@ import { programAt, withLoader } from './helpers/programs.js'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const examples = readdirSync(join(root, 'examples')).filter((name) => name.endsWith('.ts'))
 
-/** Examples that run until they are stopped, and the line in which each tells its port. */
+/** Examples that run until they are stopped, with the line that contains the port. */
 const servers: Readonly<Record<string, RegExp>> = {
   'ws-echo.ts': /^ws:\/\/127\.0\.0\.1:(\d+)\/\n/,
 }
-/** Examples with a test of their own, which says more. */
+/** Examples with their own test. */
 const elsewhere: Readonly<Record<string, string>> = {
   'demo.ts': 'test/examples.test.ts',
   'standalone-server.ts': 'test/standalone.test.ts',
   'cluster.ts': 'test/peers/postgres/cluster.test.ts',
 }
 
-/** Home and temporary folder of everything that is started here. */
+/** The home and temporary folder of all processes started here. */
 let folder = ''
-/** Why examples cannot be cut off from the network on this machine; null when they can. */
-let openBecause: string | null = null
+/** Why examples cannot be isolated from the network on this machine, or null. */
+let sandboxProblem: string | null = null
 
 before(async () => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-examples-')))
   mkdirSync(join(folder, 'tmp'))
-  openBecause = await bubblewrapProblem()
+  sandboxProblem = await bubblewrapProblem()
 })
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Starts an example with a clean environment; without `network` it has a loopback of its own. */
+/** Starts an example with a clean environment; without `network` it has its own loopback. */
 function start(
   t: TestContext,
   example: string,
@@ -51,9 +51,9 @@ function start(
   },
 ): ChildProcess {
   const sandbox = ['bwrap', '--dev-bind', '/', '/', '--unshare-net', '--die-with-parent', '--']
-  const cutOff = !network && openBecause === null
-  if (!network && openBecause !== null) t.diagnostic(`with the network: ${openBecause}`)
-  const command = [...(cutOff ? sandbox : []), process.execPath, ...node]
+  const isolated = !network && sandboxProblem === null
+  if (!network && sandboxProblem !== null) t.diagnostic(`with the network: ${sandboxProblem}`)
+  const command = [...(isolated ? sandbox : []), process.execPath, ...node]
   const { PATH = '' } = process.env
   const child = spawn(command[0]!, command.slice(1), {
     cwd: root,
@@ -71,7 +71,7 @@ interface Ended {
   readonly stderr: string
 }
 
-/** Gathers what a process prints; `seen` is called with all of it so far. */
+/** Collects the output of a process; `seen` is called with all of stdout so far. */
 async function end(child: ChildProcess, seen: (stdout: string) => void = () => {}): Promise<Ended> {
   let [stdout, stderr] = ['', '']
   child.stdout!.setEncoding('utf8').on('data', (text: string) => seen((stdout += text)))
@@ -80,14 +80,14 @@ async function end(child: ChildProcess, seen: (stdout: string) => void = () => {
   return { code, signal, stdout, stderr }
 }
 
-/** What an example prints is for people: some words, and no value that was never made readable. */
+/** Output for people: some words, and no stack traces or unformatted values. */
 function assertSensible({ stdout }: Ended): void {
   assert.match(stdout, /\w{2,}.*\n$/s)
   assert.doesNotMatch(stdout, /\[object \w+\]|\bundefined\b|\bNaN\b|\n {4}at /)
 }
 
 for (const example of examples.filter((name) => !(name in servers) && !(name in elsewhere))) {
-  test(`examples/${example} runs to its end, says what it did, and needs no network`, async (t) => {
+  test(`examples/${example} prints its results, ends, and needs no network`, async (t) => {
     const ended = await end(start(t, example, { network: false }))
     assert.equal(ended.code, 0, ended.stderr)
     assert.equal(ended.stderr, '')
@@ -102,23 +102,23 @@ for (const [example, address] of Object.entries(servers)) {
     const ended = await end(child, (stdout) => {
       const port = address.exec(stdout)?.[1]
       if (port === undefined) return
-      served ??= ask(Number(port)).finally(() => child.kill('SIGTERM'))
+      served ??= request(Number(port)).finally(() => child.kill('SIGTERM'))
       served.catch(() => {})
     })
-    assert.ok(served !== undefined, `it printed no address: ${ended.stdout}${ended.stderr}`)
+    assert.ok(served !== undefined, `no address in the output: ${ended.stdout}${ended.stderr}`)
     await served
     assert.equal(ended.code, 0, `${ended.signal} ${ended.stderr}`)
     assert.equal(ended.stderr, '')
   })
 }
 
-/** Resolves once a server of this machine has answered, whatever it says. */
-async function ask(port: number): Promise<void> {
+/** Resolves once the server has sent a response, with any status. */
+async function request(port: number): Promise<void> {
   await using client = new AsyncClient({ baseUrl: `http://127.0.0.1:${port}`, trustEnv: false })
   await client.get('/', { timeout: 60_000 })
 }
 
-test('the demo reaches its goal without network or language model, keys or no keys', async (t) => {
+test('the demo achieves its goal without network or language model, even with a key', async (t) => {
   const env = { OPENAI_API_KEY: 'sk-not-a-key-0123456789', RUNWRIGHT_MODEL: 'openai:gpt-5' }
   const node = [...withLoader, 'examples/demo.ts'] // as npm run demo does
   const ended = await end(start(t, 'demo.ts', { network: false, env, node }))
@@ -135,19 +135,19 @@ test('the demo reaches its goal without network or language model, keys or no ke
   assert.ok(!ended.stdout.includes(env.OPENAI_API_KEY))
 })
 
-test('no example names a host beyond this machine', () => {
+test('no example names a remote host', () => {
   for (const example of examples) {
     const source = readFileSync(join(root, 'examples', example), 'utf8')
-    // Names below .test lead nowhere by definition (RFC 6761, section 6.2).
+    // Names below .test never resolve (RFC 6761, section 6.2).
     const near = /^(127\.0\.0\.1|localhost|\[::1\]|[\w.-]+\.test|\$\{.*)$/
     const urls = [...source.matchAll(/\b(?:https?|wss?):\/\/(\[[^\]]*\]|[^/\s'"`:]+)/g)]
     assert.deepEqual(urls.map((match) => match[1]!).filter((host) => !near.test(host)), [], example)
   }
 })
 
-test('the lists of examples with rules of their own name examples that are there', () => {
+test('the lists of special examples only name existing ones', () => {
   for (const name of [...Object.keys(servers), ...Object.keys(elsewhere)]) {
-    assert.ok(examples.includes(name), `there is no examples/${name}`)
+    assert.ok(examples.includes(name), `examples/${name} does not exist`)
   }
   assert.ok(examples.length > Object.keys(servers).length + Object.keys(elsewhere).length)
 })

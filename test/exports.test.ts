@@ -11,7 +11,7 @@ const entryPoints: Record<string, string> = {
 }
 
 for (const [specifier, list] of Object.entries(entryPoints)) {
-  test(`${specifier} exports exactly the names written down in fixtures/exports/${list}.json`, async () => {
+  test(`${specifier} exports exactly the names in fixtures/exports/${list}.json`, async () => {
     const file = new URL(`./fixtures/exports/${list}.json`, import.meta.url)
     const expected: unknown = JSON.parse(readFileSync(file, 'utf8'))
     const names = Object.keys((await import(specifier)) as object).sort()
@@ -19,7 +19,7 @@ for (const [specifier, list] of Object.entries(entryPoints)) {
   })
 }
 
-test('runwright exports one namespace for each module', async () => {
+test('runwright exports one namespace per module', async () => {
   const names = Object.keys((await import('runwright')) as object).sort()
   assert.deepEqual(names, ['agent', 'http', 'server', 'ws'])
 })

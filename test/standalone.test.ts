@@ -28,9 +28,9 @@ function scratch(t: TestContext): string {
   return folder
 }
 
-/** What `npm start` runs. */
+/** The command of `npm start`. */
 const script: string = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start
-const asItStands = script.replace(/^node /, '').split(' ')
+const npmStart = script.replace(/^node /, '').split(' ')
 
 function launch(
   t: TestContext,
@@ -49,7 +49,7 @@ function launch(
   return child
 }
 
-/** Starts the server and resolves once it has printed its lines. */
+/** Starts the server; resolves once it has printed its address. */
 async function start(
   t: TestContext,
   env: Record<string, string>,
@@ -67,7 +67,7 @@ async function start(
     })
   })
   const baseUrl = /^runwright listening on (http:\S+)\n/.exec(printed)?.[1]
-  assert.ok(baseUrl !== undefined, `it says where it listens: ${printed}${stderr.join('')}`)
+  assert.ok(baseUrl !== undefined, `it prints its address: ${printed}${stderr.join('')}`)
   return { child, baseUrl, lines: printed.trim().split('\n') }
 }
 
@@ -84,7 +84,7 @@ async function failsToStart(
   return stderr
 }
 
-test('a run goes on to its end over three kill -9, with no event lost or doubled', async (t) => {
+test('a run survives three kill -9, and no event is lost or duplicated', async (t) => {
   const folder = scratch(t)
   const project = plantBugs(join(folder, 'project'))
   const env = { RUNWRIGHT_DATA: join(folder, 'data'), RUNWRIGHT_ROOTS: project }
@@ -118,7 +118,7 @@ test('a run goes on to its end over three kill -9, with no event lost or doubled
           headers: { accept: 'application/json' },
         })
       ).json<AgentEvent[]>()
-      assert.deepEqual(seen.slice(0, log.length), log, 'what the readers saw is the log')
+      assert.deepEqual(seen.slice(0, log.length), log, 'the events read are the log')
       assertInvariants(seen)
       assert.equal(seen.filter(({ kind }) => kind === 'run_recovered').length, 3)
       child.kill('SIGTERM')
@@ -126,11 +126,11 @@ test('a run goes on to its end over three kill -9, with no event lost or doubled
       assert.equal(code, 0, 'it ends cleanly on SIGTERM')
       return
     }
-    assert.ok(life < 3, 'the run ends in the fourth life')
+    assert.ok(life < 3, 'the run ends in the fourth process')
   }
 })
 
-/** Reads events on from where `seen` ends; kills the server at the first event that `deadly` accepts. */
+/** Reads the events after `seen`; kills the server at the first one that `deadly` accepts. */
 async function read(
   client: AsyncClient,
   runId: string,
@@ -153,12 +153,13 @@ async function read(
   } catch (error) {
     if (child.signalCode === null && !child.killed) throw error
   }
-  if (child.killed)
-    await (child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined)
+  if (child.killed && child.exitCode === null && child.signalCode === null) {
+    await once(child, 'exit')
+  }
 }
 
-test('Ctrl-C ends it cleanly, and the printed lines say how to begin', async (t) => {
-  const { child, lines, baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t) }, asItStands)
+test('Ctrl-C ends it cleanly, and it prints how to start a run', async (t) => {
+  const { child, lines, baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t) }, npmStart)
   assert.equal(lines[0], `runwright listening on ${baseUrl}`)
   assert.match(lines[1] ?? '', /curl .*\/api\/runs .*"goal":"node-test","cwd":"[^"]*demo-project"/)
   child.kill('SIGINT')
@@ -181,13 +182,13 @@ test('with keys, calls without one are refused, and the key is not printed', asy
   )
 })
 
-test('on all addresses it names one that answers', async (t) => {
+test('on all addresses it prints one that works', async (t) => {
   const { baseUrl, lines } = await start(t, { RUNWRIGHT_DATA: scratch(t), HOST: '0.0.0.0' })
   await using client = new AsyncClient({ baseUrl })
   assert.equal((await client.get('/api/runs')).statusCode, 200, lines[1])
 })
 
-test('the default model is builtin:repair whatever keys the environment holds', async (t) => {
+test('the default model is builtin:repair even with keys of providers', async (t) => {
   const { baseUrl } = await start(t, {
     RUNWRIGHT_DATA: scratch(t),
     OPENAI_API_KEY: 'sk-test-0123456789',
@@ -205,7 +206,7 @@ test('the default model is builtin:repair whatever keys the environment holds', 
 
 for (const [name, env, message] of [
   [
-    'a PORT that is no number',
+    'a PORT that is not a number',
     { PORT: 'http' },
     /^runwright: PORT must be a number from 0 to 65535, got "http"\n$/,
   ],
@@ -215,24 +216,24 @@ for (const [name, env, message] of [
     /^runwright: roots: \/etc\/passwd is not a folder\n$/,
   ],
   [
-    'roots that are not there',
+    'a missing root',
     { RUNWRIGHT_ROOTS: '/no/such/folder' },
     /^runwright: roots: \/no\/such\/folder does not exist\n$/,
   ],
   ['a key that is too short', { RUNWRIGHT_API_KEYS: 'short' }, /^runwright: .*16 characters.*\n$/],
   ['an unknown model', { RUNWRIGHT_MODEL: 'nobody:x' }, /^runwright: .*nobody.*\n$/],
 ] as const) {
-  test(`${name} is told in one line, with a non-zero exit code`, async (t) => {
+  test(`${name} is reported in one line, with a non-zero exit code`, async (t) => {
     assert.match(await failsToStart(t, { RUNWRIGHT_DATA: scratch(t), ...env }), message)
   })
 }
 
-test('an argument that it does not know is told in one line', async (t) => {
+test('an unknown argument is reported in one line', async (t) => {
   const stderr = await failsToStart(t, { RUNWRIGHT_DATA: scratch(t) }, ['--port=9000'])
-  assert.match(stderr, /^runwright: there is no argument --port=9000; .*--help\n$/)
+  assert.match(stderr, /^runwright: unknown argument --port=9000; .*--help\n$/)
 })
 
-test('--help lists every variable of docs/reference.md, and starts nothing', async (t) => {
+test('--help lists every variable of docs/reference.md and exits', async (t) => {
   const child = launch(t, {}, ['--help'])
   let stdout = ''
   child.stdout?.on('data', (chunk: Buffer) => (stdout += String(chunk)))
@@ -246,7 +247,7 @@ test('--help lists every variable of docs/reference.md, and starts nothing', asy
   for (const name of names) assert.match(stdout, new RegExp(`^  ${name} `, 'm'))
 })
 
-test('a request that names no folder works on the copy of the demo project', async (t) => {
+test('a request without cwd works on the copy of the demo project', async (t) => {
   const { baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t) })
   await using client = new AsyncClient({ baseUrl })
   const { cwd } = (
@@ -255,7 +256,7 @@ test('a request that names no folder works on the copy of the demo project', asy
   assert.match(cwd, /demo-project$/)
 })
 
-test('a port in use is told in one line', async (t) => {
+test('a port in use is reported in one line', async (t) => {
   const blocker = createServer().listen(0, '127.0.0.1')
   await once(blocker, 'listening')
   t.after(() => blocker.close())
@@ -267,7 +268,7 @@ test('a port in use is told in one line', async (t) => {
   )
 })
 
-test('a data folder that cannot be made is told in one line', async (t) => {
+test('a data folder that cannot be created is reported in one line', async (t) => {
   const data = join(scratch(t), 'file')
   writeFileSync(data, '')
   assert.match(
@@ -276,7 +277,7 @@ test('a data folder that cannot be made is told in one line', async (t) => {
   )
 })
 
-test('a data folder that another server uses is told in one line', async (t) => {
+test('a data folder that another server uses is reported in one line', async (t) => {
   const data = scratch(t)
   await start(t, { RUNWRIGHT_DATA: data })
   assert.match(await failsToStart(t, { RUNWRIGHT_DATA: data }), /^runwright: .*(lock|use).*\n$/i)

@@ -10,7 +10,7 @@ const service = await createRunService({
 })
 
 const app = express()
-app.use(express.json()) // before or after the service: both work
+app.use(express.json()) // works before or after the service
 app.use('/agents', service.handler)
 app.get('/hello', (_request, response) => {
   response.send('hello from the host')

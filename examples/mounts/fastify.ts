@@ -9,7 +9,7 @@ const service = await createRunService({
 })
 
 const app = fastify({ forceCloseConnections: 'idle' })
-// Before Fastify parses bodies. Requests that are not below /agents go on to the app's routes.
+// Runs before Fastify parses bodies. Other paths than /agents continue to the app's routes.
 app.addHook('onRequest', (request, reply, done) => {
   service.handler(request.raw, reply.raw, () => done())
 })

@@ -16,7 +16,7 @@ app.get('/hello', (context) => context.text('hello from the host'))
 
 const listener = getRequestListener(app.fetch)
 
-// The service comes first; what is not below /agents goes on to the app.
+// The service handles /agents; all other requests go to the app.
 const server = createServer((request, response) => {
   service.handler(request, response, () => void listener(request, response))
 })

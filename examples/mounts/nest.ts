@@ -15,7 +15,7 @@ class HelloController {
     return 'hello from the host'
   }
 }
-// Written without decorator syntax, which Node's own TypeScript support does not read.
+// Without decorator syntax, which Node's own TypeScript support cannot parse.
 Controller()(HelloController)
 Get('hello')(
   HelloController.prototype,

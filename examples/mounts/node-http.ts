@@ -1,4 +1,4 @@
-/** The service in a `node:http` server, below /agents, beside routes and upgrades of the host's own. */
+/** The service in a `node:http` server, below /agents, beside the host's own routes. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { MemoryStore } from 'runwright/agent'
@@ -10,7 +10,7 @@ const service = await createRunService({
 })
 
 const server = createServer((request, response) => {
-  // What is not below /agents comes back through the third argument.
+  // The third argument is called for all paths that are not below /agents.
   service.handler(request, response, () => {
     const found = request.url === '/hello'
     response.writeHead(found ? 200 : 404).end(found ? 'hello from the host' : 'not found')

@@ -1,6 +1,6 @@
 /**
- * The service over HTTP/2, below /agents. The event streams come over WebSocket on HTTP/2 (RFC 8441)
- * where the client can, and over HTTP/1.1 on the same port where it cannot (`allowHTTP1`).
+ * The service over HTTP/2, below /agents. Event streams use WebSocket over HTTP/2 (RFC 8441) if the
+ * client supports it, otherwise over HTTP/1.1 on the same port (`allowHTTP1`).
  *
  *   TLS_KEY=key.pem TLS_CERT=cert.pem node … examples/mounts/node-http2.ts
  */

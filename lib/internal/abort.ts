@@ -1,10 +1,9 @@
-/** Who listens to a signal. An event listener that comes and goes costs more than a whole step. */
+/** Per signal, because adding and removing an event listener costs more than a whole step. */
 const listeners = new WeakMap<AbortSignal, Set<(reason: unknown) => void>>()
 
 /**
- * Those who are called once, with its reason, when the signal fires: add a function to be one of
- * them, delete it when the work is done. A signal gets one event listener, which stays, however many
- * listen to it this way.
+ * The functions to call, once and with its reason, when `signal` aborts: add one, and delete it
+ * when the work is done. However many there are, the signal has one event listener, which stays.
  */
 export function abortListeners(signal: AbortSignal): Set<(reason: unknown) => void> {
   const known = listeners.get(signal)
@@ -19,8 +18,8 @@ export function abortListeners(signal: AbortSignal): Set<(reason: unknown) => vo
 }
 
 /**
- * Settles as `work` does, or rejects with the signal's reason when that fires first. `work` is then
- * left to itself and its rejection, if any, is swallowed.
+ * Settles as `work` does, or rejects with the signal's reason if that aborts first. `work` then
+ * continues, but its result or rejection is ignored.
  */
 export function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {

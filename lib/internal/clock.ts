@@ -1,31 +1,32 @@
 /** A timer that has not fired yet. */
 export interface Timer {
-  /** Keeps the timer from firing; harmless after it fired and when called twice. */
+  /** Keeps the timer from firing. May be called twice, or after the timer has fired. */
   cancel(): void
 }
 
-/** The seam to time: what waits or stamps takes one, so that tests can hold time still. */
+/** The source of time for everything that waits or takes timestamps; tests pass a manual one. */
 export interface Clock {
-  /** Milliseconds since the Unix epoch, with fraction. */
+  /** Milliseconds since the Unix epoch, not rounded. */
   now(): number
   /**
-   * Calls `callback` once, `ms` milliseconds from now; 0 or less means as soon as possible, and a
-   * month or a year is fine too.
+   * Calls `callback` once after `ms` milliseconds; 0 or less means as soon as possible. Delays of
+   * months or years are supported.
    */
   setTimeout(callback: () => void, ms: number): Timer
 }
 
-/** Node's timers overflow above this and would fire at once. */
+/** Above this, Node's timers overflow and fire at once. */
 const LONGEST_TIMEOUT_MS = 0x7fffffff
 
-/** How far the steady clock may be from the wall clock before it is set anew. */
+/** How far the steady clock may drift from the wall clock before it is adjusted. */
 const DRIFT_MS = 2
 
 let offset = Date.now() - performance.now()
 
 /**
- * The time of this machine. Fractions come from the steady clock, which does not see that the wall
- * clock was set or that the machine slept, so it is held against the wall clock at each reading.
+ * The time of this machine. Fractions of milliseconds come from the steady clock. That clock misses
+ * adjustments of the wall clock and sleep of the machine, so each reading is compared with the wall
+ * clock.
  */
 export const systemClock: Clock = {
   now() {

@@ -1,4 +1,4 @@
-/** A value that JSON can carry. */
+/** A value that JSON can represent. */
 export type JsonValue =
   | null
   | boolean
@@ -7,5 +7,5 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [name: string]: JsonValue }
 
-/** A JSON object: what tools take as arguments. */
+/** A JSON object, such as the arguments of a tool call. */
 export type JsonObject = { readonly [name: string]: JsonValue }

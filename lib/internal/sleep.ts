@@ -1,9 +1,9 @@
 import { systemClock, type Clock } from './clock.js'
 
 /**
- * Resolves after `ms` milliseconds of `clock`; however long the wait, it is not cut short.
+ * Resolves after `ms` milliseconds of `clock`, even beyond the longest delay of Node's timers.
  *
- * @throws the signal's reason as soon as that fires, also when it had fired before.
+ * @throws the signal's reason once it aborts, or at once if it has aborted already.
  */
 export function sleep(
   ms: number,

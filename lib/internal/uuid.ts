@@ -6,8 +6,8 @@ let lastMs = 0
 let counter = 0
 
 /**
- * A UUID of version 7 (RFC 9562, section 5.7) in lower case. Those of one process sort in the order
- * in which they were made: the 12 bits after the time count up within a millisecond.
+ * A version 7 UUID (RFC 9562, section 5.7) in lower case. UUIDs of one process sort in the order of
+ * their creation: the 12 bits after the time count up within a millisecond.
  */
 export function uuidV7(nowMs: number): string {
   if (used + 10 > pool.length) {
@@ -24,5 +24,6 @@ export function uuidV7(nowMs: number): string {
   const sequence = counter.toString(16).padStart(3, '0')
   const variant = (((random[2] ?? 0) & 0x3f) | 0x80).toString(16)
   const rest = random.toString('hex', 3, 10)
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${sequence}-${variant}${rest.slice(0, 2)}-${rest.slice(2)}`
+  const first = `${time.slice(0, 8)}-${time.slice(8)}-7${sequence}`
+  return `${first}-${variant}${rest.slice(0, 2)}-${rest.slice(2)}`
 }

@@ -10,81 +10,70 @@ import type { Server as HttpsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { Server as TlsServer } from 'node:tls'
 import { asksForWebSocket, type UpgradeRequest, upgradeRequired } from './handshake.js'
-import { headerFields, refusalBody, refuseUpgrade } from './upgrade-http1.js'
+import { type PlainResponse, sendRefusal } from './refusal.js'
+import { refuseUpgrade } from './upgrade-http1.js'
 import { refuseConnect, requestOf } from './upgrade-http2.js'
 
-/** Any HTTP server of Node. */
+/** Any Node HTTP server. */
 export type AttachableServer = HttpServer | HttpsServer | Http2Server | Http2SecureServer
 
-/** Which requests of a server are for the WebSocket server. */
+/** Which requests of an HTTP server go to the WebSocket server. */
 export interface AttachOptions {
-  /**
-   * The path, without query, or a function that picks paths. Default: every path.
-   */
+  /** The path, without query, or a function that picks paths. Default: every path. */
   readonly path?: string | ((path: string, request: UpgradeRequest) => boolean) | undefined
   /**
-   * Serves extended CONNECT over HTTP/2 too and advertises it (RFC 8441); of use on a server made
-   * by `node:http2` only. @defaultValue false
+   * Also serves extended CONNECT over HTTP/2, and advertises it (RFC 8441). Has an effect only on a
+   * server of `node:http2`. @defaultValue false
    */
   readonly http2?: boolean | undefined
 }
 
-/** The part of a response that answering a plain request needs: HTTP/1.1 and HTTP/2 have it. */
-export interface PlainResponse {
-  /** The status to send. */
-  statusCode: number
-  /** Sets one header field. */
-  setHeader(name: string, value: string): unknown
-  /** Sends the content and ends the response. */
-  end(body: Uint8Array): unknown
-}
-
-/** What takes the requests that are picked. */
+/** The WebSocket server, as far as its routes need it. */
 interface Target {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   connect(request: UpgradeRequest, stream: ServerHttp2Stream): void
 }
 
-interface Claimant {
+interface Route {
   readonly target: Target
   readonly http2: boolean
-  wants(request: UpgradeRequest): boolean
+  matches(request: UpgradeRequest): boolean
 }
 
 type ShouldUpgrade = (request: IncomingMessage) => boolean
 
-/** Servers of Node 22 and later ask this of each request that offers another protocol. */
-interface AsksBeforeUpgrade {
+/** Node 22 and later call this for each request that offers another protocol. */
+interface HasShouldUpgrade {
   shouldUpgradeCallback: ShouldUpgrade
 }
 
-/** Time for a refused client to hang up. */
+/** How long a refused client may take to disconnect. */
 const LINGER_MS = 5_000
 
-const switchboards: WeakMap<EventEmitter, Switchboard> = new WeakMap()
+const routers: WeakMap<EventEmitter, UpgradeRouter> = new WeakMap()
 
-/** Puts `target` on the server's switchboard; returns what takes it off again. */
+/** Adds a route to `target`; returns a function that removes it. */
 export function attachTo(
   server: AttachableServer,
   options: AttachOptions,
   target: Target,
 ): () => void {
   const { path, http2 = false } = options
-  const claimant: Claimant = {
+  const route: Route = {
     target,
     http2,
-    wants(request) {
+    matches(request) {
       if (path === undefined) return true
-      const own = pathOf(request)
-      return typeof path === 'string' ? path === own : path(own, request)
+      const requested = pathOf(request)
+      return typeof path === 'string' ? path === requested : path(requested, request)
     },
   }
-  let switchboard = switchboards.get(server)
-  if (switchboard === undefined) {
-    switchboard = new Switchboard(server)
-    switchboards.set(server, switchboard)
+  let router = routers.get(server)
+  if (router === undefined) {
+    router = new UpgradeRouter(server)
+    routers.set(server, router)
   }
-  return switchboard.add(claimant)
+  return router.add(route)
 }
 
 function pathOf(request: UpgradeRequest): string {
@@ -92,52 +81,52 @@ function pathOf(request: UpgradeRequest): string {
 }
 
 /**
- * The one set of listeners that all WebSocket servers on an HTTP server share, so that they know of
- * each other. A request goes to the first that wants it. One that nobody wants is left to foreign
- * listeners if there are any; otherwise nobody would answer it, so it is answered here.
+ * The listeners of one HTTP server, shared by all WebSocket servers attached to it. A request goes
+ * to the first route that matches. One without a route is left to the program's own listeners; if
+ * there are none, it would never be answered, so it is answered here.
  */
-class Switchboard {
+class UpgradeRouter {
   readonly #server: AttachableServer
-  readonly #claimants: Claimant[] = []
-  /** What decides, in place of Node, which requests are upgrades; null where Node does not ask. */
-  #decides: ShouldUpgrade | null = null
-  #decidedBefore: ShouldUpgrade | null = null
+  readonly #routes: Route[] = []
+  /** Our `shouldUpgradeCallback`; null while not installed, and always in Node 20. */
+  #shouldUpgrade: ShouldUpgrade | null = null
+  #originalShouldUpgrade: ShouldUpgrade | null = null
   readonly #seen: WeakSet<ServerHttp2Stream> = new WeakSet()
 
   constructor(server: AttachableServer) {
     this.#server = server
   }
 
-  add(claimant: Claimant): () => void {
+  add(route: Route): () => void {
     const events: EventEmitter = this.#server
-    if (this.#claimants.length === 0) {
-      // Before listeners that are there already: one of those may refuse every path but its own.
+    if (this.#routes.length === 0) {
+      // Before existing listeners: one of them may refuse every path but its own.
       events.prependListener('upgrade', this.#onUpgrade)
       this.#ignoreOtherOffers(this.#server)
       if (!isHttp2(this.#server)) events.on('request', this.#onRequest)
     }
-    if (claimant.http2 && isHttp2(this.#server) && !this.#servesHttp2) {
+    if (route.http2 && isHttp2(this.#server) && !this.#servesHttp2) {
       this.#server.updateSettings({ enableConnectProtocol: true })
       events.on('stream', this.#onStream)
       events.on('connect', this.#onConnect)
     }
-    this.#claimants.push(claimant)
-    return () => this.#remove(claimant)
+    this.#routes.push(route)
+    return () => this.#remove(route)
   }
 
   get #servesHttp2(): boolean {
-    return this.#claimants.some(({ http2 }) => http2)
+    return this.#routes.some(({ http2 }) => http2)
   }
 
-  #remove(claimant: Claimant): void {
-    const at = this.#claimants.indexOf(claimant)
-    if (at === -1) return
-    this.#claimants.splice(at, 1)
+  #remove(route: Route): void {
+    const index = this.#routes.indexOf(route)
+    if (index === -1) return
+    this.#routes.splice(index, 1)
     const events: EventEmitter = this.#server
-    if (this.#claimants.length === 0) {
+    if (this.#routes.length === 0) {
       events.off('upgrade', this.#onUpgrade)
       events.off('request', this.#onRequest)
-      this.#letNodeDecide(this.#server)
+      this.#restoreShouldUpgrade(this.#server)
     }
     if (this.#servesHttp2) return
     events.off('stream', this.#onStream)
@@ -145,24 +134,25 @@ class Switchboard {
   }
 
   /**
-   * An offer of another protocol than WebSocket, such as `Upgrade: h2c`, may be ignored (RFC 9110,
-   * section 7.8): with nobody else to take it, it is a request like any other. Node 20 does not ask
-   * and lets go of the connection; see {@link serveWithoutUpgrade}.
+   * An offer of a protocol other than WebSocket, such as `Upgrade: h2c`, may be ignored (RFC 9110,
+   * section 7.8): without another listener it is a plain request. Node 20 has no callback and
+   * detaches the socket instead; see {@link serveWithoutUpgrade}.
    */
-  #ignoreOtherOffers(server: AttachableServer & Partial<AsksBeforeUpgrade>): void {
-    const before = server.shouldUpgradeCallback
-    if (before === undefined) return
-    const decides: ShouldUpgrade = (request) =>
-      (asksForWebSocket(request) || this.#count('upgrade') > 1) && before.call(server, request)
-    server.shouldUpgradeCallback = this.#decides = decides
-    this.#decidedBefore = before
+  #ignoreOtherOffers(server: AttachableServer & Partial<HasShouldUpgrade>): void {
+    const original = server.shouldUpgradeCallback
+    if (original === undefined) return
+    const shouldUpgrade: ShouldUpgrade = (request) =>
+      (asksForWebSocket(request) || this.#count('upgrade') > 1) && original.call(server, request)
+    server.shouldUpgradeCallback = this.#shouldUpgrade = shouldUpgrade
+    this.#originalShouldUpgrade = original
   }
 
-  #letNodeDecide(server: AttachableServer & Partial<AsksBeforeUpgrade>): void {
-    if (this.#decidedBefore !== null && server.shouldUpgradeCallback === this.#decides) {
-      server.shouldUpgradeCallback = this.#decidedBefore
+  #restoreShouldUpgrade(server: AttachableServer & Partial<HasShouldUpgrade>): void {
+    const original = this.#originalShouldUpgrade
+    if (original !== null && server.shouldUpgradeCallback === this.#shouldUpgrade) {
+      server.shouldUpgradeCallback = original
     }
-    this.#decides = this.#decidedBefore = null
+    this.#shouldUpgrade = this.#originalShouldUpgrade = null
   }
 
   #count(event: string): number {
@@ -170,31 +160,25 @@ class Switchboard {
   }
 
   readonly #onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const opening = asksForWebSocket(request)
-    const claimant = opening ? this.#claimants.find((one) => one.wants(request)) : undefined
-    const others = this.#count('upgrade') > 1
-    if (claimant !== undefined) {
-      if (!others) return claimant.target.upgrade(request, socket, head)
-      return takeAlone(socket, () => claimant.target.upgrade(request, socket, head))
+    const isWebSocket = asksForWebSocket(request)
+    const route = isWebSocket ? this.#routes.find((one) => one.matches(request)) : undefined
+    const hasOthers = this.#count('upgrade') > 1
+    if (route !== undefined) {
+      if (!hasOthers) return route.target.upgrade(request, socket, head)
+      return shieldFromOthers(socket, () => route.target.upgrade(request, socket, head))
     }
-    if (others) return
-    if (opening) {
+    if (hasOthers) return
+    if (isWebSocket) {
       socket.on('error', () => {})
       refuseUpgrade(socket, { status: 404 }, request.method, LINGER_MS)
     } else serveWithoutUpgrade(this.#server, request, socket, head)
   }
 
-  /** A plain request to a server that has no listener for such. */
+  /** Answers a plain request if the program has no listener for them. */
   readonly #onRequest = (request: IncomingMessage, response: PlainResponse): void => {
     if (this.#count('request') > 1) return
-    const ours = this.#claimants.some((one) => one.wants(request))
-    const refusal = ours ? upgradeRequired('this resource speaks WebSocket only') : { status: 404 }
-    const { octets, type } = refusalBody(refusal)
-    response.statusCode = refusal.status
-    response.setHeader('Content-Type', type)
-    const headers = 'headers' in refusal ? refusal.headers : undefined
-    for (const [name, value] of headerFields(headers ?? {})) response.setHeader(name, value)
-    response.end(octets)
+    const matches = this.#routes.some((route) => route.matches(request))
+    sendRefusal(response, matches ? upgradeRequired() : { status: 404 })
   }
 
   readonly #onStream = (
@@ -208,9 +192,9 @@ class Switchboard {
     stream.on('error', () => {})
     const request = requestOf(stream, headers, rawHeaders)
     const protocol = headers[':protocol']
-    const claimant = this.#claimants.find((one) => one.http2 && one.wants(request))
-    if (protocol === 'websocket' && claimant !== undefined) {
-      return claimant.target.connect(request, stream)
+    const route = this.#routes.find((one) => one.http2 && one.matches(request))
+    if (protocol === 'websocket' && route !== undefined) {
+      return route.target.connect(request, stream)
     }
     if (this.#othersTakeStreams) return
     if (protocol === undefined) refuseConnect(stream, { status: 405 })
@@ -236,16 +220,16 @@ function isHttp2(server: AttachableServer): server is Http2Server | Http2SecureS
   return 'updateSettings' in server
 }
 
-/** By what another listener could answer on a socket, or end it. */
-const ANSWERING = ['write', 'end', 'destroy', 'destroySoon', 'resetAndDestroy'] as const
+/** The methods by which another listener could answer on a socket, or end it. */
+const SHIELDED_METHODS = ['write', 'end', 'destroy', 'destroySoon', 'resetAndDestroy'] as const
 
 /**
- * Takes a socket, and keeps the listeners that come after from answering on it: some refuse every
- * path but their own at once, as `ws` does with its options `server` and `path`. Until the event is
- * over what they do to the socket has no effect. It is lifted before anything that `take` has left
- * for later runs.
+ * Calls `take`, then keeps later listeners of the same event from answering on its socket: some
+ * refuse every path but their own at once, as `ws` does with its options `server` and `path`. Until
+ * the event is over, their calls have no effect. The shield is lifted before any asynchronous
+ * continuation of `take` runs.
  */
-function takeAlone(socket: Duplex, take: () => void): void {
+function shieldFromOthers(socket: Duplex, take: () => void): void {
   let shielded: [string, PropertyDescriptor | undefined][] = []
   const lift = (): void => {
     for (const [name, own] of shielded) {
@@ -257,16 +241,16 @@ function takeAlone(socket: Duplex, take: () => void): void {
   process.nextTick(lift)
   queueMicrotask(lift)
   take()
-  for (const name of ANSWERING) {
+  for (const name of SHIELDED_METHODS) {
     shielded.push([name, Object.getOwnPropertyDescriptor(socket, name)])
     Object.defineProperty(socket, name, { configurable: true, writable: true, value: () => socket })
   }
 }
 
 /**
- * For Node 20, which has let go of the connection of any request that offers another protocol: the
- * request is given to it again without the offer. It then reads content and keeps the connection
- * alive like any other.
+ * For Node 20, which detaches the socket of every request that offers another protocol: passes the
+ * request to the server again without the offer, so that it is handled like any other, with content
+ * and keep-alive.
  */
 function serveWithoutUpgrade(
   server: AttachableServer,
@@ -279,8 +263,8 @@ function serveWithoutUpgrade(
     const line = headerWithoutUpgrade(request.rawHeaders[i]!, request.rawHeaders[i + 1]!)
     if (line !== null) lines.push(line)
   }
-  const octets = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
-  socket.unshift(Buffer.concat([octets, head]))
+  const rewritten = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+  socket.unshift(Buffer.concat([rewritten, head]))
   server.emit(server instanceof TlsServer ? 'secureConnection' : 'connection', socket)
 }
 

@@ -1,48 +1,48 @@
-/** The status codes of a Close frame that RFC 6455, section 7.4.1, and its registry define. */
+/** The status codes of Close frames in RFC 6455, section 7.4.1, and in its registry. */
 export const CloseCode = {
   /** The purpose of the connection has been fulfilled. */
   NORMAL: 1000,
-  /** The server shuts down, or the page was left. */
+  /** The server is shutting down, or the user left the page. */
   GOING_AWAY: 1001,
   /** A frame broke the protocol. */
   PROTOCOL_ERROR: 1002,
-  /** A kind of data (text or binary) that this endpoint does not take. */
+  /** The endpoint does not accept this kind of data (text or binary). */
   UNSUPPORTED_DATA: 1003,
-  /** Only ever seen locally: the Close frame carried no code. */
+  /** Never sent: the Close frame had no code. */
   NO_STATUS: 1005,
-  /** Only ever seen locally: the connection ended without a Close frame. */
+  /** Never sent: the connection ended without a Close frame. */
   ABNORMAL: 1006,
-  /** A text message that is not UTF-8, or compressed data that cannot be inflated. */
+  /** A text message is not UTF-8, or compressed data is invalid. */
   INVALID_PAYLOAD: 1007,
-  /** A rule of this server was broken. */
+  /** The peer broke a rule of this endpoint. */
   POLICY_VIOLATION: 1008,
-  /** A message beyond the size this endpoint takes. */
+  /** A message is larger than this endpoint accepts. */
   MESSAGE_TOO_BIG: 1009,
-  /** A client asked for an extension that the server did not choose. */
+  /** The client requires an extension that the server did not accept. */
   MANDATORY_EXTENSION: 1010,
-  /** The server met a condition it did not expect. */
+  /** An unexpected condition on the server. */
   INTERNAL_ERROR: 1011,
-  /** The service restarts: come back in a moment. */
+  /** The service is restarting: reconnect later. */
   SERVICE_RESTART: 1012,
-  /** The service is overloaded, or this reader is too slow. */
+  /** The service is overloaded, or the reader is too slow. */
   TRY_AGAIN_LATER: 1013,
-  /** A gateway got no valid answer from upstream. */
+  /** A gateway received an invalid response from upstream. */
   BAD_GATEWAY: 1014,
 } as const
 
-/** The most octets of UTF-8 that fit in a Close frame behind its code (RFC 6455, section 5.5). */
+/** A control frame has 125 bytes, of which the code takes 2 (RFC 6455, section 5.5). */
 const MAX_REASON_BYTES = 123
 
 /**
- * Whether `code` may travel in a Close frame: 1000 to 1003, 1007 to 1014, and 3000 to 4999. The
- * others are reserved, undefined, or stand for what happened locally (RFC 6455, section 7.4).
+ * Whether `code` is allowed in a Close frame: 1000 to 1003, 1007 to 1014, and 3000 to 4999. The
+ * others are reserved, undefined, or for local use only (RFC 6455, section 7.4).
  */
 export function isCloseCode(code: number): boolean {
   if (code >= 3000 && code <= 4999) return Number.isInteger(code)
   return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014)
 }
 
-/** Throws unless `code` may be sent: misuse is told to the caller, not to the peer. */
+/** @throws RangeError for a code that must not be sent. */
 export function checkCloseCode(code: number): void {
   if (Number.isInteger(code) && isCloseCode(code)) return
   throw new RangeError(
@@ -50,12 +50,12 @@ export function checkCloseCode(code: number): void {
   )
 }
 
-/** `reason` as UTF-8, cut behind the last whole code point that fits (RFC 6455, section 5.5.1). */
+/** `reason` as UTF-8, cut after the last code point that fits (RFC 6455, section 5.5.1). */
 export function encodeReason(reason: string | Uint8Array): Buffer {
   const text = typeof reason === 'string' ? reason : new TextDecoder().decode(reason)
-  const octets = Buffer.from(text, 'utf8')
-  if (octets.length <= MAX_REASON_BYTES) return octets
+  const bytes = Buffer.from(text, 'utf8')
+  if (bytes.length <= MAX_REASON_BYTES) return bytes
   let end = MAX_REASON_BYTES
-  while ((octets[end]! & 0xc0) === 0x80) end--
-  return octets.subarray(0, end)
+  while ((bytes[end]! & 0xc0) === 0x80) end--
+  return bytes.subarray(0, end)
 }

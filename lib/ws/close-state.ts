@@ -2,23 +2,23 @@ import { ConnectionLostError, type WebSocketError } from './errors.js'
 
 /** How a connection ended. */
 export interface CloseInfo {
-  /** The code of the peer's Close frame; 1005 when it had none, 1006 when no such frame came. */
+  /** The code of the peer's Close frame: 1005 if it had no code, 1006 without a Close frame. */
   readonly code: number
   /** The reason of the peer's Close frame, or an empty string. */
   readonly reason: string
-  /** Whether both Close frames were exchanged and no rule was broken. */
+  /** Whether both Close frames were exchanged and the peer broke no rule. */
   readonly wasClean: boolean
   /** Why this side ended the connection, or how it was lost; `null` after a plain close. */
   readonly error: WebSocketError | null
 }
 
-/** What a connection only needs once its end is in sight, or is asked about. */
-export class Ending {
-  /** The code of the peer's Close frame, 1005 for none; `null` until such a frame came. */
+/** The part of a connection's state that is only created when it closes or `closed` is read. */
+export class CloseState {
+  /** The code of the peer's Close frame, 1005 if it had no code; `null` before that frame. */
   peerCode: number | null = null
   peerReason = ''
   error: WebSocketError | null = null
-  /** The end, put off until the program has taken the messages before it. */
+  /** Ends the connection; waits until the program has taken the messages before the end. */
   deferred: (() => void) | null = null
   timer: NodeJS.Timeout | undefined
   inputEnded = false
@@ -26,6 +26,7 @@ export class Ending {
   closed: Promise<CloseInfo> | null = null
   resolve: ((info: CloseInfo) => void) | null = null
 
+  /** Called once, when the transport is gone. */
   finish(closeSent: boolean): CloseInfo {
     const lost = this.peerCode === null && this.error === null
     if (lost) this.error = new ConnectionLostError('the transport closed without a Close frame')

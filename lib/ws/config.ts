@@ -1,107 +1,97 @@
 import { constants } from 'node:buffer'
 import { isToken } from './extensions.js'
-import type { UpgradeRequest } from './handshake.js'
+import type { OriginPolicy } from './origin.js'
 
-/** What becomes of a message that a slow reader has no room for. */
+/** What to do with a message for which a slow reader has no room. */
 export type BackpressurePolicy = 'close' | 'drop' | 'coalesce'
 
-/** How much a connection holds for a peer that reads slowly, and what happens beyond. */
+/** How much a connection buffers for a peer that reads slowly, and what happens beyond that. */
 export interface Backpressure {
-  /** Above this many octets `send()` says `full`: wait for `drained()`. @defaultValue 65536 */
+  /** Above this many bytes `send()` returns `full`: wait for `drained()`. @defaultValue 65536 */
   readonly highWaterBytes: number
   /**
-   * The most octets held for one peer, the message at hand included; a single message larger than
-   * that still goes to a peer that is owed nothing. @defaultValue 4194304 (4 MiB)
+   * Most bytes buffered for one peer, including the message being sent. A single larger message
+   * still goes to a peer for which nothing is waiting. @defaultValue 4194304 (4 MiB)
    */
   readonly limitBytes: number
   /**
-   * `close`: end the connection with 1013. `drop`: leave the message out and say `dropped`.
+   * `close`: end the connection with 1013. `drop`: discard the message and return `dropped`.
    * `coalesce`: from `highWaterBytes` on, keep only the latest message of each `key` and send it
-   * once the peer has caught up; a message without a key is treated as by `drop`.
-   * A source that can pause does so on `full`, whatever the policy. @defaultValue 'close'
+   * once the peer has caught up; a message without a key is treated as with `drop`.
+   * A source that can pause should do so on `full` with any policy. @defaultValue 'close'
    */
   readonly policy: BackpressurePolicy
 }
 
-/** Detection of peers that are gone (RFC 6455, section 5.5.2); one timer serves all connections. */
+/** Detection of vanished peers (RFC 6455, section 5.5.2); one timer serves all connections. */
 export interface KeepAlive {
-  /** Time between two pings, in milliseconds. @defaultValue 30000 */
+  /** Milliseconds between two pings. @defaultValue 30000 */
   readonly intervalMs: number
   /**
-   * A connection from which no octet at all came for this long is ended (1006). Rounded up to whole
-   * intervals, at least one. @defaultValue 60000
+   * A connection that received nothing for this many milliseconds is ended (1006). Rounded up to
+   * whole intervals. @defaultValue 60000
    */
   readonly timeoutMs: number
 }
 
-/** permessage-deflate (RFC 7692). Costs memory and time: of use for large, repetitive text. */
+/** permessage-deflate (RFC 7692). Costs memory and time; worth it for large, repetitive text. */
 export interface Deflate {
   /** Largest LZ77 window of this server, as a power of two: 8 to 15. @defaultValue 15 */
   readonly serverMaxWindowBits: number
-  /** Largest window asked of a client that lets us choose: 8 to 15. @defaultValue 15 */
+  /** Largest window requested of a client that lets the server choose: 8 to 15. @defaultValue 15 */
   readonly clientMaxWindowBits: number
   /**
-   * Whether later messages to a client may refer to earlier ones. `false` lets one compressed
-   * message be shared by all subscribers; `true` costs 32 KiB a connection. @defaultValue false
+   * Whether later messages to a client may refer to earlier ones. With `false`, one compressed
+   * message can be shared by all subscribers; `true` costs 32 KiB per connection.
+   * @defaultValue false
    */
   readonly serverContextTakeover: boolean
-  /** Whether clients may do so; `true` costs 32 KiB a connection. @defaultValue false */
+  /** The same for messages from a client; costs 32 KiB per connection. @defaultValue false */
   readonly clientContextTakeover: boolean
-  /** Messages with fewer octets go out as they are. @defaultValue 1024 */
+  /** Messages with fewer bytes are sent uncompressed. @defaultValue 1024 */
   readonly thresholdBytes: number
   /**
-   * Messages with more octets go out as they are: compressing is done at once, on the calling
-   * thread, and 1 MiB takes some 30 ms of it. @defaultValue 1048576
+   * Messages with more bytes are sent uncompressed: compression is synchronous, and 1 MiB takes
+   * about 30 ms. @defaultValue 1048576
    */
   readonly maxBytes: number
-  /** 0 (none) to 9 (best). @defaultValue 6 */
+  /** Compression level of zlib: 0 (none) to 9 (best). @defaultValue 6 */
   readonly level: number
-  /** 1 (least) to 9 (most memory while compressing). @defaultValue 8 */
+  /** Memory used while compressing: 1 (least) to 9 (most). @defaultValue 8 */
   readonly memLevel: number
 }
 
-/**
- * Which pages may connect, by the Origin header that browsers send (RFC 6455, section 10.2).
- * `same`: only pages of the host that the request is for. A list: these origins, written as
- * `https://app.example`, and no other. A function decides itself. A request without the header
- * comes from no browser and always passes.
- */
-export type OriginPolicy =
-  | 'same'
-  | 'any'
-  | readonly string[]
-  | ((origin: string, request: UpgradeRequest) => boolean)
-
-/** Every setting of a server, resolved. */
+/** All settings of a server, with defaults filled in. */
 export interface WebSocketServerConfig {
-  /** Subprotocols served, best first (RFC 6455, section 1.9). @defaultValue [] */
+  /** Supported subprotocols, preferred first (RFC 6455, section 1.9). @defaultValue [] */
   readonly protocols: readonly string[]
-  /** @defaultValue 'same' */
+  /** Which pages may connect. @defaultValue 'same' */
   readonly origins: OriginPolicy
-  /** Largest message taken, in octets, after inflating; more is 1009. @defaultValue 1048576 */
+  /** Largest message accepted, in bytes after inflating; more is 1009. @defaultValue 1048576 */
   readonly maxMessageBytes: number
   /** Most frames in one message; more is 1008. @defaultValue 1024 */
   readonly maxFragments: number
-  /** Most control frames within one second; more is 1008, `null` is no limit. @defaultValue 1000 */
+  /** Most control frames per second; more is 1008, `null` is no limit. @defaultValue 1000 */
   readonly maxControlFramesPerSecond: number | null
-  /** Most connections, handshakes at work included; more is 503. @defaultValue 16384 */
+  /** Most connections, including handshakes in progress; more is 503. @defaultValue 16384 */
   readonly maxConnections: number
   /** Most header fields of an opening handshake; more is 431. @defaultValue 128 */
   readonly maxHeaders: number
-  /** Time for `authorize`; then 503. @defaultValue 10000 */
+  /** Milliseconds that `authorize` may take; then 503. @defaultValue 10000 */
   readonly handshakeTimeoutMs: number
-  /** Time for the rest of a closing handshake; then the socket is destroyed. @defaultValue 5000 */
+  /** Milliseconds for each step of closing; then the socket is destroyed. @defaultValue 5000 */
   readonly closeTimeoutMs: number
-  /** Messages taken ahead of an async iteration, in octets; then reading pauses. @defaultValue 65536 */
+  /** Bytes of messages queued for the program; beyond, reading pauses. @defaultValue 65536 */
   readonly receiveAheadBytes: number
   /** `null` sends no pings and never gives a peer up. */
   readonly keepAlive: KeepAlive | null
+  /** Limits for slow readers. */
   readonly backpressure: Backpressure
-  /** `null` declines compression, which is the default. */
+  /** `null`, the default, declines compression. */
   readonly deflate: Deflate | null
 }
 
-/** What a caller writes: any subset of {@link WebSocketServerConfig}. */
+/** The settings a caller may pass: any subset of {@link WebSocketServerConfig}. */
 export type WebSocketServerSettings = {
   readonly [K in Exclude<keyof WebSocketServerConfig, 'keepAlive' | 'backpressure' | 'deflate'>]?:
     | WebSocketServerConfig[K]
@@ -112,11 +102,11 @@ export type WebSocketServerSettings = {
     | { readonly [K in keyof KeepAlive]?: KeepAlive[K] | undefined }
     | null
     | undefined
-  /** How much is held for a slow reader, and what happens beyond. */
+  /** Limits for slow readers. */
   readonly backpressure?:
     | { readonly [K in keyof Backpressure]?: Backpressure[K] | undefined }
     | undefined
-  /** `true` or an object agrees to permessage-deflate when a client offers it. @defaultValue false */
+  /** `true` or an object accepts permessage-deflate if a client offers it. @defaultValue false */
   readonly deflate?:
     | { readonly [K in keyof Deflate]?: Deflate[K] | undefined }
     | boolean
@@ -124,7 +114,7 @@ export type WebSocketServerSettings = {
     | undefined
 }
 
-/** The settings of a server that is told nothing. */
+/** The settings of `new WebSocketServer()`. */
 export const DEFAULT_CONFIG: WebSocketServerConfig = {
   protocols: [],
   origins: 'same',
@@ -153,13 +143,13 @@ export const DEFAULT_DEFLATE: Deflate = {
   memLevel: 8,
 }
 
-/** The longest delay that a timer of Node takes, in milliseconds. */
+/** The longest delay of a Node timer, in milliseconds. */
 const MAX_DELAY_MS = 2 ** 31 - 1
 
 /**
  * Fills in the defaults and checks every value.
  *
- * @throws TypeError naming the option, what was expected and what came.
+ * @throws TypeError naming the option, the expected and the actual value.
  */
 export function resolveConfig(settings: WebSocketServerSettings): WebSocketServerConfig {
   const { keepAlive, backpressure, deflate, ...plain } = settings
@@ -181,7 +171,7 @@ export function resolveConfig(settings: WebSocketServerSettings): WebSocketServe
 
 type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined }
 
-/** `defaults` with the fields of `given` that it knows and that are not undefined. */
+/** `defaults`, overridden by the fields of `given` that have the same name and are defined. */
 function merge<T extends object>(defaults: T, given: Optional<T>): T {
   const merged = { ...defaults }
   for (const key of Object.keys(defaults) as (keyof T)[]) {
@@ -229,7 +219,7 @@ function checkBackpressure({ highWaterBytes, limitBytes, policy }: Backpressure)
   checkCount('backpressure.highWaterBytes', highWaterBytes, 1, Number.MAX_SAFE_INTEGER)
   checkCount('backpressure.limitBytes', limitBytes, highWaterBytes, Number.MAX_SAFE_INTEGER)
   const known = ['close', 'drop', 'coalesce'].includes(policy)
-  expect(known, 'backpressure.policy', 'close, drop or coalesce', policy)
+  expect(known, 'backpressure.policy', "'close', 'drop' or 'coalesce'", policy)
 }
 
 function checkDeflate(deflate: Deflate | null): void {
@@ -249,22 +239,19 @@ function checkProtocols(protocols: readonly string[]): readonly string[] {
   expect(Array.isArray(protocols), 'protocols', 'a list of subprotocol names', protocols)
   for (const name of protocols) {
     const ok = typeof name === 'string' && isToken(name)
-    expect(ok, 'protocols', 'names made of token characters (RFC 9110, section 5.6.2)', name)
+    expect(ok, 'protocols', 'names of token characters (RFC 9110, section 5.6.2)', name)
   }
   return [...protocols]
 }
 
 function checkOrigins(origins: OriginPolicy): OriginPolicy {
   if (typeof origins === 'function' || origins === 'same' || origins === 'any') return origins
-  expect(Array.isArray(origins), 'origins', 'same, any, a list of origins or a function', origins)
+  const expected = "'same', 'any', a list of origins or a function"
+  expect(Array.isArray(origins), 'origins', expected, origins)
   return origins.map((origin) => {
     const url = URL.canParse(origin) ? new URL(origin) : null
-    expect(
-      url !== null && url.origin !== 'null',
-      'origins',
-      'a list like https://app.example',
-      origin,
-    )
+    const ok = url !== null && url.origin !== 'null'
+    expect(ok, 'origins', 'a list of origins like https://app.example', origin)
     return url!.origin
   })
 }

@@ -3,12 +3,12 @@ import type { Deflate } from './config.js'
 import type { ExtensionOffer } from './extensions.js'
 import { slide } from './inflater.js'
 
-/** What both sides agreed on (RFC 7692, section 7.1). */
+/** The negotiated parameters (RFC 7692, section 7.1). */
 export interface DeflateAgreement {
   readonly serverWindowBits: number
   readonly serverContextTakeover: boolean
   readonly clientContextTakeover: boolean
-  /** The value of the Sec-WebSocket-Extensions header of the answer. */
+  /** The value of Sec-WebSocket-Extensions in the response. */
   readonly response: string
 }
 
@@ -16,11 +16,11 @@ interface Offer {
   serverNoContextTakeover: boolean
   clientNoContextTakeover: boolean
   serverMaxWindowBits: number
-  /** `null`: the client cannot limit its window, so no answer may ask it to. */
+  /** `null`: the client cannot limit its window, so the response must not ask it to. */
   clientMaxWindowBits: number | null
 }
 
-/** Takes the first offer that can be met; `null` when there is none (RFC 7692, section 5.1). */
+/** Accepts the first valid offer; `null` if there is none (RFC 7692, section 5.1). */
 export function negotiateDeflate(
   offers: readonly ExtensionOffer[],
   config: Deflate,
@@ -32,7 +32,7 @@ export function negotiateDeflate(
   return null
 }
 
-/** `null` declines: an unknown, repeated or ill-valued parameter (RFC 7692, section 7.1). */
+/** `null` for an unknown, repeated or invalid parameter (RFC 7692, section 7.1). */
 function readOffer(parameters: ExtensionOffer['parameters']): Offer | null {
   const offer: Offer = {
     serverNoContextTakeover: false,
@@ -88,26 +88,26 @@ function agree(offer: Offer, config: Deflate): DeflateAgreement {
   }
 }
 
-/** The settings that make one compressed message differ from another. */
+/** The settings of zlib that change the output. */
 type Effort = Pick<Deflate, 'level' | 'memLevel'>
 
 /**
- * Compresses one message (RFC 7692, section 7.2.1). `window` is what went before, when the peer may
- * still refer to it.
+ * Compresses one message (RFC 7692, section 7.2.1). `window` is the end of the previous messages,
+ * with context takeover.
  *
- * It happens at once, on this thread: frames then never wait for one another, nothing has to be
- * called back after a close, and no engine outlives the call. `maxBytes` bounds how long it takes.
+ * Synchronous: frames keep their order without waiting, no callback can follow a close, and no zlib
+ * engine outlives the call. `maxBytes` bounds how long it takes.
  */
 export function compress(
-  octets: Uint8Array,
+  bytes: Uint8Array,
   windowBits: number,
   { level, memLevel }: Effort,
   window?: Buffer,
 ): Buffer {
-  // zlib has no raw window of 2^8. In one of 2^9 it refers back 250 octets at most, which a peer
-  // with 2^8 can follow.
+  // zlib has no raw window of 2^8. In one of 2^9 it refers back 250 bytes at most, which fits a
+  // peer's window of 2^8.
   const engineBits = Math.max(9, windowBits)
-  const deflated = deflateRawSync(octets, {
+  const deflated = deflateRawSync(bytes, {
     level,
     memLevel,
     windowBits: engineBits,
@@ -117,7 +117,7 @@ export function compress(
   return deflated.subarray(0, deflated.length - 4)
 }
 
-/** The compressing side of one connection. */
+/** Compresses the messages sent on one connection. */
 export class Deflater {
   readonly agreement: DeflateAgreement
   readonly config: Deflate
@@ -128,22 +128,22 @@ export class Deflater {
     this.config = config
   }
 
-  /** Whether a message of so many octets is worth compressing. */
+  /** Whether to compress a message of `length` bytes. */
   wants(length: number): boolean {
     return length >= this.config.thresholdBytes && length <= this.config.maxBytes
   }
 
-  compress(octets: Uint8Array): Buffer {
+  compress(bytes: Uint8Array): Buffer {
     const { serverWindowBits, serverContextTakeover } = this.agreement
-    if (!serverContextTakeover) return compress(octets, serverWindowBits, this.config)
-    const deflated = compress(octets, serverWindowBits, this.config, this.#window)
-    this.#window = slide(this.#window, octets)
+    if (!serverContextTakeover) return compress(bytes, serverWindowBits, this.config)
+    const deflated = compress(bytes, serverWindowBits, this.config, this.#window)
+    this.#window = slide(this.#window, bytes)
     return deflated
   }
 
-  /** Takes note of a message that was compressed apart: it is part of the peer's window now. */
-  note(octets: Uint8Array): void {
-    if (this.agreement.serverContextTakeover) this.#window = slide(this.#window, octets)
+  /** Adds a message that was sent without {@link compress} to the peer's window. */
+  remember(bytes: Uint8Array): void {
+    if (this.agreement.serverContextTakeover) this.#window = slide(this.#window, bytes)
   }
 
   destroy(): void {

@@ -1,16 +1,17 @@
 /**
- * WebSocketError            what ended a connection before its closing handshake
+ * WebSocketError            why a connection ended without a plain closing handshake
  * ├─ ProtocolError          1002: a frame that RFC 6455 or 7692 forbids
- * ├─ InvalidPayloadError    1007: text that is not UTF-8, compressed data that cannot be inflated
+ * ├─ InvalidPayloadError    1007: text that is not UTF-8, invalid compressed data
  * ├─ PolicyError            1008: a limit of this server on fragments or control frames
  * ├─ MessageTooBigError     1009: a message over `maxMessageBytes`
  * ├─ SlowReaderError        1013: the peer reads too slowly, and `backpressure` says to close
- * ├─ HandlerError           1011: one of the program's own handlers threw; `cause` is what it threw
+ * ├─ HandlerError           1011: a handler of the program threw; `cause` is what it threw
  * └─ ConnectionLostError    1006: the peer vanished: reset, end of stream, or silence
+ *
  * Misuse (a bad option or close code) is a TypeError or RangeError, thrown at once.
  */
 
-/** Every stable code of an error of this module. */
+/** The codes of all errors of this module. They never change. */
 export type WebSocketErrorCode =
   | 'ERR_WS_PROTOCOL'
   | 'ERR_WS_INVALID_PAYLOAD'
@@ -21,14 +22,14 @@ export type WebSocketErrorCode =
   | 'ERR_WS_CONNECTION_LOST'
 
 /**
- * Why a connection did not end with a plain closing handshake. Found in `CloseInfo.error`; a peer's
- * behaviour never makes this module throw.
+ * Why a connection did not end with a plain closing handshake. Reported in `CloseInfo.error`, never
+ * thrown.
  */
 export abstract class WebSocketError extends Error {
   override name = 'WebSocketError'
   /** Stable identifier to match on; the message may change. */
   abstract readonly code: WebSocketErrorCode
-  /** The status code this endpoint put in its Close frame; 1006 when it could send none. */
+  /** The status code in the server's Close frame; 1006 when it could not send one. */
   abstract readonly closeCode: number
 }
 
@@ -39,21 +40,21 @@ export class ProtocolError extends WebSocketError {
   override readonly closeCode = 1002
 }
 
-/** Text that is not UTF-8 (RFC 6455, section 8.1), or a corrupt compressed message. */
+/** A text message is not UTF-8 (RFC 6455, section 8.1), or a compressed one is corrupt. */
 export class InvalidPayloadError extends WebSocketError {
   override name = 'InvalidPayloadError'
   override readonly code = 'ERR_WS_INVALID_PAYLOAD'
   override readonly closeCode = 1007
 }
 
-/** The peer exceeded a limit of the server other than size (RFC 6455, section 10.4). */
+/** The peer exceeded a limit on fragments or control frames (RFC 6455, section 10.4). */
 export class PolicyError extends WebSocketError {
   override name = 'PolicyError'
   override readonly code = 'ERR_WS_POLICY'
   override readonly closeCode = 1008
 }
 
-/** A message over `maxMessageBytes`, as declared, summed over fragments, or as inflated. */
+/** A message exceeds `maxMessageBytes`: as declared, summed over fragments, or inflated. */
 export class MessageTooBigError extends WebSocketError {
   override name = 'MessageTooBigError'
   override readonly code = 'ERR_WS_MESSAGE_TOO_BIG'
@@ -67,7 +68,7 @@ export class SlowReaderError extends WebSocketError {
   override readonly closeCode = 1013
 }
 
-/** A handler of the program threw or rejected; `cause` holds what it threw. */
+/** A handler of the program threw or rejected; `cause` is what it threw. */
 export class HandlerError extends WebSocketError {
   override name = 'HandlerError'
   override readonly code = 'ERR_WS_HANDLER'

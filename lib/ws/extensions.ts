@@ -1,7 +1,7 @@
 /** One element of a Sec-WebSocket-Extensions header: its name and parameters in order. */
 export interface ExtensionOffer {
   readonly name: string
-  /** `true` stands for a parameter without a value. Duplicates are kept: they void the offer. */
+  /** `true` for a parameter without a value. Duplicates are kept, because they void the offer. */
   readonly parameters: readonly (readonly [name: string, value: string | true])[]
 }
 
@@ -18,8 +18,8 @@ export function isToken(text: string): boolean {
 /**
  * Reads a Sec-WebSocket-Extensions header (RFC 6455, section 9.1). Linear in its length.
  *
- * @returns `null` when it breaks the grammar; empty list elements are let pass as RFC 9110,
- * section 5.6.1, asks of a recipient.
+ * @returns `null` when it breaks the grammar. Empty list elements are accepted, which RFC 9110,
+ * section 5.6.1, requires of a recipient.
  */
 export function parseExtensions(header: string): readonly ExtensionOffer[] | null {
   const scan = new Scanner(header)
@@ -48,7 +48,7 @@ function readOffer(scan: Scanner): ExtensionOffer | null {
   return { name, parameters }
 }
 
-/** A value is a token, or a quoted string whose content is a token (RFC 6455, section 9.1). */
+/** A token, or a quoted string that contains a token (RFC 6455, section 9.1). */
 function readValue(scan: Scanner): string | null {
   const token = scan.match(TOKEN)
   if (token !== null) return token
@@ -56,7 +56,7 @@ function readValue(scan: Scanner): string | null {
   return quoted !== undefined && isToken(quoted) ? quoted : null
 }
 
-/** A cursor over a header that skips blanks around what it reads. */
+/** A cursor over a header; it skips blanks around all that it reads. */
 class Scanner {
   readonly #text: string
   #at = 0

@@ -10,20 +10,20 @@ export const Opcode = {
   PONG: 10,
 } as const
 
-/** First octet: the frame ends its message. */
+/** First byte: the frame ends its message. */
 export const FIN = 0x80
-/** First octet: the message is compressed (RFC 7692, section 6). */
+/** First byte: the message is compressed (RFC 7692, section 6). */
 export const RSV1 = 0x40
-/** First octet: all three bits reserved for extensions. */
+/** First byte: the three bits reserved for extensions. */
 export const RSV = 0x70
-/** Second octet: the payload is masked. */
+/** Second byte: the payload is masked. */
 export const MASK = 0x80
-/** The longest header that a client sends: 2 octets, 8 of length, 4 of masking key. */
+/** The longest header of a client: 2 bytes, 8 of length, 4 of masking key. */
 export const MAX_HEADER_BYTES = 14
 /** The longest payload of a control frame (RFC 6455, section 5.5). */
 export const MAX_CONTROL_BYTES = 125
 
-/** How many octets stand before an unmasked payload of `length` octets. */
+/** The size of the header of an unmasked payload of `length` bytes. */
 function headerBytes(length: number): number {
   return length < 126 ? 2 : length < 65_536 ? 4 : 10
 }
@@ -47,14 +47,14 @@ function writeHeader(target: Buffer, first: number, length: number): number {
   return 10
 }
 
-/** The header alone, for a payload too large to copy behind it. */
+/** A header, for a payload that is written separately because it is too large to copy. */
 export function encodeHeader(opcode: number, length: number): Buffer {
   const header = Buffer.allocUnsafe(headerBytes(length))
   writeHeader(header, FIN | opcode, length)
   return header
 }
 
-/** One whole frame that ends its message: header and a copy of `payload` in one buffer. */
+/** A frame that ends its message: the header and a copy of `payload` in one buffer. */
 export function encodeFrame(opcode: number, payload: Uint8Array, rsv1 = 0): Buffer {
   const frame = Buffer.allocUnsafe(headerBytes(payload.length) + payload.length)
   const at = writeHeader(frame, FIN | rsv1 | opcode, payload.length)
@@ -62,17 +62,17 @@ export function encodeFrame(opcode: number, payload: Uint8Array, rsv1 = 0): Buff
   return frame
 }
 
-/** One text frame, encoded straight behind its header. Lone surrogates become U+FFFD. */
+/** A text frame, encoded directly after its header. Lone surrogates become U+FFFD. */
 export function encodeText(text: string): Buffer {
   const length = Buffer.byteLength(text)
   const frame = Buffer.allocUnsafe(headerBytes(length) + length)
   const at = writeHeader(frame, FIN | Opcode.TEXT, length)
-  // As many octets as code units means that all are ASCII, which the latin1 writer copies faster.
+  // As many bytes as code units: all ASCII, which the latin1 writer copies faster.
   frame.write(text, at, length, length === text.length ? 'latin1' : 'utf8')
   return frame
 }
 
-/** A Close frame; `null` gives the empty one (RFC 6455, section 5.5.1). */
+/** A Close frame, without payload if `code` is null (RFC 6455, section 5.5.1). */
 export function encodeClose(code: number | null, reason: string | Uint8Array): Buffer {
   if (code === null) return encodeFrame(Opcode.CLOSE, Buffer.alloc(0))
   const text = encodeReason(reason)

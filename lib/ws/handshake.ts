@@ -1,36 +1,26 @@
 import { createHash } from 'node:crypto'
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
-import type { OriginPolicy } from './config.js'
+import type { IncomingHttpHeaders } from 'node:http'
 import { type ExtensionOffer, isToken, parseExtensions } from './extensions.js'
+import type { Refusal } from './refusal.js'
 
 /**
- * The request that opens a connection: an `http.IncomingMessage`, or its like over HTTP/2, where
- * `method` is CONNECT and `headers` hold the pseudo-headers (RFC 8441, section 4).
+ * The request that opens a connection: an `http.IncomingMessage`, or its equivalent over HTTP/2,
+ * where `method` is CONNECT and `headers` contain the pseudo-headers (RFC 8441, section 4).
  */
 export interface UpgradeRequest {
   readonly method?: string | undefined
-  /** Path and query as they came. */
+  /** Path and query as sent. */
   readonly url?: string | undefined
   readonly httpVersion: string
   readonly headers: IncomingHttpHeaders
-  /** Names and values in turn, as they came. */
+  /** Names and values alternately, as sent. */
   readonly rawHeaders: readonly string[]
   readonly socket: { readonly remoteAddress?: string | undefined }
 }
 
-/** An ordinary HTTP answer in place of the 101; the connection then closes. */
-export interface Refusal {
-  /** 300 to 599. */
-  readonly status: number
-  /** Further header fields; Content-Length and Connection are set for you. */
-  readonly headers?: OutgoingHttpHeaders | undefined
-  /** @defaultValue the name of the status, as text/plain */
-  readonly body?: string | Uint8Array | undefined
-}
-
-/** What a correct opening handshake asks for. */
+/** A valid opening handshake. */
 export interface Handshake {
-  /** The value of Sec-WebSocket-Accept; `null` over HTTP/2 without a key. */
+  /** The value of Sec-WebSocket-Accept; `null` over HTTP/2, where a key is optional. */
   readonly accept: string | null
   /** Subprotocols offered, in the client's order. */
   readonly protocols: readonly string[]
@@ -40,54 +30,60 @@ export interface Handshake {
 /** Appended to the key before hashing (RFC 6455, section 1.3). */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 
-/** 16 octets in base64: what a Sec-WebSocket-Key must be (RFC 6455, section 4.1). */
+/** Sec-WebSocket-Key: 16 bytes in base64 (RFC 6455, section 4.1). */
 const KEY = /^[A-Za-z0-9+/]{22}==$/
 
-/** Tells the client how to ask (RFC 6455, section 4.4; RFC 9110, section 15.5.22). */
+/** The headers of a 426 (RFC 6455, section 4.4; RFC 9110, section 15.5.22). */
 const UPGRADE_REQUIRED = {
   Upgrade: 'websocket',
   'Sec-WebSocket-Version': '13',
 } as const
+
+const WRONG_VERSION = 'Sec-WebSocket-Version must be 13'
 
 /** Computes Sec-WebSocket-Accept (RFC 6455, section 4.2.2). */
 export function acceptKey(key: string): string {
   return createHash('sha1').update(key + GUID).digest('base64')
 }
 
-/** Whether `header`, a list of tokens, holds `token` in any case (RFC 6455, section 4.2.1). */
-export function listHas(header: string | undefined, token: string): boolean {
+/** Whether `header`, a list of tokens, contains `token` in any case (RFC 6455, section 4.2.1). */
+function listHas(header: string | undefined, token: string): boolean {
   return (
     header !== undefined && header.split(',').some((item) => item.trim().toLowerCase() === token)
   )
 }
 
-/** Whether a request asks for a WebSocket at all, well or badly. */
+/** Whether a request is meant to open a WebSocket, valid or not. */
 export function asksForWebSocket(request: UpgradeRequest): boolean {
   return listHas(request.headers.upgrade, 'websocket')
 }
 
 /**
- * Checks an opening handshake over HTTP/1.1 (RFC 6455, section 4.2.1): pure, and strict where a
- * lax server would let a broken client or a confused proxy through.
+ * Checks an opening handshake over HTTP/1.1 (RFC 6455, section 4.2.1). Strict, because a lax check
+ * lets broken clients and confused proxies through.
  *
- * @returns what was asked for, or the answer to give instead of the 101.
+ * @returns the handshake, or the response to send instead of the 101.
  */
 export function checkHandshake(request: UpgradeRequest, maxHeaders: number): Handshake | Refusal {
   const { headers } = request
   if (request.rawHeaders.length > maxHeaders * 2) return { status: 431 }
   if (request.method !== 'GET') return { status: 405, headers: { Allow: 'GET' } }
   if (!atLeastHttp11(request.httpVersion)) return { status: 505 }
-  if (!asksForWebSocket(request)) return upgradeRequired('this resource speaks WebSocket only')
+  if (!asksForWebSocket(request)) return upgradeRequired()
   if (!listHas(headers.connection, 'upgrade')) {
     return upgradeRequired('the Connection header must name upgrade')
   }
-  if (countHeader(request.rawHeaders, 'host') !== 1) return bad('exactly one Host header is needed')
+  if (countHeader(request.rawHeaders, 'host') !== 1) {
+    return bad('exactly one Host header is required')
+  }
   if (headers['sec-websocket-version'] !== '13') {
-    return upgradeRequired('Sec-WebSocket-Version must be 13')
+    return upgradeRequired(WRONG_VERSION)
   }
   const key = headers['sec-websocket-key'] ?? ''
-  if (!KEY.test(key)) return bad('Sec-WebSocket-Key must be 16 octets in base64, once')
-  if (hasContent(headers)) return bad('an opening handshake has no content')
+  if (!KEY.test(key)) {
+    return bad('exactly one Sec-WebSocket-Key of 16 bytes in base64 is required')
+  }
+  if (hasContent(headers)) return bad('an opening handshake must not have content')
   return withOffers(headers, acceptKey(key))
 }
 
@@ -99,38 +95,18 @@ export function checkExtendedConnect(
   const { headers } = request
   if (request.rawHeaders.length > maxHeaders * 2) return { status: 431 }
   if (headers['sec-websocket-version'] !== '13') {
-    return { status: 400, headers: { 'Sec-WebSocket-Version': '13' }, body: 'version must be 13' }
+    const headers = { 'Sec-WebSocket-Version': '13' }
+    return { status: 400, headers, body: WRONG_VERSION }
   }
   const key = headers['sec-websocket-key']
   return withOffers(headers, key !== undefined && KEY.test(key) ? acceptKey(key) : null)
 }
 
-/** The answer to a plain request for a resource that only speaks WebSocket. */
-export function upgradeRequired(body: string): Refusal {
+/** The response to a request that cannot be upgraded. */
+export function upgradeRequired(
+  body: string = 'this resource accepts WebSocket connections only',
+): Refusal {
   return { status: 426, headers: { ...UPGRADE_REQUIRED }, body }
-}
-
-/** Whether `origin` may connect; an absent one belongs to no page (RFC 6455, section 10.2). */
-export function originAllowed(request: UpgradeRequest, policy: OriginPolicy): boolean {
-  const { origin } = request.headers
-  if (origin === undefined || policy === 'any') return true
-  if (typeof policy === 'function') return policy(origin, request)
-  if (!URL.canParse(origin)) return false
-  const url = new URL(origin)
-  if (url.origin === 'null') return false
-  if (policy !== 'same') return policy.includes(url.origin)
-  // A proxy may have ended TLS, so the scheme is the page's word; it only settles the default port.
-  const host = request.headers[':authority'] ?? request.headers.host
-  const own = `${url.protocol}//${String(host)}`
-  return URL.canParse(own) && new URL(own).host === url.host
-}
-
-/** The first of `served` that the client offers; `null` when they have none in common. */
-export function chooseProtocol(
-  served: readonly string[],
-  offered: readonly string[],
-): string | null {
-  return served.find((name) => offered.includes(name)) ?? null
 }
 
 function bad(body: string): Refusal {
@@ -150,7 +126,7 @@ function countHeader(rawHeaders: readonly string[], name: string): number {
   return count
 }
 
-/** What follows the head is frames, so content would be taken for them (RFC 9110, section 7.8). */
+/** Frames follow the head directly, so content would be read as frames (RFC 9110, section 7.8). */
 function hasContent(headers: IncomingHttpHeaders): boolean {
   const length = headers['content-length']
   return (
@@ -164,12 +140,12 @@ function withOffers(headers: IncomingHttpHeaders, accept: string | null): Handsh
   const header = headers['sec-websocket-extensions']
   const extensions = header === undefined ? [] : parseExtensions(header)
   if (extensions === null || (header !== undefined && extensions.length === 0)) {
-    return bad('Sec-WebSocket-Extensions breaks its grammar')
+    return bad('Sec-WebSocket-Extensions is malformed')
   }
   return { accept, protocols, extensions }
 }
 
-/** Non-empty tokens, all different (RFC 6455, section 4.1, item 10); `null` when they are not. */
+/** `null` unless all names are tokens and different (RFC 6455, section 4.1, item 10). */
 function parseProtocols(header: string | undefined): readonly string[] | null {
   if (header === undefined) return []
   const names = header.split(',').map((name) => name.trim())

@@ -1,17 +1,18 @@
 /**
- * A WebSocket server (RFC 6455) for any HTTP server of Node.
+ * A WebSocket server (RFC 6455) on top of any Node HTTP server.
  *
  * @module
  */
 export { WebSocketServer } from './server.js'
 export type { Admission, HandshakeOffer, WebSocketServerOptions } from './server.js'
-export type { AttachableServer, AttachOptions, PlainResponse } from './attach.js'
-export type { Refusal, UpgradeRequest } from './handshake.js'
+export type { AttachableServer, AttachOptions } from './attach.js'
+export type { UpgradeRequest } from './handshake.js'
+export type { PlainResponse, Refusal } from './refusal.js'
+export type { OriginPolicy } from './origin.js'
 export { WebSocketConnection } from './connection.js'
-export type { SendOptions } from './connection.js'
 export type { CloseInfo } from './close-state.js'
 export type { WebSocketMessage } from './receiver.js'
-export type { SendResult } from './sender.js'
+export type { SendOptions, SendResult } from './sender.js'
 export { prepare, PreparedMessage } from './prepared-message.js'
 export { CloseCode } from './close-codes.js'
 export { DEFAULT_CONFIG, DEFAULT_DEFLATE } from './config.js'
@@ -20,7 +21,6 @@ export type {
   BackpressurePolicy,
   Deflate,
   KeepAlive,
-  OriginPolicy,
   WebSocketServerConfig,
   WebSocketServerSettings,
 } from './config.js'

@@ -6,26 +6,25 @@ import {
   type WebSocketError,
 } from './errors.js'
 
-/** What inflating a piece gave: the octets so far, or why the message is refused. */
+/** Called with the output of one piece of input, and with why the message is refused, if it is. */
 export type Inflated = (chunks: readonly Buffer[], fault: WebSocketError | null) => void
 
-/** What a sender cut off the end of each message (RFC 7692, section 7.2.1). */
+/** The bytes that a sender removes from the end of each message (RFC 7692, section 7.2.1). */
 const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff])
 /** The largest LZ77 window. */
 const WINDOW_BYTES = 32_768
-/** More final blocks in one message than any sender has a use for; each costs an engine. */
+/** More than any real sender puts into one message; each costs a new zlib engine. */
 const MAX_FINAL_BLOCKS = 64
 const EMPTY = Buffer.alloc(0)
 
 /**
  * Inflates the messages of one connection, piece by piece (RFC 7692, section 7.2.2).
  *
- * 1. An engine of zlib lives from the first octet of a message to its end, never longer: a
- *    connection at rest holds none. Context that is carried over is the last 32 KiB of output,
- *    given to the next engine as its dictionary.
- * 2. One piece at a time, and its callback comes later, exactly once, unless `destroy()` comes first.
- * 3. A block marked final ends zlib's stream but not the message: what follows goes to a new engine
- *    with the same window (section 7.2.3.4).
+ * 1. A zlib engine lives from the first byte of a message to its end, so an idle connection has
+ *    none. With context takeover, the last 32 KiB of output are the next engine's dictionary.
+ * 2. One piece at a time; its callback is called later, exactly once, unless `destroy()` is called.
+ * 3. A block marked final ends zlib's stream but not the message: a new engine with the same window
+ *    continues (section 7.2.3.4).
  */
 export class Inflater {
   readonly #limit: number
@@ -39,19 +38,19 @@ export class Inflater {
   #finalBlocks = 0
   #done: Inflated | null = null
 
-  /** `limit` is the most octets of one message; `keepContext` carries the window over. */
+  /** `limit` is the most bytes of one message; `keepContext` is for context takeover. */
   constructor(limit: number, keepContext: boolean) {
     this.#limit = limit
     this.#keepContext = keepContext
   }
 
-  /** Inflates the next piece of the message at hand. */
-  push(octets: Buffer, done: Inflated): void {
+  /** Inflates the next piece of the present message. */
+  push(bytes: Buffer, done: Inflated): void {
     this.#done = done
-    this.#write(octets)
+    this.#write(bytes)
   }
 
-  /** Inflates what is left of the message at hand and ends it. */
+  /** Inflates the rest of the present message and ends it. */
   finish(done: Inflated): void {
     this.push(TAIL, (chunks, fault) => {
       this.#endMessage()
@@ -59,7 +58,7 @@ export class Inflater {
     })
   }
 
-  /** Frees the engine; a callback that is still owed never comes. */
+  /** Frees the engine; a pending callback is never called. */
   destroy(): void {
     this.#done = null
     this.#endMessage()
@@ -79,11 +78,11 @@ export class Inflater {
     this.#engine = null
   }
 
-  #write(octets: Buffer): void {
-    this.#input = octets
+  #write(bytes: Buffer): void {
+    this.#input = bytes
     const engine = (this.#engine ??= this.#open())
     this.#consumedBefore = engine.bytesWritten
-    engine.write(octets, () => {
+    engine.write(bytes, () => {
       if (engine === this.#engine) this.#settle(null)
     })
   }
@@ -95,7 +94,7 @@ export class Inflater {
       if (engine === this.#engine) this.#take(chunk)
     })
     engine.on('end', () => {
-      if (engine === this.#engine) this.#goOnBehindFinalBlock(engine)
+      if (engine === this.#engine) this.#continueAfterFinalBlock(engine)
     })
     engine.on('error', () => {
       if (engine !== this.#engine) return
@@ -107,14 +106,14 @@ export class Inflater {
   #take(chunk: Buffer): void {
     this.#produced += chunk.length
     if (this.#produced > this.#limit) {
-      this.#settle(new MessageTooBigError(`a message has at most ${this.#limit} octets`))
+      this.#settle(new MessageTooBigError(`a message has at most ${this.#limit} bytes`))
       return
     }
     this.#chunks.push(chunk)
     this.#window = slide(this.#window, chunk)
   }
 
-  #goOnBehindFinalBlock(engine: InflateRaw): void {
+  #continueAfterFinalBlock(engine: InflateRaw): void {
     const rest = this.#input.subarray(engine.bytesWritten - this.#consumedBefore)
     this.#closeEngine()
     if (++this.#finalBlocks > MAX_FINAL_BLOCKS) {
@@ -131,9 +130,9 @@ export class Inflater {
   }
 }
 
-/** The last 32 KiB of everything seen, `octets` included. */
-export function slide(window: Buffer, octets: Uint8Array): Buffer {
-  if (octets.length >= WINDOW_BYTES) return Buffer.from(octets.subarray(-WINDOW_BYTES))
-  const kept = window.subarray(-(WINDOW_BYTES - octets.length) || window.length)
-  return Buffer.concat([kept, octets])
+/** The last 32 KiB of `window` followed by `bytes`. */
+export function slide(window: Buffer, bytes: Uint8Array): Buffer {
+  if (bytes.length >= WINDOW_BYTES) return Buffer.from(bytes.subarray(-WINDOW_BYTES))
+  const kept = window.subarray(-(WINDOW_BYTES - bytes.length) || window.length)
+  return Buffer.concat([kept, bytes])
 }

@@ -1,35 +1,35 @@
-/** From this length on, a view of 32-bit words pays for its own creation. */
+/** From this length on, XORing 32-bit words is faster in spite of creating a view. */
 const WORDS_FROM = 1_024
 
 const littleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1
 
 /**
- * Unmasks `octets[start, end)` in place. `key` is the masking key as a big-endian 32-bit number and
- * `phase` is how many octets of this frame's payload came before `start`: octet i of a payload is
- * XORed with octet i mod 4 of the key (RFC 6455, section 5.3).
+ * Unmasks `bytes[start, end)` in place. `key` is the masking key as a big-endian 32-bit number and
+ * `phase` is how many bytes of this frame's payload came before `start`: byte i of a payload is
+ * XORed with byte i mod 4 of the key (RFC 6455, section 5.3).
  *
- * @returns all octets ORed together: below 0x80, the payload is ASCII. Large payloads are not looked
- * at and give 0xff; `isUtf8` is faster for them.
+ * @returns all bytes ORed together: below 0x80, the payload is ASCII. For large payloads 0xff,
+ * because checking those with `isUtf8` is faster.
  */
 export function unmask(
-  octets: Uint8Array,
+  bytes: Uint8Array,
   start: number,
   end: number,
   key: number,
   phase: number,
 ): number {
-  if (end - start < WORDS_FROM) return unmaskOctets(octets, start, end, rotate(key, phase))
-  if (key !== 0) unmaskWords(octets, start, end, rotate(key, phase))
+  if (end - start < WORDS_FROM) return unmaskBytes(bytes, start, end, rotate(key, phase))
+  if (key !== 0) unmaskWords(bytes, start, end, rotate(key, phase))
   return 0xff
 }
 
-/** The key as seen by a payload that begins `phase` octets later. */
+/** The key for a payload that begins `phase` bytes later. */
 function rotate(key: number, phase: number): number {
   const bits = (phase & 3) * 8
   return bits === 0 ? key : (key << bits) | (key >>> (32 - bits))
 }
 
-function unmaskOctets(octets: Uint8Array, start: number, end: number, key: number): number {
+function unmaskBytes(bytes: Uint8Array, start: number, end: number, key: number): number {
   const k0 = key >>> 24
   const k1 = (key >>> 16) & 0xff
   const k2 = (key >>> 8) & 0xff
@@ -37,28 +37,28 @@ function unmaskOctets(octets: Uint8Array, start: number, end: number, key: numbe
   let all = 0
   let i = start
   for (; i + 3 < end; i += 4) {
-    all |= octets[i]! ^= k0
-    all |= octets[i + 1]! ^= k1
-    all |= octets[i + 2]! ^= k2
-    all |= octets[i + 3]! ^= k3
+    all |= bytes[i]! ^= k0
+    all |= bytes[i + 1]! ^= k1
+    all |= bytes[i + 2]! ^= k2
+    all |= bytes[i + 3]! ^= k3
   }
-  if (i < end) all |= octets[i]! ^= k0
-  if (i + 1 < end) all |= octets[i + 1]! ^= k1
-  if (i + 2 < end) all |= octets[i + 2]! ^= k2
+  if (i < end) all |= bytes[i]! ^= k0
+  if (i + 1 < end) all |= bytes[i + 1]! ^= k1
+  if (i + 2 < end) all |= bytes[i + 2]! ^= k2
   return all
 }
 
-function unmaskWords(octets: Uint8Array, start: number, end: number, key: number): void {
-  const lead = -(octets.byteOffset + start) & 3
+function unmaskWords(bytes: Uint8Array, start: number, end: number, key: number): void {
+  const lead = -(bytes.byteOffset + start) & 3
   const first = start + lead
   const count = (end - first) >>> 2
   const last = first + count * 4
-  unmaskOctets(octets, start, first, key)
+  unmaskBytes(bytes, start, first, key)
   const aligned = rotate(key, lead)
   const word = littleEndian ? swap(aligned) : aligned
-  const words = new Uint32Array(octets.buffer, octets.byteOffset + first, count)
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset + first, count)
   for (let i = 0; i < count; i++) words[i]! ^= word
-  unmaskOctets(octets, last, end, aligned)
+  unmaskBytes(bytes, last, end, aligned)
 }
 
 function swap(word: number): number {

@@ -1,7 +1,7 @@
 import { abortListeners } from '../internal/abort.js'
 import type { WebSocketMessage } from './receiver.js'
 
-/** What an empty message still counts for, so that a flood of them is bounded too. */
+/** Added to the size of each message, so that a flood of empty ones is bounded too. */
 const MESSAGE_OVERHEAD_BYTES = 64
 
 interface Waiter {
@@ -9,8 +9,8 @@ interface Waiter {
   reject(reason: unknown): void
 }
 
-/** Messages that have come but were not taken yet, in order. */
-export class Inbox {
+/** Received messages that the program has not taken yet, oldest first. */
+export class MessageQueue {
   readonly #limitBytes: number
   readonly #onTake: () => void
   readonly #queue: WebSocketMessage[] = []
@@ -18,13 +18,13 @@ export class Inbox {
   #bytes = 0
   #ended = false
 
-  /** `onTake` hears of every attempt to take, also when there was nothing. */
+  /** `onTake` is called when the program takes a message and when it starts to wait for one. */
   constructor(limitBytes: number, onTake: () => void) {
     this.#limitBytes = limitBytes
     this.#onTake = onTake
   }
 
-  /** Whether someone waits for the next message. */
+  /** Whether a {@link take} is waiting for the next message. */
   get awaited(): boolean {
     return this.#waiters.length > 0
   }
@@ -33,7 +33,7 @@ export class Inbox {
     return this.#bytes < this.#limitBytes
   }
 
-  /** Adds a message; false when the next one should wait. */
+  /** Adds a message; false when the queue is full, so that reading should pause. */
   push(message: WebSocketMessage): boolean {
     const waiter = this.#waiters.shift()
     if (waiter !== undefined) {
@@ -45,7 +45,7 @@ export class Inbox {
     return this.hasRoom
   }
 
-  /** Takes the oldest message, waiting for one; done when no more can come. */
+  /** Takes the oldest message, waiting for one if need be; `done` after the end. */
   take(signal?: AbortSignal): Promise<IteratorResult<WebSocketMessage, undefined>> {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error)
     const message = this.#shift()
@@ -59,12 +59,12 @@ export class Inbox {
     return next
   }
 
-  /** Hands everything over, oldest first. */
+  /** Empties the queue into `take`. */
   drain(take: (message: WebSocketMessage) => void): void {
     for (let message = this.#shift(); message !== undefined; message = this.#shift()) take(message)
   }
 
-  /** No more will come: waiters are done, and so is whoever has taken the rest. */
+  /** No message will follow: {@link take} returns what is left, then `done`. */
   end(): void {
     this.#ended = true
     for (const waiter of this.#waiters.splice(0)) waiter.resolve({ done: true, value: undefined })
@@ -81,7 +81,7 @@ export class Inbox {
       const waiter = { resolve, reject }
       this.#waiters.push(waiter)
       if (signal === undefined) return
-      // One signal may be given to any number of connections.
+      // One signal may serve many connections, so they share its event listener.
       const aborts = abortListeners(signal)
       const abort = (reason: unknown): void => {
         const at = this.#waiters.indexOf(waiter)

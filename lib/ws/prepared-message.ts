@@ -1,13 +1,12 @@
 import { compress, type Deflater } from './deflate.js'
 import { encodeFrame, encodeText, Opcode, RSV1 } from './frame.js'
 
-/** Gives a connection the frame of a prepared message; kept out of the public class. */
-let frameOf: (message: PreparedMessage, deflater: Deflater | null) => Buffer
+/** The frame of a prepared message for one connection; not a method, which would be public. */
+export let frameOf: (message: PreparedMessage, deflater: Deflater | null) => Buffer
 
 /**
- * A message encoded once for any number of connections: they all send the very same octets. Made by
- * {@link prepare}; holds a frame of its own, and one more for each compression in use among the
- * receivers.
+ * A message encoded once for any number of connections, which all send the same bytes. Created by
+ * {@link prepare}. It keeps one uncompressed frame, and one for each compression setting in use.
  */
 export class PreparedMessage {
   readonly #opcode: number
@@ -24,18 +23,18 @@ export class PreparedMessage {
     this.#payload = this.#plain.subarray(length < 126 ? 2 : length === 126 ? 4 : 10)
   }
 
-  /** Octets of the payload before any compression. */
+  /** Size of the payload before compression. */
   get byteLength(): number {
     return this.#payload.length
   }
 
   #frame(deflater: Deflater | null): Buffer {
     if (deflater === null || !deflater.wants(this.#payload.length)) return this.#plain
-    deflater.note(this.#payload)
+    deflater.remember(this.#payload)
     const { level, memLevel } = deflater.config
     const setting = deflater.agreement.serverWindowBits * 100 + level * 10 + memLevel
-    const known = this.#deflated?.get(setting)
-    if (known !== undefined) return known
+    const cached = this.#deflated?.get(setting)
+    if (cached !== undefined) return cached
     const payload = compress(this.#payload, deflater.agreement.serverWindowBits, deflater.config)
     const frame = encodeFrame(this.#opcode, payload, RSV1)
     this.#deflated ??= new Map()
@@ -51,7 +50,7 @@ export class PreparedMessage {
 /**
  * Encodes a message once, to be sent to many connections.
  *
- * @param message - text as a string, or octets, which are copied.
+ * @param message - a string is sent as text, bytes as binary; the bytes are copied.
  * @example
  * ```ts
  * const event = prepare(JSON.stringify({ kind: 'log', text: 'hello' }))
@@ -61,5 +60,3 @@ export class PreparedMessage {
 export function prepare(message: string | Uint8Array): PreparedMessage {
   return new PreparedMessage(message)
 }
-
-export { frameOf }

@@ -1,6 +1,5 @@
 import { isAscii } from 'node:buffer'
 import { isCloseCode } from './close-codes.js'
-import type { Inflater } from './inflater.js'
 import {
   InvalidPayloadError,
   MessageTooBigError,
@@ -9,32 +8,33 @@ import {
   type WebSocketError,
 } from './errors.js'
 import { FIN, MASK, MAX_CONTROL_BYTES, MAX_HEADER_BYTES, Opcode, RSV, RSV1 } from './frame.js'
+import type { Inflater } from './inflater.js'
 import { unmask } from './mask.js'
 import { checkUtf8, UTF8_BAD, UTF8_BOUNDARY } from './utf8.js'
 
 /*
- * Octets in, messages out (RFC 6455, sections 5.2 to 5.5).
+ * Bytes in, messages out (RFC 6455, sections 5.2 to 5.5).
  *
  *   header ──▶ payload ──▶ header …      one frame; a control frame may come between fragments
  *      │          │
  *      └──────────┴──▶ done               a Close frame came, or the peer broke a rule
  *
- * 1. A rule is checked with the first octet that can break it: header fields before any payload,
- *    a length before its payload, text before its frame is complete.
- * 2. Once done, every octet is ignored, those of the same chunk included (sections 5.5.1, 7.1.7).
+ * 1. A rule is checked at the first byte that can break it: header fields and the length before any
+ *    payload, text before its frame is complete.
+ * 2. Once done, all input is ignored, the rest of the same chunk included (sections 5.5.1, 7.1.7).
  * 3. A frame that lies within one chunk is unmasked in place and never copied. Everything else is
- *    copied into one growing buffer per message, so that neither tiny fragments nor tiny chunks
- *    hold on to memory; the buffer grows as octets arrive, not as a header promises them.
- * 4. While `held`, nothing is parsed: a consumer is full, or a compressed message is inflating. The
- *    rest of the chunk waits, and so does the socket.
+ *    copied into one growing buffer per message, so that tiny fragments and chunks do not keep
+ *    larger buffers in memory. The buffer grows with the bytes received, not the length declared.
+ * 4. While paused, nothing is parsed: the consumer is full, or a compressed message is being
+ *    inflated. The rest of the chunk waits in `#unparsed`, and the socket is paused.
  */
 
-/** A message as the program sees it: text is a string, binary a Buffer of its own. */
+/** A message as the program receives it: text as a string, binary as a Buffer it may keep. */
 export type WebSocketMessage = string | Buffer
 
-/** What a receiver tells the connection that owns it. One table serves all connections. */
+/** The callbacks of a receiver. One table serves all connections, hence the `owner` parameter. */
 export interface ReceiverEvents<Owner> {
-  /** A whole message. `false` holds parsing until {@link Receiver.resume}. */
+  /** A whole message. Returning `false` pauses parsing until {@link Receiver.resume}. */
   message(owner: Owner, message: WebSocketMessage): boolean
   ping(owner: Owner, payload: Buffer): void
   pong(owner: Owner, payload: Buffer): void
@@ -42,8 +42,8 @@ export interface ReceiverEvents<Owner> {
   close(owner: Owner, code: number | null, reason: string): void
   /** The peer broke a rule. The receiver is done. */
   failed(owner: Owner, error: WebSocketError): void
-  /** Parsing stopped, or goes on: the socket should pause, or flow. */
-  held(owner: Owner, held: boolean): void
+  /** Parsing paused or resumed: so should the socket. */
+  paused(owner: Owner, paused: boolean): void
 }
 
 /** The limits of a receiver; see `WebSocketServerConfig`. */
@@ -54,9 +54,10 @@ export interface ReceiverLimits {
 }
 
 const EMPTY = Buffer.alloc(0)
-/** The most octets that a growing buffer begins with. */
+/** First capacity of a message's buffer, unless the message is smaller or the chunk larger. */
 const FIRST_CAPACITY = 4_096
 
+/** Parses what the peer of one connection sends. */
 export class Receiver<Owner> {
   readonly #owner: Owner
   readonly #events: ReceiverEvents<Owner>
@@ -64,10 +65,11 @@ export class Receiver<Owner> {
   readonly #inflater: Inflater | null
   #done = false
   #discarding = false
-  #held: Buffer | null = null
+  /** Input not parsed yet while paused; `null` while parsing. */
+  #unparsed: Buffer | null = null
   #inflating = false
 
-  // The frame at hand.
+  // The present frame.
   #inPayload = false
   #fin = false
   #opcode = 0
@@ -78,7 +80,8 @@ export class Receiver<Owner> {
   #partialBytes = 0
   #control: Buffer | null = null
 
-  // The message at hand: its opcode, or 0 between messages.
+  // The present message.
+  /** Its opcode; 0 between messages. */
   #message = 0
   #compressed = false
   #fragments = 0
@@ -102,39 +105,39 @@ export class Receiver<Owner> {
     this.#inflater = inflater
   }
 
-  /** Takes what arrived. The receiver owns `chunk` from here on and may change it. */
+  /** Parses a chunk of input, which the receiver owns from here on and may change. */
   push(chunk: Buffer): void {
     if (this.#done) return
-    if (this.#held !== null) this.#held = Buffer.concat([this.#held, chunk])
+    if (this.#unparsed !== null) this.#unparsed = Buffer.concat([this.#unparsed, chunk])
     else this.#run(chunk)
   }
 
-  /** Goes on after a `message` answered false; a message that is inflating is waited for. */
+  /** Resumes parsing after `message` returned false; no effect while a message is inflated. */
   resume(): void {
-    const rest = this.#held
+    const rest = this.#unparsed
     if (rest === null || this.#inflating) return
-    this.#held = null
+    this.#unparsed = null
     if (this.#done) return
     this.#run(rest)
-    if (this.#held === null) this.#events.held(this.#owner, false)
+    if (this.#unparsed === null) this.#events.paused(this.#owner, false)
   }
 
-  /** From now on only the peer's Close matters: data is skipped, neither kept nor checked. */
+  /** From now on only the peer's Close matters: data frames are skipped unchecked. */
   discard(): void {
     this.#discarding = true
     this.#buffer = EMPTY
     this.#stopInflating()
-    // A message that was only waiting to be inflated is over.
-    if (this.#message !== 0 && !this.#inPayload && this.#fin && this.#held !== null) {
+    // A complete message whose inflating was just stopped is over.
+    if (this.#message !== 0 && !this.#inPayload && this.#fin && this.#unparsed !== null) {
       this.#endMessage()
     }
     this.resume()
   }
 
-  /** Ignores all that may still come and frees what is held. */
+  /** Ignores all further input and frees all buffers. */
   destroy(): void {
     this.#done = true
-    this.#held = null
+    this.#unparsed = null
     this.#buffer = EMPTY
     this.#partialHeader = null
     this.#stopInflating()
@@ -147,16 +150,16 @@ export class Receiver<Owner> {
 
   #run(chunk: Buffer): void {
     let at = 0
-    while (at < chunk.length && !this.#done && this.#held === null) {
+    while (at < chunk.length && !this.#done && this.#unparsed === null) {
       at = this.#inPayload ? this.#takePayload(chunk, at) : this.#takeHeader(chunk, at)
     }
-    // Whoever held has no rest to give, so the rest of this chunk is added here.
-    if (this.#held !== null && !this.#done) this.#held = chunk.subarray(at)
+    // `#pause()` cannot see the rest of this chunk.
+    if (this.#unparsed !== null && !this.#done) this.#unparsed = chunk.subarray(at)
   }
 
-  #hold(): void {
-    this.#held = EMPTY
-    this.#events.held(this.#owner, true)
+  #pause(): void {
+    this.#unparsed = EMPTY
+    this.#events.paused(this.#owner, true)
   }
 
   #fail(error: WebSocketError): number {
@@ -174,7 +177,7 @@ export class Receiver<Owner> {
   #takeHeader(chunk: Buffer, at: number): number {
     const available = chunk.length - at
     if (this.#partialHeader !== null || available < 2 || available < headerBytes(chunk[at + 1]!)) {
-      return this.#takeHeaderOctet(chunk, at)
+      return this.#takeHeaderByte(chunk, at)
     }
     const size = this.#parseHeader(chunk, at, available)
     if (this.#done) return chunk.length
@@ -182,8 +185,8 @@ export class Receiver<Owner> {
     return at + size
   }
 
-  /** The rare way: the header may span chunks, so it is gathered octet by octet. */
-  #takeHeaderOctet(chunk: Buffer, at: number): number {
+  /** The rare case: the header may span chunks, so it is collected byte by byte. */
+  #takeHeaderByte(chunk: Buffer, at: number): number {
     this.#partialHeader ??= Buffer.allocUnsafe(MAX_HEADER_BYTES)
     this.#partialHeader[this.#partialBytes++] = chunk[at]!
     const size = this.#parseHeader(this.#partialHeader, 0, this.#partialBytes)
@@ -195,72 +198,72 @@ export class Receiver<Owner> {
     return at + 1
   }
 
-  /** Reads and checks what there is of a header; 0 when more octets are needed. */
-  #parseHeader(octets: Buffer, at: number, available: number): number {
-    const first = octets[at]!
+  /** Reads and checks the header as far as available; 0 if more bytes are needed. */
+  #parseHeader(bytes: Buffer, at: number, available: number): number {
+    const first = bytes[at]!
     const fault = this.#checkFirst(first)
     if (fault !== null) return this.#protocolError(fault)
     if (available < 2) return 0
-    const second = octets[at + 1]!
+    const second = bytes[at + 1]!
     if ((second & MASK) === 0) return this.#protocolError('a client must mask its frames')
     const short = second & 0x7f
     if ((first & 0x0f) >= Opcode.CLOSE && short > MAX_CONTROL_BYTES) {
-      return this.#protocolError('the payload of a control frame has at most 125 octets')
+      return this.#protocolError('the payload of a control frame has at most 125 bytes')
     }
     const size = headerBytes(second)
-    if (short >= 126 && available >= size - 4 && !this.#readLength(octets, at, short)) return 0
+    if (short >= 126 && available >= size - 4 && !this.#readLength(bytes, at, short)) return 0
     if (short < 126) this.#length = short
-    else if (short === 127 && available >= 3 && octets[at + 2]! >= 0x80) {
+    else if (short === 127 && available >= 3 && bytes[at + 2]! >= 0x80) {
       return this.#protocolError('the top bit of a 64-bit length must be 0')
     }
     if (available >= size - 4 && !this.#checkSize(first & 0x0f)) return 0
     if (available < size) return 0
     this.#fin = (first & FIN) !== 0
     this.#opcode = first & 0x0f
-    this.#key = octets.readInt32BE(at + size - 4)
+    this.#key = bytes.readInt32BE(at + size - 4)
     if ((first & RSV1) !== 0) this.#compressed = true
     return size
   }
 
-  /** What is wrong with the first octet, given the message at hand. */
+  /** What is wrong with a frame's first byte, or `null`. */
   #checkFirst(first: number): string | null {
     const opcode = first & 0x0f
-    if ((first & (RSV ^ RSV1)) !== 0) return 'RSV2 and RSV3 are not in use'
+    if ((first & (RSV ^ RSV1)) !== 0) return 'RSV2 and RSV3 must be 0'
     if ((first & RSV1) !== 0) {
-      if (this.#inflater === null) return 'RSV1 is not in use'
+      if (this.#inflater === null) return 'RSV1 must be 0 without compression'
       // RFC 7692, section 6.1: set on the first frame of a message only.
       if (opcode !== Opcode.TEXT && opcode !== Opcode.BINARY) {
-        return 'RSV1 belongs on the first frame of a message'
+        return 'RSV1 is only allowed on the first frame of a message'
       }
     }
     if (opcode >= Opcode.CLOSE) {
       if (opcode > Opcode.PONG) return `opcode ${opcode} is reserved`
-      return (first & FIN) === 0 ? 'a control frame cannot be fragmented' : null
+      return (first & FIN) === 0 ? 'a control frame must not be fragmented' : null
     }
     if (opcode > Opcode.BINARY) return `opcode ${opcode} is reserved`
     if (opcode === Opcode.CONTINUATION) {
-      return this.#message === 0 ? 'there is no message to continue' : null
+      return this.#message === 0 ? 'a continuation frame without a message to continue' : null
     }
-    return this.#message === 0 ? null : 'a message began inside another'
+    return this.#message === 0 ? null : 'a new message before the end of the previous one'
   }
 
-  /** The extended length: in the shortest form, and without its top bit (section 5.2). */
-  #readLength(octets: Buffer, at: number, short: number): boolean {
+  /** Reads the extended length: shortest form only, top bit 0 (section 5.2). */
+  #readLength(bytes: Buffer, at: number, short: number): boolean {
     if (short === 126) {
-      this.#length = octets.readUInt16BE(at + 2)
+      this.#length = bytes.readUInt16BE(at + 2)
       if (this.#length < 126) this.#protocolError('a length must take its shortest form')
       return !this.#done
     }
-    const high = octets.readUInt32BE(at + 2)
+    const high = bytes.readUInt32BE(at + 2)
     if (high >= 2 ** 31) this.#protocolError('the top bit of a 64-bit length must be 0')
-    else this.#length = high * 2 ** 32 + octets.readUInt32BE(at + 6)
+    else this.#length = high * 2 ** 32 + bytes.readUInt32BE(at + 6)
     if (!this.#done && this.#length < 65_536) {
       this.#protocolError('a length must take its shortest form')
     }
     return !this.#done
   }
 
-  /** Limits are decided on the declared length, before any payload (section 10.4). */
+  /** Checks the declared length against the limits, before any payload (section 10.4). */
   #checkSize(opcode: number): boolean {
     if (opcode >= Opcode.CLOSE || this.#discarding) return true
     const total = (opcode === Opcode.CONTINUATION ? this.#total : 0) + this.#length
@@ -273,7 +276,7 @@ export class Receiver<Owner> {
   }
 
   #tooBig(): MessageTooBigError {
-    return new MessageTooBigError(`a message has at most ${this.#limits.maxMessageBytes} octets`)
+    return new MessageTooBigError(`a message has at most ${this.#limits.maxMessageBytes} bytes`)
   }
 
   #beginPayload(): void {
@@ -334,28 +337,25 @@ export class Receiver<Owner> {
       }
     }
     if (whole && this.#fin && this.#filled === 0) {
-      // The common case. ASCII is read as latin1, which is faster and comes to the same.
+      // The common case. Reading ASCII as latin1 is faster and gives the same text.
       if (this.#message !== Opcode.TEXT) this.#deliver(own(chunk.subarray(at, end)))
       else if (this.#utf8 !== UTF8_BOUNDARY) this.#failText()
-      else
-        this.#deliver(ascii ? chunk.toString('latin1', at, end) : decode(chunk.subarray(at, end)))
+      else if (ascii) this.#deliver(chunk.toString('latin1', at, end))
+      else this.#deliver(decode(chunk.subarray(at, end)))
     } else {
       this.#append(chunk, at, end)
       this.#endFrameIfRead()
     }
   }
 
-  /** Copies into the message's buffer, which grows fourfold but never past what is announced. */
+  /** Copies into the message's buffer, which grows fourfold, but not beyond the largest total. */
   #append(chunk: Buffer, at: number, end: number): void {
     const needed = this.#filled + end - at
     if (needed > this.#buffer.length) {
-      const known = this.#fin && !this.#compressed
-      const announced = known ? this.#total : this.#limits.maxMessageBytes
-      const generous = Math.max(
-        needed,
-        Math.min(this.#buffer.length * 4 || FIRST_CAPACITY, announced),
-      )
-      const grown = Buffer.allocUnsafe(generous)
+      const totalKnown = this.#fin && !this.#compressed
+      const most = totalKnown ? this.#total : this.#limits.maxMessageBytes
+      const capacity = Math.min(this.#buffer.length * 4 || FIRST_CAPACITY, most)
+      const grown = Buffer.allocUnsafe(Math.max(needed, capacity))
       this.#buffer.copy(grown, 0, 0, this.#filled)
       this.#buffer = grown
     }
@@ -363,7 +363,7 @@ export class Receiver<Owner> {
     this.#filled = needed
   }
 
-  /** All octets of a frame are there; `payload` is theirs when it is a control frame. */
+  /** A frame is complete; `payload` is that of a control frame, otherwise unused. */
   #endFrame(payload: Buffer): void {
     this.#inPayload = false
     if (this.#opcode >= Opcode.CLOSE) this.#endControl(payload)
@@ -380,18 +380,18 @@ export class Receiver<Owner> {
     this.#filled = 0
   }
 
-  /** Hands over what was gathered. */
+  /** Delivers the message collected in the buffer. */
   #deliverBuffer(): void {
-    const octets = this.#buffer.subarray(0, this.#filled)
-    if (this.#message !== Opcode.TEXT) this.#deliver(own(octets))
+    const bytes = this.#buffer.subarray(0, this.#filled)
+    if (this.#message !== Opcode.TEXT) this.#deliver(own(bytes))
     else if (this.#utf8 !== UTF8_BOUNDARY) this.#failText()
-    else this.#deliver(decode(octets))
+    else this.#deliver(decode(bytes))
   }
 
   #deliver(message: WebSocketMessage): void {
     this.#endMessage()
     const wantsMore = this.#events.message(this.#owner, message)
-    if (!wantsMore && !this.#done && !this.#discarding) this.#hold()
+    if (!wantsMore && !this.#done && !this.#discarding) this.#pause()
   }
 
   #failText(): void {
@@ -400,10 +400,10 @@ export class Receiver<Owner> {
 
   // Compressed messages (RFC 7692, section 7.2.2)
 
-  #inflate(octets: Buffer): void {
-    this.#hold()
+  #inflate(bytes: Buffer): void {
+    this.#pause()
     this.#inflating = true
-    this.#inflater!.push(octets, (chunks, fault) => {
+    this.#inflater!.push(bytes, (chunks, fault) => {
       this.#inflating = false
       if (!this.#takeInflated(chunks, fault)) return
       if (this.#inPayload || !this.#fin) this.resume()
@@ -412,17 +412,17 @@ export class Receiver<Owner> {
   }
 
   #finishInflating(): void {
-    if (this.#held === null) this.#hold()
+    if (this.#unparsed === null) this.#pause()
     this.#inflating = true
     this.#inflater!.finish((chunks, fault) => {
       this.#inflating = false
       if (!this.#takeInflated(chunks, fault)) return
-      const rest = this.#held
-      this.#held = null
+      const rest = this.#unparsed
+      this.#unparsed = null
       this.#deliverBuffer()
       if (this.#done) return
-      const full = this.#held !== null
-      this.#held = rest
+      const full = this.#unparsed !== null
+      this.#unparsed = rest
       if (!full) this.resume()
     })
   }
@@ -463,9 +463,11 @@ export class Receiver<Owner> {
     return ++this.#controlFrames > limit
   }
 
-  /** Section 5.5.1: empty, or a code that may be sent (7.4) and a reason in UTF-8. */
+  /** Section 5.5.1: a Close is empty, or a valid code (section 7.4) and a reason in UTF-8. */
   #endClose(payload: Buffer): void {
-    if (payload.length === 1) return void this.#protocolError('a Close frame needs a whole code')
+    if (payload.length === 1) {
+      return void this.#protocolError('the code of a Close frame must have two bytes')
+    }
     const code = payload.length === 0 ? null : payload.readUInt16BE(0)
     if (code !== null && !isCloseCode(code)) {
       return void this.#protocolError(`close code ${code} may not be sent`)
@@ -478,18 +480,18 @@ export class Receiver<Owner> {
   }
 }
 
-/** Text that was found to be UTF-8. */
-function decode(octets: Buffer): string {
-  return octets.toString(isAscii(octets) ? 'latin1' : 'utf8')
+/** Decodes text already checked to be UTF-8. */
+function decode(bytes: Buffer): string {
+  return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
 }
 
-/** How long a masked header is, by its second octet: the mask bit and the short length. */
+/** The size of a masked header whose second byte, with the short length, is `second`. */
 function headerBytes(second: number): number {
   const short = second & 0x7f
   return short < 126 ? 6 : short === 126 ? 8 : MAX_HEADER_BYTES
 }
 
-/** A view that keeps little else alive; a small part of a large chunk is copied out. */
-function own(octets: Buffer): Buffer {
-  return octets.length * 2 >= octets.buffer.byteLength ? octets : Buffer.from(octets)
+/** A copy if `bytes` is a small part of a large chunk, which it would keep in memory. */
+function own(bytes: Buffer): Buffer {
+  return bytes.length * 2 >= bytes.buffer.byteLength ? bytes : Buffer.from(bytes)
 }

@@ -1,59 +1,105 @@
 import type { Duplex } from 'node:stream'
-import { Batch } from './frame-batch.js'
 import type { Backpressure } from './config.js'
+import type { Deflater } from './deflate.js'
+import { FrameBatch } from './frame-batch.js'
+import { encodeFrame, encodeHeader, encodeText, Opcode, RSV1 } from './frame.js'
+import { frameOf, PreparedMessage } from './prepared-message.js'
+
+/** Settings of one message. */
+export interface SendOptions {
+  /**
+   * Under the policy `coalesce`: while the peer is slow, this message replaces a waiting one with
+   * the same key.
+   */
+  readonly key?: string | undefined
+  /** `false` sends this message uncompressed even if compression is agreed. @defaultValue true */
+  readonly compress?: boolean | undefined
+}
 
 /**
- * What became of a message. `sent`: on its way. `full`: on its way too, but more than
+ * The outcome of sending a message. `sent`: accepted. `full`: accepted, but more than
  * `backpressure.highWaterBytes` wait for this peer, so pause the source until `drained()`.
- * `dropped`: left out by policy. `closed`: the connection takes no more messages.
+ * `dropped`: discarded by policy. `closed`: the connection takes no more messages.
  */
 export type SendResult = 'sent' | 'full' | 'dropped' | 'closed'
 
+/** Binary payloads of this size and above are written after their header, not copied behind it. */
+const UNCOPIED_FROM = 16_384
+
 /**
- * Frames out, to one socket.
+ * Messages in, frames out, for one socket.
  *
- * 1. Nothing is written at once: what one turn of the event loop adds goes out in one write at its
- *    end, as a buffer that connections owed the same share (see `Batch`). Replies made while a chunk
- *    of input is being read go out when it has been read.
- * 2. What is held for a slow peer is counted before it is added, and bounded by `limitBytes`.
+ * 1. Nothing is written at once: all frames added in one turn of the event loop go out at its end,
+ *    in one write, whose buffer is shared by all connections that send the same frames (see
+ *    `FrameBatch`). Replies to a chunk of input go out when the whole chunk has been handled.
+ * 2. The bytes waiting for a slow peer are counted before a message is added, and bounded by
+ *    `limitBytes`.
  * 3. While the peer is slow only the latest Pong is kept (RFC 6455, section 5.5.3).
  */
 export class Sender {
   readonly #socket: Duplex
   readonly #limits: Backpressure
-  /** One frame is kept as it is; a path of the shared tree begins with the second. */
-  #pending: Buffer | Batch | null = null
+  readonly #deflater: Deflater | null
+  /** A single frame is kept as it is; the shared tree is used from the second one on. */
+  #pending: Buffer | FrameBatch | null = null
   #pendingBytes = 0
   #scheduled = false
   #blocked = false
   #slow: SlowPeer | null = null
 
-  constructor(socket: Duplex, limits: Backpressure) {
+  constructor(socket: Duplex, limits: Backpressure, deflater: Deflater | null) {
     this.#socket = socket
     this.#limits = limits
+    this.#deflater = deflater
   }
 
-  /** Octets that the kernel has not taken yet. */
+  /** Bytes that the operating system has not taken yet. */
   get bufferedAmount(): number {
     return this.#pendingBytes + this.#socket.writableLength + (this.#slow?.latestBytes ?? 0)
   }
 
-  /** Whether the peer has kept up. */
+  /** Whether nothing waits for the peer. */
   get drained(): boolean {
     return !this.#blocked && this.#pending === null
   }
 
+  /** @returns `closed` when there is no room and the policy is to close. */
+  sendMessage(message: string | Uint8Array | PreparedMessage, options?: SendOptions): SendResult {
+    const deflater = options?.compress === false ? null : this.#deflater
+    if (message instanceof PreparedMessage) {
+      return this.sendFrame(frameOf(message, deflater), null, options?.key)
+    }
+    if (deflater !== null && deflater.wants(Buffer.byteLength(message))) {
+      return this.#sendDeflated(deflater, message, options?.key)
+    }
+    if (typeof message === 'string') return this.sendFrame(encodeText(message), null, options?.key)
+    if (message.length < UNCOPIED_FROM) {
+      return this.sendFrame(encodeFrame(Opcode.BINARY, message), null, options?.key)
+    }
+    const payload = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+    return this.sendFrame(encodeHeader(Opcode.BINARY, payload.length), payload, options?.key)
+  }
+
+  #sendDeflated(
+    deflater: Deflater,
+    message: string | Uint8Array,
+    key: string | undefined,
+  ): SendResult {
+    const text = typeof message === 'string'
+    const bytes = deflater.compress(text ? Buffer.from(message) : message)
+    return this.sendFrame(encodeFrame(text ? Opcode.TEXT : Opcode.BINARY, bytes, RSV1), null, key)
+  }
+
   /**
-   * Adds a message: one frame, or a header and its `payload` apart. `key` names what it replaces
-   * when messages are coalesced.
+   * Adds one frame, or a header with its `payload` in a second buffer.
    *
-   * @returns `closed` when the policy is to close and there is no room.
+   * @returns `closed` when there is no room and the policy is to close.
    */
-  send(frame: Buffer, payload: Buffer | null, key: string | undefined): SendResult {
+  sendFrame(frame: Buffer, payload: Buffer | null = null, key?: string): SendResult {
     const bytes = payload === null ? frame.length : frame.length + payload.length
-    const owed = this.#blocked ? this.bufferedAmount : this.#pendingBytes
-    if (owed + bytes > this.#limits.highWaterBytes) {
-      return this.#sendToSlow(frame, payload, key, owed, bytes)
+    const waiting = this.#blocked ? this.bufferedAmount : this.#pendingBytes
+    if (waiting + bytes > this.#limits.highWaterBytes) {
+      return this.#sendToSlow(frame, payload, key, waiting, bytes)
     }
     this.push(frame)
     if (payload !== null) this.push(payload)
@@ -64,15 +110,17 @@ export class Sender {
     frame: Buffer,
     payload: Buffer | null,
     key: string | undefined,
-    owed: number,
+    waiting: number,
     bytes: number,
   ): SendResult {
     const { highWaterBytes, limitBytes, policy } = this.#limits
-    if (policy === 'coalesce' && key !== undefined && owed > highWaterBytes) {
+    if (policy === 'coalesce' && key !== undefined && waiting > highWaterBytes) {
       const whole = payload === null ? frame : Buffer.concat([frame, payload])
-      return this.#slowPeer().keepLatest(key, whole, limitBytes - owed) ? 'full' : 'dropped'
+      return this.#slowPeer().keepLatest(key, whole, limitBytes - waiting) ? 'full' : 'dropped'
     }
-    if (owed > 0 && owed + bytes > limitBytes) return policy === 'close' ? 'closed' : 'dropped'
+    if (waiting > 0 && waiting + bytes > limitBytes) {
+      return policy === 'close' ? 'closed' : 'dropped'
+    }
     this.push(frame)
     if (payload !== null) this.push(payload)
     return 'full'
@@ -84,13 +132,13 @@ export class Sender {
     else this.push(frame)
   }
 
-  /** Adds octets without asking for room: control frames and what `send` let through. */
+  /** Adds bytes without checking the limits: control frames, and messages already checked. */
   push(piece: Buffer): void {
     const pending = this.#pending
     if (pending === null) this.#pending = piece
-    else if (pending instanceof Batch) this.#pending = pending.append(piece)
+    else if (pending instanceof FrameBatch) this.#pending = pending.append(piece)
     else {
-      this.#pending = Batch.start(pending).append(piece)
+      this.#pending = FrameBatch.start(pending).append(piece)
       if (this.#scheduled) endTurnLater()
     }
     this.#pendingBytes += piece.length
@@ -100,40 +148,40 @@ export class Sender {
     }
   }
 
-  /** Until {@link release}, frames wait: a chunk of input is being read. */
-  hold(): boolean {
+  /** Makes frames wait for {@link uncork}. False if a flush is due already; then do not uncork. */
+  cork(): boolean {
     if (this.#scheduled) return false
     this.#scheduled = true
     return true
   }
 
-  /** Writes what was added since {@link hold}. */
-  release(): void {
+  /** Writes what was added since {@link cork}. */
+  uncork(): void {
     this.#scheduled = false
     if (this.#pending !== null) this.flush()
   }
 
-  /** Writes what is owed, now. */
+  /** Writes all pending frames now. */
   flush(): void {
     const pending = this.#pending
     if (pending === null) return
     this.#pending = null
     this.#pendingBytes = 0
-    if (pending instanceof Batch) this.#blocked = !writeAll(this.#socket, pending.join())
+    if (pending instanceof FrameBatch) this.#blocked = !writeAll(this.#socket, pending.join())
     else this.#blocked = !this.#socket.write(pending)
     if (!this.#blocked) this.#settle(true)
   }
 
-  /** End of the turn, for what was added outside of {@link hold}. */
+  /** Writes what was added in this turn outside {@link cork}. */
   endTurn(): void {
     this.#scheduled = false
     this.flush()
   }
 
   /**
-   * The socket took everything: adds what was kept aside.
+   * The socket took everything: writes what was kept for the slow peer.
    *
-   * @returns whether the peer has now kept up.
+   * @returns whether nothing waits any more.
    */
   onDrain(): boolean {
     this.#blocked = false
@@ -144,13 +192,14 @@ export class Sender {
     return this.drained
   }
 
-  /** Resolves true once the peer has kept up, false when the connection ends before. */
+  /** Resolves true once nothing waits for the peer, false if the connection ends before that. */
   whenDrained(): Promise<boolean> {
     return new Promise((resolve) => this.#slowPeer().waiters.push(resolve))
   }
 
-  /** Forgets everything that is owed. */
+  /** Discards everything pending. */
   destroy(): void {
+    this.#deflater?.destroy()
     this.#pending = null
     this.#pendingBytes = 0
     this.#slow?.takeKept()
@@ -167,14 +216,14 @@ export class Sender {
   }
 }
 
-/** What a connection only needs once its peer falls behind. */
+/** The part of a sender's state that is only created once the peer falls behind. */
 class SlowPeer {
   readonly waiters: ((drained: boolean) => void)[] = []
   readonly #latest: Map<string, Buffer> = new Map()
   pong: Buffer | null = null
   latestBytes = 0
 
-  /** Replaces the message kept under `key`; false when it would not fit in `room` more octets. */
+  /** Replaces the message under `key`; false if that would take more than `room` further bytes. */
   keepLatest(key: string, frame: Buffer, room: number): boolean {
     const before = this.#latest.get(key)?.length ?? 0
     if (frame.length - before > room) return false
@@ -184,7 +233,7 @@ class SlowPeer {
     return true
   }
 
-  /** The messages and the Pong kept aside, which are kept no longer. */
+  /** Removes and returns the Pong and the messages. */
   takeKept(): Buffer[] {
     const kept = [...this.#latest.values()]
     if (this.pong !== null) kept.unshift(this.pong)
@@ -204,28 +253,28 @@ function writeAll(socket: Duplex, pieces: readonly Buffer[]): boolean {
   return room
 }
 
-let waiting: Sender[] = []
-let turnEnds = false
+let unflushed: Sender[] = []
+let turnEndScheduled = false
 
 function flushLater(sender: Sender): void {
-  waiting.push(sender)
+  unflushed.push(sender)
   endTurnLater()
 }
 
 /**
- * A turn ends when the code that runs now, and all promise reactions that follow from it, are done:
- * the microtask comes first among those, and the tick it asks for comes after the last.
+ * A turn ends after the running code and all promise reactions that follow from it. A tick that is
+ * scheduled by a microtask runs once the microtask queue is empty, so after the last of them.
  */
 function endTurnLater(): void {
-  if (turnEnds) return
-  turnEnds = true
+  if (turnEndScheduled) return
+  turnEndScheduled = true
   queueMicrotask(() => process.nextTick(endTurn))
 }
 
 function endTurn(): void {
-  const senders = waiting
-  waiting = []
-  turnEnds = false
+  const senders = unflushed
+  unflushed = []
+  turnEndScheduled = false
   for (const sender of senders) sender.endTurn()
-  Batch.endTurn()
+  FrameBatch.endTurn()
 }

@@ -3,50 +3,48 @@ import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { abortListeners } from '../internal/abort.js'
-import {
-  type AttachableServer,
-  type AttachOptions,
-  attachTo,
-  type PlainResponse,
-} from './attach.js'
+import { type AttachableServer, type AttachOptions, attachTo } from './attach.js'
 import {
   resolveConfig,
   type WebSocketServerConfig,
   type WebSocketServerSettings,
 } from './config.js'
-import { friend, type WebSocketConnection } from './connection.js'
+import {
+  type ConnectionOwner,
+  openConnection,
+  startReading,
+  type WebSocketConnection,
+} from './connection.js'
 import { type DeflateAgreement, Deflater, negotiateDeflate } from './deflate.js'
 import {
   checkExtendedConnect,
   checkHandshake,
-  chooseProtocol,
   type Handshake,
-  originAllowed,
-  type Refusal,
   type UpgradeRequest,
   upgradeRequired,
 } from './handshake.js'
-import type { ConnectionHome } from './connection-owner.js'
-import { acceptUpgrade, headerFields, refusalBody, refuseUpgrade } from './upgrade-http1.js'
-import { acceptConnect, refuseConnect } from './upgrade-http2.js'
-import { KEEP_ALIVE_SLOTS, KeepAlive } from './keep-alive.js'
+import { KEEP_ALIVE_SLOTS, KeepAliveTimer } from './keep-alive.js'
+import { originAllowed } from './origin.js'
 import { prepare, PreparedMessage } from './prepared-message.js'
+import { type PlainResponse, type Refusal, sendRefusal } from './refusal.js'
+import { acceptUpgrade, refuseUpgrade } from './upgrade-http1.js'
+import { acceptConnect, refuseConnect } from './upgrade-http2.js'
 
-/** What a client offers, and how long an answer is of use. */
+/** What a client offers, and how long it waits for an answer. */
 export interface HandshakeOffer {
-  /** Subprotocols in the client's order. One of them may be a credential: never log them. */
+  /** Subprotocols in the client's order. One of them may be a credential: do not log them. */
   readonly protocols: readonly string[]
-  /** Aborts when the client goes away, the time is up, or the server closes. */
+  /** Aborts when the client disconnects, `handshakeTimeoutMs` is over, or the server closes. */
   readonly signal: AbortSignal
 }
 
-/** Lets a client in. */
+/** Accepts a client. */
 export interface Admission<Context> {
   /** Becomes `connection.context`. */
   readonly context: Context
   /**
-   * The subprotocol to select, which must be one offered; `null` selects none. Omitted: the first of
-   * the server's `protocols` that was offered.
+   * The subprotocol to select, which must have been offered; `null` selects none. Default: the
+   * first of the server's `protocols` that was offered.
    */
   readonly protocol?: string | null | undefined
   /** Further header fields of the 101, such as Set-Cookie. */
@@ -58,9 +56,10 @@ export interface Admission<Context> {
 /** Options of a {@link WebSocketServer}. */
 export interface WebSocketServerOptions<Context = undefined> extends WebSocketServerSettings {
   /**
-   * Decides on a correct handshake from a permitted origin, before the 101. Answer with an
-   * {@link Admission}, or with any HTTP status in a {@link Refusal}. Throwing is answered 500, and
-   * more than `handshakeTimeoutMs` 503. Default: everybody is let in, with the context undefined.
+   * Decides on a valid handshake from an allowed origin, before the 101. Return an
+   * {@link Admission}, or a {@link Refusal} with a status from 300 to 599. If it throws, the client
+   * gets 500; after `handshakeTimeoutMs`, 503. Default: accepts every client, with the context
+   * undefined.
    */
   readonly authorize?:
     | ((
@@ -68,20 +67,20 @@ export interface WebSocketServerOptions<Context = undefined> extends WebSocketSe
         offer: HandshakeOffer,
       ) => Admission<Context> | Refusal | Promise<Admission<Context> | Refusal>)
     | undefined
-  /** Called with each new connection before any of its messages; the place to set handlers. */
+  /** Called with each new connection before any of its messages: set handlers here. */
   readonly onConnection?:
     | ((connection: WebSocketConnection<Context>, request: UpgradeRequest) => unknown)
     | undefined
   /**
-   * Told what the program's own functions throw: `authorize`, `onConnection` and handlers.
-   * Default: a process warning.
+   * Called with whatever the program's own functions throw: `authorize`, `onConnection` and
+   * handlers. Default: a process warning.
    */
   readonly onError?: ((error: unknown) => void) | undefined
   /** Closes the server when it aborts. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** How one protocol version answers an opening handshake. */
+/** An opening handshake, over HTTP/1.1 or HTTP/2. */
 interface Opening {
   readonly request: UpgradeRequest
   readonly socket: Duplex
@@ -91,11 +90,12 @@ interface Opening {
 }
 
 const EMPTY = Buffer.alloc(0)
+/** Sockets on which some server has started a handshake. */
 const claimed: WeakSet<Duplex> = new WeakSet()
 
 /**
- * A WebSocket server (RFC 6455) on top of any HTTP server of Node: it owns no port. Give it requests
- * to upgrade, one by one or by attaching it.
+ * A WebSocket server (RFC 6455) on top of any Node HTTP server: it owns no port. Attach it to a
+ * server, or call `upgrade` with single requests.
  *
  * @example
  * ```ts
@@ -110,28 +110,28 @@ const claimed: WeakSet<Duplex> = new WeakSet()
  * ```
  */
 export class WebSocketServer<Context = undefined> implements AsyncDisposable {
-  /** Every setting, resolved. */
+  /** All settings, with defaults filled in. */
   readonly config: WebSocketServerConfig
   readonly #options: WebSocketServerOptions<Context>
   readonly #connections: Set<WebSocketConnection<Context>> = new Set()
-  readonly #home: ConnectionHome
-  readonly #keepAlive: KeepAlive | null
-  readonly #detach: Set<() => void> = new Set()
+  readonly #owner: ConnectionOwner
+  readonly #keepAlive: KeepAliveTimer | null
+  readonly #detachers: Set<() => void> = new Set()
   readonly #closing: AbortController = new AbortController()
   #handshakes = 0
   #opened = 0
   #whenIdle: (() => void) | null = null
   #closed: Promise<void> | null = null
 
-  /** @throws TypeError when an option is not what it should be. */
+  /** @throws TypeError for an invalid option. */
   constructor(options: WebSocketServerOptions<Context> = {}) {
     this.#options = { ...options }
     this.config = resolveConfig(options)
     this.#keepAlive =
       this.config.keepAlive === null
         ? null
-        : new KeepAlive(this.config.keepAlive, this.#connections)
-    this.#home = {
+        : new KeepAliveTimer(this.config.keepAlive, this.#connections)
+    this.#owner = {
       config: this.config,
       onClosed: (connection) => {
         this.#connections.delete(connection as WebSocketConnection<Context>)
@@ -144,23 +144,23 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     else if (signal !== undefined) {
       const close = (): void => void this.close()
       abortListeners(signal).add(close)
-      // A signal that outlives this server must not hold it.
+      // A signal that outlives this server must not keep it in memory.
       abortListeners(this.#closing.signal).add(() => abortListeners(signal).delete(close))
     }
   }
 
-  /** The connections whose transport is still there. */
+  /** The connections that are not closed, including those in a closing handshake. */
   get connections(): ReadonlySet<WebSocketConnection<Context>> {
     return this.#connections
   }
 
   /**
-   * Takes over one request from an 'upgrade' event, whatever its path: routing is the caller's. A
-   * faulty or refused handshake is answered here.
+   * Takes over one request from an 'upgrade' event, whatever its path: routing is up to the caller.
+   * An invalid or refused handshake is answered here.
    *
-   * @returns the connection, or `null` when it was refused or the client went away. Never rejects
-   * because of the client. A socket that was taken before stays with who has it: `onError` is told,
-   * and the answer is `null`.
+   * @returns the connection, or `null` if it was refused or the client disconnected. Never rejects
+   * because of the client. If another call has taken the socket already, `onError` is called, and
+   * the result is `null`.
    */
   async upgrade(
     request: UpgradeRequest,
@@ -172,7 +172,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     return await this.#handshake(checkHandshake(request, this.config.maxHeaders), {
       request,
       socket,
-      // The receiver unmasks in place, so it gets octets of its own.
+      // The receiver unmasks in place, so it gets a copy.
       head: Buffer.from(head),
       accept: (headers) => acceptUpgrade(socket, headers),
       refuse: (refusal) =>
@@ -182,7 +182,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
 
   /**
    * Takes over one extended CONNECT for the protocol `websocket` over HTTP/2 (RFC 8441), whatever
-   * its path; else as {@link upgrade}.
+   * its path; otherwise like {@link upgrade}.
    */
   async connect(
     request: UpgradeRequest,
@@ -199,11 +199,11 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
   }
 
   /**
-   * Serves the upgrades of a `node:http`, `https` or `http2` server, on one path or on those a
-   * function picks. Other paths stay with their own listeners; only when there is no other listener
-   * at all are they answered here, so that no client is left hanging.
+   * Serves the upgrades of a `node:http`, `https` or `http2` server, on one path or on the paths
+   * that a function picks. Other paths are left to other listeners; only if the server has none
+   * are they answered here, so that no client is left without a response.
    *
-   * @returns a function that takes the listeners off again.
+   * @returns a function that detaches the server.
    */
   attach(server: AttachableServer, options: AttachOptions = {}): () => void {
     const detach = attachTo(server, options, {
@@ -212,47 +212,47 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
       connect: (request, stream) =>
         void this.connect(request, stream).catch((error) => this.#report(error)),
     })
-    this.#detach.add(detach)
+    this.#detachers.add(detach)
     return () => {
-      this.#detach.delete(detach)
+      this.#detachers.delete(detach)
       detach()
     }
   }
 
-  /** Answers a plain request for a path that only speaks WebSocket: 426 (RFC 6455, section 4.2.2). */
+  /** Answers a plain request for a WebSocket path with 426 (RFC 6455, section 4.2.2). */
   requireUpgrade(response: PlainResponse): void {
-    answerPlain(response, upgradeRequired('this resource speaks WebSocket only'))
+    sendRefusal(response, upgradeRequired())
   }
 
   /**
-   * Sends one message to many connections, encoded once. All that is broadcast in one turn of the
-   * event loop reaches each of them in one write.
+   * Sends one message to many connections, encoded once. All broadcasts of one turn of the event
+   * loop go out in one write per connection.
    *
-   * @param to - default: every connection of this server.
-   * @returns how many took it.
+   * @param to - default: all connections of this server.
+   * @returns how many connections accepted it (`sent` or `full`).
    */
   broadcast(
     message: string | Uint8Array | PreparedMessage,
     to: Iterable<WebSocketConnection> = this.#connections,
   ): number {
     const prepared = message instanceof PreparedMessage ? message : prepare(message)
-    let taken = 0
+    let accepted = 0
     for (const connection of to) {
       const result = connection.send(prepared)
-      if (result === 'sent' || result === 'full') taken++
+      if (result === 'sent' || result === 'full') accepted++
     }
-    return taken
+    return accepted
   }
 
   /**
-   * Says 1001 to every connection, refuses new ones (503), and waits until all are gone, which takes
-   * `closeTimeoutMs` at most. Then it detaches, and `close()` of the HTTP server can complete.
+   * Closes every connection with 1001, refuses new ones (503), and waits until all are gone, for
+   * `closeTimeoutMs` at most. Then detaches, so that `close()` of the HTTP server can complete.
    */
   close(options: { readonly code?: number; readonly reason?: string } = {}): Promise<void> {
     return (this.#closed ??= this.#shutDown(options.code ?? 1001, options.reason ?? ''))
   }
 
-  /** As {@link close}. */
+  /** The same as {@link close}. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
@@ -264,18 +264,18 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
       this.#whenIdle = resolve
       this.#checkIdle()
     })
-    for (const detach of this.#detach) detach()
-    this.#detach.clear()
+    for (const detach of this.#detachers) detach()
+    this.#detachers.clear()
   }
 
   #checkIdle(): void {
     if (this.#connections.size === 0 && this.#handshakes === 0) this.#whenIdle?.()
   }
 
-  /** False when another has the socket: two handlers of one 'upgrade' event would answer twice. */
+  /** False if the socket is taken: two handlers of one 'upgrade' event would answer twice. */
   #claim(socket: Duplex): boolean {
     if (claimed.has(socket)) {
-      this.#report(new TypeError('this socket was already upgraded: route it once'))
+      this.#report(new TypeError('this socket was already upgraded: upgrade each request once'))
       return false
     }
     claimed.add(socket)
@@ -295,8 +295,8 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     opening.socket.on('error', ignore)
     this.#handshakes++
     try {
-      const answer = this.#precheck(checked, opening.request)
-      if (answer !== null) return this.#refuse(opening, answer)
+      const refusal = this.#precheck(checked, opening.request)
+      if (refusal !== null) return this.#refuse(opening, refusal)
       const handshake = checked as Handshake
       const admission = await this.#authorize(handshake, opening)
       if ('status' in admission) return this.#refuse(opening, checkRefusal(admission))
@@ -323,15 +323,15 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     return null
   }
 
-  /** The refusals that need no program: `null` when there is none. */
+  /** All checks before `authorize`; `null` if they pass. */
   #precheck(checked: Handshake | Refusal, request: UpgradeRequest): Refusal | null {
     if ('status' in checked) return checked
-    const taken = this.#connections.size + this.#handshakes
-    if (this.#closing.signal.aborted || taken > this.config.maxConnections) return unavailable()
+    const count = this.#connections.size + this.#handshakes
+    if (this.#closing.signal.aborted || count > this.config.maxConnections) return unavailable()
     return originAllowed(request, this.config.origins) ? null : { status: 403 }
   }
 
-  /** Asks the program, for as long as the answer is of use to anyone. */
+  /** Calls the program's `authorize`; 503 if the server closes, or the time is up. */
   async #authorize(
     { protocols }: Handshake,
     { request, socket }: Opening,
@@ -369,19 +369,18 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
       ...(protocol === null ? {} : { 'Sec-WebSocket-Protocol': protocol }),
       ...(agreement === null ? {} : { 'Sec-WebSocket-Extensions': agreement.response }),
     })
-    const connection = friend.open(
-      this.#home,
-      opening.socket,
-      admission.context,
-      protocol ?? '',
-      agreement === null ? null : new Deflater(agreement, this.config.deflate!),
-      this.#opened++ % KEEP_ALIVE_SLOTS,
-    )
+    const connection = openConnection(this.#owner, {
+      socket: opening.socket,
+      context: admission.context,
+      protocol: protocol ?? '',
+      deflater: agreement === null ? null : new Deflater(agreement, this.config.deflate!),
+      keepAliveSlot: this.#opened++ % KEEP_ALIVE_SLOTS,
+    })
     this.#connections.add(connection)
     this.#keepAlive?.start()
-    this.#introduce(connection, opening.request)
-    // Whoever awaits `upgrade` gets its turn before the first message.
-    queueMicrotask(() => process.nextTick(friend.start, connection, opening.head))
+    this.#callOnConnection(connection, opening.request)
+    // A caller that awaits `upgrade` must run before the first message is delivered.
+    queueMicrotask(() => process.nextTick(startReading, connection, opening.head))
     return connection
   }
 
@@ -390,7 +389,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     return negotiateDeflate(handshake.extensions, this.config.deflate)
   }
 
-  #introduce(connection: WebSocketConnection<Context>, request: UpgradeRequest): void {
+  #callOnConnection(connection: WebSocketConnection<Context>, request: UpgradeRequest): void {
     const failed = (error: unknown): void => {
       void connection.close(1011)
       this.#report(error)
@@ -410,35 +409,27 @@ function unavailable(): Refusal {
   return { status: 503, headers: { 'Retry-After': '5' } }
 }
 
-/** A 2xx, or no status at all, would tell the client something that is not so. */
+/** A refusal with a 1xx or 2xx status would look like success to the client. */
 function checkRefusal(refusal: Refusal): Refusal {
   const { status } = refusal
   if (Number.isInteger(status) && status >= 300 && status <= 599) return refusal
   throw new TypeError(`authorize must refuse with a status from 300 to 599, got ${String(status)}`)
 }
 
-/** Small frames must not wait for each other, and the HTTP server's idle limit is over. */
+/** No Nagle delay between small frames, and no idle timeout left over from the HTTP server. */
 function tune(socket: Duplex): void {
   const tcp = socket as Partial<Pick<Socket, 'setNoDelay' | 'setTimeout'>>
   tcp.setNoDelay?.(true)
   tcp.setTimeout?.(0)
 }
 
-/** Never one that was not offered (RFC 6455, section 4.2.2). */
+/** The subprotocol of the response; only one that was offered (RFC 6455, section 4.2.2). */
 function selectProtocol(
   served: readonly string[],
   { protocols }: Handshake,
   { protocol }: Admission<unknown>,
 ): string | null {
-  if (protocol === undefined) return chooseProtocol(served, protocols)
+  if (protocol === undefined) return served.find((name) => protocols.includes(name)) ?? null
   if (protocol === null || protocols.includes(protocol)) return protocol
   throw new TypeError('authorize selected a subprotocol that the client did not offer')
-}
-
-function answerPlain(response: PlainResponse, refusal: Refusal): void {
-  const { octets, type } = refusalBody(refusal)
-  response.statusCode = refusal.status
-  for (const [name, value] of headerFields(refusal.headers ?? {})) response.setHeader(name, value)
-  response.setHeader('Content-Type', type)
-  response.end(octets)
 }

@@ -1,9 +1,9 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
-import type { Refusal, UpgradeRequest } from './handshake.js'
-import { headerFields, refusalBody } from './upgrade-http1.js'
+import type { UpgradeRequest } from './handshake.js'
+import { headerFields, type Refusal, refusalContent, TEXT_PLAIN } from './refusal.js'
 
-/** An extended CONNECT in the shape of a request (RFC 8441, section 4). */
+/** An extended CONNECT as an upgrade request (RFC 8441, section 4). */
 export function requestOf(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
@@ -19,26 +19,24 @@ export function requestOf(
   }
 }
 
-/** Completes the opening handshake: 200 takes the place of 101 (RFC 8441, section 5). */
+/** Completes the opening handshake, with 200 instead of 101 (RFC 8441, section 5). */
 export function acceptConnect(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders): void {
   stream.respond({ ':status': 200, ...fields(headers) })
 }
 
 /** Answers with ordinary HTTP in place of the 200. */
 export function refuseConnect(stream: ServerHttp2Stream, refusal: Refusal): void {
-  const { octets, type } = refusalBody(refusal)
   const { upgrade: _, ...own } = fields(refusal.headers ?? {})
-  stream.respond({ ':status': refusal.status, 'content-type': type, ...own })
-  stream.end(octets)
+  stream.respond({ ':status': refusal.status, 'content-type': TEXT_PLAIN, ...own })
+  stream.end(refusalContent(refusal))
   stream.resume()
 }
 
-function fields(headers: OutgoingHttpHeaders): Record<string, string | string[]> {
-  const collected: Record<string, string | string[]> = {}
+function fields(headers: OutgoingHttpHeaders): Record<string, string[]> {
+  const collected: Record<string, string[]> = {}
   for (const [name, value] of headerFields(headers)) {
-    const key = name.toLowerCase()
-    const before = collected[key]
-    collected[key] = before === undefined ? value : [before, value].flat()
+    const values = (collected[name.toLowerCase()] ??= [])
+    values.push(value)
   }
   return collected
 }

@@ -1,4 +1,4 @@
-/** What the benchmarks measure of ours: the package as it is shipped. */
+/** Builds the package as it is shipped, for the benchmarks. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /**
  * Builds the package into a scratch folder, which is removed when this process exits. The sample
- * records of the tests, which are not shipped, come as `samples.js` beside it.
+ * records of the tests, which are not shipped, are added as `samples.js`.
  *
  * @returns {string} The folder.
  */

@@ -1,9 +1,9 @@
-/** Makes `docs/benchmarks.md` and its plots from what the benchmarks have written. */
+/** Generates `docs/benchmarks.md` and its plots from the saved results. */
 import { plotOf, showFigure } from './plot.js'
 import type { Results, Row } from './results.js'
 import type { Suite } from './suites.js'
 
-/** Saved results of a benchmark. */
+/** A benchmark with its saved results. */
 export interface Measured {
   readonly suite: Suite
   readonly results: Results
@@ -11,24 +11,24 @@ export interface Measured {
 
 const HEAD = `# Benchmarks
 
-Each contender has a process of its own, and contenders take turns, so that a busy machine is busy for
-all. What is measured of ours is the built package. Figures are medians of the turns with their range;
-absolute ones do not carry from one machine to the next, ratios within one table do. A *bar* is what we
-hold ourselves to, and a bar that is missed is shown as missed.
+Each contender runs in its own process, and contenders take turns, so that load on the machine
+affects all of them. Ours is measured as the built package. Figures are medians of the turns with
+their range; absolute figures do not carry over from one machine to another, ratios within one table
+do. A *bar* is the target that we set ourselves, and a missed bar is shown as missed.
 
-Repeat them, all or those whose names you give, and write this page anew:
+Repeat the benchmarks, all or by name, and regenerate this page:
 
     npm install --no-save --prefix test/peers
     npm run bench
     npm run bench -- http ws --quick
     npm run bench -- --page-only
 
-\`--quick\` takes fewer and shorter turns, \`--page-only\` makes the page from the figures that
-\`test/bench/results\` holds. The scripts can be run alone as well, with more to choose: each says so
-at its head. This page is written by \`test/bench/run.ts\`; edits to it are lost.
+\`--quick\` takes fewer and shorter turns, \`--page-only\` generates the page from the figures in
+\`test/bench/results\`. The scripts can also be run alone, with more options: see the comment at the
+head of each. This page is written by \`test/bench/run.ts\`; edits to it are lost.
 `
 
-/** Rows by scenario, in the order in which they came. */
+/** Rows by scenario, in their original order. */
 function byScenario(rows: readonly Row[]): Map<string, Row[]> {
   const tables = new Map<string, Row[]>()
   for (const row of rows) tables.set(row.scenario, [...(tables.get(row.scenario) ?? []), row])
@@ -64,11 +64,14 @@ function tableOf(scenario: string, rows: readonly Row[]): string {
   ].join('\n')
 }
 
-/** The scenario of each plot that the results hold. */
-function plotsOf({
-  suite,
-  results,
-}: Measured): { readonly file: string; readonly title: string; readonly rows: Row[] }[] {
+interface PlotData {
+  readonly file: string
+  readonly title: string
+  readonly rows: readonly Row[]
+}
+
+/** The plots of a suite for which there are results. */
+function plotsOf({ suite, results }: Measured): PlotData[] {
   return suite.plots.flatMap(({ scenario, file, title }) => {
     const rows = results.rows.filter((row) => scenario.test(row.scenario))
     return rows.length === 0 ? [] : [{ file, title, rows }]
@@ -82,11 +85,11 @@ function sectionOf(measured: Measured): string {
     ([name, version]) => `${name} ${version.replace(/^v/, '')}`,
   )
   const how = `${results.day ?? 'undated'}${results.mode === 'quick' ? ', quick turns' : ''}`
+  const machine = `${cpu}, ${cores} cores${pinned ? ' (pinned)' : ''}, ${memoryGB} GB, ${platform}`
   return [
     `## ${suite.title}`,
     '',
-    `\`npm run bench -- ${suite.name}\`, measured on ${how}: ${cpu}, ${cores} cores${pinned ? ' (pinned)' : ''}, ` +
-      `${memoryGB} GB, ${platform}; ${versions.join(', ')}.`,
+    `\`npm run bench -- ${suite.name}\`, measured on ${how}: ${machine}; ${versions.join(', ')}.`,
     '',
     `*Measured.* ${suite.measured}`,
     '',
@@ -101,20 +104,21 @@ function sectionOf(measured: Measured): string {
 function summaryOf(all: readonly Measured[]): string {
   if (all.length === 0) return 'Nothing has been measured yet.\n'
   const lines = all.map(({ suite, results }) => {
-    const held = results.rows.filter(({ met }) => met !== null)
-    const met = held.filter((row) => row.met === true).length
+    const judged = results.rows.filter(({ met }) => met !== null)
+    const met = judged.filter((row) => row.met === true).length
     const anchor = suite.title.toLowerCase().replaceAll(' ', '-')
-    return `| [${suite.title}](#${anchor}) | ${held.length} | ${met} | ${held.length - met} |`
+    return `| [${suite.title}](#${anchor}) | ${judged.length} | ${met} | ${judged.length - met} |`
   })
   const missed = all.flatMap(({ suite, results }) =>
     results.rows
       .filter(({ met }) => met === false)
       .map(({ scenario, contender, bar, ratio, median, unit }) => {
-        const told =
+        const figure =
           ratio === null
             ? `${showFigure(median)} ${unit}`
             : `${ratio.toFixed(2)}x (${showFigure(median)} ${unit})`
-        return `- ${suite.title}, *${cell(scenario)}*, ${cell(contender)}: ${cell(bar ?? '')} is missed, with ${told}`
+        const name = `${suite.title}, *${cell(scenario)}*, ${cell(contender)}`
+        return `- ${name}: ${cell(bar ?? '')} is missed, with ${figure}`
       }),
   )
   return [
@@ -129,7 +133,7 @@ function summaryOf(all: readonly Measured[]): string {
   ].join('\n')
 }
 
-/** The files of the page, by their path from the root. */
+/** The text of the page and of its plots, by path from the root. */
 export function pageOf(all: readonly Measured[]): ReadonlyMap<string, string> {
   const page = [HEAD, summaryOf(all), ...all.map(sectionOf)].join('\n')
   const plots = all.flatMap(plotsOf)

@@ -1,8 +1,8 @@
-/** What the benchmarks share in telling their results; the format stands in `results.ts`. */
+/** How the benchmarks print and write their results; for the format see `results.ts`. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 
-/** Versions of Node and of these peers. */
+/** The versions of Node and of `peers`. */
 export function versionsOf(peers) {
   const versions = { node: process.version }
   for (const name of peers) versions[name] = versionOf(name)
@@ -19,7 +19,7 @@ function versionOf(name) {
   }
 }
 
-/** Writes the rows of a benchmark, with the machine that they were measured on. */
+/** Writes the rows of a benchmark with a description of this machine. */
 export function writeResults(path, { name, versions, rows, pinned = false }) {
   const machine = {
     cpu: cpus()[0]?.model ?? 'unknown',
@@ -31,7 +31,7 @@ export function writeResults(path, { name, versions, rows, pinned = false }) {
   writeFileSync(path, `${JSON.stringify({ name, versions, machine, rows }, null, 2)}\n`)
 }
 
-/** A row as a line of a table whose names have so many columns. */
+/** A row as a line of text; the name of the contender takes `columns`. */
 export function rowText({ contender, median, min, max, unit, ratio, cpu, bar, met }, columns = 30) {
   const show = (value) => value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)
   const cells = [

@@ -1,19 +1,19 @@
-/** What a benchmark writes with `--json`, and what `docs/benchmarks.md` is made of. */
+/** The file that a benchmark writes with `--json`; `docs/benchmarks.md` is generated from these. */
 
-/** One line of a table. */
+/** One contender in one scenario. */
 export interface Row {
   readonly scenario: string
   readonly contender: string
   readonly median: number
   readonly min: number
   readonly max: number
-  /** Of the three figures. Less is better, but for `/s`. */
+  /** The unit of median, min and max. Less is better, except for `/s`. */
   readonly unit: string
-  /** To the contender that the scenario compares with; null for itself, or where there is none. */
+  /** Median relative to that of the reference contender; null for that one, or without one. */
   ratio: number | null
-  /** Microseconds of CPU for one of what is counted; null where it is not measured. */
+  /** Microseconds of CPU per operation; null if not measured. */
   readonly cpu: number | null
-  /** What ours must hold; null without one. */
+  /** The target for our figure, such as `<= 1.00x`; null without one. */
   bar: string | null
   met: boolean | null
 }
@@ -31,7 +31,7 @@ export interface Results {
   readonly versions: Readonly<Record<string, string>>
   readonly machine: Machine
   readonly rows: readonly Row[]
-  /** Added by `run.ts`: the day, and how it was measured. */
+  /** `day` and `mode` are added by `run.ts`. */
   readonly day?: string
   readonly mode?: 'full' | 'quick'
 }

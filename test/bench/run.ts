@@ -1,13 +1,13 @@
 /**
- * Runs the benchmarks one after the other, and writes `docs/benchmarks.md`:
+ * Runs the benchmarks one after the other and generates `docs/benchmarks.md`:
  *
  *     npm install --no-save --prefix test/peers
  *     npm run bench -- [part of a name]… [--quick] [--page-only]
  *
- * Names are http, agent, rest, fanout, ws and scale. Each prints its tables and leaves its figures in
- * `results/NAME.json`; the page is made of all that are there. `--quick` takes fewer and shorter
- * turns; variables that are set (TURNS, TURN_MS …) hold over both. `--page-only` measures nothing.
- * A benchmark that fails leaves its earlier figures, and the exit code tells.
+ * Names are http, agent, rest, fanout, ws and scale. Each prints its tables and saves its figures
+ * in `results/NAME.json`, from which the page is generated. `--quick` takes fewer, shorter turns;
+ * environment variables (TURNS, TURN_MS …) override the turns of both modes. `--page-only` measures
+ * nothing. If a benchmark fails, its earlier figures are kept and the exit code is 1.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ const { values: flags, positionals: words } = parseArgs({
   options: { quick: { type: 'boolean' }, 'page-only': { type: 'boolean' } },
 })
 
-/** Runs one benchmark; false when it failed. */
+/** Runs one benchmark; false if it failed. */
 function run({ name, script, quick }: Suite, json: string): boolean {
   console.log(`\n=== ${name} (${script})`)
   const env = { ...(flags.quick === true ? quick : {}), ...process.env }
@@ -39,16 +39,16 @@ function run({ name, script, quick }: Suite, json: string): boolean {
   if (status !== 0 || !existsSync(json)) return false
   const results = JSON.parse(readFileSync(json, 'utf8')) as Results
   const day = new Date().toISOString().slice(0, 10)
-  const told: Results = { ...results, day, mode: flags.quick === true ? 'quick' : 'full' }
+  const dated: Results = { ...results, day, mode: flags.quick === true ? 'quick' : 'full' }
   mkdirSync(dirname(resultsPath(name)), { recursive: true })
-  writeFileSync(resultsPath(name), `${JSON.stringify(told, null, 1)}\n`)
+  writeFileSync(resultsPath(name), `${JSON.stringify(dated, null, 1)}\n`)
   return true
 }
 
 const wanted = suites.filter(
   ({ name }) => words.length === 0 || words.some((word) => name.includes(word)),
 )
-if (wanted.length === 0) throw new Error(`no benchmark is named ${words.join(' or ')}`)
+if (wanted.length === 0) throw new Error(`unknown benchmark: ${words.join(', ')}`)
 if (flags['page-only'] !== true) {
   if (!existsSync(join(root, 'test/peers/node_modules'))) {
     throw new Error('the peers are not installed: npm install --no-save --prefix test/peers')

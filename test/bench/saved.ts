@@ -1,4 +1,4 @@
-/** The results that are kept beside the benchmarks. */
+/** The results saved beside the benchmarks. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,10 +8,10 @@ import { suites } from './suites.js'
 
 const folder = fileURLToPath(new URL('results', import.meta.url))
 
-/** Where the results of a benchmark are kept. */
+/** The file with the results of a benchmark. */
 export const resultsPath = (name: string): string => join(folder, `${name}.json`)
 
-/** What is kept, in the order of the suites; a benchmark that was never run is left out. */
+/** All saved results, in the order of the suites. */
 export function readSaved(): Measured[] {
   return suites
     .filter(({ name }) => existsSync(resultsPath(name)))

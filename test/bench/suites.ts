@@ -1,4 +1,4 @@
-/** The benchmarks that `run.ts` runs, and what their pages say of them. */
+/** The benchmarks that `run.ts` runs, with their descriptions for the page. */
 
 export interface Plot {
   readonly scenario: RegExp
@@ -11,7 +11,7 @@ export interface Suite {
   readonly title: string
   /** Path of the script from the root. */
   readonly script: string
-  /** Environment of a quick turn. */
+  /** Environment variables for `--quick`. */
   readonly quick: Readonly<Record<string, string>>
   readonly measured: string
   readonly notMeasured: string
@@ -25,11 +25,11 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/http/compare.mjs',
     quick: { TURNS: '3', TURN_MS: '250' },
     measured:
-      'Time of one request against a server that answers prepared octets, client CPU beside it. ' +
-      "Ratios are to Node's own client. For the asynchronous clients, server and client have a core each.",
+      'Time and client CPU of one request to a server that answers with prepared bytes. Ratios ' +
+      "are to Node's own client. For the asynchronous clients, server and client have a core each.",
     notMeasured:
-      'Networks with latency or loss, many hosts at once, proxies. A contender that has no such feature ' +
-      '(HTTP/2 in most) is left out of the table.',
+      'Networks with latency or loss, many hosts at once, proxies. A contender without the ' +
+      'feature (HTTP/2 in most) is left out of the table.',
     plots: [
       {
         scenario: /^GET, 64 in flight$/,
@@ -45,11 +45,12 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/agent/compare.mjs',
     quick: { TURNS: '3', TURN_MS: '200' },
     measured:
-      'What an engine does around a model call, a tool call and a check: the model is a script in the ' +
-      'same process. Ours writes ten events a step; *followed* means that a reader takes all of them as JSON.',
+      'The work of an engine around a model call, a tool call and a check: the model is a script ' +
+      'in the same process. Ours writes ten events per step; *followed* means that a reader ' +
+      'receives all of them as JSON.',
     notMeasured:
-      'Models over a network, which cost a thousand times as much, and the quality of what an agent does. ' +
-      'The frameworks differ in what they keep: most of them keep nothing on disk.',
+      'Models over a network, which cost a thousand times as much, and the quality of the work. ' +
+      'The frameworks differ in what they store: most of them store nothing on disk.',
     plots: [
       {
         scenario: /^50 steps in a run$/,
@@ -64,8 +65,8 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/server/rest.mjs',
     quick: { TURNS: '5', TURN_MS: '250', ROUNDS: '100' },
     measured:
-      'Time of one request over 64 connections; the hand-written routes of the others answer the very ' +
-      'octets that ours answers. CPU is that of the server. Lists are over 100 000 runs.',
+      'Time of one request over 64 connections; the hand-written routes of the others answer ' +
+      'with the same bytes as ours. CPU is that of the server. Lists are over 100 000 runs.',
     notMeasured: 'TLS, authentication, a reverse proxy in front.',
     plots: [{ scenario: /^GET run$/, file: 'bench-rest.svg', title: 'GET /api/runs/{id}' }],
   },
@@ -75,9 +76,10 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/server/fanout.mjs',
     quick: { TURNS: '7', ROUNDS: '20' },
     measured:
-      "From a model's answer until the last subscriber has the last event of it, for one delivery; the " +
-      'peer is a server on `ws` that follows the same engine. Memory is the growth of RSS.',
-    notMeasured: 'Subscribers behind slow lines (see *one that stalls* below), Server-Sent Events.',
+      "The time from a model's answer until the last subscriber has its last event, per " +
+      'delivery; the peer is a server on `ws` that follows the same engine. Memory is the growth ' +
+      'of RSS.',
+    notMeasured: 'Subscribers on slow networks (see *one that stalls* below), Server-Sent Events.',
     plots: [
       {
         scenario: /^bursts to/,
@@ -92,9 +94,10 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/ws/run.ts',
     quick: { TURNS: '5', TURN_MS: '300' },
     measured:
-      'One round trip, or one delivery of a broadcast to 1000 subscribers, with the CPU of the server. ' +
-      '*raw* writes prepared frames to sockets and is the floor. Ratios are to `ws`, without its native addon.',
-    notMeasured: 'Compression, TLS, uWebSockets.js (which npm does not carry).',
+      'One round trip, or one delivery of a broadcast to 1000 subscribers, with the CPU of the ' +
+      'server. *raw* writes prepared frames to sockets and is the floor. Ratios are to `ws`, ' +
+      'without its native addon.',
+    notMeasured: 'Compression, TLS, uWebSockets.js (which is not on npm).',
     plots: [
       {
         scenario: /^broadcast of 300 octets to 1000, 10 a turn$/,
@@ -109,9 +112,9 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/scale/compare.ts',
     quick: { TURNS: '2', TURN_MS: '1000' },
     measured:
-      "The store that processes share, with PostgreSQL's durable defaults, all on one machine: the " +
-      'database takes its share of the same cores.',
-    notMeasured: 'A database on a machine of its own, replication, pools behind a proxy.',
+      "The store that processes share, with PostgreSQL's durable defaults, all on one machine: " +
+      'the database uses the same cores.',
+    notMeasured: 'A database on its own machine, replication, connection pools behind a proxy.',
     plots: [
       {
         scenario: /^a step of an agent on PostgreSQL$/,

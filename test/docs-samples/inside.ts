@@ -1,4 +1,4 @@
-/** What the code around a sample may use; see `rules.ts`. Runs in the process of the sample. */
+/** Helpers for the code around samples, see `rules.ts`; loaded in the process of the sample. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
@@ -11,7 +11,7 @@ import { opening, RawPeer, text } from '../helpers/ws-peer.js'
 export { twoSteps } from '../helpers/plant-bugs.js'
 export { assert }
 
-/** What the sample has printed so far, a line each. */
+/** The lines that the sample has printed. */
 export const printed: string[] = []
 const print = console.log
 console.log = (...values: unknown[]): void => {
@@ -21,27 +21,27 @@ console.log = (...values: unknown[]): void => {
   print(...values)
 }
 
-/** `http://127.0.0.1:port` of a server that listens, or is about to. */
+/** Resolves to `http://127.0.0.1:port` once the server listens. */
 export async function originOf(server: Server): Promise<string> {
   if (!server.listening) await once(server, 'listening')
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Has the service at that address do a run that is met at once, as a reader would try it. */
+/** Starts a run whose goal is met at once, and asserts that it achieves it. */
 export async function tryService(baseUrl: string, key?: string): Promise<void> {
   await using runs = new RunServiceClient({ baseUrl, key, trustEnv: false })
   const { run_id } = await runs.create({ goal: 'shell: true' })
   assert.equal((await runs.wait(run_id)).status, 'achieved')
 }
 
-/** Closes a service and the server that it is mounted in. */
+/** Closes a service and its HTTP server. */
 export async function shut(service: RunService, server: Server): Promise<void> {
   await service.close({ graceMs: 0 })
   server.close()
   server.closeAllConnections()
 }
 
-/** Does one run to its end and returns its details. */
+/** Creates a run, waits for its end, and returns its details. */
 export async function doRun(
   from: EngineOptions | RunEngine,
   request: StartRequest,
@@ -56,14 +56,14 @@ export async function doRun(
   }
 }
 
-/** A WebSocket client of few words: what a server sends it, one text after the other. */
+/** A minimal WebSocket client; `next` resolves to the payload of the next frame. */
 export interface Peer {
   send(message: string): void
   next(): Promise<string>
   end(): void
 }
 
-/** @throws Error with the status when the server refuses. */
+/** @throws Error with the status if the server refuses. */
 export async function connectPeer(
   origin: string,
   path: string,
@@ -75,7 +75,7 @@ export async function connectPeer(
   const { status } = await peer.head()
   if (status !== 101) {
     peer.socket.destroy()
-    throw new Error(`the server refuses with ${status}`)
+    throw new Error(`the server refused with ${status}`)
   }
   return {
     send: (message) => peer.write(text(message)),

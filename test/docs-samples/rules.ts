@@ -1,28 +1,28 @@
-/** What is put around the samples of the documents, so that each runs and is seen to do what it says. */
+/** The code around the samples of the documents, which runs each and checks its results. */
 
-/** How one sample is run. */
+/** How to run one sample. */
 export interface Rule {
   readonly document: string
-  /** Text that only this sample of the document has. */
+  /** Text that no other sample of the document contains. */
   readonly has: string
-  /** Code in front of it: TypeScript, or lines for the shell. */
+  /** Code before the sample: TypeScript, or lines for the shell. */
   readonly before?: string
-  /** Code behind it, which sees its variables. */
+  /** Code after the sample, which can use its variables. */
   readonly after?: string
-  /** Files in the folder in which it runs. */
+  /** Files to create in its working directory. */
   readonly files?: Readonly<Record<string, string>>
-  /** The project in `/srv/projects/shop` has faults, and not yet been repaired. */
+  /** Whether the project in `/srv/projects/shop` has its bugs. */
   readonly bugs?: boolean
-  /** Texts of the sample that are replaced, besides hosts, ports and folders. */
+  /** Replacements in the sample, besides hosts, ports and folders. */
   readonly replace?: Readonly<Record<string, string>>
-  /** It needs packages of others, and is run with the tests of peers. */
+  /** Whether it needs other packages, and so runs with the tests of peers. */
   readonly peers?: boolean
 }
 
 const API_KEY = 'alice-key-0123456789'
 const SCRAPE_KEY = 'scrape-key-0123456789'
 
-/** The environment of all samples. */
+/** The environment variables of all samples. */
 export const keys = (standIn: string): Record<string, string> => ({
   ALICE_KEY: API_KEY,
   SCRAPE_KEY,
@@ -33,26 +33,28 @@ export const keys = (standIn: string): Record<string, string> => ({
   ANTHROPIC_BASE_URL: standIn,
 })
 
-/** A Model Context Protocol server over standard input and output, as small as one can be. */
+/** A minimal Model Context Protocol server over standard input and output. */
 const DOCS_SERVER = `import { createInterface } from 'node:readline'
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method } = JSON.parse(line)
   if (id === undefined) continue
   const hello = { protocolVersion: '2025-06-18', capabilities: {} }
   const tools = [{ name: 'search', inputSchema: { type: 'object' } }]
-  console.log(JSON.stringify({ jsonrpc: '2.0', id, result: method === 'initialize' ? hello : { tools } }))
+  const result = method === 'initialize' ? hello : { tools }
+  console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
 }
 `
 
-/** Opens an engine that works by a script, for `doRun`. */
-const SCRIPTED = (script: string, more = ''): string => `
+/** The first argument of `doRun`: an engine with a scripted model. */
+const withScript = (script: string, more = ''): string => `
   const { MemoryStore: Store } = await import('runwright/agent')
   const { ScriptedModel: Script } = await import('runwright/agent/testing')
   const script = ${script}
+  const scripted = { id: 'script', description: 'script', isLanguageModel: false, suggestions: [] }
   const ended = await doRun(
     {
       store: new Store(), roots: [folder], defaultModel: 'script:it',
-      providers: [{ id: 'script', description: 'a script', isLanguageModel: false, suggestions: [], create: () => script }],
+      providers: [{ ...scripted, create: () => script }],
       ${more}
     },`
 
@@ -83,7 +85,8 @@ export const rules: readonly Rule[] = [
     document: 'README.md',
     has: 'max_iterations',
     bugs: true,
-    after: `test "$(curl -sS $origin/api/runs/$id | node -p 'JSON.parse(fs.readFileSync(0)).status')" = achieved`,
+    after: `run=$(curl -sS $origin/api/runs/$id)
+      test "$(echo "$run" | node -p 'JSON.parse(fs.readFileSync(0)).status')" = achieved`,
   },
   // The life of a run
   {
@@ -103,8 +106,8 @@ export const rules: readonly Rule[] = [
     document: 'docs/runs.md',
     has: "'http://127.0.0.1:8000/api/runs?status=awaiting_human'",
     before: '{',
-    after:
-      '} > looked; test "$(grep -o $id looked | wc -l)" -ge 2; grep -q \'"kind":"iteration"\' looked',
+    after: `} > listed; test "$(grep -o $id listed | wc -l)" -ge 2
+      grep -q '"kind":"iteration"' listed`,
   },
   {
     document: 'docs/runs.md',
@@ -128,6 +131,7 @@ export const rules: readonly Rule[] = [
     before: `const { MemoryStore } = await import('runwright/agent')
       const { createRunService } = await import('runwright/server')
       const { ScriptedModel } = await import('runwright/agent/testing')
+      const fix = "sed -i 's/n > range.to/n < range.to/; s/to + range/to - range/' range.js"
       const script = new ScriptedModel([
         {
           calls: [
@@ -136,22 +140,30 @@ export const rules: readonly Rule[] = [
           ],
         },
         (request) => {
-          const results = request.messages.flatMap((message) => (message.role === 'tool' ? [message.exit_code] : []))
-          assert.deepEqual(results, [0, 126])
+          const results = request.messages.filter((message) => message.role === 'tool')
+          assert.deepEqual(results.map(({ exit_code }) => exit_code), [0, 126])
           return { text: 'as you like' }
         },
-        { calls: [{ tool: 'bash', args: { command: "sed -i 's/n > range.to/n < range.to/; s/to + range/to - range/' range.js" } }] },
+        { calls: [{ tool: 'bash', args: { command: fix } }] },
         { text: 'Done.' },
       ])
-      const provider = { id: 'script', description: 'a script', isLanguageModel: false, suggestions: [], create: () => script }
-      const roots = [folder + '/srv/projects/shop']
-      const engine = { store: new MemoryStore(), roots, providers: [provider], defaultModel: 'script:it' }
-      const service = await createRunService({ engine })
+      const service = await createRunService({
+        engine: {
+          store: new MemoryStore(),
+          roots: [folder + '/srv/projects/shop'],
+          providers: [{
+            id: 'script', description: 'a script', isLanguageModel: false, suggestions: [],
+            create: () => script,
+          }],
+          defaultModel: 'script:it',
+        },
+      })
       const server = (await import('node:http')).createServer(service.handler).listen(0)
       const address = await originOf(server)`,
     replace: { "'http://127.0.0.1:8000'": 'address' },
     bugs: true,
-    after: `assert.equal(printed.at(-1), 'achieved'); assert.match(printed[0] ?? '', /^wants bash/); await shut(service, server)`,
+    after: `assert.equal(printed.at(-1), 'achieved'); assert.match(printed[0] ?? '', /^wants bash/)
+      await shut(service, server)`,
   },
   { document: 'docs/runs.md', has: '/abort', after: 'until_status aborted $id' },
   {
@@ -173,9 +185,11 @@ export const rules: readonly Rule[] = [
     document: 'docs/goals.md',
     has: 'const smoke',
     after: `const { MemoryStore } = await import('runwright/agent')
-      const server = (await import('node:http')).createServer((_, response) => response.end('hi')).listen(0)
+      const { createServer } = await import('node:http')
+      const server = createServer((_, response) => response.end('hi')).listen(0)
       const port = (await originOf(server)).split(':').at(-1)
-      const details = await doRun({ store: new MemoryStore(), roots: [folder], goals: [smoke] }, { goal: 'smoke: ' + port })
+      const options = { store: new MemoryStore(), roots: [folder], goals: [smoke] }
+      const details = await doRun(options, { goal: 'smoke: ' + port })
       assert.equal(details.status, 'achieved')
       server.close()`,
   },
@@ -220,12 +234,14 @@ export const rules: readonly Rule[] = [
     document: 'docs/http-client.md',
     has: 'parsePublicSuffixes',
     files: { 'public_suffix_list.dat': 'test\nco.test\n', 'cookies.json': JSON.stringify([]) },
-    after: `cookies.set('seen', 'once', { domain: 'shop.test' }); assert.match(JSON.stringify(client.cookies), /once/)`,
+    after: `cookies.set('seen', 'once', { domain: 'shop.test' })
+      assert.match(JSON.stringify(client.cookies), /once/)`,
   },
   {
     document: 'docs/http-client.md',
     has: 'socks5h:',
-    before: `const { cpSync, mkdirSync } = await import('node:fs'); mkdirSync('etc/ssl', { recursive: true })
+    before: `const { cpSync, mkdirSync } = await import('node:fs')
+      mkdirSync('etc/ssl', { recursive: true })
       cpSync(new URL('../fixtures/ws/localhost.crt', INSIDE), 'etc/ssl/private-ca.pem')
       cpSync(new URL('../fixtures/ws/localhost.crt', INSIDE), 'client.pem')
       cpSync(new URL('../fixtures/ws/localhost.key', INSIDE), 'client-key.pem')`,
@@ -245,18 +261,23 @@ export const rules: readonly Rule[] = [
     document: 'docs/http-client.md',
     has: 'class Refreshing',
     after: `const { AsyncClient: C, MockTransport: M, Response: R } = await import('runwright/http')
-      const transport = new M((request) => new R(request.headers.get('authorization') === 'Bearer fresh' ? 200 : 401))
-      await using client = new C({ transport, baseUrl: 'http://a.test', auth: new Refreshing(() => 'fresh') })
+      const isFresh = (value: string | null): boolean => value === 'Bearer fresh'
+      const transport = new M(({ headers }) => {
+        return new R(isFresh(headers.get('authorization')) ? 200 : 401)
+      })
+      const auth = new Refreshing(() => 'fresh')
+      await using client = new C({ transport, baseUrl: 'http://a.test', auth })
       assert.deepEqual([(await client.get('/')).statusCode, transport.requests.length], [200, 2])
       assert.deepEqual([(await client.get('/')).statusCode, transport.requests.length], [200, 3])`,
   },
-  // Tools of others
+  // MCP
   { document: 'docs/mcp.md', has: 'issues', files: { 'docs-server.js': DOCS_SERVER } },
   {
     document: 'docs/mcp.md',
     has: 'openMcpServer',
     files: { 'docs-server.js': DOCS_SERVER },
-    after: `assert.deepEqual(docs.tools().map(({ name }) => name), ['docs__search']); await engine.close()`,
+    after: `assert.deepEqual(docs.tools().map(({ name }) => name), ['docs__search'])
+      await engine.close()`,
   },
   // Models
   {
@@ -265,13 +286,15 @@ export const rules: readonly Rule[] = [
     after: `const model = groq.create('openai/gpt-oss-120b')
       const run = { run_id: 'r', iteration: 1, turn: 0, goal: 'g', check: null, cwd: folder }
       const messages = [{ role: 'user', text: 'hello?' }] as const
-      const turn = await model.complete({ system: 's', messages, tools: [], signal: AbortSignal.timeout(60_000), run })
+      const signal = AbortSignal.timeout(60_000)
+      const turn = await model.complete({ system: 's', messages, tools: [], signal, run })
       assert.equal(turn.message.text, 'hello')`,
   },
   {
     document: 'docs/models.md',
     has: 'const greeter',
-    after: `assert.equal((await doRun(engine, { goal: 'shell: grep -q hello hello.txt' })).status, 'achieved')`,
+    after: `const details = await doRun(engine, { goal: 'shell: grep -q hello hello.txt' })
+      assert.equal(details.status, 'achieved')`,
   },
   {
     document: 'docs/models.md',
@@ -281,14 +304,15 @@ export const rules: readonly Rule[] = [
       const { mkdirSync, writeFileSync } = await import('node:fs')
       mkdirSync('scripts'); writeFileSync('scripts/fix.json', JSON.stringify(sample))
       const options = { store: new MemoryStore(), roots: [folder], scripts: folder + '/scripts' }
-      const details = await doRun(options, { goal: "shell: grep -q 'a + b' sum.js", model_name: 'scripted:fix.json' })
+      const request = { goal: "shell: grep -q 'a + b' sum.js", model_name: 'scripted:fix.json' }
+      const details = await doRun(options, request)
       assert.equal(details.status, 'achieved')
       assert.equal(details.usage.input_tokens, 1200)`,
   },
   {
     document: 'docs/models.md',
     has: 'messages so far',
-    after: `${SCRIPTED('model')} { goal: 'shell: false', max_iterations: 1 })
+    after: `${withScript('model')} { goal: 'shell: false', max_iterations: 1 })
       assert.equal(ended.end_reason, 'max_iterations'); model.assertUsedUp()`,
   },
   // Mounting
@@ -304,24 +328,28 @@ export const rules: readonly Rule[] = [
     document: 'docs/observability.md',
     has: 'startSpan: () => undefined',
     after: `await doRun(engine, { goal: 'shell: true' })
-      assert.ok(printed.some((line) => /^invoke_agent runwright .* ms /.test(line)), printed.join('|'))`,
+      const isSpan = (line: string): boolean => /^invoke_agent runwright .* ms /.test(line)
+      assert.ok(printed.some(isSpan), printed.join('|'))`,
   },
   {
     document: 'docs/observability.md',
     has: 'propagation.extract',
     peers: true,
     after: `const { MemoryStore } = await import('runwright/agent')
-      const { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } = await import('@opentelemetry/sdk-trace-base')
-      const exporter = new InMemorySpanExporter()
-      trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))
+      const sdk = await import('@opentelemetry/sdk-trace-base')
+      const exporter = new sdk.InMemorySpanExporter()
+      const spanProcessors = [new sdk.SimpleSpanProcessor(exporter)]
+      trace.setGlobalTracerProvider(new sdk.BasicTracerProvider({ spanProcessors }))
       await doRun({ store: new MemoryStore(), roots: [folder], tracer }, { goal: 'shell: true' })
-      assert.ok(exporter.getFinishedSpans().some(({ name }: { name: string }) => name === 'invoke_agent runwright'))`,
+      const names = exporter.getFinishedSpans().map(({ name }: { name: string }) => name)
+      assert.ok(names.includes('invoke_agent runwright'))`,
   },
   {
     document: 'docs/observability.md',
     has: "subscribe('runwright.event'",
     after: `const { MemoryStore } = await import('runwright/agent')
-      const { run_id } = await doRun({ store: new MemoryStore(), roots: [folder] }, { goal: 'shell: true' })
+      const options = { store: new MemoryStore(), roots: [folder] }
+      const { run_id } = await doRun(options, { goal: 'shell: true' })
       assert.deepEqual(printed, [run_id + ' goal_achieved'])`,
   },
   // Operating
@@ -331,7 +359,8 @@ export const rules: readonly Rule[] = [
     after: `const origin = await originOf(server)
       await tryService(origin, process.env.ALICE_KEY)
       const { get } = await import('runwright/http')
-      const page = await get(origin + '/metrics', { headers: { authorization: 'Bearer ' + process.env.SCRAPE_KEY } })
+      const headers = { authorization: 'Bearer ' + process.env.SCRAPE_KEY }
+      const page = await get(origin + '/metrics', { headers })
       assert.match(page.text, /runwright_runs_ended_total\\{.*\\} 1/)
       const closed = (await import('node:events')).once(server, 'close')
       process.kill(process.pid, 'SIGTERM')
@@ -352,13 +381,15 @@ export const rules: readonly Rule[] = [
   {
     document: 'docs/rest-api.md',
     has: 'service.attach(server)',
-    after: `await tryService(await originOf(server), process.env.ALICE_KEY); await shut(service, server)`,
+    after: `await tryService(await originOf(server), process.env.ALICE_KEY)
+      await shut(service, server)`,
   },
   {
     document: 'docs/rest-api.md',
     has: '"hitl_enabled": true',
     bugs: true,
-    after: `ID=$(curl -fsS $origin/api/runs | grep -o '[0-9a-f-]\\{36\\}' | head -n 1); until_status awaiting_human $ID`,
+    after: `ID=$(curl -fsS $origin/api/runs | grep -o '[0-9a-f-]\\{36\\}' | head -n 1)
+      until_status awaiting_human $ID`,
   },
   { document: 'docs/rest-api.md', has: '/resume', after: 'until_status achieved $ID' },
   {
@@ -367,13 +398,16 @@ export const rules: readonly Rule[] = [
     after: `const { MemoryStore } = await import('runwright/agent')
       const { createRunService } = await import('runwright/server')
       const { AsyncClient, HandlerTransport } = await import('runwright/http')
-      const service = await createRunService({ engine: { store: new MemoryStore(), roots: [folder] } })
-      const client = new AsyncClient({ transport: new HandlerTransport(service.handler), baseUrl: 'http://localhost' })
-      const answer = await client.post('/api/runs', { json: { goal: 'shell: true', max_iterations: 0 } })
+      const engine = { store: new MemoryStore(), roots: [folder] }
+      const service = await createRunService({ engine })
+      const transport = new HandlerTransport(service.handler)
+      const client = new AsyncClient({ transport, baseUrl: 'http://localhost' })
+      const json = { goal: 'shell: true', max_iterations: 0 }
+      const answer = await client.post('/api/runs', { json })
       assert.deepEqual({ ...answer.json<object>(), detail: '…' }, sample)
       await client.close(); await service.close()`,
   },
-  // Programs that use it
+  // The service client
   {
     document: 'docs/service-client.md',
     has: 'https://apps.example/agents',
@@ -382,7 +416,12 @@ export const rules: readonly Rule[] = [
       const { bearerKeys, createRunService } = await import('runwright/server')
       const service = await createRunService({
         basePath: '/agents',
-        engine: { store: new MemoryStore(), roots: [folder + '/srv/projects/shop'], defaultModel: 'two:steps', providers: [twoSteps] },
+        engine: {
+          store: new MemoryStore(),
+          roots: [folder + '/srv/projects/shop'],
+          defaultModel: 'two:steps',
+          providers: [twoSteps],
+        },
         authorize: bearerKeys({ alice: process.env.ALICE_KEY! }),
       })
       const server = (await import('node:http')).createServer(service.handler).listen(0)
@@ -408,7 +447,8 @@ export const rules: readonly Rule[] = [
     document: 'docs/scaling.md',
     has: 'labelsFor',
     peers: true,
-    after: `assert.equal((await doRun({ store, roots: [folder] }, { goal: 'shell: true' })).status, 'achieved'); await pool.end()`,
+    after: `const details = await doRun({ store, roots: [folder] }, { goal: 'shell: true' })
+      assert.equal(details.status, 'achieved'); await pool.end()`,
   },
   // Tools
   {
@@ -416,8 +456,11 @@ export const rules: readonly Rule[] = [
     has: 'deploy_preview',
     files: { 'deploy.sh': 'echo "https://$1.test" | tee deployed\n' },
     replace: { './deploy.sh': 'sh ./deploy.sh' },
-    after: `${SCRIPTED(
-      "new Script([{ calls: [{ tool: 'deploy_preview', args: { branch: 'may' } }] }, { text: 'There.' }])",
+    after: `${withScript(
+      `new Script([
+        { calls: [{ tool: 'deploy_preview', args: { branch: 'may' } }] },
+        { text: 'There.' },
+      ])`,
       'tools: [deploy],',
     )} { goal: 'shell: grep -q may.test deployed' })
       assert.equal(ended.status, 'achieved')`,
@@ -428,7 +471,8 @@ export const rules: readonly Rule[] = [
     before: `(await import('node:fs')).mkdirSync('srv/toolchains')`,
     after: `const { bubblewrapProblem, MemoryStore } = await import('runwright/agent')
       if ((await bubblewrapProblem()) === null) {
-        const details = await doRun({ store: new MemoryStore(), roots: [folder + '/srv/projects'], executor }, { goal: 'shell: true' })
+        const options = { store: new MemoryStore(), roots: [folder + '/srv/projects'], executor }
+        const details = await doRun(options, { goal: 'shell: true' })
         assert.equal(details.status, 'achieved')
       }`,
   },
@@ -443,7 +487,8 @@ export const rules: readonly Rule[] = [
   {
     document: 'docs/websocket-server.md',
     has: 'lookUp',
-    before: `Object.assign(globalThis, { lookUp: async (token: string | undefined) => (token === 'bearer.x' ? 'ann' : null) })`,
+    before: `const lookUpUser = async (token?: string) => (token === 'bearer.x' ? 'ann' : null)
+      Object.assign(globalThis, { lookUp: lookUpUser })`,
     after: `const server = (await import('node:http')).createServer().listen(0)
       sockets.attach(server, { path: '/' })
       const peer = await connectPeer(await originOf(server), '/', ['v1', 'bearer.x'])

@@ -1,6 +1,6 @@
 /**
- * Runs samples of the documents as modules, each in a folder of its own. Hosts and folders that they
- * name are replaced by stand-ins; `rules.ts` says what is put around which.
+ * Runs samples of the documents as modules, each in its own folder. Hosts and folders in them are
+ * replaced by stand-ins; `rules.ts` has the code around each sample.
  */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -15,25 +15,25 @@ import { compiled, withLoader } from '../helpers/programs.js'
 import { keys, rules, type Rule } from './rules.js'
 import { startStandIns, type StandIns } from './stand-ins.js'
 
-/** Every block of code of every document. */
+/** The code blocks of all documents. */
 export const blocks: readonly Block[] = documents.flatMap(
   (document) => markdown.get(document)!.blocks,
 )
 const isJson = ({ info }: Block): boolean => info === 'json'
-/** The tree that samples see: compiled, or as it stands, for which they need the loader. */
+/** The package that samples import: compiled, or the sources, which need the loader. */
 const source = compiled ?? root
 const node = compiled === undefined ? withLoader : []
 const insideName = `test/docs-samples/inside.${compiled === undefined ? 'ts' : 'js'}`
 const inside = JSON.stringify(pathToFileURL(join(source, insideName)).href)
 
-/** What is put around a sample; undefined when nothing is. */
+/** The rule for a sample; undefined if it runs as it is. */
 export const ruleOf = (block: Block): Rule | undefined =>
   rules.find(({ document, has }) => document === block.document && block.text.includes(has))
 
-/** Does it need packages of others? */
+/** Whether a sample needs other packages. */
 export const needsPeers = (block: Block): boolean => ruleOf(block)?.peers === true
 
-/** Is it run as a module: TypeScript, or JSON that a rule makes something of? */
+/** Whether a sample runs as a module: TypeScript, or JSON that its rule uses as `sample`. */
 export const isModule = (block: Block): boolean =>
   isTypeScript(block) || (isJson(block) && ruleOf(block) !== undefined)
 
@@ -43,7 +43,7 @@ export interface Ended {
   readonly output: string
 }
 
-/** The folders and stand-ins of samples, and the processes in which they run. */
+/** Runs samples in child processes, with their folders and stand-ins. */
 export class SampleRunner {
   readonly #folder: string
   readonly #standIns: StandIns
@@ -75,7 +75,7 @@ export class SampleRunner {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  /** Makes the folder in which a sample runs, with the folders and files that it names. */
+  /** Creates the working directory of a sample, with the folders and files that it needs. */
   prepareFolder(block: Block): string {
     const cwd = join(this.#folder, `${block.document.replaceAll(/\W/g, '-')}-${block.line}`)
     const { bugs = false, files = {} } = ruleOf(block) ?? {}
@@ -88,7 +88,7 @@ export class SampleRunner {
     return cwd
   }
 
-  /** A text with everything that is beyond the sample's reach replaced. */
+  /** Replaces remote hosts, absolute folders and fixed ports in a text. */
   localize(text: string, cwd: string): string {
     return text
       .replaceAll(/https:\/\/(?:api|files|chat|tracker)\.example(?!:)/g, this.#standIns.origin)
@@ -98,17 +98,21 @@ export class SampleRunner {
       .replaceAll(/(?<=listen\()(?:8000|8080)\b/g, '0')
   }
 
-  /** Runs modules one after the other in one process, each in its folder; `alone` lets it end by itself. */
+  /**
+   * Runs samples one after the other in one process, each in its folder. With `alone`, a test file
+   * runs in the process, which ends by itself.
+   */
   async runModules(group: readonly Block[], alone = false): Promise<void> {
     const steps = group.map((block) => {
       const cwd = this.prepareFolder(block)
       const file = this.#write(this.#assemble(block, cwd), cwd)
-      const place = JSON.stringify(`sample ${block.document}:${block.line}`)
-      return `process.chdir(${JSON.stringify(cwd)}); console.log(${place}); await import(${JSON.stringify(file)})`
+      const name = JSON.stringify(`sample ${block.document}:${block.line}`)
+      const start = `process.chdir(${JSON.stringify(cwd)}); console.log(${name})`
+      return `${start}; await import(${JSON.stringify(file)})`
     })
     const first = group[0]!
     const main = join(this.#folder, `${first.document.replaceAll(/\W/g, '-')}-${first.line}.mjs`)
-    // Servers that a sample leaves open are part of what it shows; tests end by themselves.
+    // A sample may leave servers open, so the process must exit.
     writeFileSync(main, `${steps.join('\n')}\n${alone ? '' : 'process.exit()\n'}`)
     const { code, output } = await this.run(process.execPath, [...node, main], this.#folder)
     assert.equal(code, 0, output)
@@ -134,14 +138,14 @@ export class SampleRunner {
     })
   }
 
-  /** Writes a module, and returns its path. */
+  /** Writes the module of a sample; returns its path. */
   #write(code: string, cwd: string): string {
     const file = join(cwd, compiled === undefined ? 'sample.ts' : 'sample.js')
     writeFileSync(file, compiled === undefined ? code : transform(code))
     return file
   }
 
-  /** The module that a sample is run as. */
+  /** The module of a sample: imports, the code of its rule, and the sample itself. */
   #assemble(block: Block, cwd: string): string {
     const { before = '', after = '', replace = {} } = ruleOf(block) ?? {}
     let text = isJson(block) ? `const sample = ${block.text}` : block.text
@@ -150,11 +154,12 @@ export class SampleRunner {
       text = text.replaceAll(from, to)
     }
     const names = 'assert, printed, originOf, tryService, shut, doRun, connectPeer, twoSteps'
-    const given = [
+    const prelude = [
       `import { ${names} } from ${inside}`,
-      `const INSIDE = ${inside}, folder = ${JSON.stringify(cwd)}, standIn = '${this.#standIns.origin}'`,
+      `const INSIDE = ${inside}, folder = ${JSON.stringify(cwd)}`,
+      `const standIn = '${this.#standIns.origin}'`,
       'printed.length = 0',
     ]
-    return `${given.join('; ')}; ${before}\n${this.localize(text, cwd)}\n${after}\nexport {}\n`
+    return `${prelude.join('; ')}; ${before}\n${this.localize(text, cwd)}\n${after}\nexport {}\n`
   }
 }

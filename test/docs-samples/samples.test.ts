@@ -1,6 +1,6 @@
 /**
- * Runs every sample of the README and the guides: those in TypeScript and JSON as modules, grouped
- * by page, those for the shell with bash against a service.
+ * Runs every sample of the README and the guides: TypeScript and JSON as modules, grouped by page,
+ * shell commands with bash against a service.
  */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -19,8 +19,8 @@ import { blocks, isModule, needsPeers, ruleOf, SampleRunner } from './runner.js'
 const isShell = ({ info }: Block): boolean => /^(sh|bash|console)\b/.test(info)
 const hasTests = ({ text }: Block): boolean => text.includes("from 'node:test'")
 
-/** Listings that other tests hold, and what is no code. */
-const heldElsewhere: Readonly<Record<string, string>> = {
+/** Code blocks that other tests check. */
+const checkedElsewhere: Readonly<Record<string, string>> = {
   'docs/mounting.md js': 'test/peers/server/mount-examples.test.ts',
   'docs/mounting.md nginx': 'test/peers/server/nginx.test.ts',
 }
@@ -33,7 +33,7 @@ after(() => runner.close())
 
 const modules = blocks.filter((block) => isModule(block) && !needsPeers(block))
 
-/** A service for the shell samples of one page, where they expect it; `/until/<status>/<run>` waits for it. */
+/** A service for the shell samples of one page; `/until/<status>/<run>` waits for a status. */
 async function serviceFor(cwd: string): Promise<{ origin: string; close: () => Promise<void> }> {
   const roots = [join(cwd, 'srv/projects/shop'), join(cwd, 'srv/projects')]
   const service = await createRunService({
@@ -67,14 +67,13 @@ async function serviceFor(cwd: string): Promise<{ origin: string; close: () => P
   return { origin: served.origin, close }
 }
 
-
-/** Why shell samples cannot be run; false when they can. */
+/** Why shell samples must be skipped, or false. */
 function noCurl(): string | false {
   try {
     execFileSync('curl', ['--version'], { stdio: 'ignore' })
     return false
   } catch {
-    return 'there is no curl (Debian: apt-get install curl)'
+    return 'curl is not installed (Debian: apt-get install curl)'
   }
 }
 
@@ -82,8 +81,9 @@ describe('samples', { concurrency: 2 }, () => {
   for (const document of new Set(modules.map((block) => block.document))) {
     const ours = modules.filter((block) => block.document === document)
     const grouped = ours.filter((block) => !hasTests(block))
-    if (grouped.length > 0)
+    if (grouped.length > 0) {
       it(`the samples of ${document} do what they say`, () => runner.runModules(grouped))
+    }
     for (const [index, block] of ours.filter(hasTests).entries()) {
       it(`test file ${index + 1} of ${document} passes`, () => runner.runModules([block], true))
     }
@@ -102,32 +102,33 @@ describe('samples', { concurrency: 2 }, () => {
           /(?:http:\/\/)?(?:localhost|127\.0\.0\.1):8000/g,
           service.origin,
         )
-        return `echo 'sample ${document}:${block.line}'\n${before}\n${runner.localize(text, cwd)}\n${after}`
+        const lines = [before, runner.localize(text, cwd), after]
+        return [`echo 'sample ${document}:${block.line}'`, ...lines].join('\n')
       })
-      const given = `set -euo pipefail
+      const prelude = `set -euo pipefail
 origin=${service.origin}
 until_status() { curl -fsS $origin/until/$1/$2 | grep -qx $1; }`
-      writeFileSync(join(cwd, 'sample.sh'), `${given}\n${script.join('\n')}\n`)
+      writeFileSync(join(cwd, 'sample.sh'), `${prelude}\n${script.join('\n')}\n`)
       const { code, output } = await runner.run('bash', ['sample.sh'], cwd)
       assert.equal(code, 0, output)
     })
   }
 })
 
-test('every block of code is run here or by the test that is named, or is no code', () => {
+test('every code block is run here or checked by another test', () => {
   const rest = blocks.filter((block) => {
     if (isModule(block) || isShell(block) || /^(text)?$/.test(block.info)) return false
-    return heldElsewhere[`${block.document} ${block.info}`] === undefined
+    return checkedElsewhere[`${block.document} ${block.info}`] === undefined
   })
   assert.deepEqual(rest.map(({ document, line, info }) => `${document}:${line} ${info}`), [])
 })
 
-test('every rule is for one sample that is there', () => {
+test('every rule is for exactly one existing sample', () => {
   const wrong = rules.flatMap(({ document, has }) => {
     const found = blocks.filter(
       (block) => block.document === document && block.text.includes(has),
     ).length
-    return found === 1 ? [] : [`${document}: ${found} samples have ${has}`]
+    return found === 1 ? [] : [`${document}: ${found} samples contain ${has}`]
   })
   assert.deepEqual(wrong, [])
 })

@@ -1,14 +1,14 @@
-/** Servers that stand in for those that samples name: `api.example`, a provider of models, … */
+/** Local servers in place of those in samples: `api.example`, a provider of models, … */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { serve } from '../helpers/serve.js'
 
-/** Where they are. */
+/** The addresses of the stand-ins. */
 export interface StandIns {
   /** One HTTP server for all hosts. */
   readonly origin: string
-  /** A SOCKS proxy that lets nobody in. */
+  /** `host:port` of a SOCKS proxy that refuses every client. */
   readonly proxy: string
   close(): Promise<void>
 }
@@ -23,7 +23,7 @@ const json = (response: ServerResponse, value: unknown, status = 200): void => {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
 }
 
-/** Starts them all. */
+/** Starts all stand-ins. */
 export async function startStandIns(): Promise<StandIns> {
   let delivered = (): void => {}
   const hooked = new Promise<void>((resolve) => (delivered = resolve))
@@ -43,7 +43,7 @@ export async function startStandIns(): Promise<StandIns> {
       response.setHeader('content-type', 'text/event-stream')
       response.end('retry: 10\nid: 1\ndata: it rains\n\n')
     },
-    '/reports': (_request, response, body) => json(response, { octets: body.length }, 201),
+    '/reports': (_request, response, body) => json(response, { bytes: body.length }, 201),
     '/large.iso': (_request, response) => void response.end('x'.repeat(1_000_000)),
     '/leaves': (_request, response) =>
       void response.writeHead(302, { location: 'http://db.internal/' }).end(),
@@ -61,8 +61,10 @@ export async function startStandIns(): Promise<StandIns> {
       const tools = [{ name: 'search', inputSchema: { type: 'object' } }]
       const hello = { protocolVersion: '2025-06-18', capabilities: {} }
       if (id === undefined) response.writeHead(202).end()
-      else
-        json(response, { jsonrpc: '2.0', id, result: called === 'initialize' ? hello : { tools } })
+      else {
+        const result = called === 'initialize' ? hello : { tools }
+        json(response, { jsonrpc: '2.0', id, result })
+      }
     },
     '/hooks/runs': (_request, response) => {
       response.end()

@@ -7,11 +7,11 @@ interface Bundler {
   transformSync(code: string, options: Readonly<Record<string, unknown>>): { readonly code: string }
 }
 
-// The one that tsx brings along, as in build.mjs.
+// The esbuild that tsx depends on, as in build.mjs.
 const require = createRequire(import.meta.url)
 const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild') as Bundler
 
-/** TypeScript without its types, with a map that leads from what runs back to it. */
+/** Compiles TypeScript to JavaScript, with an inline source map. */
 export function transform(code: string): string {
   const target = 'node20.19'
   return esbuild.transformSync(code, { loader: 'ts', target, keepNames: true, sourcemap: 'inline' })
@@ -19,9 +19,9 @@ export function transform(code: string): string {
 }
 
 /**
- * Turns a TypeScript file of this repository, and everything that it imports by a relative path,
- * into one file of JavaScript in the folder `target`, and returns its path. For children that are
- * started by the dozen: without a loader and with one file to read they start ten times as fast.
+ * Bundles a TypeScript file of this repository, with everything it imports by a relative path, into
+ * one file of JavaScript in the folder `target`, and returns its path. For child processes that are
+ * started by the dozen: without a loader they start ten times as fast.
  */
 export function bundle(entry: URL, target: string): string {
   const path = fileURLToPath(entry)

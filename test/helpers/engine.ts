@@ -16,7 +16,7 @@ import {
   type RunDetails,
 } from 'runwright/agent'
 
-/** What a test's model says: text and calls, everything else filled in. */
+/** A turn of a test's model: text and calls; everything else has a default. */
 export interface Said {
   readonly text?: string
   readonly calls?: readonly {
@@ -28,7 +28,7 @@ export interface Said {
   readonly stop?: ModelTurn['stop']
 }
 
-/** A provider `test` whose model `test:m` answers by a function. */
+/** A provider `test` whose model `test:m` calls a function for each turn. */
 export function testProvider(
   answer: (request: ModelRequest, call: number) => Said | Promise<Said>,
 ): ModelProvider {
@@ -76,7 +76,7 @@ export function scratch(t: TestContext): string {
   return folder
 }
 
-/** An engine in a scratch folder that is closed after the test. */
+/** An engine in a scratch folder; it is closed after the test. */
 export async function openEngine(
   t: TestContext,
   options: Partial<EngineOptions> & { readonly cwd?: string } = {},

@@ -1,6 +1,6 @@
 import { mock } from 'node:test'
 
-/** One timer that was held back. */
+/** A timer that only fires when the test calls `fire`. */
 class HeldTimer {
   readonly #waiting: Set<HeldTimer>
   readonly #repeats: boolean
@@ -37,8 +37,8 @@ class HeldTimer {
 }
 
 /**
- * Holds back the timers of one duration: they pass when the test says so, however slow the machine
- * is. All others run as ever. The duration has to be one that nothing else uses.
+ * Holds back the timers of one duration until the test calls `fire`, so that a slow machine does no
+ * harm. All other timers run normally. Nothing else must use that duration.
  */
 export class HeldTimers implements Disposable {
   readonly #waiting = new Set<HeldTimer>()
@@ -51,7 +51,7 @@ export class HeldTimers implements Disposable {
       (run: () => void, ms?: number, ...args: unknown[]): unknown => {
         if (ms !== heldMs) return (real as (...args: unknown[]) => unknown)(run, ms, ...args)
         const timer = new HeldTimer(this.#waiting, repeats, run)
-        for (const tell of this.#started.splice(0)) tell()
+        for (const resolve of this.#started.splice(0)) resolve()
         return timer
       }
     const clearing = (real: (timer?: never) => void) => (timer: unknown): void => {
@@ -66,17 +66,17 @@ export class HeldTimers implements Disposable {
     ]
   }
 
-  /** How many wait to be fired. */
+  /** How many timers are held back. */
   get size(): number {
     return this.#waiting.size
   }
 
-  /** Resolves once one waits. */
+  /** Resolves once a timer is held back. */
   async started(): Promise<void> {
     while (this.size === 0) await new Promise<void>((resolve) => this.#started.push(resolve))
   }
 
-  /** The time of all that wait is over; those that are started by it wait for the next call. */
+  /** Fires all timers held back; timers started meanwhile wait for the next call. */
   fire(): void {
     for (const timer of [...this.#waiting]) timer.fire()
   }

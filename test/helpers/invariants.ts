@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { foldHead, type AgentEvent, type RunHead, type RunRecord } from 'runwright/agent'
 
 /**
- * What holds for the log of every run, whatever happened to it. Numbers as in the design's list:
- * sequence, one end and last, calls paired with results, one gate at a time, status is the fold,
- * totals add up, iterations and time never decrease.
+ * Asserts what holds for the log of every run: seq counts without gaps, run_end is single and last,
+ * each call has one result, one gate is open at a time, the status is that of the fold, totals add
+ * up, iterations and time never decrease.
  */
 export function assertInvariants(
   events: readonly (AgentEvent | RunRecord)[],
@@ -34,7 +34,7 @@ export function assertInvariants(
         break
       }
       case 'tool_call':
-        assert.ok(!seen.has(event.payload.call_id), `call ${event.payload.call_id} is asked once`)
+        assert.ok(!seen.has(event.payload.call_id), `call ${event.payload.call_id} is made once`)
         seen.add(event.payload.call_id)
         open.add(event.payload.call_id)
         break

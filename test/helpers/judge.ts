@@ -6,7 +6,7 @@ import {
   type ToolCall,
 } from 'runwright/agent'
 
-/** What a judge says: a verdict, other calls, or nothing but text. */
+/** The answer of a judge: a verdict, other calls, or only text. */
 export type JudgeAnswer = JsonObject | readonly ToolCall[] | string
 
 const asCalls = (answer: JudgeAnswer): readonly ToolCall[] =>
@@ -16,7 +16,7 @@ const asCalls = (answer: JudgeAnswer): readonly ToolCall[] =>
       ? (answer as readonly ToolCall[])
       : [{ call_id: 'v', tool: 'verdict', args: answer as JsonObject }]
 
-/** A provider `judge` whose model answers by a function and keeps what it was asked. */
+/** A provider `judge` whose model calls `answer` for each turn and records the requests. */
 export function judgeProvider(
   answer: (n: number, request: ModelRequest) => JudgeAnswer,
   prices = true,

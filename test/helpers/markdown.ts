@@ -3,13 +3,13 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The folder of the repository. */
+/** The root folder of the repository. */
 export const root: string = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The text of a file of the repository. */
+/** Reads a file by its path from the root. */
 export const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-/** Names below a folder, but for what is generated. */
+/** The paths below `folder` with this ending, without generated documents. */
 export function listFiles(folder: string, ending: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))
@@ -17,7 +17,7 @@ export function listFiles(folder: string, ending: string): string[] {
     .sort()
 }
 
-/** Every document for people. */
+/** The paths of all documents. */
 export const documents: readonly string[] = [
   'README.md',
   'CONTRIBUTING.md',
@@ -25,7 +25,7 @@ export const documents: readonly string[] = [
   ...listFiles('docs', '.md'),
 ]
 
-/** A fenced block: what stands behind its fence, where its first line is, and its text. */
+/** A fenced block: its info string, the number of its first line, and its text. */
 export interface Block {
   readonly document: string
   readonly info: string
@@ -39,14 +39,14 @@ interface OpenFence {
   readonly text: string[]
 }
 
-/** A document, taken apart. */
+/** A parsed document. */
 export interface Markdown {
   readonly blocks: readonly Block[]
   /** The document without its fenced blocks, line for line. */
   readonly prose: readonly string[]
 }
 
-/** Takes a document apart; a block that is never closed is an error. */
+/** Parses a document; a block that is not closed is an error. */
 export function parseMarkdown(document: string): Markdown {
   const blocks: Block[] = []
   const prose: string[] = []
@@ -64,14 +64,14 @@ export function parseMarkdown(document: string): Markdown {
       } else open.text.push(line.startsWith(open.indent) ? line.slice(open.indent.length) : line)
     }
   }
-  assert.equal(open, null, `${document}: the block at line ${open?.line} is never closed`)
+  assert.equal(open, null, `${document}: the block at line ${open?.line} is not closed`)
   return { blocks, prose }
 }
 
-/** Every document, taken apart, by its path. */
+/** All documents, parsed, by path. */
 export const markdown: ReadonlyMap<string, Markdown> = new Map(
   documents.map((document) => [document, parseMarkdown(document)]),
 )
 
-/** Is it a sample in TypeScript? */
+/** Whether a block is a TypeScript sample. */
 export const isTypeScript = ({ info }: Block): boolean => /^(ts|typescript)\b/.test(info)

@@ -2,20 +2,24 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { NO_USAGE, type Model, type ModelProvider } from 'runwright/agent'
 
-const FAULTY = `export function contains(range, n) {
+const BROKEN = `export function contains(range, n) {
   return n >= range.from && n > range.to
 }
 export function size(range) {
   return range.to + range.from
 }
 `
-const SOUND = FAULTY.replace('n > range.to', 'n < range.to').replace('range.to + ', 'range.to - ')
+const FIXED = BROKEN.replace('n > range.to', 'n < range.to').replace('range.to + ', 'range.to - ')
 
-/** Makes a project of one module with two faults, which take `builtin:repair` a few iterations; gives its path back. */
+/**
+ * Creates a project of one module with two bugs, which take `builtin:repair` a few iterations.
+ *
+ * @returns `project`.
+ */
 export function plantBugs(project: string): string {
   mkdirSync(join(project, 'test'), { recursive: true })
   writeFileSync(join(project, 'package.json'), '{"type":"module","scripts":{"test":"node --test"}}')
-  writeFileSync(join(project, 'range.js'), FAULTY)
+  writeFileSync(join(project, 'range.js'), BROKEN)
   writeFileSync(
     join(project, 'test', 'range.test.js'),
     `import assert from 'node:assert/strict'
@@ -30,12 +34,12 @@ test('has a size', () => assert.equal(size({ from: 2, to: 5 }), 3))
   return project
 }
 
-/** Takes the faults out again. */
+/** Fixes the bugs. */
 export function repairBugs(project: string): void {
-  writeFileSync(join(project, 'range.js'), SOUND)
+  writeFileSync(join(project, 'range.js'), FIXED)
 }
 
-/** Looks at the project in its first iteration and repairs it in its second, so that there is a gate between. */
+/** Reads the module in the first iteration and fixes it in the second: a gate may lie between. */
 const model: Model = {
   name: 'two:steps',
   isLanguageModel: false,
@@ -47,7 +51,7 @@ const model: Model = {
     const call =
       run.iteration === 1
         ? { call_id, tool: 'read_file', args: { path } }
-        : { call_id, tool: 'write_file', args: { path, content: SOUND } }
+        : { call_id, tool: 'write_file', args: { path, content: FIXED } }
     const calls = messages.at(-1)?.role === 'tool' ? [] : [call]
     const message = { role: 'assistant' as const, text: `Iteration ${run.iteration}.`, calls }
     return {
@@ -59,7 +63,7 @@ const model: Model = {
   },
 }
 
-/** The provider of {@link model}, which is `two:steps`. */
+/** The provider of the model `two:steps`. */
 export const twoSteps: ModelProvider = {
   id: 'two',
   description: 'looks, then repairs',

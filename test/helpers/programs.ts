@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The folder into which `run.mjs` has compiled this tree; undefined in a test file that is run by itself. */
+/** The folder with the output of `run.mjs`; undefined if a test file is run without it. */
 export const compiled: string | undefined = process.env['RUNWRIGHT_COMPILED']
 
-/** How Node runs TypeScript of this repository as it stands. */
+/** The arguments with which Node runs the TypeScript sources. */
 export const withLoader: readonly string[] = [
   '--conditions=runwright-source',
   '--import',
@@ -14,8 +14,8 @@ export const withLoader: readonly string[] = [
 ]
 
 /**
- * What is put behind `node` to start a program of this repository, which is named by its path from
- * the root: it is compiled already, or starts with the loader, which takes a second more.
+ * The arguments with which Node runs a program of this repository, given by its path from the root:
+ * the compiled one, or the source with the loader, which takes a second more.
  */
 export function programAt(path: string): readonly string[] {
   if (compiled === undefined) return [...withLoader, join(root, path)]

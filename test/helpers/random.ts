@@ -1,4 +1,4 @@
-/** A small seeded generator (xorshift32): the same seed gives the same numbers on every machine. */
+/** A seeded generator (xorshift32): the same seed gives the same numbers on every machine. */
 export class Random {
   #state: number
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = (seed | 0) === 0 ? 0x9e3779b9 : seed | 0
   }
 
-  /** From 0 to below 1. */
+  /** A number from 0 to below 1. */
   next(): number {
     this.#state ^= this.#state << 13
     this.#state ^= this.#state >>> 17
@@ -14,7 +14,7 @@ export class Random {
     return (this.#state >>> 0) / 0x1_0000_0000
   }
 
-  /** A whole number from `low` to `high`, both included. */
+  /** A whole number from `low` to `high`, inclusive. */
   integer(low: number, high: number): number {
     return low + Math.floor(this.next() * (high - low + 1))
   }

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { listen, type Served } from './serve.js'
 
-/** One end of a TCP connection that speaks octets: writes them, and waits for them to arrive. */
+/** One end of a TCP connection: writes raw bytes, and waits for bytes to arrive. */
 export class RawPeer implements Disposable {
   readonly socket: Socket
-  /** Everything received so far that was not taken yet. */
+  /** The bytes received and not taken yet. */
   received: Buffer = Buffer.alloc(0)
   #ended = false
   #wake: (() => void) | undefined
@@ -33,14 +33,14 @@ export class RawPeer implements Disposable {
     return new RawPeer(socket)
   }
 
-  /** Writes octets; a string is taken as latin1, so that each character is one octet. */
-  write(octets: string | Uint8Array): void {
-    this.socket.write(typeof octets === 'string' ? Buffer.from(octets, 'latin1') : octets)
+  /** Writes bytes; a string is encoded as latin1, so that each character is one byte. */
+  write(bytes: string | Uint8Array): void {
+    this.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
   }
 
-  /** Takes `count` octets, waiting until they are there; rejects when the peer ends before. */
+  /** Takes `count` bytes, waiting for them; rejects if the peer ends before. */
   async take(count: number): Promise<Buffer> {
-    await this.#until(() => this.received.length >= count, `${count} octets`)
+    await this.#until(() => this.received.length >= count, `${count} bytes`)
     return this.#cut(count)
   }
 
@@ -50,7 +50,7 @@ export class RawPeer implements Disposable {
     return this.#cut(this.received.indexOf(mark, 0, 'latin1') + mark.length).toString('latin1')
   }
 
-  /** Takes all octets up to the end of the connection. */
+  /** Takes all bytes up to the end of the connection. */
   async takeAll(): Promise<Buffer> {
     await this.#until(() => this.#ended, 'the end')
     return this.#cut(this.received.length)
@@ -62,8 +62,8 @@ export class RawPeer implements Disposable {
   }
 
   /** Sends FIN. */
-  end(octets?: string): void {
-    if (octets !== undefined) this.write(octets)
+  end(bytes?: string): void {
+    if (bytes !== undefined) this.write(bytes)
     this.socket.end()
   }
 
@@ -84,13 +84,13 @@ export class RawPeer implements Disposable {
 
   async #until(condition: () => boolean, what: string): Promise<void> {
     while (!condition()) {
-      if (this.#ended) throw new Error(`connection ended before ${what}; have ${this.received}`)
+      if (this.#ended) throw new Error(`the peer ended before ${what}, after ${this.received}`)
       await new Promise<void>((resolve) => (this.#wake = resolve))
     }
   }
 }
 
-/** A server that hands each connection (0, 1, 2, …) to `script` as a {@link RawPeer}. */
+/** A server that calls `script` with each connection and its number (0, 1, 2, …). */
 export function rawServer(
   script: (peer: RawPeer, index: number) => void | Promise<void>,
 ): Promise<Served<Server>> {

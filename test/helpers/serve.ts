@@ -7,11 +7,11 @@ export interface Served<S extends NetServer = Server> extends AsyncDisposable {
   readonly port: number
   /** `http://127.0.0.1:port`, without a slash at the end. */
   readonly origin: string
-  /** The connections that are open now. */
+  /** The connections that are open. */
   readonly sockets: ReadonlySet<Socket>
-  /** How many connections were accepted so far. */
+  /** The number of connections accepted so far. */
   readonly accepted: number
-  /** Cuts every connection and resolves once the port is free. Calling it twice is harmless. */
+  /** Destroys all connections and resolves once the port is free. May be called twice. */
   close(): Promise<void>
 }
 
@@ -51,7 +51,7 @@ export async function listen<S extends NetServer>(server: S, scheme = 'http'): P
   }
 }
 
-/** Serves `handler` with a plain `node:http` server. */
+/** Starts a `node:http` server with this handler. */
 export function serve(handler: RequestListener): Promise<Served> {
   return listen(createServer(handler))
 }

@@ -9,11 +9,14 @@ import {
   type WebSocketServerOptions,
 } from 'runwright/ws'
 
-/** The key of RFC 6455, section 1.3, and what must come back for it. */
+/** The key of RFC 6455, section 1.3, and the Sec-WebSocket-Accept for it. */
 export const SAMPLE_KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
 export const SAMPLE_ACCEPT = 's3pPLMBiTxaQ9kYGzzhZRbK+xOo='
 
-/** A frame as it came from the server. */
+/** Resolves in the next turn of the event loop. */
+export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** A frame from the server. */
 export interface Frame {
   readonly fin: boolean
   readonly rsv: number
@@ -22,7 +25,7 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** How to make a client's frame; everything can be made wrong. */
+/** The fields of a client's frame, each of which can be made invalid. */
 export interface FrameOptions {
   readonly fin?: boolean
   readonly rsv?: number
@@ -34,15 +37,15 @@ export interface FrameOptions {
   readonly declared?: number | bigint
 }
 
-/** Encodes a client's frame, octet by octet as RFC 6455, section 5.2, draws it. */
+/** Encodes a client's frame as in the diagram of RFC 6455, section 5.2. */
 export function frame(
   opcode: number,
   payload: string | Uint8Array = '',
   options: FrameOptions = {},
 ): Buffer {
   const { fin = true, rsv = 0, mask = true, key = [0x37, 0xfa, 0x21, 0x3d] } = options
-  const octets = Buffer.from(payload as string)
-  const length = options.declared ?? octets.length
+  const bytes = Buffer.from(payload as string)
+  const length = options.declared ?? bytes.length
   const bits = options.lengthBits ?? (length < 126 ? 7 : length < 65_536 ? 16 : 64)
   const parts = [(fin ? 0x80 : 0) | (rsv << 4) | opcode]
   const maskBit = mask ? 0x80 : 0
@@ -52,8 +55,8 @@ export function frame(
     extended.writeBigUInt64BE(BigInt(length))
     parts.push(maskBit | (bits === 16 ? 126 : 127), ...extended.subarray(bits === 16 ? 6 : 0))
   }
-  if (!mask) return Buffer.concat([Buffer.from(parts), octets])
-  const masked = octets.map((octet, i) => octet ^ key[i % 4]!)
+  if (!mask) return Buffer.concat([Buffer.from(parts), bytes])
+  const masked = bytes.map((byte, i) => byte ^ key[i % 4]!)
   return Buffer.concat([Buffer.from(parts), Buffer.from(key), masked])
 }
 
@@ -68,24 +71,24 @@ export function closeFrame(code?: number, reason: string | Uint8Array = ''): Buf
   )
 }
 
-/** Reads frames, checking that the server's lengths take their shortest form. */
-export function readFrame(octets: Buffer): { frame: Frame; size: number } | null {
-  if (octets.length < 2) return null
-  const short = octets[1]! & 0x7f
+/** Reads the first frame; throws unless its length has the shortest form. */
+export function readFrame(bytes: Buffer): { frame: Frame; size: number } | null {
+  if (bytes.length < 2) return null
+  const short = bytes[1]! & 0x7f
   const at = short < 126 ? 2 : short === 126 ? 4 : 10
-  if (octets.length < at) return null
+  if (bytes.length < at) return null
   const length =
-    short < 126 ? short : short === 126 ? octets.readUInt16BE(2) : Number(octets.readBigUInt64BE(2))
+    short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
   if ((short === 126 && length < 126) || (short === 127 && length < 65_536)) {
     throw new Error('the server sent a length that is not in its shortest form')
   }
-  if (octets.length < at + length) return null
+  if (bytes.length < at + length) return null
   const frame = {
-    fin: (octets[0]! & 0x80) !== 0,
-    rsv: (octets[0]! >> 4) & 7,
-    opcode: octets[0]! & 15,
-    masked: (octets[1]! & 0x80) !== 0,
-    payload: octets.subarray(at, at + length),
+    fin: (bytes[0]! & 0x80) !== 0,
+    rsv: (bytes[0]! >> 4) & 7,
+    opcode: bytes[0]! & 15,
+    masked: (bytes[1]! & 0x80) !== 0,
+    payload: bytes.subarray(at, at + length),
   }
   return { frame, size: at + length }
 }
@@ -97,7 +100,7 @@ export interface Head {
   readonly raw: string
 }
 
-/** A client that speaks in octets, over any duplex stream. */
+/** A client that sends and receives raw bytes and frames over any duplex stream. */
 export class RawPeer implements Disposable {
   readonly socket: Duplex
   #received: Buffer = Buffer.alloc(0)
@@ -137,16 +140,16 @@ export class RawPeer implements Disposable {
     return this.#received
   }
 
-  /** The error of the transport: a reset, for one. */
+  /** The error of the transport, such as a reset. */
   get error(): Error | null {
     return this.#error
   }
 
-  write(octets: string | Uint8Array): void {
-    this.socket.write(octets)
+  write(bytes: string | Uint8Array): void {
+    this.socket.write(bytes)
   }
 
-  /** Resolves each time when something happened. */
+  /** Resolves at the next data, error or end. */
   #change(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve
@@ -169,7 +172,7 @@ export class RawPeer implements Disposable {
         )
         return { status: Number(first.split(' ')[1]), headers, raw }
       }
-      if (this.#ended) throw new Error(`the transport ended within the head: ${this.#received}`)
+      if (this.#ended) throw new Error(`the peer ended within the head: ${this.#received}`)
       await this.#change()
     }
   }
@@ -193,7 +196,7 @@ export class RawPeer implements Disposable {
     return next === null ? 'end' : describe(next)
   }
 
-  /** So many lines. */
+  /** The next `count` frames as lines. */
   async lines(count: number): Promise<string[]> {
     const lines: string[] = []
     while (lines.length < count) lines.push(await this.line())
@@ -210,7 +213,7 @@ export class RawPeer implements Disposable {
     }
   }
 
-  /** So many octets. */
+  /** The next `count` bytes, fewer at the end of the transport. */
   async take(count: number): Promise<Buffer> {
     while (this.#received.length < count && !this.#ended) await this.#change()
     const taken = this.#received.subarray(0, count)
@@ -218,7 +221,7 @@ export class RawPeer implements Disposable {
     return taken
   }
 
-  /** Everything up to the end of the transport, as octets. */
+  /** All bytes up to the end of the transport. */
   async body(): Promise<Buffer> {
     while (!this.#ended) await this.#change()
     return this.#received
@@ -241,19 +244,19 @@ const NAMES = ['more', 'text', 'binary', '3', '4', '5', '6', '7', 'close', 'ping
 function describe({ fin, rsv, opcode, payload }: Frame): string {
   const name = `${NAMES[opcode]}${fin ? '' : '+'}${rsv === 0 ? '' : `/${rsv}`}`
   if (opcode !== 8) return `${name}:${payload.toString()}`
-  return payload.length === 0
-    ? 'close'
-    : `close:${payload.readUInt16BE(0)}${payload.length > 2 ? `:${payload.toString('utf8', 2)}` : ''}`
+  if (payload.length === 0) return 'close'
+  const code = `close:${payload.readUInt16BE(0)}`
+  return payload.length > 2 ? `${code}:${payload.toString('utf8', 2)}` : code
 }
 
-/** What the first line of a request says. */
+/** The first line of a request. */
 export interface RequestLine {
   readonly method?: string
   readonly path?: string
   readonly version?: string
 }
 
-/** The head of an opening handshake. A header that is `null` is left out; a list is repeated. */
+/** The head of an opening handshake. `null` omits a header; a list repeats it. */
 export function opening(
   headers: Record<string, string | readonly string[] | null> = {},
   { method = 'GET', path = '/', version = '1.1' }: RequestLine = {},
@@ -272,25 +275,25 @@ export function opening(
   return `${method} ${path} HTTP/${version}\r\n${lines.join('')}\r\n`
 }
 
-/** A WebSocket server on a real HTTP server, and raw peers of it. */
+/** A WebSocket server on a real HTTP server, with raw peers. */
 export interface World<Context> extends AsyncDisposable {
   readonly server: Server
   readonly sockets: WebSocketServer<Context>
   readonly port: number
-  /** A transport that has sent nothing yet. */
+  /** Connects a peer that has sent nothing yet. */
   dial(): Promise<RawPeer>
-  /** A peer whose opening handshake was accepted. */
+  /** Connects a peer and completes its opening handshake. */
   open(headers?: Record<string, string | readonly string[] | null>): Promise<RawPeer>
 }
 
-/** Options that answer every message with itself. */
+/** Options of an echo server. */
 export const echo: WebSocketServerOptions<undefined> = {
   onConnection(connection) {
     connection.onMessage = (message) => connection.send(message)
   },
 }
 
-/** Makes a world; everything in it ends with it. */
+/** Starts a server; disposing it closes everything. */
 export async function world<Context = undefined>(
   options: WebSocketServerOptions<Context>,
   attach: AttachOptions | null = {},
@@ -325,14 +328,14 @@ export async function world<Context = undefined>(
   }
 }
 
-/** Listens on a free port of the loopback. */
+/** Listens on a free port of the loopback interface. */
 export async function listen(server: AttachableServer): Promise<number> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return (server.address() as AddressInfo).port
 }
 
-/** Closes a server and everything it still serves. */
+/** Closes a server and all its connections. */
 export async function stop(server: AttachableServer): Promise<void> {
   const closed = once(server, 'close')
   server.close()

@@ -3,7 +3,7 @@ import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { abortListeners, raceAbort } from '../../lib/internal/abort.js'
 
-test('work that settles first settles the race, and any number of races share one listener', async () => {
+test('work that settles first wins, and all races of a signal share one listener', async () => {
   const { signal } = new AbortController()
   for (let i = 0; i < 10; i++) {
     assert.equal(await raceAbort(Promise.resolve(1), signal), 1)
@@ -12,7 +12,7 @@ test('work that settles first settles the race, and any number of races share on
   assert.equal(getEventListeners(signal, 'abort').length, 1)
 })
 
-test('those who listen are called once with the reason, unless they were taken out before', () => {
+test('listeners are called once with the reason, unless they were deleted before', () => {
   const stop = new AbortController()
   const called: unknown[] = []
   const second = (): unknown => called.push('second')
@@ -26,7 +26,7 @@ test('those who listen are called once with the reason, unless they were taken o
   assert.deepEqual(called, ['first', 'why', 'third', 'why'])
 })
 
-test('an abort rejects with its reason, and late failure of the work is no unhandled rejection', async () => {
+test('an abort rejects with its reason, and a late failure of the work is handled', async () => {
   const stop = new AbortController()
   let fail: (error: Error) => void = () => undefined
   const race = raceAbort(new Promise((_, reject) => (fail = reject)), stop.signal)

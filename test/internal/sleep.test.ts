@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { ManualClock } from 'runwright/agent/testing'
 import { sleep } from '../../lib/internal/sleep.js'
 
-test('a sleep ends with its time or with the signal', async () => {
+test('a sleep ends after its time or when the signal aborts', async () => {
   const clock = new ManualClock(0)
   const stop = new AbortController()
   const slept = sleep(1_000, stop.signal, clock)

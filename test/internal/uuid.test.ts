@@ -7,7 +7,7 @@ test('a UUIDv7 has the version, the variant and the time (RFC 9562, section 5.7)
   assert.match(id, /^017f22e2-79b0-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
 })
 
-test('ids sort in the order in which they were made, within a millisecond and when time stands or goes back', () => {
+test('ids sort in order of creation, also within a millisecond or if time goes back', () => {
   const ids = Array.from({ length: 20_000 }, (_, n) => uuidV7(2_000_000_000_000 - (n % 7)))
   assert.deepEqual(ids, [...ids].sort())
   assert.equal(new Set(ids).size, ids.length)

@@ -1,4 +1,4 @@
-/** What the types of runwright/ws promise; it only has to compile. */
+/** Checks the types of runwright/ws: this file only has to compile. */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import {
@@ -16,7 +16,7 @@ type Equal<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const yes = <T extends true>(value?: T): T | undefined => value
 
-// The context of authorize is that of every connection.
+// The context that authorize returns is the type of every connection's context.
 const sockets = new WebSocketServer({
   authorize: async (request) =>
     request.headers.authorization === undefined ? { status: 401 } : { context: { user: 'ada' } },
@@ -26,14 +26,14 @@ const sockets = new WebSocketServer({
 })
 yes<Equal<typeof sockets, WebSocketServer<{ user: string }>>>()
 
-// Without authorize there is none.
+// Without authorize the context is undefined.
 const open = new WebSocketServer()
 yes<Equal<typeof open, WebSocketServer<undefined>>>()
 
 async function use(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
   const connection = await sockets.upgrade(request, socket, head)
   if (connection === null) return
-  // Any connection is one whose context is unknown.
+  // Any connection is assignable to one with an unknown context.
   const some: WebSocketConnection = connection
   yes<Equal<typeof some.context, unknown>>()
   for await (const message of connection) yes<Equal<typeof message, WebSocketMessage>>()
@@ -42,9 +42,9 @@ async function use(request: IncomingMessage, socket: Duplex, head: Buffer): Prom
   const info = await connection.close(CloseCode.GOING_AWAY)
   yes<Equal<typeof info, CloseInfo>>()
   yes<Equal<NonNullable<typeof info.error>['code'], WebSocketErrorCode>>()
-  // @ts-expect-error a connection is made by a server only
+  // @ts-expect-error only a server creates connections
   new WebSocketConnection()
-  // @ts-expect-error numbers are no messages
+  // @ts-expect-error a number is not a message
   connection.send(1)
   // @ts-expect-error the context cannot be replaced
   connection.context = { user: 'eve' }
@@ -52,7 +52,7 @@ async function use(request: IncomingMessage, socket: Duplex, head: Buffer): Prom
 
 // @ts-expect-error a refusal needs a status, an admission a context
 new WebSocketServer({ authorize: () => ({}) })
-// @ts-expect-error policies are named
+// @ts-expect-error unknown policy
 new WebSocketServer({ backpressure: { policy: 'ignore' } })
 
 export { use }

@@ -9,7 +9,7 @@ import { certificate, key } from '../helpers/ws-certificate.js'
 import { echo, listen, opening, RawPeer, stop, text, world } from '../helpers/ws-peer.js'
 
 describe('paths', () => {
-  test('a path is served with any query and no other path is (RFC 6455, section 4.2.2)', async () => {
+  test('a path is served with any query, other paths are not (RFC 6455 §4.2.2)', async () => {
     await using w = await world(echo, { path: '/echo' })
     for (const [path, status] of [
       ['/echo', 101],
@@ -31,7 +31,7 @@ describe('paths', () => {
     assert.equal((await peer.head()).status, 101)
   })
 
-  test('a plain GET of the path is 426, of another 404, when nobody else answers (RFC 6455, section 4.2.2)', async () => {
+  test('without other listeners a plain GET of the path is 426, of another 404', async () => {
     await using w = await world(echo, { path: '/echo' })
     const answers = await Promise.all(
       ['/echo', '/other'].map((path) => fetch(`http://127.0.0.1:${w.port}${path}`)),
@@ -41,7 +41,7 @@ describe('paths', () => {
     await Promise.all(answers.map((answer) => answer.text()))
   })
 
-  test('a plain GET stays with the listener of the host', async () => {
+  test('a plain GET is left to the listener of the program', async () => {
     const server = createServer((_request, response) => response.end('mine'))
     await using w = await world(echo, {}, server)
     assert.equal(await (await fetch(`http://127.0.0.1:${w.port}/`)).text(), 'mine')
@@ -49,7 +49,7 @@ describe('paths', () => {
 })
 
 describe('side by side', () => {
-  test('two servers and a foreign listener each get their own path, and only once', async () => {
+  test('two servers and another listener each get their own path, and only once', async () => {
     const server = createServer()
     const foreign: string[] = []
     const [one, two] = [
@@ -89,7 +89,7 @@ describe('side by side', () => {
     await stop(server)
   })
 
-  test('an upgrade that nobody wants stays with the foreign listener, however late it answers', async () => {
+  test('an upgrade without a route is left to another listener, even a slow one', async () => {
     const server = createServer()
     let answer = (): void => {}
     server.on('upgrade', (request, socket) => {
@@ -107,7 +107,7 @@ describe('side by side', () => {
   })
 
   for (const order of ['before', 'after']) {
-    test(`a foreign listener from ${order} that refuses every path but its own does not reach ours`, async () => {
+    test(`a listener added ${order} that refuses other paths does not affect ours`, async () => {
       const server = createServer()
       const refuse = (): void => {
         server.on('upgrade', (_request, socket) => {
@@ -131,7 +131,7 @@ describe('side by side', () => {
       const theirs = await w.dial()
       theirs.write(opening({}, { path: '/theirs' }))
       assert.equal((await theirs.head()).status, 400)
-      // A refusal of ours is written and ends the connection as ever.
+      // Our own refusal is still written and ends the connection.
       const wrong = await w.dial()
       wrong.write(opening({ 'Sec-WebSocket-Version': '7' }, { path: '/ours' }))
       assert.equal((await wrong.head()).status, 426)
@@ -139,7 +139,7 @@ describe('side by side', () => {
     })
   }
 
-  test('detaching takes every listener off, and may be called twice', async () => {
+  test('detaching removes every listener, and may be called twice', async () => {
     const server = createServer()
     const [one, two] = [new WebSocketServer(), new WebSocketServer()]
     const [detachOne, detachTwo] = [
@@ -164,7 +164,7 @@ describe('offers of other protocols', () => {
     'Sec-WebSocket-Version': null,
   }
 
-  test('a GET with Upgrade: h2c gets its normal answer and keeps its connection (RFC 9110, section 7.8)', async () => {
+  test('a GET with Upgrade: h2c gets its normal response and keeps its connection', async () => {
     const server = createServer((request, response) => {
       response.end(`${request.method} ${request.url}`)
     })
@@ -184,7 +184,7 @@ describe('offers of other protocols', () => {
     }
   })
 
-  test('a POST with Upgrade: h2c brings its content along (RFC 9110, section 7.8)', async () => {
+  test('a POST with Upgrade: h2c keeps its content (RFC 9110 §7.8)', async () => {
     const server = createServer(async (request, response) => {
       let content = ''
       for await (const chunk of request) content += chunk
@@ -203,7 +203,7 @@ describe('offers of other protocols', () => {
     assert.match((await peer.body()).toString(), /got helloworld/)
   })
 
-  test('a server that decides for itself which requests are upgrades is asked, and left as it was', async (t) => {
+  test('a shouldUpgradeCallback of the server is called, and finally restored', async (t) => {
     const server: Server & { shouldUpgradeCallback?: (request: IncomingMessage) => boolean } =
       createServer((_request, response) => response.end('plain'))
     if (server.shouldUpgradeCallback === undefined) return t.skip('this line of Node does not ask')
@@ -224,7 +224,7 @@ describe('offers of other protocols', () => {
     await stop(server)
   })
 
-  test('next to a foreign upgrade listener they are left alone', async () => {
+  test('with another upgrade listener they are left to that listener', async () => {
     const server = createServer((_request, response) => response.end('plain'))
     server.on('upgrade', (_request, socket) => socket.end('HTTP/1.1 204 Mine\r\n\r\n'))
     await using w = await world(echo, { path: '/echo' }, server)

@@ -7,11 +7,11 @@ import {
   type WebSocketServerSettings,
 } from 'runwright/ws'
 
-test('a server that is told nothing has the documented defaults', () => {
+test('a server without options has the documented defaults', () => {
   assert.deepEqual(new WebSocketServer().config, DEFAULT_CONFIG)
 })
 
-test('undefined keeps a default, null switches off, an object changes what it names', () => {
+test('undefined keeps a default, null switches off, an object changes the fields it has', () => {
   const { config } = new WebSocketServer({
     maxMessageBytes: undefined,
     keepAlive: null,
@@ -26,14 +26,14 @@ test('undefined keeps a default, null switches off, an object changes what it na
   assert.deepEqual(config.deflate, { ...DEFAULT_DEFLATE, level: 1 })
 })
 
-test('lists are copied: a later change of the caller does nothing', () => {
+test('lists are copied, so a later change by the caller has no effect', () => {
   const protocols = ['v1']
   const { config } = new WebSocketServer({ protocols })
   protocols.push('v2')
   assert.deepEqual(config.protocols, ['v1'])
 })
 
-describe('a bad option is a TypeError that names it, what was expected and what came', () => {
+describe('an invalid option is a TypeError with its name, expected and actual value', () => {
   const cases: [WebSocketServerSettings, RegExp][] = [
     [{ maxMessageBytes: 0 }, /^maxMessageBytes must be a whole number from 1 to \d+, got 0$/],
     [{ maxMessageBytes: 2 ** 40 }, /^maxMessageBytes must/],
@@ -53,7 +53,7 @@ describe('a bad option is a TypeError that names it, what was expected and what 
     ],
     [
       { backpressure: { policy: 'panic' as 'drop' } },
-      /^backpressure.policy must be close, drop or coalesce, got "panic"$/,
+      /^backpressure.policy must be 'close', 'drop' or 'coalesce', got "panic"$/,
     ],
     [{ deflate: { serverMaxWindowBits: 7 } }, /^deflate.serverMaxWindowBits must/],
     [{ deflate: { clientMaxWindowBits: 16 } }, /^deflate.clientMaxWindowBits must/],
@@ -67,10 +67,10 @@ describe('a bad option is a TypeError that names it, what was expected and what 
     ],
     [{ protocols: 'v1' as unknown as string[] }, /^protocols must be a list/],
     [{ protocols: ['a b'] }, /^protocols must be names .*, got "a b"$/],
-    [{ origins: 'none' as 'any' }, /^origins must be same, any/],
+    [{ origins: 'none' as 'any' }, /^origins must be 'same', 'any'/],
     [
       { origins: ['app.example'] },
-      /^origins must be a list like https:\/\/app.example, got "app.example"$/,
+      /^origins must be a list of origins like https:\/\/app.example, got "app.example"$/,
     ],
     [{ origins: ['null'] }, /^origins must/],
   ]

@@ -15,6 +15,7 @@ import {
   frame,
   type RawPeer,
   text,
+  turn,
   type World,
   world,
 } from '../helpers/ws-peer.js'
@@ -25,7 +26,7 @@ interface Pair extends AsyncDisposable {
   readonly world: World<undefined>
 }
 
-/** One peer and the server's side of it. */
+/** A peer, and the server's connection to it. */
 async function pair(options: WebSocketServerOptions = {}): Promise<Pair> {
   let connected: (connection: WebSocketConnection<undefined>) => void
   const connection = new Promise<WebSocketConnection<undefined>>((resolve) => (connected = resolve))
@@ -45,18 +46,27 @@ async function pair(options: WebSocketServerOptions = {}): Promise<Pair> {
   }
 }
 
+/** Echoes by iteration, each message in a later turn. */
+const slowEcho: WebSocketServerOptions = {
+  async onConnection(connection) {
+    for await (const message of connection) {
+      await turn()
+      connection.send(message)
+    }
+  },
+}
+
 const silent = {
   onConnection: (connection: WebSocketConnection<undefined>) => (connection.onMessage = () => {}),
 }
 const plain = (line: string): string => line.replace(/^(close:\d+).*$/s, '$1')
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('the peer closes', () => {
   for (const code of [
     1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4404,
     4999,
   ]) {
-    test(`the code ${code} is echoed, once (RFC 6455, sections 5.5.1, 7.4)`, async () => {
+    test(`the code ${code} is echoed, once (RFC 6455 §5.5.1, 7.4)`, async () => {
       await using p = await pair(echo)
       p.peer.write(closeFrame(code, 'bye'))
       assert.deepEqual(await p.peer.finish(), [`close:${code}`])
@@ -65,7 +75,7 @@ describe('the peer closes', () => {
     })
   }
 
-  test('an empty Close is answered by an empty one and is 1005 here (RFC 6455, sections 5.5.1, 7.1.5)', async () => {
+  test('an empty Close gets an empty one and is reported as 1005 (RFC 6455 §5.5.1)', async () => {
     await using p = await pair(echo)
     p.peer.write(closeFrame())
     assert.deepEqual(await p.peer.finish(), ['close'])
@@ -77,7 +87,7 @@ describe('the peer closes', () => {
     })
   })
 
-  test('a reason of 123 octets is read whole (RFC 6455, section 5.5.1)', async () => {
+  test('a reason of 123 bytes is reported in full (RFC 6455 §5.5.1)', async () => {
     await using p = await pair(echo)
     const reason = '€'.repeat(41)
     p.peer.write(closeFrame(1000, reason))
@@ -85,7 +95,7 @@ describe('the peer closes', () => {
     assert.equal((await p.connection.closed).reason, reason)
   })
 
-  test('a reason that is not UTF-8 is 1007 (RFC 6455, section 8.1)', async () => {
+  test('a reason that is not UTF-8 is 1007 (RFC 6455 §8.1)', async () => {
     for (const reason of [[0xff], [0xc3], [0xed, 0xa0, 0x80]]) {
       await using p = await pair(echo)
       p.peer.write(closeFrame(1000, Buffer.from(reason)))
@@ -95,7 +105,7 @@ describe('the peer closes', () => {
     }
   })
 
-  test('nothing behind a Close is handled, not in the same chunk either (RFC 6455, section 5.5.1)', async () => {
+  test('frames after a Close are ignored, even in the same chunk (RFC 6455 §5.5.1)', async () => {
     const seen: unknown[] = []
     await using p = await pair({
       onConnection(connection) {
@@ -111,14 +121,14 @@ describe('the peer closes', () => {
     assert.deepEqual(seen, [])
   })
 
-  test('a Close inside an unfinished message is echoed normally (RFC 6455, section 5.5.1)', async () => {
+  test('a Close within a fragmented message is echoed (RFC 6455 §5.5.1)', async () => {
     await using p = await pair(echo)
     p.peer.write(Buffer.concat([text('half', { fin: false }), closeFrame(1000)]))
     assert.deepEqual(await p.peer.finish(), ['close:1000'])
     assert.equal((await p.connection.closed).wasClean, true)
   })
 
-  test('the server ends TCP first, once the handshake is complete (RFC 6455, section 7.1.1)', async () => {
+  test('after the closing handshake the server ends TCP first (RFC 6455 §7.1.1)', async () => {
     await using p = await pair(echo)
     p.peer.write(closeFrame(1000))
     assert.equal(await p.peer.line(), 'close:1000')
@@ -142,7 +152,7 @@ describe('the program closes', () => {
     assert.deepEqual(await closed, { code: 3456, reason: 'mine', wasClean: true, error: null })
   })
 
-  test('no data and no ping follow our Close (RFC 6455, section 5.5.1)', async () => {
+  test('neither data nor a ping follows our Close (RFC 6455 §5.5.1)', async () => {
     await using p = await pair(echo)
     const closed = p.connection.close(4404, 'gone')
     assert.equal(p.connection.send('late'), 'closed')
@@ -153,7 +163,7 @@ describe('the program closes', () => {
     assert.equal(p.connection.send('later'), 'closed')
   })
 
-  test('closing twice changes nothing, and neither throws (RFC 6455, section 7.1.2)', async () => {
+  test('a second close has no effect and does not throw (RFC 6455 §7.1.2)', async () => {
     await using p = await pair(silent)
     const [first, second] = [p.connection.close(1001), p.connection.close(1000)]
     p.peer.write(closeFrame(1001))
@@ -162,7 +172,7 @@ describe('the program closes', () => {
     assert.equal((await p.connection.close()).code, 1001)
   })
 
-  test('both sides close at once: one Close each (RFC 6455, section 5.5.1)', async () => {
+  test('when both sides close at once, each sends one Close (RFC 6455 §5.5.1)', async () => {
     await using p = await pair(silent)
     p.peer.write(closeFrame(1001))
     const closed = p.connection.close(1000)
@@ -170,20 +180,20 @@ describe('the program closes', () => {
     assert.deepEqual(await closed, { code: 1001, reason: '', wasClean: true, error: null })
   })
 
-  test('a peer that never answers is cut off after closeTimeoutMs (RFC 6455, section 7.1.1)', async () => {
+  test('a silent peer is disconnected after closeTimeoutMs (RFC 6455 §7.1.1)', async () => {
     await using p = await pair({ ...silent, closeTimeoutMs: 20 })
     const { code, wasClean } = await p.connection.close(1000)
     assert.deepEqual({ code, wasClean }, { code: 1006, wasClean: false })
     assert.equal(await p.peer.line(), 'close:1000')
   })
 
-  test('a peer that answers but never ends its side is cut off too (RFC 6455, section 7.1.1)', async () => {
+  test('so is a peer that answers but never ends its side (RFC 6455 §7.1.1)', async () => {
     await using p = await pair({ ...silent, closeTimeoutMs: 20 })
     p.peer.write(closeFrame(1000))
     assert.equal((await p.connection.closed).wasClean, true)
   })
 
-  test('only the Close of a peer matters then: its data is skipped whatever its size', async () => {
+  test('while closing, data of the peer is skipped whatever its size', async () => {
     await using p = await pair({ ...echo, maxMessageBytes: 10 })
     const closed = p.connection.close(1000)
     p.peer.write(
@@ -198,18 +208,18 @@ describe('the program closes', () => {
   })
 
   for (const [name, reason, expected] of [
-    ['is cut to 123 octets', 'x'.repeat(200), 'x'.repeat(123)],
+    ['is cut to 123 bytes', 'x'.repeat(200), 'x'.repeat(123)],
     ['is cut at a code point', 'x'.repeat(122) + '€', 'x'.repeat(122)],
     ['is cut before a surrogate pair', 'x'.repeat(121) + '💩', 'x'.repeat(121)],
-    ['may come as octets', Buffer.from('grüße'), 'grüße'],
+    ['may be passed as bytes', Buffer.from('grüße'), 'grüße'],
     [
-      'may come as a view of other octets',
+      'may be passed as a view of a larger buffer',
       new Uint8Array(Buffer.from('abcdef').buffer, Buffer.from('abcdef').byteOffset, 0),
       '',
     ],
-    ['never carries a lone surrogate', 'a\ud800b', 'a\ufffdb'],
+    ['never contains a lone surrogate', 'a\ud800b', 'a\ufffdb'],
   ] as const) {
-    test(`a reason ${name} (RFC 6455, section 5.5.1)`, async () => {
+    test(`a reason ${name} (RFC 6455 §5.5.1)`, async () => {
       await using p = await pair(silent)
       void p.connection.close(1000, reason)
       assert.equal(await p.peer.line(), `close:1000${expected === '' ? '' : `:${expected}`}`)
@@ -217,7 +227,7 @@ describe('the program closes', () => {
   }
 
   for (const code of [0, 999, 1004, 1005, 1006, 1015, 2000, 2999, 5000, 1000.5, NaN]) {
-    test(`the code ${code} is a RangeError and closes nothing (RFC 6455, section 7.4)`, async () => {
+    test(`the code ${code} is a RangeError and does not close (RFC 6455 §7.4)`, async () => {
       await using p = await pair(echo)
       assert.throws(() => p.connection.close(code), RangeError)
       p.peer.write(text('open'))
@@ -225,7 +235,7 @@ describe('the program closes', () => {
     })
   }
 
-  test('terminate cuts the transport off without a Close', async () => {
+  test('terminate destroys the transport without a Close', async () => {
     await using p = await pair(silent)
     p.connection.terminate()
     assert.equal(await p.peer.next(), null)
@@ -253,12 +263,12 @@ describe('the transport is lost', () => {
     ['a reset', (peer) => (peer.socket as import('node:net').Socket).resetAndDestroy()],
   ]
   for (const [name, lose] of outcomes) {
-    test(`${name} is 1006, not clean, told once (RFC 6455, section 7.1.5)`, async () => {
-      const told: CloseInfo[] = []
+    test(`${name} is 1006, not clean, and reported once (RFC 6455 §7.1.5)`, async () => {
+      const reported: CloseInfo[] = []
       await using p = await pair({
         onConnection(connection) {
           connection.onMessage = () => {}
-          connection.onClose = (info) => told.push(info)
+          connection.onClose = (info) => reported.push(info)
         },
       })
       lose(p.peer)
@@ -267,12 +277,12 @@ describe('the transport is lost', () => {
       assert.ok(info.error instanceof ConnectionLostError)
       assert.equal(info.error.code, 'ERR_WS_CONNECTION_LOST')
       await turn()
-      assert.deepEqual(told, [info])
+      assert.deepEqual(reported, [info])
       assert.equal(p.world.sockets.connections.size, 0)
     })
   }
 
-  test('a peer that resets while it is sent to does no harm', async () => {
+  test('a reset by the peer during a send does no harm', async () => {
     await using p = await pair(silent)
     const { socket } = p.peer
     socket.pause()
@@ -284,7 +294,7 @@ describe('the transport is lost', () => {
 })
 
 describe('the connection is failed', () => {
-  test('replies to good frames go out before the Close (RFC 6455, section 7.1.7)', async () => {
+  test('replies to valid frames go out before the Close (RFC 6455 §7.1.7)', async () => {
     await using p = await pair(echo)
     p.peer.write(
       Buffer.concat([
@@ -306,15 +316,8 @@ describe('the connection is failed', () => {
     assert.ok(info.error instanceof ProtocolError)
   })
 
-  test('so do the replies of a program that iterates (RFC 6455, section 7.1.7)', async () => {
-    await using p = await pair({
-      async onConnection(connection) {
-        for await (const message of connection) {
-          await turn()
-          connection.send(message)
-        }
-      },
-    })
+  test('so do the replies of a program that iterates (RFC 6455 §7.1.7)', async () => {
+    await using p = await pair(slowEcho)
     const good = Array.from({ length: 20 }, (_, i) => text(`${i}`))
     p.peer.write(Buffer.concat([...good, text(Buffer.from([0xff]))]))
     const lines = await p.peer.finish()
@@ -322,21 +325,14 @@ describe('the connection is failed', () => {
     assert.equal(plain(lines[20]!), 'close:1007')
   })
 
-  test('and those before the Close of the peer (RFC 6455, section 5.5.1)', async () => {
-    await using p = await pair({
-      async onConnection(connection) {
-        for await (const message of connection) {
-          await turn()
-          connection.send(message)
-        }
-      },
-    })
+  test('and its replies to messages before the Close of a peer (RFC 6455 §5.5.1)', async () => {
+    await using p = await pair(slowEcho)
     p.peer.write(Buffer.concat([text('a'), text('b'), closeFrame(3000)]))
     assert.deepEqual(await p.peer.finish(), ['text:a', 'text:b', 'close:3000'])
     assert.equal((await p.connection.closed).wasClean, true)
   })
 
-  test('a program that does not go on cannot put the end off for ever', async () => {
+  test('a program that stops iterating cannot delay the end for ever', async () => {
     await using p = await pair({ closeTimeoutMs: 20 })
     const messages = p.connection.messages()
     p.peer.write(Buffer.concat([text('a'), text('b'), frame(3)]))
@@ -344,7 +340,7 @@ describe('the connection is failed', () => {
     assert.equal(plain(await p.peer.line()), 'close:1002')
   })
 
-  test('nothing is handled afterwards (RFC 6455, section 7.1.7)', async () => {
+  test('later frames are ignored (RFC 6455 §7.1.7)', async () => {
     const seen: unknown[] = []
     await using p = await pair({
       onConnection: (connection) => (connection.onMessage = (message) => seen.push(message)),
@@ -356,7 +352,7 @@ describe('the connection is failed', () => {
     assert.deepEqual(seen, [])
   })
 
-  test('the Close arrives although megabytes of input are unread: no reset (RFC 6455, section 7.1.1)', async () => {
+  test('unread megabytes do not reset the connection before the Close arrives', async () => {
     await using p = await pair({ ...echo, maxMessageBytes: 1_000 })
     p.peer.write(frame(2, Buffer.alloc(8 * 2 ** 20, 'x')))
     p.peer.socket.end()
@@ -365,7 +361,7 @@ describe('the connection is failed', () => {
     await p.connection.closed
   })
 
-  test('a refused handshake arrives although megabytes of input are unread: no reset', async () => {
+  test('unread megabytes do not reset the connection before a refusal arrives', async () => {
     await using p = await pair(echo)
     const peer = await p.world.dial()
     peer.write('POST / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
@@ -377,7 +373,7 @@ describe('the connection is failed', () => {
   })
 })
 
-describe('messages are taken', () => {
+describe('messages are received', () => {
   test('by iteration, in order, and the loop ends with the connection', async () => {
     const seen: unknown[] = []
     await using p = await pair()
@@ -388,7 +384,7 @@ describe('messages are taken', () => {
     assert.deepEqual(await p.connection.messages().next(), { done: true, value: undefined })
   })
 
-  test('leaving the loop discards the rest and keeps the connection open', async () => {
+  test('leaving the loop discards later messages and keeps the connection open', async () => {
     await using p = await pair()
     p.peer.write(Buffer.concat([text('a'), text('b')]))
     for await (const message of p.connection) {
@@ -400,7 +396,7 @@ describe('messages are taken', () => {
     assert.equal(p.connection.state, 'open')
   })
 
-  test('a signal ends the wait for the next one with its own reason', async () => {
+  test('a signal ends the wait for the next message with its own reason', async () => {
     await using p = await pair()
     const controller = new AbortController()
     const messages = p.connection.messages({ signal: controller.signal })
@@ -416,7 +412,7 @@ describe('messages are taken', () => {
     })
   })
 
-  test('a signal that never aborts changes nothing', async () => {
+  test('a signal that never aborts has no effect', async () => {
     await using p = await pair()
     const { signal } = new AbortController()
     const messages = p.connection.messages({ signal })
@@ -429,7 +425,7 @@ describe('messages are taken', () => {
     assert.deepEqual(await last, { done: true, value: undefined })
   })
 
-  test('what nobody takes stops the reading, and taking starts it again', async () => {
+  test('untaken messages pause reading, and taking one resumes it', async () => {
     const order: string[] = []
     await using p = await pair({ receiveAheadBytes: 1_000 })
     p.connection.onPing = () => order.push('ping')
@@ -456,7 +452,7 @@ describe('messages are taken', () => {
     assert.deepEqual(seen, Array.from({ length: count }, (_, i) => `${i}`.padEnd(5, '.')))
   })
 
-  test('messages that came before a handler was set are handed to it', async () => {
+  test('messages received before a handler is set are delivered to it', async () => {
     await using p = await pair()
     p.peer.write(Buffer.concat([text('a'), text('b'), frame(9, 'read')]))
     assert.equal(await p.peer.line(), 'pong:read')
@@ -468,7 +464,7 @@ describe('messages are taken', () => {
     assert.deepEqual(seen, ['a', 'b', 'c'])
   })
 
-  test('whoever awaits upgrade() sets its handler before the first message', async () => {
+  test('a caller that awaits upgrade() can set its handler before the first message', async () => {
     await using w = await world({}, null)
     const seen: unknown[] = []
     w.server.on('upgrade', async (request, socket, head) => {
@@ -490,7 +486,7 @@ describe('handlers', () => {
     ['rejects', (connection) => (connection.onMessage = () => Promise.reject(new Error('mine')))],
   ]
   for (const [name, set] of failures) {
-    test(`one that ${name} ends its connection with 1011 and is reported`, async () => {
+    test(`one that ${name} ends its connection with 1011, and its error is reported`, async () => {
       const errors: unknown[] = []
       await using p = await pair({ onConnection: set, onError: (error) => errors.push(error) })
       p.peer.write(text('x'))
@@ -524,7 +520,7 @@ describe('handlers', () => {
     assert.equal(warning.message, 'shown')
   })
 
-  test('pings and pongs are told with their payload (RFC 6455, sections 5.5.2, 5.5.3)', async () => {
+  test('onPing and onPong get the payload (RFC 6455 §5.5.2, 5.5.3)', async () => {
     const seen: string[] = []
     await using p = await pair({
       onConnection(connection) {
@@ -539,7 +535,7 @@ describe('handlers', () => {
     assert.deepEqual(seen, ['pong:are you there', 'ping:and you'])
   })
 
-  test('a ping of more than 125 octets is a RangeError (RFC 6455, section 5.5)', async () => {
+  test('a ping of more than 125 bytes is a RangeError (RFC 6455 §5.5)', async () => {
     await using p = await pair(silent)
     assert.throws(() => p.connection.ping('x'.repeat(126)), RangeError)
     assert.equal(p.connection.ping(Buffer.alloc(125)), 'sent')

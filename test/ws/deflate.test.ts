@@ -11,25 +11,33 @@ import {
 } from 'node:zlib'
 import { prepare, type WebSocketServerOptions } from 'runwright/ws'
 import { collectGarbage } from '../helpers/garbage.js'
-import { closeFrame, echo, frame, opening, type RawPeer, text, world } from '../helpers/ws-peer.js'
+import {
+  closeFrame,
+  echo,
+  frame,
+  opening,
+  type RawPeer,
+  text,
+  turn,
+  world,
+} from '../helpers/ws-peer.js'
 import { random, splits } from './random.js'
 
 const RSV1 = { rsv: 4 }
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** One message compressed on its own (RFC 7692, section 7.2.1). */
+/** Compresses one message without context (RFC 7692, section 7.2.1). */
 function deflated(payload: string | Uint8Array, windowBits = 15): Buffer {
-  const octets = deflateRawSync(Buffer.from(payload as string), {
+  const bytes = deflateRawSync(Buffer.from(payload as string), {
     windowBits,
     finishFlush: constants.Z_SYNC_FLUSH,
   })
-  return octets.subarray(0, octets.length - 4)
+  return bytes.subarray(0, bytes.length - 4)
 }
 
-/** The payload of one message that was compressed on its own. */
+/** Inflates a message compressed without context. */
 function inflated(payload: Buffer, windowBits = 15): string {
-  const octets = Buffer.concat([payload, Buffer.from([0, 0, 255, 255])])
-  return inflateRawSync(octets, { windowBits, finishFlush: constants.Z_SYNC_FLUSH }).toString()
+  const bytes = Buffer.concat([payload, Buffer.from([0, 0, 255, 255])])
+  return inflateRawSync(bytes, { windowBits, finishFlush: constants.Z_SYNC_FLUSH }).toString()
 }
 
 type Deflate = WebSocketServerOptions['deflate'] | 'default'
@@ -54,26 +62,26 @@ async function negotiate(
   return headers.get('sec-websocket-extensions')
 }
 
-describe('negotiation (RFC 7692, sections 5.1 and 7.1)', () => {
+describe('negotiation (RFC 7692 §5.1 and 7.1)', () => {
   const takeover = { serverContextTakeover: true, clientContextTakeover: true }
   const cases: [string, string | readonly string[], Deflate, string | undefined][] = [
     ['off by default', OFFER, 'default', undefined],
-    ['a plain offer gets messages of their own', OFFER, true, NO_CONTEXT],
-    ['context takeover both ways when the server wants it', OFFER, takeover, OFFER],
+    ['a plain offer is accepted without context takeover', OFFER, true, NO_CONTEXT],
+    ['context takeover both ways if the server enables it', OFFER, takeover, OFFER],
     [
-      'the client forbids ours',
+      'the client forbids context takeover of the server',
       `${OFFER}; server_no_context_takeover`,
       takeover,
       `${OFFER}; server_no_context_takeover`,
     ],
     [
-      'the client forgoes its own',
+      'the client declines its own context takeover',
       `${OFFER}; client_no_context_takeover`,
       takeover,
       `${OFFER}; client_no_context_takeover`,
     ],
     [
-      'a client window is limited only when the client can do so',
+      'a client window is limited only if the client supports it',
       OFFER,
       { clientMaxWindowBits: 10 },
       NO_CONTEXT,
@@ -85,20 +93,20 @@ describe('negotiation (RFC 7692, sections 5.1 and 7.1)', () => {
       `${NO_CONTEXT}; client_max_window_bits=10`,
     ],
     [
-      'a client window is never wider than the client says',
+      'a client window is never larger than offered',
       `${OFFER}; client_max_window_bits=9`,
       { clientMaxWindowBits: 12 },
       `${NO_CONTEXT}; client_max_window_bits=9`,
     ],
-    ['a full client window needs no answer', `${OFFER}; client_max_window_bits`, true, NO_CONTEXT],
+    ['a full client window is not limited', `${OFFER}; client_max_window_bits`, true, NO_CONTEXT],
     [
-      'a server window as asked',
+      'a server window as requested',
       `${OFFER}; server_max_window_bits=10`,
       true,
       `${NO_CONTEXT}; server_max_window_bits=10`,
     ],
     [
-      'a server window smaller than asked',
+      'a server window smaller than requested',
       `${OFFER}; server_max_window_bits=12`,
       { serverMaxWindowBits: 9 },
       `${NO_CONTEXT}; server_max_window_bits=9`,
@@ -116,12 +124,12 @@ describe('negotiation (RFC 7692, sections 5.1 and 7.1)', () => {
       `${NO_CONTEXT}; server_max_window_bits=10`,
     ],
     [
-      'the second offer when the first is bad',
+      'the second offer if the first is invalid',
       `${OFFER}; server_max_window_bits=7, ${OFFER}`,
       true,
       NO_CONTEXT,
     ],
-    ['the second offer when the first is unknown', `x-other; a=1, ${OFFER}`, true, NO_CONTEXT],
+    ['the second offer if the first is unknown', `x-other; a=1, ${OFFER}`, true, NO_CONTEXT],
     ['an offer on a second header line', ['x-other', OFFER], true, NO_CONTEXT],
     ...[
       'server_max_window_bits=08',
@@ -149,7 +157,7 @@ describe('negotiation (RFC 7692, sections 5.1 and 7.1)', () => {
     test(name, async () => assert.equal(await negotiate(offer, deflate), answer))
   }
 
-  test('authorize declines it for one request', async () => {
+  test('authorize may decline compression for one request', async () => {
     await using w = await world({
       ...options(),
       authorize: (request) => ({
@@ -165,7 +173,7 @@ describe('negotiation (RFC 7692, sections 5.1 and 7.1)', () => {
   })
 })
 
-/** A peer that has agreed on compression. */
+/** A peer that negotiated compression. */
 async function withPeer(
   use: (peer: RawPeer) => Promise<void>,
   settings: WebSocketServerOptions = options(),
@@ -175,14 +183,14 @@ async function withPeer(
   await use(await w.open({ 'Sec-WebSocket-Extensions': offer }))
 }
 
-/** What comes back for octets, up to the end; compressed payloads are shown inflated. */
+/** The server's replies up to the end; compressed payloads are shown inflated. */
 async function talk(
-  octets: Buffer,
+  bytes: Buffer,
   settings: WebSocketServerOptions = options(),
 ): Promise<string[]> {
   const lines: string[] = []
   await withPeer(async (peer) => {
-    peer.write(octets)
+    peer.write(bytes)
     for (let next = await peer.next(); next !== null; next = await peer.next()) {
       if (next.opcode === 8)
         lines.push(`close:${next.payload.length < 2 ? '' : next.payload.readUInt16BE(0)}`)
@@ -194,7 +202,7 @@ async function talk(
 }
 
 describe('compressed messages', () => {
-  /** The samples of RFC 7692, section 7.2.3; each says Hello. */
+  /** The samples of RFC 7692, section 7.2.3, which all inflate to Hello. */
   const samples: [string, Buffer][] = [
     ['one block (7.2.3.1)', text(Buffer.from('f248cdc9c90700', 'hex'), RSV1)],
     [
@@ -214,11 +222,11 @@ describe('compressed messages', () => {
       text(Buffer.from('f248050000 00ffffcac9c90700'.replace(/ /g, ''), 'hex'), RSV1),
     ],
   ]
-  for (const [name, octets] of samples) {
-    test(`${name} of RFC 7692 says Hello, in any pieces`, async () => {
-      const all = Buffer.concat([octets, closeFrame(1000)])
+  for (const [name, bytes] of samples) {
+    test(`${name} of RFC 7692 inflates to Hello, in any pieces`, async () => {
+      const all = Buffer.concat([bytes, closeFrame(1000)])
       assert.deepEqual(await talk(all), ['deflated:Hello', 'close:1000'])
-      for (const pieces of [[...all].map((octet) => Buffer.from([octet])), ...splits(all, 5)]) {
+      for (const pieces of [[...all].map((byte) => Buffer.from([byte])), ...splits(all, 5)]) {
         await withPeer(async (peer) => {
           for (const piece of pieces) {
             peer.write(piece)
@@ -231,13 +239,13 @@ describe('compressed messages', () => {
     })
   }
 
-  test('an empty message, compressed (RFC 7692, section 7.2.3.6)', async () => {
-    const octets = Buffer.concat([
+  test('an empty message, compressed (RFC 7692 §7.2.3.6)', async () => {
+    const bytes = Buffer.concat([
       text(Buffer.from([0]), RSV1),
       frame(2, Buffer.from([0]), RSV1),
       closeFrame(1000),
     ])
-    assert.deepEqual(await talk(octets), ['deflated:', 'deflated:', 'close:1000'])
+    assert.deepEqual(await talk(bytes), ['deflated:', 'deflated:', 'close:1000'])
   })
 
   test('an empty frame with RSV1 is an empty message', async () => {
@@ -247,24 +255,24 @@ describe('compressed messages', () => {
     ])
   })
 
-  test('data behind final blocks goes on (RFC 7692, section 7.2.1)', async () => {
+  test('data after final blocks continues the message (RFC 7692 §7.2.1)', async () => {
     const final = (part: string): Buffer => deflateRawSync(Buffer.from(part))
-    const octets = Buffer.concat([final('one '), final('two '), final(''), deflated('three')])
-    assert.deepEqual(await talk(Buffer.concat([text(octets, RSV1), closeFrame(1000)])), [
+    const bytes = Buffer.concat([final('one '), final('two '), final(''), deflated('three')])
+    assert.deepEqual(await talk(Buffer.concat([text(bytes, RSV1), closeFrame(1000)])), [
       'deflated:one two three',
       'close:1000',
     ])
   })
 
-  test('endless final blocks are refused: each costs an engine (RFC 6455, section 10.4)', async () => {
-    const octets = Buffer.concat(Array.from({ length: 1_000 }, () => Buffer.from([3, 0])))
-    assert.deepEqual(await talk(text(octets, RSV1)), ['close:1008'])
+  test('endless final blocks are refused, as each costs an engine (RFC 6455 §10.4)', async () => {
+    const bytes = Buffer.concat(Array.from({ length: 1_000 }, () => Buffer.from([3, 0])))
+    assert.deepEqual(await talk(text(bytes, RSV1)), ['close:1008'])
   })
 
-  test('compressed and plain messages may be mixed, pings in between (RFC 7692, section 6)', async () => {
+  test('compressed and plain messages and pings may be mixed (RFC 7692 §6)', async () => {
     const body = 'abc'.repeat(100)
     const cut = deflated(body)
-    const octets = Buffer.concat([
+    const bytes = Buffer.concat([
       text('plain'),
       text(cut.subarray(0, 5), { rsv: 4, fin: false }),
       frame(9, 'ping'),
@@ -274,7 +282,7 @@ describe('compressed messages', () => {
       text('plain again'),
       closeFrame(1000),
     ])
-    assert.deepEqual(await talk(octets), [
+    assert.deepEqual(await talk(bytes), [
       'deflated:plain',
       'plain:ping',
       `deflated:${body}`,
@@ -300,19 +308,19 @@ describe('compressed messages', () => {
     ['on a Close', frame(8, '', RSV1)],
     ['together with RSV2', text('', { rsv: 6 })],
   ]
-  for (const [name, octets] of rsv) {
-    test(`RSV1 ${name} is 1002 (RFC 7692, section 6.1)`, async () => {
-      assert.deepEqual(await talk(octets), ['close:1002'])
+  for (const [name, bytes] of rsv) {
+    test(`RSV1 ${name} is 1002 (RFC 7692 §6.1)`, async () => {
+      assert.deepEqual(await talk(bytes), ['close:1002'])
     })
   }
 
-  test('corrupt data is 1007 (RFC 7692, section 7.2.2)', async () => {
+  test('corrupt data is 1007 (RFC 7692 §7.2.2)', async () => {
     for (const bad of ['ffffff', '00ffff0000', 'f248cdc9c90700ffffff07', '07']) {
       assert.deepEqual(await talk(text(Buffer.from(bad, 'hex'), RSV1)), ['close:1007'], bad)
     }
   })
 
-  test('a message that inflates beyond the limit is 1009, before its end (RFC 6455, section 10.4)', async () => {
+  test('a message that inflates beyond the limit is 1009 before its end', async () => {
     const bomb = deflated(Buffer.alloc(50 * 2 ** 20))
     const settings = { ...options(), maxMessageBytes: 100_000 }
     assert.ok(bomb.length < 100_000)
@@ -324,7 +332,7 @@ describe('compressed messages', () => {
     assert.deepEqual(await talk(parts, settings), ['close:1009'])
   })
 
-  test('a message of just the limit is taken', async () => {
+  test('a message of exactly the limit is accepted', async () => {
     const settings = { ...options(), maxMessageBytes: 1_000 }
     const lines = await talk(
       Buffer.concat([
@@ -336,7 +344,7 @@ describe('compressed messages', () => {
     assert.deepEqual(lines, [`deflated:${'x'.repeat(1_000)}`, 'close:1009'])
   })
 
-  test('text is checked as it inflates, before the message ends (RFC 7692, section 6.2; 6455, 8.1)', async () => {
+  test('text is checked while it inflates, before the message ends (RFC 6455 §8.1)', async () => {
     const bad = deflated(Buffer.from([0x61, 0xed, 0xa0]))
     assert.deepEqual(await talk(text(bad, { ...RSV1, fin: false })), ['close:1007'])
     const split = Buffer.concat([
@@ -350,14 +358,14 @@ describe('compressed messages', () => {
     )
   })
 
-  test('a binary message is not checked', async () => {
+  test('a binary message is not checked for UTF-8', async () => {
     const lines = await talk(
       Buffer.concat([frame(2, deflated(Buffer.from([0xff])), RSV1), closeFrame(1000)]),
     )
     assert.deepEqual(lines, ['deflated:\ufffd', 'close:1000'])
   })
 
-  test('a Close of ours in the midst of inflating drops that message and lets the peer answer', async () => {
+  test('closing while a message inflates drops it, and the peer can answer', async () => {
     for (const fin of [true, false]) {
       const seen: unknown[] = []
       await using w = await world({
@@ -365,7 +373,7 @@ describe('compressed messages', () => {
         onConnection(connection) {
           connection.onMessage = (message) => {
             seen.push(message)
-            // The rest of the chunk, which is compressed, is begun first.
+            // Inflating the rest of the chunk starts first.
             queueMicrotask(() => void connection.close(1000))
           }
         },
@@ -381,7 +389,7 @@ describe('compressed messages', () => {
     }
   })
 
-  test('a Close of ours before a message inflates lets the peer answer', async () => {
+  test('closing before a message inflates lets the peer answer', async () => {
     await using w = await world({
       ...options(),
       onConnection(connection) {
@@ -403,16 +411,16 @@ describe('compressed messages', () => {
     assert.deepEqual(await peer.finish(), ['pong:', 'close:1000'])
   })
 
-  test('connections that are lost while they inflate free their engines', async () => {
+  test('connections lost while inflating free their engines', async () => {
     await using w = await world(options())
     const big = deflated(Buffer.alloc(900_000, 'y'))
-    /** What zlib holds: memory outside of the heap that belongs to no ArrayBuffer. */
-    const held = (): number => {
+    /** The memory of zlib: outside the heap, and not part of an ArrayBuffer. */
+    const zlibBytes = (): number => {
       const { external, arrayBuffers } = process.memoryUsage()
       return external - arrayBuffers
     }
     await collectGarbage()
-    const before = held()
+    const before = zlibBytes()
     for (let i = 0; i < 100; i++) {
       const peer = await w.open({ 'Sec-WebSocket-Extensions': OFFER })
       const [connection] = w.sockets.connections
@@ -423,11 +431,11 @@ describe('compressed messages', () => {
     }
     assert.equal(w.sockets.connections.size, 0)
     await collectGarbage()
-    assert.ok(held() - before < 10 ** 6, `${held() - before} octets are held`)
+    assert.ok(zlibBytes() - before < 10 ** 6, `${zlibBytes() - before} bytes are not freed`)
   })
 })
 
-/** One side of a peer that keeps its context: octets in, octets out, message by message. */
+/** The compressor or inflater of a peer that keeps its context between messages. */
 class Codec {
   readonly #engine: DeflateRaw | InflateRaw
   #out: Buffer[] = []
@@ -437,16 +445,16 @@ class Codec {
     engine.on('data', (chunk: Buffer) => this.#out.push(chunk))
   }
 
-  async run(octets: Buffer): Promise<Buffer> {
-    this.#engine.write(octets)
+  async run(bytes: Buffer): Promise<Buffer> {
+    this.#engine.write(bytes)
     await new Promise<void>((resolve) => this.#engine.flush(constants.Z_SYNC_FLUSH, resolve))
     return Buffer.concat(this.#out.splice(0))
   }
 }
 
-const compressor = (): ((octets: Buffer) => Promise<Buffer>) => {
+const compressor = (): ((bytes: Buffer) => Promise<Buffer>) => {
   const codec = new Codec(createDeflateRaw())
-  return async (octets) => (await codec.run(octets)).subarray(0, -4)
+  return async (bytes) => (await codec.run(bytes)).subarray(0, -4)
 }
 
 const decompressor = (): ((payload: Buffer) => Promise<Buffer>) => {
@@ -454,7 +462,7 @@ const decompressor = (): ((payload: Buffer) => Promise<Buffer>) => {
   return (payload) => codec.run(Buffer.concat([payload, Buffer.from([0, 0, 255, 255])]))
 }
 
-describe('context takeover (RFC 7692, section 7.1.1)', () => {
+describe('context takeover (RFC 7692 §7.1.1)', () => {
   const messages = Array.from({ length: 30 }, (_, i) =>
     JSON.stringify({ kind: 'log', seq: i, text: 'the same words again' }),
   )
@@ -464,27 +472,27 @@ describe('context takeover (RFC 7692, section 7.1.1)', () => {
     thresholdBytes: 0,
   })
 
-  test('both ways: each message may refer to those before', async () => {
+  test('both ways: each message may refer to earlier ones', async () => {
     await withPeer(async (peer) => {
       const [compress, decompress] = [compressor(), decompressor()]
       let sent = 0
       let received = 0
       for (const message of messages) {
-        const octets = await compress(Buffer.from(message))
-        peer.write(text(octets, RSV1))
-        sent += octets.length
+        const bytes = await compress(Buffer.from(message))
+        peer.write(text(bytes, RSV1))
+        sent += bytes.length
         const reply = (await peer.next())!
         assert.equal(reply.rsv, 4)
         received += reply.payload.length
         assert.equal(String(await decompress(reply.payload)), message)
       }
       const alone = messages.reduce((sum, message) => sum + deflated(message).length, 0)
-      assert.ok(received < alone / 2, `${received} octets with context, ${alone} without`)
+      assert.ok(received < alone / 2, `${received} bytes with context, ${alone} without`)
       assert.ok(sent < alone / 2)
     }, both)
   })
 
-  test('over more than one window, in random sizes', async () => {
+  test('works over more than one window, in random sizes', async () => {
     await withPeer(async (peer) => {
       const next = random(7692)
       const [compress, decompress] = [compressor(), decompressor()]
@@ -498,7 +506,7 @@ describe('context takeover (RFC 7692, section 7.1.1)', () => {
     }, both)
   })
 
-  test('none: every message stands on its own', async () => {
+  test('none: every message is compressed on its own', async () => {
     await withPeer(async (peer) => {
       for (const message of messages) {
         peer.write(text(deflated(message), RSV1))
@@ -507,7 +515,7 @@ describe('context takeover (RFC 7692, section 7.1.1)', () => {
     })
   })
 
-  test('a message to many is part of the window of each (prepared once)', async () => {
+  test('a prepared message becomes part of the window of each connection', async () => {
     await using w = await world({
       deflate: { serverContextTakeover: true, thresholdBytes: 0 },
       onConnection: (connection) => (connection.onMessage = () => {}),
@@ -541,7 +549,7 @@ describe('context takeover (RFC 7692, section 7.1.1)', () => {
 })
 
 describe('what is compressed', () => {
-  test('messages from the threshold up to maxBytes, and not when told otherwise', async () => {
+  test('messages from thresholdBytes to maxBytes, unless compress is false', async () => {
     await using w = await world({
       deflate: { thresholdBytes: 10, maxBytes: 20 },
       onConnection(connection) {
@@ -558,7 +566,7 @@ describe('what is compressed', () => {
     assert.deepEqual(seen, [0, 1, 1, 0, 1, 1, 0, 0])
   })
 
-  test('a window of 8 bits is kept to: no reference goes back more than 256 octets', async () => {
+  test('with a window of 8 bits no reference goes back more than 256 bytes', async () => {
     await using w = await world({
       deflate: { thresholdBytes: 0 },
       onConnection: (connection) =>
@@ -568,7 +576,7 @@ describe('what is compressed', () => {
     assert.ok(inflated((await peer.next())!.payload, 8).endsWith('9ababababab'))
   })
 
-  test('a prepared message is compressed once for all who agreed on the same', async () => {
+  test('a prepared message is compressed once for all with the same parameters', async () => {
     await using w = await world({
       deflate: { thresholdBytes: 0 },
       onConnection: (connection) => (connection.onMessage = () => {}),

@@ -5,18 +5,16 @@ import { type AddressInfo, connect } from 'node:net'
 import { Duplex } from 'node:stream'
 import { test } from 'node:test'
 import { WebSocketServer, type WebSocketServerOptions } from 'runwright/ws'
-import { opening, readFrame, SAMPLE_KEY, stop } from '../helpers/ws-peer.js'
+import { opening, readFrame, SAMPLE_KEY, stop, turn } from '../helpers/ws-peer.js'
 import { type Case, EITHER, LIMITS, makeCase } from './fuzz.js'
 import { random } from './random.js'
 
-/** How many cases; the first is number FUZZ_FROM, so that a failure can be looked at alone. */
+/** How many cases; the first is number FUZZ_FROM, so that one failing case can be run alone. */
 const CASES = Number(process.env['FUZZ_CASES'] ?? 5_000)
 const FROM = Number(process.env['FUZZ_FROM'] ?? 1)
 const AT_ONCE = 32
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
-/** Everything the server sends for a case, up to the end of the transport. */
+/** Runs a case over TCP and returns everything the server sends, up to the end. */
 async function run(port: number, { pieces }: Case): Promise<Buffer> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   const chunks: Buffer[] = []
@@ -44,7 +42,7 @@ class MemorySocket extends Duplex {
   }
 }
 
-/** As {@link run}, without a network: the request is as Node would have read it. */
+/** The same as {@link run} without a network, with the request as Node would parse it. */
 async function runInMemory(sockets: WebSocketServer, { pieces, deflate }: Case): Promise<Buffer> {
   const socket = new MemorySocket({ allowHalfOpen: true })
   const closed = new Promise<void>((resolve) => socket.once('close', resolve))
@@ -69,7 +67,7 @@ async function runInMemory(sockets: WebSocketServer, { pieces, deflate }: Case):
   return Buffer.concat(socket.chunks)
 }
 
-/** The pieces of what comes behind the request. */
+/** The pieces of the stream after the request. */
 function withoutHead(pieces: readonly Buffer[]): Buffer[] {
   let left = Buffer.concat(pieces).indexOf('\r\n\r\n') + 4
   return pieces.flatMap((piece) => {
@@ -79,12 +77,12 @@ function withoutHead(pieces: readonly Buffer[]): Buffer[] {
   })
 }
 
-/** The replies as `Case.expected` writes them. */
-function replies(octets: Buffer): string[] {
-  const end = octets.indexOf('\r\n\r\n')
-  assert.match(octets.toString('latin1', 0, 12), /^HTTP\/1.1 101/)
+/** The replies in the notation of `Case.expected`. */
+function replies(bytes: Buffer): string[] {
+  const end = bytes.indexOf('\r\n\r\n')
+  assert.match(bytes.toString('latin1', 0, 12), /^HTTP\/1.1 101/)
   const lines: string[] = []
-  let rest = octets.subarray(end + 4)
+  let rest = bytes.subarray(end + 4)
   for (let next = readFrame(rest); next !== null; next = readFrame(rest)) {
     const { opcode, payload, masked, fin, rsv } = next.frame
     assert.deepEqual([masked, fin, rsv], [false, true, 0])
@@ -109,7 +107,7 @@ async function serve(options: WebSocketServerOptions): Promise<Served> {
     origins: 'any',
     maxControlFramesPerSecond: null,
     keepAlive: null,
-    // Long messages come back as they are, so that replies can be compared octet by octet.
+    // Replies are not compressed, so that they can be compared byte by byte.
     deflate: { thresholdBytes: 10 ** 9 },
     onError: (error) => assert.fail(String(error)),
     ...options,
@@ -148,13 +146,13 @@ const pull: WebSocketServerOptions = {
   },
 }
 
-/** The order between pongs and other replies, which is free when messages are iterated. */
-const apart = (lines: string[]): string[][] => [
+/** Pongs and other replies separately: their relative order is undefined during iteration. */
+const separated = (lines: string[]): string[][] => [
   lines.filter((line) => line.startsWith('10:')),
   lines.filter((line) => !line.startsWith('10:')),
 ]
 
-/** Which cases, how they are read, and over what: one in ten over real sockets. */
+/** How messages are read, and over what; one case in ten uses real sockets. */
 const ways = [
   { name: 'by handler', options: push, network: false, share: 0.6 },
   { name: 'by iteration', options: pull, network: false, share: 0.3 },
@@ -163,28 +161,28 @@ const ways = [
 ]
 for (const [index, { name, options, network, share }] of ways.entries()) {
   const count = Math.ceil(CASES * share)
-  test(`${count} random streams of frames are answered as the standard says, ${name}`, async () => {
+  test(`${count} random streams of frames get the replies of the RFC, ${name}`, async () => {
     await using served = await serve(options)
-    // Each way has numbers of its own.
+    // Each variant has its own range of seeds.
     const seeds = Array.from({ length: count }, (_, i) => FROM + i + index * 10 ** 7)
     await inParallel(seeds, async (seed) => {
       const one = makeCase(seed)
-      const octets = network ? await run(served.port, one) : await runInMemory(served.sockets, one)
-      const got = replies(octets)
+      const bytes = network ? await run(served.port, one) : await runInMemory(served.sockets, one)
+      const got = replies(bytes)
       if (one.expected.at(-1) === EITHER && /^close 100[79]$/.test(got.at(-1)!))
         got.splice(-1, 1, EITHER)
-      const view = options === push ? (lines: string[]) => [lines] : apart
+      const view = options === push ? (lines: string[]) => [lines] : separated
       assert.deepEqual(view(got), view([...one.expected]), `FUZZ_FROM=${seed - index * 10 ** 7}`)
     })
   })
 }
 
-test(`${Math.ceil(CASES / 10)} mutated opening handshakes get an HTTP answer and end`, async () => {
+test(`${Math.ceil(CASES / 10)} mutated handshakes get an HTTP response and end`, async () => {
   await using served = await serve(push)
   const seeds = Array.from({ length: Math.ceil(CASES / 10) }, (_, i) => FROM + i)
   await inParallel(seeds, async (seed) => {
     const next = random(seed)
-    const octets = Buffer.from(
+    const bytes = Buffer.from(
       opening({
         'Sec-WebSocket-Protocol': 'a, b',
         'Sec-WebSocket-Extensions': 'permessage-deflate; client_max_window_bits, x; y="z"',
@@ -192,12 +190,12 @@ test(`${Math.ceil(CASES / 10)} mutated opening handshakes get an HTTP answer and
       }),
     )
     for (let i = 1 + Math.floor(next() * 4); i > 0; i--)
-      octets[Math.floor(next() * octets.length)] = Math.floor(next() * 256)
-    const answer = await run(served.port, { pieces: [octets] } as unknown as Case)
+      bytes[Math.floor(next() * bytes.length)] = Math.floor(next() * 256)
+    const answer = await run(served.port, { pieces: [bytes] } as unknown as Case)
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer.toString('latin1'))?.[1] ?? 0)
-    // Nothing at all is right when the mutation left the head without an end.
+    // No response is correct if the mutation removed the end of the head.
     const known = [0, 101, 400, 403, 404, 405, 408, 426, 431, 501, 505].includes(status)
     assert.ok(known, `seed ${seed}: ${answer.toString('latin1')}`)
-    if (status === 101) assert.ok(octets.includes(SAMPLE_KEY.slice(-2)))
+    if (status === 101) assert.ok(bytes.includes(SAMPLE_KEY.slice(-2)))
   })
 })

@@ -1,9 +1,9 @@
 /**
- * Random connections, each from one number, and what a correct server answers to them.
+ * Random connections, each generated from one seed, with the replies of a correct server.
  *
- * A case is an opening handshake, sound or mutated, and a stream of frames, sound or mutated, in
- * random pieces. A second reading of the octets, written as plainly as possible and sharing no code
- * with lib, says what must come back: every reply in order, and the close code.
+ * A case is an opening handshake and a stream of frames, valid or mutated, in random pieces. A
+ * second implementation, as plain as possible and without any code of lib, computes the expected
+ * replies in order and the close code.
  */
 import { isUtf8 } from 'node:buffer'
 import { constants, deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -15,8 +15,8 @@ export const LIMITS = { maxMessageBytes: 5_000, maxFragments: 20 } as const
 export interface Case {
   readonly seed: number
   readonly deflate: boolean
-  /** The request, and everything behind it. */
-  readonly octets: Buffer
+  /** The request, and everything after it. */
+  readonly bytes: Buffer
   readonly pieces: readonly Buffer[]
   /** The replies after the 101 as `opcode:payload in hex`, the last a Close or the end. */
   readonly expected: readonly string[]
@@ -41,7 +41,7 @@ class Dice {
     return choices[this.below(choices.length)]!
   }
 
-  octets(length: number): Buffer {
+  bytes(length: number): Buffer {
     return Buffer.from(Array.from({ length }, () => this.below(256)))
   }
 }
@@ -63,7 +63,7 @@ function deflated(payload: Buffer): Buffer {
 /** One message, in one frame or several, with control frames in between. */
 function someMessage(dice: Dice, deflate: boolean): Buffer[] {
   const isText = dice.chance(0.6)
-  let payload = isText ? someText(dice) : dice.octets(dice.pick(SIZES))
+  let payload = isText ? someText(dice) : dice.bytes(dice.pick(SIZES))
   if (isText && dice.chance(0.06)) payload[dice.below(payload.length)] = dice.below(256)
   const compress = deflate && dice.chance(0.6)
   if (compress) payload = deflated(payload)
@@ -78,7 +78,7 @@ function someMessage(dice: Dice, deflate: boolean): Buffer[] {
       frame(i === 0 ? (isText ? 1 : 2) : 0, payload.subarray(at, end), {
         fin: last,
         rsv: compress && i === 0 ? 4 : 0,
-        key: dice.chance(0.1) ? [0, 0, 0, 0] : [...dice.octets(4)],
+        key: dice.chance(0.1) ? [0, 0, 0, 0] : [...dice.bytes(4)],
       }),
     )
     if (!last && dice.chance(0.3)) frames.push(someControl(dice))
@@ -88,7 +88,7 @@ function someMessage(dice: Dice, deflate: boolean): Buffer[] {
 }
 
 function someControl(dice: Dice): Buffer {
-  return frame(dice.pick([9, 9, 10]), dice.octets(dice.pick([0, 1, 4, 125])))
+  return frame(dice.pick([9, 9, 10]), dice.bytes(dice.pick([0, 1, 4, 125])))
 }
 
 const CODES = [
@@ -98,13 +98,13 @@ const CODES = [
 
 function someClose(dice: Dice): Buffer {
   if (dice.chance(0.2)) return frame(8)
-  if (dice.chance(0.1)) return frame(8, dice.octets(dice.pick([1, 3, 50, 125])))
+  if (dice.chance(0.1)) return frame(8, dice.bytes(dice.pick([1, 3, 50, 125])))
   return closeFrame(dice.pick(CODES), dice.pick(['', 'bye', 'grüße']))
 }
 
-/** A frame that no sound peer sends, most of the time. */
+/** A frame that is usually invalid. */
 function badFrame(dice: Dice): Buffer {
-  const payload = dice.octets(dice.pick([0, 3, 126]))
+  const payload = dice.bytes(dice.pick([0, 3, 126]))
   switch (dice.below(6)) {
     case 0:
       return frame(dice.below(16), payload, { rsv: dice.below(8), fin: dice.chance(0.5) })
@@ -118,32 +118,32 @@ function badFrame(dice: Dice): Buffer {
         declared: dice.pick([2n ** 63n, 2n ** 40n, 5_001n, 65_536n]),
       })
     case 4:
-      return frame(dice.pick([8, 9, 10]), dice.octets(126))
+      return frame(dice.pick([8, 9, 10]), dice.bytes(126))
     default:
-      return dice.octets(1 + dice.below(40))
+      return dice.bytes(1 + dice.below(40))
   }
 }
 
-function mutate(dice: Dice, octets: Buffer): Buffer {
-  const copy = Buffer.from(octets)
+function mutate(dice: Dice, bytes: Buffer): Buffer {
+  const copy = Buffer.from(bytes)
   if (copy.length === 0) return copy
   for (let i = 1 + dice.below(3); i > 0; i--) copy[dice.below(copy.length)] = dice.below(256)
   return dice.chance(0.3) ? copy.subarray(0, dice.below(copy.length)) : copy
 }
 
-function cut(dice: Dice, octets: Buffer): Buffer[] {
+function cut(dice: Dice, bytes: Buffer): Buffer[] {
   const largest = dice.pick([1, 3, 20, 500, 100_000])
-  // Octet by octet is for the beginning only: it takes a turn each.
+  // Only the beginning is cut so small: each piece takes a turn of the event loop.
   const pieces: Buffer[] = []
-  for (let at = 0; at < octets.length; ) {
-    const size = pieces.length > 60 ? octets.length : 1 + dice.below(largest)
-    pieces.push(octets.subarray(at, at + size))
+  for (let at = 0; at < bytes.length; ) {
+    const size = pieces.length > 60 ? bytes.length : 1 + dice.below(largest)
+    pieces.push(bytes.subarray(at, at + size))
     at += size
   }
   return pieces
 }
 
-/** The case of this number. */
+/** Generates the case of a seed. */
 export function makeCase(seed: number): Case {
   const dice = new Dice(seed)
   const deflate = dice.chance(0.4)
@@ -159,15 +159,15 @@ export function makeCase(seed: number): Case {
   const head = Buffer.from(
     opening(deflate ? { 'Sec-WebSocket-Extensions': 'permessage-deflate' } : {}),
   )
-  const octets = Buffer.concat([head, stream])
-  return { seed, deflate, octets, pieces: cut(dice, octets), expected: answer(stream, deflate) }
+  const bytes = Buffer.concat([head, stream])
+  return { seed, deflate, bytes, pieces: cut(dice, bytes), expected: answer(stream, deflate) }
 }
 
 const line = (opcode: number, payload: Uint8Array): string =>
   `${opcode}:${Buffer.from(payload).toString('hex')}`
 const closing = (code: number): string => `close ${code}`
 
-/** What must come back for a stream of frames that ends with it (RFC 6455, sections 5 to 8). */
+/** The expected replies to a stream, after which the peer ends (RFC 6455, sections 5 to 8). */
 export function answer(stream: Buffer, deflate: boolean): string[] {
   const out: string[] = []
   let rest = stream
@@ -175,7 +175,7 @@ export function answer(stream: Buffer, deflate: boolean): string[] {
   for (;;) {
     const header = judgeHeader(rest, deflate, message !== null)
     if (typeof header === 'number') return [...out, closing(header)]
-    // All that is there was looked at; the peer then ends its side.
+    // The rest of the stream is an incomplete header; the peer then ends its side.
     const partial = header === null
     if (partial) return [...out, 'end']
     const { fin, opcode, rsv, length, size, key } = header
@@ -187,7 +187,7 @@ export function answer(stream: Buffer, deflate: boolean): string[] {
     }
     if (key === null) return [...out, 'end']
     const there = rest.subarray(size, size + length)
-    const payload = Buffer.from(there.map((octet, i) => octet ^ key[i & 3]!))
+    const payload = Buffer.from(there.map((byte, i) => byte ^ key[i & 3]!))
     const whole = there.length === length
     if (opcode >= 8) {
       if (!whole) return [...out, 'end']
@@ -219,35 +219,35 @@ interface Header {
   readonly key: Buffer | null
 }
 
-/** A close code for a broken rule, `null` for too few octets to tell. */
-function judgeHeader(octets: Buffer, deflate: boolean, inMessage: boolean): Header | number | null {
-  if (octets.length < 1) return null
-  const first = octets[0]!
+/** A close code for a broken rule, `null` if there are too few bytes to tell. */
+function judgeHeader(bytes: Buffer, deflate: boolean, inMessage: boolean): Header | number | null {
+  if (bytes.length < 1) return null
+  const first = bytes[0]!
   const [fin, rsv, opcode] = [first >= 128, (first >> 4) & 7, first & 15]
   if (rsv !== 0 && !(rsv === 4 && deflate && (opcode === 1 || opcode === 2))) return 1002
   if ((opcode > 2 && opcode < 8) || opcode > 10) return 1002
   if (opcode >= 8 && !fin) return 1002
   if (opcode === 0 && !inMessage) return 1002
   if ((opcode === 1 || opcode === 2) && inMessage) return 1002
-  if (octets.length < 2) return null
-  if (octets[1]! < 128) return 1002
-  let length = octets[1]! & 127
+  if (bytes.length < 2) return null
+  if (bytes[1]! < 128) return 1002
+  let length = bytes[1]! & 127
   if (opcode >= 8 && length > 125) return 1002
   let size = 2
   if (length === 126) {
-    if (octets.length < 4) return null
-    length = octets.readUInt16BE(2)
+    if (bytes.length < 4) return null
+    length = bytes.readUInt16BE(2)
     size = 4
     if (length < 126) return 1002
   } else if (length === 127) {
-    if (octets.length >= 3 && octets[2]! >= 128) return 1002
-    if (octets.length < 10) return null
-    const long = octets.readBigUInt64BE(2)
+    if (bytes.length >= 3 && bytes[2]! >= 128) return 1002
+    if (bytes.length < 10) return null
+    const long = bytes.readBigUInt64BE(2)
     size = 10
     if (long < 65_536n) return 1002
     length = Number(long)
   }
-  const key = octets.length < size + 4 ? null : octets.subarray(size, size + 4)
+  const key = bytes.length < size + 4 ? null : bytes.subarray(size, size + 4)
   return { fin, rsv, opcode, length, size: size + 4, key }
 }
 
@@ -262,39 +262,39 @@ function judgeClose(payload: Buffer): string {
   return closing(isUtf8(payload.subarray(2)) ? code : 1007)
 }
 
-/** Compressed data that is faulty in two ways: which is met first depends on how zlib cuts it. */
+/** Compressed data with two faults: which is found first depends on the chunks of zlib. */
 export const EITHER = 'close 1007 or 1009'
 
-/** The message so far, or the close code that it deserves already. */
+/** The message so far, or the close code if it is invalid already. */
 function judgeMessage(
   { opcode, compressed, parts }: { opcode: number; compressed: boolean; parts: Buffer[] },
   ended: boolean,
 ): Buffer | number | typeof EITHER {
-  let octets: Buffer = Buffer.concat(parts)
+  let bytes: Buffer = Buffer.concat(parts)
   if (compressed) {
     const inflated = inflate(
-      ended ? Buffer.concat([octets, Buffer.from([0, 0, 255, 255])]) : octets,
+      ended ? Buffer.concat([bytes, Buffer.from([0, 0, 255, 255])]) : bytes,
     )
     if (inflated === null) return EITHER
-    octets = inflated
-    const over = octets.length > LIMITS.maxMessageBytes
-    if (over && (opcode === 2 || couldBeUtf8(octets))) return 1009
+    bytes = inflated
+    const over = bytes.length > LIMITS.maxMessageBytes
+    if (over && (opcode === 2 || couldBeUtf8(bytes))) return 1009
     if (over) return EITHER
   }
-  if (opcode === 1 && !(ended ? isUtf8(octets) : couldBeUtf8(octets))) return 1007
-  return octets
+  if (opcode === 1 && !(ended ? isUtf8(bytes) : couldBeUtf8(bytes))) return 1007
+  return bytes
 }
 
-function couldBeUtf8(octets: Buffer): boolean {
+function couldBeUtf8(bytes: Buffer): boolean {
   return ['', '80', '8080', '808080', 'a080', '9080', '908080'].some((tail) =>
-    isUtf8(Buffer.concat([octets, Buffer.from(tail, 'hex')])),
+    isUtf8(Buffer.concat([bytes, Buffer.from(tail, 'hex')])),
   )
 }
 
-/** All that can be inflated, over final blocks too; `null` when it is corrupt. */
-function inflate(octets: Buffer): Buffer | null {
+/** Inflates as much as possible, beyond final blocks too; `null` if the data is corrupt. */
+function inflate(bytes: Buffer): Buffer | null {
   let out: Buffer = Buffer.alloc(0)
-  for (let rest = octets; rest.length > 0; ) {
+  for (let rest = bytes; rest.length > 0; ) {
     const dictionary = out.length === 0 ? {} : { dictionary: out.subarray(-32_768) }
     try {
       const { buffer, engine } = inflateRawSync(rest, {

@@ -14,7 +14,7 @@ import { splits } from './random.js'
 
 type Headers = Record<string, string | readonly string[] | null>
 
-/** Sends one opening handshake and returns the answer's head and the rest as text. */
+/** Sends one opening handshake and returns the head of the response and the rest as text. */
 async function ask(
   headers: Headers,
   request: { method?: string; version?: string; path?: string } = {},
@@ -29,9 +29,15 @@ async function ask(
   return { ...head, body }
 }
 
+/** `4.2.1` is a section of RFC 6455; others are written `9110 7.8`. */
+function cite(section: string): string {
+  const [first = '', second] = section.split(' ')
+  return second === undefined ? `RFC 6455 §${first}` : `RFC ${first} §${second}`
+}
+
 describe('an opening handshake is accepted', () => {
   const cases: { name: string; section: string; headers: Headers }[] = [
-    { name: 'with the key of the standard', section: '4.2.2', headers: {} },
+    { name: 'with the example key of RFC 6455', section: '4.2.2', headers: {} },
     { name: 'with Upgrade in any case', section: '4.2.1', headers: { Upgrade: 'WebSocket' } },
     { name: 'with Upgrade in a list', section: '4.2.1', headers: { Upgrade: 'h2c, websocket' } },
     {
@@ -45,11 +51,11 @@ describe('an opening handshake is accepted', () => {
       headers: { 'Sec-WebSocket-Extensions': 'x-webkit-deflate-frame, foo; bar="baz"; a=1' },
     },
     {
-      name: 'with an extension named like a property of every object',
+      name: 'with an extension named like a property of Object.prototype',
       section: '9.1',
       headers: { 'Sec-WebSocket-Extensions': 'constructor; __proto__=1, toString' },
     },
-    { name: 'with an empty content', section: '9110 7.8', headers: { 'Content-Length': '0' } },
+    { name: 'with empty content', section: '9110 7.8', headers: { 'Content-Length': '0' } },
     {
       name: 'from a page of the same host',
       section: '10.2',
@@ -62,7 +68,7 @@ describe('an opening handshake is accepted', () => {
     },
   ]
   for (const { name, section, headers } of cases) {
-    test(`${name} (RFC ${section.includes(' ') ? section : `6455, section ${section}`})`, async () => {
+    test(`${name} (${cite(section)})`, async () => {
       const answer = await ask(headers)
       assert.equal(answer.status, 101)
       assert.equal(answer.headers.get('sec-websocket-accept'), SAMPLE_ACCEPT)
@@ -114,8 +120,8 @@ describe('an opening handshake is refused', () => {
     ...[
       ['left out', null],
       ['left empty', ''],
-      ['of 15 octets', shortKey],
-      ['of 17 octets', longKey],
+      ['of 15 bytes', shortKey],
+      ['of 17 bytes', longKey],
       ['that is not base64', 'dGhlIHNhbXBsZSBub25jZ!=='],
       ['in base64url', 'dGhlIHNhbXBsZSBub25j_w=='],
       ['without padding', 'dGhlIHNhbXBsZSBub25jZQ'],
@@ -187,7 +193,7 @@ describe('an opening handshake is refused', () => {
     },
   ]
   for (const { name, section, status, headers = {}, request, extra, answer = {} } of cases) {
-    test(`${name}: ${status} (RFC ${section.includes(' ') ? section : `6455, section ${section}`})`, async () => {
+    test(`${name}: ${status} (${cite(section)})`, async () => {
       const got = await ask(headers, request, echo, extra)
       assert.equal(got.status, status)
       assert.equal(got.headers.get('sec-websocket-accept'), undefined)
@@ -201,9 +207,9 @@ describe('an opening handshake is refused', () => {
     })
   }
 
-  test('with 3000 header fields: 4xx, and the next one is still served (RFC 6455, section 10.4)', async () => {
+  test('with 3000 header fields: 4xx, and the next one succeeds (RFC 6455 §10.4)', async () => {
     await using w = await world(echo)
-    // Which status depends on whether Node or this server looks first, and so on Node's version.
+    // The status depends on whether Node or this server checks first, which varies by version.
     for (const name of [
       (i: number) => i.toString(36),
       (i: number) => `x-${i}`,
@@ -224,18 +230,18 @@ describe('an opening handshake is refused', () => {
 describe('subprotocols', () => {
   const offer = { 'Sec-WebSocket-Protocol': ['bearer.c2VjcmV0, v2', 'v1'] }
 
-  test('the server picks its best among the offers, over two header lines (RFC 6455, section 11.3.4)', async () => {
+  test('the server picks its preferred offer of two header lines (RFC 6455 §11.3.4)', async () => {
     const answer = await ask(offer, {}, { protocols: ['v3', 'v1', 'v2'] })
     assert.equal(answer.headers.get('sec-websocket-protocol'), 'v1')
   })
 
-  test('none in common leaves the header out (RFC 6455, section 4.2.2)', async () => {
+  test('without a common one the header is omitted (RFC 6455 §4.2.2)', async () => {
     const answer = await ask(offer, {}, { protocols: ['v3'] })
     assert.equal(answer.status, 101)
     assert.equal(answer.headers.has('sec-websocket-protocol'), false)
   })
 
-  test('a request may choose its own, and read a token that is never echoed', async () => {
+  test('authorize may select one, and read a token from another that is never echoed', async () => {
     let seen: readonly string[] = []
     const answer = await ask(offer, {}, {
       protocols: ['v1'],
@@ -249,7 +255,7 @@ describe('subprotocols', () => {
     assert.equal([...answer.headers.values()].some((value) => value.includes('bearer')), false)
   })
 
-  test('one that was not offered is never selected (RFC 6455, section 4.2.2)', async () => {
+  test('one that was not offered cannot be selected (RFC 6455 §4.2.2)', async () => {
     const errors: unknown[] = []
     const answer = await ask(offer, {}, {
       authorize: () => ({ context: undefined, protocol: 'v9' }),
@@ -261,8 +267,8 @@ describe('subprotocols', () => {
   })
 })
 
-describe('octets on the wire', () => {
-  test('a frame in the same packet as the request is handled (RFC 6455, section 4.2.2)', async () => {
+describe('chunks of input', () => {
+  test('a frame in the packet of the request is handled (RFC 6455 §4.2.2)', async () => {
     await using w = await world(echo)
     const peer = await w.dial()
     peer.write(Buffer.concat([Buffer.from(opening()), text('early'), closeFrame(1000)]))
@@ -270,7 +276,7 @@ describe('octets on the wire', () => {
     assert.deepEqual(await peer.finish(), ['text:early', 'close:1000'])
   })
 
-  test('a frame in the packet of the request waits for authorize (RFC 6455, section 4.2.2)', async () => {
+  test('a frame in the packet of the request waits for authorize (RFC 6455 §4.2.2)', async () => {
     await using w = await world({
       ...echo,
       authorize: async () => {
@@ -285,19 +291,19 @@ describe('octets on the wire', () => {
     assert.equal(await peer.line(), 'text:early')
   })
 
-  test('a handshake that comes octet by octet is handled (RFC 6455, section 6.2)', async () => {
+  test('a handshake that arrives byte by byte is accepted (RFC 6455 §6.2)', async () => {
     await using w = await world(echo)
     const peer = await w.dial()
-    const octets = Buffer.concat([Buffer.from(opening()), text('slow')])
-    for (const octet of octets) {
-      peer.write(Buffer.from([octet]))
+    const bytes = Buffer.concat([Buffer.from(opening()), text('slow')])
+    for (const byte of bytes) {
+      peer.write(Buffer.from([byte]))
       await new Promise(setImmediate)
     }
     assert.equal((await peer.head()).status, 101)
     assert.equal(await peer.line(), 'text:slow')
   })
 
-  test('a handshake in random pieces is handled (RFC 6455, section 6.2)', async () => {
+  test('a handshake in random pieces is accepted (RFC 6455 §6.2)', async () => {
     await using w = await world(echo)
     for (const pieces of splits(Buffer.concat([Buffer.from(opening()), text('piece')]), 5)) {
       const peer = await w.dial()

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { ConnectionLostError, type WebSocketServerOptions } from 'runwright/ws'
-import { frame, text, world } from '../helpers/ws-peer.js'
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+import { frame, text, turn, world } from '../helpers/ws-peer.js'
 
 const silent: WebSocketServerOptions = {
   keepAlive: { intervalMs: 8_000, timeoutMs: 16_000 },
   onConnection: (connection) => (connection.onMessage = () => {}),
 }
 
-/** Moves the clock of the timer by so many intervals of 8 seconds. */
+/** Advances the clock by `count` intervals of 8 seconds. */
 async function pass(intervals: number): Promise<void> {
   for (let i = 0; i < intervals * 8; i++) {
     mock.timers.tick(1_000)
@@ -18,7 +16,7 @@ async function pass(intervals: number): Promise<void> {
   }
 }
 
-test('a peer is pinged each interval, and one that answers stays (RFC 6455, section 5.5.2)', async () => {
+test('a peer is pinged each interval and stays if it answers (RFC 6455 §5.5.2)', async () => {
   mock.timers.enable({ apis: ['setInterval'] })
   try {
     await using w = await world(silent)
@@ -37,7 +35,7 @@ test('a peer is pinged each interval, and one that answers stays (RFC 6455, sect
   }
 })
 
-test('any input is a sign of life, also without a pong', async () => {
+test('any input keeps a connection alive, also without a pong', async () => {
   mock.timers.enable({ apis: ['setInterval'] })
   try {
     await using w = await world(silent)
@@ -55,7 +53,7 @@ test('any input is a sign of life, also without a pong', async () => {
   }
 })
 
-test('a silent peer is ended with 1006 once the time is over, and its neighbours are not', async () => {
+test('a silent peer is ended with 1006 after timeoutMs, other connections are not', async () => {
   mock.timers.enable({ apis: ['setInterval'] })
   try {
     await using w = await world(silent)
@@ -77,7 +75,7 @@ test('a silent peer is ended with 1006 once the time is over, and its neighbours
   }
 })
 
-test('a peer is not given up while it is this side that does not read', async () => {
+test('a peer is not given up while our side does not read', async () => {
   mock.timers.enable({ apis: ['setInterval'] })
   try {
     await using w = await world({ ...silent, receiveAheadBytes: 1, onConnection: () => {} })
@@ -107,7 +105,7 @@ test('the timer runs only while there are connections', async () => {
     for (const { socket } of peers) socket.destroy()
     await Promise.all(ends)
     await pass(1)
-    // The mock forgets that an interval was cleared by its own callback, so it may happen again.
+    // The mock ignores a clearInterval in the interval's own callback, so it may be called again.
     assert.ok(stopped.mock.callCount() >= 1)
     await w.open()
     assert.equal(started.mock.callCount(), 2)

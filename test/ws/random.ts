@@ -1,4 +1,4 @@
-/** Numbers that look random and come again for the same seed (mulberry32): 0 ≤ n < 1. */
+/** A seeded generator of numbers from 0 to below 1 (mulberry32). */
 export function random(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -9,14 +9,14 @@ export function random(seed: number): () => number {
   }
 }
 
-/** `octets` cut at random places, in so many ways. */
-export function splits(octets: Buffer, ways: number, seed = 1): Buffer[][] {
+/** Cuts `bytes` at random offsets, in `ways` different ways. */
+export function splits(bytes: Buffer, ways: number, seed = 1): Buffer[][] {
   const next = random(seed)
   return Array.from({ length: ways }, () => {
     const pieces: Buffer[] = []
-    for (let at = 0; at < octets.length; ) {
-      const size = 1 + Math.floor(next() ** 3 * (octets.length - at))
-      pieces.push(octets.subarray(at, at + size))
+    for (let at = 0; at < bytes.length; ) {
+      const size = 1 + Math.floor(next() ** 3 * (bytes.length - at))
+      pieces.push(bytes.subarray(at, at + size))
       at += size
     }
     return pieces

@@ -8,9 +8,9 @@ import {
   type WebSocketConnection,
   WebSocketServer,
 } from 'runwright/ws'
-import { frame, readFrame, text, world } from '../helpers/ws-peer.js'
+import { frame, readFrame, text, turn, world } from '../helpers/ws-peer.js'
 
-/** The server's end of a transport whose peer reads only when told to. */
+/** The server's end of a transport whose peer reads only while `reads` is true. */
 class StubSocket extends Duplex {
   readonly writes: Buffer[] = []
   #taken: (() => void)[] = []
@@ -28,7 +28,7 @@ class StubSocket extends Duplex {
     else this.#taken.push(done)
   }
 
-  /** The peer reads again. */
+  /** Makes the peer read everything written so far, and all that follows. */
   resumeReading(): void {
     this.reads = true
     for (const done of this.#taken.splice(0)) done()
@@ -49,8 +49,6 @@ class StubSocket extends Duplex {
     return this.frames().map((payload) => payload.toString())
   }
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 interface Link {
   readonly connection: WebSocketConnection<undefined>
@@ -87,7 +85,7 @@ const server = (backpressure: Partial<Backpressure> = {}): WebSocketServer =>
     backpressure: { ...SMALL, ...backpressure },
   })
 
-/** A peer that has stopped reading and is owed more than the socket buffers on its own. */
+/** Makes the peer stop reading, with more waiting for it than the socket buffers by itself. */
 async function stall({ connection, socket }: Link): Promise<void> {
   socket.reads = false
   connection.send('x'.repeat(20_000))
@@ -96,7 +94,7 @@ async function stall({ connection, socket }: Link): Promise<void> {
 }
 
 describe('writes', () => {
-  test('all that one turn sends goes out in one write', async () => {
+  test('all messages of one turn go out in one write', async () => {
     const { connection, socket } = await link(server({ limitBytes: 10 ** 6 }))
     for (let i = 0; i < 10; i++) connection.send(`${i}`)
     await Promise.resolve().then(() => connection.send('and in a promise reaction'))
@@ -106,7 +104,7 @@ describe('writes', () => {
     assert.equal(socket.texts().length, 11)
   })
 
-  test('replies to one chunk of input go out in one write, when it has been read', async () => {
+  test('replies to one chunk of input go out in one write, after the whole chunk', async () => {
     const { connection, socket } = await link(server())
     connection.onMessage = (message) => connection.send(message)
     socket.push(Buffer.concat([text('a'), text('b'), frame(9, 'c')]))
@@ -115,7 +113,7 @@ describe('writes', () => {
     assert.deepEqual(socket.texts(), ['a', 'b', 'c'])
   })
 
-  test('a broadcast writes the very same buffer to all, in one write for the turn', async () => {
+  test('a broadcast writes the same buffer to all, in one write per turn', async () => {
     const sockets = server({ limitBytes: 10 ** 6 })
     const links = await Promise.all(Array.from({ length: 20 }, () => link(sockets)))
     for (let i = 0; i < 10; i++) assert.equal(sockets.broadcast(`event ${i}`), 20)
@@ -136,7 +134,7 @@ describe('writes', () => {
     assert.equal(new Set(links.map(({ socket }) => socket.writes[0])).size, 1)
   })
 
-  test('who joins late, leaves, or is sent something of its own keeps its own order', async () => {
+  test('a connection that joins late, leaves or gets more keeps its own order', async () => {
     const sockets = server({ limitBytes: 10 ** 6 })
     const [a, b, c] = [await link(sockets), await link(sockets), await link(sockets)]
     const [one, two, three] = ['1', '2', '3'].map(prepare)
@@ -151,7 +149,7 @@ describe('writes', () => {
     assert.deepEqual(c.socket.texts(), ['2', Buffer.from([3, 0xe8]).toString()])
   })
 
-  test('groups that get different events share within their group, in either order of loops', async () => {
+  test('groups that get different events share a buffer within each group', async () => {
     const sockets = server({ limitBytes: 10 ** 6 })
     const links = await Promise.all(Array.from({ length: 8 }, () => link(sockets)))
     const events = Array.from({ length: 6 }, (_, i) => prepare(`${i}`))
@@ -177,7 +175,7 @@ describe('writes', () => {
     assert.deepEqual([a.socket.texts(), b.socket.texts()], [['1', '2'], ['1', '2']])
   })
 
-  test('a large binary message is not copied, a large burst is not joined', async () => {
+  test('a large binary message is not copied, and a large burst is not joined', async () => {
     const { connection, socket } = await link(
       server({ highWaterBytes: 10 ** 6, limitBytes: 10 ** 7 }),
     )
@@ -198,7 +196,7 @@ describe('writes', () => {
 })
 
 describe('a slow reader', () => {
-  test('makes send say full, and drained() resolves once it has caught up', async () => {
+  test('makes send return full, and drained() resolves once it has caught up', async () => {
     const one = await link(server({ limitBytes: 50_000 }))
     let drains = 0
     one.connection.onDrain = () => drains++
@@ -215,7 +213,7 @@ describe('a slow reader', () => {
     assert.equal(drains, 1)
   })
 
-  test('lets a source that waits for drained() send any amount in bounded memory', async () => {
+  test('lets a source that awaits drained() send any amount in bounded memory', async () => {
     const { connection, socket } = await link(server({ limitBytes: 5_000 }))
     socket.reads = false
     let most = 0
@@ -232,10 +230,10 @@ describe('a slow reader', () => {
     }
     socket.resumeReading()
     await source
-    assert.ok(most <= 5_000, `${most} octets were held`)
+    assert.ok(most <= 5_000, `${most} bytes were buffered`)
   })
 
-  test('is closed with 1013 at the limit, which counts the message at hand', async () => {
+  test('is closed with 1013 at the limit, including the message being sent', async () => {
     const one = await link(server({ limitBytes: 25_000 }))
     await stall(one)
     assert.equal(one.connection.send('y'.repeat(4_000)), 'full')
@@ -250,14 +248,14 @@ describe('a slow reader', () => {
     assert.deepEqual([error.closeCode, error.code, wasClean], [1013, 'ERR_WS_SLOW_READER', false])
   })
 
-  test('is sent a single message beyond the limit when it is owed nothing', async () => {
+  test('gets a single message beyond the limit if nothing else waits for it', async () => {
     const { connection, socket } = await link(server())
     assert.equal(connection.send('x'.repeat(100_000)), 'full')
     await turn()
     assert.equal(socket.texts()[0]!.length, 100_000)
   })
 
-  test('misses messages under the policy drop, and is told of later ones', async () => {
+  test('loses messages under the policy drop, and gets later ones', async () => {
     const one = await link(server({ limitBytes: 25_000, policy: 'drop' }))
     await stall(one)
     const results = Array.from({ length: 4 }, (_, i) => one.connection.send(`${i}`.repeat(2_000)))
@@ -284,7 +282,7 @@ describe('a slow reader', () => {
     assert.deepEqual(one.socket.texts(), ['a99', 'b99'])
   })
 
-  test('coalesced messages keep the limit too, and those without a key are dropped at it', async () => {
+  test('coalesced messages respect the limit, and those without a key are dropped', async () => {
     const one = await link(server({ limitBytes: 22_000, policy: 'coalesce' }))
     await stall(one)
     assert.equal(one.connection.send('k'.repeat(1_500), { key: 'k' }), 'full')
@@ -297,7 +295,7 @@ describe('a slow reader', () => {
     assert.deepEqual(one.socket.texts().map((message) => message[0]), ['n'])
   })
 
-  test('is owed one Pong only: the latest (RFC 6455, section 5.5.3)', async () => {
+  test('gets only the latest Pong (RFC 6455 §5.5.3)', async () => {
     const one = await link(server())
     await stall(one)
     for (let i = 0; i < 900; i++) one.socket.push(frame(9, `${i}`))
@@ -308,7 +306,7 @@ describe('a slow reader', () => {
     assert.deepEqual(one.socket.texts(), ['899'])
   })
 
-  test('costs the others nothing and a bounded amount of memory', async () => {
+  test('does not affect other connections, and costs bounded memory', async () => {
     const sockets = server({ limitBytes: 30_000, policy: 'drop' })
     const [slow, quick] = [await link(sockets), await link(sockets)]
     await stall(slow)
@@ -321,7 +319,7 @@ describe('a slow reader', () => {
     assert.ok(slow.connection.bufferedAmount <= 30_000)
   })
 
-  test('releases who waits for it when it is lost or a signal aborts', async () => {
+  test('ends the wait of drained() when it is lost or a signal aborts', async () => {
     const one = await link(server({ limitBytes: 50_000 }))
     await stall(one)
     const controller = new AbortController()
@@ -338,7 +336,7 @@ describe('a slow reader', () => {
   })
 })
 
-test('a peer on a real socket that stops reading is closed with 1013 in bounded memory, its neighbour is not', async () => {
+test('over TCP a peer that stops reading is closed with 1013 in bounded memory', async () => {
   const limitBytes = 300_000
   await using w = await world({
     backpressure: { limitBytes },

@@ -35,13 +35,13 @@ describe('authorize', () => {
     body: string
   }[] = [
     {
-      name: 'a 401 with WWW-Authenticate (RFC 6455, section 10.5)',
+      name: 'a 401 with WWW-Authenticate (RFC 6455 §10.5)',
       refusal: { status: 401, headers: { 'WWW-Authenticate': 'Bearer' } },
       headers: { 'www-authenticate': 'Bearer' },
       body: 'Unauthorized',
     },
     {
-      name: 'a 404 as problem details (RFC 6455, section 4.2.2)',
+      name: 'a 404 as problem details (RFC 6455 §4.2.2)',
       refusal: {
         status: 404,
         headers: { 'content-type': 'application/problem+json' },
@@ -51,13 +51,13 @@ describe('authorize', () => {
       body: problem,
     },
     {
-      name: 'a redirect (RFC 6455, section 4.2.2)',
+      name: 'a redirect (RFC 6455 §4.2.2)',
       refusal: { status: 307, headers: { Location: 'wss://elsewhere.example/' } },
       headers: { location: 'wss://elsewhere.example/' },
       body: 'Temporary Redirect',
     },
     {
-      name: 'a 403 with octets as body',
+      name: 'a 403 with a binary body',
       refusal: { status: 403, body: new Uint8Array([104, 105]) },
       headers: {},
       body: 'hi',
@@ -74,7 +74,7 @@ describe('authorize', () => {
       test(`answers ${name} in place of the 101, ${later ? 'later' : 'at once'}`, async () => {
         await using w = await world({
           authorize: () => (later ? Promise.resolve(refusal) : refusal),
-          onConnection: () => assert.fail('a refused client was let in'),
+          onConnection: () => assert.fail('a refused client was accepted'),
         })
         const peer = await w.dial()
         peer.write(Buffer.concat([Buffer.from(opening()), text('smuggled')]))
@@ -105,7 +105,7 @@ describe('authorize', () => {
     assert.equal(await peer.line(), 'text:ada at /runs/1?after=2')
   })
 
-  test('throwing is a 500 and is reported, without a word to the client', async () => {
+  test('throwing is a 500 and is reported, without details for the client', async () => {
     const errors: unknown[] = []
     for (const authorize of [
       () => { throw new Error('secret') },
@@ -140,7 +140,7 @@ describe('authorize', () => {
     assert.equal(errors.length, 3)
   })
 
-  test('an answer that is none is a 500 and is reported', async () => {
+  test('an invalid result is a 500 and is reported', async () => {
     const errors: unknown[] = []
     for (const answer of [
       { status: 200 },
@@ -162,7 +162,7 @@ describe('authorize', () => {
     assert.ok(errors.every((error) => error instanceof TypeError))
   })
 
-  test('taking too long is a 503, and its signal aborts', async () => {
+  test('taking too long is a 503 and aborts its signal', async () => {
     let signal: AbortSignal | undefined
     await using w = await world({
       handshakeTimeoutMs: 10,
@@ -179,17 +179,17 @@ describe('authorize', () => {
     assert.equal(signal!.aborted, true)
   })
 
-  test('a peer that resets meanwhile does no harm, and the signal aborts (RFC 6455, section 10.7)', async () => {
-    let asked: (signal: AbortSignal) => void
-    const signal = new Promise<AbortSignal>((resolve) => (asked = resolve))
+  test('a reset by the peer meanwhile aborts the signal and does no harm', async () => {
+    let called: (signal: AbortSignal) => void
+    const signal = new Promise<AbortSignal>((resolve) => (called = resolve))
     await using w = await world({
       authorize: (_request, offer) => {
-        asked(offer.signal)
+        called(offer.signal)
         return new Promise<Admission<undefined>>((resolve) => {
           offer.signal.addEventListener('abort', () => resolve({ context: undefined }))
         })
       },
-      onConnection: () => assert.fail('a client that is gone was let in'),
+      onConnection: () => assert.fail('a disconnected client was accepted'),
     })
     const peer = await w.dial()
     peer.write(opening())
@@ -200,11 +200,11 @@ describe('authorize', () => {
     assert.equal(w.sockets.connections.size, 0)
   })
 
-  test('is asked only about correct handshakes from permitted origins', async () => {
-    let asked = 0
+  test('is called only for valid handshakes from allowed origins', async () => {
+    let called = 0
     await using w = await world({
       authorize: () => {
-        asked++
+        called++
         return { status: 401 }
       },
     })
@@ -213,27 +213,27 @@ describe('authorize', () => {
       peer.write(opening(headers))
       await peer.head()
     }
-    assert.equal(asked, 0)
+    assert.equal(called, 0)
   })
 })
 
 describe('origins', () => {
   const cases: [string, WebSocketServerOptions['origins'], string | null, number][] = [
-    ['any lets every page in', 'any', 'https://other.example', 101],
+    ['any accepts every page', 'any', 'https://other.example', 101],
     [
-      'a list lets its members in',
+      'a list accepts its members',
       ['https://a.example', 'http://b.example:81/'],
       'http://b.example:81',
       101,
     ],
-    ['a list keeps others out', ['https://a.example'], 'http://a.example', 403],
-    ['a list keeps the own host out', ['https://a.example'], 'http://localhost', 403],
-    ['a list lets in who sends none', ['https://a.example'], null, 101],
+    ['a list refuses others', ['https://a.example'], 'http://a.example', 403],
+    ['a list refuses the own host', ['https://a.example'], 'http://localhost', 403],
+    ['a list accepts a request without an origin', ['https://a.example'], null, 101],
     ['a function decides', (origin) => origin.endsWith('.example'), 'https://x.example', 101],
     ['a function refuses', () => false, 'http://localhost', 403],
   ]
   for (const [name, origins, origin, status] of cases) {
-    test(`${name} (RFC 6455, section 10.2)`, async () => {
+    test(`${name} (RFC 6455 §10.2)`, async () => {
       await using w = await world({ origins })
       const peer = await w.dial()
       peer.write(opening({ Origin: origin }))
@@ -255,7 +255,7 @@ describe('origins', () => {
 })
 
 describe('limits', () => {
-  test('connections beyond maxConnections get 503, handshakes at work included', async () => {
+  test('connections beyond maxConnections get 503, including handshakes in progress', async () => {
     let admit = (): void => {}
     await using w = await world({
       maxConnections: 2,
@@ -268,9 +268,9 @@ describe('limits', () => {
     })
     const first = await w.open()
     const second = await w.dial()
-    const asked = once(w.server, 'upgrade')
+    const called = once(w.server, 'upgrade')
     second.write(opening({}, { path: '/slow' }))
-    await asked
+    await called
     const third = await w.dial()
     third.write(opening())
     assert.equal((await third.head()).status, 503)
@@ -284,7 +284,7 @@ describe('limits', () => {
   })
 })
 
-test('one signal serves many connections, and many handshakes wait at once, without a warning of leaks', async () => {
+test('one signal for many connections and handshakes causes no leak warning', async () => {
   const warnings: Error[] = []
   const note = (warning: Error): void => void warnings.push(warning)
   process.on('warning', note)
@@ -294,10 +294,10 @@ test('one signal serves many connections, and many handshakes wait at once, with
   const admitted = new Promise<Admission<undefined>>(
     (resolve) => (admit = () => resolve({ context: undefined })),
   )
-  let asked = 0
+  let called = 0
   await using w = await world({
     authorize: () => {
-      if (++asked === 30) admit()
+      if (++called === 30) admit()
       return admitted
     },
     onConnection: async (connection) => {
@@ -317,7 +317,7 @@ test('one signal serves many connections, and many handshakes wait at once, with
 })
 
 describe('upgrade', () => {
-  test('a host may route itself, below a prefix of its own', async () => {
+  test('a host may route requests itself, below its own prefix', async () => {
     const sockets = new WebSocketServer(echo)
     const server = createServer()
     server.on('upgrade', (request, socket, head) => {
@@ -335,7 +335,7 @@ describe('upgrade', () => {
     await stop(server)
   })
 
-  test('it resolves to the connection, or to null when it was refused', async () => {
+  test('it resolves to the connection, or to null if it was refused', async () => {
     await using w = await world(silent, null)
     const results: Promise<WebSocketConnection<undefined> | null>[] = []
     w.server.on('upgrade', (request, socket, head) => {
@@ -350,7 +350,7 @@ describe('upgrade', () => {
     good.socket.destroy()
   })
 
-  test('a socket is upgraded once: a second call is told so and changes nothing', async () => {
+  test('a second upgrade of a socket is reported and has no effect', async () => {
     const errors: unknown[] = []
     await using w = await world({ ...echo, onError: (error) => errors.push(error) }, null)
     let second: Promise<unknown> | undefined
@@ -365,7 +365,7 @@ describe('upgrade', () => {
     assert.equal(await peer.line(), 'text:fine')
   })
 
-  test('a host that routes every upgrade here has the others answered 426 (RFC 6455, section 4.2.1)', async () => {
+  test('if a host routes every upgrade here, other protocols get 426', async () => {
     await using w = await world(echo, null)
     w.server.on('upgrade', (request, socket, head) => void w.sockets.upgrade(request, socket, head))
     const peer = await w.dial()
@@ -373,7 +373,7 @@ describe('upgrade', () => {
     assert.equal((await peer.head()).status, 426)
   })
 
-  test('a host that attaches and routes as well is told so, and the first to come serves', async () => {
+  test('attaching and routing at once is reported, and the first call serves', async () => {
     const errors: unknown[] = []
     await using w = await world({ ...echo, onError: (error) => errors.push(error) }, null)
     w.server.on('upgrade', (request, socket, head) => void w.sockets.upgrade(request, socket, head))
@@ -384,7 +384,7 @@ describe('upgrade', () => {
     assert.equal(errors.length, 1)
   })
 
-  test('requireUpgrade answers a plain request with 426 (RFC 6455, section 4.2.2)', async () => {
+  test('requireUpgrade answers a plain request with 426 (RFC 6455 §4.2.2)', async () => {
     const sockets = new WebSocketServer()
     const server = createServer((_request, response) => sockets.requireUpgrade(response))
     const port = await listen(server)
@@ -399,7 +399,7 @@ describe('upgrade', () => {
 })
 
 describe('shutdown', () => {
-  test('close says 1001 to all, refuses new ones with 503, and completes (RFC 6455, section 7.4.1)', async () => {
+  test('close sends 1001 to all, refuses new connections with 503, and completes', async () => {
     await using w = await world(silent)
     const peers = [await w.open(), await w.open(), await w.open()]
     const closed = w.sockets.close({ reason: 'restart' })
@@ -416,7 +416,7 @@ describe('shutdown', () => {
     assert.equal(w.server.listenerCount('upgrade'), 0)
   })
 
-  test('close() of the HTTP server completes although peers never answer', async () => {
+  test('close() of the HTTP server completes even if peers never answer', async () => {
     const server = createServer()
     const sockets = new WebSocketServer({ ...silent, closeTimeoutMs: 20 })
     sockets.attach(server)
@@ -430,12 +430,12 @@ describe('shutdown', () => {
     peer.socket.destroy()
   })
 
-  test('a handshake at work is answered 503', async () => {
-    let asked = (): void => {}
-    const waiting = new Promise<void>((resolve) => (asked = resolve))
+  test('a handshake in progress is answered 503', async () => {
+    let called = (): void => {}
+    const waiting = new Promise<void>((resolve) => (called = resolve))
     await using w = await world({
       authorize: () => {
-        asked()
+        called()
         return new Promise<never>(() => {})
       },
     })
@@ -447,7 +447,7 @@ describe('shutdown', () => {
     await closed
   })
 
-  test('a signal closes the server, also one that has aborted before', async () => {
+  test('a signal closes the server, even if it has aborted before', async () => {
     const controller = new AbortController()
     await using w = await world({ ...silent, signal: controller.signal })
     const peer = await w.open()
@@ -471,7 +471,7 @@ describe('shutdown', () => {
   })
 })
 
-test('masked input of every kind reaches 50 peers at once without a mix-up', async () => {
+test('50 concurrent peers with input of every kind get their own replies', async () => {
   await using w = await world(echo)
   const peers = await Promise.all(Array.from({ length: 50 }, () => w.open()))
   for (const [i, peer] of peers.entries()) {

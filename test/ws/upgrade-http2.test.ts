@@ -32,7 +32,7 @@ interface World extends AsyncDisposable {
   readonly server: Http2Server
   readonly sockets: WebSocketServer
   readonly session: ClientHttp2Session
-  /** An extended CONNECT, its stream and the head of the answer. */
+  /** Sends an extended CONNECT; resolves with its stream and the head of the response. */
   ask(
     headers?: OutgoingHttpHeaders,
   ): Promise<{ stream: ClientHttp2Stream; headers: IncomingHttpHeaders }>
@@ -85,7 +85,7 @@ async function world(
 }
 
 describe('extended CONNECT', () => {
-  test('the setting is advertised, and only when asked for (RFC 8441, section 3)', async () => {
+  test('the setting is advertised, but only if enabled (RFC 8441 §3)', async () => {
     await using w = await world()
     assert.equal(w.session.remoteSettings.enableConnectProtocol, true)
     const plain = createServer()
@@ -99,7 +99,7 @@ describe('extended CONNECT', () => {
     await stop(plain)
   })
 
-  test('is answered 200, without Key, Accept, Upgrade or Connection (RFC 8441, section 5)', async () => {
+  test('is answered 200, without Accept, Upgrade or Connection (RFC 8441 §5)', async () => {
     await using w = await world()
     const { headers } = await w.ask()
     assert.equal(headers[':status'], 200)
@@ -113,13 +113,13 @@ describe('extended CONNECT', () => {
     }
   })
 
-  test('a key that came nevertheless is answered', async () => {
+  test('a key that is sent nevertheless is answered', async () => {
     await using w = await world()
     const { headers } = await w.ask({ 'sec-websocket-key': SAMPLE_KEY })
     assert.equal(headers['sec-websocket-accept'], SAMPLE_ACCEPT)
   })
 
-  test('messages, pings and the closing handshake travel as over HTTP/1.1 (RFC 8441, section 5)', async () => {
+  test('messages, pings and the closing handshake work as over HTTP/1.1', async () => {
     await using w = await world()
     const peer = await w.open()
     peer.write(
@@ -133,7 +133,7 @@ describe('extended CONNECT', () => {
     assert.deepEqual(info, { code: 4000, reason: 'bye', wasClean: true, error: null })
   })
 
-  test('subprotocol, context and compression are agreed on', async () => {
+  test('subprotocol, context and compression are negotiated', async () => {
     await using w = await world({ ...echo, protocols: ['v2'], deflate: true })
     const { headers } = await w.ask({
       'sec-websocket-protocol': 'v1, v2',
@@ -143,21 +143,21 @@ describe('extended CONNECT', () => {
     assert.match(String(headers['sec-websocket-extensions']), /^permessage-deflate/)
   })
 
-  test('a large message goes both ways', async () => {
+  test('a large message is echoed', async () => {
     await using w = await world({ ...echo, maxMessageBytes: 2 ** 22 })
     const peer = await w.open()
     peer.write(frame(2, Buffer.alloc(2_000_000, 'x')))
     assert.equal((await peer.next())!.payload.length, 2_000_000)
   })
 
-  test('many share one session', async () => {
+  test('many connections share one session', async () => {
     await using w = await world()
     const peers = await Promise.all(Array.from({ length: 20 }, () => w.open()))
     for (const [i, peer] of peers.entries()) peer.write(text(`${i}`))
     for (const [i, peer] of peers.entries()) assert.equal(await peer.line(), `text:${i}`)
   })
 
-  test('END_STREAM without a Close is an abnormal end, like a FIN (RFC 8441, section 5)', async () => {
+  test('END_STREAM without a Close is abnormal, like a FIN (RFC 8441 §5)', async () => {
     await using w = await world()
     const peer = await w.open()
     const [connection] = w.sockets.connections
@@ -168,7 +168,7 @@ describe('extended CONNECT', () => {
     assert.ok(error instanceof ConnectionLostError)
   })
 
-  test('RST_STREAM with CANCEL is an abnormal end, like a reset (RFC 8441, section 5)', async () => {
+  test('RST_STREAM with CANCEL is abnormal, like a reset (RFC 8441 §5)', async () => {
     await using w = await world()
     for (const code of [constants.NGHTTP2_CANCEL, constants.NGHTTP2_PROTOCOL_ERROR]) {
       const peer = await w.open()
@@ -178,7 +178,7 @@ describe('extended CONNECT', () => {
     }
   })
 
-  test('terminate resets the stream with CANCEL (RFC 8441, section 5)', async () => {
+  test('terminate resets the stream with CANCEL (RFC 8441 §5)', async () => {
     await using w = await world()
     const peer = await w.open()
     const [connection] = w.sockets.connections
@@ -189,7 +189,7 @@ describe('extended CONNECT', () => {
     await connection!.closed
   })
 
-  test('a rule broken ends the stream with its Close, and the session lives on', async () => {
+  test('a broken rule ends the stream with its Close, but not the session', async () => {
     await using w = await world()
     const peer = await w.open()
     peer.write(frame(1, 'x', { mask: false }))
@@ -200,7 +200,7 @@ describe('extended CONNECT', () => {
     assert.equal(await again.line(), 'text:alive')
   })
 
-  test('a session that is lost ends its connections', async () => {
+  test('a lost session ends its connections', async () => {
     await using w = await world()
     await Promise.all([w.open(), w.open()])
     const ends = [...w.sockets.connections].map(({ closed }) => closed)
@@ -211,7 +211,7 @@ describe('extended CONNECT', () => {
 
 describe('refusals', () => {
   const cases: [string, OutgoingHttpHeaders, number][] = [
-    ['another :protocol is 501 (RFC 9220, section 3)', { ':protocol': 'webtransport' }, 501],
+    ['another :protocol is 501 (RFC 9220 §3)', { ':protocol': 'webtransport' }, 501],
     ['another path is 404', { ':path': '/other' }, 404],
     ['another version is 400', { 'sec-websocket-version': '8' }, 400],
     ['a malformed subprotocol is 400', { 'sec-websocket-protocol': 'a,,b' }, 400],
@@ -233,7 +233,7 @@ describe('refusals', () => {
     }
   }
 
-  test('authorize answers with any status, headers and body', async () => {
+  test('authorize may refuse with any status, headers and body', async () => {
     await using w = await world({
       authorize: () => ({
         status: 404,
@@ -255,15 +255,15 @@ describe('refusals', () => {
     stream.resume()
   })
 
-  test('a client that leaves during authorize is forgotten', async () => {
-    let asked = (): void => {}
-    const waiting = new Promise<void>((resolve) => (asked = resolve))
+  test('a client that disconnects during authorize is not counted', async () => {
+    let called = (): void => {}
+    const waiting = new Promise<void>((resolve) => (called = resolve))
     let gone = (): void => {}
     const left = new Promise<void>((resolve) => (gone = resolve))
     await using w = await world({
       authorize: (_request, { signal }) => {
         signal.addEventListener('abort', () => gone())
-        asked()
+        called()
         return new Promise<never>(() => {})
       },
     })
@@ -279,7 +279,7 @@ describe('refusals', () => {
   })
 })
 
-test('foreign CONNECT listeners keep their paths', async () => {
+test('other CONNECT listeners keep their paths', async () => {
   const server = createServer()
   server.on('stream', (stream, headers) => {
     if (headers[':path'] === '/foreign') stream.respond({ ':status': 299 }, { endStream: true })
@@ -291,7 +291,7 @@ test('foreign CONNECT listeners keep their paths', async () => {
   await w.open({ ':path': '/ours' })
 })
 
-test('ordinary requests of the host are answered as before', async () => {
+test('plain requests are still answered by the host', async () => {
   await using w = await world(
     echo,
     createServer((request, response) => response.end(`page ${request.url}`)),

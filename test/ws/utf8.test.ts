@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { checkUtf8, UTF8_BAD, UTF8_BOUNDARY } from '../../lib/ws/utf8.js'
 import { random, splits } from './random.js'
 
-/** Where `octets` first stop being the beginning of any UTF-8 text; its length when they do not. */
-function firstBad(octets: Buffer): number {
+/** The offset of the first byte at which `bytes` stop being valid UTF-8, or their length. */
+function firstBad(bytes: Buffer): number {
   const tails = [
     '',
     '80',
@@ -19,11 +19,11 @@ function firstBad(octets: Buffer): number {
     '908080',
     '9080 80',
   ].map((hex) => Buffer.from(hex.replace(' ', ''), 'hex'))
-  for (let end = 1; end <= octets.length; end++) {
-    const head = octets.subarray(0, end)
+  for (let end = 1; end <= bytes.length; end++) {
+    const head = bytes.subarray(0, end)
     if (!tails.some((tail) => isUtf8(Buffer.concat([head, tail])))) return end - 1
   }
-  return octets.length
+  return bytes.length
 }
 
 function* interesting(): Generator<Buffer> {
@@ -39,44 +39,44 @@ function* interesting(): Generator<Buffer> {
   }
 }
 
-test('octet by octet it fails exactly at the first bad one (RFC 3629; RFC 6455, section 8.1)', () => {
-  for (const octets of interesting()) {
+test('fed byte by byte, it fails exactly at the first invalid one (RFC 6455 §8.1)', () => {
+  for (const bytes of interesting()) {
     let state = UTF8_BOUNDARY
     let at = 0
-    while (at < octets.length) {
-      state = checkUtf8(octets, at, at + 1, state)
+    while (at < bytes.length) {
+      state = checkUtf8(bytes, at, at + 1, state)
       if (state === UTF8_BAD) break
       at++
     }
-    assert.equal(at, firstBad(octets), octets.toString('hex'))
-    if (at === octets.length)
-      assert.equal(state === UTF8_BOUNDARY, isUtf8(octets), octets.toString('hex'))
+    assert.equal(at, firstBad(bytes), bytes.toString('hex'))
+    if (at === bytes.length)
+      assert.equal(state === UTF8_BOUNDARY, isUtf8(bytes), bytes.toString('hex'))
   }
 })
 
-test('in any pieces it comes to the same as in one', () => {
+test('the result does not depend on how the input is cut', () => {
   const next = random(3629)
   const alphabet = ['a', 'é', '€', '\u{10000}', '\u{10ffff}', '\ud7ff', '\ue000', '\0']
   for (let round = 0; round < 500; round++) {
-    const octets = Buffer.from(
+    const bytes = Buffer.from(
       Array.from(
         { length: 1 + Math.floor(next() * 30) },
         () => alphabet[Math.floor(next() * alphabet.length)],
       ).join(''),
     )
-    if (round % 2 === 0) octets[Math.floor(next() * octets.length)] = Math.floor(next() * 256)
-    for (const pieces of splits(octets, 4, round)) {
+    if (round % 2 === 0) bytes[Math.floor(next() * bytes.length)] = Math.floor(next() * 256)
+    for (const pieces of splits(bytes, 4, round)) {
       let state = UTF8_BOUNDARY
       for (const piece of pieces) {
         state = checkUtf8(piece, 0, piece.length, state)
         if (state === UTF8_BAD) break
       }
-      assert.equal(state === UTF8_BOUNDARY, isUtf8(octets), octets.toString('hex'))
+      assert.equal(state === UTF8_BOUNDARY, isUtf8(bytes), bytes.toString('hex'))
     }
   }
 })
 
-test('a bad state stays bad, and only the given part is looked at', () => {
+test('UTF8_BAD is final, and only the given range is read', () => {
   assert.equal(checkUtf8(Buffer.from('abc'), 0, 3, UTF8_BAD), UTF8_BAD)
   assert.equal(checkUtf8(Buffer.from([0xff, 0x41, 0xff]), 1, 2, UTF8_BOUNDARY), UTF8_BOUNDARY)
   assert.equal(checkUtf8(Buffer.alloc(0), 0, 0, UTF8_BOUNDARY), UTF8_BOUNDARY)

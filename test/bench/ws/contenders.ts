@@ -1,7 +1,6 @@
 /**
- * The servers that are compared. Ours is imported by path, since it is built alone for this.
- * Each echoes on the path /echo, and keeps the sockets of every other path as subscribers of
- * `broadcast`.
+ * The servers to compare. Ours is imported by path, because `run.ts` builds only lib/ws. Each
+ * echoes on the path /echo, and keeps the sockets of other paths as subscribers of `broadcast`.
  */
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
@@ -12,7 +11,7 @@ import type { WebSocketConnection } from '../../../lib/ws/index.js'
 
 export interface Contender {
   readonly server: Server
-  /** Sends `count` different messages of this text to every subscriber. */
+  /** Sends each text to every subscriber, as a message of its own. */
   broadcast(texts: readonly string[]): void
 }
 
@@ -21,12 +20,21 @@ const peers = createRequire(process.env['PEERS']!)
 
 const isEcho = (request: { readonly url?: string | undefined }): boolean => request.url === '/echo'
 
+function toEach<Socket>(
+  subscribers: ReadonlySet<Socket>,
+  send: (socket: Socket, text: string) => void,
+): Contender['broadcast'] {
+  return (texts) => {
+    for (const text of texts) for (const subscriber of subscribers) send(subscriber, text)
+  }
+}
+
 function runwright(): Contender {
   const subscribers = new Set<WebSocketConnection>()
   const sockets = new WebSocketServer({
     origins: 'any',
     maxMessageBytes: LIMIT,
-    // A subscriber that never reads stays, with no more than 1 MiB held for it.
+    // A subscriber that never reads stays connected, with at most 1 MiB buffered for it.
     backpressure:
       process.env['STALLED'] === undefined
         ? { limitBytes: LIMIT }
@@ -77,12 +85,7 @@ function ws(): Contender {
     subscribers.add(socket)
     socket.on('close', () => subscribers.delete(socket))
   })
-  return {
-    server,
-    broadcast(texts) {
-      for (const text of texts) for (const subscriber of subscribers) subscriber.send(text)
-    },
-  }
+  return { server, broadcast: toEach(subscribers, (socket, text) => socket.send(text)) }
 }
 
 function faye(): Contender {
@@ -108,12 +111,7 @@ function faye(): Contender {
     subscribers.add(socket)
     socket.on('close', () => subscribers.delete(socket))
   })
-  return {
-    server,
-    broadcast(texts) {
-      for (const text of texts) for (const subscriber of subscribers) subscriber.send(text)
-    },
-  }
+  return { server, broadcast: toEach(subscribers, (socket, text) => socket.send(text)) }
 }
 
 function websocket(): Contender {
@@ -154,15 +152,10 @@ function websocket(): Contender {
     subscribers.add(connection)
     connection.on('close', () => subscribers.delete(connection))
   })
-  return {
-    server,
-    broadcast(texts) {
-      for (const text of texts) for (const subscriber of subscribers) subscriber.sendUTF(text)
-    },
-  }
+  return { server, broadcast: toEach(subscribers, (socket, text) => socket.sendUTF(text)) }
 }
 
-/** The floor: no rule is checked, every frame is prebuilt or sent back with its mask taken off. */
+/** The floor: checks no rule, broadcasts prebuilt frames, and echoes frames unmasked. */
 function raw(): Contender {
   const server = createServer()
   const subscribers = new Set<Socket>()

@@ -1,4 +1,4 @@
-/** The peers of the measured process: raw sockets that send prebuilt frames and count octets. */
+/** The load: raw sockets that send prebuilt frames to the measured process and count bytes. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
@@ -41,7 +41,7 @@ async function open(port: number, path: string, reads: boolean): Promise<Peer> {
   return peer
 }
 
-/** One masked message, and how long its echo is. */
+/** A masked message, and the size of its echo. */
 function message(bytes: number, binary: boolean): { frame: Buffer; echoBytes: number } {
   const payload = Buffer.alloc(bytes, 'x')
   const length =
@@ -53,14 +53,14 @@ function message(bytes: number, binary: boolean): { frame: Buffer; echoBytes: nu
     length === null ? long : Buffer.from(length),
   ])
   const key = [0x12, 0x34, 0x56, 0x78]
-  const masked = payload.map((octet, i) => octet ^ key[i & 3]!)
+  const masked = payload.map((byte, i) => byte ^ key[i & 3]!)
   return {
     frame: Buffer.concat([header, Buffer.from(key), masked]),
     echoBytes: header.length + bytes,
   }
 }
 
-/** Every peer sends, waits for the whole echo, and sends again. */
+/** Each peer sends, waits for the whole echo, and sends again. */
 async function echo(
   bytes: number,
   binary: boolean,

@@ -5,11 +5,11 @@
  *   node --conditions=runwright-source --import tsx test/bench/ws/run.ts \
  *     [echo|broadcast|large|memory|stalled]… [--json FILE]
  *
- * One process serves, another is the load; each measure takes TURNS (default 9) turns of TURN_MS
- * (default 700) that go round the contenders, after one turn each to warm up, and shows the median
- * and the range, in microseconds of one round trip or of one delivery, with the server's CPU beside
- * it. Ours runs as built JavaScript. Memory is one measure of 2000 idle connections. Ratios are to
- * `ws`. `--json FILE` writes the rows in the format that is told in `../http/compare.mjs`.
+ * One process serves, another generates the load. After a warm-up turn each, the contenders take
+ * TURNS (default 9) turns of TURN_MS (default 700). The output is the median and the range, in
+ * microseconds per round trip or delivery, with the CPU time of the server. Ours runs as built
+ * JavaScript. Memory is one measurement of 2000 idle connections. Ratios are to `ws`. `--json FILE`
+ * writes the rows in the format of `../results.ts`.
  */
 import { type ChildProcess, fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -28,7 +28,7 @@ const TURN_MS = Number(process.env['TURN_MS'] ?? 700)
 const NAMES = (process.env['CONTENDERS'] ?? 'raw,runwright,ws,websocket,faye-websocket').split(',')
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** Builds lib/ws as it ships, and the two children of this file, so that no loader is measured. */
+/** Builds lib/ws as shipped, and the two child programs, so that no loader is measured. */
 function build(into: string): void {
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
   const files = ['lib/ws/index.ts', 'test/bench/ws/server.ts', 'test/bench/ws/load.ts']
@@ -79,7 +79,7 @@ interface Pair {
 async function pair(name: string, folder: string, env: Record<string, string> = {}): Promise<Pair> {
   const server = new Child<Order>(join(folder, 'test/bench/ws/server.js'), [name], {
     PEERS: join(root, 'test/peers/package.json'),
-    // Native masking of `ws` is an addon that only comes with another of the peers.
+    // The native addon for `ws` is only installed as a dependency of another peer.
     WS_NO_BUFFER_UTIL: '1',
     ...env,
   })
@@ -94,7 +94,7 @@ interface Figures {
   readonly cpu: number
 }
 
-/** What ours must hold against another contender of the scenario. */
+/** The target for our figures relative to the reference contender. */
 interface Bar {
   readonly text: string
   readonly holds: (us: number, cpu: number) => boolean
@@ -120,7 +120,7 @@ function add(row: Row): void {
   rows.push(row)
 }
 
-/** Turns that go round the contenders; adds a row for each, with its ratio to `reference`. */
+/** Lets the contenders take turns; adds a row for each, with its ratio to `reference`. */
 async function measure(
   scenario: string,
   pairs: readonly Pair[],
@@ -267,7 +267,7 @@ async function memory(folder: string): Promise<void> {
   }
 }
 
-/** The same broadcast without and with one subscriber that never reads, in turns. */
+/** The same broadcast without and with a subscriber that never reads, in turns. */
 async function stalled(folder: string): Promise<void> {
   const clear = { ...(await pair('runwright', folder, { STALLED: '0' })), name: 'all read' }
   const blocked = { ...(await pair('runwright', folder, { STALLED: '1' })), name: 'one stalled' }

@@ -1,10 +1,10 @@
-/** The measured process: serves one contender, and does and reports what the parent asks for. */
+/** The measured process: serves one contender, and carries out the orders of the parent. */
 import type { Socket } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { CONTENDERS } from './contenders.js'
 
-/** What the parent asks for. */
+/** A message of the parent. */
 export type Order =
   | { readonly kind: 'broadcast'; readonly perTurn: number; readonly forMs: number }
   | { readonly kind: 'cpu' }
@@ -34,7 +34,7 @@ function cpuUs(): number {
   return user + system
 }
 
-/** Broadcasts turn after turn; a socket that falls behind, but for the stalled, is waited for. */
+/** Broadcasts turn after turn, and waits for sockets that fall behind, except stalled ones. */
 async function broadcast(perTurn: number, forMs: number): Promise<Answer> {
   const texts = Array.from({ length: perTurn }, () => TEXT)
   const [began, cpu] = [performance.now(), cpuUs()]
@@ -55,7 +55,7 @@ async function broadcast(perTurn: number, forMs: number): Promise<Answer> {
   return { deliveries: turns * perTurn * (open.size - stalled), wallMs, cpuUs: cpuUs() - cpu }
 }
 
-/** The first connections are those that never read. */
+/** Whether `socket` is one of the first connections, which never read. */
 function isStalled(socket: Socket): boolean {
   if (stalled === 0) return false
   let index = 0

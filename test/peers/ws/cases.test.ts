@@ -1,6 +1,6 @@
 /**
- * The load cases of the well-known conformance suite, groups 9, 12 and 13, against the echo example
- * as a process of its own. CASE_MESSAGES is how many messages a case of many has (1000 there).
+ * The load cases of the Autobahn suite, groups 9, 12 and 13, against the echo example in its own
+ * process. CASE_MESSAGES is the number of messages in the cases with many (1000 in the suite).
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -41,7 +41,7 @@ async function open(
 async function expectEcho(client: WebSocket, sent: string | Buffer): Promise<void> {
   const [data, binary] = (await once(client, 'message')) as [Buffer, boolean]
   assert.equal(binary, typeof sent !== 'string')
-  assert.ok(data.equals(Buffer.from(sent as string)), `${data.length} octets came back`)
+  assert.ok(data.equals(Buffer.from(sent as string)), `${data.length} bytes came back`)
 }
 
 async function close(client: WebSocket): Promise<void> {
@@ -67,7 +67,7 @@ describe('limits and speed (group 9)', () => {
   for (const binary of [false, true]) {
     const kind = binary ? 'binary' : 'text'
     for (const size of [65_536, 262_144, MIB, 4 * MIB, 8 * MIB, 16 * MIB]) {
-      test(`a ${kind} message of ${size} octets`, async () => {
+      test(`a ${kind} message of ${size} bytes`, async () => {
         const client = await open(server.url)
         const message = payload(size, binary)
         client.send(message)
@@ -101,10 +101,10 @@ describe('limits and speed (group 9)', () => {
         socket.cork = socket.uncork = () => {}
         client.send(message)
         socket.write = write as typeof socket.write
-        const octets = Buffer.concat(whole)
+        const bytes = Buffer.concat(whole)
         const echo = expectEcho(client, message)
-        for (let at = 0; at < octets.length; at += size) {
-          if (!write(octets.subarray(at, at + size))) await once(socket, 'drain')
+        for (let at = 0; at < bytes.length; at += size) {
+          if (!write(bytes.subarray(at, at + size))) await once(socket, 'drain')
         }
         await echo
         client.terminate()
@@ -112,7 +112,7 @@ describe('limits and speed (group 9)', () => {
     }
 
     for (const size of [0, 16, 64, 256, 1_024, 4_096, 16_384]) {
-      test(`${MESSAGES} ${kind} messages of ${size} octets`, async () => {
+      test(`${MESSAGES} ${kind} messages of ${size} bytes`, async () => {
         const client = await open(server.url)
         const message = payload(size, binary)
         for (let i = 0; i < MESSAGES; i++) {
@@ -154,7 +154,7 @@ describe('compression (groups 12 and 13)', () => {
   }
   for (const [name, perMessageDeflate] of Object.entries(settings)) {
     for (const size of [16, 64, 256, 1_024, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072]) {
-      test(`${name}: messages of ${size} octets`, async () => {
+      test(`${name}: messages of ${size} bytes`, async () => {
         const client = await open(server.url, {
           perMessageDeflate: {
             ...(perMessageDeflate === true ? {} : (perMessageDeflate as object)),

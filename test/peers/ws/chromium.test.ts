@@ -11,14 +11,14 @@ import { EXECUTABLE, openChromium } from '../server/chromium.js'
 
 const skip = existsSync(EXECUTABLE) ? false : `${EXECUTABLE} is not there: apt-get install chromium`
 
-/** Keeps the browser between the tests, each of which has a context of its own. */
+/** The browser that all tests share; each has its own context. */
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
   if (skip === false) await openChromium({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 
-/** A context whose connections, those of HTTP/2 as well, end with it. */
+/** A browser context that closes all its connections, including HTTP/2, when it is disposed. */
 async function openContext(): Promise<{
   readonly context: BrowserContext
   readonly close: () => Promise<void>
@@ -42,11 +42,13 @@ const page = (
   response.end('<!doctype html><title>page</title>')
 }
 
-/** What the page does: talks to the server of its own origin and tells what it saw. */
+/** The script of the page: exchanges messages with the server of its origin, returns a report. */
 const converse = `async () => {
   const socket = new WebSocket(location.origin.replace('http', 'ws') + '/echo', ['other', 'echo'])
   socket.binaryType = 'arraybuffer'
-  const next = (type) => new Promise((resolve) => socket.addEventListener(type, resolve, { once: true }))
+  const next = (type) => new Promise((resolve) => {
+    socket.addEventListener(type, resolve, { once: true })
+  })
   await next('open')
   const seen = []
   for (const message of ['', 'κόσμε € 💩', 'x'.repeat(100000), new Uint8Array(70000)]) {
@@ -121,9 +123,9 @@ for (const [name, { scheme, deflate, make }] of Object.entries(versions)) {
     assert.deepEqual(ends, [{ code: 4000, reason: 'done', wasClean: true, error: null }])
   })
 
-  test(`a page of another origin is kept out over ${name}`, { skip }, async () => {
+  test(`a page of another origin is refused over ${name}`, { skip }, async () => {
     const server = make()
-    const sockets = new WebSocketServer({ onConnection: () => assert.fail('it was let in') })
+    const sockets = new WebSocketServer({ onConnection: () => assert.fail('it was accepted') })
     sockets.attach(server, { http2: true })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -131,7 +133,7 @@ for (const [name, { scheme, deflate, make }] of Object.entries(versions)) {
     try {
       const tab = await opened.context.newPage()
       const { port } = server.address() as AddressInfo
-      // The same server under another name is another origin.
+      // The same server by another host name is another origin.
       await tab.goto(`${scheme}://127.0.0.1:${port}/`)
       const code = await tab.evaluate(`new Promise((resolve) => {
         const socket = new WebSocket('${scheme.replace('http', 'ws')}://localhost:${port}/')

@@ -16,7 +16,7 @@ function missing(): string | false {
   }
 }
 
-test('curl --http2, which offers h2c, gets the page of the host', { skip: missing() }, async () => {
+test('curl --http2, which offers h2c, gets a normal response', { skip: missing() }, async () => {
   await using server = await echoServer(false)
   const { stdout } = await run('curl', [
     '-s',
@@ -28,7 +28,7 @@ test('curl --http2, which offers h2c, gets the page of the host', { skip: missin
   assert.equal(stdout, 'plain 200 1.1')
 })
 
-test('curl --http2 with content gets its answer too', { skip: missing() }, async () => {
+test('curl --http2 with content gets its response too', { skip: missing() }, async () => {
   await using server = await echoServer(false)
   const { stdout } = await run('curl', [
     '-s',

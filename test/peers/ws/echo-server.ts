@@ -7,9 +7,9 @@ export interface EchoServer extends AsyncDisposable {
   readonly server: Server
   readonly url: string
   readonly port: number
-  /** How each connection ended, in order of their ends. */
+  /** How the connections ended, in that order. */
   readonly ends: CloseInfo[]
-  /** Resolves once so many connections have ended. */
+  /** Resolves once `count` connections have ended. */
   ended(count: number): Promise<void>
 }
 
@@ -55,7 +55,7 @@ export async function echoServer(deflate: boolean): Promise<EchoServer> {
   }
 }
 
-/** What every client sends and must get back. */
+/** The text messages that each client sends. */
 export const TEXTS: readonly string[] = [
   '',
   'hello',
@@ -64,5 +64,5 @@ export const TEXTS: readonly string[] = [
   JSON.stringify({ kind: 'log' }),
 ]
 
-/** Sizes of the binary messages that every client sends. */
+/** The sizes of the binary messages that each client sends. */
 export const SIZES: readonly number[] = [0, 1, 125, 126, 65_535, 65_536, 1_000_000]

@@ -8,7 +8,7 @@ import websocket from 'websocket'
 import { WebSocket as WsWebSocket } from 'ws'
 import { echoServer, SIZES, TEXTS } from './echo-server.js'
 
-/** The part of the WHATWG interface that these clients share. */
+/** The part of the WHATWG interface that these clients have in common. */
 interface Client {
   binaryType: string
   readonly protocol: string
@@ -31,7 +31,7 @@ const clients: Record<string, (url: string) => Client> = {
   'faye-websocket': (url) => new faye.Client(url, ['echo'], { maxLength: 2 ** 24 }),
 }
 
-/** Sends everything, compares the echoes, closes with 4000. */
+/** Sends all messages, compares the echoes, closes with 4000. */
 async function converse(
   client: Client,
   texts: readonly string[],
@@ -68,9 +68,9 @@ async function converse(
 
 for (const deflate of [false, true]) {
   for (const [name, make] of Object.entries(clients)) {
-    test(`the client of ${name} talks to the echo server, ${deflate ? 'with' : 'without'} compression`, async () => {
+    test(`the client of ${name} gets its echoes, deflate ${deflate ? 'on' : 'off'}`, async () => {
       await using server = await echoServer(deflate)
-      // The client of `websocket` keeps an empty text to itself.
+      // The client of `websocket` does not deliver an empty text.
       const texts = name === 'websocket' ? TEXTS.filter((text) => text !== '') : TEXTS
       const { code, protocol } = await converse(make(server.url), texts)
       await server.ended(1)
@@ -79,7 +79,7 @@ for (const deflate of [false, true]) {
     })
   }
 
-  test(`Node's own WebSocket talks to the echo server, ${deflate ? 'with' : 'without'} compression`, async () => {
+  test(`Node's own WebSocket gets its echoes, deflate ${deflate ? 'on' : 'off'}`, async () => {
     await using server = await echoServer(deflate)
     const script = `
       const socket = new WebSocket(process.argv[1], 'echo')

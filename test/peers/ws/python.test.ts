@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { echoServer } from './echo-server.js'
 
-/** Debian's own interpreter, which is the one that sees Debian's python3-… packages. */
+/** Debian's own interpreter, the only one that finds Debian's python3-… packages. */
 const PYTHON = process.env['PYTHON'] ?? '/usr/bin/python3'
 
 const run = promisify(execFile)
 const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
-/** Why a test cannot run here, or false. */
+/** Why a test must be skipped here, or false. */
 function missing(module: string): string | false {
   try {
     execFileSync(PYTHON, ['-c', `import ${module}`], { stdio: 'ignore' })
@@ -23,7 +23,7 @@ function missing(module: string): string | false {
 
 for (const mode of ['plain', 'deflate']) {
   test(
-    `python3-websockets talks to the echo server, ${mode}`,
+    `python3-websockets gets its echoes, ${mode}`,
     { skip: missing('websockets') },
     async () => {
       await using server = await echoServer(mode === 'deflate')
@@ -35,7 +35,7 @@ for (const mode of ['plain', 'deflate']) {
   )
 
   test(
-    `python3-autobahn talks to the echo server, ${mode}`,
+    `python3-autobahn gets its echoes, ${mode}`,
     { skip: missing('autobahn') },
     async () => {
       await using server = await echoServer(mode === 'deflate')

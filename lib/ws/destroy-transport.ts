@@ -6,8 +6,8 @@ export function isHttp2Stream(socket: Duplex): socket is Duplex & Http2Stream {
   return 'rstCode' in socket
 }
 
-/** Cuts a transport off: CANCEL on an HTTP/2 stream (RFC 8441, section 5), else the socket goes. */
-export function abort(socket: Duplex): void {
+/** Ends a transport at once: with CANCEL on an HTTP/2 stream (RFC 8441, section 5). */
+export function destroyTransport(socket: Duplex): void {
   if (isHttp2Stream(socket)) socket.close(constants.NGHTTP2_CANCEL)
   socket.destroy()
 }
