@@ -7,8 +7,8 @@ import { invalidField, ProblemError } from '../errors.js'
 import { readInteger } from '../messages/query.js'
 import { jsonText, type Reply } from '../messages/reply.js'
 import type { Call, RouteDefinition } from '../router.js'
+import { readKinds, readStreamQuery, STREAM_PARAMETERS } from '../streams/parameters.js'
 import type { SseStreams } from '../streams/sse.js'
-import { readKinds, readStreamQuery, STREAM_PARAMETERS } from './stream-parameters.js'
 
 const EVENT_STREAM = 'text/event-stream'
 

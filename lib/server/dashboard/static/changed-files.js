@@ -1,5 +1,5 @@
 /** The files that a run has changed, with the number of changes. */
-import { fill, h } from './dom.js'
+import { button, fill, h } from './dom.js'
 import { plural, visible } from './format.js'
 
 /** @typedef {import('../types.js').AgentEvent} AgentEvent */
@@ -46,19 +46,13 @@ export class ChangedFiles {
         shown.map(([path, edits]) => h('li', {}, this.#file(path, edits))),
       ),
       rest > 0 &&
-        h(
-          'button',
-          {
-            type: 'button',
-            class: 'quiet small',
-            onclick: () => {
-              this.#all = true
-              this.#draw()
-            },
-          },
-          `Show ${rest} more`,
-        ),
+        button(`Show ${rest} more`, () => this.#showAll(), { class: 'quiet small' }),
     )
+  }
+
+  #showAll() {
+    this.#all = true
+    this.#draw()
   }
 
   /**
@@ -66,16 +60,13 @@ export class ChangedFiles {
    * @param {number} edits
    */
   #file(path, edits) {
-    return h(
-      'button',
-      {
-        type: 'button',
-        class: 'changed',
-        title: 'Find in the timeline',
-        onclick: () => this.#chosen(path),
-      },
+    const label = [
       h('span', { class: 'path' }, visible(path)),
       h('span', { class: 'word' }, plural(edits, 'change')),
-    )
+    ]
+    return button(label, () => this.#chosen(path), {
+      class: 'changed',
+      title: 'Find in the timeline',
+    })
   }
 }

@@ -1,5 +1,5 @@
 /** The diff of one changed file. */
-import { h } from './dom.js'
+import { button, h } from './dom.js'
 import { visible } from './format.js'
 
 /** @typedef {import('../types.js').FileChange} FileChange */
@@ -47,18 +47,12 @@ function diffLines(lines) {
   }
   show(0, SHOWN_LINES)
   if (lines.length <= SHOWN_LINES) return code
-  const more = h(
-    'button',
-    {
-      type: 'button',
-      class: 'quiet',
-      onclick: () => {
-        show(SHOWN_LINES, lines.length)
-        more.remove()
-      },
-    },
-    `Show ${lines.length - SHOWN_LINES} more lines`,
-  )
+  const showRest = () => {
+    show(SHOWN_LINES, lines.length)
+    more.remove()
+  }
+  const label = `Show ${lines.length - SHOWN_LINES} more lines`
+  const more = button(label, showRest, { class: 'quiet' })
   return h('div', {}, code, more)
 }
 

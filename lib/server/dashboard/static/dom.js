@@ -47,6 +47,17 @@ export function h(tag, props = {}, ...children) {
 }
 
 /**
+ * A button that does not submit a form.
+ *
+ * @param {Child | readonly Child[]} label
+ * @param {() => void} onclick
+ * @param {Record<string, unknown>} [props]
+ */
+export function button(label, onclick, props = {}) {
+  return h('button', { type: 'button', onclick, ...props }, label)
+}
+
+/**
  * @param {Element} element
  * @param {readonly (Child | readonly Child[])[]} children
  */

@@ -1,6 +1,6 @@
 /** An event as an entry of the timeline. */
 import { changeView } from './diff.js'
-import { h, setText } from './dom.js'
+import { button, h, setText } from './dom.js'
 import { clock, duration, endReason, number, plural, statusLabel, visible } from './format.js'
 
 /**
@@ -314,18 +314,11 @@ function outputView(output) {
     text,
   )
   if (output.length <= SHOWN_OUTPUT) return details
-  const more = h(
-    'button',
-    {
-      type: 'button',
-      class: 'quiet',
-      onclick: () => {
-        text.textContent = visible(output)
-        more.remove()
-      },
-    },
-    'Show all',
-  )
+  const showAll = () => {
+    text.textContent = visible(output)
+    more.remove()
+  }
+  const more = button('Show all', showAll, { class: 'quiet' })
   details.append(more)
   return details
 }

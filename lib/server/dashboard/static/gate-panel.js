@@ -1,6 +1,6 @@
 /** The panel in which the user answers a gate. */
 import { call, messageOf } from './api.js'
-import { fill, h } from './dom.js'
+import { button, fill, h } from './dom.js'
 import { visible } from './format.js'
 
 /**
@@ -48,13 +48,11 @@ export class GatePanel {
      * @param {string} label
      * @param {string} style
      */
-    const button = (decision, label, style) =>
-      h('button', { type: 'button', class: style, onclick: () => void answer(decision) }, label)
-    buttons.append(button('abort', 'Abort run', 'danger'))
-    if (gate.kind === 'tool') buttons.append(button('reject', 'Reject calls', ''))
-    buttons.append(
-      button('approve', gate.kind === 'tool' ? 'Approve calls' : 'Approve and continue', 'primary'),
-    )
+    const offer = (decision, label, style) =>
+      buttons.append(button(label, () => void answer(decision), { class: style }))
+    offer('abort', 'Abort run', 'danger')
+    if (gate.kind === 'tool') offer('reject', 'Reject calls', '')
+    offer('approve', gate.kind === 'tool' ? 'Approve calls' : 'Approve and continue', 'primary')
 
     /** @param {string} decision */
     const answer = async (decision) => {

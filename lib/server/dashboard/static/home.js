@@ -1,6 +1,6 @@
 /** The overview: numbers of runs by status, and the runs that wait at a gate. */
 import { call, page } from './api.js'
-import { fill, h, setText } from './dom.js'
+import { button, fill, h, setText } from './dom.js'
 import { ago, number, plural, statusLabel } from './format.js'
 
 /**
@@ -52,11 +52,10 @@ export class Home {
     fill(
       this.#tiles,
       [...this.#counts].map(([status, count]) =>
-        h(
-          'button',
-          { type: 'button', class: `tile ${status}`, onclick: () => this.#chosen(status) },
-          count,
-          h('span', { class: 'tile-name' }, statusLabel(status)),
+        button(
+          [count, h('span', { class: 'tile-name' }, statusLabel(status))],
+          () => this.#chosen(status),
+          { class: `tile ${status}` },
         ),
       ),
     )
@@ -99,11 +98,7 @@ export class Home {
       h('h2', { id: 'waiting-title' }, 'Waiting for you'),
       h('ul', { class: 'waiting-list' }, waiting.map(waitingView)),
       more &&
-        h(
-          'button',
-          { type: 'button', class: 'quiet', onclick: () => this.#chosen('awaiting_human') },
-          'Show all waiting runs',
-        ),
+        button('Show all waiting runs', () => this.#chosen('awaiting_human'), { class: 'quiet' }),
     )
   }
 

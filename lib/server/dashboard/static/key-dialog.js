@@ -1,6 +1,6 @@
 /** The dialog that asks the user for a key. */
 import { storeKey, storedKey } from './api.js'
-import { byId, h } from './dom.js'
+import { button, byId, h } from './dom.js'
 
 /** @type {Promise<boolean> | null} */
 let asking = null
@@ -39,7 +39,7 @@ function ask() {
       h(
         'div',
         { class: 'actions' },
-        h('button', { type: 'button', class: 'quiet', onclick: () => dialog.close('') }, 'Cancel'),
+        button('Cancel', () => dialog.close(''), { class: 'quiet' }),
         h('button', { type: 'submit', class: 'primary', value: 'use' }, 'Use key'),
       ),
     ),

@@ -3,7 +3,7 @@
  * long as the page is visible.
  */
 import { ApiError, messageOf, onKeyGiven, page } from './api.js'
-import { byId, fill, h, setText } from './dom.js'
+import { button, byId, fill, h, setText } from './dom.js'
 import { ago, isLive, plural, statusLabel } from './format.js'
 
 /**
@@ -59,11 +59,7 @@ export class RunList {
     class: 'runs',
     onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event),
   })
-  #more = h(
-    'button',
-    { type: 'button', class: 'quiet', hidden: true, onclick: () => void this.#loadMore() },
-    'Show older runs',
-  )
+  #more = button('Show older runs', () => void this.#loadMore(), { class: 'quiet', hidden: true })
   #note = h('p', { class: 'hint list-note', role: 'status' })
 
   /**

@@ -1,7 +1,7 @@
 /** One run: status, usage, timeline, open gate, and the actions of the user. */
 import { ApiError, call, messageOf } from './api.js'
 import { ChangedFiles } from './changed-files.js'
-import { announce, fill, h, setText, toast } from './dom.js'
+import { announce, button, fill, h, setText, toast } from './dom.js'
 import { countsView } from './entries.js'
 import { follow } from './follow.js'
 import { cost, duration, endReason, isLive, number, plural, statusLabel } from './format.js'
@@ -74,21 +74,9 @@ class RunView {
   #title = h('h1', { id: 'run-title', dir: 'auto', tabIndex: -1 })
   #chip = h('span', { class: 'chip' })
   #stream = h('span', { class: 'stream', role: 'status' })
-  #abort = h(
-    'button',
-    { type: 'button', class: 'danger', hidden: true, onclick: () => void this.#act('abort') },
-    'Abort',
-  )
-  #retry = h(
-    'button',
-    { type: 'button', hidden: true, onclick: () => void this.#act('retry') },
-    'Run again',
-  )
-  #remove = h(
-    'button',
-    { type: 'button', class: 'quiet', hidden: true, onclick: () => void this.#delete() },
-    'Delete',
-  )
+  #abort = button('Abort', () => void this.#act('abort'), { class: 'danger', hidden: true })
+  #retry = button('Run again', () => void this.#act('retry'), { hidden: true })
+  #remove = button('Delete', () => void this.#delete(), { class: 'quiet', hidden: true })
   #facts = h('dl', { class: 'facts' })
   #kind = h('p', { class: 'notice program', hidden: true })
   #failure = h('p', { class: 'notice bad', hidden: true })
@@ -107,18 +95,10 @@ class RunView {
     'aria-label': 'Find in this run',
     oninput: () => this.#timeline.find(this.#find.value),
   })
-  #fold = h(
-    'button',
-    { type: 'button', class: 'quiet small', onclick: () => this.#foldAll() },
-    'Unfold all',
-  )
+  #fold = button('Unfold all', () => this.#foldAll(), { class: 'quiet small' })
   #count = h('p', { class: 'hint', role: 'status' })
   #timeline = new Timeline((shown) => this.#showCount(shown))
-  #latest = h(
-    'button',
-    { type: 'button', class: 'latest', hidden: true, onclick: () => this.#scrollToEnd() },
-    'Latest ↓',
-  )
+  #latest = button('Latest ↓', () => this.#scrollToEnd(), { class: 'latest', hidden: true })
 
   /**
    * @param {string} runId
@@ -397,7 +377,7 @@ class RunView {
   /** @param {'abort' | 'retry'} action */
   async #act(action) {
     const buttons = [this.#abort, this.#retry]
-    for (const button of buttons) button.disabled = true
+    for (const each of buttons) each.disabled = true
     try {
       const run = await call('POST', `api/runs/${this.#runId}/${action}`)
       this.#changed()
@@ -406,7 +386,7 @@ class RunView {
     } catch (error) {
       toast(messageOf(error), 'bad')
     } finally {
-      for (const button of buttons) button.disabled = false
+      for (const each of buttons) each.disabled = false
     }
   }
 

@@ -1,6 +1,6 @@
 /** The form that starts a run. The service names the models and goals that it offers. */
 import { ApiError, call, idempotencyKey, messageOf } from './api.js'
-import { fill, h, setText } from './dom.js'
+import { button, fill, h, setText } from './dom.js'
 
 /**
  * @typedef {import('../types.js').Goal} Goal
@@ -92,11 +92,7 @@ export class StartForm {
       this.#goal.value = usage
       this.#goal.focus()
     }
-    return h(
-      'button',
-      { type: 'button', class: 'suggestion', title: description, onclick: choose },
-      name,
-    )
+    return button(name, choose, { class: 'suggestion', title: description })
   }
 
   async #start() {

@@ -8,7 +8,7 @@
  *    Page Down, Home and End move from entry to entry.
  */
 import { entryView, isShown } from './entries.js'
-import { h, setText } from './dom.js'
+import { button, h, setText } from './dom.js'
 
 /**
  * @typedef {import('../types.js').AgentEvent} AgentEvent
@@ -141,20 +141,15 @@ class Iteration {
 
   head() {
     this.#fact = h('span', { class: `fact ${this.tone}` }, this.outcome)
-    this.#button = h(
-      'button',
-      {
-        type: 'button',
-        class: 'fold',
-        'aria-expanded': !this.#folded,
-        onclick: () => {
-          this.chosen = true
-          this.folded = !this.folded
-          this.#toggled()
-        },
-      },
-      `Iteration ${this.#index}`,
-    )
+    const toggle = () => {
+      this.chosen = true
+      this.folded = !this.folded
+      this.#toggled()
+    }
+    this.#button = button(`Iteration ${this.#index}`, toggle, {
+      class: 'fold',
+      'aria-expanded': !this.#folded,
+    })
     return h('article', { class: 'iteration' }, h('h3', {}, this.#button), this.#fact)
   }
 
