@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Message } from 'runwright/agent'
 import { Conversation } from '../../../lib/agent/conversation/conversation.js'
 import {
   estimateConversation,
   estimateTokens,
   fitContext,
 } from '../../../lib/agent/conversation/fit.js'
-import type { Message } from '../../../lib/agent/model.js'
 import { Random } from '../../helpers/random.js'
 
 const size = (message: Message): number =>
