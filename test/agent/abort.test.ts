@@ -17,7 +17,7 @@ import { listen } from '../helpers/serve.js'
 
 const bash = (command: string): Said => ({ calls: [{ tool: 'bash', args: { command } }] })
 
-/** Resolves once the file is there. */
+/** Resolves once the file exists. */
 async function present(folder: string, name: string): Promise<void> {
   const watcher = watch(folder)
   try {
@@ -33,7 +33,7 @@ async function present(folder: string, name: string): Promise<void> {
   }
 }
 
-/** Is there a process of this id that has not ended? */
+/** Is a process with this id running? */
 function lives(pid: number): boolean {
   try {
     return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
@@ -42,7 +42,7 @@ function lives(pid: number): boolean {
   }
 }
 
-/** Aborts a run and follows it to its end, which must be that of an abort. */
+/** Aborts a run and asserts that it ends as aborted. */
 async function abort(engine: RunEngine, runId: string): Promise<AgentEvent[]> {
   await engine.abort(runId, { owner: { id: 'ann', tenant: null } })
   const events = await follow(engine, runId)
@@ -83,10 +83,11 @@ test('an abort ends the HTTP request of a model call', async (t) => {
 })
 
 for (const listens of [true, false]) {
-  test(`an abort reaches a tool that ${listens ? 'listens to' : 'ignores'} its signal, and waits for it no longer`, async (t) => {
+  const does = listens ? 'listens to' : 'ignores'
+  test(`an abort does not wait for a tool that ${does} its signal`, async (t) => {
     let begun: () => void = () => undefined
     const running = new Promise<void>((resolve) => (begun = resolve))
-    let heard = false
+    let aborted = false
     const tool = {
       name: 'hang',
       description: 'never ends by itself',
@@ -95,7 +96,7 @@ for (const listens of [true, false]) {
       execute: (_: unknown, { signal }: { readonly signal: AbortSignal }) =>
         new Promise<never>((_, reject) => {
           signal.addEventListener('abort', () => {
-            heard = true
+            aborted = true
             if (listens) reject(signal.reason as Error)
           })
           begun()
@@ -108,7 +109,7 @@ for (const listens of [true, false]) {
     const { details } = await engine.create({ goal: 'shell: false' })
     await running
     const events = await abort(engine, details.run_id)
-    assert.ok(heard)
+    assert.ok(aborted)
     const result = events.find((event) => event.kind === 'tool_result')
     assert.ok(result?.kind === 'tool_result' && result.payload.exit_code === 130)
   })
@@ -142,7 +143,7 @@ for (const { name, command } of [
   })
 }
 
-test('an abort ends a goal check that runs', async (t) => {
+test('an abort stops a running goal check', async (t) => {
   const { engine, cwd } = await openEngine(t)
   const { details } = await engine.create({ goal: 'shell: echo $$ > pid; sleep 600' })
   await present(cwd, 'pid')
@@ -163,7 +164,7 @@ test('an abort ends the wait between two attempts of a model call', async (t) =>
   assert.equal(clock.pending, 0)
 })
 
-test('an abort at a gate ends the run, and is no answer to the gate', async (t) => {
+test('an abort at a gate ends the run without answering the gate', async (t) => {
   const provider = testProvider((_, n) => (n % 2 === 0 ? bash('true') : {}))
   const { engine } = await openEngine(t, { providers: [provider] })
   const { details } = await engine.create({ goal: 'shell: false', hitl_enabled: true })
@@ -183,7 +184,7 @@ async function hanging(t: TestContext): Promise<{ engine: RunEngine; first: stri
   return { engine, first: details.run_id }
 }
 
-test('an abort ends the wait for a slot, and the queue goes on', async (t) => {
+test('an abort ends the wait for a slot, and the queue continues', async (t) => {
   const { engine, first } = await hanging(t)
   const [second, third] = await Promise.all(
     [1, 2].map(async () => (await engine.create({ goal: 'shell: true' })).details.run_id),
@@ -194,7 +195,7 @@ test('an abort ends the wait for a slot, and the queue goes on', async (t) => {
   assert.equal((await engine.get(third as string)).status, 'achieved')
 })
 
-test('two aborts at once are one', async (t) => {
+test('two aborts at the same time count as one', async (t) => {
   const { engine, first } = await hanging(t)
   const answers = await Promise.all([engine.abort(first), engine.abort(first)])
   const events = await follow(engine, first)

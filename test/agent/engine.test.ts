@@ -36,13 +36,13 @@ const last = (
   return end.payload
 }
 
-test('a run plans, acts, is checked by its command, and ends achieved, event by event', async (t) => {
-  const said = [
+test('a run plans, acts, is checked and ends as achieved, event by event', async (t) => {
+  const turns = [
     { ...write('done', 'yes'), tokens: [1200, 340] as const },
     { tokens: [10, 5] as const },
   ]
   const { engine, cwd } = await openEngine(t, {
-    providers: [testProvider((_, n) => said[n] ?? {})],
+    providers: [testProvider((_, n) => turns[n] ?? {})],
   })
   const { events, details } = await runToEnd(engine, { goal: 'shell: test -f done' })
   assert.deepEqual(kinds(events), [
@@ -82,7 +82,7 @@ test('a run plans, acts, is checked by its command, and ends achieved, event by 
   assert.equal(readFileSync(join(cwd, 'done'), 'utf8'), 'yes')
 })
 
-test('a goal that is met already is achieved with 0 iterations and without a model call', async (t) => {
+test('a goal that is already met is achieved with 0 iterations and no model call', async (t) => {
   let calls = 0
   const { engine } = await openEngine(t, { providers: [testProvider(() => (calls++, {}))] })
   const { events } = await runToEnd(engine, { goal: 'shell: true' })
@@ -92,7 +92,7 @@ test('a goal that is met already is achieved with 0 iterations and without a mod
   assert.equal(calls, 0)
 })
 
-test('the bound on iterations ends a run as failed without an error', async (t) => {
+test('max_iterations ends a run as failed, without an error', async (t) => {
   const { engine } = await openEngine(t, {
     providers: [testProvider((_, n) => (n % 2 === 0 ? write('a', `${n}`) : {}))],
   })
@@ -104,7 +104,7 @@ test('the bound on iterations ends a run as failed without an error', async (t) 
   assert.equal(last(events).iterations, 3)
 })
 
-test('the check is skipped, and says so, when nothing was written since the last one', async (t) => {
+test('the check is skipped and marked as cached if nothing has been written', async (t) => {
   const read = { calls: [{ tool: 'list_files', args: {} }] }
   const { engine } = await openEngine(t, {
     providers: [testProvider((_, n) => (n % 2 === 0 ? read : {}))],
@@ -129,7 +129,7 @@ test('at most maxTurnsPerIteration turns are taken before the goal is checked', 
   assertInvariants(events)
 })
 
-test('the token budget ends a run once what was paid for has been checked', async (t) => {
+test('the token budget ends a run after the work that was paid for has been checked', async (t) => {
   const provider = testProvider((_, n) => ({ ...write('a', `${n}`), tokens: [100, 0] as const }))
   const { engine } = await openEngine(t, { providers: [provider] })
   const { events, details } = await runToEnd(engine, {
@@ -142,14 +142,14 @@ test('the token budget ends a run once what was paid for has been checked', asyn
   assert.deepEqual(kinds(events).slice(-3), ['goal_check', 'iteration_complete', 'run_end'])
 })
 
-test('work whose check is passed counts although the budget is spent', async (t) => {
+test('work that passes its check counts even if the budget is used up', async (t) => {
   const provider = testProvider(() => ({ ...write('done', ''), tokens: [500, 0] as const }))
   const { engine } = await openEngine(t, { providers: [provider] })
   const { details } = await runToEnd(engine, { goal: 'shell: test -f done', max_total_tokens: 10 })
   assert.equal(details.status, 'achieved')
 })
 
-test('a model that says it gave up ends the run as stuck', async (t) => {
+test('a model that gives up ends the run as stuck', async (t) => {
   const { engine } = await openEngine(t, {
     providers: [testProvider(() => ({ text: 'No candidate left', stop: 'refusal' }))],
   })
@@ -159,7 +159,7 @@ test('a model that says it gave up ends the run as stuck', async (t) => {
   assert.equal(last(events).iterations, 1)
 })
 
-test('a model that asks for nothing in three iterations is stuck', async (t) => {
+test('a model that calls no tool in three iterations is stuck', async (t) => {
   const { engine } = await openEngine(t, { providers: [testProvider(() => ({ text: 'done!' }))] })
   const { details } = await runToEnd(engine, { goal: 'shell: false' })
   assert.equal(details.end_reason, 'stuck')
@@ -168,20 +168,20 @@ test('a model that asks for nothing in three iterations is stuck', async (t) => 
 
 for (const [name, call, exitCode, output] of [
   ['an unknown tool', { tool: 'fly', args: {} }, 127, /no tool fly.*bash/],
-  ['arguments that break the schema', { tool: 'read_file', args: { path: 7 } }, 1, /path/],
+  ['arguments that violate the schema', { tool: 'read_file', args: { path: 7 } }, 1, /path/],
   [
-    'a path out of the workspace',
+    'a path outside the workspace',
     { tool: 'read_file', args: { path: '../../etc/passwd' } },
     1,
     /outside/i,
   ],
   ['a command that fails', { tool: 'bash', args: { command: 'echo oh; exit 3' } }, 3, /oh/],
 ] as const) {
-  test(`${name} is answered to the model with exit code ${exitCode}`, async (t) => {
-    let heard: unknown
+  test(`${name} becomes a result with exit code ${exitCode}`, async (t) => {
+    let received: unknown
     const provider = testProvider((request, n) => {
       if (n === 0) return { calls: [call] }
-      heard = request.messages.at(-1)
+      received = request.messages.at(-1)
       return { stop: 'refusal' as const }
     })
     const { engine } = await openEngine(t, { providers: [provider] })
@@ -191,7 +191,7 @@ for (const [name, call, exitCode, output] of [
     assert.ok(result?.kind === 'tool_result')
     assert.equal(result.payload.exit_code, exitCode)
     assert.match(result.payload.output, output)
-    assert.deepEqual(heard, {
+    assert.deepEqual(received, {
       role: 'tool',
       call_id: result.payload.call_id,
       tool: call.tool,
@@ -201,7 +201,7 @@ for (const [name, call, exitCode, output] of [
   })
 }
 
-test('reads of one turn run side by side, and results keep the order of the calls', async (t) => {
+test('reads of one turn run in parallel, and results keep the order of the calls', async (t) => {
   let arrived = 0
   let release: () => void = () => undefined
   const both = new Promise<void>((resolve) => (release = resolve))
@@ -227,7 +227,7 @@ test('reads of one turn run side by side, and results keep the order of the call
   assert.deepEqual(outputs, ['met 1', 'met 2'])
 })
 
-test('call ids that a model repeats are made unique in the run', async (t) => {
+test('repeated call ids of a model are made unique in the run', async (t) => {
   const same = {
     calls: [
       { tool: 'list_files', args: {}, call_id: 'x' },
@@ -243,7 +243,7 @@ test('call ids that a model repeats are made unique in the run', async (t) => {
   assert.deepEqual(ids, ['x', 'x.2', 'x.3', 'x.4'])
 })
 
-test('a provider that fails for good ends the run with an error event and the same error in details', async (t) => {
+test('a permanent provider error ends the run and is in its events and details', async (t) => {
   const provider = testProvider(() => {
     throw new ModelError('ERR_AGENT_MODEL_AUTH', 'the key was refused', {
       retryable: false,
@@ -262,7 +262,7 @@ test('a provider that fails for good ends the run with an error event and the sa
   assert.ok(!JSON.stringify(details).includes(`${cwd}/`) || details.cwd === cwd)
 })
 
-test('a passing fault of the provider is tried again, and the log says so', async (t) => {
+test('a transient provider error is retried, as the log shows', async (t) => {
   const provider = testProvider((_, n) => {
     if (n === 0)
       throw new ModelError('ERR_AGENT_MODEL', 'overloaded', { retryable: true, retryAfterMs: 1 })
@@ -277,8 +277,8 @@ test('a passing fault of the provider is tried again, and the log says so', asyn
   )
 })
 
-test('a mistake of the model that the provider refused is told to the model, which goes on', async (t) => {
-  let heard = ''
+test('a model whose output the provider rejects gets the reason and continues', async (t) => {
+  let received = ''
   const provider = testProvider((request, n) => {
     if (n === 0)
       throw new ModelError('ERR_AGENT_MODEL', 'broken json', {
@@ -286,16 +286,16 @@ test('a mistake of the model that the provider refused is told to the model, whi
         modelMistake: true,
       })
     const message = request.messages.at(-1)
-    if (n === 1) heard = message?.role === 'user' ? message.text : ''
+    if (n === 1) received = message?.role === 'user' ? message.text : ''
     return write('done', '')
   })
   const { engine } = await openEngine(t, { providers: [provider] })
   const { details } = await runToEnd(engine, { goal: 'shell: test -f done' })
   assert.equal(details.status, 'achieved')
-  assert.match(heard, /broken json/)
+  assert.match(received, /broken json/)
 })
 
-test('something that breaks inside a model ends the run as internal_error, with a traceback', async (t) => {
+test('an exception in a model ends the run as internal_error, with a traceback', async (t) => {
   const { engine } = await openEngine(t, {
     providers: [
       testProvider(() => {
@@ -308,7 +308,7 @@ test('something that breaks inside a model ends the run as internal_error, with 
   assert.match(details.error?.traceback ?? '', /RangeError: boom/)
 })
 
-test('an abort ends a command that runs, and gives its call a result', async (t) => {
+test('an abort stops a running command, and its call gets a result', async (t) => {
   const provider = testProvider(() => ({
     calls: [{ tool: 'bash', args: { command: 'echo up; sleep 60' } }],
   }))
@@ -326,7 +326,7 @@ test('an abort ends a command that runs, and gives its call a result', async (t)
   assert.equal((await engine.abort(details.run_id)).already, true)
 })
 
-test('a run that has ended otherwise cannot be aborted', async (t) => {
+test('a run that has ended cannot be aborted', async (t) => {
   const { engine } = await openEngine(t)
   const { details } = await runToEnd(engine, { goal: 'shell: true' })
   await assert.rejects(engine.abort(details.run_id), {
@@ -335,7 +335,7 @@ test('a run that has ended otherwise cannot be aborted', async (t) => {
   })
 })
 
-test('runs of one folder work one after the other, and do not hold up a run elsewhere', async (t) => {
+test('runs in one folder work one by one, and do not hold up runs in other folders', async (t) => {
   const cwd = scratch(t)
   for (const name of ['a', 'b']) mkdirSync(join(cwd, name))
   const waits: (() => void)[] = []
@@ -410,10 +410,10 @@ for (const [name, request, pointer] of [
   ['an unknown field', { goal: 'shell: true', hitl_enable: true }, '/hitl_enable'],
   ['a wrong type', { goal: 'shell: true', max_iterations: '3' }, '/max_iterations'],
   ['too many iterations', { goal: 'shell: true', max_iterations: 1001 }, '/max_iterations'],
-  ['a folder that is not there', { goal: 'shell: true', cwd: 'nowhere' }, '/cwd'],
-  ['a folder out of the roots', { goal: 'shell: true', cwd: '/' }, '/cwd'],
+  ['a missing folder', { goal: 'shell: true', cwd: 'nowhere' }, '/cwd'],
+  ['a folder outside the roots', { goal: 'shell: true', cwd: '/' }, '/cwd'],
   ['an unknown model', { goal: 'shell: true', model_name: 'nobody:x' }, '/model_name'],
-  ['metadata that is no string', { goal: 'shell: true', metadata: { a: 1 } }, '/metadata/a'],
+  ['metadata that is not a string', { goal: 'shell: true', metadata: { a: 1 } }, '/metadata/a'],
 ] as const) {
   test(`a start request with ${name} is refused at ${pointer}`, async (t) => {
     const { engine } = await openEngine(t)
@@ -433,7 +433,7 @@ test('a folder reached through a symlink that leaves the roots is refused', asyn
   await assert.rejects(engine.create({ goal: 'shell: true', cwd: join(cwd, 'out') }), /outside/)
 })
 
-test('free text without a check is not verifiable', async (t) => {
+test('free text without a check is refused as not verifiable', async (t) => {
   const { engine } = await openEngine(t)
   await assert.rejects(engine.create({ goal: 'make it nice' }), {
     code: 'ERR_AGENT_GOAL',
@@ -441,7 +441,7 @@ test('free text without a check is not verifiable', async (t) => {
   })
 })
 
-test('the same idempotency key and request give the first run, also when they come at once', async (t) => {
+test('a repeated key and request return the first run, even if sent concurrently', async (t) => {
   const { engine } = await openEngine(t)
   const answers = await Promise.all(
     [1, 2, 3].map(() =>
@@ -476,7 +476,7 @@ test('the same idempotency key and request give the first run, also when they co
   assert.equal(apart.created, true, 'a key of one tenant says nothing to another')
 })
 
-test('a retry starts the same request again and names its parent', async (t) => {
+test('a retry starts the same request again, with parent_run_id', async (t) => {
   const { engine } = await openEngine(t)
   const { details } = await runToEnd(engine, {
     goal: 'shell: true',
@@ -489,7 +489,7 @@ test('a retry starts the same request again and names its parent', async (t) => 
   assert.equal(again.max_seconds, 9)
 })
 
-test('a deleted run is gone; a live one is not deleted', async (t) => {
+test('a deleted run is gone; a live run cannot be deleted', async (t) => {
   const provider = testProvider(() => ({ stop: 'refusal' }))
   const { engine } = await openEngine(t, { providers: [provider] })
   const { details } = await engine.create({ goal: 'shell: false' })
@@ -499,7 +499,7 @@ test('a deleted run is gone; a live one is not deleted', async (t) => {
   await assert.rejects(engine.get(details.run_id), { code: 'ERR_AGENT_UNKNOWN_RUN' })
 })
 
-test('a run whose log is damaged is not readable, and can be deleted', async (t) => {
+test('a run with a corrupt log cannot be read, but can be deleted', async (t) => {
   const store = new MemoryStore()
   const { engine } = await openEngine(t, { store })
   const { details } = await runToEnd(engine, { goal: 'shell: true' })
@@ -513,7 +513,7 @@ test('a run whose log is damaged is not readable, and can be deleted', async (t)
   assert.deepEqual(await store.read(details.run_id, 0, 10), [])
 })
 
-test('a run is seen by its own tenant only', async (t) => {
+test('a run is visible to its own tenant only', async (t) => {
   const { engine } = await openEngine(t)
   const ann = { owner: { id: 'ann', tenant: 'a' } }
   const bob = { owner: { id: 'bob', tenant: 'b' } }
@@ -532,7 +532,7 @@ test('a run is seen by its own tenant only', async (t) => {
   }
 })
 
-test('late, early and resuming readers see one gap-free list', async (t) => {
+test('late, early and resuming readers get the same gap-free list', async (t) => {
   const provider = testProvider((_, n) => (n < 12 ? write('a', `${n}`) : { stop: 'refusal' }))
   const { engine } = await openEngine(t, { providers: [provider] })
   const { details } = await engine.create({ goal: 'shell: false' })
@@ -553,7 +553,7 @@ test('late, early and resuming readers see one gap-free list', async (t) => {
   assert.ok(!all.some((event) => 'private' in event || 'v' in event))
 })
 
-test('what the log keeps for the engine alone is never sent', async (t) => {
+test('private parts of records are never sent', async (t) => {
   const secret = { format: 'test', value: 'opaque-blob' }
   const provider = testProvider(() => ({ stop: 'refusal' }))
   const model = provider.create('m')
@@ -572,7 +572,7 @@ test('what the log keeps for the engine alone is never sent', async (t) => {
   assert.ok(!JSON.stringify(events).includes('opaque-blob'))
 })
 
-test('the environment of the host does not reach a command', async (t) => {
+test("the host's environment does not reach a command", async (t) => {
   process.env['RUNWRIGHT_TEST_API_KEY'] = 'sk-very-secret'
   t.after(() => delete process.env['RUNWRIGHT_TEST_API_KEY'])
   const provider = testProvider((_, n) =>
@@ -583,7 +583,7 @@ test('the environment of the host does not reach a command', async (t) => {
   assert.ok(!JSON.stringify(events).includes('sk-very-secret'))
 })
 
-test('a model that ignores the signal keeps neither an abort nor a close waiting', async (t) => {
+test('neither an abort nor a close waits for a model that ignores its signal', async (t) => {
   const cwd = scratch(t)
   for (const name of ['a', 'b']) mkdirSync(join(cwd, name))
   const { engine } = await openEngine(t, {
@@ -603,7 +603,7 @@ test('a model that ignores the signal keeps neither an abort nor a close waiting
   await engine.close()
 })
 
-test('a closing engine takes no runs, and ends nothing', async (t) => {
+test('a closing engine accepts no runs, and ends none', async (t) => {
   const store = new MemoryStore()
   const provider = testProvider(
     (request) =>
@@ -622,7 +622,7 @@ test('a closing engine takes no runs, and ends nothing', async (t) => {
   await assert.rejects(engine.create({ goal: 'shell: true' }), { code: 'ERR_AGENT_CLOSED' })
 })
 
-test('bad options are refused by name', async (t) => {
+test('an invalid option is refused by name', async (t) => {
   const store = new MemoryStore()
   const cwd = scratch(t)
   writeFileSync(join(cwd, 'f'), '')
@@ -638,19 +638,19 @@ test('bad options are refused by name', async (t) => {
   assert.ok(existsSync(cwd))
 })
 
-test('what a command left running is ended before the goal is checked', async (t) => {
+test('processes left by a command are killed before the goal is checked', async (t) => {
   const command = 'setsid sleep 600 > /dev/null 2>&1 & echo $! > pid'
   const provider = testProvider((_, n) =>
     n === 0 ? { calls: [{ tool: 'bash', args: { command } }] } : {},
   )
   const { engine } = await openEngine(t, { providers: [provider] })
-  // One that has ended and was not waited for has an empty environment.
+  // A zombie has an empty environment.
   const goal = 'shell: test -f pid && ! grep -qs RUNWRIGHT_RUN /proc/$(cat pid)/environ'
   const { details } = await runToEnd(engine, { goal, max_iterations: 1 })
   assert.equal(details.status, 'achieved')
 })
 
-test('a run whose steps wait for nothing leaves room for others: it hears an abort', async (t) => {
+test('a run whose steps never wait still yields, so it can be aborted', async (t) => {
   const lookup = {
     name: 'lookup',
     description: 'gives the value of a key',

@@ -38,7 +38,7 @@ function randomTurn(random: Random, request: ModelRequest, n: number): Said {
   return { text: `turn ${request.run.turn}`, calls, tokens }
 }
 
-test(`${RUNS} random runs keep every invariant, whatever model, tools, gates and aborts do`, async (t) => {
+test(`${RUNS} random runs keep every invariant, whatever model, tools and humans do`, async (t) => {
   const seed = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
   t.diagnostic(`seed ${seed}`)
   const ends: Record<string, number> = {}

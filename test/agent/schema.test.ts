@@ -110,7 +110,7 @@ for (const { name, value, expect } of [
     ],
   },
 ]) {
-  test(`the check of ${name} says what was expected and what came`, () => {
+  test(`a violation of ${name} says what was expected and what came`, () => {
     const found = checkSchema(request, value)
     assert.deepEqual(found.map(({ pointer, detail }) => `${pointer || '/'}: ${detail}`), expect)
   })
@@ -124,7 +124,7 @@ test('lengths are counted in code points', () => {
 })
 
 for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
-  test(`a field called ${name} is a field like any other`, () => {
+  test(`a field named ${name} is a field like any other`, () => {
     const value: unknown = JSON.parse(`{"goal":"x","${name}":{"a":1}}`)
     assert.deepEqual(checkSchema(request, value), [
       { pointer: `/${name}`, detail: 'is not a known field' },
@@ -140,7 +140,7 @@ test('no more than 32 violations are reported, however many there are', () => {
   assert.equal(checkSchema(request, value).length, 32)
 })
 
-test('a value nested without end is refused where it gets too deep', () => {
+test('a value that is nested too deeply is refused', () => {
   let schema: JsonSchema = { type: 'array' }
   let value: unknown = []
   for (let i = 0; i < 5_000; i++) [schema, value] = [{ type: 'array', items: schema }, [value]]
@@ -149,13 +149,13 @@ test('a value nested without end is refused where it gets too deep', () => {
   assert.match(found[0]!.detail, /nested more than 64/)
 })
 
-test('alternatives within alternatives cannot ask for endless work', () => {
+test('nested alternatives cannot cause unbounded work', () => {
   let schema: JsonSchema = { type: 'string' }
   for (let i = 0; i < 40; i++) schema = { anyOf: [schema, schema] }
   assert.match(checkSchema(schema, 1)[0]!.detail, /too large to be checked/)
 })
 
-test('a long or strange string is quoted in part and escaped', () => {
+test('a long or unprintable string is shortened and escaped', () => {
   const [violation] = checkSchema({ type: 'integer' }, `\u0000"${'🙂'.repeat(500)}`)
   assert.ok(violation!.detail.length < 200)
   assert.ok(violation!.detail.startsWith('must be an integer, got "\\u0000\\"🙂'))
@@ -171,7 +171,7 @@ test('const and enum compare whole values', () => {
   ])
 })
 
-test('a schema of another program may list several types', () => {
+test('a schema may list several types', () => {
   const schema = { type: ['string', 'null'] } as unknown as JsonSchema
   assert.deepEqual(checkSchema(schema, null), [])
   assert.deepEqual(checkSchema(schema, 1), [
@@ -179,13 +179,13 @@ test('a schema of another program may list several types', () => {
   ])
 })
 
-test('values that are not JSON are refused, not thrown at', () => {
+test('values that are not JSON are violations, not exceptions', () => {
   for (const value of [() => 1, Symbol('x'), 1n, NaN, Infinity]) {
     assert.equal(checkSchema({ type: 'number' }, value).length, 1)
   }
 })
 
-test('isPattern tells whether a pattern can be used', () => {
+test('isPattern returns whether a pattern compiles', () => {
   assert.equal(isPattern('^[a-z]+$'), true)
   assert.equal(isPattern('('), false)
 })

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import type { RunRecord } from '../events.js'
-import type { RunDetails, RunHead, RunSummary } from '../run-details.js'
+import type { EventPayloads, RunCreated, RunRecord } from '../events.js'
+import type { Gate, RunDetails, RunFailure, RunHead, RunSummary } from '../run-details.js'
 import { statusAfter } from './transitions.js'
 
 /**
@@ -32,22 +32,9 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
     case 'run_recovered':
       head.recoveries = record.payload.attempt
       break
-    case 'llm_usage': {
-      const { payload } = record
-      const { usage } = details
-      details.usage = {
-        input_tokens: usage.input_tokens + payload.input_tokens,
-        output_tokens: usage.output_tokens + payload.output_tokens,
-        cached_tokens: usage.cached_tokens + payload.cached_tokens,
-        reasoning_tokens: usage.reasoning_tokens + payload.reasoning_tokens,
-        model_calls: usage.model_calls + 1,
-        tool_calls: usage.tool_calls,
-      }
-      details.final_state.total_tokens += payload.input_tokens + payload.output_tokens
-      details.final_state.estimated_cost_usd += payload.cost_usd ?? 0
-      if (payload.cost_usd === null) details.cost_known = false
+    case 'llm_usage':
+      foldUsage(details, record.payload)
       break
-    }
     case 'tool_started':
       details.usage = { ...details.usage, tool_calls: details.usage.tool_calls + 1 }
       break
@@ -55,19 +42,9 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       details.final_state.goal_achieved = record.payload.achieved
       details.final_state.goal_reason = record.payload.reason
       break
-    case 'human_check_required': {
-      const { gate_id, kind, iteration, summary, deadline, calls } = record.payload
-      details.gate = {
-        gate_id,
-        kind,
-        iteration,
-        summary,
-        deadline,
-        opened_at: isoTime(record.ts),
-        calls: calls ?? [],
-      }
+    case 'human_check_required':
+      details.gate = openGate(record)
       break
-    }
     case 'human_check_response': {
       const { gate_id, decision } = record.payload
       details.gate = null
@@ -75,12 +52,7 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       break
     }
     case 'error':
-      details.error = {
-        message: record.payload.message,
-        traceback: record.payload.traceback,
-        code: record.payload.code,
-        iteration: record.iteration,
-      }
+      details.error = failureOf(record)
       break
     case 'run_end':
       details.end_reason = record.payload.end_reason
@@ -92,7 +64,32 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
   return head
 }
 
-function createHead(record: Extract<RunRecord, { kind: 'run_created' }>): RunHead {
+function foldUsage(details: RunDetails, payload: EventPayloads['llm_usage']): void {
+  const { final_state, usage } = details
+  details.usage = {
+    input_tokens: usage.input_tokens + payload.input_tokens,
+    output_tokens: usage.output_tokens + payload.output_tokens,
+    cached_tokens: usage.cached_tokens + payload.cached_tokens,
+    reasoning_tokens: usage.reasoning_tokens + payload.reasoning_tokens,
+    model_calls: usage.model_calls + 1,
+    tool_calls: usage.tool_calls,
+  }
+  final_state.total_tokens += payload.input_tokens + payload.output_tokens
+  final_state.estimated_cost_usd += payload.cost_usd ?? 0
+  if (payload.cost_usd === null) details.cost_known = false
+}
+
+function failureOf({ payload, iteration }: Extract<RunRecord, { kind: 'error' }>): RunFailure {
+  const { message, traceback, code } = payload
+  return { message, traceback, code, iteration }
+}
+
+function openGate({ payload, ts }: Extract<RunRecord, { kind: 'human_check_required' }>): Gate {
+  const { gate_id, kind, iteration, summary, deadline, calls = [] } = payload
+  return { gate_id, kind, iteration, summary, deadline, opened_at: isoTime(ts), calls }
+}
+
+function createHead(record: RunCreated): RunHead {
   const { payload } = record
   const request = record.private?.request
   const frozen = record.private

@@ -45,10 +45,10 @@ import { readLog, type RecordReader } from './read-log.js'
 export interface CallState {
   readonly call: ToolCall
   /**
-   * `asked` by the model; `approved` or `rejected` by a human; `started`: may have happened;
+   * `requested` by the model; `approved` or `rejected` by a human; `started`: may have happened;
    * `done`: its result is in the log.
    */
-  readonly status: 'asked' | 'approved' | 'rejected' | 'started' | 'done'
+  readonly status: 'requested' | 'approved' | 'rejected' | 'started' | 'done'
   /** The arguments to run with: the model's, or a human's in their place. */
   readonly args: JsonObject
   /** A human's remark on the call, for the model; empty when there is none. */
@@ -270,7 +270,7 @@ function foldTurn(state: FoldedState, record: RecordOf<'model_turn'>): void {
   state.wantsTurn = message.calls.length > 0 || feedback !== undefined
   state.gaveUp = record.payload.stop === 'refusal' && message.calls.length === 0
   const calls = message.calls.map(
-    (call): CallState => ({ call, status: 'asked', args: call.args, feedback: '', plan: null }),
+    (call): CallState => ({ call, status: 'requested', args: call.args, feedback: '', plan: null }),
   )
   // A turn without calls keeps the earlier ones, by which `iteration_complete` sees idleness.
   if (calls.length > 0) state.calls = calls

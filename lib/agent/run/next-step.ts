@@ -65,7 +65,7 @@ function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
     const gated =
       remainingCalls(state) <= 0
         ? []
-        : open.filter((call) => call.status === 'asked' && limits.needsApproval(call))
+        : open.filter((call) => call.status === 'requested' && limits.needsApproval(call))
     return gated.length > 0 ? { kind: 'ask', calls: gated } : { kind: 'tools', calls: open }
   }
   switch (state.node) {
@@ -132,7 +132,7 @@ function stuck(
   if (!detect) return null
   const idle = idleIterations >= MAX_IDLE_ITERATIONS
   const reason = idle
-    ? `the model asked for no tool in ${MAX_IDLE_ITERATIONS} iterations`
+    ? `the model called no tool in ${MAX_IDLE_ITERATIONS} iterations`
     : stuckReason(progress)
   return reason === null ? null : { endReason: 'stuck', reason }
 }

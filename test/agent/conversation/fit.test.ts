@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Message } from 'runwright/agent'
 import { Conversation } from '../../../lib/agent/conversation/conversation.js'
 import {
   estimateConversation,
   estimateTokens,
   fitContext,
 } from '../../../lib/agent/conversation/fit.js'
-import type { Message } from '../../../lib/agent/model.js'
 import { Random } from '../../helpers/random.js'
 
 const size = (message: Message): number =>
@@ -47,7 +47,7 @@ function assertPaired(messages: readonly Message[]): void {
   assert.equal(open.size, 0)
 }
 
-test('a conversation that fits comes back as the very same list', () => {
+test('a conversation that fits is returned as the same list', () => {
   const messages = conversation(5)
   const fitted = fitContext(messages, 10_000, size)
   assert.ok(fitted.fits)
@@ -55,7 +55,7 @@ test('a conversation that fits comes back as the very same list', () => {
   assert.deepEqual([fitted.masked, fitted.dropped], [0, 0])
 })
 
-test('old outputs are masked before anything is left out, the last turn never', () => {
+test('old outputs are masked before anything is dropped, but never the last turn', () => {
   const messages = conversation(20)
   const fitted = fitContext(messages, 15_000, size)
   assert.ok(fitted.fits)
@@ -70,7 +70,7 @@ test('old outputs are masked before anything is left out, the last turn never', 
   assertPaired(fitted.messages)
 })
 
-test('when masks are not enough the oldest turns go, with their results and a notice', () => {
+test('if masking is not enough, the oldest turns are dropped with their results', () => {
   const messages = conversation(60)
   const fitted = fitContext(messages, 6_000, size)
   assert.ok(fitted.fits)
@@ -81,7 +81,7 @@ test('when masks are not enough the oldest turns go, with their results and a no
   assertPaired(fitted.messages)
 })
 
-test('from turn to turn the beginning stays the same most of the time, for the prompt cache', () => {
+test('the beginning is the same for most turns, for the prompt cache', () => {
   const whole = conversation(80)
   let same = 0
   let before: readonly Message[] = []
@@ -97,7 +97,7 @@ test('from turn to turn the beginning stays the same most of the time, for the p
   assert.ok(same >= 45, `only ${same} of 61 calls kept the beginning`)
 })
 
-test('what cannot fit is reported with what it needs, at once', () => {
+test('a conversation that cannot fit is reported with the tokens that it needs', () => {
   const messages = conversation(30, 5_000)
   const fitted = fitContext(messages, 4_000, size)
   assert.ok(!fitted.fits)
@@ -171,7 +171,7 @@ test('a conversation fits by the estimates of all its messages, however it has g
   assert.deepEqual(kept.fit(budget - 1), fitContext([...messages, ...more], budget - 1))
 })
 
-/** One more turn, now and then with a remark of a human before it. */
+/** One more turn, sometimes after a remark of a human. */
 function nextTurn(random: Random, turn: number): Message[] {
   const calls = Array.from({ length: random.integer(0, 3) }, (_, i) => ({
     call_id: `c${turn}_${i}`,
@@ -193,7 +193,7 @@ function nextTurn(random: Random, turn: number): Message[] {
   ]
 }
 
-test('a conversation of which the unsent part is forgotten is sent exactly as the whole would be', () => {
+test('a conversation that forgets unsent messages is sent exactly as the whole would be', () => {
   const random = new Random(11)
   let dropped = 0
   for (let round = 0; round < 60; round++) {
@@ -204,7 +204,7 @@ test('a conversation of which the unsent part is forgotten is sent exactly as th
       const more = nextTurn(random, turn)
       whole.push(...more)
       for (const message of more) kept.add(message)
-      // The model has refused what was fitted.
+      // The model has refused the fitted conversation.
       if (random.chance(0.02)) budget = Math.floor(budget * 0.6)
       const expected = fitContext(whole, budget)
       const fitted = kept.fit(budget)
@@ -217,7 +217,7 @@ test('a conversation of which the unsent part is forgotten is sent exactly as th
   assert.ok(dropped > 0)
 })
 
-test('what is kept of a conversation follows the budget, not its length', () => {
+test('what is kept of a conversation depends on the budget, not on its length', () => {
   const kept = new Conversation()
   const sizes: number[] = []
   let rest: readonly Message[] = []
@@ -228,7 +228,7 @@ test('what is kept of a conversation follows the budget, not its length', () => 
     rest = fitted.rest
     sizes.push(total(rest))
   }
-  // Three characters a token.
+  // Three characters per token.
   assert.ok(Math.max(...sizes) < 3 * 20_000 + 10_000, `${Math.max(...sizes)} characters`)
   assert.ok(rest.length < 1_000, `${rest.length} messages`)
 })

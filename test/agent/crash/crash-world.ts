@@ -11,7 +11,7 @@ import type { RunRecord } from 'runwright/agent'
 import { bundle } from '../../helpers/bundle.js'
 import { IDEMPOTENT, type ChildPlan } from './scenario.js'
 
-/** A child that waits for its word. */
+/** A child that waits for a line on its standard input. */
 export type RunChild = ChildProcessByStdio<Writable, Readable, null>
 
 /** A folder for a test of crashes, and the children that crash in it. */
@@ -37,21 +37,21 @@ export class CrashWorld {
   /** Starts a child; it does nothing until {@link lines} is called. */
   start(plan: ChildPlan): RunChild {
     const words = [this.#script, JSON.stringify(plan)]
-    // A process group of its own: what it leaves running is told apart from what the test runs.
+    // A process group of its own separates what it leaves running from what the test runs.
     const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] })
     this.#t.after(() => void child.kill('SIGKILL'))
     return child
   }
 }
 
-/** What a child says, line by line, to its end; `ended` has how it ended. */
+/** Lines of a child's standard output until it ends; `ended` has the signal or exit code. */
 export async function* linesOf(child: RunChild): AsyncGenerator<readonly string[]> {
   child.stdin.on('error', () => undefined)
   child.stdin.write('go\n')
   for await (const line of createInterface({ input: child.stdout })) yield line.split(' ')
 }
 
-/** Resolves with the signal that ended a child; null when it ended by itself, with exit code 0. */
+/** Resolves with the signal that ended a child; null after exit code 0. */
 export async function endOf(child: RunChild): Promise<NodeJS.Signals | null> {
   const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : null
   await ended
@@ -59,7 +59,7 @@ export async function endOf(child: RunChild): Promise<NodeJS.Signals | null> {
   return child.signalCode
 }
 
-/** What must hold for the workspace and the log of a run, whenever and however often it crashed. */
+/** Asserts what holds for the workspace and log of a run, however often it crashed. */
 export function assertEffects(cwd: string, records: readonly RunRecord[], context: string): void {
   const ran = readLines(join(cwd, 'ran'))
   assert.equal(new Set(ran).size, ran.length, `${context}: no command ran twice: ${ran.join()}`)
@@ -72,7 +72,7 @@ export function assertEffects(cwd: string, records: readonly RunRecord[], contex
   }
 }
 
-/** Lines of a file; none when there is no such file. */
+/** Lines of a file; none if it does not exist. */
 export function readLines(path: string): string[] {
   try {
     return readFileSync(path, 'utf8').split('\n').filter((line) => line !== '')

@@ -1,5 +1,5 @@
 /**
- * Drives runs whose log fills the file system that it is given, and goes on; see full-disk.test.ts.
+ * Drives runs whose logs fill the file system, then further runs; see full-disk.test.ts.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'

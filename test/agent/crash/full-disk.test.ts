@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { scratch } from '../../helpers/engine.js'
 import { programAt } from '../../helpers/programs.js'
 
-test('a run that fills the disk fails with what to do, and neither its service nor other runs do', (t) => {
+test('a run that fills the disk fails with advice; its service and other runs go on', (t) => {
   const mounted = spawnSync('unshare', ['-Urm', 'sh', '-c', 'mount -t tmpfs -o size=1m none /mnt'])
   if (mounted.status !== 0) {
     t.skip('this kernel lets no ordinary user mount a small file system (unshare -Urm)')

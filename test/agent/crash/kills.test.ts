@@ -8,22 +8,22 @@ import { assertEffects, CrashWorld, endOf, linesOf, type RunChild } from './cras
 import { GOAL, type ChildPlan } from './scenario.js'
 
 const KILLS = Number(process.env['RUNWRIGHT_KILLS'] ?? 50)
-/** Runs that are live at a time. */
+/** Runs that are live at the same time. */
 const RUNS = 2
 
-/** What all children together have told of each run: `seq kind hash`, from seq 1. */
-type Told = Map<string, string[]>
+/** What all children have printed about each run: `seq kind hash`, from seq 1. */
+type Seen = Map<string, string[]>
 
-test(`runs whose process is killed ${KILLS} times at random lose, double and repeat nothing`, async (t) => {
+test(`runs that are killed ${KILLS} times lose, duplicate and repeat nothing`, async (t) => {
   const seed = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
   t.diagnostic(`seed ${seed}`)
   const random = new Random(seed)
   const world = new CrashWorld(t)
   const place = world.place('all')
-  const told: Told = new Map()
+  const seen: Seen = new Map()
   t.after(async () => {
     const executor = processExecutor()
-    for (const runId of told.keys()) await executor.killMarked(runId)
+    for (const runId of seen.keys()) await executor.killMarked(runId)
   })
   const start = (generation: number): RunChild => {
     const gates = {
@@ -44,10 +44,10 @@ test(`runs whose process is killed ${KILLS} times at random lose, double and rep
   let orphans = 0
   let next = start(0)
   for (let kill = 0; kill < KILLS; kill++) {
-    // The next one starts up, which takes the most time, while this one works.
+    // The next child starts while this one works: starting takes the most time.
     const child = next
     next = start(kill + 1)
-    orphans += await runAndKill(child, random.integer(1, 60), told)
+    orphans += await runAndKill(child, random.integer(1, 60), seen)
   }
   next.kill('SIGKILL')
   await endOf(next)
@@ -58,9 +58,9 @@ test(`runs whose process is killed ${KILLS} times at random lose, double and rep
   const { heads } = await store.list({ limit: 100_000 })
   const found = new Map(heads.map(({ details }) => [details.run_id, details]))
   const ends: Record<string, number> = {}
-  for (const [runId, events] of told) {
+  for (const [runId, events] of seen) {
     const details = found.get(runId)
-    assert.ok(details !== undefined, `${runId} was told of and is lost`)
+    assert.ok(details !== undefined, `${runId} was published and is lost`)
     const records = await store.read(runId, 0, 100_000)
     assert.ok(records.length >= events.length, `${runId} has lost acknowledged events`)
     assertInvariants(records, details.ended_at !== null)
@@ -78,7 +78,7 @@ test(`runs whose process is killed ${KILLS} times at random lose, double and rep
   assert.ok(orphans > 0, 'no command was left running: the test tests less than it should')
 })
 
-/** However often its process died, a run is achieved; but for those that were given up, by rule. */
+/** A run is achieved however often its process died, unless it reached the limit of recoveries. */
 function assertEnd(details: RunDetails, recoveries: number): void {
   const { run_id, status, end_reason } = details
   if (details.ended_at === null) return
@@ -88,29 +88,28 @@ function assertEnd(details: RunDetails, recoveries: number): void {
 }
 
 /**
- * Lets a child tell so many events that nobody told before, kills it, and compares what it told
- * with what others told before. A child whose runs all hang, so that it tells nothing more, is
- * killed then. Gives the number of commands that an earlier child had left running, all of which
- * must be gone by now.
+ * Kills a child after a number of new events, or when all of its runs hang, and compares what it
+ * printed with what earlier children printed. Returns the number of commands that an earlier child
+ * left running, all of which must be gone by now.
  */
-async function runAndKill(child: RunChild, events: number, told: Told): Promise<number> {
+async function runAndKill(child: RunChild, events: number, seen: Seen): Promise<number> {
   const positions = new Map<string, number>()
   const hanging = new Set<string>()
-  let heard = 0
+  let received = 0
   let orphans = 0
   for await (const [word, runId = '', seq, kind, hash] of linesOf(child)) {
     if (word === 'new') positions.set(runId, 0)
     if (word === '=') {
-      const known = told.get(runId) ?? []
-      told.set(runId, known)
+      const known = seen.get(runId) ?? []
+      seen.set(runId, known)
       const position = (positions.get(runId) ?? 0) + 1
       positions.set(runId, position)
       const event = `${seq} ${kind} ${hash}`
-      assert.equal(Number(seq), position, `run ${runId}: events are told in order, each once`)
+      assert.equal(Number(seq), position, `run ${runId}: events arrive in order, each once`)
       if (position > known.length) {
         known.push(event)
-        heard += 1
-      } else assert.equal(event, known[position - 1], `run ${runId}: what was told stays as it was`)
+        received += 1
+      } else assert.equal(event, known[position - 1], `run ${runId}: published events never change`)
       if (kind === 'run_end') positions.delete(runId)
     }
     if (word === 'left') {
@@ -121,15 +120,14 @@ async function runAndKill(child: RunChild, events: number, told: Told): Promise<
     if (word === 'hangs') hanging.add(runId)
     if (word === '=' && kind === 'tool_result') hanging.delete(runId)
     const stuck = positions.size > 0 && [...positions.keys()].every((id) => hanging.has(id))
-    if (heard >= events || stuck) child.kill('SIGKILL')
+    if (received >= events || stuck) child.kill('SIGKILL')
   }
   assert.equal(await endOf(child), 'SIGKILL')
   return orphans
 }
 
 /**
- * Is the process there, and does it belong to the run? One that ended and was not waited for has no
- * environment.
+ * Does the process exist and belong to the run? A zombie has no environment.
  */
 function carriesMark(pid: number, runId: string): boolean {
   try {

@@ -8,7 +8,7 @@ import { GOAL, scenario, type ChildPlan } from './scenario.js'
 
 /** Children at the same time. */
 const SIDE_BY_SIDE = 3
-/** Both sides of each append, which takes twice the time; else one side of each in turn. */
+/** Both sides of every append, which takes twice the time; else alternating sides. */
 const BOTH_SIDES = Number(process.env['RUNWRIGHT_KILLS'] ?? 0) >= 500
 const SIDES = ['before', 'after'] as const
 
@@ -16,7 +16,7 @@ for (const [name, request] of [
   ['without gates', { goal: GOAL }],
   ['with gates', { goal: GOAL, hitl_enabled: true, approval: 'writes' }],
 ] as const) {
-  test(`a process that drives a run ${name} may be killed at each append of its log`, async (t) => {
+  test(`a process that drives a run ${name} can be killed at any append of its log`, async (t) => {
     const world = new CrashWorld(t)
     const base = { generation: 0, runs: 1, request, endless: false }
     const whole = world.start({ ...base, ...world.place('whole'), killAt: 0, side: 'before' })
@@ -37,13 +37,13 @@ for (const [name, request] of [
       }
     }
     await Promise.all(Array.from({ length: SIDE_BY_SIDE }, worker))
-    // What is only noted joins the next append or not, as time goes: a run may need fewer.
+    // Whether noted records join the next append depends on timing: a run may need fewer appends.
     const count = crashed.reduce((sum, one) => sum + one, 0)
     assert.ok(count >= wanted - wanted / 5, `${count} of ${wanted} children crashed`)
   })
 }
 
-/** Lets a child crash as planned, and goes on with its run here; false when it did not crash. */
+/** Lets a child crash as planned and continues its run here; false if it did not crash. */
 async function survives(t: TestContext, world: CrashWorld, plan: ChildPlan): Promise<boolean> {
   const child = world.start(plan)
   const seen: string[] = []
@@ -61,7 +61,7 @@ async function survives(t: TestContext, world: CrashWorld, plan: ChildPlan): Pro
   t.after(() => engine.close())
   assert.deepEqual(store.quarantined, [], context)
   const { runs } = await engine.list()
-  // Killed before its first record was durable, the run never was.
+  // A run that was killed before its first record was durable does not exist.
   if (runs.length === 0) {
     assert.deepEqual([plan.killAt, plan.side, seen], [1, 'before', []])
     await engine.close()
@@ -72,12 +72,12 @@ async function survives(t: TestContext, world: CrashWorld, plan: ChildPlan): Pro
   const events = await approveAll(engine, runId)
   const records = await store.read(runId, 0, 100_000)
   assertInvariants(events)
-  const told = seen.map((line) => Number(line.split(' ')[0]))
-  assert.deepEqual(told, told.map((_, i) => i + 1), `${context}: events were told in order`)
+  const seqs = seen.map((line) => Number(line.split(' ')[0]))
+  assert.deepEqual(seqs, seqs.map((_, i) => i + 1), `${context}: events arrived in order`)
   assert.deepEqual(
     events.slice(0, seen.length).map(({ seq, kind }) => `${seq} ${kind}`),
     seen.map((line) => line.split(' ').slice(0, 2).join(' ')),
-    `${context}: what was told is in the log`,
+    `${context}: every published event is in the log`,
   )
   if (open !== null) {
     const answers = events.filter(

@@ -15,14 +15,14 @@ import { assertInvariants } from '../../helpers/invariants.js'
 import { Random } from '../../helpers/random.js'
 
 const RUNS = Number(process.env['RUNWRIGHT_RANDOM_RUNS'] ?? 60)
-/** Crashes of one run at most: one more than after which it is given up. */
+/** Most crashes of one run: one more than it may recover from. */
 const MAX_CRASHES = 4
 
 const never = <T>(): Promise<T> => new Promise<T>(() => undefined)
 
 /**
- * What a process that has died sees of its store: nothing any more. The append at which it dies is
- * stored or not, as chance has it; what is stored is there for the next process.
+ * A store that a process loses when it dies. The append at which it dies is stored or not, at
+ * random; what is stored is there for the next process.
  */
 class MortalStore {
   readonly store: RunStore
@@ -56,7 +56,7 @@ class MortalStore {
   }
 }
 
-/** A clock whose timers go when the process dies that set them. */
+/** A clock whose timers end with the process that set them. */
 function mortalClock(died: Promise<void>): Clock {
   const timers = new Set<NodeJS.Timeout>()
   let dead = false
@@ -105,14 +105,14 @@ function randomTurn(random: Random, request: ModelRequest): Said {
   return { calls, tokens: [random.integer(0, 50), random.integer(0, 9)] }
 }
 
-test(`${RUNS} random runs keep every invariant although their process dies in between`, async (t) => {
+test(`${RUNS} random runs keep every invariant even if their process dies`, async (t) => {
   const seed = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
   t.diagnostic(`seed ${seed}`)
   const ends: Record<string, number> = {}
   let crashes = 0
   for (let index = 0; index < RUNS; index++) {
     const random = new Random(seed * 1000 + index)
-    for (let i = 0; i < 32; i++) random.next() // neighbouring seeds begin alike
+    for (let i = 0; i < 32; i++) random.next() // similar seeds begin with similar numbers
     const context = `seed ${seed}, run ${index}`
     const { end, times } = await oneRun(t, random).catch((cause: unknown) => {
       throw new Error(context, { cause })
@@ -149,7 +149,7 @@ async function oneRun(
     approval: random.pick(['never', 'writes', 'all']),
     ...(random.chance(0.3) && { max_tool_calls: random.integer(1, 8) }),
   }
-  const told: AgentEvent[] = []
+  const seen: AgentEvent[] = []
   let runId = ''
   for (let crashes = 0; ; crashes++) {
     const dieAt = crashes < MAX_CRASHES && random.chance(0.6) ? random.integer(1, 20) : 0
@@ -174,7 +174,7 @@ async function oneRun(
       if (runId === '') continue
     }
     const alive = await Promise.race([
-      follow(engine, runId, told, random),
+      follow(engine, runId, seen, random),
       mortal.died.then(() => false),
     ])
     if (!alive) continue
@@ -189,11 +189,11 @@ async function oneRun(
   }
 }
 
-/** Follows a run to its end, answers its gates, and compares with what was told before. */
+/** Follows a run to its end, answers its gates, and compares with what earlier readers got. */
 async function follow(
   engine: RunEngine,
   runId: string,
-  told: AgentEvent[],
+  seen: AgentEvent[],
   random: Random,
 ): Promise<boolean> {
   let position = 0
@@ -204,8 +204,8 @@ async function follow(
       const event = JSON.parse(json) as AgentEvent
       position += 1
       assert.equal(seq, position)
-      if (position > told.length) told.push(event)
-      else assert.deepEqual(event, told[position - 1], 'what was told stays as it was')
+      if (position > seen.length) seen.push(event)
+      else assert.deepEqual(event, seen[position - 1], 'published events never change')
       if (seq === abortAt) void engine.abort(runId).catch(() => undefined)
       if (event.kind !== 'human_check_required') continue
       const { kind, gate_id } = event.payload

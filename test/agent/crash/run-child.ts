@@ -1,10 +1,9 @@
 /**
- * Waits for a word on standard input, then drives runs over a file store until it is killed, by
- * others or by itself, and says on standard output what it sees: `ready` once the engine is open,
- * `new run` for each run that it creates, `= run seq kind hash` for each event that subscribers
- * get, `hangs run` when the command of a run has begun that does not end by itself, and `left run
- * pid` when a run was taken up whose command of that kind was left running. See matrix.test.ts and
- * kills.test.ts.
+ * Waits for a line on standard input, then drives runs over a file store until it is killed or
+ * kills itself. Prints `ready` once the engine is open, `new run` for each run that it creates, `=
+ * run seq kind hash` for each event that subscribers get, `hangs run` when a run has started its
+ * endless command, and `left run pid` when a resumed run had left such a command running. See
+ * matrix.test.ts and kills.test.ts.
  */
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
@@ -39,7 +38,7 @@ const engine = await RunEngine.open({
 })
 say('ready')
 
-/** Tells when the command has begun that does not end by itself. */
+/** Prints `hangs` when the endless command has begun. */
 function tellHang(runId: string, cwd: string): void {
   if (!plan.endless || existsSync(join(cwd, 'pid'))) return
   const watcher = watchFolder(cwd, (_, name) => {
@@ -49,7 +48,7 @@ function tellHang(runId: string, cwd: string): void {
   })
 }
 
-/** Tells what subscribers get of a run; events up to `old` are of processes before this one. */
+/** Prints the events of a run; events up to `old` are from earlier processes. */
 async function watch(runId: string, cwd: string, old: number): Promise<void> {
   for await (const batch of await engine.subscribe(runId)) {
     for (const { seq, kind, json } of batch) {
@@ -60,7 +59,7 @@ async function watch(runId: string, cwd: string, old: number): Promise<void> {
       if (taken && existsSync(pid)) say(`left ${runId} ${readFileSync(pid, 'utf8').trim()}`)
       if (kind !== 'human_check_required') continue
       const { payload } = JSON.parse(json) as Extract<AgentEvent, { kind: 'human_check_required' }>
-      // A gate of the past was answered already; its answer comes next.
+      // An old gate has been answered already; its answer comes next.
       void engine
         .resume(runId, { decision: 'approve', gate_id: payload.gate_id })
         .catch(() => undefined)
@@ -79,7 +78,7 @@ async function create(): Promise<void> {
   await watch(details.run_id, cwd, 0)
 }
 
-/** Goes on with a run that is there, or a new one; with `endless` with another one after each. */
+/** Follows a run, or a new one; with `endless`, another new one after each. */
 async function work(
   run: { readonly run_id: string; readonly last_seq: number } | undefined,
 ): Promise<void> {

@@ -3,19 +3,19 @@ import type { Model, ToolCall } from '../../../lib/agent/model.js'
 import { NO_USAGE } from '../../../lib/agent/usage.js'
 import type { JsonObject } from '../../../lib/internal/json.js'
 
-/** What a child is told to do. */
+/** What a child does, as its first argument. */
 export interface ChildPlan {
   /** Folder of the store. */
   readonly directory: string
-  /** Folder in which each run gets one of its own. */
+  /** Parent of the folders of the runs. */
   readonly root: string
   readonly generation: number
-  /** Runs that are to be live at the start: those that are left, and new ones. */
+  /** Runs that are live at the start: those of the store, then new ones. */
   readonly runs: number
   readonly request: JsonObject
   /**
-   * Until it is killed: a new run for each that ends, and in each run a command that does not end
-   * by itself, between its two iterations.
+   * Until it is killed: a new run for each that ends, and in each run an endless command between
+   * its two iterations.
    */
   readonly endless: boolean
   /** Number of the append at which the child kills itself; 0 for never. */
@@ -23,18 +23,18 @@ export interface ChildPlan {
   readonly side: 'before' | 'after'
 }
 
-/** What every run of a child pursues; met by the last calls of the script. */
+/** The goal of every run, met by the last calls of the script. */
 export const GOAL = 'shell: grep -q two a && test -f done'
 
-/** Calls of the idempotent tools, of which each must have happened once, with success. */
+/** Calls of idempotent tools, each of which must have succeeded exactly once. */
 export const IDEMPOTENT: readonly string[] = ['w1', 'e1', 'w2']
-/** The command that does not end by itself. */
+/** The endless command. */
 export const HANG = 'h1'
 
 type Call = Omit<ToolCall, 'call_id'> & { readonly call_id: string }
 const call = (call_id: string, tool: string, args: JsonObject): Call => ({ call_id, tool, args })
 
-/** Every effect class, in two iterations. Each command leaves a line when it runs. */
+/** Every effect class, in two iterations. Each command appends a line to a file when it runs. */
 function script(hangs: boolean): readonly (readonly Call[])[] {
   return [
     [call('r1', 'list_files', {}), call('w1', 'write_file', { path: 'a', content: 'one\n' })],
@@ -52,7 +52,7 @@ function script(hangs: boolean): readonly (readonly Call[])[] {
   ]
 }
 
-/** A model that goes by nothing but the number of its turns in the conversation. */
+/** A model that depends only on the number of its turns in the conversation. */
 export function scenario(hangs: boolean): ModelProvider {
   const turns = script(hangs)
   const model: Model = {

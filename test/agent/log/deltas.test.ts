@@ -26,7 +26,7 @@ interface Delta {
 
 const deltaOf = (item: StreamItem): Delta => JSON.parse(item.json) as Delta
 
-/** A feed over a store, and what appends a log line to both. */
+/** A feed over a store, and a function that appends a log line to both. */
 async function openFeed(): Promise<{ feed: RunFeed; log: () => Promise<void> }> {
   const store = new MemoryStore()
   await store.open()
@@ -59,7 +59,7 @@ const writerOf = (feed: RunFeed): DeltaWriter =>
     attempt: 1,
   })
 
-test('deltas come between the events between which they were written, also to a late reader', async () => {
+test('deltas arrive between the events between which they were written', async () => {
   const { feed, log } = await openFeed()
   const reader = feed.subscribe(0, true)
   const plain = feed.subscribe(0)
@@ -81,7 +81,7 @@ test('deltas come between the events between which they were written, also to a 
   assert.deepEqual(events, [1, 2, 3])
 })
 
-test('a delta tells run, iteration, turn, attempt and its place in the text, and has no seq', async () => {
+test('a delta has its run, iteration, turn, attempt and offset, but no seq', async () => {
   const { feed } = await openFeed()
   const reader = feed.subscribe(0, true)
   const writer = writerOf(feed)
@@ -107,7 +107,7 @@ test('a delta tells run, iteration, turn, attempt and its place in the text, and
   assert.deepEqual(items.map(({ seq }) => seq), [null, null])
 })
 
-test('what is written before a reader came is missing, and the offset tells it', async () => {
+test('text written before a reader subscribed is missing, as the offset shows', async () => {
   const { feed } = await openFeed()
   const writer = writerOf(feed)
   writer.write('12345')
@@ -116,7 +116,7 @@ test('what is written before a reader came is missing, and the offset tells it',
   assert.deepEqual((await reader.next())?.map((item) => deltaOf(item).payload.offset), [5])
 })
 
-test('a slow reader misses deltas beyond 64 Ki characters, and no event', async () => {
+test('a slow reader misses deltas beyond 64 Ki characters, but no events', async () => {
   const { feed, log } = await openFeed()
   const reader = feed.subscribe(0, true)
   const writer = writerOf(feed)
@@ -136,7 +136,7 @@ test('a slow reader misses deltas beyond 64 Ki characters, and no event', async 
   assert.ok(characters > 60_000 && characters <= 65_536, `${characters}`)
 })
 
-test('a long piece of text is parted', async () => {
+test('a long piece of text is split', async () => {
   const { feed } = await openFeed()
   const reader = feed.subscribe(0, true)
   const text = 'ab😀'.repeat(10_000)
@@ -147,7 +147,7 @@ test('a long piece of text is parted', async () => {
   assert.equal(pieces.map((piece) => piece.text).join(''), text)
 })
 
-test('a reader that closed, and a writer whose call has ended, are done with deltas', async () => {
+test('a closed reader gets no deltas, and a writer publishes none after its call', async () => {
   const { feed } = await openFeed()
   const reader = feed.subscribe(0, true)
   assert.equal(feed.wantsDeltas, true)
@@ -162,7 +162,7 @@ test('a reader that closed, and a writer whose call has ended, are done with del
   assert.equal(feed.wantsDeltas, false)
 })
 
-test('a run tells its model\'s text while it comes; a failed attempt is told apart', async (t) => {
+test("a run streams its model's text, and numbers the attempts", async (t) => {
   const failing = { ok: false }
   const model = new ScriptedModel([
     (request) => {

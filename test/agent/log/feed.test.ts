@@ -7,7 +7,7 @@ import { Random } from '../../helpers/random.js'
 
 const RUN = '01999999-0000-7000-8000-000000000001'
 
-/** A log of `count` records: what a run with many log lines looks like. */
+/** The log of a run with `count` records, most of them log lines. */
 function records(count: number): RunRecord[] {
   const [created] = sampleRun(RUN)
   assert.ok(created !== undefined)
@@ -39,7 +39,7 @@ async function seqs(reader: ReturnType<RunFeed['subscribe']>): Promise<number[]>
 const upTo = (from: number, to: number): number[] =>
   Array.from({ length: to - from + 1 }, (_, n) => from + n)
 
-test('readers that join anywhere, at any time, see every event once and in order', async () => {
+test('readers that subscribe anywhere, at any time, get each event once and in order', async () => {
   const random = new Random(7)
   const all = records(5_000)
   const store = await stored([])
@@ -61,7 +61,7 @@ test('readers that join anywhere, at any time, see every event once and in order
   for (const { from, seen } of readers) assert.deepEqual(await seen, upTo(from + 1, all.length))
 })
 
-test('a reader is handed at most 256 events at once, and no more than about 1 MiB of them', async () => {
+test('a batch has at most 256 events and about 1 MiB', async () => {
   const all = records(600)
   const large = all.slice(1, 5).map((record): RunRecord =>
     record.kind === 'log'
@@ -90,7 +90,7 @@ test('a reader is handed at most 256 events at once, and no more than about 1 Mi
   }
 })
 
-test('events that are stored and not yet shown are not handed out', async () => {
+test('events that are stored but not published are not delivered', async () => {
   const all = records(10)
   const feed = new RunFeed(RUN, await stored(all), 4)
   const reader = feed.subscribe(0)
@@ -100,7 +100,7 @@ test('events that are stored and not yet shown are not handed out', async () => 
   assert.deepEqual((await more)?.map(({ seq }) => seq), [5, 6, 7, 8, 9, 10])
 })
 
-test('closing a reader ends its wait', async () => {
+test('closing a subscription ends its wait', async () => {
   const feed = new RunFeed(RUN, await stored([]), 0)
   const reader = feed.subscribe(0)
   const waiting = reader.next()
@@ -109,7 +109,7 @@ test('closing a reader ends its wait', async () => {
   assert.equal(reader.end, 'closed')
 })
 
-test('a reader of a run that is deleted meanwhile is told so', async () => {
+test('the subscription of a run that is deleted ends as deleted', async () => {
   const store = await stored(records(600))
   const feed = new RunFeed(RUN, store, 600)
   const reader = feed.subscribe(0)
@@ -119,7 +119,7 @@ test('a reader of a run that is deleted meanwhile is told so', async () => {
   assert.equal(reader.end, 'deleted')
 })
 
-test('an event is encoded once for all its readers', async () => {
+test('an event is encoded once for all readers', async () => {
   const all = records(3)
   const store = await stored([])
   const feed = new RunFeed(RUN, store, 0)
@@ -130,7 +130,7 @@ test('an event is encoded once for all its readers', async () => {
   assert.equal(a?.[0], b?.[0])
 })
 
-test('feeds that were quiet give up what they keep, and their readers go on from the store', async () => {
+test('idle feeds drop their caches, and their readers continue from the store', async () => {
   const large = records(40).map((record): RunRecord =>
     record.kind === 'log'
       ? { ...record, payload: { level: 'info', message: 'x'.repeat(12_000) } }
@@ -143,7 +143,7 @@ test('feeds that were quiet give up what they keep, and their readers go on from
     reads += 1
     return read(...page)
   }
-  // Each keeps about a megabyte of what all may keep together: 32.
+  // Each caches about 1 MiB; the bound of all together is 32 MiB.
   const feeds = Array.from({ length: 60 }, () => new RunFeed(RUN, store, 0))
   const late = feeds.map((feed) => feed.subscribe(0))
   for (const feed of feeds) feed.publish(large)

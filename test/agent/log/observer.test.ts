@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { AgentEvent } from 'runwright/agent'
 import { openEngine, runToEnd, testProvider } from '../../helpers/engine.js'
 
-test('an observer is told of every event once, in order, as subscribers get it', async (t) => {
+test('an observer gets every event once, in order, as subscribers do', async (t) => {
   const { engine } = await openEngine(t, { providers: [testProvider(() => ({ text: 'x' }))] })
   const seen: AgentEvent[] = []
   const stop = engine.observe(({ details, events, durationMs }) => {
@@ -18,7 +18,7 @@ test('an observer is told of every event once, in order, as subscribers get it',
   assert.equal(seen.length, events.length)
 })
 
-test('an observer that throws is warned of, and the run goes on', async (t) => {
+test('an observer that throws causes a warning, and the run continues', async (t) => {
   const { engine } = await openEngine(t, { providers: [testProvider(() => ({ text: 'x' }))] })
   const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
   const stop = engine.observe(() => {
@@ -30,7 +30,7 @@ test('an observer that throws is warned of, and the run goes on', async (t) => {
   assert.match((await warned).message, /observer/)
 })
 
-test('an engine tells how many runs wait, and that its store can be written', async (t) => {
+test('an engine reports how many runs wait, and whether its store is writable', async (t) => {
   let go = (): void => {}
   const may = new Promise<void>((resolve) => (go = resolve))
   const answer = async (): Promise<{ text: string }> => {

@@ -25,7 +25,7 @@ function take(progress: Progress, turn: string): void {
   calls.forEach((call, i) => void noteResult(progress, call, call, i === calls.length - 1))
 }
 
-/** After how many of these turns a run counts as stuck; null when it never does. */
+/** The number of these turns after which a run is stuck; null if it never is. */
 function stuckAfter(turns: readonly string[]): number | null {
   const progress = newProgress()
   for (const [index, turn] of turns.entries()) {
@@ -45,7 +45,7 @@ for (const { name, turns, after } of [
   { name: 'two calls in turn', turns: times(9, 'edit:ab=done', 'edit:ba=done'), after: 6 },
   { name: 'three calls in turn', turns: times(9, 'read:a=x', 'read:b=y', 'read:c=z'), after: 7 },
   {
-    name: 'edits taken back, with a check between',
+    name: 'edits that are undone, with a check between',
     turns: times(9, 'edit:ab=ok', 'bash:t=!1', 'edit:ba=ok', 'bash:t=!2'),
     after: 8,
   },
@@ -60,7 +60,7 @@ for (const { name, turns, after } of [
     after: 4,
   },
   {
-    name: 'a poll whose answer changes',
+    name: 'a poll whose result changes',
     turns: Array.from({ length: 30 }, (_, i) => `bash:poll=${i} of 30`),
     after: null,
   },
@@ -85,7 +85,7 @@ for (const { name, turns, after } of [
   })
 }
 
-test('a check with a new answer, or a word of a human, begins the count anew', () => {
+test('a check with a new reason and the answer of a human reset the counts', () => {
   const progress = newProgress()
   noteCheck(progress, '2 of 3 tests fail (120 ms)')
   for (let i = 0; i < 3; i++) take(progress, 'read:a=x')
@@ -97,12 +97,12 @@ test('a check with a new answer, or a word of a human, begins the count anew', (
   for (let i = 0; i < 4; i++) take(progress, 'read:a=x')
   assert.notEqual(stuckReason(progress), null)
   noteCheck(progress, '2 of 3 tests fail (1 ms)')
-  assert.notEqual(stuckReason(progress), null, 'an answer that was heard before is no news')
+  assert.notEqual(stuckReason(progress), null, 'a repeated reason resets nothing')
   resetCounts(progress)
   assert.equal(stuckReason(progress), null)
 })
 
-test('three turns in a row that cannot be used are enough, a usable one between them is not', () => {
+test('three consecutive unusable turns are enough, not three with a usable one between', () => {
   const progress = newProgress()
   const broken = { call_id: 'c', tool: 'bash', args: {}, error: 'cut off' }
   noteTurn(progress, [], true)
@@ -115,7 +115,7 @@ test('three turns in a row that cannot be used are enough, a usable one between 
   assert.match(stuckReason(progress) ?? '', /3 turns of the model in a row could not be used/)
 })
 
-test('what is remembered is bounded', () => {
+test('the memory of results is bounded', () => {
   const progress = newProgress()
   for (let i = 0; i < 5_000; i++) {
     take(progress, `read:f${i}=x`)
@@ -126,7 +126,7 @@ test('what is remembered is bounded', () => {
   assert.ok(progress.checks.size <= 256)
 })
 
-test('long calls and outputs are told apart without being kept', () => {
+test('long calls and outputs are distinguished without being kept', () => {
   const progress = newProgress()
   const long = 'x'.repeat(10_000)
   for (const output of [`${long}1`, `${long}2`, `${long}1`])
@@ -170,11 +170,11 @@ for (const { name, turn, maxTurns, reason } of [
   readonly maxTurns: number
   readonly reason: RegExp
 }[]) {
-  test(`a model that goes round in circles ${name} is told, and then ends as stuck`, async (t) => {
-    const heard: string[] = []
+  test(`a model that repeats itself ${name} is warned, then its run ends as stuck`, async (t) => {
+    const received: string[] = []
     const provider = testProvider((request, n) => {
       const last = request.messages.findLast(({ role }) => role === 'tool')
-      heard.push(last?.role === 'tool' ? last.output : '')
+      received.push(last?.role === 'tool' ? last.output : '')
       return turn(n)
     })
     const { engine } = await openEngine(t, {
@@ -189,7 +189,7 @@ for (const { name, turn, maxTurns, reason } of [
     assert.match(end.payload.reason, reason)
     assert.ok(details.usage.model_calls < 12, `${details.usage.model_calls} calls`)
     assert.ok(
-      maxTurns > 1 || heard.some((output) => /Repeating them once more ends the run/.test(output)),
+      maxTurns > 1 || received.some((output) => /Repeating them once more ends the run/.test(output)),
     )
   })
 }
@@ -210,7 +210,7 @@ test('a model whose calls cannot be read is stuck after three turns', async (t) 
   assert.equal(details.usage.tool_calls, 0)
 })
 
-test('a human who lets a run go on gives it another chance', async (t) => {
+test('approval at a gate gives a repeating run another chance', async (t) => {
   const provider = testProvider(() => ({ calls: [{ tool: 'list_files', args: {} }] }))
   const { engine } = await openEngine(t, { providers: [provider], maxTurnsPerIteration: 1 })
   const { details } = await engine.create({
@@ -227,7 +227,7 @@ test('a human who lets a run go on gives it another chance', async (t) => {
   assert.equal((await engine.get(details.run_id)).end_reason, 'max_iterations')
 })
 
-test('detectStuck false leaves circles to the other bounds', async (t) => {
+test('without detectStuck, only the other bounds end a repeating run', async (t) => {
   const provider = testProvider(() => ({ calls: [{ tool: 'list_files', args: {} }] }))
   const { engine } = await openEngine(t, {
     providers: [provider],

@@ -22,7 +22,7 @@ const triggers: readonly Trigger[] = [
   'recover',
 ]
 
-/** The whole table as written in the design: what is not here must not happen. */
+/** The whole table as documented: everything else must be refused. */
 const allowed: Readonly<Record<string, RunStatus>> = {
   'pending start': 'running',
   'pending fail': 'failed',
@@ -49,7 +49,7 @@ for (const status of statuses) {
 }
 
 for (const status of ['achieved', 'failed', 'aborted'] as const) {
-  test(`a run that is ${status} takes no record at all`, () => {
+  test(`no record may follow once a run is ${status}`, () => {
     const record: RunRecord = {
       v: 1,
       seq: 9,

@@ -13,7 +13,7 @@ import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 
 const RUN = '01999999-0000-7000-8000-000000000001'
 
-/** A store that notes how many records each append brought, and may refuse the next ones. */
+/** A store that counts the records of each append, and can refuse further ones. */
 class CountingStore extends MemoryStore {
   readonly appends: number[] = []
   refuses = false
@@ -48,7 +48,7 @@ const line = (message: string): RecordDraft => ({
   payload: { level: 'info', message },
 })
 
-test('what is noted is folded at once and goes to the store with the next append, in order', async () => {
+test('noted records are folded at once and written with the next append, in order', async () => {
   const { log, store } = await newLog()
   log.note(line('a'))
   log.note(line('b'))
@@ -64,7 +64,7 @@ test('what is noted is folded at once and goes to the store with the next append
   )
 })
 
-test('what is noted is on its way at the end of the turn when nothing follows', async () => {
+test('noted records are written at the end of the turn if no append follows', async () => {
   const { log, store } = await newLog()
   log.note(line('a'))
   await nextTurn()
@@ -75,7 +75,7 @@ test('what is noted is on its way at the end of the turn when nothing follows', 
   assert.equal(log.feed.lastSeq, 3)
 })
 
-test('after an append that failed nothing is written any more, and everyone is told', async () => {
+test('after a failed append nothing more is written, and every caller gets the error', async () => {
   const { log, store } = await newLog()
   store.refuses = true
   const first = log.append([line('a')])

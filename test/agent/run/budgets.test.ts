@@ -33,7 +33,7 @@ for (const { calls, budget, codes } of [
   { calls: [2, 2], budget: 3, codes: [0, 0, 0, 126] },
   { calls: [3], budget: 3, codes: [0, 0, 0] },
 ]) {
-  test(`turns of ${calls.join(', ')} calls under a budget of ${budget}: no call begins beyond it`, async (t) => {
+  test(`turns of ${calls.join(', ')} calls stay within a budget of ${budget}`, async (t) => {
     const provider = testProvider((_, n) => ({
       calls: Array.from({ length: calls[n] ?? 0 }, (_, i) => write(10 * n + i)),
     }))
@@ -51,7 +51,7 @@ for (const { calls, budget, codes } of [
   })
 }
 
-test('reads side by side keep within the budget of tool calls as well', async (t) => {
+test('parallel reads stay within the budget of tool calls', async (t) => {
   const calls = Array.from({ length: 8 }, () => ({ tool: 'list_files', args: {} }))
   const { engine } = await openEngine(t, { providers: [testProvider(() => ({ calls }))] })
   const { events } = await runToEnd(engine, { goal: 'shell: false', max_tool_calls: 5 })
@@ -59,7 +59,7 @@ test('reads side by side keep within the budget of tool calls as well', async (t
   assert.deepEqual(results(events), [0, 0, 0, 0, 0, 126, 126, 126])
 })
 
-test('nobody is asked about calls that the budget does not allow any more', async (t) => {
+test('no gate opens for calls that exceed the budget', async (t) => {
   const provider = testProvider((_, n) => ({ calls: [write(n), write(n + 10)] }))
   const { engine } = await openEngine(t, { providers: [provider] })
   const request = { goal: 'shell: false', approval: 'writes', max_tool_calls: 1 }
@@ -74,7 +74,7 @@ test('nobody is asked about calls that the budget does not allow any more', asyn
   assert.deepEqual(results(events), [0, 126])
 })
 
-test('work that meets the goal counts although the tool calls are used up', async (t) => {
+test('work that meets the goal counts even if the tool calls are used up', async (t) => {
   const { engine } = await openEngine(t, {
     providers: [testProvider(() => ({ calls: [write(1)] }))],
   })
@@ -86,7 +86,7 @@ for (const { field, value, reason } of [
   { field: 'max_total_tokens', value: 100, reason: 'token_budget' },
   { field: 'max_cost_usd', value: 0.0001, reason: 'cost_budget' },
 ] as const) {
-  test(`${field} is looked at before each model call`, async (t) => {
+  test(`${field} is checked before each model call`, async (t) => {
     const provider = testProvider((_, n) => ({ calls: [write(n)], tokens: [60, 0] }))
     const { engine } = await openEngine(t, { providers: [provider] })
     const { events, details } = await runToEnd(engine, { goal: 'shell: false', [field]: value })
@@ -96,7 +96,7 @@ for (const { field, value, reason } of [
   })
 }
 
-test('attempts that failed and were charged count: no further attempt is made beyond the budget', async (t) => {
+test('failed attempts that were charged count towards the budget', async (t) => {
   let attempts = 0
   const provider = testProvider(() => {
     attempts += 1
@@ -114,7 +114,7 @@ test('attempts that failed and were charged count: no further attempt is made be
   assert.equal(details.final_state.total_tokens, 160)
 })
 
-test('the time budget ends a command that works, and its call has a result', async (t) => {
+test('the time budget stops a running command, and its call gets a result', async (t) => {
   const clock = new ManualClock()
   const provider = testProvider(() => ({
     calls: [{ tool: 'bash', args: { command: 'sleep 600' } }],
@@ -130,7 +130,7 @@ test('the time budget ends a command that works, and its call has a result', asy
 })
 
 for (const shutdown of ['in good order', 'by a crash'] as const) {
-  test(`time during which no process drove the run is not charged: stopped ${shutdown}`, async (t) => {
+  test(`time without a process does not count as work: stopped ${shutdown}`, async (t) => {
     const clock = new ManualClock()
     const cwd = scratch(t)
     let store = new MemoryStore()
@@ -165,7 +165,7 @@ for (const shutdown of ['in good order', 'by a crash'] as const) {
   })
 }
 
-/** A model that refuses conversations of more than so many messages' characters. */
+/** A model that refuses conversations beyond a number of characters. */
 function narrow(limit: number, requests: ModelRequest[]): ReturnType<typeof testProvider> {
   return testProvider((request, n) => {
     requests.push(request)
@@ -182,7 +182,7 @@ function narrow(limit: number, requests: ModelRequest[]): ReturnType<typeof test
 const sizeOf = (message: Message): number =>
   message.role === 'tool' ? message.output.length : message.text.length
 
-test('a model that refuses the length of a conversation is sent less, and remembered to take less', async (t) => {
+test('a model that refuses a long conversation gets a shorter one, then and later', async (t) => {
   const requests: ModelRequest[] = []
   const { engine } = await openEngine(t, { providers: [narrow(20_000, requests)] })
   const { events, details } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 3 })
@@ -201,7 +201,7 @@ test('a model that refuses the length of a conversation is sent less, and rememb
   }
 })
 
-test('a model that takes nothing ends the run: less is sent twice and no more', async (t) => {
+test('a model that refuses every length ends the run after two shorter attempts', async (t) => {
   const requests: ModelRequest[] = []
   const { engine } = await openEngine(t, { providers: [narrow(0, requests)] })
   const { events, details } = await runToEnd(engine, { goal: 'shell: false' })

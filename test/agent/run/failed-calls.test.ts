@@ -9,12 +9,12 @@ const counted = (events: readonly AgentEvent[]): number[] =>
   events.flatMap((event) => (event.kind === 'llm_usage' ? [event.payload.input_tokens] : []))
 
 for (const [title, error, expected] of [
-  ['a call that is made again', { retryable: true, retryAfterMs: 0, usage }, [100, 7]],
-  ['a turn that the model spoiled', { retryable: false, modelMistake: true, usage }, [100, 7]],
-  ['a call that is final', { retryable: false, usage }, [100]],
-  ['a call of which nothing is known', { retryable: true, retryAfterMs: 0 }, [7]],
+  ['a retried call', { retryable: true, retryAfterMs: 0, usage }, [100, 7]],
+  ['an unusable turn', { retryable: false, modelMistake: true, usage }, [100, 7]],
+  ['a call that is not retried', { retryable: false, usage }, [100]],
+  ['a call without reported usage', { retryable: true, retryAfterMs: 0 }, [7]],
 ] as const) {
-  test(`tokens of ${title} are booked like any others`, async (t) => {
+  test(`tokens of ${title} count like any others`, async (t) => {
     const provider = testProvider((_, call) => {
       if (call === 0) throw new ModelError('ERR_AGENT_MODEL', 'broken', error)
       return { tokens: [7, 1] }

@@ -10,7 +10,7 @@ import { assertInvariants } from '../../helpers/invariants.js'
 const write = (content: string): Said => ({
   calls: [{ tool: 'write_file', args: { path: 'a', content } }],
 })
-/** One write and a pause in every iteration. */
+/** One write per iteration, then a turn without calls. */
 const worker = testProvider((_, n) => (n % 2 === 0 ? write(`${n}`) : {}))
 
 async function atGate(
@@ -39,7 +39,7 @@ async function gateOf(engine: RunEngine, runId: string, after = 0): Promise<stri
   throw new Error('the run ended without a gate')
 }
 
-test('a run with gates waits after each iteration, says for what, and goes on when approved', async (t) => {
+test('a run with gates waits after each iteration, and continues when approved', async (t) => {
   const { engine, runId, gateId } = await atGate(t)
   const waiting = await engine.get(runId)
   assert.equal(waiting.status, 'awaiting_human')
@@ -64,7 +64,7 @@ test('a run with gates waits after each iteration, says for what, and goes on wh
   assert.equal((await engine.get(runId)).end_reason, 'max_iterations')
 })
 
-test('what was changed and changed back is not shown as changed', async (t) => {
+test('a change that was undone is not shown as a change', async (t) => {
   const cwd = scratch(t)
   writeFileSync(join(cwd, 'a'), 'old')
   const provider = testProvider((_, n) => [write('new'), write('old')][n] ?? {})
@@ -74,7 +74,7 @@ test('what was changed and changed back is not shown as changed', async (t) => {
   assert.match(gate?.summary ?? '', /write_file 2 times/)
 })
 
-test('a summary spells out characters that nobody sees or that turn the direction of writing', async (t) => {
+test('a summary escapes invisible and bidirectional characters', async (t) => {
   const path = 'photo\u202egpj.exe'
   const disguised = testProvider((_, n) => {
     if (n === 0) return { calls: [{ tool: 'write_file', args: { path, content: 'x' } }] }
@@ -122,9 +122,9 @@ test('no gate opens once the goal is met', async (t) => {
 })
 
 test('feedback reaches the model as a user message', async (t) => {
-  let heard = ''
+  let received = ''
   const provider = testProvider((request, n) => {
-    heard = request.messages
+    received = request.messages
       .map((message) => (message.role === 'user' ? message.text : ''))
       .join('\n')
     return n % 2 === 0 ? write(`${n}`) : {}
@@ -133,11 +133,11 @@ test('feedback reaches the model as a user message', async (t) => {
   const { last_seq } = await engine.get(runId)
   await engine.resume(runId, { decision: 'approve', feedback: 'mind the umlauts' })
   await gateOf(engine, runId, last_seq)
-  assert.match(heard, /mind the umlauts/)
+  assert.match(received, /mind the umlauts/)
   await engine.abort(runId)
 })
 
-test('of two operators the first counts; the same answer again is harmless, another is refused', async (t) => {
+test('the first answer counts; repeating it is harmless, and another one is refused', async (t) => {
   const { engine, runId, gateId } = await atGate(t)
   const answers = await Promise.allSettled([
     engine.resume(runId, { decision: 'abort', gate_id: gateId }),
@@ -160,7 +160,7 @@ for (const [name, answer, problem] of [
   })
 }
 
-test('a run that waits at no gate refuses answers', async (t) => {
+test('a run that is not waiting at a gate refuses answers', async (t) => {
   const { engine } = await openEngine(t)
   const { details } = await engine.create({ goal: 'shell: true' })
   await follow(engine, details.run_id)
@@ -174,7 +174,7 @@ for (const [name, answer, pointer] of [
   ['with an unknown decision', { decision: 'yes' }, '/decision'],
   ['with reject at an iteration gate', { decision: 'reject' }, '/decision'],
   ['with an unknown field', { decision: 'approve', reason: 'x' }, '/reason'],
-  ['with edits for no call', { decision: 'approve', edits: { c9: {} } }, '/edits/c9'],
+  ['with edits for an unknown call', { decision: 'approve', edits: { c9: {} } }, '/edits/c9'],
 ] as const) {
   test(`an answer ${name} is refused at ${pointer} and never approves`, async (t) => {
     const { engine, runId } = await atGate(t)
@@ -189,7 +189,7 @@ for (const [name, answer, pointer] of [
   })
 }
 
-test('a gate that nobody answers lapses: aborted, without a response of anybody', async (t) => {
+test('an unanswered gate expires: the run is aborted, without a response in its log', async (t) => {
   const clock = new ManualClock(1_800_000_000_000)
   const { engine, runId } = await atGate(
     t,
@@ -207,7 +207,7 @@ test('a gate that nobody answers lapses: aborted, without a response of anybody'
   assert.equal((await engine.get(runId)).end_reason, 'gate_timeout')
 })
 
-test('a run at a gate gives its slot to others', async (t) => {
+test('a run at a gate frees its slot for others', async (t) => {
   const { engine, runId, cwd } = await atGate(
     t,
     {},
@@ -219,14 +219,14 @@ test('a run at a gate gives its slot to others', async (t) => {
   assert.equal((await engine.get(runId)).status, 'awaiting_human')
 })
 
-test('approval writes asks before a writing call and not before a reading one', async (t) => {
-  const said: Said = {
+test('approval `writes` opens a gate before calls that write, but not before reads', async (t) => {
+  const turn: Said = {
     calls: [
       { tool: 'list_files', args: {} },
       { tool: 'write_file', args: { path: 'done', content: '' }, call_id: 'w' },
     ],
   }
-  const provider = testProvider((_, n) => (n === 0 ? said : {}))
+  const provider = testProvider((_, n) => (n === 0 ? turn : {}))
   const request = { goal: 'shell: test -f done', hitl_enabled: false, approval: 'writes' }
   const { engine, runId, cwd } = await atGate(t, request, { providers: [provider] })
   const { gate } = await engine.get(runId)
@@ -240,11 +240,11 @@ test('approval writes asks before a writing call and not before a reading one', 
   assert.equal((await engine.get(runId)).status, 'achieved')
 })
 
-test('a rejected call does not run, and the model hears why', async (t) => {
-  let heard = ''
+test('a rejected call does not run, and the model gets the reason', async (t) => {
+  let received = ''
   const provider = testProvider((request, n) => {
     const message = request.messages.at(-1)
-    if (message?.role === 'tool') heard = `${message.exit_code} ${message.output}`
+    if (message?.role === 'tool') received = `${message.exit_code} ${message.output}`
     return n === 0
       ? { calls: [{ tool: 'bash', args: { command: 'touch done' } }] }
       : { stop: 'refusal' }
@@ -254,10 +254,10 @@ test('a rejected call does not run, and the model hears why', async (t) => {
   await engine.resume(runId, { decision: 'reject', feedback: 'not like this' })
   assertInvariants(await follow(engine, runId))
   assert.equal(existsSync(join(cwd, 'done')), false)
-  assert.match(heard, /^126 .*not like this/)
+  assert.match(received, /^126 .*not like this/)
 })
 
-test('edited arguments are what runs; edits that break the schema are refused', async (t) => {
+test('a call runs with edited arguments; edits that violate the schema are refused', async (t) => {
   const provider = testProvider((_, n) =>
     n === 0 ? { calls: [{ tool: 'bash', args: { command: 'touch bad' }, call_id: 'b' }] } : {},
   )
@@ -278,7 +278,7 @@ test('edited arguments are what runs; edits that break the schema are refused', 
   assert.equal(existsSync(join(cwd, 'bad')), false)
 })
 
-test('a gate survives a restart of the engine and is answered there', async (t) => {
+test('a gate survives a restart of the engine and can be answered after it', async (t) => {
   const store = new MemoryStore()
   const first = await openEngine(t, { store: keepOpen(store), providers: [worker] })
   const { details } = await first.engine.create({
@@ -302,7 +302,7 @@ test('a gate survives a restart of the engine and is answered there', async (t) 
   assert.equal((await second.engine.get(details.run_id)).end_reason, 'max_iterations')
 })
 
-/** The same store for the next engine: memory that outlives a close. */
+/** A memory store that survives a close, for the next engine. */
 function keepOpen(store: MemoryStore): MemoryStore {
   return new Proxy(store, {
     get: (target, name) => {
@@ -313,7 +313,7 @@ function keepOpen(store: MemoryStore): MemoryStore {
   })
 }
 
-test('a deadline that passes while no process runs ends the run at the next start, and nobody answered', async (t) => {
+test('a deadline that passes while no process runs aborts the run at the next start', async (t) => {
   const clock = new ManualClock(1_800_000_000_000)
   const store = new MemoryStore()
   const first = await openEngine(t, {
@@ -358,7 +358,7 @@ test('a deadline that passes while no process runs ends the run at the next star
   })
 })
 
-test('an answer at the last moment counts, and the deadline then does nothing', async (t) => {
+test('an answer at the last moment counts, and the deadline then has no effect', async (t) => {
   const clock = new ManualClock(1_800_000_000_000)
   const { engine, runId, gateId } = await atGate(
     t,
@@ -395,13 +395,13 @@ const three: Said = {
 
 for (const { name, answer, files, codes } of [
   {
-    name: 'approve, but for one call',
+    name: 'approve all but one call',
     answer: { decision: 'approve', edits: { b: { decision: 'reject', feedback: 'not this' } } },
     files: ['a', 'c'],
     codes: [0, 126, 0],
   },
   {
-    name: 'reject, but for one call',
+    name: 'reject all but one call',
     answer: { decision: 'reject', edits: { b: { decision: 'approve' } } },
     files: ['b'],
     codes: [126, 0, 126],
@@ -440,7 +440,7 @@ for (const { name, answer, files, codes } of [
   })
 }
 
-test('an approval holds for the calls that it was given for, and for no later one', async (t) => {
+test('an approval covers the calls of its gate, and no later ones', async (t) => {
   const same: Said = { calls: [{ tool: 'bash', args: { command: 'echo x >> ran' } }] }
   const provider = testProvider((_, n) => (n < 2 ? same : { stop: 'refusal' }))
   const { engine, runId, gateId } = await atGate(
@@ -459,7 +459,7 @@ test('an approval holds for the calls that it was given for, and for no later on
   assertInvariants(await follow(engine, runId))
 })
 
-test('a summary tells what changed by how much, which commands ran, and what was used, in at most 2000 octets', async (t) => {
+test('a summary lists changes, commands and usage in at most 2000 bytes', async (t) => {
   const content = 'ä'.repeat(50)
   const calls = [
     { tool: 'write_file', args: { path: 'new', content: `${content}\n${content}\n` } },

@@ -15,11 +15,11 @@ import {
 import { follow, openEngine, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
-/** How many turns the model has taken: all that a model may go by. */
+/** The number of turns in the conversation, the only state that a test model may use. */
 const turnOf = (request: ModelRequest): number =>
   request.messages.filter(({ role }) => role === 'assistant').length
 
-/** Two iterations with every effect class in them; the goal is met by the second. */
+/** Two iterations with tools of every effect class; the second one meets the goal. */
 const script: readonly Said[] = [
   {
     calls: [
@@ -47,14 +47,14 @@ const script: readonly Said[] = [
 const provider = testProvider((request) => script[turnOf(request)] ?? {})
 const goal = 'shell: grep -q two a'
 
-/** The state of log and folder at a moment at which the process might have died. */
+/** The log and the folder at a moment at which the process might have died. */
 interface Moment {
   readonly name: string
   readonly records: readonly RunRecord[]
   readonly files: string
 }
 
-/** Runs `request` once, and keeps what a crash before and after each append would leave behind. */
+/** Runs `request` once and keeps what a crash before or after each append would leave. */
 async function momentsOf(t: TestContext, request: JsonObject): Promise<Moment[]> {
   const store = new MemoryStore()
   const shelf = scratch(t)
@@ -109,7 +109,7 @@ for (const [name, request] of [
   ['without gates', { goal }],
   ['with gates', { goal, hitl_enabled: true, approval: 'writes' }],
 ] as const) {
-  test(`a run ${name} goes on from a crash at every position of its log`, async (t) => {
+  test(`a run ${name} recovers from a crash at every position of its log`, async (t) => {
     const moments = await momentsOf(t, request)
     assert.ok(moments.length > 20)
     for (const moment of moments) await goesOn(t, moment)
@@ -146,7 +146,7 @@ async function goesOn(t: TestContext, { name, records, files }: Moment): Promise
   await engine.close()
 }
 
-/** A stored run whose process died while the call was under way. */
+/** A stored run whose process died during the call. */
 async function diedDuring(
   t: TestContext,
   callId: string,
@@ -190,7 +190,7 @@ test('a command whose outcome is unknown is not run again, and its result says s
   assert.match(result.payload.output, /unknown/i)
 })
 
-test('with gates, an unknown outcome is put before a human', async (t) => {
+test('with gates, an unknown outcome opens a gate', async (t) => {
   const { engine, runId } = await reopen(t, await diedDuring(t, 'b1', { hitl_enabled: true }))
   const events = await follow(
     engine,
@@ -200,13 +200,13 @@ test('with gates, an unknown outcome is put before a human', async (t) => {
   const gate = events.at(-1)
   assert.ok(gate?.kind === 'human_check_required')
   assert.equal(gate.payload.kind, 'recovery')
-  // What the command wrote before the crash was seen by nobody: the human is not told otherwise.
+  // The summary must not claim to know what the interrupted command changed.
   assert.match(gate.payload.summary, /calls of unknown outcome changed is not known/)
   assert.doesNotMatch(gate.payload.summary, /No file changed/)
   assertInvariants(await approveAll(engine, runId))
 })
 
-test('a run that was taken up three times already fails, and says why', async (t) => {
+test('a run that has already been recovered three times fails, and says why', async (t) => {
   const moment = await diedDuring(t, 'b1')
   const records = [...moment.records]
   for (let attempt = 1; attempt <= 3; attempt++) {
@@ -230,7 +230,7 @@ test('a run that was taken up three times already fails, and says why', async (t
   assert.match(error?.message ?? '', /stopped 4 times/)
 })
 
-test('a restart in good order does not count as a crash', async (t) => {
+test('a clean restart does not count as a crash', async (t) => {
   const cwd = scratch(t)
   const store = new MemoryStore()
   store.close = () => Promise.resolve()
@@ -261,7 +261,7 @@ test('a restart in good order does not count as a crash', async (t) => {
   }
 })
 
-test('what the process that died left running is ended, also when the run only has to be ended', async (t) => {
+test('commands that a dead process left are killed, even if the run only has to end', async (t) => {
   const moment = await diedDuring(t, 'b1')
   const last = moment.records.at(-1) as RunRecord
   const { run_id, iteration, ts, seq } = last
@@ -284,7 +284,7 @@ test('what the process that died left running is ended, also when the run only h
   await ended
 })
 
-test('an abort that was asked for before the crash holds after it', async (t) => {
+test('an abort that was requested before a crash takes effect after it', async (t) => {
   const moment = await diedDuring(t, 'b1')
   const last = moment.records.at(-1) as RunRecord
   const { run_id, iteration, ts, seq } = last

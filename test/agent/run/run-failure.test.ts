@@ -5,7 +5,7 @@ import { failureOf } from '../../../lib/agent/run/steps/finish.js'
 
 const cwd = '/srv/projects/shop'
 
-test('a failure names the folder of the run, and what lies below it relative to it', () => {
+test('a failure names the folder of the run, and paths below it relative to it', () => {
   const gone = new WorkspaceError('ERR_AGENT_WORKSPACE', `${cwd} does not exist`)
   assert.equal(failureOf(gone, cwd).failure.message, '/srv/projects/shop does not exist')
   const below = failureOf(new Error(`cannot read ${cwd}/src/a.js`), cwd)

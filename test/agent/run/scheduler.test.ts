@@ -4,7 +4,7 @@ import { Scheduler } from '../../../lib/agent/run/scheduler.js'
 
 const never = new AbortController().signal
 
-/** Enters runs and notes who may work, in order. */
+/** Enters runs and lists those that got a slot, in order. */
 function entering(scheduler: Scheduler): {
   enter(runId: string, cwd: string): Promise<void>
   readonly order: string[]
@@ -20,7 +20,7 @@ function entering(scheduler: Scheduler): {
 }
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('runs work in the order in which they came, as many as there are slots', async () => {
+test('runs get slots in the order in which they came', async () => {
   const scheduler = new Scheduler(2, true)
   const { enter, order } = entering(scheduler)
   for (const name of ['a', 'b', 'c', 'd']) void enter(name, `/${name}`)
@@ -32,7 +32,7 @@ test('runs work in the order in which they came, as many as there are slots', as
   assert.deepEqual(order, ['a', 'b', 'c'])
 })
 
-test('a run whose folder is busy is passed over, and keeps its place', async () => {
+test('a run whose folder is busy is skipped, and keeps its position in the queue', async () => {
   const scheduler = new Scheduler(2, true)
   const { enter, order } = entering(scheduler)
   for (const [name, cwd] of [['a', '/x'], ['b', '/x'], ['c', '/y']] as const) void enter(name, cwd)
@@ -44,7 +44,7 @@ test('a run whose folder is busy is passed over, and keeps its place', async () 
   assert.deepEqual(order, ['a', 'c', 'b'])
 })
 
-test('a run that waits for a human gives its slot away, keeps its folder, and comes back first', async () => {
+test('a paused run frees its slot, keeps its folder, and returns before the queue', async () => {
   const scheduler = new Scheduler(1, true)
   const { enter, order } = entering(scheduler)
   for (const [name, cwd] of [
@@ -66,7 +66,7 @@ test('a run that waits for a human gives its slot away, keeps its folder, and co
   assert.deepEqual(order, ['a', 'c', 'a', 'b'])
 })
 
-test('a run that is aborted while it waits is forgotten', async () => {
+test('a run that is aborted while it waits leaves the queue', async () => {
   const scheduler = new Scheduler(1, true)
   const stop = new AbortController()
   await scheduler.enter('a', '/x', never)
@@ -79,7 +79,7 @@ test('a run that is aborted while it waits is forgotten', async () => {
   assert.equal(scheduler.isWorking('c'), true)
 })
 
-test('without exclusive folders runs share them, and the folder is free when the last has left', async () => {
+test('runs share folders unless they are exclusive; the last one to leave frees them', async () => {
   const scheduler = new Scheduler(3, false)
   await Promise.all(['a', 'b'].map((name) => scheduler.enter(name, '/x', never)))
   scheduler.leave('a')

@@ -19,7 +19,7 @@ const STATUSES: readonly RunStatus[] = [
   'aborted',
 ]
 
-/** A run in that status, which stays in it. */
+/** A run that stays in this status. */
 async function runIn(
   t: TestContext,
   status: RunStatus,
@@ -61,7 +61,7 @@ async function runIn(
 
 type Answer = 'ok' | 'already' | 'not_waiting' | 'invalid' | 'ended' | 'live'
 
-/** What each call does to a run in each status, in the order of {@link STATUSES}. */
+/** The effect of each call on a run in each status, in the order of {@link STATUSES}. */
 const CALLS: Readonly<Record<string, readonly Answer[]>> = {
   'resume approve': [
     'not_waiting',
@@ -85,7 +85,7 @@ const CALLS: Readonly<Record<string, readonly Answer[]>> = {
   delete: ['live', 'live', 'live', 'ok', 'ok', 'ok'],
 }
 
-/** The statuses in which a run may be once a call that did something has been answered. */
+/** The statuses that a run may have after a call that had an effect. */
 const AFTER: Readonly<Record<string, readonly RunStatus[]>> = {
   'resume approve': ['running', 'awaiting_human'],
   'resume abort': ['aborted'],
@@ -148,7 +148,7 @@ const KINDS: readonly EventKind[] = [
   'error',
   'log',
 ]
-/** Statuses in which each kind that moves a run may come; every other kind moves nothing. */
+/** Statuses in which each kind that changes the status may occur; other kinds change nothing. */
 const MOVES: Readonly<Partial<Record<EventKind, Readonly<Partial<Record<RunStatus, RunStatus>>>>>> =
   {
     run_started: { pending: 'running' },
@@ -162,7 +162,7 @@ const ENDS: Readonly<Partial<Record<RunStatus, readonly RunStatus[]>>> = {
   awaiting_human: ['failed', 'aborted'],
 }
 
-test('every kind of record in every status: what may follow what', () => {
+test('every kind of record in every status is either accepted or refused, by the table', () => {
   const record = (kind: EventKind, payload: object): RunRecord =>
     ({ v: 1, seq: 9, run_id: 'r', kind, iteration: 1, ts: 1, payload }) as unknown as RunRecord
   let checked = 0
@@ -177,7 +177,7 @@ test('every kind of record in every status: what may follow what', () => {
     for (const kind of KINDS) {
       if (kind === 'run_end') {
         for (const end of STATUSES) {
-          // A status that no run ends with moves nothing: only a newer version could write it.
+          // Only a newer version could write `run_end` with such a status: it changes nothing.
           const isEnd = ['achieved', 'failed', 'aborted'].includes(end)
           const expected = ended
             ? undefined

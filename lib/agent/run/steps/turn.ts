@@ -15,6 +15,12 @@ import type { StepContext } from '../step-context.js'
 
 /** Characters of the provider's message that the model gets when its output was at fault. */
 const MISTAKE_CHARACTERS = 4_000
+/** Part of the context window that is reserved for the model's output. */
+const ANSWER_SHARE = 0.2
+/** Retries with a shorter conversation after the model refused its length. */
+const MAX_REFITS = 2
+/** The length of such a retry, as a part of what was refused. */
+const REFIT_SHARE = 0.6
 
 /**
  * One model call: the plan of a new iteration if `begins`, else a further turn of the current one.
@@ -41,45 +47,15 @@ export async function takeTurn(
 
 /** The model's turn; null when failed attempts have exhausted a budget. */
 async function callModel(context: StepContext, iteration: number): Promise<ModelTurn | null> {
-  const { log, model, signal, clock, trace } = context
-  const { frozen, turns } = log.state
-  const { request, goal } = frozen
-  const { system, tools } = context.prompt
+  const { clock, log, random, signal } = context
+  const warn = (message: string): void =>
+    log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
   let fitted = fitMessages(context)
   let refits = 0
   for (let attempt = 1; ; attempt++) {
-    signal.throwIfAborted()
-    const deltas = new DeltaWriter(log.feed, clock, log.redactor, {
-      iteration,
-      turn: turns + 1,
-      attempt,
-    })
-    const span = trace.beginChat(iteration, model.name, attempt)
     try {
-      // An abort does not wait for a model that ignores the signal.
-      const call = model.complete({
-        system,
-        messages: fitted,
-        tools,
-        signal,
-        onDelta: deltas.write,
-        trace: trace.outgoing(span),
-        run: {
-          run_id: log.runId,
-          iteration,
-          turn: turns,
-          goal: request.goal,
-          check: goal.judge === undefined ? goal.command : null,
-          cwd: request.cwd,
-        },
-      })
-      const turn = await raceAbort(call, signal)
-      trace.endChat(span, turn)
-      deltas.end()
-      return turn
+      return await attemptCall(context, iteration, attempt, fitted)
     } catch (error) {
-      trace.fail(span, error)
-      deltas.close()
       const used = error instanceof ModelError ? error.usage : undefined
       if (used !== undefined) log.note(usageRecord(log.state, iteration, used))
       signal.throwIfAborted()
@@ -88,29 +64,57 @@ async function callModel(context: StepContext, iteration: number): Promise<Model
         refits += 1
         context.fit.tokens = Math.floor(estimateConversation(fitted) * REFIT_SHARE)
         fitted = fitMessages(context)
-        const message = `the model refused the conversation: ${error.message}; sending less`
-        log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
+        warn(`the model refused the conversation: ${error.message}; sending less`)
         continue
       }
-      const delay = error instanceof ModelError ? retryDelay(attempt, error, context.random) : null
+      const delay = error instanceof ModelError ? retryDelay(attempt, error, random) : null
       if (delay === null) throw error
-      const { message: detail } = error as Error
-      const message = `model call failed, attempt ${attempt}: ${detail}; trying again`
-      log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
+      warn(`model call failed, attempt ${attempt}: ${(error as Error).message}; trying again`)
       await sleep(delay, signal, clock)
-    } finally {
-      deltas.close()
     }
   }
 }
 
-/** Part of the context window that is reserved for the model's output. */
-const ANSWER_SHARE = 0.2
-
-/** Retries with a shorter conversation after the model refused its length. */
-const MAX_REFITS = 2
-/** The length of such a retry, as a part of what was refused. */
-const REFIT_SHARE = 0.6
+async function attemptCall(
+  { clock, log, model, prompt, signal, trace }: StepContext,
+  iteration: number,
+  attempt: number,
+  messages: readonly Message[],
+): Promise<ModelTurn> {
+  signal.throwIfAborted()
+  const { frozen, turns } = log.state
+  const { goal, request } = frozen
+  const source = { iteration, turn: turns + 1, attempt }
+  const deltas = new DeltaWriter(log.feed, clock, log.redactor, source)
+  const span = trace.beginChat(iteration, model.name, attempt)
+  try {
+    const call = model.complete({
+      system: prompt.system,
+      messages,
+      tools: prompt.tools,
+      signal,
+      onDelta: deltas.write,
+      trace: trace.outgoing(span),
+      run: {
+        run_id: log.runId,
+        iteration,
+        turn: turns,
+        goal: request.goal,
+        check: goal.judge === undefined ? goal.command : null,
+        cwd: request.cwd,
+      },
+    })
+    const turn = await raceAbort(call, signal) // a model may ignore the signal
+    trace.endChat(span, turn)
+    deltas.end()
+    return turn
+  } catch (error) {
+    trace.fail(span, error)
+    throw error
+  } finally {
+    deltas.close()
+  }
+}
 
 function isContextProblem(error: unknown): error is ModelError {
   return error instanceof ModelError && error.code === 'ERR_AGENT_MODEL_CONTEXT'
