@@ -1,5 +1,5 @@
-import { RemoteProtocolError } from './errors.js'
 import type { RequestOptions } from './call-options.js'
+import { RemoteProtocolError } from './errors.js'
 import type { BaseResponse } from './response.js'
 import { applyParams, paramPairs, sameOrigin, type ParamsInit } from './url.js'
 

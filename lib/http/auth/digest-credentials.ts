@@ -1,5 +1,5 @@
-import { parseChallenges, type Challenge } from './challenges.js'
 import { ProtocolError, RemoteProtocolError } from '../errors.js'
+import { parseChallenges, type Challenge } from './challenges.js'
 
 /** Strongest first, which is the one chosen of several (RFC 7616, section 3.7). */
 const ALGORITHMS = ['SHA-512-256', 'SHA-512', 'SHA-256', 'SHA', 'MD5'] as const
