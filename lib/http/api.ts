@@ -1,7 +1,7 @@
 import { AsyncClient } from './async-client.js'
 import type { AsyncResponse } from './async-response.js'
-import { Client } from './client.js'
 import type { RequestOptions } from './call-options.js'
+import { Client } from './client.js'
 import type { Response } from './sync-response.js'
 
 /** Without idle connections, nothing is left to close after a call. */

@@ -12,8 +12,7 @@ import { drive, settle } from './flow.js'
 import { printAs } from './inspect.js'
 import { resolveSettings, transportOptions } from './options.js'
 import type { BaseClientOptions, ClientSettings } from './options.js'
-import { DEFAULT_MAX_PAGES, firstPageOptions, laterPageOptions, nextPage } from './pagination.js'
-import type { PaginateOptions } from './pagination.js'
+import { DEFAULT_MAX_PAGES, nextPage, pageOptions, type PaginateOptions } from './pagination.js'
 import type { Request } from './request.js'
 import type { AsyncTransport, TransportResponse } from './transports/base.js'
 import { HttpTransport } from './transports/http-transport.js'
@@ -168,11 +167,8 @@ export class AsyncClient implements AsyncDisposable {
     const { method = 'GET', maxPages = DEFAULT_MAX_PAGES, rel = 'next' } = options
     let target: string | URL | null = url
     for (let page = 0; page < maxPages && target !== null; page++) {
-      const response: AsyncResponse = await this.request(
-        method,
-        target,
-        page === 0 ? firstPageOptions(options) : laterPageOptions(options),
-      )
+      const request = pageOptions(options, page)
+      const response: AsyncResponse = await this.request(method, target, request)
       yield response
       target = nextPage(response, rel, this.#settings.params)
     }

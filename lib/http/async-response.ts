@@ -1,8 +1,8 @@
 import { decodeContent, decodeStream } from './content/decoders.js'
-import { BaseResponse, initOf, type IterOptions, type ResponseInit } from './response.js'
-import { ResponseBody } from './transports/response-body.js'
 import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './content/text.js'
+import { BaseResponse, initOf, type IterOptions, type ResponseInit } from './response.js'
 import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
+import { ResponseBody } from './transports/response-body.js'
 
 /** The response of {@link AsyncClient}. It differs from `Response` in that reading is awaited. */
 export class AsyncResponse extends BaseResponse implements AsyncDisposable {

@@ -29,7 +29,7 @@ export class ClientTransports<T extends { close?(): unknown }> {
   readonly #options: ClientTransportOptions<T>
   readonly #mounts: readonly Mount<T>[]
   readonly #environment: ReturnType<typeof proxiesFromEnvironment>
-  readonly #made = new Map<string, T>()
+  readonly #owned = new Map<string, T>()
 
   /** @throws TypeError for an invalid pattern or transport. */
   constructor(options: ClientTransportOptions<T>) {
@@ -45,7 +45,7 @@ export class ClientTransports<T extends { close?(): unknown }> {
     const usesEnvironment = options.trustEnv && options.transport === null && options.proxy === null
     this.#environment = usesEnvironment ? proxiesFromEnvironment() : null
     // Made now, so that an invalid option fails at construction.
-    if (options.transport === null) this.#own(options.proxy)
+    if (options.transport === null) this.#ownTransport(options.proxy)
   }
 
   /** The most specific mount that matches `url`, or the default transport. */
@@ -58,19 +58,19 @@ export class ClientTransports<T extends { close?(): unknown }> {
 
   /** Closes the transports made here. Returns what each `close()` returned. */
   close(): unknown[] {
-    return [...this.#made.values()].map((transport) => transport.close?.())
+    return [...this.#owned.values()].map((transport) => transport.close?.())
   }
 
   #default(url: URL): T {
     const { transport, proxy } = this.#options
     if (transport !== null) return transport
-    return this.#own(this.#environment?.proxyFor(url) ?? proxy)
+    return this.#ownTransport(this.#environment?.proxyFor(url) ?? proxy)
   }
 
-  #own(proxy: ProxyInit | null): T {
+  #ownTransport(proxy: ProxyInit | null): T {
     const key = typeof proxy === 'string' ? proxy : ''
-    let transport = this.#made.get(key)
-    if (transport === undefined) this.#made.set(key, (transport = this.#options.make(proxy)))
+    let transport = this.#owned.get(key)
+    if (transport === undefined) this.#owned.set(key, (transport = this.#options.make(proxy)))
     return transport
   }
 }

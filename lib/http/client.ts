@@ -11,8 +11,7 @@ import { driveSync, settle } from './flow.js'
 import { printAs } from './inspect.js'
 import { resolveSettings, transportOptions } from './options.js'
 import type { BaseClientOptions, ClientSettings } from './options.js'
-import { DEFAULT_MAX_PAGES, firstPageOptions, laterPageOptions, nextPage } from './pagination.js'
-import type { PaginateOptions } from './pagination.js'
+import { DEFAULT_MAX_PAGES, nextPage, pageOptions, type PaginateOptions } from './pagination.js'
 import type { Request } from './request.js'
 import { Response } from './sync-response.js'
 import type { Transport, TransportResponse } from './transports/base.js'
@@ -162,11 +161,8 @@ export class Client implements Disposable {
     const { method = 'GET', maxPages = DEFAULT_MAX_PAGES, rel = 'next' } = options
     let target: string | URL | null = url
     for (let page = 0; page < maxPages && target !== null; page++) {
-      const response: Response = this.request(
-        method,
-        target,
-        page === 0 ? firstPageOptions(options) : laterPageOptions(options),
-      )
+      const request = pageOptions(options, page)
+      const response: Response = this.request(method, target, request)
       yield response
       target = nextPage(response, rel, this.#settings.params)
     }

@@ -68,7 +68,7 @@ export const DEFAULT_MAX_HEADER_BYTES: number = 64 * 1024
 export const DEFAULT_PING_INTERVAL = 15_000
 
 /** Most requests that one authentication flow may yield. */
-export const MAX_AUTH_LEGS = 10
+export const MAX_AUTH_REQUESTS = 10
 
 /** Merges the time limits of a call over those of its client. */
 export function resolveTimeouts(

@@ -11,9 +11,8 @@
  *           ProxyError
  *           UnsupportedProtocolError
  *           WorkerError               the thread behind `Client` died or hung
- *         DecodingError
+ *         DecodingError               ResponseTooLargeError
  *         TooManyRedirectsError
- *         ResponseTooLargeError
  *       HttpStatusError               raiseForStatus() on anything but 2xx
  *     InvalidUrlError  CookieConflictError  InvalidBodyError
  *     StreamError                     StreamConsumedError StreamClosedError

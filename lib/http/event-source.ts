@@ -1,4 +1,6 @@
 import { backoffDelay, TRANSIENT_STATUSES } from '../internal/backoff.js'
+import type { RequestOptions } from './call-options.js'
+import { MAX_SSE_EVENT_LENGTH, SseParser, type ServerSentEvent } from './content/sse-parser.js'
 import {
   HttpStatusError,
   NetworkError,
@@ -6,10 +8,8 @@ import {
   TimeoutError,
   TotalTimeoutError,
 } from './errors.js'
-import type { RequestOptions } from './call-options.js'
 import { Headers } from './headers.js'
 import type { BaseResponse } from './response.js'
-import { MAX_SSE_EVENT_LENGTH, SseParser, type ServerSentEvent } from './content/sse-parser.js'
 import { redactUrl } from './url.js'
 
 /** Options of `sse()`. */
@@ -88,7 +88,7 @@ export class EventSourceSession {
     const type = response.headers.get('content-type') ?? ''
     if (!/^text\/event-stream(?:\s*;|\s*$)/i.test(type)) {
       this.#wrongType = true
-      throw new RemoteProtocolError(`the response is not an event stream but of type "${type}"`)
+      throw new RemoteProtocolError(`the response is not an event stream: its type is "${type}"`)
     }
     return true
   }
@@ -96,8 +96,8 @@ export class EventSourceSession {
   /** The events that `chunk` completes. They reset the count of failures. */
   feed(chunk: Uint8Array): ServerSentEvent[] {
     const events = this.#parser.feed(chunk)
-    const asked = this.#parser.retry ?? events.findLast(({ retry }) => retry !== null)?.retry
-    if (typeof asked === 'number') this.#delayMs = asked
+    const retryMs = this.#parser.retry ?? events.findLast(({ retry }) => retry !== null)?.retry
+    if (typeof retryMs === 'number') this.#delayMs = retryMs
     if (events.length > 0) this.#failures = 0
     return events
   }

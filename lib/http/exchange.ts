@@ -15,7 +15,7 @@
 import { BasicAuth, resolveAuth, type Auth } from './auth/auth.js'
 import { setCookies } from './build-request.js'
 import type { SendOptions } from './call-options.js'
-import { MAX_AUTH_LEGS, resolveTimeouts, type Timeouts } from './config.js'
+import { MAX_AUTH_REQUESTS, resolveTimeouts, type Timeouts } from './config.js'
 import { Deadline, totalTimeout } from './deadline.js'
 import { errorChannel, requestChannel, responseChannel } from './diagnostics.js'
 import { RemoteProtocolError, RequestError, TooManyRedirectsError } from './errors.js'
@@ -41,6 +41,7 @@ export interface Driver {
   readonly blocking: boolean
   transportFor(url: URL): Transport | AsyncTransport
   wrap(raw: TransportResponse): AnyResponse
+  /** Reads a streaming request body into memory. */
   readBody(request: Request): Flow<unknown>
   sleep(ms: number, signal: AbortSignal | null): void | Promise<void>
 }
@@ -72,7 +73,7 @@ class Call {
   /** Headers that redirects drop on the way to another origin, besides the standard ones. */
   readonly dropOffOrigin: readonly string[]
   readonly timeouts: Timeouts
-  readonly settings: ResponseSettings
+  readonly responseSettings: ResponseSettings
   readonly signal: AbortSignal | null
   /** The `performance.now()` at which `timeout.total` ends the call. */
   readonly deadlineAt: number | null
@@ -95,7 +96,7 @@ class Call {
     this.deadlineAt = total === null ? null : performance.now() + total
     this.#deadline = total === null || driver.blocking ? null : new Deadline(total, request.signal)
     this.signal = this.#deadline === null ? request.signal : this.#deadline.signal
-    this.settings = {
+    this.responseSettings = {
       defaultEncoding: driver.settings.defaultEncoding,
       maxResponseBytes: driver.settings.maxResponseBytes,
       signal: this.signal,
@@ -155,14 +156,16 @@ function* authenticated(call: Call, first: Request): Flow<AnyResponse> {
   const history: AnyResponse[] = []
   try {
     let step = yield* settle(flow.next())
-    for (let legs = 0; ; legs++) {
+    for (let sent = 0; ; sent++) {
       if (step.done === true) throw new TypeError('the auth flow must yield a request')
-      if (legs >= MAX_AUTH_LEGS) {
-        throw new TooManyRedirectsError(`the auth flow yielded more than ${MAX_AUTH_LEGS} requests`)
+      if (sent >= MAX_AUTH_REQUESTS) {
+        throw new TooManyRedirectsError(`authentication needs over ${MAX_AUTH_REQUESTS} requests`)
       }
-      const leg = step.value
-      if (legs > 0 && leg.callCookies !== null) setCookies(call.driver.settings, leg, true)
-      const response = yield* redirected(call, leg)
+      const request = step.value
+      if (sent > 0 && request.callCookies !== null) {
+        setCookies(call.driver.settings, request, true)
+      }
+      const response = yield* redirected(call, request)
       response.authHistory = history.slice()
       try {
         if (call.auth.requiresResponseBody) yield* settle(response.read())
@@ -198,7 +201,7 @@ function* redirected(call: Call, first: Request): Flow<AnyResponse> {
         return response
       }
       if (history.length >= maxRedirects) {
-        throw new TooManyRedirectsError(`more redirects than maxRedirects, ${maxRedirects}`)
+        throw new TooManyRedirectsError(`more than ${maxRedirects} redirects (maxRedirects)`)
       }
       if (!(yield* mayFollow(call, next, response))) {
         response.nextRequest = next
@@ -288,7 +291,7 @@ function* single(call: Call, request: Request): Flow<AnyResponse> {
     const raw = yield* settle<TransportResponse>(transport.handleRequest(outgoing))
     const { cookies } = call.driver.settings
     if (cookies.persist && raw.headers.has('set-cookie')) cookies.extract(request.url, raw.headers)
-    const response = call.driver.wrap(raw).adopt(request, call.settings, startedAt)
+    const response = call.driver.wrap(raw).adopt(request, call.responseSettings, startedAt)
     response.headers.maskAlso(call.driver.settings.sensitiveHeaders)
     if (responseChannel.hasSubscribers) {
       responseChannel.publish({ request, response, durationMs: performance.now() - startedAt })

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
-import { printAs } from './inspect.js'
 import { LocalProtocolError } from './errors.js'
 import { trimBlanks } from './field-values.js'
+import { printAs } from './inspect.js'
 import { redactUrl } from './url.js'
 
 /**

@@ -1,5 +1,5 @@
 /**
- * `runwright/http`: an HTTP client with an asynchronous and a truly blocking face.
+ * `runwright/http`: an HTTP client in an asynchronous and a blocking version.
  *
  * @module
  */

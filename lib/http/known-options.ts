@@ -30,8 +30,8 @@ export function checkOptions(
     if (known[name] === true) continue
     const key = normalized(name)
     const names = Object.keys(known)
-    const meant = names.find((name) => normalized(name) === key) ?? FOREIGN_NAMES[key]
-    const hint = meant === undefined ? `the options are ${names.join(', ')}` : `use ${meant}`
+    const intended = names.find((name) => normalized(name) === key) ?? FOREIGN_NAMES[key]
+    const hint = intended === undefined ? `the options are ${names.join(', ')}` : `use ${intended}`
     throw new TypeError(`${name} is not an option of ${what}; ${hint}`)
   }
 }

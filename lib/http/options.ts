@@ -1,5 +1,6 @@
 import { resolveAuth, type Auth, type AuthInit } from './auth/auth.js'
 import { NetrcAuth } from './auth/netrc.js'
+import type { Mounts } from './client-transports.js'
 import {
   checkBoolean,
   checkCount,
@@ -10,19 +11,18 @@ import {
   type TimeoutOptions,
   type Timeouts,
 } from './config.js'
-import { Cookies, type CookiesInit } from './cookies/jar.js'
 import { ACCEPT_ENCODING } from './content/decoders.js'
+import { encodingName } from './content/text.js'
+import { Cookies, type CookiesInit } from './cookies/jar.js'
 import { netrcFile } from './environment.js'
 import { Headers, type HeadersInit } from './headers.js'
 import { resolveHooks, type EventHookOptions, type EventHooks } from './hooks.js'
-import { resolveRetry, type RetryOptions, type RetryPolicy } from './retry.js'
+import { checkOptions } from './known-options.js'
 import type { BaseResponse, DefaultEncoding } from './response.js'
-import type { Mounts } from './client-transports.js'
+import { resolveRetry, type RetryOptions, type RetryPolicy } from './retry.js'
 import type { ClientCertificate, Verify } from './tls.js'
 import type { HttpTransportOptions } from './transports/http-transport.js'
 import type { ProxyInit } from './transports/proxy/proxy.js'
-import { checkOptions } from './known-options.js'
-import { encodingName } from './content/text.js'
 import { paramPairs, parseUrl, type ParamsInit } from './url.js'
 
 /** Options of both clients. */

@@ -1,5 +1,5 @@
-import { RemoteProtocolError } from './errors.js'
 import type { RequestOptions } from './call-options.js'
+import { RemoteProtocolError } from './errors.js'
 import type { BaseResponse } from './response.js'
 import { applyParams, paramPairs, sameOrigin, type ParamsInit } from './url.js'
 
@@ -52,13 +52,8 @@ function linkUrl(target: string, page: URL): URL {
   }
 }
 
-/** Options for the first page, in the form that a request takes. */
-export function firstPageOptions(options: PaginateOptions): RequestOptions {
+/** Request options for the page at this index. Later pages have their whole query in the URL. */
+export function pageOptions(options: PaginateOptions, page: number): RequestOptions {
   const { method: _method, maxPages: _maxPages, rel: _rel, ...rest } = options
-  return rest
-}
-
-/** Options for later pages, whose URLs from {@link nextPage} have their whole query. */
-export function laterPageOptions(options: PaginateOptions): RequestOptions {
-  return { ...firstPageOptions(options), params: null }
+  return page === 0 ? rest : { ...rest, params: null }
 }

@@ -1,13 +1,13 @@
 import { setMaxListeners } from 'node:events'
-import { printAs } from './inspect.js'
+import type { Timeouts } from './config.js'
 import { bytesBody, contentBody, formBody, jsonBody } from './content/body.js'
 import type { Body, BodyContent } from './content/body.js'
+import { filePairs, multipartBody, type FilesInit } from './content/multipart.js'
 import { InvalidBodyError, LocalProtocolError, RequestNotReadError } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
-import { filePairs, multipartBody, type FilesInit } from './content/multipart.js'
+import { printAs } from './inspect.js'
 import { blockingChunks } from './transports/blocking/request-body.js'
 import { applyParams, parseUrl, redactUrl, type ParamsInit } from './url.js'
-import type { Timeouts } from './config.js'
 
 /** At most one body: `json`, `content`, or `data` and `files` together. */
 export interface BodyOptions {

@@ -1,6 +1,6 @@
-import { printAs } from './inspect.js'
-import { Cookies } from './cookies/jar.js'
 import { codingsOf } from './content/decoders.js'
+import { decodeText, encodingName, jsonEncoding } from './content/text.js'
+import { Cookies } from './cookies/jar.js'
 import {
   ClientStateError,
   HttpStatusError,
@@ -11,10 +11,9 @@ import {
   StreamConsumedError,
 } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
+import { printAs } from './inspect.js'
 import { parseLinks, relationsOf, type Link } from './links.js'
 import type { Request } from './request.js'
-import { reasonPhraseOf } from './status-codes.js'
-import { decodeText, encodingName, jsonEncoding } from './content/text.js'
 import { completeTimings, type PhaseTimings, type Timings } from './timings.js'
 import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
 import { redactUrl } from './url.js'
@@ -116,10 +115,8 @@ export abstract class BaseResponse {
     this.#phases = init.timings ?? null
     const content = this.#contentOf(init)
     if (init.stream === undefined) {
-      if (
-        !this.headers.has('transfer-encoding') &&
-        (content.length > 0 || init.content !== undefined)
-      ) {
+      const hasContent = content.length > 0 || init.content !== undefined
+      if (hasContent && !this.headers.has('transfer-encoding')) {
         this.headers.setDefault('Content-Length', String(content.length))
       }
       if (codingsOf(this.headers).length === 0) this.contentRead = content
@@ -425,6 +422,12 @@ export abstract class BaseResponse {
     const content = init.content ?? init.text ?? init.html ?? NO_BYTES
     return typeof content === 'string' ? Buffer.from(content) : content
   }
+}
+
+/** The registered reason phrase of `statusCode`, or "". */
+function reasonPhraseOf(statusCode: number): string {
+  // Loaded lazily: node:http costs half this module's load time, and HTTP/1.1 sends phrases.
+  return process.getBuiltinModule('node:http').STATUS_CODES[statusCode] ?? ''
 }
 
 /** The options for a response with what a transport returned. @internal */

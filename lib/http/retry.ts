@@ -1,4 +1,6 @@
 import { backoffDelay, TRANSIENT_STATUSES } from '../internal/backoff.js'
+import { checkCount } from './config.js'
+import { retryChannel, type RetryEvent } from './diagnostics.js'
 import {
   ConnectError,
   ConnectTimeoutError,
@@ -7,8 +9,6 @@ import {
   TimeoutError,
   TotalTimeoutError,
 } from './errors.js'
-import { checkCount } from './config.js'
-import { retryChannel, type RetryEvent } from './diagnostics.js'
 import type { Flow } from './flow.js'
 import type { Headers } from './headers.js'
 import type { Request } from './request.js'
@@ -82,9 +82,10 @@ export function delayAfterResponse(
   if (tries > policy.retries || !canSendAgain(request)) return null
   const { statusCode, headers } = response
   if (!policy.methods.includes(request.method) || !policy.statuses.includes(statusCode)) return null
-  const asked = parseRetryAfter(headers.get('retry-after'), Date.now())
-  if (asked === null) return backoff(policy, tries)
-  return asked > policy.maxRetryAfterMs ? null : asked + policy.random() * Math.min(100, asked)
+  const retryAfter = parseRetryAfter(headers.get('retry-after'), Date.now())
+  if (retryAfter === null) return backoff(policy, tries)
+  if (retryAfter > policy.maxRetryAfterMs) return null
+  return retryAfter + policy.random() * Math.min(100, retryAfter)
 }
 
 /** Delay before retrying after an error, in ms; null to throw it. */

@@ -1,7 +1,7 @@
 import { decodeContentSync } from './content/decoders.js'
+import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './content/text.js'
 import { ClientStateError } from './errors.js'
 import { BaseResponse, initOf, type IterOptions, type ResponseInit } from './response.js'
-import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './content/text.js'
 import type { SyncByteStream, TransportResponse } from './transports/base.js'
 import { inflateSync } from './transports/blocking/inflate.js'
 

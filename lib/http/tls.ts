@@ -147,17 +147,10 @@ export class TlsContext {
   }
 
   #secureContext(): SecureContext {
-    const { ca, cert, key, passphrase, minVersion, maxVersion, ciphers } = this.#settings
+    if (this.#context !== null) return this.#context
+    const { rejectUnauthorized: _reject, keyLogFile: _log, ...all } = this.#settings
+    const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null))
     // node:tls is loaded by the first connection that needs it.
-    this.#context ??= process.getBuiltinModule('node:tls').createSecureContext({
-      ...(ca === null ? {} : { ca: [...ca] }),
-      ...(cert === null ? {} : { cert }),
-      ...(key === null ? {} : { key }),
-      ...(passphrase === null ? {} : { passphrase }),
-      ...(minVersion === null ? {} : { minVersion }),
-      ...(maxVersion === null ? {} : { maxVersion }),
-      ...(ciphers === null ? {} : { ciphers }),
-    })
-    return this.#context
+    return (this.#context = process.getBuiltinModule('node:tls').createSecureContext(given))
   }
 }

@@ -82,24 +82,15 @@ function checkScheme(url: URL): URL {
   return url
 }
 
-/** Splits `path?query#fragment`; absent parts are null. */
-function splitRelative(input: string): [string, string | null, string | null] {
-  const hash = input.indexOf('#')
-  const fragment = hash === -1 ? null : input.slice(hash)
-  const rest = hash === -1 ? input : input.slice(0, hash)
-  const mark = rest.indexOf('?')
-  return mark === -1 ? [rest, null, fragment] : [rest.slice(0, mark), rest.slice(mark), fragment]
-}
-
 function appendTo(base: URL, input: string): URL {
-  const [path, query, fragment] = splitRelative(input)
+  const [, path = '', query, fragment = ''] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(input)!
   const url = new URL(base)
   if (path !== '') {
     const prefix = base.pathname.endsWith('/') ? base.pathname : base.pathname + '/'
     url.pathname = prefix + path.replace(/^\/+/, '')
   }
-  if (query !== null) url.search = mergeQueries(base.search, query)
-  url.hash = fragment ?? ''
+  if (query !== undefined) url.search = mergeQueries(base.search, query)
+  url.hash = fragment
   return url
 }
 

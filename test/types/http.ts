@@ -41,7 +41,8 @@ yes<Equal<{ [K in Methods]: ReturnType<Client[K]> }, { [K in Methods]: Response 
 type Iterating = 'iterRaw' | 'iterBytes' | 'iterText' | 'iterLines'
 type Reading = Iterating | 'read' | 'close' | 'stream'
 type ReturningThis = 'raiseForStatus' | 'adopt'
-type Shared<R> = Omit<R, Reading | ReturningThis | typeof Symbol.dispose | typeof Symbol.asyncDispose>
+type Disposing = typeof Symbol.dispose | typeof Symbol.asyncDispose
+type Shared<R> = Omit<R, Reading | ReturningThis | Disposing>
 yes<Equal<Shared<Response>, Shared<AsyncResponse>>>()
 
 interface Item {

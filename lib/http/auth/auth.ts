@@ -1,6 +1,6 @@
 import { LocalProtocolError } from '../errors.js'
-import type { BaseResponse } from '../response.js'
 import type { Request } from '../request.js'
+import type { BaseResponse } from '../response.js'
 
 /** Yields the requests of one authentication; each is sent, and its response passed to `next()`. */
 export type AuthFlow =

@@ -1,9 +1,10 @@
-import { parseChallenges, type Challenge } from './challenges.js'
 import { ProtocolError, RemoteProtocolError } from '../errors.js'
+import { parseChallenges, type Challenge } from './challenges.js'
 
-/** Strongest first, which is the one chosen of several (RFC 7616, section 3.7). */
-const ALGORITHMS = ['SHA-512-256', 'SHA-512', 'SHA-256', 'SHA', 'MD5'] as const
-/** SHA-512 and SHA are non-standard, but some servers use them. */
+/**
+ * Hashes by algorithm. The strongest is first, and preferred (RFC 7616, section 3.7). SHA-512 and
+ * SHA are non-standard, but some servers use them.
+ */
 const HASHES: Readonly<Record<string, string>> = {
   'SHA-512-256': 'sha512-256',
   'SHA-512': 'sha512',
@@ -129,7 +130,7 @@ export class DigestCredentials {
 function bestChallenge(challenges: readonly Challenge[]): Challenge | null {
   const digests = challenges.filter(({ scheme }) => scheme === 'digest')
   if (digests.length === 0) return null
-  for (const algorithm of ALGORITHMS) {
+  for (const algorithm of Object.keys(HASHES)) {
     const found = digests.find(({ params }) => {
       return (params['algorithm'] ?? 'MD5').toUpperCase().replace(/-SESS$/, '') === algorithm
     })

@@ -1,8 +1,8 @@
-import { Auth, checkCredentials } from './auth.js'
-import { DigestCredentials } from './digest-credentials.js'
 import type { Request } from '../request.js'
 import type { BaseResponse } from '../response.js'
 import { sameOrigin } from '../url.js'
+import { Auth, checkCredentials } from './auth.js'
+import { DigestCredentials } from './digest-credentials.js'
 
 /** Options of {@link DigestAuth}. */
 export interface DigestAuthOptions {

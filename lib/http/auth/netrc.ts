@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { Auth, BasicAuth } from './auth.js'
 import type { Request } from '../request.js'
 import type { BaseResponse } from '../response.js'
+import { Auth, BasicAuth } from './auth.js'
 
 /** The credentials of one machine in a netrc file. */
 export interface NetrcEntry {

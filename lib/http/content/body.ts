@@ -269,23 +269,23 @@ function findInObject(value: object, at: string, above: unknown[]): string | nul
     return findUnjsonable(value.valueOf(), at, above)
   }
   above.push(value)
-  let found: string | null = null
+  let problem: string | null = null
   if (Array.isArray(value)) {
-    for (let i = 0; i < value.length && found === null; i++) {
+    for (let i = 0; i < value.length && problem === null; i++) {
       const item: unknown = value[i]
-      if (typeof item !== 'string') found = findUnjsonable(item, '', above)
-      if (found !== null) found = `${at}[${i}]${found}`
+      if (typeof item !== 'string') problem = findUnjsonable(item, '', above)
+      if (problem !== null) problem = `${at}[${i}]${problem}`
     }
   } else {
     for (const key of Object.keys(value)) {
       const item = (value as Record<string, unknown>)[key]
-      if (typeof item !== 'string') found = findUnjsonable(item, '', above)
-      if (found !== null) {
-        found = `${at}.${key}${found}`
+      if (typeof item !== 'string') problem = findUnjsonable(item, '', above)
+      if (problem !== null) {
+        problem = `${at}.${key}${problem}`
         break
       }
     }
   }
   above.pop()
-  return found
+  return problem
 }

@@ -1,6 +1,6 @@
-import * as zlib from 'node:zlib'
 import { pipeline, type Transform } from 'node:stream'
 import { promisify } from 'node:util'
+import * as zlib from 'node:zlib'
 import { DecodingError, HttpError, ResponseTooLargeError } from '../errors.js'
 import { drive, driveSync, settle, type Flow } from '../flow.js'
 import type { Headers } from '../headers.js'
@@ -83,7 +83,8 @@ function decodeOnceAsync(
   if (coding === 'gzip') return asyncZlib.gunzip(input, options)
   if (coding === 'br') return asyncZlib.br(input, options)
   if (coding === 'zstd') return zstdDecode(input, maxOutputLength)
-  return hasZlibHeader(input) ? asyncZlib.inflate(input, options) : asyncZlib.inflateRaw(input, options)
+  const inflate = hasZlibHeader(input) ? asyncZlib.inflate : asyncZlib.inflateRaw
+  return inflate(input, options)
 }
 
 /** `maxBytes` within the range that Node accepts for `maxOutputLength`. */

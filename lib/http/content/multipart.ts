@@ -1,3 +1,6 @@
+import { InvalidBodyError, LocalProtocolError } from '../errors.js'
+import { Headers, type HeadersInit } from '../headers.js'
+import { paramPairs, type ParamsInit } from '../url.js'
 import {
   bytesBody,
   ChunkSequence,
@@ -6,9 +9,6 @@ import {
   type Body,
   type BodyContent,
 } from './body.js'
-import { InvalidBodyError, LocalProtocolError } from '../errors.js'
-import { Headers, type HeadersInit } from '../headers.js'
-import { paramPairs, type ParamsInit } from '../url.js'
 
 /** A file to upload: filename (null for none), content, content type, and headers of its part. */
 export type FileTuple = readonly [

@@ -153,8 +153,8 @@ export class LineSplitter {
 /** Regroups bytes into chunks of equal size; only the last may be shorter. */
 export class ByteChunker {
   readonly #size: number
-  #held: Uint8Array[] = []
-  #heldLength = 0
+  #pending: Uint8Array[] = []
+  #pendingLength = 0
 
   constructor(size: number) {
     if (!Number.isInteger(size) || size < 1) {
@@ -165,26 +165,26 @@ export class ByteChunker {
 
   /** The chunks that `bytes` completes. */
   feed(bytes: Uint8Array): Uint8Array[] {
-    this.#held.push(bytes)
-    this.#heldLength += bytes.length
-    if (this.#heldLength < this.#size) return []
-    const all = this.#held.length === 1 ? bytes : Buffer.concat(this.#held)
+    this.#pending.push(bytes)
+    this.#pendingLength += bytes.length
+    if (this.#pendingLength < this.#size) return []
+    const all = this.#pending.length === 1 ? bytes : Buffer.concat(this.#pending)
     const chunks: Uint8Array[] = []
     let at = 0
     for (; at + this.#size <= all.length; at += this.#size) {
       chunks.push(all.subarray(at, at + this.#size))
     }
     const rest = all.subarray(at)
-    this.#held = rest.length > 0 ? [rest] : []
-    this.#heldLength = rest.length
+    this.#pending = rest.length > 0 ? [rest] : []
+    this.#pendingLength = rest.length
     return chunks
   }
 
   /** The last, shorter chunk, if there is one. */
   end(): Uint8Array[] {
-    const rest = this.#heldLength > 0 ? [Buffer.concat(this.#held)] : []
-    this.#held = []
-    this.#heldLength = 0
+    const rest = this.#pendingLength > 0 ? [Buffer.concat(this.#pending)] : []
+    this.#pending = []
+    this.#pendingLength = 0
     return rest
   }
 }
@@ -195,7 +195,7 @@ export class ByteChunker {
  */
 export class TextChunker {
   readonly #size: number | undefined
-  #held = ''
+  #pending = ''
 
   constructor(size: number | undefined) {
     if (size !== undefined && !(Number.isInteger(size) && size >= 1)) {
@@ -207,26 +207,26 @@ export class TextChunker {
   /** The pieces that `text` completes. */
   feed(text: string): string[] {
     if (this.#size === undefined) return text === '' ? [] : [text]
-    this.#held += text
+    this.#pending += text
     const pieces: string[] = []
     let at = 0
-    for (let end; (end = this.#pieceEnd(at, this.#size)) <= this.#held.length; at = end) {
-      pieces.push(this.#held.slice(at, end))
+    for (let end; (end = this.#pieceEnd(at, this.#size)) <= this.#pending.length; at = end) {
+      pieces.push(this.#pending.slice(at, end))
     }
-    this.#held = this.#held.slice(at)
+    this.#pending = this.#pending.slice(at)
     return pieces
   }
 
   /** Where the piece that starts at `at` ends: behind a surrogate pair, not inside it. */
   #pieceEnd(at: number, size: number): number {
-    const last = this.#held.charCodeAt(at + size - 1)
+    const last = this.#pending.charCodeAt(at + size - 1)
     return at + size + (last >= 0xd800 && last <= 0xdbff ? 1 : 0)
   }
 
   /** The last, shorter piece, if there is one. */
   end(): string[] {
-    const rest = this.#held
-    this.#held = ''
+    const rest = this.#pending
+    this.#pending = ''
     return rest === '' ? [] : [rest]
   }
 }

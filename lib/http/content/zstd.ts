@@ -69,11 +69,11 @@ export class ZstdFrames {
   /** Cuts `chunk` at the ends of frames. @throws Error for bytes that start no frame. */
   feed(chunk: Uint8Array): FramePiece[] {
     const pieces: FramePiece[] = []
-    let begun = 0
+    let start = 0
     let at = 0
     const cut = (last: boolean): void => {
-      if (at > begun) pieces.push({ bytes: chunk.subarray(begun, at), last })
-      begun = at
+      if (at > start) pieces.push({ bytes: chunk.subarray(start, at), last })
+      start = at
     }
     while (at < chunk.length || this.#left === 0) {
       const taken = Math.min(this.#left, chunk.length - at)
@@ -87,9 +87,9 @@ export class ZstdFrames {
       const field = Buffer.from(this.#field)
       if (this.#advance(field)) cut(true)
       if (!OUTSIDE.has(ended)) continue
-      // A magic number belongs to the frame, but may have begun in an earlier chunk.
+      // A magic number belongs to the frame, but may have started in an earlier chunk.
       if (this.#expected === 'descriptor') pieces.push({ bytes: field, last: false })
-      begun = at
+      start = at
     }
     if (!OUTSIDE.has(this.#expected)) cut(false)
     return pieces
@@ -158,12 +158,12 @@ export class ZstdFrames {
 function framesOf(input: Uint8Array): Uint8Array[] {
   const frames = new ZstdFrames()
   const whole: Uint8Array[] = []
-  let held: Uint8Array[] = []
+  let pieces: Uint8Array[] = []
   for (const { bytes, last } of frames.feed(input)) {
-    held.push(bytes)
+    pieces.push(bytes)
     if (!last) continue
-    whole.push(Buffer.concat(held))
-    held = []
+    whole.push(Buffer.concat(pieces))
+    pieces = []
   }
   if (!frames.complete) throw new Error('unexpected end of content')
   return whole

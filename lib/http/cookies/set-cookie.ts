@@ -39,7 +39,7 @@ export function parseSetCookie(field: string): SetCookie | null {
 type Attributes = Omit<SetCookie, 'name' | 'value'>
 
 function parseAttributes(attributes: readonly string[]): Attributes {
-  const found: { -readonly [K in keyof Attributes]: Attributes[K] } = {
+  const parsed: { -readonly [K in keyof Attributes]: Attributes[K] } = {
     domain: null,
     path: null,
     secure: false,
@@ -52,19 +52,19 @@ function parseAttributes(attributes: readonly string[]): Attributes {
     const equals = attribute.indexOf('=')
     const name = (equals === -1 ? attribute : attribute.slice(0, equals)).trim().toLowerCase()
     const value = equals === -1 ? '' : attribute.slice(equals + 1).trim()
-    if (name === 'secure') found.secure = true
-    else if (name === 'httponly') found.httpOnly = true
-    else if (name === 'path') found.path = value
-    else if (name === 'domain') found.domain = canonicalDomain(value)
-    else if (name === 'samesite') found.sameSite = sameSiteOf(value)
-    else if (name === 'expires') found.expiresAt = parseCookieDate(value) ?? found.expiresAt
+    if (name === 'secure') parsed.secure = true
+    else if (name === 'httponly') parsed.httpOnly = true
+    else if (name === 'path') parsed.path = value
+    else if (name === 'domain') parsed.domain = canonicalDomain(value)
+    else if (name === 'samesite') parsed.sameSite = sameSiteOf(value)
+    else if (name === 'expires') parsed.expiresAt = parseCookieDate(value) ?? parsed.expiresAt
     else if (name === 'max-age' && /^-?[0-9]+$/.test(value)) {
       maxAge = Number(value) <= 0 ? 0 : Date.now() + Math.min(Number(value), MAX_AGE_S) * 1000
     }
   }
   // Max-Age overrides Expires (section 5.3).
-  if (maxAge !== null) found.expiresAt = maxAge
-  return found
+  if (maxAge !== null) parsed.expiresAt = maxAge
+  return parsed
 }
 
 /** A domain in ASCII and lower case, without a leading dot (section 5.1.2). */
