@@ -145,7 +145,7 @@ export { autoExecutor, bubblewrapExecutor, bubblewrapProblem } from './executors
 export type { BubblewrapOptions } from './executors/bubblewrap.js'
 export { diffText } from './workspace/diff.js'
 export type { TextDiff } from './workspace/diff.js'
-export { openWorkspace } from './workspace/workspace.js'
+export { openWorkspace } from './workspace/open.js'
 export type {
   FileChange,
   Workspace,

@@ -14,7 +14,7 @@ import { basename, join, relative, sep } from 'node:path'
 
 import { GoalError } from '../errors.js'
 import type { GoalBaseline, GoalSpec } from '../goal.js'
-import { PASSED_OVER } from '../workspace/skipped-folders.js'
+import { SKIPPED_FOLDERS } from '../workspace/skipped-folders.js'
 import { FileHashes, sha256 } from './file-hashes.js'
 import { compileGlobs, isLiteral } from './globs.js'
 import type { PathMatcher } from './globs.js'
@@ -119,7 +119,7 @@ class Walk {
       if (this.#entries > MAX_ENTRIES) throw tooMuch(`it holds more than ${MAX_ENTRIES} files`)
       const child = path === '' ? entry.name : `${path}/${entry.name}`
       if (entry.isDirectory()) {
-        if (!PASSED_OVER.has(entry.name)) await this.folder(child, through, depth + 1)
+        if (!SKIPPED_FOLDERS.has(entry.name)) await this.folder(child, through, depth + 1)
         else if (entry.name === 'node_modules')
           await this.folder(`${child}/.bin`, through, depth + 1)
       } else if (entry.isSymbolicLink()) await this.#link(child, through, depth)
@@ -180,7 +180,7 @@ class Walk {
     const real = await this.#inside(path)
     const stats = real === null ? null : await lstat(real).catch(() => null)
     if (real !== null && stats?.isDirectory() === true) {
-      if (this.#linked.has(real) || PASSED_OVER.has(basename(path)) || named) return
+      if (this.#linked.has(real) || SKIPPED_FOLDERS.has(basename(path)) || named) return
       this.#linked.add(real)
       await this.folder(path, trail, depth + 1)
       this.#linked.delete(real)

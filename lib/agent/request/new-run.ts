@@ -13,7 +13,7 @@ import type { Model, ModelPrices } from '../model.js'
 import { ReplayModel } from '../models/replay.js'
 import type { ModelRegistry } from '../models/registry.js'
 import { completeRequest, type RunRequest, type StartRequest } from './start-request.js'
-import { resolveUnderRoots } from '../workspace/workspace.js'
+import { resolveUnderRoots } from '../workspace/open.js'
 
 /** A run that may begin: its request with all defaults, its goal and its model. */
 export interface NewRun {

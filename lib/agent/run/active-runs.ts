@@ -18,7 +18,7 @@ import { Scheduler } from './scheduler.js'
 import type { RunState } from '../log/state.js'
 import type { Tool } from '../tool.js'
 import type { Tracing } from '../tracing/tracing.js'
-import { openWorkspace } from '../workspace/workspace.js'
+import { openWorkspace } from '../workspace/open.js'
 
 /** What {@link LiveRuns} work with. */
 export interface LiveRunsOptions {

@@ -236,7 +236,7 @@ function span(start: number, end: number): string {
 }
 
 /** A file name cannot break out of its header line. */
-function oneLine(name: string): string {
+export function oneLine(name: string): string {
   return /[\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name
 }
 

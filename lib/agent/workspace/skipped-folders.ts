@@ -1,5 +1,5 @@
 /** Folders that hold nobody's work: version control, dependencies, environments, caches. */
-export const PASSED_OVER: ReadonlySet<string> = new Set([
+export const SKIPPED_FOLDERS: ReadonlySet<string> = new Set([
   '.git',
   '.hg',
   '.svn',

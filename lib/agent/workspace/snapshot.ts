@@ -26,8 +26,8 @@ import {
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { fileChange } from './diff.js'
-import { PASSED_OVER } from './skipped-folders.js'
+import { fileChange, oneLine } from './diff.js'
+import { SKIPPED_FOLDERS } from './skipped-folders.js'
 import type { FileChange } from './workspace.js'
 import { isGitFolder, type Confinement, type OpenFolder } from './paths.js'
 
@@ -206,10 +206,6 @@ function modeOf({ isLink, mode }: Entry): string {
   return isLink ? '120000' : `100${(mode & 0o777).toString(8).padStart(3, '0')}`
 }
 
-function oneLine(path: string): string {
-  return /[\u0000-\u001f\u007f]/.test(path) ? JSON.stringify(path) : path
-}
-
 interface Found {
   readonly after: Entry
   /** When the file came to be, or was changed last: epoch milliseconds. */
@@ -283,7 +279,7 @@ class Look {
     const names: string[] = []
     try {
       for await (const { name } of await opendir(folder.self, { bufferSize: 256 })) {
-        if (!PASSED_OVER.has(name) && !isGitFolder(name)) names.push(name)
+        if (!SKIPPED_FOLDERS.has(name) && !isGitFolder(name)) names.push(name)
         if (names.length >= MAX_NAMES) break
       }
     } catch {

@@ -3,14 +3,13 @@ import { chmod, mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from 'n
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { openWorkspace } from 'runwright/agent'
+import { openWorkspace, type FileChange } from 'runwright/agent'
 import { confine } from '../../../lib/agent/workspace/paths.js'
 import {
   SNAPSHOT_LIMITS,
   WorkspaceSnapshot,
   type SnapshotLimits,
 } from '../../../lib/agent/workspace/snapshot.js'
-import type { FileChange } from '../../../lib/agent/workspace/workspace.js'
 
 class Bench {
   readonly root: string

@@ -6,12 +6,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { WorkspaceError } from '../../../lib/agent/errors.js'
-import {
-  openWorkspace,
-  resolveUnderRoots,
-  type Workspace,
-} from '../../../lib/agent/workspace/workspace.js'
+import { openWorkspace, WorkspaceError, type Workspace } from 'runwright/agent'
+import { resolveUnderRoots } from '../../../lib/agent/workspace/open.js'
 import { sha256 } from '../../../lib/agent/tools/file-hashes.js'
 
 interface World {
