@@ -8,6 +8,7 @@
  *
  * @module
  */
+import { hash as digest } from 'node:crypto'
 import { constants } from 'node:fs'
 import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
@@ -15,9 +16,9 @@ import { basename, join, relative, sep } from 'node:path'
 import { GoalError } from '../errors.js'
 import type { GoalBaseline, GoalSpec } from '../goal.js'
 import { SKIPPED_FOLDERS } from '../workspace/skipped-folders.js'
-import { FileHashes, sha256 } from './file-hashes.js'
 import { compileGlobs, isLiteral } from './globs.js'
 import type { PathMatcher } from './globs.js'
+import { HashCache } from './hash-cache.js'
 import { hasRelevantPart, relevantPart } from './relevant-part.js'
 
 const MAX_ENTRIES = 200_000
@@ -88,8 +89,10 @@ async function hashProtected(spec: GoalSpec, cwd: string): Promise<Map<string, s
   return walk.hashes
 }
 
+const sha256 = (content: Buffer | string): string => digest('sha256', content)
+
 /** Shared by all checks of this process. */
-const known: FileHashes = new FileHashes()
+const hashCache: HashCache = new HashCache()
 
 class Walk {
   readonly hashes: Map<string, string> = new Map()
@@ -222,12 +225,12 @@ class Walk {
     if (stats === null) return null
     // A file may be looked at in whole, and in part by the name of it.
     const key = hashOf === sha256 ? absolute : `${absolute}\0`
-    const remembered = stats.isFile() ? known.get(key, stats) : null
+    const remembered = stats.isFile() ? hashCache.get(key, stats) : null
     if (remembered !== null) return remembered
     const content = await this.#read(absolute)
     if (content === null) return null
     const hash = hashOf(content)
-    known.set(key, stats, hash)
+    hashCache.set(key, stats, hash)
     return hash
   }
 

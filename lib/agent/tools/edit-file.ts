@@ -1,7 +1,8 @@
-import { defineTool } from './define.js'
+import { hash } from 'node:crypto'
 import type { Tool, ToolContext } from '../tool.js'
 import { answering, refusal, showPath, textOf } from './answers.js'
-import { planOf, sha256, verifyByHash } from './file-hashes.js'
+import { changePlan, verifyByHash } from './change-plan.js'
+import { defineTool } from './define.js'
 
 /** One replacement, as the model asks for it. */
 interface Edit {
@@ -35,7 +36,7 @@ export const editFileTool: Tool = defineTool({
   effect: 'idempotent',
   async plan(args, context) {
     const { before, after } = await prepare(args, context).catch(() => UNREADABLE)
-    return planOf(before === null ? null : sha256(before), after === null ? null : sha256(after))
+    return changePlan(hashOf(before), hashOf(after))
   },
   async verify({ path }, plan, context) {
     return await verifyByHash(path, plan, context)
@@ -52,6 +53,10 @@ export const editFileTool: Tool = defineTool({
     })
   },
 })
+
+function hashOf(text: string | null): string | null {
+  return text === null ? null : hash('sha256', text)
+}
 
 /** What an edit makes of a file; `after` is null when it cannot be made. */
 interface Prepared {

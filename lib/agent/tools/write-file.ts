@@ -1,7 +1,8 @@
-import { defineTool } from './define.js'
+import { hash } from 'node:crypto'
 import type { Tool } from '../tool.js'
 import { answering, showPath } from './answers.js'
-import { hashOfFile, planOf, sha256, verifyByHash } from './file-hashes.js'
+import { changePlan, hashOfFile, verifyByHash } from './change-plan.js'
+import { defineTool } from './define.js'
 
 /** `write_file`: creates a file or replaces all of it. */
 export const writeFileTool: Tool = defineTool({
@@ -20,7 +21,7 @@ export const writeFileTool: Tool = defineTool({
   },
   effect: 'idempotent',
   async plan({ path, content }, context) {
-    return planOf(await hashOfFile(path, context), sha256(content))
+    return changePlan(await hashOfFile(path, context), hash('sha256', content))
   },
   async verify({ path }, plan, context) {
     return await verifyByHash(path, plan, context)

@@ -3,7 +3,7 @@ import { mkdir, rm, symlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
-import { FileHashes } from '../../../lib/agent/goals/file-hashes.js'
+import { HashCache } from '../../../lib/agent/goals/hash-cache.js'
 import { configuredFiles, runnerFolders } from '../../../lib/agent/goals/runner-files.js'
 import { Pursuit, put, workspace } from './support.js'
 
@@ -75,7 +75,7 @@ test('a hash is remembered while lstat says the same, and never for what was jus
   const { lstat } = await import('node:fs/promises')
   const cwd = await workspace(t, { a: '1' })
   const path = join(cwd, 'a')
-  const hashes = new FileHashes()
+  const hashes = new HashCache()
   const fresh = await lstat(path, { bigint: true })
   hashes.set(path, fresh, 'one')
   assert.equal(hashes.get(path, fresh), null, 'it may change again within one tick')

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +11,6 @@ import type { Tool, ToolContext } from '../../../lib/agent/tool.js'
 import { builtinTools } from '../../../lib/agent/tools/index.js'
 import { HeldTimers } from '../../helpers/held-timers.js'
 import { toolContext } from './tool-context.js'
-import { sha256 } from '../../../lib/agent/tools/file-hashes.js'
 
 const tools = new Map(builtinTools().map((tool) => [tool.name, tool]))
 
@@ -128,8 +128,8 @@ test('write_file reports the change with its diff', async (t) => {
       added_lines: 1,
       removed_lines: 1,
       diff: '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old\n+new\n',
-      before_sha256: sha256('old\n'),
-      after_sha256: sha256('new\n'),
+      before_sha256: hash('sha256', 'old\n'),
+      after_sha256: hash('sha256', 'new\n'),
     },
   ])
   assert.equal(

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { diffText, fileChange } from '../../../lib/agent/workspace/diff.js'
-import { sha256 } from '../../../lib/agent/tools/file-hashes.js'
 
 const names = { before: 'a/x', after: 'b/x' }
 const bytes = (text: string): Uint8Array => Buffer.from(text)
@@ -38,7 +38,7 @@ test('a created file is compared with nothing, a deleted one becomes nothing', (
     removed_lines: 0,
     diff: '--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+a\n+b\n',
     before_sha256: null,
-    after_sha256: sha256('a\nb\n'),
+    after_sha256: hash('sha256', 'a\nb\n'),
   })
   const deleted = fileChange('x', bytes('a\n'), null)
   assert.equal(deleted.change, 'deleted')
@@ -56,8 +56,8 @@ for (const [name, content] of [
       added_lines: 0,
       removed_lines: 0,
       diff: '',
-      before_sha256: sha256('a\n'),
-      after_sha256: sha256(content),
+      before_sha256: hash('sha256', 'a\n'),
+      after_sha256: hash('sha256', content),
     })
   })
 }

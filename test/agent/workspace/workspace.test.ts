@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { createServer } from 'node:net'
@@ -8,7 +9,6 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { openWorkspace, WorkspaceError, type Workspace } from 'runwright/agent'
 import { resolveUnderRoots } from '../../../lib/agent/workspace/open.js'
-import { sha256 } from '../../../lib/agent/tools/file-hashes.js'
 
 interface World {
   /** The workspace's folder; `top/outside` lies beside it. */
@@ -58,8 +58,8 @@ test('files are read and written by relative and by absolute path', async (t) =>
       added_lines: 1,
       removed_lines: 1,
       diff: ['--- a/src/a.txt', '+++ b/src/a.txt'],
-      before_sha256: sha256('one\ntwo\n'),
-      after_sha256: sha256('one\n2\n'),
+      before_sha256: hash('sha256', 'one\ntwo\n'),
+      after_sha256: hash('sha256', 'one\n2\n'),
     },
   )
   assert.equal(fs.readFileSync(join(root, 'src/a.txt'), 'utf8'), 'one\n2\n')
@@ -75,7 +75,7 @@ test('writing makes the folders that are missing and leaves no temporary file', 
     removed_lines: 0,
     diff: '',
     before_sha256: null,
-    after_sha256: sha256(Buffer.from([0, 255])),
+    after_sha256: hash('sha256', Buffer.from([0, 255])),
   })
   assert.deepEqual(fs.readdirSync(join(root, 'new/deep/er')), ['b.bin'])
 })
