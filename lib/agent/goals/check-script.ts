@@ -7,14 +7,14 @@
  *
  * @module
  */
-import { constants } from 'node:fs'
-import { lstat, open } from 'node:fs/promises'
+import { lstat } from 'node:fs/promises'
 import { isAbsolute, join, posix, relative } from 'node:path'
 
 import type { TestReporter } from '../goal.js'
+import { detectReporter } from './reports/registry.js'
+import { readSmallFile } from './small-file.js'
 
 const MAX_TEXTS = 40
-const MAX_TEXT_BYTES = 128 * 1024
 
 /** What stands behind a command. */
 export interface CheckScript {
@@ -41,48 +41,6 @@ export async function readCheckScript(command: string, cwd: string): Promise<Che
     sealed: [...reader.sealed],
     builds: /\b(tsc|build|esbuild|babel|swc|webpack|rollup|tsup|compile)\b/.test(text),
   }
-}
-
-const NODE_TEST = /(^|[\s;&|(/"'])(node|tsx|ts-node)(?=\s)[^;&|\n]*\s--test(?=[\s"';&|)]|$)/m
-const PYTEST = /(^|[\s;&|(/"'])(pytest|py\.test)(?=[\s"';&|)]|$)/m
-const UNITTEST = /python[0-9.]*\s[^;&|\n]*-m\s*unittest(?=[\s"';&|)]|$)/m
-
-const NEVER = /(?!)/
-
-/** Words that may stand before the program of a command: variables, wrappers and their options. */
-const BEFORE =
-  '(?:(?:\\w+=(?:"[^"\\n]*"|\'[^\'\\n]*\'|[^\\s"\']*)|' +
-  'npx|bunx|pnpx|yarn|pnpm|exec|time|env|cross-env|dotenv|c8|nyc|' +
-  '(?:\\S*/)?node|-[\\w-]+(?:=\\S+)?) +)*'
-
-/** A program in the place of a command, by its name or by a path to it. */
-function commandPattern(program: string): RegExp {
-  const start = `(?:^|[;&|(]|-c ["'])[ \\t@-]*`
-  return new RegExp(`${start}${BEFORE}(?:\\S*/)?${program}(?=[\\s"';&|)]|$)`, 'm')
-}
-
-/**
- * The first runner in some text whose report we can take down. None when the text sets the very
- * variable that our reporter comes in by.
- */
-export function detectReporter(text: string): TestReporter | null {
-  const found: [number, TestReporter][] = []
-  const look = (pattern: RegExp, reporter: TestReporter, unless: RegExp): void => {
-    const match = pattern.exec(text)
-    if (match !== null && !unless.test(text)) found.push([match.index, reporter])
-  }
-  look(NODE_TEST, 'node-test', /\bNODE_OPTIONS=(?!\S*\$)/)
-  // These three are found by their own process, whatever a script does to NODE_OPTIONS.
-  look(commandPattern('jest(?:\\.js)?'), 'jest', NEVER)
-  look(commandPattern('vitest(?:\\.mjs)?(?! +(?:bench|list|init))'), 'vitest', NEVER)
-  look(commandPattern('_?mocha(?:\\.c?js)?'), 'mocha', NEVER)
-  look(commandPattern('cargo(?: +\\+\\S+)? +(?:test|t)'), 'cargo', NEVER)
-  // Every other command of Go would get the flag for its tests as well.
-  look(commandPattern('go +test'), 'go', /\bGOFLAGS=|(?:^|[\s;&|(])go +(?!test\b)[a-z]/m)
-  look(PYTEST, 'pytest', /\b(PYTHONPATH|PYTEST_ADDOPTS)=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IE]/)
-  look(UNITTEST, 'unittest', /\bPYTHONPATH=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IES]/)
-  found.sort(([a], [b]) => a - b)
-  return found[0]?.[1] ?? null
 }
 
 /** Names by which people mark files that check rather than do. */
@@ -267,7 +225,7 @@ class ScriptReader {
   }
 
   #read(path: string): Promise<string | null> {
-    return readSmall(join(this.#cwd, path))
+    return readSmallFile(join(this.#cwd, path))
   }
 
   /** `word` relative to the workspace with forward slashes; null when it is no path within it. */
@@ -286,24 +244,4 @@ function splitWords(part: string): readonly string[] {
   ).map((word) => word.replace(/^(["'])(.*)\1$/s, '$2'))
   while (words.length > 0 && (/^\w+=/.test(words[0]!) || WRAPPERS.has(words[0]!))) words.shift()
   return words[0]?.startsWith('#') === true ? [] : words
-}
-
-/** The text of a small regular file, or null. */
-export async function readSmall(path: string): Promise<string | null> {
-  let file
-  try {
-    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  } catch {
-    return null
-  }
-  try {
-    const stats = await file.stat()
-    if (!stats.isFile() || stats.size > MAX_TEXT_BYTES) return null
-    const content = await file.readFile()
-    return content.includes(0) ? null : content.toString('utf8')
-  } catch {
-    return null
-  } finally {
-    await file.close()
-  }
 }

@@ -1,7 +1,7 @@
 import type { GoalSpec, TestReporter } from '../goal.js'
 import { readCheckScript } from './check-script.js'
-import { nodeReporterOptions } from './reports/node-test.js'
-import { configuredFiles, runnerFolders } from './runner-files.js'
+import { TEST_RUNNERS } from './reports/registry.js'
+import { configuredFiles } from './runner-files.js'
 import { JS_TESTS, PYTHON_TESTS, SEALED, TEST_TREES, UNTRACKED } from './test-files.js'
 
 /** Milliseconds that a check may take unless its goal says otherwise. */
@@ -40,8 +40,9 @@ export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalS
   const { command, env } = liftVariables(goal.command, goal.env ?? {})
   const script = await readCheckScript(command, cwd)
   const reporter = goal.reporter === undefined ? script.reporter : goal.reporter
-  const beside = reporter === 'node-test' ? nodeReporterOptions(script.text) : ''
-  const options = [env['NODE_OPTIONS'] ?? '', beside].filter((part) => part !== '').join(' ')
+  const runner = reporter === null ? null : TEST_RUNNERS[reporter]
+  const needed = runner?.nodeOptions?.(script.text) ?? ''
+  const options = [env['NODE_OPTIONS'] ?? '', needed].filter((part) => part !== '').join(' ')
   return {
     name: goal.name,
     goal: goal.goal ?? goal.name,
@@ -60,7 +61,7 @@ export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalS
       ...(script.builds ? [...UNTRACKED.always, ...UNTRACKED.built] : UNTRACKED.always),
     ],
     sealed: [...SEALED, ...script.sealed, ...(goal.sealed ?? [])],
-    runner: reporter === null ? [] : await runnerFolders(reporter, cwd),
+    runner: runner === null ? [] : await runner.packages(cwd),
     allow_test_changes: false,
     instructions: instruct(
       goal.task ?? 'Make the check of this workspace pass.',

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 
 import type { GoalDefinition } from '../goal.js'
-import { readSmall } from './check-script.js'
+import { readSmallFile } from './small-file.js'
 import { commandGoal } from './command-goal.js'
 import { bunTest, nodeTest, npmTest, typeCheck, unsuitable } from './javascript.js'
 import { cargoTest, goTest, lint, makeTest } from './native.js'
@@ -97,9 +97,9 @@ async function installedRunner(cwd: string): Promise<GoalDefinition | null> {
 async function usesPytest(cwd: string, tests: string | null): Promise<boolean> {
   if (tests === null || (await firstFile(cwd, PYTEST_CONFIG)) !== null) return true
   const configs = await Promise.all(
-    ['pyproject.toml', 'setup.cfg', 'tox.ini'].map((name) => readSmall(join(cwd, name))),
+    ['pyproject.toml', 'setup.cfg', 'tox.ini'].map((name) => readSmallFile(join(cwd, name))),
   )
   if (configs.some((text) => text?.includes('pytest') === true)) return true
-  const text = (await readSmall(join(cwd, tests))) ?? ''
+  const text = (await readSmallFile(join(cwd, tests))) ?? ''
   return !/^\s*(import|from)\s+unittest\b/m.test(text) || /\bpytest\b/.test(text)
 }

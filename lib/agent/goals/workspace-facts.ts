@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { readSmall } from './check-script.js'
+import { readSmallFile } from './small-file.js'
 import { compileGlobs } from './globs.js'
 
 const MAX_LOOKED_AT = 20_000
@@ -9,7 +9,7 @@ const MAX_DEPTH = 12
 
 /** True when the folder holds one of these files; the first that is there. */
 export async function firstFile(cwd: string, names: readonly string[]): Promise<string | null> {
-  for (const name of names) if ((await readSmall(join(cwd, name))) !== null) return name
+  for (const name of names) if ((await readSmallFile(join(cwd, name))) !== null) return name
   return null
 }
 
@@ -50,7 +50,7 @@ const LEFT_OUT = new Set([
 export async function packageScripts(
   cwd: string,
 ): Promise<Readonly<Record<string, unknown>> | null | undefined> {
-  const text = await readSmall(join(cwd, 'package.json'))
+  const text = await readSmallFile(join(cwd, 'package.json'))
   if (text === null) return null
   try {
     const parsed: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
@@ -64,7 +64,7 @@ export async function packageScripts(
 /** Names of packages that package.json depends on, for work or for development. */
 export async function packageDependencies(cwd: string): Promise<readonly string[]> {
   try {
-    const parsed: unknown = JSON.parse((await readSmall(join(cwd, 'package.json'))) ?? '{}')
+    const parsed: unknown = JSON.parse((await readSmallFile(join(cwd, 'package.json'))) ?? '{}')
     const { dependencies, devDependencies } = parsed as Record<string, object | undefined>
     return Object.keys({ ...dependencies, ...devDependencies })
   } catch {
@@ -81,6 +81,6 @@ export function isTestScript(script: unknown): script is string {
 export async function makeTargets(cwd: string): Promise<readonly string[] | null> {
   const name = await firstFile(cwd, ['GNUmakefile', 'makefile', 'Makefile'])
   if (name === null) return null
-  const text = (await readSmall(join(cwd, name))) ?? ''
+  const text = (await readSmallFile(join(cwd, name))) ?? ''
   return [...text.matchAll(/^([\w./ -]+?)\s*::?(?!=)/gm)].flatMap((match) => match[1]!.split(/\s+/))
 }

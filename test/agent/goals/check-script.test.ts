@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { detectReporter, readCheckScript } from '../../../lib/agent/goals/check-script.js'
+import { readCheckScript } from '../../../lib/agent/goals/check-script.js'
+import { detectReporter } from '../../../lib/agent/goals/reports/registry.js'
 import { workspace } from './support.js'
 
 for (const [text, reporter] of [

@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { junitTests } from '../../../lib/agent/goals/reports/bun.js'
 import { cargoTests } from '../../../lib/agent/goals/reports/cargo.js'
 import { readableGo, readGo } from '../../../lib/agent/goals/reports/go.js'
-import type { ReportedTest, ReportProblem } from '../../../lib/agent/goals/reports/reports.js'
+import type { ReportedTest, ReportProblem } from '../../../lib/agent/goals/reports/types.js'
 import { Pursuit, put, workspace, type Files } from './support.js'
 
 function named(tests: readonly ReportedTest[] | ReportProblem): unknown {

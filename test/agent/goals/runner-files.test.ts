@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 
 import { HashCache } from '../../../lib/agent/goals/hash-cache.js'
-import { configuredFiles, runnerFolders } from '../../../lib/agent/goals/runner-files.js'
+import { TEST_RUNNERS } from '../../../lib/agent/goals/reports/registry.js'
+import { configuredFiles } from '../../../lib/agent/goals/runner-files.js'
 import { Pursuit, put, workspace } from './support.js'
 
 test("a runner's own packages and programs are found, also scoped ones, and assertions", async (t) => {
@@ -20,18 +21,18 @@ test("a runner's own packages and programs are found, also scoped ones, and asse
     '.venv/lib/python3.11/site-packages/x.pth': '',
     '.venv/lib/python3.11/site-packages/numpy/a.py': '',
   })
-  assert.deepEqual(await runnerFolders('jest', cwd), [
+  assert.deepEqual(await TEST_RUNNERS.jest.packages(cwd), [
     'node_modules/.bin/jest',
     'node_modules/@jest/core',
     'node_modules/expect',
     'node_modules/jest',
     'node_modules/jest-circus',
   ])
-  assert.deepEqual(await runnerFolders('pytest', cwd), [
+  assert.deepEqual(await TEST_RUNNERS.pytest.packages(cwd), [
     '.venv/lib/python3.11/site-packages/_pytest',
     '.venv/lib/python3.11/site-packages/x.pth',
   ])
-  assert.deepEqual(await runnerFolders('go', cwd), ['node_modules/expect'])
+  assert.deepEqual(await TEST_RUNNERS.go.packages(cwd), ['node_modules/expect'])
 })
 
 test('files that the configuration of a runner names belong to the check, sources do not', async (t) => {

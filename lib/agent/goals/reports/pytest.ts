@@ -1,8 +1,20 @@
-import type { ReportInjection, ReportPlace } from './reports.js'
+import { pythonPackages } from '../runner-files.js'
+import { readLines } from './lines.js'
+import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
+
+export const pytest: TestRunner = {
+  command: {
+    pattern: /(^|[\s;&|(/"'])(pytest|py\.test)(?=[\s"';&|)]|$)/m,
+    unless: /\b(PYTHONPATH|PYTEST_ADDOPTS)=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IE]/,
+  },
+  inject: injectPytest,
+  read: (place) => readLines(place),
+  packages: pythonPackages,
+}
 
 /**
- * Our plugin for pytest, brought in by PYTEST_ADDOPTS and PYTHONPATH, so that it also reaches a
- * pytest behind make, tox or a script. It takes itself out of the environment once it is loaded.
+ * Our plugin for pytest, loaded by PYTEST_ADDOPTS and PYTHONPATH, so that it also reaches a pytest
+ * behind make, tox or a script. It removes itself from the environment once it is loaded.
  * Tests that were collected and never run (`-x`, `pytest.exit`) count as failed.
  */
 const PLUGIN = String.raw`
@@ -50,7 +62,7 @@ class _Report:
         self.outcomes = {}
         self.files = {}
 
-    def say(self, *line):
+    def write(self, *line):
         self.file.write(json.dumps([NONCE] + list(line)) + '\n')
 
     def pytest_itemcollected(self, item):
@@ -79,10 +91,10 @@ class _Report:
 
     def pytest_sessionfinish(self, session, exitstatus):
         for path in self.files:
-            self.say('file', self.prefix + path)
+            self.write('file', self.prefix + path)
         for nodeid, outcome in self.outcomes.items():
-            self.say('test', _names(self.prefix + nodeid), outcome or 'fail')
-        self.say('end')
+            self.write('test', _names(self.prefix + nodeid), outcome or 'fail')
+        self.write('end')
         self.file.close()
 
 
@@ -91,8 +103,7 @@ def pytest_configure(config):
         config.pluginmanager.register(_Report(str(config.rootdir)), 'report-' + NONCE)
 `
 
-/** Brings the plugin in. */
-export function injectPytest({ folder, nonce, root }: ReportPlace): ReportInjection {
+function injectPytest({ folder, nonce, root }: ReportPlace): ReportInjection {
   const module = `runwright_report_${nonce}`
   const plugin = PLUGIN.replaceAll('@NONCE@', nonce).replace('@ROOT@', () => JSON.stringify(root))
   return {

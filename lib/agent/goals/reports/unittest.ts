@@ -1,9 +1,21 @@
-import type { ReportInjection, ReportPlace } from './reports.js'
+import { pythonPackages } from '../runner-files.js'
+import { readLines } from './lines.js'
+import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
+
+export const unittest: TestRunner = {
+  command: {
+    pattern: /python[0-9.]*\s[^;&|\n]*-m\s*unittest(?=[\s"';&|)]|$)/m,
+    unless: /\bPYTHONPATH=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IES]/,
+  },
+  inject: injectUnittest,
+  read: (place) => readLines(place),
+  packages: pythonPackages,
+}
 
 /**
- * Our hook for unittest: a `sitecustomize` in a private folder of PYTHONPATH, which hands on to the
- * one that it hides and waits for `unittest.runner` to be imported. The outermost run of a
- * TextTestRunner is reported; its results get our methods beside their own.
+ * Our hook for unittest: a `sitecustomize` in a private folder of PYTHONPATH, which runs the one
+ * that it hides and then waits for `unittest.runner` to be imported. It reports the outermost run of
+ * a TextTestRunner, whose result class it extends.
  */
 const HOOK = String.raw`
 import importlib.util, json, os, sys, time
@@ -21,15 +33,15 @@ class _Report:
         self.outcomes = {}
         self.files = {}
 
-    def say(self, *line):
+    def write(self, *line):
         self.file.write(json.dumps([NONCE] + list(line)) + '\n')
 
     def end(self):
         for path in self.files:
-            self.say('file', path)
+            self.write('file', path)
         for (names, _), outcome in self.outcomes.items():
-            self.say('test', list(names), outcome or 'fail')
-        self.say('end')
+            self.write('test', list(names), outcome or 'fail')
+        self.write('end')
         self.file.close()
 
     def note(self, test, outcome):
@@ -188,7 +200,7 @@ class _Finder:
         return spec
 
 
-def _hand_on():
+def _run_hidden():
     from importlib.machinery import PathFinder
     others = [entry for entry in sys.path if os.path.abspath(entry or '.') != HERE]
     spec = PathFinder.find_spec('sitecustomize', others)
@@ -197,14 +209,13 @@ def _hand_on():
 
 
 sys.meta_path.insert(0, _Finder())
-_hand_on()
+_run_hidden()
 # Compiled files of the workspace are neither read nor written: a stale or forged one would run in
 # place of its source, tests included.
 sys.pycache_prefix = os.path.join(HERE, 'compiled')
 `
 
-/** Brings the hook in. */
-export function injectUnittest({ folder, nonce, root }: ReportPlace): ReportInjection {
+function injectUnittest({ folder, nonce, root }: ReportPlace): ReportInjection {
   const hook = HOOK.replaceAll('@NONCE@', nonce).replace('@ROOT@', () => JSON.stringify(root))
   return { files: { 'sitecustomize.py': hook }, env: { PYTHONPATH: folder } }
 }
