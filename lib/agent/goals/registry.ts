@@ -1,47 +1,50 @@
 import { GoalError } from '../errors.js'
 import type { GoalDefinition, GoalSpec } from '../goal.js'
 import type { ModelPrices } from '../model.js'
-import { auto } from './detect.js'
-import { bunTest, nodeTest, npmTest, typeCheck } from './javascript.js'
-import { cargoTest, goTest, lint, makeTest } from './native.js'
-import { pytest, unittest } from './python.js'
-import { judgedGoal } from './judge-evidence.js'
-import { perf, shell, textGoal } from './shell.js'
+import { commandGoal } from './command-goal.js'
+import { judgedGoal } from './judge.js'
+import { autoGoal } from './shipped/auto.js'
+import { cargoTest } from './shipped/cargo.js'
+import { goTest } from './shipped/go.js'
+import { bunTest, nodeTest, npmTest, typeCheck } from './shipped/javascript.js'
+import { lint } from './shipped/lint.js'
+import { makeTest } from './shipped/make.js'
+import { pytest, unittest } from './shipped/python.js'
+import { perf, shell } from './shipped/shell.js'
 
-/** A goal as it is offered in forms. */
+/** A goal as forms offer it. */
 export interface ListedGoal {
   readonly name: string
   readonly description: string
   readonly usage: string
 }
 
-/** What a request says about its goal besides the goal itself. */
+/** What decides how a goal is resolved, besides the goal itself. */
 export interface ResolveOptions {
   /** Command that verifies a free-text goal; null or omitted when there is none. */
   readonly check?: string | null | undefined
   /** The model that judges free text without a check; null or omitted when there is none. */
   readonly judge?:
     { readonly model: string; readonly prices: ModelPrices | null } | null | undefined
-  /** The host's choice: the goal may be met although tests were changed. @defaultValue false */
+  /** The host's choice: changed tests do not fail the goal. @defaultValue false */
   readonly allowTestChanges?: boolean | undefined
 }
 
-/** The goals that a host offers. */
+/** The goals that a host offers: the shipped ones and its own. */
 export interface GoalRegistry {
   /** All goals, shipped ones first. */
   list(): readonly ListedGoal[]
   /**
-   * Makes the frozen definition of a goal for a workspace: of a registered name (`node-test`), a
+   * Makes the frozen definition of a goal for a workspace from a registered name (`node-test`), a
    * name with an argument (`shell: npm run check`), or free text with a check command or a judge.
    *
    * @throws {@link GoalError} `unsuitable` when the workspace has no such check, `not_verifiable`
-   * for free text without both, `unknown` for what can only be a mistyped name.
+   * for free text with neither, `unknown` for text that can only be a mistyped name.
    */
   resolve(goal: string, cwd: string, options?: ResolveOptions): Promise<GoalSpec>
 }
 
-const SHIPPED: readonly GoalDefinition[] = [
-  auto,
+const CHOICES = {
   npmTest,
   nodeTest,
   pytest,
@@ -52,6 +55,11 @@ const SHIPPED: readonly GoalDefinition[] = [
   bunTest,
   typeCheck,
   lint,
+}
+/** In the order in which they are listed. */
+const SHIPPED: readonly GoalDefinition[] = [
+  autoGoal(CHOICES),
+  ...Object.values(CHOICES),
   shell,
   perf,
 ]
@@ -59,7 +67,7 @@ const SHIPPED: readonly GoalDefinition[] = [
 /**
  * Makes a registry of the shipped goals and a host's own.
  *
- * @throws TypeError when a name is not of the form `lower-case-words`, or is taken.
+ * @throws TypeError when a name does not have the form `lower-case-words`, or is taken.
  * @example
  * ```ts
  * const goals = goalRegistry()
@@ -71,11 +79,12 @@ export function goalRegistry(custom: readonly GoalDefinition[] = []): GoalRegist
   for (const goal of custom) {
     if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(goal.name)) {
       throw new TypeError(
-        `a goal's name is lower-case words joined by hyphens, got ${JSON.stringify(goal.name)}`,
+        `a goal's name must be lower-case words joined by hyphens, got ${JSON.stringify(goal.name)}`,
       )
     }
-    if (goals.has(goal.name))
-      throw new TypeError(`there is a goal ${JSON.stringify(goal.name)} already`)
+    if (goals.has(goal.name)) {
+      throw new TypeError(`the goal name ${JSON.stringify(goal.name)} is taken; choose another`)
+    }
     goals.set(goal.name, goal)
   }
   return {
@@ -104,11 +113,12 @@ async function resolveGoal(
     }
     spec = await named.resolve(cwd, (colon![2] ?? '').trim())
   } else if (check !== null && check.trim() !== '') {
-    spec = await textGoal(text, check.trim(), cwd)
+    const command = check.trim()
+    spec = await commandGoal({ name: 'text', goal: text, command, task: text }, cwd)
   } else if (/^[a-z][a-z0-9]*(-[a-z0-9]+)+$/.test(text)) {
     throw new GoalError(
       'unknown',
-      `there is no goal ${text}; there are ${[...goals.keys()].join(', ')}`,
+      `unknown goal ${text}; known goals are ${[...goals.keys()].join(', ')}`,
     )
   } else if (judge !== null) {
     spec = judgedGoal(text, judge.model, judge.prices)

@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 
 import { bubblewrapExecutor, bubblewrapProblem } from 'runwright/agent'
-import { captureBaseline, checkGoal, goalRegistry } from '../../../lib/agent/goals/index.js'
+import { checkGoal } from '../../../lib/agent/goals/check.js'
+import { goalRegistry } from '../../../lib/agent/goals/index.js'
+import { captureBaseline } from '../../../lib/agent/goals/protected-files.js'
 import { workspace, type Files } from './support.js'
 
 const OTHERS = [join(userInfo().homedir, '.ssh'), '/etc/shadow']

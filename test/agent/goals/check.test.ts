@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
-import { captureBaseline, checkGoal } from '../../../lib/agent/goals/index.js'
-import type { CommandOptions, CommandResult } from '../../../lib/agent/executor.js'
-import type { GoalSpec } from '../../../lib/agent/goal.js'
+import type { CommandOptions, CommandResult, GoalSpec } from 'runwright/agent'
+import { checkGoal } from '../../../lib/agent/goals/check.js'
+import { captureBaseline } from '../../../lib/agent/goals/protected-files.js'
 import { RecordingExecutor, Pursuit, put, workspace } from './support.js'
 
 for (const { command, reason, achieved = false, exitCode = 0 } of [

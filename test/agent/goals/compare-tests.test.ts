@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
+import type { TestOutcomes } from 'runwright/agent'
 import { changeOf, countTests, failureOf } from '../../../lib/agent/goals/compare-tests.js'
-import type { TestOutcomes } from '../../../lib/agent/goal.js'
 
 const FIRST: TestOutcomes = { 'a > one': 'fail', 'a > two': 'pass', 'a > three': 'skip' }
 

@@ -4,8 +4,8 @@ import { mkdir, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
-import { captureBaseline, commandGoal } from '../../../lib/agent/goals/index.js'
-import { compareFiles } from '../../../lib/agent/goals/protected-files.js'
+import { commandGoal } from 'runwright/agent'
+import { captureBaseline, compareFiles } from '../../../lib/agent/goals/protected-files.js'
 import { put, workspace } from './support.js'
 import type { Files } from './support.js'
 

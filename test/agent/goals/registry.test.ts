@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { commandGoal, goalRegistry } from '../../../lib/agent/goals/index.js'
-import type { GoalDefinition } from '../../../lib/agent/goal.js'
+import { commandGoal, type GoalDefinition } from 'runwright/agent'
+import { goalRegistry } from '../../../lib/agent/goals/index.js'
 import { workspace } from './support.js'
 import type { Files } from './support.js'
 
@@ -179,14 +179,14 @@ for (const { goal, files = {}, problem = 'unsuitable', message } of [
   { goal: 'bun-test', message: /no test file was found/ },
   { goal: 'tsc', message: /no tsconfig.json/ },
   { goal: 'lint', message: /no linter/ },
-  { goal: 'auto', message: /nothing here tells how the work is checked; name a goal/ },
+  { goal: 'auto', message: /no file here shows how the work is checked; name a goal/ },
   { goal: 'shell:', message: /write `shell: <command>`/ },
   { goal: 'perf: sleep 1', message: /perf: node bench.js < 500ms/ },
   { goal: 'perf: sleep 1 < 0s', message: /perf: node bench.js < 500ms/ },
   {
     goal: 'jest-test',
     problem: 'unknown',
-    message: /^there is no goal jest-test; there are auto, npm-test/,
+    message: /^unknown goal jest-test; known goals are auto, npm-test/,
   },
   { goal: 'Make the tests pass.', problem: 'not_verifiable', message: /give `check`/ },
   { goal: 'fix: the parser', problem: 'not_verifiable', message: /give `check`/ },
@@ -239,7 +239,7 @@ test('a goal of the host is resolved like a shipped one, with its argument', asy
   assert.equal(registry.list().at(-1)?.name, 'smoke')
   assert.throws(() => goalRegistry([{ ...smoke, name: 'tsc' }]), {
     name: 'TypeError',
-    message: /there is a goal "tsc" already/,
+    message: /the goal name "tsc" is taken/,
   })
   assert.throws(() => goalRegistry([{ ...smoke, name: 'Smoke test' }]), {
     name: 'TypeError',

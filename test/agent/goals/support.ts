@@ -4,11 +4,19 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 
-import { processExecutor } from '../../../lib/agent/executors/process.js'
-import { captureBaseline, checkGoal, goalRegistry } from '../../../lib/agent/goals/index.js'
-import type { ResolveOptions } from '../../../lib/agent/goals/index.js'
-import type { CommandOptions, CommandResult, Executor } from '../../../lib/agent/executor.js'
-import type { GoalBaseline, GoalSpec, GoalVerdict, TestOutcomes } from '../../../lib/agent/goal.js'
+import {
+  processExecutor,
+  type CommandOptions,
+  type CommandResult,
+  type Executor,
+  type GoalBaseline,
+  type GoalSpec,
+  type GoalVerdict,
+  type TestOutcomes,
+} from 'runwright/agent'
+import { checkGoal } from '../../../lib/agent/goals/check.js'
+import { goalRegistry, type ResolveOptions } from '../../../lib/agent/goals/index.js'
+import { captureBaseline } from '../../../lib/agent/goals/protected-files.js'
 
 /** Files of a workspace by path. */
 export type Files = { readonly [path: string]: string }

@@ -4,14 +4,14 @@ import { exhausted } from '../budgets.js'
 import { ModelError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
 import type { GoalVerdict } from '../../goal.js'
+import { collectEvidence } from '../../goals/evidence.js'
 import {
-  collectEvidence,
   judgeMessage,
   judgeSystem,
   NOT_JUDGED,
   readVerdict,
   VERDICT_TOOL,
-} from '../../goals/judge-evidence.js'
+} from '../../goals/judge.js'
 import type { ModelTurn, Usage } from '../../model.js'
 import { costOf } from '../../models/pricing.js'
 import { retryDelay } from '../../models/call-retry.js'

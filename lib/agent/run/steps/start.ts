@@ -1,4 +1,4 @@
-import { captureBaseline } from '../../goals/index.js'
+import { captureBaseline } from '../../goals/protected-files.js'
 import type { RunContext } from '../step-context.js'
 
 /** Begins a run: takes down what must not change, before the agent can touch anything. */

@@ -1,14 +1,14 @@
-import { GoalError } from '../errors.js'
-import type { GoalDefinition } from '../goal.js'
-import { commandGoal } from './command-goal.js'
-import { BUN_REPORT_VARIABLE } from './reports/bun.js'
-import { JS_TESTS } from './test-files.js'
+import type { GoalDefinition } from '../../goal.js'
+import { commandGoal } from '../command-goal.js'
+import { BUN_REPORT_VARIABLE } from '../reports/bun.js'
+import { JS_TESTS } from '../test-files.js'
+import { unsuitable } from './unsuitable.js'
 import { findFile, firstFile, isTestScript, packageScripts } from './workspace-facts.js'
 
-/** Files that `node --test` takes for tests when it is given none. */
+/** Files that `node --test` runs when its command line names none. */
 const NODE_TESTS: readonly string[] = [...JS_TESTS, '**/test/**/*.{js,cjs,mjs,ts,cts,mts}']
 
-/** `node --test`, with the names of tests from node:test itself. */
+/** `node --test`, for all tests or the files that the argument names. */
 export const nodeTest: GoalDefinition = {
   name: 'node-test',
   description: 'All tests of `node --test` pass.',
@@ -76,7 +76,7 @@ export const bunTest: GoalDefinition = {
   },
 }
 
-/** The TypeScript compiler as it is installed in the workspace. */
+/** The TypeScript compiler that is installed in the workspace. */
 export const typeCheck: GoalDefinition = {
   name: 'tsc',
   description: 'The TypeScript compiler finds no error.',
@@ -104,7 +104,7 @@ export const typeCheck: GoalDefinition = {
   },
 }
 
-/** The compiler itself, which the workspace holds. */
+/** Files of the compiler itself, which lie in the workspace and could be edited. */
 const TYPESCRIPT: readonly string[] = [
   'node_modules/.bin/tsc',
   'node_modules/typescript/bin/tsc',
@@ -113,8 +113,3 @@ const TYPESCRIPT: readonly string[] = [
   'node_modules/typescript/lib/_tsc.js',
   'node_modules/typescript/lib/typescript.js',
 ]
-
-/** A goal that does not fit the workspace, with what to do about it. */
-export function unsuitable(goal: string, what: string, remedy: string): GoalError {
-  return new GoalError('unsuitable', `${goal}: ${what}; ${remedy}`)
-}

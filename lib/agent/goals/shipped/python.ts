@@ -1,13 +1,13 @@
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import type { GoalDefinition } from '../goal.js'
-import { commandGoal } from './command-goal.js'
-import { unsuitable } from './javascript.js'
-import { PYTHON_TESTS } from './test-files.js'
+import type { GoalDefinition } from '../../goal.js'
+import { commandGoal } from '../command-goal.js'
+import { PYTEST_CONFIG, PYTHON_TESTS } from '../test-files.js'
+import { unsuitable } from './unsuitable.js'
 import { findFile, firstFile } from './workspace-facts.js'
 
-/** pytest, run by the workspace's own Python when it has a virtual environment. */
+/** pytest, run by the virtual environment of the workspace where there is one. */
 export const pytest: GoalDefinition = {
   name: 'pytest',
   description: 'All tests of pytest pass.',
@@ -43,16 +43,9 @@ export const unittest: GoalDefinition = {
   },
 }
 
+/** Throws unless the workspace has tests, or settings that may say where they are. */
 async function expectTests(goal: string, cwd: string, globs: readonly string[]): Promise<void> {
-  const configured = [
-    'pytest.ini',
-    '.pytest.ini',
-    'pytest.toml',
-    '.pytest.toml',
-    'tox.ini',
-    'setup.cfg',
-    'pyproject.toml',
-  ]
+  const configured = [...PYTEST_CONFIG, 'tox.ini', 'setup.cfg', 'pyproject.toml']
   if ((await findFile(cwd, globs)) !== null || (await firstFile(cwd, configured)) !== null) return
   throw unsuitable(
     goal,

@@ -1,0 +1,33 @@
+import type { GoalDefinition } from '../../goal.js'
+import { commandGoal } from '../command-goal.js'
+import { unsuitable } from './unsuitable.js'
+import { makeTargets } from './workspace-facts.js'
+
+/** `make test`, or another target. */
+export const makeTest: GoalDefinition = {
+  name: 'make-test',
+  description: '`make test` succeeds (or another target: `make-test: check`).',
+  usage: 'make-test',
+  async resolve(cwd, argument) {
+    const target = argument === '' ? 'test' : argument
+    const targets = await makeTargets(cwd)
+    if (targets === null) {
+      throw unsuitable('make-test', 'there is no Makefile here', 'start the run beside it')
+    }
+    if (argument === '' && !targets.includes('test')) {
+      throw unsuitable(
+        'make-test',
+        'the Makefile has no target "test"',
+        'name one: `make-test: <target>`',
+      )
+    }
+    return commandGoal(
+      {
+        name: 'make-test',
+        command: `make ${target}`,
+        task: `Make \`make ${target}\` succeed.`,
+      },
+      cwd,
+    )
+  },
+}
