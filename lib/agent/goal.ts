@@ -7,10 +7,9 @@
  */
 import type { Executor } from './executor.js'
 import type { ModelPrices } from './model.js'
+import type { TestCounts, TestOutcomes, TestReporter } from './test-outcomes.js'
 
-/** The test runners whose reports we take down with a reporter of our own. */
-export type TestReporter =
-  'node-test' | 'jest' | 'vitest' | 'mocha' | 'pytest' | 'unittest' | 'cargo' | 'go' | 'bun'
+export type { TestCounts, TestOutcome, TestOutcomes, TestReporter } from './test-outcomes.js'
 
 /** The frozen definition of a goal. */
 export interface GoalSpec {
@@ -43,20 +42,6 @@ export interface GoalSpec {
   readonly judge?: { readonly model: string; readonly prices: ModelPrices | null }
   /** What the model is told about the goal. */
   readonly instructions: string
-}
-
-/** How one test ended. */
-export type TestOutcome = 'pass' | 'fail' | 'skip'
-
-/** Every test of one check by its full name (file, suites and title, joined by ` > `). */
-export type TestOutcomes = { readonly [name: string]: TestOutcome }
-
-/** Numbers of tests of one check. */
-export interface TestCounts {
-  readonly total: number
-  readonly passed: number
-  readonly failed: number
-  readonly skipped: number
 }
 
 /** What held when the run started, to compare with. */

@@ -10,7 +10,7 @@
 import { lstat } from 'node:fs/promises'
 import { isAbsolute, join, posix, relative } from 'node:path'
 
-import type { TestReporter } from '../goal.js'
+import type { TestReporter } from '../test-outcomes.js'
 import { detectReporter } from './reports/registry.js'
 import { readSmallFile } from './small-file.js'
 

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { TestCounts, TestOutcomes } from '../goal.js'
+import type { TestCounts, TestOutcomes } from '../test-outcomes.js'
 import { NAME_SEPARATOR } from './reports/outcomes.js'
 import type { TestReport } from './reports/types.js'
 

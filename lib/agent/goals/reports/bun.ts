@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import type { TestOutcome } from '../../goal.js'
+import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
 import { collectTests } from './outcomes.js'
 import type { ReportedTest, ReportProblem, TestRunner } from './types.js'

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import type { TestOutcome } from '../../goal.js'
+import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
 import { commandPattern } from './command-pattern.js'
 import { collectTests } from './outcomes.js'

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { TestOutcome } from '../../goal.js'
+import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
 import { commandPattern } from './command-pattern.js'
 import { collectTests } from './outcomes.js'

@@ -16,7 +16,7 @@ import { constants } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import type { TestOutcome } from '../../goal.js'
+import type { TestOutcome } from '../../test-outcomes.js'
 import { addTest, MAX_TESTS, shorten } from './outcomes.js'
 import type { ReportPlace, ReportProblem, TestReport } from './types.js'
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-import type { TestOutcome } from '../../goal.js'
+import type { TestOutcome } from '../../test-outcomes.js'
 import type { ReportedTest, ReportProblem, TestReport } from './types.js'
 
 /** More tests than this are too many for one report. */

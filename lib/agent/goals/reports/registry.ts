@@ -1,4 +1,4 @@
-import type { TestReporter } from '../../goal.js'
+import type { TestReporter } from '../../test-outcomes.js'
 import { bun } from './bun.js'
 import { cargo } from './cargo.js'
 import { go } from './go.js'

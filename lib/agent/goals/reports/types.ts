@@ -1,4 +1,4 @@
-import type { TestOutcome, TestOutcomes } from '../../goal.js'
+import type { TestOutcome, TestOutcomes } from '../../test-outcomes.js'
 
 /** What must be in place before the runner starts. */
 export interface ReportInjection {
