@@ -5,9 +5,9 @@
  *
  * @module
  */
+import type { TestCounts, TestOutcomes, TestReporter } from './test-outcomes.js'
 import type { Executor } from './executor.js'
 import type { ModelPrices } from './model.js'
-import type { TestCounts, TestOutcomes, TestReporter } from './test-outcomes.js'
 
 export type { TestCounts, TestOutcome, TestOutcomes, TestReporter } from './test-outcomes.js'
 

@@ -78,9 +78,8 @@ export function goalRegistry(custom: readonly GoalDefinition[] = []): GoalRegist
   const goals = new Map(SHIPPED.map((goal) => [goal.name, goal]))
   for (const goal of custom) {
     if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(goal.name)) {
-      throw new TypeError(
-        `a goal's name must be lower-case words joined by hyphens, got ${JSON.stringify(goal.name)}`,
-      )
+      const given = JSON.stringify(goal.name)
+      throw new TypeError(`a goal's name must be lower-case words joined by hyphens, got ${given}`)
     }
     if (goals.has(goal.name)) {
       throw new TypeError(`the goal name ${JSON.stringify(goal.name)} is taken; choose another`)

@@ -22,7 +22,10 @@ exports.openReport = () => {
   const name = 'report-' + process.hrtime.bigint() + '-' + process.pid + '.jsonl'
   const fd = openSync(HERE + '/' + name, 'ax', 0o600)
   const write = (...line) => writeSync(fd, stringify([NONCE, ...line]) + '\n')
-  const named = (file) => (file ? (isAbsolute(file) ? relative(ROOT, file) : file) : '(unknown file)')
+  const named = (file) => {
+    if (!file) return '(unknown file)'
+    return isAbsolute(file) ? relative(ROOT, file) : file
+  }
   return {
     test: (file, titles, outcome) => write('test', [named(file), ...titles], outcome),
     file: (file) => write('file', named(file)),
@@ -56,7 +59,7 @@ module.exports = class {
 }
 `
 
-/** Vitest reports everything at the end: to `onTestRunEnd` since version 3, before to `onFinished`. */
+/** Vitest reports at the end: since version 3 to `onTestRunEnd`, before that to `onFinished`. */
 export const VITEST: string = String.raw`
 import { createRequire } from 'node:module'
 const { openReport } = createRequire(@URL@)('./lines.cjs')
@@ -149,7 +152,9 @@ module.exports = class extends Spec {
 }
 
 function fileOf(runnable) {
-  for (let at = runnable; at !== undefined && at !== null; at = at.parent) if (at.file) return at.file
+  for (let at = runnable; at !== undefined && at !== null; at = at.parent) {
+    if (at.file) return at.file
+  }
   return ''
 }
 `

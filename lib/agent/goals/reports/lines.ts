@@ -6,9 +6,11 @@
  * 2. Every line carries the check's nonce. A file with any other line makes the report invalid.
  * 3. A file without its end marker makes the report incomplete.
  *
- * Lines are JSON arrays: `[nonce, "test", [file, suite…, title], outcome]`; `[nonce, "file", path]`
- * for a file that could not be loaded or stopped before its tests were done; `[nonce, "idle",
- * path]` for a file that exited with 0 without a test; `[nonce, "end"]`.
+ * Lines are JSON arrays:
+ * - `[nonce, "test", [file, suite…, title], outcome]`
+ * - `[nonce, "file", path]`: a file that could not be loaded or stopped before its tests were done
+ * - `[nonce, "idle", path]`: a file that exited with 0 without a test
+ * - `[nonce, "end"]`
  *
  * @module
  */

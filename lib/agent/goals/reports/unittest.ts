@@ -14,8 +14,8 @@ export const unittest: TestRunner = {
 
 /**
  * Our hook for unittest: a `sitecustomize` in a private folder of PYTHONPATH, which runs the one
- * that it hides and then waits for `unittest.runner` to be imported. It reports the outermost run of
- * a TextTestRunner, whose result class it extends.
+ * that it hides and then waits for `unittest.runner` to be imported. It reports the outermost run
+ * of a TextTestRunner, whose result class it extends.
  */
 const HOOK = String.raw`
 import importlib.util, json, os, sys, time
@@ -146,7 +146,11 @@ def _patch(runner):
     own = [(kind, _kept(kind)) for kind in (case.TestCase, suite.TestSuite)]
 
     def patched():
-        return any(_kept(kind).get(name) is not value for kind, kept in own for name, value in kept.items())
+        return any(
+            _kept(kind).get(name) is not value
+            for kind, kept in own
+            for name, value in kept.items()
+        )
 
     make, run = runner.TextTestRunner._makeResult, runner.TextTestRunner.run
 

@@ -10,7 +10,9 @@ export const shell: GoalDefinition = {
     'A command ends with exit code 0; known test runners in it are compared by test names.',
   usage: 'shell: npm run check',
   async resolve(cwd, argument) {
-    if (argument === '') throw unsuitable('shell', 'no command is given', 'write `shell: <command>`')
+    if (argument === '') {
+      throw unsuitable('shell', 'no command is given', 'write `shell: <command>`')
+    }
     return commandGoal({ name: 'shell', command: argument, task: 'Make the command succeed.' }, cwd)
   },
 }
