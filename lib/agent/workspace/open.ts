@@ -5,16 +5,16 @@ import { confine, locateRoot, type Confinement } from './paths.js'
 import { WorkspaceSnapshot } from './snapshot.js'
 import type { FileChange, Workspace, WorkspaceEntry, WorkspaceOptions } from './workspace.js'
 
-/** Octets of a file that is read, unless the caller says otherwise. */
+/** Bytes of a file that is read, unless the caller sets another limit. */
 const DEFAULT_READ_BYTES = 2 * 1024 * 1024
-/** Octets of a file that is written. */
+/** Bytes of a file that is written. */
 const MAX_WRITE_BYTES = 16 * 1024 * 1024
 const DEFAULT_LIST_LIMIT = 1_000
 
 /**
- * Opens a folder as a workspace. Nothing is held open, so there is nothing to close.
+ * Opens a folder as a workspace. It holds no resources, so it need not be closed.
  *
- * @throws {@link WorkspaceError} when `cwd` does not exist, is no directory, lies outside
+ * @throws {@link WorkspaceError} when `cwd` does not exist, is not a directory, lies outside
  * `options.roots` or inside a closed folder.
  */
 export async function openWorkspace(
@@ -26,11 +26,11 @@ export async function openWorkspace(
 }
 
 /**
- * The real path of a directory that must lie under the real path of one of `roots`. Roots that do
- * not exist are passed over. What lies outside is reported as outside, whether it exists or not.
+ * The real path of a directory that must lie in one of `roots`, by real path. Roots that do not
+ * exist are skipped. A path outside is reported as outside, whether it exists or not.
  *
  * @throws {@link WorkspaceError} with `ERR_AGENT_OUTSIDE_WORKSPACE` when it lies outside the roots,
- * with `ERR_AGENT_WORKSPACE` when it does not exist, is no directory or cannot be entered.
+ * with `ERR_AGENT_WORKSPACE` when it does not exist, is not a directory or cannot be entered.
  */
 export async function resolveUnderRoots(path: string, roots: readonly string[]): Promise<string> {
   return await locateRoot(path, roots)
@@ -40,8 +40,8 @@ class ConfinedWorkspace implements Workspace {
   readonly root: string
   readonly #confinement: Confinement
   readonly #snapshot: WorkspaceSnapshot
-  /** Looks are taken one after the other. */
-  #looking: Promise<unknown> = Promise.resolve()
+  /** The scan that runs or ran last; scans do not overlap. */
+  #scan: Promise<unknown> = Promise.resolve()
 
   constructor(confinement: Confinement) {
     this.root = confinement.root
@@ -50,9 +50,9 @@ class ConfinedWorkspace implements Workspace {
   }
 
   async changes(): Promise<readonly FileChange[]> {
-    const look = this.#looking.then(() => this.#snapshot.changes())
-    this.#looking = look.catch(() => undefined)
-    return await look
+    const scan = this.#scan.then(() => this.#snapshot.changes())
+    this.#scan = scan.catch(() => undefined)
+    return await scan
   }
 
   async resolve(path: string, options: { readonly forWriting?: boolean } = {}): Promise<string> {
@@ -69,7 +69,7 @@ class ConfinedWorkspace implements Workspace {
     if (bytes.length > MAX_WRITE_BYTES) {
       throw new WorkspaceError(
         'ERR_AGENT_WORKSPACE',
-        `${path} would have ${bytes.length} octets; at most ${MAX_WRITE_BYTES} are written`,
+        `${path} would have ${bytes.length} bytes, more than the limit of ${MAX_WRITE_BYTES}`,
       )
     }
     return await replaceConfined(this.#confinement, path, bytes)

@@ -1,4 +1,4 @@
-/** Folders that hold nobody's work: version control, dependencies, environments, caches. */
+/** Folders outside the work itself: version control, dependencies, environments, caches. */
 export const SKIPPED_FOLDERS: ReadonlySet<string> = new Set([
   '.git',
   '.hg',
