@@ -44,7 +44,7 @@ test('six tools are built in, each with its class of effect', () => {
 test('arguments are checked, and one message tells the model all that is wrong', async (t) => {
   assert.equal(
     checkArguments(toolNamed('bash'), { cmd: 'ls', timeout_ms: '5' }),
-    'bash was not run, because its arguments are wrong:\n' +
+    'bash was not run, because its arguments are invalid:\n' +
       '- command is required\n' +
       '- cmd is not a known field\n' +
       '- timeout_ms must be an integer from 1 to 600000, got "5"\n' +
@@ -108,7 +108,7 @@ test('read_file refuses what is not text and what is not there', async (t) => {
   const context = await toolContext(t, { bin: Buffer.from([1, 0, 2]), latin: Buffer.from([0xe4]) })
   assert.match(
     await call(context, 'read_file', { path: 'bin' }),
-    /^1: bin is not UTF-8 text \(3 octets\)/,
+    /^1: bin is not UTF-8 text \(3 bytes\)/,
   )
   assert.match(await call(context, 'read_file', { path: 'latin' }), /^1: latin is not UTF-8 text/)
   assert.equal(await call(context, 'read_file', { path: 'none' }), '1: none does not exist')
@@ -120,7 +120,7 @@ test('write_file reports the change with its diff', async (t) => {
   const context = await toolContext(t, { 'a.txt': 'old\n' })
   const args = { path: 'a.txt', content: 'new\n' }
   const { output, exitCode, changes } = await toolNamed('write_file').execute(args, context)
-  assert.equal(`${exitCode}: ${output}`, '0: replaced a.txt: 4 octets')
+  assert.equal(`${exitCode}: ${output}`, '0: replaced a.txt: 4 bytes')
   assert.deepEqual(changes, [
     {
       path: 'a.txt',
@@ -134,7 +134,7 @@ test('write_file reports the change with its diff', async (t) => {
   ])
   assert.equal(
     await call(context, 'write_file', { path: 'd/b', content: 'ä' }),
-    '0: created d/b: 2 octets',
+    '0: created d/b: 2 bytes',
   )
   assert.match(
     await call(context, 'write_file', { path: '.git/config', content: '' }),
@@ -171,7 +171,7 @@ for (const { name, args, gives, leaves } of [
   {
     name: 'a text that differs in white space',
     args: { old_text: 'a  b', new_text: '' },
-    gives: /^1: .* Line 1 differs from its first line in white space alone\./,
+    gives: /^1: .* Line 1 differs from its first line only in white space\./,
     leaves: null,
   },
   {
@@ -183,7 +183,7 @@ for (const { name, args, gives, leaves } of [
   {
     name: 'a place that is not there',
     args: { old_text: 'a', new_text: 'x', occurrence: 4 },
-    gives: /^1: occurrence 4 is asked for, but old_text occurs 3 times in f$/,
+    gives: /^1: occurrence is 4, but old_text occurs 3 times in f$/,
     leaves: null,
   },
   {
