@@ -195,7 +195,7 @@ test('auto: without bubblewrap on the path it is plain processes, and the reason
   assert.equal((await autoExecutor()).name, 'process')
   assert.match(
     (await bubblewrapProblem()) ?? '',
-    /does not work here: .*(bwrap is not installed|no pipe for it)/,
+    /does not work here: .*(bwrap is not installed|no pipe for its output)/,
   )
 })
 
