@@ -191,7 +191,8 @@ for (const { goal, files = {}, problem = 'unsuitable', message } of [
   { goal: 'Make the tests pass.', problem: 'not_verifiable', message: /give `check`/ },
   { goal: 'fix: the parser', problem: 'not_verifiable', message: /give `check`/ },
 ] as readonly { goal: string; files?: Files; problem?: string; message: RegExp }[]) {
-  test(`"${goal}" with ${Object.keys(files).join(', ') || 'an empty folder'} is refused: ${message.source}`, async (t) => {
+  const where = Object.keys(files).join(', ') || 'an empty folder'
+  test(`"${goal}" with ${where} is refused: ${message.source}`, async (t) => {
     const resolved = goalRegistry().resolve(goal, await workspace(t, files))
     await assert.rejects(resolved, { name: 'GoalError', code: 'ERR_AGENT_GOAL', problem, message })
   })
@@ -212,7 +213,7 @@ test('free text with a check is verified by that command', async (t) => {
   assert.equal(hyphened.name, 'text')
 })
 
-test('a check beside a goal that brings its own is refused', async (t) => {
+test('`check` is refused for a goal that has its own check', async (t) => {
   const cwd = await workspace(t, { 'test/a.js': '' })
   await assert.rejects(goalRegistry().resolve('node-test', cwd, { check: 'true' }), {
     problem: 'unsuitable',
@@ -247,7 +248,7 @@ test('a goal of the host is resolved like a shipped one, with its argument', asy
   })
 })
 
-test('what a build makes is not protected, its sources are', async (t) => {
+test('the output of a build is not protected', async (t) => {
   const cwd = await workspace(t, {
     'package.json': '{"scripts":{"test":"tsc && node --test dist"}}',
   })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, rm, symlink, utimes } from 'node:fs/promises'
+import { lstat, mkdir, rm, symlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
@@ -8,7 +8,7 @@ import { TEST_RUNNERS } from '../../../lib/agent/goals/reports/registry.js'
 import { configuredFiles } from '../../../lib/agent/goals/runner-files.js'
 import { Pursuit, put, workspace } from './support.js'
 
-test("a runner's own packages and programs are found, also scoped ones, and assertions", async (t) => {
+test("a runner's packages, scoped ones too, programs and assertion libraries are found", async (t) => {
   const cwd = await workspace(t, {
     'node_modules/jest/package.json': '{}',
     'node_modules/@jest/core/index.js': '',
@@ -35,7 +35,7 @@ test("a runner's own packages and programs are found, also scoped ones, and asse
   assert.deepEqual(await TEST_RUNNERS.go.packages(cwd), ['node_modules/expect'])
 })
 
-test('files that the configuration of a runner names belong to the check, sources do not', async (t) => {
+test("files that a runner's configuration names belong to the check; sources do not", async (t) => {
   const cwd = await workspace(t, {
     'jest.config.ts':
       "export default { setupFilesAfterEnv: ['<rootDir>/a.ts', 'b'], rootDir: 'src' }",
@@ -51,7 +51,7 @@ test('files that the configuration of a runner names belong to the check, source
   assert.deepEqual(await configuredFiles(cwd), ['a.ts', 'd.js', 'e.cjs'])
 })
 
-test('packages that are links into the workspace are looked into, those that lead out are not', async (t) => {
+test('packages linked inside the workspace count by content, others by their link', async (t) => {
   const outside = await workspace(t, { 'pkg/index.js': '1' })
   const cwd = await workspace(t, {
     'package.json': '{"scripts":{"test":"mocha"}}',
@@ -72,8 +72,7 @@ test('packages that are links into the workspace are looked into, those that lea
   assert.equal((await run.check()).reason, 'tests changed: node_modules/chai was modified')
 })
 
-test('a hash is remembered while lstat says the same, and never for what was just changed', async (t) => {
-  const { lstat } = await import('node:fs/promises')
+test('a hash is cached while lstat reports the same, and never for a file changed just now', async (t) => {
   const cwd = await workspace(t, { a: '1' })
   const path = join(cwd, 'a')
   const hashes = new HashCache()

@@ -1,4 +1,4 @@
-/** What the tests of goals share: workspaces, a small executor, and whole checks. */
+/** Workspaces, an executor that records its calls, and whole checks. */
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -37,16 +37,16 @@ export async function put(folder: string, files: Files): Promise<void> {
   }
 }
 
-/** Leaves out pytest's installed plugins, which take longer to load than any test here. */
+/** Skips pytest's installed plugins, which take longer to load than any test here. */
 const FAST = { PYTEST_DISABLE_PLUGIN_AUTOLOAD: '1' }
 
-/** The shipped executor, which remembers what it was asked. */
+/** The shipped executor, with a record of its calls. */
 export class RecordingExecutor implements Executor {
   readonly name = 'recording'
   readonly calls: { readonly command: string; readonly options: CommandOptions }[] = []
   /** Called before each command. */
   onRun: (options: CommandOptions) => void = () => {}
-  /** Variables besides those that a check gives. */
+  /** Variables besides those of the check. */
   env: Readonly<Record<string, string>> = {}
   readonly #executor: Executor = processExecutor()
 
@@ -64,7 +64,7 @@ export class RecordingExecutor implements Executor {
   }
 }
 
-/** A goal in a workspace, checked as a run would: baseline, first check, later ones. */
+/** A goal in a workspace, checked as a run does: baseline, first check, later checks. */
 export class Pursuit {
   readonly spec: GoalSpec
   readonly cwd: string
