@@ -46,7 +46,8 @@ sandboxed("the parent's keys cannot be stolen through /proc", async (t) => {
   process.env['ANTHROPIC_API_KEY'] = 'sk-in-the-parent'
   t.after(() => delete process.env['ANTHROPIC_API_KEY'])
   const { output, exitCode } = await bench(t).run(
-    `cat /proc/*/environ /proc/${process.pid}/environ /proc/$PPID/environ 2>/dev/null | tr '\\0' '\\n'
+    `cat /proc/*/environ /proc/${process.pid}/environ /proc/$PPID/environ 2>/dev/null |
+       tr '\\0' '\\n'
      echo "processes: $(ls -d /proc/[0-9]* | wc -l)"
      kill -0 ${process.pid} 2>/dev/null && echo "reached the parent"
      exit 0`,
@@ -90,7 +91,8 @@ sandboxed('files outside the workspace cannot be read, by path or by link', asyn
   const here = bench(t)
   symlinkSync(join(folder, 'secret'), here.path('link'))
   const { output } = await here.run(
-    `cat link '${folder}/secret' /etc/shadow 2>/dev/null; ls -A '${homedir()}' | grep -v pyenv; ls -A /tmp`,
+    `cat link '${folder}/secret' /etc/shadow 2>/dev/null
+     ls -A '${homedir()}' | grep -v pyenv; ls -A /tmp`,
   )
   assert.ok(!output.includes('top secret'))
   assert.ok(!/^root:/m.test(output), output)
@@ -112,7 +114,8 @@ sandboxed('setsid, nohup and double forks do not outlive the command', async (t)
 sandboxed('an abort also ends a process that left the group and dropped its mark', async (t) => {
   const here = bench(t)
   const running = here.run(
-    `env -i PATH="$PATH" setsid sh -c 'trap "" TERM; echo > begun; echo $$ > pid; sleep 600; echo > survived' & wait`,
+    `env -i PATH="$PATH" setsid sh -c '
+       trap "" TERM; echo > begun; echo $$ > pid; sleep 600; echo > survived' & wait`,
   )
   await here.begun()
   here.abort()
@@ -140,7 +143,8 @@ for (const network of [false, true]) {
     `with network: ${network} a command ${network ? 'reaches' : 'cannot reach'} local services`,
     async (t) => {
       const script = `require('node:net').connect(${await port(t)}, '127.0.0.1')
-      .on('data', (data) => console.log(String(data))).on('error', (error) => console.log(error.code))`
+        .on('data', (data) => console.log(String(data)))
+        .on('error', (error) => console.log(error.code))`
       const { output } = await bench(t, { network }).run(`node -e "$SCRIPT"`, {
         env: { SCRIPT: script },
       })
@@ -182,7 +186,7 @@ test('auto: the executor is bubblewrap where that works, else plain processes', 
   assert.equal(name, skip === false ? 'bubblewrap' : 'process')
 })
 
-test('auto: without bwrap on PATH it is plain processes; bubblewrapProblem() says why', async (t) => {
+test('auto: without bwrap on PATH it is plain processes, and the problem is named', async (t) => {
   const path = process.env['PATH']
   process.env['PATH'] = mkdtempSync(join(tmpdir(), 'no-programs-'))
   t.after(() => {
@@ -196,7 +200,7 @@ test('auto: without bwrap on PATH it is plain processes; bubblewrapProblem() say
   )
 })
 
-sandboxed('a sandbox that cannot be created is reported as a command that was not started', async (t) => {
+sandboxed('a command whose sandbox cannot be created was not started', async (t) => {
   const here = bench(t)
   const { exitCode, output } = await here.run('true', { writable: ['/nonexistent/folder'] })
   assert.equal(exitCode, 127)

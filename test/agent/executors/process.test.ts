@@ -21,7 +21,7 @@ function lives(pid: string): boolean {
 
 const noProc = existsSync('/proc/self/stat') ? false : 'this system has no /proc'
 
-test("process: after an abort none of the command's processes lives", { skip: noProc }, async (t) => {
+test("process: an abort ends all of a command's processes", { skip: noProc }, async (t) => {
   const bench = new Bench(t, processExecutor())
   const running = bench.run(
     'sleep 600 & a=$!; setsid sleep 600 & b=$!; (sleep 600; true) & echo $$ $a $b $! > begun; wait',
@@ -43,7 +43,7 @@ test('process: background processes live on until killMarked', { skip: noProc },
   assert.ok(!lives(output.trim()))
 })
 
-test('process: a timeout ends only the processes of its own command', { skip: noProc }, async (t) => {
+test('process: a timeout ends only its own command', { skip: noProc }, async (t) => {
   const bench = new Bench(t, processExecutor())
   const { output } = await bench.run('sleep 600 > /dev/null & echo $!')
   const result = await bench.run('sleep 600', { timeoutMs: 50 })

@@ -248,7 +248,7 @@ test('a report file without the nonce of the check fails the check', async (t) =
   assert.equal((await run.check()).reason, 'the report of the test runner was tampered with')
 })
 
-test('a test that was skipped at the start may stay skipped; no other test may become so', async (t) => {
+test('a test skipped at the start may stay skipped; no other test may become so', async (t) => {
   const flag =
     "const pending = process.env.PENDING ?? (await import('../src/add.js')).pending ?? false\n"
   const tests = `${TESTS}${flag}

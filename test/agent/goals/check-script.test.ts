@@ -175,7 +175,7 @@ for (const { command, files, reporter = null, named } of [
   })
 }
 
-test('a makefile is part of the check, and so is a makefile that make would prefer to it', async (t) => {
+test('a makefile is part of the check, as is one that make would prefer to it', async (t) => {
   const cwd = await workspace(t, { 'c/Makefile': 'test:\n\ttrue\n' })
   const { sealed } = await readCheckScript('make -C c test', cwd)
   assert.deepEqual(sealed, ['c/{GNUmakefile,makefile,Makefile}'])

@@ -120,7 +120,7 @@ test('an aborted check rejects with the reason of its signal and removes its fol
   )
 })
 
-test('the command gets its folder, mark, time limit, output bound and private folder', async (t) => {
+test('the command gets its folder, mark, limits and private folder', async (t) => {
   const run = await Pursuit.start(await workspace(t, { 'test/a.test.js': '' }), 'node-test')
   await run.check()
   const { command, options } = run.executor.calls[0]!

@@ -10,7 +10,11 @@ for (const { glob, matching, not } of [
     matching: ['a.test.js', 'x/y/a.test.ts'],
     not: ['a.test.css', 'a.test.js/b'],
   },
-  { glob: '**/test/**', matching: ['test/a', 'x/test/y/z.txt'], not: ['test', 'tests/a', 'latest/a'] },
+  {
+    glob: '**/test/**',
+    matching: ['test/a', 'x/test/y/z.txt'],
+    not: ['test', 'tests/a', 'latest/a'],
+  },
   { glob: 'a?c', matching: ['abc'], not: ['ac', 'a/c'] },
   { glob: '.mocharc*', matching: ['.mocharc', '.mocharc.json'], not: ['xmocharc', 'a/.mocharc'] },
   { glob: '{a,b}{,.x}', matching: ['a', 'b.x'], not: ['ab', 'x'] },
@@ -27,7 +31,7 @@ for (const { glob, matching, not } of [
 
 test('a glob with an exclamation mark excludes paths, wherever it is in the list', () => {
   const matches = compileGlobs(['!**/dist/**', '**/*.js'])
-  assert.deepEqual([matches('a.js'), matches('dist/a.js'), matches('x/dist/y/a.js')], [true, false, false])
+  assert.deepEqual(['a.js', 'dist/a.js', 'x/dist/y/a.js'].map(matches), [true, false, false])
 })
 
 test('a literal names one path only', () => {

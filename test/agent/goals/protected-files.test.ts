@@ -31,7 +31,7 @@ async function watch(
   }
 }
 
-test('tests, fixtures and runner configuration are protected; code and dependencies are not', async (t) => {
+test('tests, fixtures and configuration are protected, code and dependencies not', async (t) => {
   const { files, changes } = await watch(await workspace(t, PROJECT))
   assert.deepEqual(files, [
     'package.json',

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openWorkspace, processExecutor, type ToolContext } from 'runwright/agent'
 
-/** A workspace with these files, and what a tool gets to work in it. */
+/** The context of a tool call in a new workspace with these files. */
 export async function toolContext(
   t: TestContext,
   files: Readonly<Record<string, string | Uint8Array>> = {},

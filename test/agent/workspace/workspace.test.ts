@@ -11,7 +11,7 @@ import { openWorkspace, WorkspaceError, type Workspace } from 'runwright/agent'
 import { resolveUnderRoots } from '../../../lib/agent/workspace/open.js'
 
 interface World {
-  /** The workspace's folder; `top/outside` lies beside it. */
+  /** The workspace's folder; `top/outside` is beside it. */
   readonly root: string
   readonly top: string
   readonly workspace: Workspace
@@ -65,7 +65,7 @@ test('files are read and written by relative and by absolute path', async (t) =>
   assert.equal(fs.readFileSync(join(root, 'src/a.txt'), 'utf8'), 'one\n2\n')
 })
 
-test('writing makes the folders that are missing and leaves no temporary file', async (t) => {
+test('writing creates missing folders and leaves no temporary file', async (t) => {
   const { workspace, root } = await world(t)
   const change = await workspace.writeFile('new/deep/er/b.bin', Buffer.from([0, 255]))
   assert.deepEqual(change, {
@@ -106,7 +106,7 @@ for (const path of [
   })
 }
 
-test('a folder whose name begins like the workspace is outside', async (t) => {
+test('a folder whose name starts with that of the workspace is outside', async (t) => {
   const { workspace, root } = await world(t)
   fs.mkdirSync(`${root}-other`)
   await assert.rejects(workspace.writeFile('../work-other/x', 'x'), isOutside)
@@ -195,7 +195,7 @@ test('.git is not written through a link either', async (t) => {
   assert.deepEqual(fs.readdirSync(join(root, '.git')), [])
 })
 
-test('files that only begin like .git are written', async (t) => {
+test('files whose names only start with .git are written', async (t) => {
   const { workspace } = await world(t)
   await workspace.writeFile('.gitignore', 'x')
   await workspace.writeFile('.github/workflow.yml', 'x')
@@ -244,7 +244,7 @@ test('files over the limit are neither read nor written', async (t) => {
   )
 })
 
-test('a listing is sorted, shows links and leaves out .git and node_modules', async (t) => {
+test('a listing is sorted, includes links and skips .git and node_modules', async (t) => {
   const { workspace, root } = await world(t)
   fs.mkdirSync(join(root, '.git'))
   fs.mkdirSync(join(root, 'node_modules/x'), { recursive: true })
@@ -266,7 +266,7 @@ test('a listing is sorted, shows links and leaves out .git and node_modules', as
   )
 })
 
-test('closed folders do not exist for anybody', async (t) => {
+test('closed folders appear not to exist, by any path', async (t) => {
   const { workspace, root, top } = await world(t, ['work/data', 'work/later'])
   fs.mkdirSync(join(root, 'data'))
   fs.writeFileSync(join(root, 'data/journal'), 'x')
@@ -285,7 +285,7 @@ test('closed folders do not exist for anybody', async (t) => {
   )
 })
 
-test('a working directory is found under its roots by real path', async (t) => {
+test('a working directory must lie under its roots by real path', async (t) => {
   const { top, root } = await world(t)
   fs.symlinkSync('work', join(top, 'alias'))
   fs.symlinkSync('../outside', join(root, 'out'))
@@ -313,10 +313,10 @@ test('a working directory is found under its roots by real path', async (t) => {
   await assert.rejects(resolveUnderRoots(`${root}\0`, [root]), refusal(/NUL/))
 })
 
-/** The number of renameat2, which swaps two names at once: there is no command for it everywhere. */
+/** The system call renameat2, which swaps two names; not every system has a command for it. */
 const RENAMEAT2: Record<string, number> = { x64: 316, arm64: 276 }
 
-test('a folder that is swapped for a link all the time never lets anything out', async (t) => {
+test('a folder that is constantly swapped for a link never exposes what is outside', async (t) => {
   const { workspace, root, top } = await world(t)
   for (const [folder, content] of [
     ['swap', 'harmless'],
@@ -330,7 +330,8 @@ test('a folder that is swapped for a link all the time never lets anything out',
   fs.symlinkSync('.git', join(root, 'evil2'))
   const call = `syscall(${RENAMEAT2[process.arch] ?? -1}, -100, $swap, -100, $evil, 2)`
   const script = `
-    $| = 1; my $swap = "swap"; my $evil = "evil"; die "no renameat2" if ${call} != 0; ${call}; print "ready";
+    $| = 1; my $swap = "swap"; my $evil = "evil";
+    die "no renameat2" if ${call} != 0; ${call}; print "ready";
     my @evils = ("evil", "evil2"); while (1) { for $evil (@evils) { ${call}; ${call} } }`
   const swapper = spawn('perl', ['-e', script], { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] })
   const ended = once(swapper, 'close').catch(() => undefined)
@@ -352,7 +353,7 @@ test('a folder that is swapped for a link all the time never lets anything out',
     }
     assert.deepEqual(fs.readdirSync(join(top, 'outside/sub')), ['secret'])
     assert.deepEqual(fs.readdirSync(join(root, '.git/sub')), ['secret'])
-    t.diagnostic(`${reads} of 1000 reads and ${writes} of 1000 writes met the right folder`)
+    t.diagnostic(`${reads} of 1000 reads and ${writes} of 1000 writes reached the real folder`)
   } finally {
     swapper.kill('SIGKILL')
     await ended
