@@ -10,7 +10,7 @@ interface CachedHash {
 }
 
 /**
- * Remembers hashes of files by what `lstat` reports, so that a file nobody touched is not read
+ * Remembers hashes of files by what `lstat` reports, so that an unchanged file is not read
  * again. Change time, inode, size and mode are compared; a program that edits a file cannot set its
  * change time back, because the kernel sets it.
  */

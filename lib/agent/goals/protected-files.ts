@@ -159,7 +159,7 @@ class Walk {
     if (stats?.isSymbolicLink() === true) {
       const target = await readlink(join(this.#root, path)).catch(() => '')
       lines.push(`link ${path} ${target}`)
-      // Package managers link packages to a store: what it holds counts, its own links are kept.
+      // Package managers link packages to a store: its files count, links in it are not followed.
       const real = depth === 0 ? await this.#inside(path) : null
       const inside = real === null ? '' : relative(this.#root, real)
       if (inside !== '' && inside !== path) await this.#gather(inside, lines, 1)

@@ -107,7 +107,7 @@ async function resolveGoal(
     if (check !== null) {
       throw new GoalError(
         'unsuitable',
-        `the goal ${named.name} brings its own check; leave \`check\` out`,
+        `the goal ${named.name} has its own check; leave \`check\` out`,
       )
     }
     spec = await named.resolve(cwd, (colon![2] ?? '').trim())

@@ -1,6 +1,6 @@
 /**
  * What belongs to a test runner itself: its packages in the workspace, and the files that its
- * configuration names. Only looked up when a goal is resolved.
+ * configuration names. Read only when a goal is resolved.
  *
  * @module
  */

@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import type { ToolContext, ToolOutput } from '../tool.js'
 
 /** Most bytes of output that a tool returns. */
@@ -25,12 +24,6 @@ export async function answering(
     context.signal.throwIfAborted()
     return refusal(error instanceof Error ? error.message : String(error))
   }
-}
-
-/** The content as text; null when it is not UTF-8 text. */
-export function textOf(content: Uint8Array): string | null {
-  if (content.includes(0) || !isUtf8(content)) return null
-  return Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('utf8')
 }
 
 /** A path on one line: a path with control characters is quoted. */

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Tool, ToolContext } from '../tool.js'
-import { answering, refusal, showPath, textOf } from './answers.js'
+import { decodeText } from '../workspace/text.js'
+import { answering, refusal, showPath } from './answers.js'
 import { changePlan, verifyByHash } from './change-plan.js'
 import { defineTool } from './define.js'
 
@@ -69,7 +70,7 @@ interface Prepared {
 const UNREADABLE: Prepared = { before: null, after: null, problem: '', count: 0 }
 
 async function prepare(edit: Edit, context: ToolContext): Promise<Prepared> {
-  const before = textOf(await context.workspace.readFile(edit.path))
+  const before = decodeText(await context.workspace.readFile(edit.path))
   const path = showPath(edit.path)
   const fail = (problem: string): Prepared => ({ before, after: null, problem, count: 0 })
   if (before === null) return fail(`${path} is not UTF-8 text and cannot be edited`)

@@ -1,5 +1,6 @@
 import type { Tool, ToolOutput } from '../tool.js'
-import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath, textOf } from './answers.js'
+import { decodeText } from '../workspace/text.js'
+import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath } from './answers.js'
 import { defineTool } from './define.js'
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024
@@ -26,7 +27,7 @@ export const readFileTool: Tool = defineTool({
   async execute({ path, offset = 1, limit }, context) {
     return await answering(context, async () => {
       const content = await context.workspace.readFile(path, { maxBytes: MAX_FILE_BYTES })
-      const text = textOf(content)
+      const text = decodeText(content)
       if (text === null) {
         return refusal(
           `${showPath(path)} is not UTF-8 text (${content.length} bytes); ` +

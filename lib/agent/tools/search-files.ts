@@ -1,6 +1,7 @@
 import type { Tool, ToolContext, ToolOutput } from '../tool.js'
+import { decodeText } from '../workspace/text.js'
 import type { WorkspaceEntry } from '../workspace/workspace.js'
-import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath, textOf } from './answers.js'
+import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath } from './answers.js'
 import { defineTool } from './define.js'
 import { literalMatcher, regexMatcher, type LineMatcher } from './line-matcher.js'
 
@@ -108,7 +109,7 @@ async function* textsOf(
     )
     for (const [j, { path }] of some.entries()) {
       const content = contents[j] ?? null
-      const text = content === null ? null : textOf(content)
+      const text = content === null ? null : decodeText(content)
       if (text !== null) yield { path, text }
     }
   }

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
+import { decodeText } from './text.js'
 import type { FileChange } from './workspace.js'
 
 /** A diff of two texts. */
@@ -37,10 +37,9 @@ export function fileChange(
   after: Uint8Array | null,
 ): FileChange {
   const change = before === null ? 'created' : after === null ? 'deleted' : 'modified'
-  const texts = [before, after].map((content) => (content === null ? '' : textOf(content)))
-  const [old, now] = texts
+  const [old, now] = [comparableText(before), comparableText(after)]
   const hashes = { before_sha256: hashOf(before), after_sha256: hashOf(after) }
-  if (old === null || old === undefined || now === null || now === undefined) {
+  if (old === null || now === null) {
     return { path, change, added_lines: 0, removed_lines: 0, diff: '', ...hashes }
   }
   const names = {
@@ -50,14 +49,14 @@ export function fileChange(
   return { path, change, ...diffText(old, now, names), ...hashes }
 }
 
-function hashOf(content: Uint8Array | null): string | null {
-  return content === null ? null : hash('sha256', content)
+/** The text of a file; empty for none, null when it is binary or too large. */
+function comparableText(content: Uint8Array | null): string | null {
+  if (content === null) return ''
+  return content.length > MAX_COMPARED_BYTES ? null : decodeText(content)
 }
 
-/** The content as text; null when it is binary or too large. */
-function textOf(content: Uint8Array): string | null {
-  if (content.length > MAX_COMPARED_BYTES || content.includes(0) || !isUtf8(content)) return null
-  return Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('utf8')
+function hashOf(content: Uint8Array | null): string | null {
+  return content === null ? null : hash('sha256', content)
 }
 
 /**

@@ -114,7 +114,7 @@ function readable() {
       if (existsSync(path)) return require(path)
     }
   }
-  throw new Error('the reporters of Mocha were not found beside ' + process.argv[1])
+  throw new Error('the reporters of Mocha were not found next to ' + process.argv[1])
 }
 
 const { Spec } = readable()

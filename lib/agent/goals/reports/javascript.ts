@@ -54,20 +54,20 @@ const OPTIONS = @OPTIONS@
 const RUNNERS = [
   {
     path: /\/(jest|jest-cli)\/bin\/jest\.js$/,
-    ours: '--reporters=' + HERE + '/jest.cjs',
-    own: /^--reporters(=|$)/,
+    reporter: '--reporters=' + HERE + '/jest.cjs',
+    chosen: /^--reporters(=|$)/,
     readable: ['--reporters=default'],
   },
   {
     path: /\/vitest\/vitest\.mjs$/,
-    ours: '--reporter=' + HERE + '/vitest.mjs',
-    own: /^--reporter(=|$)/,
+    reporter: '--reporter=' + HERE + '/vitest.mjs',
+    chosen: /^--reporter(=|$)/,
     readable: ['--reporter=default'],
   },
   {
     path: /\/mocha\/(bin\/_?mocha(\.c?js)?|lib\/cli\/cli\.c?js)$/,
-    ours: '--reporter=' + HERE + '/mocha.cjs',
-    own: /(?!)/,
+    reporter: '--reporter=' + HERE + '/mocha.cjs',
+    chosen: /(?!)/,
     readable: [],
   },
 ]
@@ -83,13 +83,13 @@ function real(path) {
 const main = isMainThread && process.argv[1] ? real(process.argv[1]) : ''
 const runner = RUNNERS.find(({ path }) => path.test(main))
 if (runner !== undefined) {
-  const { ours, own, readable } = runner
+  const { reporter, chosen, readable } = runner
   const args = process.argv
   // Mocha restarts itself to pass flags to Node; then our reporter is there already.
-  if (!args.includes(ours)) {
+  if (!args.includes(reporter)) {
     const end = args.indexOf('--', 2)
-    const beside = args.some((arg) => own.test(arg)) ? [] : readable
-    args.splice(end < 0 ? args.length : end, 0, ...beside, ours)
+    const added = args.some((arg) => chosen.test(arg)) ? [reporter] : [...readable, reporter]
+    args.splice(end < 0 ? args.length : end, 0, ...added)
   }
   const rest = (process.env.NODE_OPTIONS ?? '').replace(OPTIONS, '').trim()
   if (rest === '') delete process.env.NODE_OPTIONS

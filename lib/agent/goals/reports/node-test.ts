@@ -86,7 +86,7 @@ export default async function* report(source) {
 `
 
 /**
- * The readable report stays on standard output. Node wants as many destinations as reporters, in
+ * The readable report stays on standard output. Node requires as many destinations as reporters, in
  * NODE_OPTIONS and on the command line together; where the command names a reporter without a
  * destination, the goal's NODE_OPTIONS hold one (see {@link missingDestination}).
  */
@@ -98,7 +98,7 @@ function injectNodeTest(
   const url = pathToFileURL(join(place.folder, file)).href
   const hasReporter = (env['NODE_OPTIONS'] ?? '').includes(DESTINATION)
   const readable = hasReporter ? '' : ` --test-reporter=spec ${DESTINATION}=stdout`
-  // Our reporter writes its own file, but Node wants a destination for it. /dev/null would not do:
+  // Our reporter writes its own file, but Node requires a destination for it: not /dev/null, since
   // Node flushes destinations to disk, which fails there.
   const options = `--test-reporter=${url} ${DESTINATION}=stderr${readable}`
   const lock = `--require=${join(place.folder, 'assert-lock.cjs')}`

@@ -1,5 +1,6 @@
 import { pythonPackages } from '../runner-files.js'
 import { readLines } from './lines.js'
+import { PYTHON_WRITER } from './python-writer.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
 
 export const pytest: TestRunner = {
@@ -52,18 +53,15 @@ def _names(nodeid):
     return parts if len(parts) > 1 else parts + ['(module)']
 
 
-class _Report:
+${PYTHON_WRITER}
+
+class _Report(_Writer):
     def __init__(self, rootdir):
+        super().__init__()
         prefix = os.path.relpath(os.path.realpath(rootdir), ROOT).replace(os.sep, '/')
         self.prefix = '' if prefix == '.' else prefix + '/'
-        path = os.path.join(HERE, 'report-%d-%d.jsonl' % (time.monotonic_ns(), os.getpid()))
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        self.file = os.fdopen(fd, 'w', encoding='utf-8')
         self.outcomes = {}
         self.files = {}
-
-    def write(self, *line):
-        self.file.write(json.dumps([NONCE] + list(line)) + '\n')
 
     def pytest_itemcollected(self, item):
         self.outcomes.setdefault(item.nodeid, None)
@@ -94,8 +92,7 @@ class _Report:
             self.write('file', self.prefix + path)
         for nodeid, outcome in self.outcomes.items():
             self.write('test', _names(self.prefix + nodeid), outcome or 'fail')
-        self.write('end')
-        self.file.close()
+        self.end()
 
 
 def pytest_configure(config):

@@ -1,5 +1,6 @@
 import { pythonPackages } from '../runner-files.js'
 import { readLines } from './lines.js'
+import { PYTHON_WRITER } from './python-writer.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
 
 export const unittest: TestRunner = {
@@ -25,24 +26,20 @@ ROOT = @ROOT@
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-class _Report:
+${PYTHON_WRITER}
+
+class _Report(_Writer):
     def __init__(self):
-        path = os.path.join(HERE, 'report-%d-%d.jsonl' % (time.monotonic_ns(), os.getpid()))
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        self.file = os.fdopen(fd, 'w', encoding='utf-8')
+        super().__init__()
         self.outcomes = {}
         self.files = {}
-
-    def write(self, *line):
-        self.file.write(json.dumps([NONCE] + list(line)) + '\n')
 
     def end(self):
         for path in self.files:
             self.write('file', path)
         for (names, _), outcome in self.outcomes.items():
             self.write('test', list(names), outcome or 'fail')
-        self.write('end')
-        self.file.close()
+        super().end()
 
     def note(self, test, outcome):
         key = self.key(test)

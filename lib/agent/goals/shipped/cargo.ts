@@ -11,7 +11,7 @@ export const cargoTest: GoalDefinition = {
   usage: 'cargo-test',
   async resolve(cwd, argument) {
     if ((await firstFile(cwd, ['Cargo.toml'])) === null) {
-      throw unsuitable('cargo-test', 'there is no Cargo.toml here', 'start the run beside it')
+      throw unsuitable('cargo-test', 'there is no Cargo.toml here', 'start the run in its folder')
     }
     return commandGoal(
       {

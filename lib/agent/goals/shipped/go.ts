@@ -10,7 +10,7 @@ export const goTest: GoalDefinition = {
   usage: 'go-test',
   async resolve(cwd, argument) {
     if ((await firstFile(cwd, ['go.mod', 'go.work'])) === null) {
-      throw unsuitable('go-test', 'there is no go.mod here', 'start the run beside it')
+      throw unsuitable('go-test', 'there is no go.mod here', 'start the run in its folder')
     }
     return commandGoal(
       {

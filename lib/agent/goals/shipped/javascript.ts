@@ -87,7 +87,7 @@ export const typeCheck: GoalDefinition = {
       throw unsuitable(
         'tsc',
         'there is no tsconfig.json here',
-        'start the run beside it, or name it: `tsc: path/to/tsconfig.json`',
+        'start the run in its folder, or name it: `tsc: path/to/tsconfig.json`',
       )
     }
     return commandGoal(

@@ -12,7 +12,7 @@ export const makeTest: GoalDefinition = {
     const target = argument === '' ? 'test' : argument
     const targets = await makeTargets(cwd)
     if (targets === null) {
-      throw unsuitable('make-test', 'there is no Makefile here', 'start the run beside it')
+      throw unsuitable('make-test', 'there is no Makefile here', 'start the run in its folder')
     }
     if (argument === '' && !targets.includes('test')) {
       throw unsuitable(
