@@ -17,13 +17,7 @@ import type { CommandOptions, CommandResult } from '../executor.js'
 import { COMMAND_VARIABLE } from './environment.js'
 import { OutputPipe } from './output-pipe.js'
 import {
-  GRACE_MS,
-  killAll,
-  markedProcesses,
-  processGroup,
-  signalGroup,
-  signalProcess,
-  waitUntilGone,
+  GRACE_MS, killAll, markedProcesses, processGroup, signalGroup, signalProcess, waitUntilGone,
 } from './process-tree.js'
 
 /** Exit code of a command that could not be started. */

@@ -54,29 +54,14 @@ const CHECKING = new RegExp(
   'i',
 )
 const SHELLS = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'ash', 'source', '.'])
+/** Programs that run the command after them. */
 const WRAPPERS = new Set([
-  'env',
-  'exec',
-  'time',
-  'command',
-  'nice',
-  'nohup',
-  'npx',
-  'timeout',
-  'cross-env',
+  'env', 'exec', 'time', 'command', 'nice', 'nohup', 'npx', 'timeout', 'cross-env',
 ])
+/** Options whose values are files that a program loads before its work. */
 const SETUP_OPTIONS = new Set([
-  '--import',
-  '--require',
-  '-r',
-  '--loader',
-  '--experimental-loader',
-  '--config',
-  '--config-file',
-  '--env-file',
-  '--rcfile',
-  '--test-global-setup',
-  '--setup',
+  '--import', '--require', '-r', '--loader', '--experimental-loader', '--config', '--config-file',
+  '--env-file', '--rcfile', '--test-global-setup', '--setup',
 ])
 
 /** The value of a `-c` that means `--config`, unlike that of `gcc -c` or `sort -c`. */

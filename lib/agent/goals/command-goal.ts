@@ -1,4 +1,4 @@
-import type { GoalSpec, TestReporter } from '../goal.js'
+import type { GoalDefinition, GoalSpec, TestReporter } from '../goal.js'
 import { readCheckScript } from './check-script.js'
 import { TEST_RUNNERS } from './reports/registry.js'
 import { configuredFiles } from './runner-files.js'
@@ -71,6 +71,20 @@ export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalS
       goal.maxDurationMs,
     ),
     ...(goal.maxDurationMs === undefined ? {} : { max_duration_ms: goal.maxDurationMs }),
+  }
+}
+
+/** A goal that requests refer to by `name`; `define` gives the rest of it for a workspace. */
+export function namedGoal(
+  name: string,
+  description: string,
+  define: (cwd: string, argument: string) => Promise<Omit<CommandGoal, 'name'>>,
+): GoalDefinition {
+  return {
+    name,
+    description,
+    usage: name,
+    resolve: async (cwd, argument) => commandGoal({ name, ...(await define(cwd, argument)) }, cwd),
   }
 }
 

@@ -12,12 +12,8 @@ import type { TestReport } from './reports/types.js'
 export function countTests(tests: TestOutcomes): TestCounts {
   const outcomes = Object.values(tests)
   const count = (wanted: string): number => outcomes.filter((outcome) => outcome === wanted).length
-  return {
-    total: outcomes.length,
-    passed: count('pass'),
-    failed: count('fail'),
-    skipped: count('skip'),
-  }
+  const [passed, failed, skipped] = [count('pass'), count('fail'), count('skip')]
+  return { total: outcomes.length, passed, failed, skipped }
 }
 
 /** Why the outcomes do not meet the goal, as one line; null when all tests that ran passed. */

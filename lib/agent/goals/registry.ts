@@ -44,25 +44,11 @@ export interface GoalRegistry {
   resolve(goal: string, cwd: string, options?: ResolveOptions): Promise<GoalSpec>
 }
 
-const CHOICES = {
-  npmTest,
-  nodeTest,
-  pytest,
-  unittest,
-  makeTest,
-  cargoTest,
-  goTest,
-  bunTest,
-  typeCheck,
-  lint,
-}
 /** In the order in which they are listed. */
-const SHIPPED: readonly GoalDefinition[] = [
-  autoGoal(CHOICES),
-  ...Object.values(CHOICES),
-  shell,
-  perf,
-]
+const CHOICES = {
+  npmTest, nodeTest, pytest, unittest, makeTest, cargoTest, goTest, bunTest, typeCheck, lint,
+}
+const SHIPPED = [autoGoal(CHOICES), ...Object.values(CHOICES), shell, perf]
 
 /**
  * Makes a registry of the shipped goals and a host's own.

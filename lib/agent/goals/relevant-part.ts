@@ -8,17 +8,7 @@
 
 /** Keys of package.json that decide what a test command does. */
 const PACKAGE_KEYS = [
-  'scripts',
-  'config',
-  'jest',
-  'mocha',
-  'ava',
-  'tap',
-  'c8',
-  'nyc',
-  'vitest',
-  'eslintConfig',
-  'bun',
+  'scripts', 'config', 'jest', 'mocha', 'ava', 'tap', 'c8', 'nyc', 'vitest', 'eslintConfig', 'bun',
 ]
 
 /** Prefixes of the sections that a check depends on, by file name. */
@@ -27,15 +17,8 @@ const SECTIONS: { readonly [name: string]: readonly string[] } = {
   'setup.cfg': ['tool:pytest', 'coverage:', 'flake8'],
   'tox.ini': ['pytest', 'tool:pytest'],
   'Cargo.toml': [
-    'lib',
-    'test',
-    'bin',
-    'bench',
-    'profile',
-    'lints',
-    'workspace.members',
-    'workspace.exclude',
-    'workspace.default',
+    'lib', 'test', 'bin', 'bench', 'profile', 'lints',
+    'workspace.members', 'workspace.exclude', 'workspace.default',
   ],
 }
 

@@ -11,10 +11,7 @@ export const PYTHON_TESTS: readonly string[] = ['**/test_*.py', '**/*_test.py', 
 
 /** pytest's own configuration files. */
 export const PYTEST_CONFIG: readonly string[] = [
-  'pytest.ini',
-  '.pytest.ini',
-  'pytest.toml',
-  '.pytest.toml',
+  'pytest.ini', '.pytest.ini', 'pytest.toml', '.pytest.toml',
 ]
 
 /** Globs of Cargo's configuration. */

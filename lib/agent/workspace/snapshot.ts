@@ -12,14 +12,7 @@
  */
 import { hash } from 'node:crypto'
 import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readlinkSync,
-  readSync,
-  type Stats,
+  closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats,
 } from 'node:fs'
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -5,13 +5,8 @@ import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
 import { commandPattern } from './command-pattern.js'
 import { collectTests } from './outcomes.js'
-import type {
-  ReportedTest,
-  ReportInjection,
-  ReportPlace,
-  ReportProblem,
-  TestRunner,
-} from './types.js'
+import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './types.js'
+import type { TestRunner } from './types.js'
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024
 

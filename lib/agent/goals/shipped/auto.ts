@@ -7,7 +7,7 @@ import { JS_TESTS, PYTHON_TESTS, PYTEST_CONFIG } from '../test-files.js'
 import { unsuitable } from './unsuitable.js'
 import {
   findFile,
-  firstFile,
+  hasFile,
   isTestScript,
   makeTargets,
   packageDependencies,
@@ -15,21 +15,10 @@ import {
 } from './workspace-facts.js'
 
 /** The goals that `auto` chooses from. */
-export type Choices = Readonly<
-  Record<
-    | 'npmTest'
-    | 'bunTest'
-    | 'cargoTest'
-    | 'goTest'
-    | 'makeTest'
-    | 'pytest'
-    | 'unittest'
-    | 'nodeTest'
-    | 'typeCheck'
-    | 'lint',
-    GoalDefinition
-  >
->
+export type Choices = Readonly<Record<Choice, GoalDefinition>>
+type Choice =
+  | ('npmTest' | 'nodeTest' | 'bunTest' | 'cargoTest' | 'goTest' | 'makeTest')
+  | ('pytest' | 'unittest' | 'typeCheck' | 'lint')
 
 /**
  * Chooses a goal by the files of the workspace. The first that fits, in this order: npm-test (a
@@ -49,22 +38,21 @@ export function autoGoal(choices: Choices): GoalDefinition {
 }
 
 async function chooseGoal(cwd: string, goals: Choices): Promise<GoalDefinition> {
-  const has = async (files: readonly string[]): Promise<boolean> =>
-    (await firstFile(cwd, files)) !== null
+  const has = (...files: string[]): Promise<boolean> => hasFile(cwd, files)
   if (isTestScript((await packageScripts(cwd))?.['test'])) return goals.npmTest
   const runner = await installedRunner(cwd)
   if (runner !== null) return runner
   const jsTests = await findFile(cwd, [...JS_TESTS, '**/test/**/*.{js,cjs,mjs}'])
-  if (jsTests !== null && (await has(['bun.lock', 'bunfig.toml']))) return goals.bunTest
-  if (await has(['Cargo.toml'])) return goals.cargoTest
-  if (await has(['go.mod', 'go.work'])) return goals.goTest
+  if (jsTests !== null && (await has('bun.lock', 'bunfig.toml'))) return goals.bunTest
+  if (await has('Cargo.toml')) return goals.cargoTest
+  if (await has('go.mod', 'go.work')) return goals.goTest
   if ((await makeTargets(cwd))?.includes('test') === true) return goals.makeTest
   const pythonTests = await findFile(cwd, PYTHON_TESTS)
-  if (pythonTests !== null || (await has(PYTEST_FILES))) {
+  if (pythonTests !== null || (await has(...PYTEST_FILES))) {
     return (await usesPytest(cwd, pythonTests)) ? goals.pytest : goals.unittest
   }
   if (jsTests !== null) return goals.nodeTest
-  if (await has(['tsconfig.json'])) return goals.typeCheck
+  if (await has('tsconfig.json')) return goals.typeCheck
   return goals.lint.resolve(cwd, '').then(
     () => goals.lint,
     () => {
@@ -106,7 +94,7 @@ const PYTEST_FILES: readonly string[] = [...PYTEST_CONFIG, 'conftest.py']
 
 /** False for tests that import unittest and not pytest, in a workspace without pytest settings. */
 async function usesPytest(cwd: string, tests: string | null): Promise<boolean> {
-  if (tests === null || (await firstFile(cwd, PYTEST_FILES)) !== null) return true
+  if (tests === null || (await hasFile(cwd, PYTEST_FILES))) return true
   const configs = await Promise.all(
     ['pyproject.toml', 'setup.cfg', 'tox.ini'].map((name) => readSmallFile(join(cwd, name))),
   )

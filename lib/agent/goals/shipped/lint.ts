@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import type { GoalDefinition } from '../../goal.js'
-import { commandGoal } from '../command-goal.js'
+import { namedGoal } from '../command-goal.js'
 import { CARGO_CONFIG } from '../test-files.js'
 import { unsuitable } from './unsuitable.js'
-import { firstFile, packageScripts } from './workspace-facts.js'
+import { hasFile, packageScripts } from './workspace-facts.js'
 
 interface Linter {
   readonly command: string
@@ -14,12 +14,10 @@ interface Linter {
 }
 
 /** The linter that the workspace is set up for. */
-export const lint: GoalDefinition = {
-  name: 'lint',
-  description:
-    'The linter finds nothing: the script `lint`, ESLint, Ruff, Clippy or golangci-lint.',
-  usage: 'lint',
-  async resolve(cwd) {
+export const lint: GoalDefinition = namedGoal(
+  'lint',
+  'The linter finds nothing: the script `lint`, ESLint, Ruff, Clippy or golangci-lint.',
+  async (cwd) => {
     const linter = await findLinter(cwd)
     if (linter === null) {
       throw unsuitable(
@@ -28,18 +26,14 @@ export const lint: GoalDefinition = {
         'add a "lint" script to package.json, or use `shell: <command>`',
       )
     }
-    return commandGoal(
-      {
-        name: 'lint',
-        command: linter.command,
-        reporter: null,
-        sealed: linter.config,
-        task: 'Remove all findings of the linter, without comments that silence it.',
-      },
-      cwd,
-    )
+    return {
+      command: linter.command,
+      reporter: null,
+      sealed: linter.config,
+      task: 'Remove all findings of the linter, without comments that silence it.',
+    }
   },
-}
+)
 
 const ESLINT_FILES = [
   ...['js', 'mjs', 'cjs', 'ts', 'mts', 'cts'].map((ending) => `eslint.config.${ending}`),
@@ -51,25 +45,23 @@ const RUFF_CONFIG = ['**/{.ruff,ruff}.toml', '**/pyproject.toml']
 const GOLANGCI_FILES = ['yml', 'yaml', 'toml', 'json'].map((ending) => `.golangci.${ending}`)
 
 async function findLinter(cwd: string): Promise<Linter | null> {
-  const has = async (files: readonly string[]): Promise<boolean> =>
-    (await firstFile(cwd, files)) !== null
   if (typeof (await packageScripts(cwd))?.['lint'] === 'string') {
     return { command: 'npm run lint', config: [...ESLINT_CONFIG, ...RUFF_CONFIG] }
   }
-  if (await has(ESLINT_FILES)) {
+  if (await hasFile(cwd, ESLINT_FILES)) {
     return { command: 'npx --no-install eslint .', config: ESLINT_CONFIG }
   }
   const pyproject = await readFile(join(cwd, 'pyproject.toml'), 'utf8').catch(() => '')
-  if ((await has(RUFF_FILES)) || /^\s*\[tool\.ruff/m.test(pyproject)) {
+  if ((await hasFile(cwd, RUFF_FILES)) || /^\s*\[tool\.ruff/m.test(pyproject)) {
     return { command: 'ruff check .', config: RUFF_CONFIG }
   }
-  if (await has(['Cargo.toml'])) {
+  if (await hasFile(cwd, ['Cargo.toml'])) {
     return {
       command: 'cargo clippy --all-targets -- -D warnings',
       config: [...CARGO_CONFIG, '**/{.clippy,clippy}.toml'],
     }
   }
-  return (await has(GOLANGCI_FILES))
+  return (await hasFile(cwd, GOLANGCI_FILES))
     ? { command: 'golangci-lint run', config: ['**/.golangci.*'] }
     : null
 }

@@ -1,14 +1,13 @@
 import type { GoalDefinition } from '../../goal.js'
-import { commandGoal } from '../command-goal.js'
+import { namedGoal } from '../command-goal.js'
 import { unsuitable } from './unsuitable.js'
 import { makeTargets } from './workspace-facts.js'
 
 /** `make test`, or another target. */
-export const makeTest: GoalDefinition = {
-  name: 'make-test',
-  description: '`make test` succeeds (or another target: `make-test: check`).',
-  usage: 'make-test',
-  async resolve(cwd, argument) {
+export const makeTest: GoalDefinition = namedGoal(
+  'make-test',
+  '`make test` succeeds (or another target: `make-test: check`).',
+  async (cwd, argument) => {
     const target = argument === '' ? 'test' : argument
     const targets = await makeTargets(cwd)
     if (targets === null) {
@@ -21,13 +20,6 @@ export const makeTest: GoalDefinition = {
         'name one: `make-test: <target>`',
       )
     }
-    return commandGoal(
-      {
-        name: 'make-test',
-        command: `make ${target}`,
-        task: `Make \`make ${target}\` succeed.`,
-      },
-      cwd,
-    )
+    return { command: `make ${target}`, task: `Make \`make ${target}\` succeed.` }
   },
-}
+)

@@ -7,10 +7,10 @@ import { readSmallFile } from '../small-file.js'
 const MAX_ENTRIES = 20_000
 const MAX_DEPTH = 12
 
-/** The first of these files that exists in the folder and is readable text; null for none. */
-export async function firstFile(cwd: string, names: readonly string[]): Promise<string | null> {
-  for (const name of names) if ((await readSmallFile(join(cwd, name))) !== null) return name
-  return null
+/** True when the folder holds one of these files, as readable text. */
+export async function hasFile(cwd: string, names: readonly string[]): Promise<boolean> {
+  for (const name of names) if ((await readSmallFile(join(cwd, name))) !== null) return true
+  return false
 }
 
 /** The file nearest to the top that a glob matches, outside dependencies and hidden folders. */
@@ -37,13 +37,7 @@ export async function findFile(cwd: string, globs: readonly string[]): Promise<s
 }
 
 const SKIPPED = new Set([
-  'node_modules',
-  '__pycache__',
-  'venv',
-  'dist',
-  'build',
-  'target',
-  'coverage',
+  'node_modules', '__pycache__', 'venv', 'dist', 'build', 'target', 'coverage',
 ])
 
 /** The scripts of package.json: null without a package.json, undefined when it cannot be parsed. */
@@ -79,8 +73,9 @@ export function isTestScript(script: unknown): script is string {
 
 /** Targets of the makefile, or null without one. */
 export async function makeTargets(cwd: string): Promise<readonly string[] | null> {
-  const name = await firstFile(cwd, ['GNUmakefile', 'makefile', 'Makefile'])
-  if (name === null) return null
-  const text = (await readSmallFile(join(cwd, name))) ?? ''
-  return [...text.matchAll(/^([\w./ -]+?)\s*::?(?!=)/gm)].flatMap((match) => match[1]!.split(/\s+/))
+  for (const name of ['GNUmakefile', 'makefile', 'Makefile']) {
+    const rules = (await readSmallFile(join(cwd, name)))?.matchAll(/^([\w./ -]+?)\s*::?(?!=)/gm)
+    if (rules !== undefined) return [...rules].flatMap((match) => match[1]!.split(/\s+/))
+  }
+  return null
 }
