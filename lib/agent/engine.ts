@@ -20,7 +20,7 @@ import {
   type RunOwner,
   type RunStatus,
 } from './events.js'
-import { goalRegistry, type GoalRegistry } from './goals/index.js'
+import { goalRegistry, type GoalRegistry } from './goals/registry.js'
 import { summarize } from './log/head.js'
 import { Observers, type RunObserver } from './log/observer.js'
 import type { RunSubscription, StreamItem } from './log/subscription.js'

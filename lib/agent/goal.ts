@@ -5,12 +5,11 @@
  *
  * @module
  */
+import type { TestCounts, TestOutcomes, TestReporter } from './test-outcomes.js'
 import type { Executor } from './executor.js'
 import type { ModelPrices } from './usage.js'
 
-/** The test runners whose results are collected by a reporter of this package. */
-export type TestReporter =
-  'node-test' | 'jest' | 'vitest' | 'mocha' | 'pytest' | 'unittest' | 'cargo' | 'go' | 'bun'
+export type { TestCounts, TestOutcome, TestOutcomes, TestReporter } from './test-outcomes.js'
 
 /** The definition of a goal, frozen in the log. */
 export interface GoalSpec {
@@ -45,21 +44,7 @@ export interface GoalSpec {
   readonly instructions: string
 }
 
-/** The result of one test. */
-export type TestOutcome = 'pass' | 'fail' | 'skip'
-
-/** All tests of one check by full name (file, suites and title, joined by ` > `). */
-export type TestOutcomes = { readonly [name: string]: TestOutcome }
-
-/** How many tests one check ran, by result. */
-export interface TestCounts {
-  readonly total: number
-  readonly passed: number
-  readonly failed: number
-  readonly skipped: number
-}
-
-/** The workspace when the run started, with which later checks compare it. */
+/** What held when the run started, to compare with. */
 export interface GoalBaseline {
   /** SHA-256 of each protected file (for package.json, of its relevant part) by relative path. */
   readonly files: { readonly [path: string]: string }

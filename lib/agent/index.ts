@@ -153,7 +153,7 @@ export { autoExecutor, bubblewrapExecutor, bubblewrapProblem } from './executors
 export type { BubblewrapOptions } from './executors/bubblewrap.js'
 export { diffText } from './workspace/diff.js'
 export type { TextDiff } from './workspace/diff.js'
-export { openWorkspace } from './workspace/workspace.js'
+export { openWorkspace } from './workspace/open.js'
 export type {
   FileChange,
   Workspace,
@@ -171,8 +171,8 @@ export type {
   TestOutcomes,
   TestReporter,
 } from './goal.js'
-export { commandGoal } from './goals/index.js'
-export type { CommandGoal } from './goals/index.js'
+export { commandGoal } from './goals/command-goal.js'
+export type { CommandGoal } from './goals/command-goal.js'
 export { checkSchema } from './schema.js'
 export type { JsonSchema, SchemaViolation } from './schema.js'
 export type { Clock, Timer } from '../internal/clock.js'

@@ -11,24 +11,24 @@ import { sandboxArguments } from './sandbox.js'
 /** How {@link bubblewrapExecutor} confines commands. */
 export interface BubblewrapOptions extends ProcessExecutorOptions {
   /**
-   * Let commands reach the network. Without it they have a loopback interface of their own, and
-   * cannot reach this service's API. @defaultValue false
+   * Lets commands reach the network. Otherwise they only have a loopback interface of their own,
+   * and cannot reach this service's API. @defaultValue false
    */
   readonly network?: boolean | undefined
   /** Further files and folders that commands may read, for example tool chains in a home folder. */
   readonly readOnly?: readonly string[] | undefined
-  /** Folders that commands never see, also inside what they may read or write: the data folder. */
+  /** Folders that commands never see, even below readable or writable ones: the data folder. */
   readonly closed?: readonly string[] | undefined
 }
 
 /**
- * Runs each command in a sandbox of bubblewrap (`bwrap`, Debian's package `bubblewrap`): process,
- * mount, host name and IPC namespaces of its own, no capabilities, no network unless allowed.
+ * Runs each command in a sandbox made by bubblewrap (`bwrap`, Debian's package `bubblewrap`): own
+ * process, mount, host name and IPC namespaces, no capabilities, no network unless allowed.
  *
  * A command may write to its working directory, to `writable` folders of the call and to a private
  * `/tmp`; it may read system folders (`/usr`, `/bin`, `/lib`, `/opt` and a choice of `/etc`),
- * folders of `PATH`, known tool chains and `readOnly`. Nothing else is there: no home folder, no
- * keys, no other processes, no sockets of other services. Its background processes end with it,
+ * folders of `PATH`, known tool chains and `readOnly`. Nothing else exists there: no home folder,
+ * no keys, no other processes, no sockets of other services. Its background processes end with it,
  * and all of them end when this process dies.
  */
 export function bubblewrapExecutor(options: BubblewrapOptions = {}): Executor {
@@ -37,14 +37,14 @@ export function bubblewrapExecutor(options: BubblewrapOptions = {}): Executor {
 
 /**
  * The strongest executor that works here: bubblewrap when it is installed and the kernel lets it
- * make namespaces, else plain processes. Look at `name` to learn which.
+ * create namespaces, else plain processes. Its `name` tells which.
  */
 export async function autoExecutor(options: BubblewrapOptions = {}): Promise<Executor> {
   const problem = await bubblewrapProblem(options)
   return problem === null ? bubblewrapExecutor(options) : processExecutor(options)
 }
 
-/** Why bubblewrap cannot be used here, in a sentence for people; null when it works. */
+/** Why bubblewrap cannot be used here, as a sentence for people; null when it works. */
 export async function bubblewrapProblem(options: BubblewrapOptions = {}): Promise<string | null> {
   if (process.platform !== 'linux') return 'bubblewrap needs Linux'
   const { exitCode, output } = await bubblewrapExecutor(options).run('true', {
@@ -92,7 +92,7 @@ class BubblewrapExecutor implements Executor {
     const launch = {
       file: 'bwrap',
       args: [...sandbox, '--', this.#shell, ...holdArguments(this.#shell, command)],
-      // The temporary folder of this process is not there.
+      // The temporary folder of this process does not exist in the sandbox.
       env: { ...env, TMPDIR: '/tmp', ...options.env, ...marks },
       cwd: options.cwd,
       commandId,

@@ -2,22 +2,22 @@ import { delimiter, isAbsolute } from 'node:path'
 
 /**
  * Variables of this process that commands get. Everything else stays out: keys, tokens, and
- * settings of the host's own Node (`NODE_ENV=production` would make `npm install` leave out what
- * tests need). This is hygiene: a command of the same user can read its parent's environment in
- * `/proc`, unless the executor has a process namespace of its own.
+ * settings of the host's own Node (`NODE_ENV=production` would make `npm install` skip what tests
+ * need). This is not confinement: a command of the same user can read the environment of its parent
+ * in `/proc`, unless the executor has a process namespace of its own.
  */
 const PASSED: readonly string[] = [
   'PATH', 'HOME', 'USER', 'LOGNAME', 'TMPDIR', 'TZ', 'LANG', 'LANGUAGE', 'LC_*',
-  // Where tool chains lie, when not in their usual places.
+  // Tool chains outside their usual folders.
   'NVM_DIR', 'PYENV_ROOT', 'VIRTUAL_ENV', 'CONDA_PREFIX', 'JAVA_HOME', 'GOROOT', 'GOPATH',
   'CARGO_HOME', 'RUSTUP_HOME', 'BUN_INSTALL', 'DENO_DIR', 'VOLTA_HOME',
-  // Paths of certificates, without which a company's own registry cannot be reached.
+  // Certificates, without which a private registry cannot be reached.
   'SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_CERTS',
-  // Without it nothing starts on Windows.
+  // Nothing starts on Windows without it.
   'SYSTEMROOT',
 ]
 
-/** Told to every command: nobody is there to answer, and nobody sees colours. */
+/** For every command: there is no terminal, so no questions, pagers or colours. */
 const FIXED: Readonly<Record<string, string>> = {
   TERM: 'dumb',
   CI: 'true',
@@ -25,17 +25,17 @@ const FIXED: Readonly<Record<string, string>> = {
   PAGER: 'cat',
   GIT_PAGER: 'cat',
   GIT_TERMINAL_PROMPT: '0',
-  // Compiled files beside the sources are nobody's work, and may be stale by the next edit.
+  // Compiled files beside the sources are not part of the work, and may be stale after an edit.
   PYTHONDONTWRITEBYTECODE: '1',
 }
 
-/** The variable by which the processes of a run are found. */
+/** Marks the processes of a run, by which they are found in `/proc`. */
 export const RUN_VARIABLE = 'RUNWRIGHT_RUN'
-/** The variable by which the processes of one command are found. */
+/** Marks the processes of one command. */
 export const COMMAND_VARIABLE = 'RUNWRIGHT_COMMAND'
 
 /**
- * The environment of a command: what is allowed of `source`, what is fixed, then `added`.
+ * The environment of a command: the allowed variables of `source`, the fixed ones, then `added`.
  *
  * @param allowed names besides the built-in ones; a trailing `*` stands for any ending
  */
@@ -57,7 +57,7 @@ export function scrubbedEnvironment(
   return { ...environment, ...added }
 }
 
-/** PATH without what is looked up from the working directory: files there could pass for programs. */
+/** PATH without relative folders: files in the working directory could replace programs. */
 function absolutePath(path: string): string {
   return path.split(delimiter).filter(isAbsolute).join(delimiter)
 }

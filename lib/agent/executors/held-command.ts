@@ -1,11 +1,11 @@
 /**
- * One command from start to end: what all executors share.
+ * One command from start to end, for all executors.
  *
- * 1. Nothing of the command runs before `onStart` has resolved: a shell that leads the process
- *    group waits for a word on descriptor 3, and gives up when the pipe closes without it.
- * 2. The result comes when the leader has ended, whoever else still holds the output open.
- * 3. A command that is stopped is gone when its result comes: its group and its strays got
- *    SIGTERM, and SIGKILL if they were still there after the grace.
+ * 1. Nothing of the command runs before `onStart` has resolved: the shell that leads the process
+ *    group waits for a word on descriptor 3, and exits if the pipe closes without one.
+ * 2. The result comes when the leader has ended, even if other processes hold the output open.
+ * 3. When the result of a stopped command comes, its processes are gone: the group, and processes
+ *    that left the group, got SIGTERM, and SIGKILL after a grace period.
  *
  * @module
  */
@@ -16,8 +16,9 @@ import type { Duplex } from 'node:stream'
 import type { CommandOptions, CommandResult } from '../executor.js'
 import { COMMAND_VARIABLE } from './environment.js'
 import { OutputPipe } from './output-pipe.js'
-import { GRACE_MS, killAll, markedProcesses, processGroup } from './process-tree.js'
-import { signalGroup, signalProcess, waitUntilGone } from './process-tree.js'
+import {
+  GRACE_MS, killAll, markedProcesses, processGroup, signalGroup, signalProcess, waitUntilGone,
+} from './process-tree.js'
 
 /** Exit code of a command that could not be started. */
 const NOT_STARTED = 127
@@ -26,7 +27,7 @@ const STOPPED = { aborted: 130, timeout: 124 } as const
 /** The longest delay that a timer takes. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** What is started. */
+/** The process to start. */
 export interface Launch {
   readonly file: string
   readonly args: readonly string[]
@@ -35,14 +36,14 @@ export interface Launch {
   /** Value of {@link COMMAND_VARIABLE} in `env`. */
   readonly commandId: string
   /**
-   * True when the leader is a sandbox, which has to start the shell first and may fail at it, and
-   * whose end takes everything with it: SIGTERM spares it.
+   * True when the leader is a sandbox: it may fail before the shell starts, and it is not sent
+   * SIGTERM, because its end kills everything in it at once.
    */
   readonly leaderIsSandbox: boolean
 }
 
 /**
- * Arguments with which a shell says that it is there, waits for its word, and then becomes
+ * Arguments with which a shell reports that it runs, waits for the word `go`, and then becomes
  * `shell -c command`.
  */
 export function holdArguments(shell: string, command: string): readonly string[] {
@@ -52,7 +53,7 @@ export function holdArguments(shell: string, command: string): readonly string[]
   return ['-c', hold, shell, command]
 }
 
-/** Runs what `launch` says, as `options` say. Never rejects. */
+/** Runs a command to its end. Never rejects. */
 export async function runHeld(launch: Launch, options: CommandOptions): Promise<CommandResult> {
   const startedAt = performance.now()
   const finish = (exitCode: number, output = '', truncated = false): CommandResult => ({
@@ -68,7 +69,8 @@ export async function runHeld(launch: Launch, options: CommandOptions): Promise<
   try {
     pipe = await OutputPipe.open(options.maxOutputBytes)
   } catch (error) {
-    return finish(NOT_STARTED, `the command was not started: no pipe for it: ${messageOf(error)}`)
+    const problem = `no pipe for its output: ${messageOf(error)}`
+    return finish(NOT_STARTED, `the command was not started: ${problem}`)
   }
   const ending = await lead(launch, options, pipe, stop)
   const { text, truncated } = pipe.finish()
@@ -78,8 +80,8 @@ export async function runHeld(launch: Launch, options: CommandOptions): Promise<
 }
 
 /**
- * Starts the group, sees it to its end and gives its exit code, or why it was never started: an
- * empty problem means that the output tells.
+ * Starts the process group and waits for its end. Resolves with its exit code, or with why it was
+ * not started; an empty problem means that the output shows it.
  */
 async function lead(
   launch: Launch,
@@ -92,7 +94,8 @@ async function lead(
   try {
     child = spawn(launch.file, launch.args, {
       cwd: launch.cwd,
-      // Node hands this one on by itself unless it is named: coverage of the host, not of the run.
+      // Node passes this variable on by itself unless it is named, which would count the command
+      // in the coverage of the host.
       env: { ...launch.env, NODE_V8_COVERAGE: launch.env['NODE_V8_COVERAGE'] },
       detached: true,
       stdio: ['ignore', pipe.writeEnd, pipe.writeEnd, 'pipe'],
@@ -104,11 +107,11 @@ async function lead(
   }
   const ended = endOf(child)
   const gate = child.stdio[3] as Duplex
-  // The shell may be gone before it reads its word.
+  // The shell may have exited before it reads the word.
   gate.on('error', () => undefined)
-  let shellIsThere = false
+  let shellRuns = false
   gate.on('data', () => {
-    shellIsThere = true
+    shellRuns = true
   })
   const pgid = child.pid
   if (pgid === undefined) return { problem: await whyNotStarted(launch, await ended) }
@@ -131,7 +134,7 @@ async function lead(
     return STOPPED[first]
   }
   if (typeof first !== 'number') return { problem: messageOf(first) }
-  return launch.leaderIsSandbox && !shellIsThere ? { problem: '' } : first
+  return launch.leaderIsSandbox && !shellRuns ? { problem: '' } : first
 }
 
 /** The exit code of a child, or the error that kept it from starting. */
@@ -147,12 +150,12 @@ function endOf(child: ChildProcess): Promise<number | Error> {
 async function whyNotStarted(launch: Launch, error: number | Error): Promise<string> {
   const folder = await stat(launch.cwd).catch(() => null)
   if (folder === null) return `its working directory ${launch.cwd} does not exist`
-  if (!folder.isDirectory()) return `its working directory ${launch.cwd} is no directory`
+  if (!folder.isDirectory()) return `its working directory ${launch.cwd} is not a directory`
   const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
   return missing ? `${launch.file} is not installed, or not on PATH` : messageOf(error)
 }
 
-/** Ends the command's group and its strays (rule 3). */
+/** Ends the command's group and the processes that left it (rule 3). */
 async function endProcesses(pgid: number, launch: Launch): Promise<void> {
   const group = processGroup(pgid)
   const marked = markedProcesses(COMMAND_VARIABLE, launch.commandId)
@@ -161,14 +164,14 @@ async function endProcesses(pgid: number, launch: Launch): Promise<void> {
   } else signalGroup(pgid, 'SIGTERM')
   const [grouped, all] = await Promise.all([group.members(), marked.members()])
   for (const pid of all) {
-    // A second SIGTERM means "at once" to some programs: strays only.
+    // Some programs take a second SIGTERM for "exit at once", so the group does not get one.
     if (!grouped.includes(pid) && pid !== pgid) signalProcess(pid, 'SIGTERM')
   }
   const sets = [group, marked]
   if (!(await waitUntilGone(sets, GRACE_MS))) await killAll(sets)
 }
 
-/** Why and when a command has to stop: its signal or its time limit, whichever comes first. */
+/** When a command must stop: its signal or its time limit, whichever comes first. */
 class Stop implements Disposable {
   reason: 'aborted' | 'timeout' | null = null
   readonly happened: Promise<'aborted' | 'timeout'>

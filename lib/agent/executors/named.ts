@@ -2,14 +2,14 @@ import type { CommandOptions, CommandResult, Executor } from '../executor.js'
 import { autoExecutor, bubblewrapExecutor } from './bubblewrap.js'
 import { processExecutor } from './process.js'
 
-/** Executors that go by a name. */
+/** The executors that configuration selects by name. */
 export type ExecutorName = 'process' | 'bubblewrap' | 'auto'
 
 /**
- * The executor by its name, or the one that is given. In a sandbox, `closed` folders are not there:
- * the data of the service itself.
+ * The executor of that name, or the given executor. A sandbox hides the `closed` folders, which
+ * hold the data of the service itself.
  *
- * @throws TypeError for a name that is not known.
+ * @throws TypeError for an unknown name.
  */
 export function executorNamed(
   choice: ExecutorName | Executor,
@@ -30,7 +30,7 @@ export function executorNamed(
   }
 }
 
-/** Finds out what works here when the first command is to run. */
+/** Chooses the executor when it is first needed, since probing bubblewrap takes a process. */
 class AutoExecutor implements Executor {
   readonly #closed: readonly string[]
   #found: Promise<Executor> | undefined
@@ -40,7 +40,7 @@ class AutoExecutor implements Executor {
     this.#closed = closed
   }
 
-  /** `auto` until the first command, then that of the executor that is used. */
+  /** `auto` until the first use, then the name of the chosen executor. */
   get name(): string {
     return this.#name
   }

@@ -7,17 +7,16 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { OutputKeeper, type KeptOutput } from '../output.js'
 
-/** Octets still read after a command's end, which a grandchild may go on writing. */
+/** Bytes still read after a command's end, when a grandchild may go on writing. */
 const MAX_DRAIN_BYTES = 1024 * 1024
 
 /**
- * A pipe that takes a command's output. Node gives its children sockets, which cannot be opened
- * again by name (`echo … > /dev/stderr` fails on them), and two of them, so that the order of
- * standard output and standard error would be lost. A FIFO, without a name once it is open, is one
- * real pipe for both.
+ * A pipe for a command's output. Node would give its child two sockets: they cannot be opened again
+ * by name (`echo > /dev/stderr` fails), and the order of standard output and standard error would
+ * be lost. A FIFO, unlinked once it is open, is one real pipe for both.
  */
 export class OutputPipe {
-  /** For the child's standard output and standard error; to be closed when it has started. */
+  /** For the child's standard output and standard error; closed here once the child has it. */
   readonly writeEnd: number
   readonly #readEnd: number
   readonly #socket: Socket
@@ -30,17 +29,17 @@ export class OutputPipe {
     this.#keeper = new OutputKeeper(maxBytes)
     this.#socket = new Socket({ fd: readEnd, readable: true, writable: false })
     this.#socket.on('data', (chunk: Buffer) => this.#keeper.add(chunk))
-    // A pipe that breaks has no more output.
+    // A broken pipe has no more output.
     this.#socket.on('error', () => undefined)
   }
 
-  /** Makes the pipe; `mkfifo` is needed. */
+  /** Creates the pipe, with the program `mkfifo`. */
   static async open(maxBytes: number): Promise<OutputPipe> {
     const folder = await mkdtemp(join(tmpdir(), 'runwright-command-'))
     try {
       const path = join(folder, 'output')
       await promisify(execFile)('mkfifo', ['-m', '600', path])
-      // The reader comes first and does not wait; then the writer need not either.
+      // Opened first, without blocking, the reader keeps the writer from blocking.
       const reader = await openDescriptor(path, constants.O_RDONLY | constants.O_NONBLOCK)
       const writer = await openDescriptor(path, constants.O_WRONLY).catch((error: unknown) => {
         closeSync(reader)
@@ -52,14 +51,14 @@ export class OutputPipe {
     }
   }
 
-  /** Closes our writing end: from now on only the command's processes hold it. */
+  /** Closes our end for writing: from now on only the command's processes hold it. */
   closeWriteEnd(): void {
     if (this.#writeEndOpen) closeSync(this.writeEnd)
     this.#writeEndOpen = false
   }
 
   /**
-   * Takes what is in the pipe now, without waiting for whoever still holds it, and closes it.
+   * Takes what is in the pipe now, without waiting for processes that still hold it, and closes it.
    * A process that writes afterwards gets SIGPIPE.
    */
   finish(): KeptOutput {
@@ -76,7 +75,7 @@ export class OutputPipe {
       try {
         length = readSync(this.#readEnd, buffer)
       } catch {
-        return // EAGAIN: empty, but somebody still holds it.
+        return // EAGAIN: empty, but another process still holds it.
       }
       if (length === 0) return
       this.#keeper.add(buffer.subarray(0, length))
@@ -85,7 +84,7 @@ export class OutputPipe {
   }
 }
 
-/** A bare descriptor: a FileHandle would close it when it is collected. */
+/** A bare descriptor: a FileHandle would close it when it is garbage-collected. */
 async function openDescriptor(path: string, flags: number): Promise<number> {
   return await promisify(openFile)(path, flags)
 }

@@ -1,20 +1,20 @@
 /**
- * Finding and ending processes. A process group holds what a command started in the usual way;
- * what left it (`setsid`) is found by its environment in `/proc`, where there is one.
+ * Finding and ending processes. Most processes of a command are in its process group; those that
+ * left it (`setsid`) are found by a variable in their environment, on systems with `/proc`.
  *
  * @module
  */
 import { readFileSync, readdirSync } from 'node:fs'
 import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 
-/** Milliseconds that processes get to end by themselves after SIGTERM. */
+/** Milliseconds between SIGTERM and SIGKILL. */
 export const GRACE_MS = 2_000
-/** Milliseconds to wait for processes to go after SIGKILL; the kernel may hold one in a read. */
+/** Milliseconds to wait after SIGKILL, which a process in a kernel call may not receive at once. */
 const KILL_WAIT_MS = 2_000
 
-/** A set of processes that is looked up anew each time. */
+/** A set of processes, looked up at each call. */
 export interface ProcessSet {
-  /** Ids of the members that live; zombies don't. */
+  /** Ids of the living members; zombies are not among them. */
   members(): Promise<readonly number[]>
 }
 
@@ -29,12 +29,12 @@ export function processGroup(pgid: number): ProcessSet {
   }
 }
 
-/** The processes whose environment has `name=value`; none where there is no `/proc`. */
+/** The processes with `name=value` in their environment; none on systems without `/proc`. */
 export function markedProcesses(name: string, value: string): ProcessSet {
   const entry = Buffer.from(`\0${name}=${value}\0`)
   return {
     async members() {
-      // An empty mark would be everybody's.
+      // An empty mark would match processes that are not ours.
       const ids = value === '' ? null : processIds()
       let unsure: number[] = []
       const isMarked = (id: number): boolean => {
@@ -43,9 +43,9 @@ export function markedProcesses(name: string, value: string): ProcessSet {
         return marked === true
       }
       const members = [...(await filterInSlices(ids ?? [], isMarked))]
-      // Some have no environment ever; one that is about to get it has it within these looks.
-      for (let look = 0; look < 3 && unsure.length > 0; look++) {
-        await delay(2 ** look)
+      // Some never have an environment; a process that is just starting has it within these tries.
+      for (let attempt = 0; attempt < 3 && unsure.length > 0; attempt++) {
+        await delay(2 ** attempt)
         const again = unsure
         unsure = []
         members.push(...again.filter(isMarked))
@@ -55,12 +55,12 @@ export function markedProcesses(name: string, value: string): ProcessSet {
   }
 }
 
-/** Sends a signal to a process group; false when there is none. Signal 0 only asks. */
+/** Sends a signal to a process group; false when it does not exist. Signal 0 only checks that. */
 export function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
   return signalProcess(-pgid, signal)
 }
 
-/** Sends a signal to a process; false when it is not there. */
+/** Sends a signal to a process; false when it does not exist. */
 export function signalProcess(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(pid, signal)
@@ -71,8 +71,8 @@ export function signalProcess(pid: number, signal: NodeJS.Signals | 0): boolean 
 }
 
 /**
- * Waits until `sets` have no more members, asking again after growing pauses; false when that is
- * not so after `timeoutMs`.
+ * Waits until `sets` have no members left, polling with growing pauses; false when they still have
+ * some after `timeoutMs`.
  */
 export async function waitUntilGone(
   sets: readonly ProcessSet[],
@@ -88,8 +88,8 @@ export async function waitUntilGone(
 }
 
 /**
- * Ends all members with SIGKILL, again and again until none is left, since a process may start
- * another while it is looked for. Resolves with the number of processes that were ended.
+ * Kills all members, repeatedly until none is left, since a process may start another between
+ * lookup and signal. Resolves with the number of killed processes.
  */
 export async function killAll(sets: readonly ProcessSet[]): Promise<number> {
   const killed = new Set<number>()
@@ -109,7 +109,7 @@ export async function membersOf(sets: readonly ProcessSet[]): Promise<readonly n
   return [...new Set(members.flat())]
 }
 
-/** Ids of all processes, or null where there is no `/proc`. */
+/** Ids of all processes; null on systems without `/proc`. */
 function processIds(): readonly number[] | null {
   try {
     return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
@@ -118,12 +118,12 @@ function processIds(): readonly number[] | null {
   }
 }
 
-/** Processes looked at before others get their turn. */
+/** Processes examined between yields to the event loop. */
 const SLICE = 64
 
 /**
- * Filters process ids by a look into `/proc`, which never waits for a disk: reading it directly
- * takes a tenth of the time that the thread pool takes.
+ * Filters process ids by what `/proc` shows. It never waits for a disk, so `belongs` reads it
+ * synchronously, in a tenth of the time that the thread pool takes.
  */
 async function filterInSlices(
   ids: readonly number[],
@@ -137,23 +137,23 @@ async function filterInSlices(
   return members
 }
 
-/** The process group of a process that lives, or null. */
+/** The process group of a living process; null for any other. */
 function groupOf(pid: number): number | null {
   const fields = statOf(pid)
   return fields === null ? null : Number(fields[2])
 }
 
-/** State, parent, group and so on of a process that lives, or null. */
+/** The fields of a living process's `stat` from its state on; null for any other. */
 function statOf(pid: number): readonly string[] | null {
   const stat = readProc(pid, 'stat')?.toString('latin1')
-  // The name in parentheses may hold anything.
+  // The name in parentheses may contain anything, parentheses included.
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
   return fields === undefined || fields[0] === 'Z' || fields[0] === 'X' ? null : fields
 }
 
 /**
- * Is the entry part of the environment with which a process was started? Null when there is none
- * to be seen: in the middle of starting a program a process has none for a moment.
+ * True when the entry is part of the environment that a process was started with. Null when it
+ * shows no environment: while a process starts a program, it has none for a moment.
  */
 function hasEntry(pid: number, entry: Buffer): boolean | null {
   const environment = readProc(pid, 'environ')
@@ -171,7 +171,7 @@ function runsProgram(pid: number): boolean {
   return fields !== null && (Number(fields[6]) & KERNEL_THREAD) === 0
 }
 
-/** A file of a process, or null when the process has gone or is somebody else's. */
+/** A file of a process; null when the process is gone or belongs to another user. */
 function readProc(pid: number, name: 'stat' | 'environ'): Buffer | null {
   try {
     return readFileSync(`/proc/${pid}/${name}`)

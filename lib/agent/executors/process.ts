@@ -8,8 +8,8 @@ import { killAll, markedProcesses } from './process-tree.js'
 export interface ProcessExecutorOptions {
   /**
    * Names of variables of this process that commands get besides the built-in ones (`PATH`,
-   * `HOME`, `LANG` and their like); a trailing `*` stands for any ending. Never name a key here:
-   * every command that a model asks for could read it.
+   * `HOME`, `LANG` and similar); a trailing `*` stands for any ending. Never name a key here:
+   * every command of a model could read it.
    */
   readonly env?: readonly string[] | undefined
   /** The shell that reads command lines. @defaultValue '/bin/sh' */
@@ -18,12 +18,11 @@ export interface ProcessExecutorOptions {
 
 /**
  * Runs commands as processes of this user, each in a process group of its own and with a scrubbed
- * environment. That ends commands reliably; it does not confine them: a command can read whatever
- * this user can, this process's environment in `/proc` included. Where that matters, use
+ * environment. Commands are ended reliably, but not confined: they can read what this user can,
+ * this process's environment in `/proc` included. Where that matters, use
  * {@link bubblewrapExecutor} or a container.
  *
- * Background processes of a command that has ended live on until `killMarked`; what they print is
- * not kept.
+ * Background processes of an ended command live on until `killMarked`; their output is not kept.
  */
 export function processExecutor(options: ProcessExecutorOptions = {}): Executor {
   return new ProcessExecutor(options.env ?? [], options.shell ?? '/bin/sh')

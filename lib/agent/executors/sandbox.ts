@@ -1,13 +1,13 @@
 /**
- * What a sandboxed command sees, as arguments of bubblewrap. The sandbox starts with nothing, and
- * everything in it is named here: what is forgotten is absent, not open.
+ * What a sandboxed command sees, as arguments of bubblewrap. A sandbox starts empty and contains
+ * only what is named here, so a forgotten path is missing rather than exposed.
  *
  * @module
  */
 import { lstat, readlink, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 
-/** What the sandbox of one command is made from. */
+/** The sandbox of one command. */
 export interface SandboxPlan {
   readonly cwd: string
   readonly home: string | undefined
@@ -23,7 +23,7 @@ const SYSTEM = [
   '/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix/store',
 ]
 
-/** Settings without which programs do not work. Not all of /etc: it holds keys and passwords. */
+/** Files of /etc that programs need. Not all of /etc, which holds keys and passwords. */
 const SETTINGS = [
   'passwd', 'group', 'nsswitch.conf', 'hosts', 'host.conf', 'hostname', 'services', 'protocols',
   'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives', 'localtime', 'timezone',
@@ -32,7 +32,7 @@ const SETTINGS = [
   'debian_version', 'profile', 'bash.bashrc', 'gitconfig', 'inputrc',
 ]
 
-/** Tool chains in a home folder, none of which keeps a key there. */
+/** Tool chains in a home folder; none of these folders holds keys. */
 const TOOL_CHAINS = [
   '.pyenv', '.rustup', '.nvm', '.volta', '.bun/bin', '.deno/bin', '.asdf', '.sdkman/candidates',
   '.cargo/bin', '.local/bin', '.local/pipx/venvs', 'go/bin',
@@ -61,7 +61,7 @@ function bind(option: string, path: string): readonly string[] {
   return [option, path, path]
 }
 
-/** A system folder, as a link where it is one (`/bin` → `usr/bin`). */
+/** A system folder, or the link that stands for it (`/bin` → `usr/bin`). */
 async function systemFolder(path: string): Promise<readonly string[]> {
   const stats = await lstat(path).catch(() => null)
   if (stats === null) return []
@@ -69,7 +69,7 @@ async function systemFolder(path: string): Promise<readonly string[]> {
   return ['--symlink', await readlink(path), path]
 }
 
-/** What lies deeper is mounted later, so that it shows; of one path the writable mount does. */
+/** Deeper paths are mounted later, so that outer ones do not hide them; so are writable ones. */
 async function mounts(plan: SandboxPlan, home: string | null): Promise<readonly string[]> {
   const readable = [...(await programFolders(plan.path, home)), ...plan.readOnly]
   const all = [
@@ -85,9 +85,9 @@ async function mounts(plan: SandboxPlan, home: string | null): Promise<readonly 
 async function programFolders(path: string, home: string | null): Promise<readonly string[]> {
   const node = dirname(dirname(await realpath(process.execPath)))
   const chains = home === null ? [] : TOOL_CHAINS.map((name) => join(home, name))
-  const wanted = [...path.split(':').filter(isAbsolute), node, ...chains].map((one) => resolve(one))
-  return [...new Set(wanted)].filter((folder) => {
-    // A home folder, or one above it, is more than programs.
+  const wanted = [...path.split(':').filter(isAbsolute), node, ...chains]
+  return [...new Set(wanted.map((folder) => resolve(folder)))].filter((folder) => {
+    // A home folder, or a folder above it, holds more than programs.
     const tooMuch = folder === '/' || (home !== null && isInside(home, folder))
     return !tooMuch && !SYSTEM.some((system) => isInside(folder, system))
   })
@@ -97,7 +97,7 @@ function isInside(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`)
 }
 
-/** An empty folder in place of one that exists; nothing where nothing is. */
+/** Hides an existing folder behind an empty one. */
 async function mask(path: string): Promise<readonly string[]> {
   const real = await realpath(path).catch(() => null)
   return real === null ? [] : ['--tmpfs', real, '--remount-ro', real]

@@ -1,35 +1,37 @@
 /**
- * What a check command is known to run: the scripts behind `npm test`, a make target or a shell
- * script, the test runner among them, and the files that belong to the check and not to the work.
+ * What a check command runs, as far as its text shows: the scripts behind `npm test`, a make target
+ * or a shell script, the test runner among them, and the files that belong to the check.
  *
- * Only read when a goal is resolved. It reads text, it does not run a shell: what it cannot follow
- * is not recognised, and such a check is verified by exit code and protected files alone.
+ * 1. Scripts are read when a goal is resolved, never again.
+ * 2. Nothing is run. A command that cannot be followed is not recognised, and its check rests on
+ *    exit code and protected files alone.
  *
  * @module
  */
-import { constants } from 'node:fs'
-import { lstat, open } from 'node:fs/promises'
+import { lstat } from 'node:fs/promises'
 import { isAbsolute, join, posix, relative } from 'node:path'
 
-import type { TestReporter } from '../goal.js'
+import type { TestReporter } from '../test-outcomes.js'
+import { detectReporter } from './reports/registry.js'
+import { readSmallFile } from './small-file.js'
 
 const MAX_TEXTS = 40
-const MAX_TEXT_BYTES = 128 * 1024
 
-/** What stands behind a command. */
+/** What a command runs. */
 export interface CheckScript {
-  /** All text that was followed, the command first. */
+  /** The command, then all scripts that it leads to. */
   readonly text: string
+  /** The first test runner found; null for none. */
   readonly reporter: TestReporter | null
-  /** Globs of files and folders which the command names and which belong to the check. */
+  /** Globs of the files and folders that the command names and that belong to the check. */
   readonly files: readonly string[]
-  /** Globs of files that would take the place of what the command runs, were they to appear. */
+  /** Globs of files that would replace what the command runs if they appeared. */
   readonly sealed: readonly string[]
-  /** True when the check builds what it then tests, so that build folders are no sources. */
+  /** True when the check builds what it then tests, so that build folders may change. */
   readonly builds: boolean
 }
 
-/** Reads what stands behind `command` in the workspace. */
+/** Follows `command` into the scripts of the workspace `cwd`. */
 export async function readCheckScript(command: string, cwd: string): Promise<CheckScript> {
   const reader = new ScriptReader(cwd)
   await reader.follow(command)
@@ -43,49 +45,7 @@ export async function readCheckScript(command: string, cwd: string): Promise<Che
   }
 }
 
-const NODE_TEST = /(^|[\s;&|(/"'])(node|tsx|ts-node)(?=\s)[^;&|\n]*\s--test(?=[\s"';&|)]|$)/m
-const PYTEST = /(^|[\s;&|(/"'])(pytest|py\.test)(?=[\s"';&|)]|$)/m
-const UNITTEST = /python[0-9.]*\s[^;&|\n]*-m\s*unittest(?=[\s"';&|)]|$)/m
-
-const NEVER = /(?!)/
-
-/** Words that may stand before the program of a command: variables, wrappers and their options. */
-const BEFORE =
-  '(?:(?:\\w+=(?:"[^"\\n]*"|\'[^\'\\n]*\'|[^\\s"\']*)|' +
-  'npx|bunx|pnpx|yarn|pnpm|exec|time|env|cross-env|dotenv|c8|nyc|' +
-  '(?:\\S*/)?node|-[\\w-]+(?:=\\S+)?) +)*'
-
-/** A program in the place of a command, by its name or by a path to it. */
-function commandPattern(program: string): RegExp {
-  const start = `(?:^|[;&|(]|-c ["'])[ \\t@-]*`
-  return new RegExp(`${start}${BEFORE}(?:\\S*/)?${program}(?=[\\s"';&|)]|$)`, 'm')
-}
-
-/**
- * The first runner in some text whose report we can take down. None when the text sets the very
- * variable that our reporter comes in by.
- */
-export function detectReporter(text: string): TestReporter | null {
-  const found: [number, TestReporter][] = []
-  const look = (pattern: RegExp, reporter: TestReporter, unless: RegExp): void => {
-    const match = pattern.exec(text)
-    if (match !== null && !unless.test(text)) found.push([match.index, reporter])
-  }
-  look(NODE_TEST, 'node-test', /\bNODE_OPTIONS=(?!\S*\$)/)
-  // These three are found by their own process, whatever a script does to NODE_OPTIONS.
-  look(commandPattern('jest(?:\\.js)?'), 'jest', NEVER)
-  look(commandPattern('vitest(?:\\.mjs)?(?! +(?:bench|list|init))'), 'vitest', NEVER)
-  look(commandPattern('_?mocha(?:\\.c?js)?'), 'mocha', NEVER)
-  look(commandPattern('cargo(?: +\\+\\S+)? +(?:test|t)'), 'cargo', NEVER)
-  // Every other command of Go would get the flag for its tests as well.
-  look(commandPattern('go +test'), 'go', /\bGOFLAGS=|(?:^|[\s;&|(])go +(?!test\b)[a-z]/m)
-  look(PYTEST, 'pytest', /\b(PYTHONPATH|PYTEST_ADDOPTS)=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IE]/)
-  look(UNITTEST, 'unittest', /\bPYTHONPATH=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IES]/)
-  found.sort(([a], [b]) => a - b)
-  return found[0]?.[1] ?? null
-}
-
-/** Names by which people mark files that check rather than do. */
+/** Words in names of files and folders that check the work. */
 const CHECKING = new RegExp(
   `(^|[^a-z])(${[
     ...['tests?', 'specs?', 'checks?', 'verify', 'verif(ier|ication)', 'grad(e|er)', 'e2e', 'ci'],
@@ -94,42 +54,27 @@ const CHECKING = new RegExp(
   'i',
 )
 const SHELLS = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'ash', 'source', '.'])
+/** Programs that run the command after them. */
 const WRAPPERS = new Set([
-  'env',
-  'exec',
-  'time',
-  'command',
-  'nice',
-  'nohup',
-  'npx',
-  'timeout',
-  'cross-env',
+  'env', 'exec', 'time', 'command', 'nice', 'nohup', 'npx', 'timeout', 'cross-env',
 ])
+/** Options whose values are files that a program loads before its work. */
 const SETUP_OPTIONS = new Set([
-  '--import',
-  '--require',
-  '-r',
-  '--loader',
-  '--experimental-loader',
-  '--config',
-  '--config-file',
-  '--env-file',
-  '--rcfile',
-  '--test-global-setup',
-  '--setup',
+  '--import', '--require', '-r', '--loader', '--experimental-loader', '--config', '--config-file',
+  '--env-file', '--rcfile', '--test-global-setup', '--setup',
 ])
 
-/** What `-c` names when it stands for `--config`, and not for `gcc -c` or `sort -c`. */
+/** The value of a `-c` that means `--config`, unlike that of `gcc -c` or `sort -c`. */
 const CONFIGURATION = /(?:\.(?:[cm]?[jt]s|json[5c]?|ya?ml|toml|ini|cfg|conf|xml)|rc)$/
 
-/** Options by which a program is told to work in another folder. */
+/** Options that make a program work in another folder. */
 const FOLDER_OPTION = /^(?:--prefix|--cwd|--dir|--directory|-C)(?:=(.+))?$/
 
 class ScriptReader {
   readonly texts: string[] = []
   readonly files: Set<string> = new Set()
   readonly sealed: Set<string> = new Set()
-  /** True when a file given to Node imports node:test, which then runs without `--test`. */
+  /** True when a file that Node runs imports node:test, which then runs without `--test`. */
   importsNodeTest = false
   readonly #cwd: string
   readonly #seen: Set<string> = new Set()
@@ -138,7 +83,7 @@ class ScriptReader {
     this.#cwd = cwd
   }
 
-  /** Reads a text that runs in `folder` (relative to the workspace, `` for itself). */
+  /** Reads commands that run in `folder`, relative to the workspace; empty for its root. */
   async follow(text: string, folder = ''): Promise<void> {
     if (this.texts.length >= MAX_TEXTS) return
     this.texts.push(text)
@@ -146,31 +91,30 @@ class ScriptReader {
     for (const part of text.split(/&&|\|\||[;|\n&]/)) {
       const words = splitWords(part)
       if (words[0] === 'cd') base = this.#path(words[1] ?? '.', base) ?? base
-      else if (words.length > 0) await this.#segment(words, part, base)
+      else if (words.length > 0) await this.#command(words, part, base)
     }
   }
 
-  async #segment(words: readonly string[], part: string, base: string): Promise<void> {
+  async #command(words: readonly string[], part: string, base: string): Promise<void> {
     const program = words[0]!
     const name = posix.basename(program)
     const folder = this.#folderOption(words, base)
     if (/^(npm|yarn|pnpm|bun)$/.test(name)) await this.#packageScript(words, folder)
-    if (name === 'node' && words.includes('--run'))
+    if (name === 'node' && words.includes('--run')) {
       await this.#packageScript(['node', 'run', words[words.indexOf('--run') + 1] ?? ''], base)
+    }
     if (/^g?make$/.test(name)) await this.#makefile(folder)
-    if (SHELLS.has(name))
-      await this.#script(
-        words.slice(1).find((word) => !word.startsWith('-')),
-        base,
-      )
-    else if (program.includes('/')) await this.#program(program, base)
+    if (SHELLS.has(name)) {
+      const script = words.slice(1).find((word) => !word.startsWith('-'))
+      await this.#script(script, base)
+    } else if (program.includes('/')) await this.#program(program, base)
     const runner = detectReporter(part) !== null
     for (const [i, word] of words.slice(1).entries()) {
       await this.#argument(word, words[i]!, base, runner, name === 'node')
     }
   }
 
-  /** A word that may name a file, a folder or a glob of the check. */
+  /** Notes a word that names a file, a folder or a glob of the check. */
   async #argument(
     word: string,
     before: string,
@@ -244,7 +188,7 @@ class ScriptReader {
     }
   }
 
-  /** A file given to a shell. */
+  /** Follows a file that a shell runs. */
   async #script(word: string | undefined, base: string): Promise<void> {
     const path = word === undefined ? null : this.#path(word, base)
     const text = path === null ? null : await this.#read(path)
@@ -253,24 +197,25 @@ class ScriptReader {
     await this.follow(text, base)
   }
 
-  /** A file that is run by its path: a script when it says so, else a built program. */
+  /** Follows a file that is run by its path, if it is a script and not a built program. */
   async #program(word: string, base: string): Promise<void> {
     const path = this.#path(word, base)
     if (path !== null && (await this.#read(path))?.startsWith('#!') === true)
       await this.#script(word, base)
   }
 
-  #first(what: string): boolean {
-    if (this.#seen.has(what)) return false
-    this.#seen.add(what)
+  /** True at the first call with this key, so that scripts which start each other end. */
+  #first(key: string): boolean {
+    if (this.#seen.has(key)) return false
+    this.#seen.add(key)
     return true
   }
 
   #read(path: string): Promise<string | null> {
-    return readSmall(join(this.#cwd, path))
+    return readSmallFile(join(this.#cwd, path))
   }
 
-  /** `word` relative to the workspace with forward slashes; null when it is no path within it. */
+  /** The path that `word` names, relative to the workspace; null when it is not inside. */
   #path(word: string, base: string): string | null {
     if (!/^[\w@./*?{},+ -]+$/.test(word)) return null
     const path = isAbsolute(word) ? relative(this.#cwd, word) : posix.join(base, word)
@@ -279,31 +224,11 @@ class ScriptReader {
   }
 }
 
-/** The words of one command without quotes, variables before it and programs that run others. */
+/** The words of one command without quotes, leading variables and wrappers such as `env`. */
 function splitWords(part: string): readonly string[] {
   const words = (
     part.replaceAll(/[()`{}](?![^\s]*[*,])/g, ' ').match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? []
   ).map((word) => word.replace(/^(["'])(.*)\1$/s, '$2'))
   while (words.length > 0 && (/^\w+=/.test(words[0]!) || WRAPPERS.has(words[0]!))) words.shift()
   return words[0]?.startsWith('#') === true ? [] : words
-}
-
-/** The text of a small regular file, or null. */
-export async function readSmall(path: string): Promise<string | null> {
-  let file
-  try {
-    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  } catch {
-    return null
-  }
-  try {
-    const stats = await file.stat()
-    if (!stats.isFile() || stats.size > MAX_TEXT_BYTES) return null
-    const content = await file.readFile()
-    return content.includes(0) ? null : content.toString('utf8')
-  } catch {
-    return null
-  } finally {
-    await file.close()
-  }
 }

@@ -1,10 +1,11 @@
 /**
- * One check of a goal: the command is run, our reporter's account is read, and both are held
- * against what was there when the run started.
+ * One check of a goal: runs the command, reads the test runner's report, and compares both with
+ * what the run started from. A goal is met when
  *
- * A goal is met when the files that it protects are as they were, the command ended with the wanted
- * exit code, and, where a test runner reports, every test of the first check is still there and
- * passes, none newly skipped, at least one in all.
+ * 1. the files that it protects are unchanged, before and after the command;
+ * 2. the command ended with the exit code that counts as success, in time;
+ * 3. where a test runner reports: every test of the first check is still there and passes, no test
+ *    is newly skipped, and at least one passes.
  *
  * @module
  */
@@ -14,71 +15,66 @@ import type { GoalCheckContext, GoalSpec, GoalVerdict } from '../goal.js'
 import { headAndTail } from '../output.js'
 import { changeOf, countTests, failureOf, listChanges } from './compare-tests.js'
 import { compareFiles } from './protected-files.js'
-import { readableGo } from './reports/go.js'
-import { ReportFolder } from './reports/reports.js'
-import type { ReportProblem, TestReport } from './reports/reports.js'
+import { ReportFolder } from './reports/folder.js'
+import { TEST_RUNNERS } from './reports/registry.js'
+import type { ReportProblem, TestReport, TestRunner } from './reports/types.js'
 
-/** With the list of changed files it makes up the 32 KiB that a verdict may hold. */
+/** Leaves room for the list of changed files in the 32 KiB that a verdict may hold. */
 const MAX_OUTPUT_BYTES = 27 * 1024
-/** Of a runner whose account is its output, all of that has to be there. */
+/** For a runner whose report is its output. */
 const MAX_REPORT_OUTPUT_BYTES = 32 * 1024 * 1024
 const MAX_LISTED = 20
 const PERF_RUNS = 3
 
-/** Variables that keep a check from asking questions, watching files, or colouring its output. */
+/** Keeps a check from asking questions, watching files, or colouring its output. */
 const QUIET: Readonly<Record<string, string>> = {
   CI: '1',
   NO_COLOR: '1',
   TERM: 'dumb',
-  // Settings of the user's own, in a file that an agent can write, may replace the shell of
-  // scripts.
+  // An agent can write the user's npmrc, which may replace the shell that runs scripts.
   npm_config_userconfig: '/dev/null',
   npm_config_update_notifier: 'false',
   npm_config_fund: 'false',
   npm_config_audit: 'false',
-  // A compiled file that is written here and now may be taken for that of the next edit.
+  // Python could take a file compiled now for the next version of its source.
   PYTHONDONTWRITEBYTECODE: '1',
 }
 
 /**
- * Checks a goal once. Takes as long as its command, at most `spec.timeout_ms` (three times that for
- * a goal with `max_duration_ms`).
+ * Checks a goal once, within `spec.timeout_ms` (three times that for a goal with
+ * `max_duration_ms`).
  *
- * @throws the signal's reason when it is aborted; an `Error` when the check itself could not be
- * made, for example for want of disk space.
+ * @throws the signal's reason when it is aborted; an `Error` when the check itself is impossible,
+ * for example because the disk is full.
  */
 export async function checkGoal(spec: GoalSpec, context: GoalCheckContext): Promise<GoalVerdict> {
   const { signal } = context
   signal.throwIfAborted()
   const before = await filesChanged(spec, context)
-  const folder = await ReportFolder.create(context.cwd)
-  try {
-    const env = { ...QUIET, ...spec.env }
-    const variables = spec.reporter === null ? env : await folder.inject(spec.reporter, env)
-    const run = await runCommand(spec, context, folder.wrap(spec.command), variables, folder.path)
-    signal.throwIfAborted()
-    const report = await readReport(spec, run, folder)
-    const after = await filesChanged(spec, context)
-    signal.throwIfAborted()
-    return judge(spec, context, readable(spec, run), report, [...new Set([...before, ...after])])
-  } finally {
-    await folder.remove()
-  }
+  const runner = spec.reporter === null ? null : TEST_RUNNERS[spec.reporter]
+  await using folder = await ReportFolder.create(context.cwd)
+  const run = await runCommand(spec, context, runner, folder)
+  signal.throwIfAborted()
+  const report = runner === null ? null : await readReport(runner, run, folder)
+  const after = await filesChanged(spec, context)
+  signal.throwIfAborted()
+  const changes = [...new Set([...before, ...after])]
+  return verdictOf(spec, context, readable(runner, run), report, changes)
 }
 
 async function readReport(
-  spec: GoalSpec,
+  runner: TestRunner,
   run: CommandResult,
   folder: ReportFolder,
-): Promise<TestReport | ReportProblem | null> {
-  if (spec.reporter === null) return null
-  return spec.reporter === 'go' && run.truncated ? 'too_large' : await folder.read(run.output)
+): Promise<TestReport | ReportProblem> {
+  const isCut = runner.readable !== undefined && run.truncated
+  return isCut ? 'too_large' : await runner.read(folder.place, run.output)
 }
 
-/** What the check printed as people read it. */
-function readable(spec: GoalSpec, run: CommandResult): CommandResult {
-  if (spec.reporter !== 'go') return run
-  return { ...run, output: headAndTail(readableGo(run.output), MAX_OUTPUT_BYTES) }
+/** The result with its output as people read it. */
+function readable(runner: TestRunner | null, run: CommandResult): CommandResult {
+  if (runner?.readable === undefined) return run
+  return { ...run, output: headAndTail(runner.readable(run.output), MAX_OUTPUT_BYTES) }
 }
 
 async function filesChanged(spec: GoalSpec, context: GoalCheckContext): Promise<readonly string[]> {
@@ -86,29 +82,31 @@ async function filesChanged(spec: GoalSpec, context: GoalCheckContext): Promise<
   try {
     return await compareFiles(spec, context.cwd, context.baseline)
   } catch (error) {
-    // A workspace that has grown too large to be watched cannot be vouched for.
+    // The workspace has grown too large to tell whether its tests are unchanged.
     if (error instanceof GoalError) return [error.message]
     throw error
   }
 }
 
-/** Runs the command once, or until it was quick enough, at most three times. */
+/** Runs the command once; for a goal with a time limit, until it is met, at most three times. */
 async function runCommand(
   spec: GoalSpec,
   context: GoalCheckContext,
-  command: string,
-  env: Readonly<Record<string, string>>,
-  writable: string,
+  runner: TestRunner | null,
+  folder: ReportFolder,
 ): Promise<CommandResult> {
+  const given = { ...QUIET, ...spec.env }
+  const env = runner === null ? given : await folder.inject(runner, given)
+  const command = folder.wrap(spec.command)
   let best: CommandResult | undefined
   for (let i = 0; i < PERF_RUNS; i++) {
     const result = await context.executor.run(command, {
       cwd: context.cwd,
       env,
       timeoutMs: spec.timeout_ms,
-      maxOutputBytes: spec.reporter === 'go' ? MAX_REPORT_OUTPUT_BYTES : MAX_OUTPUT_BYTES,
+      maxOutputBytes: runner?.readable === undefined ? MAX_OUTPUT_BYTES : MAX_REPORT_OUTPUT_BYTES,
       mark: context.mark,
-      writable: [writable],
+      writable: [folder.place.folder],
       signal: context.signal,
     })
     if (best === undefined || result.durationMs < best.durationMs) best = result
@@ -119,7 +117,7 @@ async function runCommand(
   return best!
 }
 
-function judge(
+function verdictOf(
   spec: GoalSpec,
   context: GoalCheckContext,
   run: CommandResult,
@@ -129,7 +127,7 @@ function judge(
   const reported =
     typeof report === 'object' && report !== null && !run.timedOut ? report.tests : null
   const counts = reported === null ? null : countTests(reported)
-  // An empty set is no baseline: with none at all, the next check may still become one.
+  // Without any test there is no baseline yet; a later check may still give one.
   const tests = counts === null || counts.total === 0 ? null : reported
   const problem = problemOf(spec, context, run, report, changes)
   return {
@@ -144,7 +142,7 @@ function judge(
   }
 }
 
-/** Why the goal is not met; null when it is. The first that applies, from cause to effect. */
+/** Why the goal is not met; null when it is. The first reason that applies, causes first. */
 function problemOf(
   spec: GoalSpec,
   context: GoalCheckContext,
@@ -201,7 +199,7 @@ function success(
   return skipped === 0 ? tests : `${tests}, ${skipped} skipped as before`
 }
 
-/** All changes of protected files, for whoever has to undo them. */
+/** All changes of protected files, for the model, which has to undo them. */
 function listing(changes: readonly string[]): string {
   if (changes.length === 0) return ''
   const shown = changes.slice(0, MAX_LISTED).map((change) => `- ${change}\n`)

@@ -1,47 +1,49 @@
-import type { GoalSpec, TestReporter } from '../goal.js'
+import type { GoalDefinition, GoalSpec, TestReporter } from '../goal.js'
 import { readCheckScript } from './check-script.js'
-import { nodeReporterOptions } from './reports/node-test.js'
-import { configuredFiles, runnerFolders } from './runner-files.js'
+import { TEST_RUNNERS } from './reports/registry.js'
+import { configuredFiles } from './runner-files.js'
 import { JS_TESTS, PYTHON_TESTS, SEALED, TEST_TREES, UNTRACKED } from './test-files.js'
 
-/** Milliseconds that a check may take unless its goal says otherwise. */
+/** Milliseconds that a check may take unless its goal sets another limit. */
 export const DEFAULT_CHECK_TIMEOUT_MS = 300_000
 
-/** What makes one command goal different from another. */
+/** A goal that a command verifies. */
 export interface CommandGoal {
   /** A registered name, `shell`, or `text`. */
   readonly name: string
-  /** The goal as it was written; the registry fills it in for registered goals. */
+  /** The goal as the request states it. @defaultValue `name` */
   readonly goal?: string | undefined
-  /** The shell line that checks it. */
+  /** The shell command line that checks it. */
   readonly command: string
-  /** The same line for people, without what only the check adds. @defaultValue `command` */
+  /** The command line for people, without what only the check adds. @defaultValue `command` */
   readonly shown?: string | undefined
   readonly env?: Readonly<Record<string, string>> | undefined
   /** @defaultValue 300 000 */
   readonly timeoutMs?: number | undefined
-  /** The runner whose report is expected. @defaultValue recognised from the command */
+  /** The test runner that reports; null for none. @defaultValue recognised from the command */
   readonly reporter?: TestReporter | null | undefined
-  /** Globs to protect besides tests, runner configuration and what the command names. */
+  /** Globs to protect besides tests, runner configuration and files that the command names. */
   readonly protected?: readonly string[] | undefined
   /** Globs of files that must neither change nor appear, besides the known configuration files. */
   readonly sealed?: readonly string[] | undefined
+  /** Upper bound on the command's own time, in milliseconds. */
   readonly maxDurationMs?: number | undefined
-  /** First sentence of what the model is told; the rest says how it is checked. */
+  /** First sentence of the model's instructions; the rest describes the check. */
   readonly task?: string | undefined
 }
 
 /**
- * Makes the frozen definition of a goal that a command verifies. The command is followed into npm
- * scripts, makefiles and shell scripts of the workspace, to find out which test runner reports and
- * which files belong to the check.
+ * Makes the frozen definition of a goal that a command verifies. Follows the command into npm
+ * scripts, makefiles and shell scripts of the workspace `cwd`, to find out which test runner
+ * reports and which files belong to the check.
  */
 export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalSpec> {
   const { command, env } = liftVariables(goal.command, goal.env ?? {})
   const script = await readCheckScript(command, cwd)
   const reporter = goal.reporter === undefined ? script.reporter : goal.reporter
-  const beside = reporter === 'node-test' ? nodeReporterOptions(script.text) : ''
-  const options = [env['NODE_OPTIONS'] ?? '', beside].filter((part) => part !== '').join(' ')
+  const runner = reporter === null ? null : TEST_RUNNERS[reporter]
+  const needed = runner?.nodeOptions?.(script.text) ?? ''
+  const options = [env['NODE_OPTIONS'] ?? '', needed].filter((part) => part !== '').join(' ')
   return {
     name: goal.name,
     goal: goal.goal ?? goal.name,
@@ -60,7 +62,7 @@ export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalS
       ...(script.builds ? [...UNTRACKED.always, ...UNTRACKED.built] : UNTRACKED.always),
     ],
     sealed: [...SEALED, ...script.sealed, ...(goal.sealed ?? [])],
-    runner: reporter === null ? [] : await runnerFolders(reporter, cwd),
+    runner: runner === null ? [] : await runner.packages(cwd),
     allow_test_changes: false,
     instructions: instruct(
       goal.task ?? 'Make the check of this workspace pass.',
@@ -72,9 +74,23 @@ export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalS
   }
 }
 
+/** A goal that requests refer to by `name`; `define` gives the rest of it for a workspace. */
+export function namedGoal(
+  name: string,
+  description: string,
+  define: (cwd: string, argument: string) => Promise<Omit<CommandGoal, 'name'>>,
+): GoalDefinition {
+  return {
+    name,
+    description,
+    usage: name,
+    resolve: async (cwd, argument) => commandGoal({ name, ...(await define(cwd, argument)) }, cwd),
+  }
+}
+
 /**
- * Variables that stand literally before the command and that a reporter of ours comes in by go into
- * the environment, where both can be joined: `PYTHONPATH=src pytest`.
+ * Moves variables that our reporters set as well from the command line (`PYTHONPATH=src pytest`)
+ * into the environment, where both values can be joined.
  */
 function liftVariables(
   line: string,
@@ -84,7 +100,7 @@ function liftVariables(
   let command = line.trim()
   for (;;) {
     const match = LIFTED.exec(command)
-    // Only a single command: in `A=1 x && y` the variable does not reach y.
+    // Single commands only: in `A=1 x && y` the variable does not reach y.
     if (match === null || /[;&|\n]/.test(command)) return { command, env }
     env[match[1]!] = match[2] ?? match[3] ?? match[4] ?? ''
     command = command.slice(match[0].length)
@@ -113,8 +129,7 @@ function instruct(
   lines.push(
     'Change the code, not the check: tests, test configuration, package.json scripts and the ' +
       'scripts that the command runs are compared with what they were. A change to them fails ' +
-      'the goal. ' +
-      'New tests are welcome.',
+      'the goal. New tests are welcome.',
   )
   return lines.join('\n')
 }

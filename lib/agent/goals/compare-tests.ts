@@ -1,21 +1,22 @@
 /**
- * What a report says about the goal, purely. Tests are named `file > suite > title`; a name without
- * a separator is a file that could not be loaded, or stopped before its tests were done.
+ * What a report means for the goal; pure. Tests are named `file > suite > title`; a name without a
+ * separator is a file that could not be loaded, or stopped before its tests were done.
  *
  * @module
  */
-import type { TestCounts, TestOutcomes } from '../goal.js'
-import { NAME_SEPARATOR } from './reports/reports.js'
-import type { TestReport } from './reports/reports.js'
+import type { TestCounts, TestOutcomes } from '../test-outcomes.js'
+import { NAME_SEPARATOR } from './reports/outcomes.js'
+import type { TestReport } from './reports/types.js'
 
-/** Counts what was reported. */
+/** The numbers of tests by outcome. */
 export function countTests(tests: TestOutcomes): TestCounts {
   const outcomes = Object.values(tests)
-  const of = (wanted: string): number => outcomes.filter((outcome) => outcome === wanted).length
-  return { total: outcomes.length, passed: of('pass'), failed: of('fail'), skipped: of('skip') }
+  const count = (wanted: string): number => outcomes.filter((outcome) => outcome === wanted).length
+  const [passed, failed, skipped] = [count('pass'), count('fail'), count('skip')]
+  return { total: outcomes.length, passed, failed, skipped }
 }
 
-/** Why the tests themselves do not meet the goal, as one line; null when all that ran passed. */
+/** Why the outcomes do not meet the goal, as one line; null when all tests that ran passed. */
 export function failureOf(tests: TestOutcomes, baseline: TestOutcomes | null): string | null {
   const { total, passed, failed } = countTests(tests)
   if (failed > 0) {
@@ -29,7 +30,7 @@ export function failureOf(tests: TestOutcomes, baseline: TestOutcomes | null): s
   return passed === 0 && baseline === null ? 'no tests ran' : null
 }
 
-/** How the set of tests differs from the one that the run began with; null when it is whole. */
+/** How the set of tests differs from the baseline; null when no test is missing or skipped. */
 export function changeOf(report: TestReport, baseline: TestOutcomes): string | null {
   const { tests, idle } = report
   const changes: string[] = []
@@ -44,7 +45,7 @@ export function changeOf(report: TestReport, baseline: TestOutcomes): string | n
   return changes.length === 0 ? null : `tests changed: ${listChanges(changes)}`
 }
 
-/** The first of some changes, and how many more there are. */
+/** The first change, and the number of the others. */
 export function listChanges(changes: readonly string[]): string {
   return changes.length > 1 ? `${changes[0]!} (and ${changes.length - 1} more)` : (changes[0] ?? '')
 }

@@ -1,22 +1,23 @@
 /**
- * Globs over relative paths with forward slashes: `*` and `?` stay within one segment, `**` spans
- * any number of them, `{a,b}` gives alternatives, and a leading `!` takes paths out again.
+ * Globs over relative paths with forward slashes: `*` and `?` match within one segment, `**` any
+ * number of segments, `{a,b}` either alternative; a leading `!` excludes paths.
  *
  * @module
  */
 
-/** Tells for a relative path whether a list of globs holds it. */
+/** True for a relative path that a list of globs matches. */
 export type PathMatcher = (path: string) => boolean
 
-/** Compiles a list of globs. A path is held when a plain glob matches it and no `!` glob does. */
+/** Compiles a list of globs: a path matches when a plain glob matches it and no `!` glob does. */
 export function compileGlobs(globs: readonly string[]): PathMatcher {
-  const taken: RegExp[] = []
-  const left: RegExp[] = []
+  const included: RegExp[] = []
+  const excluded: RegExp[] = []
   for (const glob of globs) {
-    if (glob.startsWith('!')) left.push(compileGlob(glob.slice(1)))
-    else taken.push(compileGlob(glob))
+    if (glob.startsWith('!')) excluded.push(compileGlob(glob.slice(1)))
+    else included.push(compileGlob(glob))
   }
-  return (path) => taken.some((held) => held.test(path)) && !left.some((out) => out.test(path))
+  return (path) =>
+    included.some((glob) => glob.test(path)) && !excluded.some((glob) => glob.test(path))
 }
 
 /** True when a glob names one path only. */
@@ -24,15 +25,15 @@ export function isLiteral(glob: string): boolean {
   return !/[*?{}]/.test(glob) && !glob.startsWith('!')
 }
 
-/** Globs that are kept compiled: a host's goals use the same few for every run. */
-const KEPT_GLOBS = 1_000
+/** All runs use the same few globs, so they stay compiled, up to this number. */
+const MAX_COMPILED = 1_000
 const compiled = new Map<string, RegExp>()
 
 function compileGlob(glob: string): RegExp {
   let pattern = compiled.get(glob)
   if (pattern === undefined) {
     pattern = new RegExp(`^${sourceOf(glob)}$`, 's')
-    if (compiled.size >= KEPT_GLOBS) compiled.clear()
+    if (compiled.size >= MAX_COMPILED) compiled.clear()
     compiled.set(glob, pattern)
   }
   return pattern

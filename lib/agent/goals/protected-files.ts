@@ -1,23 +1,25 @@
 /**
- * Protected files: what a run must leave as it was so that its check still means the same.
+ * Protected files: what a run must leave unchanged so that its check keeps its meaning.
  *
  * 1. Nothing outside the workspace is ever opened; a link that leads out is compared as a link.
- * 2. A path is compared by what it is (file, link) and by content; both are in its hash.
- * 3. Everything is bounded: entries looked at, files kept, octets read, depth. What `lstat` shows to
- *    be untouched is not read again.
+ * 2. A path is compared by kind (file, link) and by content; its hash covers both.
+ * 3. Entries, files, bytes and depth are bounded. A file is read again only when `lstat` shows that
+ *    it may have changed.
  *
  * @module
  */
+import { hash as digest } from 'node:crypto'
 import { constants } from 'node:fs'
 import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises'
-import { basename, join, relative, sep } from 'node:path'
+import { basename, join, relative } from 'node:path'
 
 import { GoalError } from '../errors.js'
 import type { GoalBaseline, GoalSpec } from '../goal.js'
-import { PASSED_OVER } from '../workspace/skipped-folders.js'
-import { FileHashes, sha256 } from './file-hashes.js'
+import { isInside } from '../workspace/paths.js'
+import { SKIPPED_FOLDERS } from '../workspace/skipped-folders.js'
 import { compileGlobs, isLiteral } from './globs.js'
 import type { PathMatcher } from './globs.js'
+import { HashCache } from './hash-cache.js'
 import { hasRelevantPart, relevantPart } from './relevant-part.js'
 
 const MAX_ENTRIES = 200_000
@@ -28,17 +30,19 @@ const CHUNK_BYTES = 64 * 1024
 const MAX_SHOWN_PATH = 200
 
 /**
- * Takes down the hashes of everything that the goal protects.
+ * The hashes of everything that the goal protects.
  *
- * @throws {@link GoalError} when the workspace holds more than can be watched.
+ * @throws {@link GoalError} when the workspace exceeds the bounds.
  */
 export async function captureBaseline(spec: GoalSpec, cwd: string): Promise<GoalBaseline> {
   return { files: Object.fromEntries(await hashProtected(spec, cwd)) }
 }
 
 /**
- * Compares the protected files of a workspace with their baseline. Each difference is one phrase,
- * such as `test/a.test.js was modified`, in the order of paths.
+ * How the protected files of a workspace differ from their baseline, by path: one phrase each, such
+ * as `test/a.test.js was modified`.
+ *
+ * @throws {@link GoalError} when the workspace exceeds the bounds.
  */
 export async function compareFiles(
   spec: GoalSpec,
@@ -51,9 +55,10 @@ export async function compareFiles(
   for (const [path, hash] of Object.entries(baseline.files)) {
     const found = now.get(path)
     if (found === hash) continue
-    if (found === undefined)
-      changes.set(path, (await vanished(cwd, path)) ? 'was deleted' : 'was modified')
-    else if (isLink(found) && !isLink(hash)) changes.set(path, 'was replaced by a link')
+    if (found === undefined) {
+      // A file that is protected in part may still exist without that part.
+      changes.set(path, (await isGone(cwd, path)) ? 'was deleted' : 'was modified')
+    } else if (isLink(found) && !isLink(hash)) changes.set(path, 'was replaced by a link')
     else changes.set(path, 'was modified')
   }
   for (const path of now.keys()) {
@@ -61,17 +66,16 @@ export async function compareFiles(
   }
   return [...changes]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([path, what]) => `${printable(path)} ${what}`)
+    .map(([path, change]) => `${printable(path)} ${change}`)
 }
 
-/** A path as one line: file names may hold line breaks and much else. */
+/** A path as one bounded line: file names may contain line breaks. */
 function printable(path: string): string {
   const line = path.replaceAll(/\p{Cc}/gu, '?')
   return line.length > MAX_SHOWN_PATH ? `${line.slice(0, MAX_SHOWN_PATH)}…` : line
 }
 
-/** A file of which only a part counts may still be there without that part. */
-async function vanished(cwd: string, path: string): Promise<boolean> {
+async function isGone(cwd: string, path: string): Promise<boolean> {
   return (await lstat(join(cwd, path)).catch(() => null)) === null
 }
 
@@ -88,56 +92,56 @@ async function hashProtected(spec: GoalSpec, cwd: string): Promise<Map<string, s
   return walk.hashes
 }
 
+const sha256 = (content: Buffer | string): string => digest('sha256', content)
+
 /** Shared by all checks of this process. */
-const known: FileHashes = new FileHashes()
+const hashCache: HashCache = new HashCache()
 
 class Walk {
   readonly hashes: Map<string, string> = new Map()
   readonly #root: string
-  readonly #held: PathMatcher
-  /** Real paths of linked folders on the way down, so that a loop of links ends. */
+  readonly #isProtected: PathMatcher
+  /** Real paths of the linked folders that led to the current one, so that loops of links end. */
   readonly #linked: Set<string> = new Set()
   #entries = 0
   #bytes = 0
 
-  constructor(root: string, held: PathMatcher) {
+  constructor(root: string, isProtected: PathMatcher) {
     this.#root = root
-    this.#held = held
+    this.#isProtected = isProtected
   }
 
-  /** Looks at the folder `path`; `through` tells of the links that led here. */
-  async folder(path: string, through: string, depth: number): Promise<void> {
+  /** Hashes the protected files in `path`; `trail` names the links that led there. */
+  async folder(path: string, trail: string, depth: number): Promise<void> {
     if (depth > MAX_DEPTH) throw tooMuch(`folders nest deeper than ${MAX_DEPTH} levels`)
     let entries
     try {
       entries = await readdir(join(this.#root, path), { withFileTypes: true })
     } catch {
-      return // gone or closed to us: its files count as deleted
+      return // gone or not permitted: its files count as deleted
     }
     for (const entry of entries) {
-      this.#entries += 1
-      if (this.#entries > MAX_ENTRIES) throw tooMuch(`it holds more than ${MAX_ENTRIES} files`)
+      this.#countEntry()
       const child = path === '' ? entry.name : `${path}/${entry.name}`
       if (entry.isDirectory()) {
-        if (!PASSED_OVER.has(entry.name)) await this.folder(child, through, depth + 1)
-        else if (entry.name === 'node_modules')
-          await this.folder(`${child}/.bin`, through, depth + 1)
-      } else if (entry.isSymbolicLink()) await this.#link(child, through, depth)
-      else if (entry.isFile() && this.#held(child)) await this.#keep(child, through)
+        if (!SKIPPED_FOLDERS.has(entry.name)) await this.folder(child, trail, depth + 1)
+        else if (entry.name === 'node_modules') await this.folder(`${child}/.bin`, trail, depth + 1)
+      } else if (entry.isSymbolicLink()) await this.#link(child, trail, depth)
+      else if (entry.isFile() && this.#isProtected(child)) await this.#file(child, trail)
     }
   }
 
-  /** Takes a path that is named outright, also below folders that are otherwise skipped. */
+  /** Hashes a path that a glob without wildcards names, also below folders that are skipped. */
   async named(path: string): Promise<void> {
     if (this.hashes.has(path) || path.split('/').includes('..')) return
     const stats = await lstat(join(this.#root, path)).catch(() => null)
     if (stats === null) return
     const real = await this.#inside(path)
     if (stats.isSymbolicLink() || real === null) await this.#link(path, '', 0, true)
-    else if (stats.isFile()) await this.#keep(path, '')
+    else if (stats.isFile()) await this.#file(path, '')
   }
 
-  /** Takes a folder as a whole, under one hash; or a file, or a link, which is not followed. */
+  /** Hashes a folder as a whole, under one hash; or a file, or a link that leads out. */
   async whole(path: string): Promise<void> {
     if (path.split('/').includes('..')) return
     const lines: string[] = []
@@ -155,15 +159,14 @@ class Walk {
     if (stats?.isSymbolicLink() === true) {
       const target = await readlink(join(this.#root, path)).catch(() => '')
       lines.push(`link ${path} ${target}`)
-      // Packages may be links to where they are stored; what those hold is looked at once.
+      // Package managers link packages to a store: its files count, links in it are not followed.
       const real = depth === 0 ? await this.#inside(path) : null
-      const aim = real === null ? '' : relative(this.#root, real)
-      if (aim !== '' && aim !== path) await this.#gather(aim, lines, 1)
+      const inside = real === null ? '' : relative(this.#root, real)
+      if (inside !== '' && inside !== path) await this.#gather(inside, lines, 1)
     } else if (stats?.isDirectory() === true) {
       const names = await readdir(join(this.#root, path)).catch(() => [])
       for (const name of names.sort()) {
-        this.#entries += 1
-        if (this.#entries > MAX_ENTRIES) throw tooMuch(`it holds more than ${MAX_ENTRIES} files`)
+        this.#countEntry()
         const skipped = name === 'node_modules' || name === '__pycache__'
         if (!skipped) await this.#gather(`${path}/${name}`, lines, depth + 1)
       }
@@ -173,18 +176,22 @@ class Walk {
     }
   }
 
-  async #link(path: string, through: string, depth: number, named = false): Promise<void> {
-    const held = named || this.#held(path)
+  #countEntry(): void {
+    this.#entries += 1
+    if (this.#entries > MAX_ENTRIES) throw tooMuch(`it holds more than ${MAX_ENTRIES} files`)
+  }
+
+  async #link(path: string, before: string, depth: number, named = false): Promise<void> {
     const target = await readlink(join(this.#root, path)).catch(() => 'a folder outside')
-    const trail = `${through}${path} -> ${target}\n`
+    const trail = `${before}${path} -> ${target}\n`
     const real = await this.#inside(path)
     const stats = real === null ? null : await lstat(real).catch(() => null)
     if (real !== null && stats?.isDirectory() === true) {
-      if (this.#linked.has(real) || PASSED_OVER.has(basename(path)) || named) return
+      if (this.#linked.has(real) || SKIPPED_FOLDERS.has(basename(path)) || named) return
       this.#linked.add(real)
       await this.folder(path, trail, depth + 1)
       this.#linked.delete(real)
-    } else if (held) {
+    } else if (named || this.#isProtected(path)) {
       const isFile = real !== null && stats?.isFile() === true
       const content = isFile ? await this.#hash(real, sha256) : null
       this.#set(path, `link:${sha256(`${trail}\0${content ?? 'none'}`)}`)
@@ -194,11 +201,10 @@ class Walk {
   /** The real path behind `path` when it lies in the workspace, else null. */
   async #inside(path: string): Promise<string | null> {
     const real = await realpath(join(this.#root, path)).catch(() => null)
-    if (real === null || this.#root === sep) return real
-    return real === this.#root || real.startsWith(this.#root + sep) ? real : null
+    return real !== null && isInside(real, this.#root) ? real : null
   }
 
-  async #keep(path: string, through: string): Promise<void> {
+  async #file(path: string, trail: string): Promise<void> {
     const name = basename(path)
     const hashOf = (content: Buffer): string => {
       if (!hasRelevantPart(name)) return sha256(content)
@@ -207,31 +213,32 @@ class Walk {
     }
     const hash = (await this.#hash(join(this.#root, path), hashOf)) ?? 'unreadable'
     if (hash === '') return
-    this.#set(path, through === '' ? hash : `link:${sha256(`${through}\0${hash}`)}`)
+    this.#set(path, trail === '' ? hash : `link:${sha256(`${trail}\0${hash}`)}`)
   }
 
   #set(path: string, hash: string): void {
-    if (this.hashes.size >= MAX_FILES)
+    if (this.hashes.size >= MAX_FILES) {
       throw tooMuch(`more than ${MAX_FILES} of its files are protected`)
+    }
     this.hashes.set(path, hash)
   }
 
-  /** A hash of a regular file's content, read only when it may be another one; null like `#read`. */
+  /** The hash of a regular file, which is read only if it may have changed; null like `#read`. */
   async #hash(absolute: string, hashOf: (content: Buffer) => string): Promise<string | null> {
     const stats = await lstat(absolute, { bigint: true }).catch(() => null)
     if (stats === null) return null
-    // A file may be looked at in whole, and in part by the name of it.
+    // One file may be hashed both as a whole and in part.
     const key = hashOf === sha256 ? absolute : `${absolute}\0`
-    const remembered = stats.isFile() ? known.get(key, stats) : null
+    const remembered = stats.isFile() ? hashCache.get(key, stats) : null
     if (remembered !== null) return remembered
     const content = await this.#read(absolute)
     if (content === null) return null
     const hash = hashOf(content)
-    known.set(key, stats, hash)
+    hashCache.set(key, stats, hash)
     return hash
   }
 
-  /** Content of a regular file, never through a link and never from a pipe or a device. */
+  /** The content of a regular file; null for links, pipes, devices and unreadable files. */
   async #read(absolute: string): Promise<Buffer | null> {
     let file
     try {
@@ -248,7 +255,7 @@ class Walk {
         if (bytesRead === 0) return Buffer.concat(chunks)
         this.#bytes += bytesRead
         if (this.#bytes > MAX_TOTAL_BYTES) {
-          throw tooMuch(`its protected files hold more than ${MAX_TOTAL_BYTES / 1024 / 1024} MiB`)
+          throw tooMuch(`its protected files exceed ${MAX_TOTAL_BYTES / 1024 / 1024} MiB`)
         }
         chunks.push(chunk.subarray(0, bytesRead))
       }
@@ -261,10 +268,10 @@ class Walk {
   }
 }
 
-function tooMuch(what: string): GoalError {
+function tooMuch(problem: string): GoalError {
   return new GoalError(
     'unsuitable',
-    `the workspace is too large to watch its tests: ${what}; ` +
+    `the workspace is too large to watch its tests: ${problem}; ` +
       "start the run in the package's own folder",
   )
 }

@@ -1,65 +1,59 @@
 import { GoalError } from '../errors.js'
 import type { GoalDefinition, GoalSpec } from '../goal.js'
 import type { ModelPrices } from '../usage.js'
-import { auto } from './detect.js'
-import { bunTest, nodeTest, npmTest, typeCheck } from './javascript.js'
-import { cargoTest, goTest, lint, makeTest } from './native.js'
-import { pytest, unittest } from './python.js'
-import { judgedGoal } from './judge-evidence.js'
-import { perf, shell, textGoal } from './shell.js'
+import { commandGoal } from './command-goal.js'
+import { judgedGoal } from './judge.js'
+import { autoGoal } from './shipped/auto.js'
+import { cargoTest } from './shipped/cargo.js'
+import { goTest } from './shipped/go.js'
+import { bunTest, nodeTest, npmTest, typeCheck } from './shipped/javascript.js'
+import { lint } from './shipped/lint.js'
+import { makeTest } from './shipped/make.js'
+import { pytest, unittest } from './shipped/python.js'
+import { perf, shell } from './shipped/shell.js'
 
-/** A goal as it is offered in forms. */
+/** A goal as forms offer it. */
 export interface ListedGoal {
   readonly name: string
   readonly description: string
   readonly usage: string
 }
 
-/** What a request says about its goal besides the goal itself. */
+/** What decides how a goal is resolved, besides the goal itself. */
 export interface ResolveOptions {
   /** Command that verifies a free-text goal; null or omitted when there is none. */
   readonly check?: string | null | undefined
   /** The model that judges free text without a check; null or omitted when there is none. */
   readonly judge?:
     { readonly model: string; readonly prices: ModelPrices | null } | null | undefined
-  /** The host's choice: the goal may be met although tests were changed. @defaultValue false */
+  /** The host's choice: changed tests do not fail the goal. @defaultValue false */
   readonly allowTestChanges?: boolean | undefined
 }
 
-/** The goals that a host offers. */
+/** The goals that a host offers: the shipped ones and its own. */
 export interface GoalRegistry {
   /** All goals, shipped ones first. */
   list(): readonly ListedGoal[]
   /**
-   * Makes the frozen definition of a goal for a workspace: of a registered name (`node-test`), a
+   * Makes the frozen definition of a goal for a workspace from a registered name (`node-test`), a
    * name with an argument (`shell: npm run check`), or free text with a check command or a judge.
    *
    * @throws {@link GoalError} `unsuitable` when the workspace has no such check, `not_verifiable`
-   * for free text without both, `unknown` for what can only be a mistyped name.
+   * for free text with neither, `unknown` for text that can only be a mistyped name.
    */
   resolve(goal: string, cwd: string, options?: ResolveOptions): Promise<GoalSpec>
 }
 
-const SHIPPED: readonly GoalDefinition[] = [
-  auto,
-  npmTest,
-  nodeTest,
-  pytest,
-  unittest,
-  makeTest,
-  cargoTest,
-  goTest,
-  bunTest,
-  typeCheck,
-  lint,
-  shell,
-  perf,
-]
+/** In the order in which they are listed. */
+const CHOICES = {
+  npmTest, nodeTest, pytest, unittest, makeTest, cargoTest, goTest, bunTest, typeCheck, lint,
+}
+const SHIPPED = [autoGoal(CHOICES), ...Object.values(CHOICES), shell, perf]
 
 /**
  * Makes a registry of the shipped goals and a host's own.
  *
- * @throws TypeError when a name is not of the form `lower-case-words`, or is taken.
+ * @throws TypeError when a name does not have the form `lower-case-words`, or is taken.
  * @example
  * ```ts
  * const goals = goalRegistry()
@@ -70,12 +64,12 @@ export function goalRegistry(custom: readonly GoalDefinition[] = []): GoalRegist
   const goals = new Map(SHIPPED.map((goal) => [goal.name, goal]))
   for (const goal of custom) {
     if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(goal.name)) {
-      throw new TypeError(
-        `a goal's name is lower-case words joined by hyphens, got ${JSON.stringify(goal.name)}`,
-      )
+      const given = JSON.stringify(goal.name)
+      throw new TypeError(`a goal's name must be lower-case words joined by hyphens, got ${given}`)
     }
-    if (goals.has(goal.name))
-      throw new TypeError(`there is a goal ${JSON.stringify(goal.name)} already`)
+    if (goals.has(goal.name)) {
+      throw new TypeError(`the goal name ${JSON.stringify(goal.name)} is taken; choose another`)
+    }
     goals.set(goal.name, goal)
   }
   return {
@@ -99,16 +93,17 @@ async function resolveGoal(
     if (check !== null) {
       throw new GoalError(
         'unsuitable',
-        `the goal ${named.name} brings its own check; leave \`check\` out`,
+        `the goal ${named.name} has its own check; leave \`check\` out`,
       )
     }
     spec = await named.resolve(cwd, (colon![2] ?? '').trim())
   } else if (check !== null && check.trim() !== '') {
-    spec = await textGoal(text, check.trim(), cwd)
+    const command = check.trim()
+    spec = await commandGoal({ name: 'text', goal: text, command, task: text }, cwd)
   } else if (/^[a-z][a-z0-9]*(-[a-z0-9]+)+$/.test(text)) {
     throw new GoalError(
       'unknown',
-      `there is no goal ${text}; there are ${[...goals.keys()].join(', ')}`,
+      `unknown goal ${text}; known goals are ${[...goals.keys()].join(', ')}`,
     )
   } else if (judge !== null) {
     spec = judgedGoal(text, judge.model, judge.prices)

@@ -1,52 +1,35 @@
 /**
- * Some files hold test configuration beside much else that an agent may well have to change:
+ * Some files hold test configuration beside settings that an agent may have to change:
  * `package.json` has scripts and dependencies, `pyproject.toml` has pytest's options and the
- * project's version. Of those only the part that a check depends on is protected.
+ * project's version. Only the part that a check depends on is protected.
  *
  * @module
  */
 
 /** Keys of package.json that decide what a test command does. */
 const PACKAGE_KEYS = [
-  'scripts',
-  'config',
-  'jest',
-  'mocha',
-  'ava',
-  'tap',
-  'c8',
-  'nyc',
-  'vitest',
-  'eslintConfig',
-  'bun',
+  'scripts', 'config', 'jest', 'mocha', 'ava', 'tap', 'c8', 'nyc', 'vitest', 'eslintConfig', 'bun',
 ]
 
-/** Table names (by prefix) that matter, for configuration files in sections. */
+/** Prefixes of the sections that a check depends on, by file name. */
 const SECTIONS: { readonly [name: string]: readonly string[] } = {
   'pyproject.toml': ['tool.pytest', 'tool.ruff', 'tool.coverage'],
   'setup.cfg': ['tool:pytest', 'coverage:', 'flake8'],
   'tox.ini': ['pytest', 'tool:pytest'],
   'Cargo.toml': [
-    'lib',
-    'test',
-    'bin',
-    'bench',
-    'profile',
-    'lints',
-    'workspace.members',
-    'workspace.exclude',
-    'workspace.default',
+    'lib', 'test', 'bin', 'bench', 'profile', 'lints',
+    'workspace.members', 'workspace.exclude', 'workspace.default',
   ],
 }
 
-/** True for files of which only a part is protected. */
+/** True for the name of a file that is protected only in part. */
 export function hasRelevantPart(name: string): boolean {
   return name === 'package.json' || Object.hasOwn(SECTIONS, name)
 }
 
 /**
- * The protected part of such a file, in a form that does not depend on layout; null when the file
- * holds nothing of the kind. A package.json that cannot be parsed counts whole.
+ * The protected part of such a file, independent of layout; null when the file has no such part. A
+ * package.json that cannot be parsed is protected as a whole.
  */
 export function relevantPart(name: string, content: string): string | null {
   if (name === 'package.json') return packagePart(content)
@@ -75,9 +58,9 @@ function stable(value: unknown): string {
 }
 
 /**
- * The wanted sections of an INI or TOML file, line by line. What could be a wanted table in another
- * spelling (dotted keys under a parent table, escapes in a quoted name) is taken along: one line
- * too many costs a false alarm, one too few would let the grader be edited.
+ * The wanted sections of an INI or TOML file, line by line. A line that may belong to a wanted
+ * table in another spelling (dotted keys under a parent table, escapes in a quoted name) is
+ * included: one line too many costs a false alarm, one too few would let an agent edit its grader.
  */
 function sectionPart(content: string, wanted: readonly string[]): string | null {
   const kept: string[] = []
@@ -100,6 +83,7 @@ function sectionPart(content: string, wanted: readonly string[]): string | null 
   return kept.length === 0 ? null : kept.join('\n')
 }
 
+/** A name without quotes and white space, which TOML allows around it. */
 function plain(name: string): string {
   return name.replace(/[\s"']/g, '')
 }

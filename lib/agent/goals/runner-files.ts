@@ -1,45 +1,32 @@
 /**
  * What belongs to a test runner itself: its packages in the workspace, and the files that its
- * configuration names. Only looked for when a goal is resolved.
+ * configuration names. Read only when a goal is resolved.
  *
  * @module
  */
 import { readdir } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 
-import type { TestReporter } from '../goal.js'
-import { readSmall } from './check-script.js'
 import { compileGlobs } from './globs.js'
+import { readSmallFile } from './small-file.js'
 
-/** Packages by the runner that is made of them; assertions of their own go with each. */
-const PACKAGES: { readonly [R in TestReporter]?: readonly string[] } = {
-  jest: ['jest', 'jest-*', '@jest/*', 'babel-jest', 'ts-jest'],
-  vitest: ['vitest', '@vitest/*', 'vite-node', 'tinypool', 'tinyspy'],
-  mocha: ['mocha', 'ts-mocha'],
-}
+/** Assertion libraries, which can make every test pass as well as the runner can. */
 const ASSERTIONS = ['chai', 'expect', 'should', 'power-assert', 'assert']
 const PYTHON_PACKAGES = ['pytest', '_pytest', 'pluggy', 'sitecustomize.py']
-const MAX_FOLDERS = 200
+const MAX_PACKAGES = 200
 
 /**
- * Folders and links with the runner's own packages, as they are installed now, relative to the
- * workspace. What is not installed yet may be installed.
+ * Packages and programs in `node_modules` that match `wanted`, and assertion libraries. Only what
+ * is installed now: a run may install what is missing.
  */
-export async function runnerFolders(
-  reporter: TestReporter,
+export async function nodePackages(
   cwd: string,
+  wanted: readonly string[] = [],
 ): Promise<readonly string[]> {
-  const found =
-    reporter === 'pytest' || reporter === 'unittest'
-      ? await pythonFolders(cwd)
-      : await nodeFolders(cwd, [...(PACKAGES[reporter] ?? []), ...ASSERTIONS])
-  return found.slice(0, MAX_FOLDERS)
-}
-
-async function nodeFolders(cwd: string, wanted: readonly string[]): Promise<readonly string[]> {
-  const isWanted = compileGlobs(wanted)
+  const globs = [...wanted, ...ASSERTIONS]
+  const isWanted = compileGlobs(globs)
   const names = await namesIn(join(cwd, 'node_modules'))
-  const scopes = names.filter((name) => wanted.some((glob) => glob.startsWith(`${name}/`)))
+  const scopes = names.filter((name) => globs.some((glob) => glob.startsWith(`${name}/`)))
   const scoped = await Promise.all(
     scopes.map(async (scope) =>
       (await namesIn(join(cwd, 'node_modules', scope))).map((name) => `${scope}/${name}`),
@@ -49,21 +36,24 @@ async function nodeFolders(cwd: string, wanted: readonly string[]): Promise<read
   return [
     ...[...names, ...scoped.flat()].filter(isWanted).map((name) => `node_modules/${name}`),
     ...programs.map((name) => `node_modules/.bin/${name}`),
-  ].sort()
+  ]
+    .sort()
+    .slice(0, MAX_PACKAGES)
 }
 
-async function pythonFolders(cwd: string): Promise<readonly string[]> {
+/** pytest's packages in the virtual environments of the workspace. */
+export async function pythonPackages(cwd: string): Promise<readonly string[]> {
   const found: string[] = []
   for (const venv of ['.venv', 'venv']) {
     for (const version of await namesIn(join(cwd, venv, 'lib'))) {
       const packages = posix.join(venv, 'lib', version, 'site-packages')
       const names = await namesIn(join(cwd, packages))
-      // Code in .pth files is run at every start of Python.
+      // Python runs the code in .pth files whenever it starts.
       const own = names.filter((name) => PYTHON_PACKAGES.includes(name) || name.endsWith('.pth'))
       found.push(...own.map((name) => posix.join(packages, name)))
     }
   }
-  return found.sort()
+  return found.sort().slice(0, MAX_PACKAGES)
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {
@@ -91,13 +81,13 @@ export async function configuredFiles(cwd: string): Promise<readonly string[]> {
   const names = (await namesIn(cwd)).filter((name) => CONFIGURATION.test(name))
   const found = new Set<string>()
   for (const name of names.slice(0, MAX_CONFIGURATIONS)) {
-    const text = settingsOf(name, (await readSmall(join(cwd, name))) ?? '')
+    const text = settingsOf(name, (await readSmallFile(join(cwd, name))) ?? '')
     for (const [, value] of text.matchAll(SETTING)) {
       for (const [, word] of value!.matchAll(/([\w@<>./-]+)/g)) {
         const path = posix.normalize(word!.replace('<rootDir>/', './'))
         if (path.startsWith('..') || path.startsWith('/') || !/[./]/.test(path)) continue
         for (const candidate of [path, `${path}.js`, `${path}.ts`, `${path}.cjs`, `${path}.mjs`]) {
-          if ((await readSmall(join(cwd, candidate))) !== null) found.add(candidate)
+          if ((await readSmallFile(join(cwd, candidate))) !== null) found.add(candidate)
         }
       }
     }

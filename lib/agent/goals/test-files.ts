@@ -1,4 +1,4 @@
-/** Where tests live by the patterns of node:test, Jest, Vitest, Mocha and Bun. */
+/** Test files by the patterns of node:test, Jest, Vitest, Mocha and Bun. */
 export const JS_TESTS: readonly string[] = [
   '**/*.{test,spec}.{js,cjs,mjs,jsx,ts,cts,mts,tsx}',
   '**/*{-,_}test.{js,cjs,mjs,ts,cts,mts}',
@@ -6,15 +6,27 @@ export const JS_TESTS: readonly string[] = [
   '**/test-*.{js,cjs,mjs,ts,cts,mts}',
 ]
 
-/** Patterns of pytest and unittest. */
+/** Test files by the patterns of pytest and unittest. */
 export const PYTHON_TESTS: readonly string[] = ['**/test_*.py', '**/*_test.py', '**/tests.py']
+
+/** pytest's own configuration files. */
+export const PYTEST_CONFIG: readonly string[] = [
+  'pytest.ini', '.pytest.ini', 'pytest.toml', '.pytest.toml',
+]
+
+/** Globs of Cargo's configuration. */
+export const CARGO_CONFIG: readonly string[] = [
+  '**/Cargo.toml',
+  '**/.cargo/config{,.toml}',
+  'rust-toolchain{,.toml}',
+]
 
 /** Folders of tests, with their helpers, fixtures and snapshots. */
 export const TEST_TREES: readonly string[] = [
   '**/{test,tests,spec,specs,__tests__,__snapshots__,testdata}/**',
 ]
 
-/** What is no part of the check although it lies in a folder of tests or looks like one. */
+/** Files in test folders that are not part of the check: output of programs and of builds. */
 export const UNTRACKED: { readonly always: readonly string[]; readonly built: readonly string[] } =
   {
     always: ['!**/{tmp,temp,output}/**', '!**/*.{log,tmp,pyc,tsbuildinfo}'],
@@ -22,9 +34,9 @@ export const UNTRACKED: { readonly always: readonly string[]; readonly built: re
   }
 
 /**
- * Configuration that decides what a runner runs. One that newly appears matters as much as one that
- * changes. Of `package.json`, `pyproject.toml`, `setup.cfg` and `tox.ini` only the part that
- * concerns the check counts (see `relevant-part.ts`).
+ * Configuration that decides what a runner runs: a new file matters as much as a changed one. In
+ * `package.json`, `pyproject.toml`, `setup.cfg` and `tox.ini` only the part that concerns the check
+ * counts (see `relevant-part.ts`).
  */
 export const SEALED: readonly string[] = [
   '**/package.json',
@@ -34,18 +46,18 @@ export const SEALED: readonly string[] = [
   '**/node.config.json',
   '**/{jest,vitest,vite,ava,karma,playwright,cypress,wdio,nyc,c8}.{config,conf}.*',
   '**/vitest.workspace.*',
-  // What rewrites the source of tests before they run.
+  // These rewrite the source of tests before they run.
   '**/{babel.config.*,.babelrc*,.swcrc}',
   '**/.{mocharc,taprc,c8rc,nycrc,avarc}*',
   '**/{bunfig.toml,mocha.opts}',
   '**/conftest.py',
   '**/{.pytest,pytest}.{ini,toml}',
   '**/{pyproject.toml,setup.cfg,tox.ini}',
-  // Modules that would stand in for the runner itself when found in the working directory.
+  // Python would import these from the working directory in place of the runner.
   '{pytest,_pytest,unittest}.py',
   '{pytest,_pytest,unittest}/**',
   '**/{sitecustomize,usercustomize}.py',
-  // Programs that npm would find here before those of the system.
+  // npm would find these programs before those of the system.
   `**/node_modules/.bin/{${[
     ...['node', 'npm', 'npx', 'yarn', 'pnpm', 'corepack', 'bun', 'sh', 'bash', 'dash', 'env'],
     ...['make', 'python', 'python3', 'pytest', 'cargo', 'go', 'true', 'exit'],

@@ -11,7 +11,7 @@ import type { Tool } from '../tool.js'
 import { RunTrace } from '../tracing/run-trace.js'
 import type { Tracing } from '../tracing/tracing.js'
 import type { ModelPrices } from '../usage.js'
-import { openWorkspace } from '../workspace/workspace.js'
+import { openWorkspace } from '../workspace/open.js'
 import { RunLoop, type RunLoopOptions } from './run-loop.js'
 import { Scheduler } from './scheduler.js'
 

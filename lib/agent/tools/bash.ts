@@ -1,6 +1,6 @@
-import { defineTool } from './define.js'
 import type { Tool } from '../tool.js'
 import { MAX_TOOL_OUTPUT_BYTES } from './answers.js'
+import { defineTool } from './define.js'
 
 const DEFAULT_TIMEOUT_MS = 120_000
 const MAX_TIMEOUT_MS = 600_000
@@ -9,10 +9,10 @@ const MAX_TIMEOUT_MS = 600_000
 export const bashTool: Tool = defineTool({
   name: 'bash',
   description:
-    'Runs a command line with /bin/sh in the working directory and returns its exit code and what ' +
-    'it printed (standard output and standard error together; of long output the beginning and ' +
-    'the end). Each call starts a new shell: directory and variables do not carry over. There is ' +
-    'no standard input and no terminal. Send the output of background programs to a file.',
+    'Runs a command line with /bin/sh in the working directory and returns its exit code and its ' +
+    'output (standard output and standard error together; of long output the beginning and the ' +
+    'end). Each call starts a new shell: directory and variables do not carry over. There is no ' +
+    'standard input and no terminal. Send the output of background programs to a file.',
   parameters: {
     type: 'object',
     properties: {

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../internal/json.js'
 import { checkSchema, isPattern, type JsonSchema } from '../schema.js'
 import type { Tool, ToolContext, ToolEffect, ToolOutput } from '../tool.js'
 
-/** The type of the values that a schema lets through, as far as types can tell. */
+/** The type of the values that a schema accepts, as far as TypeScript can express it. */
 export type SchemaValue<S> = S extends { readonly const: infer C }
   ? C
   : S extends { readonly enum: readonly (infer E)[] }
@@ -40,9 +40,9 @@ export interface ToolDefinition<S extends JsonSchema> {
   readonly name: string
   /** Tells the model what the tool does and when to use it. */
   readonly description: string
-  /** A schema of type `object`. Unless it says otherwise, other fields are refused. */
+  /** A schema of type `object`. Other fields are refused unless it allows them. */
   readonly parameters: S
-  /** What running the tool twice would do. @defaultValue 'unsafe' */
+  /** Whether a call may be repeated after a crash. @defaultValue 'unsafe' */
   readonly effect?: ToolEffect | undefined
   /** True when the tool runs a command. @defaultValue false */
   readonly startsProcess?: boolean | undefined
@@ -56,7 +56,7 @@ export interface ToolDefinition<S extends JsonSchema> {
     plan: JsonObject,
     context: ToolContext,
   ): Promise<'done' | 'undone' | 'unknown'>
-  /** Does the work. A string is an output with exit code 0; an exception one with exit code 1. */
+  /** Does the work. A string means exit code 0, an exception exit code 1. */
   execute(
     args: SchemaValue<S>,
     context: ToolContext,
@@ -64,10 +64,10 @@ export interface ToolDefinition<S extends JsonSchema> {
 }
 
 /**
- * Makes a tool that runs may offer to their models. Name and schema are checked here, arguments
- * before every execution, so that `execute` gets what its schema says.
+ * Makes a tool that runs can offer to their models. Name and schema are checked here, arguments
+ * before every execution, so `execute` gets only arguments that match its schema.
  *
- * @throws TypeError that names the field which is wrong.
+ * @throws TypeError that names the invalid field.
  *
  * @example
  * ```ts
@@ -93,24 +93,24 @@ export function defineTool<const S extends JsonSchema>(definition: ToolDefinitio
       `a tool's name must be 1 to 64 letters, digits, - or _, got ${JSON.stringify(name)}`,
     )
   }
-  const wrong = (what: string): TypeError => new TypeError(`tool ${name}: ${what}`)
+  const invalid = (problem: string): TypeError => new TypeError(`tool ${name}: ${problem}`)
   if (typeof description !== 'string' || description.trim() === '') {
-    throw wrong('description must be text that tells the model what the tool does')
+    throw invalid('description must be text that tells the model what the tool does')
   }
   if (!['read', 'idempotent', 'unsafe'].includes(effect)) {
-    throw wrong(`effect must be read, idempotent or unsafe, got ${JSON.stringify(effect)}`)
+    throw invalid(`effect must be read, idempotent or unsafe, got ${JSON.stringify(effect)}`)
   }
-  if (typeof definition.execute !== 'function') throw wrong('execute must be a function')
+  if (typeof definition.execute !== 'function') throw invalid('execute must be a function')
   if (effect === 'idempotent' && !(definition.plan && definition.verify)) {
-    throw wrong('an idempotent tool needs plan() and verify(), by which a repetition is avoided')
+    throw invalid('an idempotent tool needs plan() and verify(), which prevent a second execution')
   }
   if (definition.parameters?.type !== 'object') {
-    throw wrong("parameters must be a schema with type: 'object'")
+    throw invalid("parameters must be a schema with type: 'object'")
   }
   const problem = schemaProblem(definition.parameters, 'parameters', 0)
-  if (problem !== null) throw wrong(problem)
+  if (problem !== null) throw invalid(problem)
   const parameters: JsonSchema = { additionalProperties: false, ...definition.parameters }
-  // Arguments were checked against the schema that gives them their type.
+  // Sound, because arguments are checked against this schema first.
   const typed = (args: JsonObject): SchemaValue<S> => args as SchemaValue<S>
   const tool: Tool = {
     name,
@@ -137,8 +137,8 @@ export function defineTool<const S extends JsonSchema>(definition: ToolDefinitio
 }
 
 /**
- * Checks the arguments of a tool call; null when they fit. Otherwise one message for the model:
- * what is wrong with each of them, and that it may call again.
+ * Checks the arguments of a tool call; null when they match. Otherwise a message for the model:
+ * what is wrong with each argument, and that it may call again.
  */
 export function checkArguments(
   tool: Pick<Tool, 'name' | 'parameters'>,
@@ -154,13 +154,13 @@ export function checkArguments(
   const known = Object.keys(tool.parameters.properties ?? {})
   const hint = known.length === 0 ? '' : ` (its fields: ${known.join(', ')})`
   return [
-    `${tool.name} was not run, because its arguments are wrong:`,
+    `${tool.name} was not run, because its arguments are invalid:`,
     ...lines,
     `Call ${tool.name} again with corrected arguments${hint}.`,
   ].join('\n')
 }
 
-/** What is wrong with a schema itself, or null. */
+/** What is wrong with a schema itself; null when it is valid. */
 function schemaProblem(schema: JsonSchema, at: string, depth: number): string | null {
   if (typeof schema !== 'object' || schema === null) return `${at} must be a schema object`
   if (depth > 32) return `${at} is nested more than 32 levels deep`

@@ -1,9 +1,11 @@
-import { defineTool } from './define.js'
+import { hash } from 'node:crypto'
 import type { Tool, ToolContext } from '../tool.js'
-import { answering, refusal, showPath, textOf } from './answers.js'
-import { planOf, sha256, verifyByHash } from './file-hashes.js'
+import { decodeText } from '../workspace/text.js'
+import { answering, refusal, showPath } from './answers.js'
+import { changePlan, verifyByHash } from './change-plan.js'
+import { defineTool } from './define.js'
 
-/** One replacement, as the model asks for it. */
+/** The arguments of a call. */
 interface Edit {
   readonly path: string
   readonly old_text: string
@@ -15,14 +17,14 @@ interface Edit {
 export const editFileTool: Tool = defineTool({
   name: 'edit_file',
   description:
-    'Replaces old_text by new_text in a file. old_text must be copied exactly from the file, ' +
-    'white space included, and must occur once, unless occurrence says which one is meant.',
+    'Replaces old_text with new_text in a file. old_text must be copied exactly from the file, ' +
+    'white space included, and must occur only once, unless occurrence selects one.',
   parameters: {
     type: 'object',
     properties: {
       path: { type: 'string', description: 'Relative to the working directory.', minLength: 1 },
       old_text: { type: 'string', description: 'The text to replace.', minLength: 1 },
-      new_text: { type: 'string', description: 'What takes its place; may be empty.' },
+      new_text: { type: 'string', description: 'The replacement; may be empty.' },
       occurrence: {
         type: 'integer',
         description: 'Which occurrence, counted from 1; 0 replaces all of them.',
@@ -35,7 +37,7 @@ export const editFileTool: Tool = defineTool({
   effect: 'idempotent',
   async plan(args, context) {
     const { before, after } = await prepare(args, context).catch(() => UNREADABLE)
-    return planOf(before === null ? null : sha256(before), after === null ? null : sha256(after))
+    return changePlan(hashOf(before), hashOf(after))
   },
   async verify({ path }, plan, context) {
     return await verifyByHash(path, plan, context)
@@ -53,7 +55,11 @@ export const editFileTool: Tool = defineTool({
   },
 })
 
-/** What an edit makes of a file; `after` is null when it cannot be made. */
+function hashOf(text: string | null): string | null {
+  return text === null ? null : hash('sha256', text)
+}
+
+/** The file's text before and after an edit; `after` is null when the edit is impossible. */
 interface Prepared {
   readonly before: string | null
   readonly after: string | null
@@ -64,7 +70,7 @@ interface Prepared {
 const UNREADABLE: Prepared = { before: null, after: null, problem: '', count: 0 }
 
 async function prepare(edit: Edit, context: ToolContext): Promise<Prepared> {
-  const before = textOf(await context.workspace.readFile(edit.path))
+  const before = decodeText(await context.workspace.readFile(edit.path))
   const path = showPath(edit.path)
   const fail = (problem: string): Prepared => ({ before, after: null, problem, count: 0 })
   if (before === null) return fail(`${path} is not UTF-8 text and cannot be edited`)
@@ -72,31 +78,31 @@ async function prepare(edit: Edit, context: ToolContext): Promise<Prepared> {
     return fail('old_text and new_text are the same: nothing to change')
   }
   const { old, now } = withLineEndsOf(before, edit)
-  const places = placesOf(before, old)
-  if (places.length === 0) return fail(notFound(before, path, edit.old_text))
+  const offsets = offsetsOf(before, old)
+  if (offsets.length === 0) return fail(notFound(before, path, edit.old_text))
   const { occurrence } = edit
-  if (occurrence === undefined && places.length > 1) {
+  if (occurrence === undefined && offsets.length > 1) {
     return fail(
-      `old_text occurs ${places.length} times in ${path} (${linesOf(before, places)}); ` +
-        'add more of the text around it, or say with occurrence which one is meant (0 for all)',
+      `old_text occurs ${offsets.length} times in ${path} (${linesOf(before, offsets)}); ` +
+        'include more of the surrounding text, or select one with occurrence (0 for all)',
     )
   }
-  if (occurrence !== undefined && occurrence > places.length) {
+  if (occurrence !== undefined && occurrence > offsets.length) {
     return fail(
-      `occurrence ${occurrence} is asked for, but old_text occurs ` +
-        `${places.length === 1 ? 'once' : `${places.length} times`} in ${path}`,
+      `occurrence is ${occurrence}, but old_text occurs ` +
+        `${offsets.length === 1 ? 'once' : `${offsets.length} times`} in ${path}`,
     )
   }
-  const chosen = occurrence === 0 ? places : [places[(occurrence ?? 1) - 1] ?? 0]
+  const chosen = occurrence === 0 ? offsets : [offsets[(occurrence ?? 1) - 1] ?? 0]
   let [after, at] = ['', 0]
-  for (const place of chosen) {
-    after += before.slice(at, place) + now
-    at = place + old.length
+  for (const offset of chosen) {
+    after += before.slice(at, offset) + now
+    at = offset + old.length
   }
   return { before, after: after + before.slice(at), problem: '', count: chosen.length }
 }
 
-/** Models write `\n`; in a file whose lines all end in CRLF, that is what is meant. */
+/** Models write `\n`, which in a file whose lines all end in CRLF stands for CRLF. */
 function withLineEndsOf(text: string, edit: Edit): { readonly old: string; readonly now: string } {
   const { old_text: old, new_text: now } = edit
   const onlyCrLf = text.includes('\r\n') && !/(^|[^\r])\n/.test(text)
@@ -105,32 +111,30 @@ function withLineEndsOf(text: string, edit: Edit): { readonly old: string; reado
   return { old: convert(old), now: convert(now) }
 }
 
-function placesOf(text: string, part: string): readonly number[] {
-  const places: number[] = []
+function offsetsOf(text: string, part: string): readonly number[] {
+  const offsets: number[] = []
   for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) {
-    places.push(at)
+    offsets.push(at)
   }
-  return places
+  return offsets
 }
 
-function lineOf(text: string, place: number): number {
-  let line = 1
-  for (let at = text.indexOf('\n'); at !== -1 && at < place; at = text.indexOf('\n', at + 1)) line++
-  return line
+function lineOf(text: string, offset: number): number {
+  return text.slice(0, offset).split('\n').length
 }
 
-function linesOf(text: string, places: readonly number[]): string {
-  const shown = places.slice(0, 8).map((place) => lineOf(text, place))
-  return `lines ${shown.join(', ')}${places.length > shown.length ? ', …' : ''}`
+function linesOf(text: string, offsets: readonly number[]): string {
+  const shown = offsets.slice(0, 8).map((offset) => lineOf(text, offset))
+  return `lines ${shown.join(', ')}${offsets.length > shown.length ? ', …' : ''}`
 }
 
-/** Says where a text stands that differs in white space alone, which is the usual slip. */
+/** Names a line that differs only in white space, the usual mistake. */
 function notFound(text: string, path: string, old: string): string {
   const plain = (part: string): string => part.replaceAll(/\s+/g, ' ').trim()
   const wanted = old.split('\n').map(plain).filter((line) => line !== '')
   const lines = text.split('\n').map(plain)
   const at = wanted.length === 0 ? -1 : lines.findIndex((line) => line === wanted[0])
   const near =
-    at === -1 ? '' : ` Line ${at + 1} differs from its first line in white space alone.`
+    at === -1 ? '' : ` Line ${at + 1} differs from its first line only in white space.`
   return `old_text was not found in ${path}.${near} Read the file again and copy the text exactly.`
 }

@@ -6,7 +6,7 @@ import { readFileTool } from './read-file.js'
 import { searchFilesTool } from './search-files.js'
 import { writeFileTool } from './write-file.js'
 
-/** The tools that every run has: a shell, and files of the workspace. */
+/** The tools that every run has: a shell, and the files of the workspace. */
 export function builtinTools(): readonly Tool[] {
   return [bashTool, readFileTool, writeFileTool, editFileTool, listFilesTool, searchFilesTool]
 }

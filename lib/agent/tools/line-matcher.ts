@@ -1,6 +1,6 @@
 /**
- * Finding lines in a text. Regular expressions that a model writes may take for ever on some
- * input, and nothing on their own thread can stop them: they run on a worker, which can be ended.
+ * Finding lines in a text. A regular expression from a model may backtrack forever, and nothing on
+ * its own thread can stop it, so it runs on a worker, which can be terminated.
  *
  * @module
  */
@@ -21,13 +21,13 @@ export interface LineMatch {
   readonly text: string
 }
 
-/** What was found in one text; with `problem` the search is over. */
+/** The matches in one text; after a `problem` the matcher cannot be used again. */
 export interface LineMatches {
   readonly matches: readonly LineMatch[]
   readonly problem?: string
 }
 
-/** Finds lines; to be disposed of. */
+/** Finds lines in texts; the caller disposes of it. */
 export interface LineMatcher extends AsyncDisposable {
   match(text: string, limit: number): Promise<LineMatches>
 }
@@ -39,7 +39,7 @@ export function literalMatcher(pattern: string, caseSensitive: boolean): LineMat
   return {
     async match(text, limit) {
       const matches: LineMatch[] = []
-      // Most files hold no match at all, which one look at the whole tells.
+      // Most files contain no match at all, which the whole text shows at once.
       if (!fold(text).includes(wanted)) return { matches }
       const lines = text.split('\n')
       for (let i = 0; i < lines.length && matches.length < limit; i++) {
@@ -54,8 +54,8 @@ export function literalMatcher(pattern: string, caseSensitive: boolean): LineMat
 }
 
 /**
- * Plain JavaScript, for a worker is given no TypeScript loader. It answers each text with the
- * numbers and columns of the lines that match, or with what is wrong with the pattern.
+ * Plain JavaScript, because a worker has no TypeScript loader. It answers each text with the
+ * indices and columns of the matching lines, or with what is wrong with the pattern.
  */
 const WORKER = `
 const { parentPort, workerData: { source, flags } } = require('node:worker_threads')
@@ -80,12 +80,12 @@ export function regexMatcher(pattern: string, caseSensitive: boolean): LineMatch
 
 class RegexMatcher implements LineMatcher {
   readonly #worker: Worker
-  /** The time that a thread needs to start is not the pattern's fault. */
+  /** The time in which the thread starts does not count as the pattern's. */
   readonly #ready: Promise<unknown>
   #budgetMs = REGEX_BUDGET_MS
 
   constructor(pattern: string, caseSensitive: boolean) {
-    // Other dialects write flags at the start; the one that models use is understood.
+    // Models use this flag of other dialects, which JavaScript does not know.
     const folded = pattern.startsWith('(?i)')
     const source = folded ? pattern.slice(4) : pattern
     const unicode = /\\[pP]\{|\\u\{/.test(source) ? 'u' : ''
@@ -98,7 +98,7 @@ class RegexMatcher implements LineMatcher {
       resourceLimits: { maxOldGenerationSizeMb: 256 },
     })
     this.#ready = once(this.#worker, 'online').catch(() => undefined)
-    // An error (out of memory) shows as the exit that follows it.
+    // An error (out of memory) is followed by the exit that `match` waits for.
     this.#worker.on('error', () => undefined)
   }
 

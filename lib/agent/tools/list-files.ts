@@ -1,11 +1,11 @@
-import { defineTool } from './define.js'
 import { headAndTail } from '../output.js'
 import type { Tool } from '../tool.js'
 import { answer, answering, MAX_TOOL_OUTPUT_BYTES, showPath } from './answers.js'
+import { defineTool } from './define.js'
 
 const MAX_ENTRIES = 1_000
 
-/** `list_files`: what is in a folder. */
+/** `list_files`: the entries of a folder. */
 export const listFilesTool: Tool = defineTool({
   name: 'list_files',
   description:
@@ -28,7 +28,7 @@ export const listFilesTool: Tool = defineTool({
         .slice(0, MAX_ENTRIES)
         .map((entry) => `${showPath(entry.path)}${entry.type === 'directory' ? '/' : ''}`)
       if (entries.length > MAX_ENTRIES) {
-        lines.push(`[… more than ${MAX_ENTRIES} entries; list a folder further down …]`)
+        lines.push(`[… more than ${MAX_ENTRIES} entries; list a subfolder …]`)
       }
       return answer(headAndTail(lines.join('\n'), MAX_TOOL_OUTPUT_BYTES))
     })

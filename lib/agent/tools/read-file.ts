@@ -1,17 +1,18 @@
-import { defineTool } from './define.js'
 import type { Tool, ToolOutput } from '../tool.js'
-import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath, textOf } from './answers.js'
+import { decodeText } from '../workspace/text.js'
+import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath } from './answers.js'
+import { defineTool } from './define.js'
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024
-/** Room for the note that tells what was left out. */
+/** Room for the note on what was left out. */
 const NOTE_BYTES = 256
 
 /** `read_file`: the text of a file, or of some of its lines. */
 export const readFileTool: Tool = defineTool({
   name: 'read_file',
   description:
-    'Returns the text of a file, as it is. Of a long file the first 64 kB are returned, with a ' +
-    'note that tells how to go on; offset and limit choose lines.',
+    'Returns the text of a file unchanged. For a long file it returns the first 64 kB and a note ' +
+    'on how to read on; offset and limit select lines.',
   parameters: {
     type: 'object',
     properties: {
@@ -26,11 +27,11 @@ export const readFileTool: Tool = defineTool({
   async execute({ path, offset = 1, limit }, context) {
     return await answering(context, async () => {
       const content = await context.workspace.readFile(path, { maxBytes: MAX_FILE_BYTES })
-      const text = textOf(content)
+      const text = decodeText(content)
       if (text === null) {
         return refusal(
-          `${showPath(path)} is not UTF-8 text (${content.length} octets); ` +
-            'look at it with a command that knows its format',
+          `${showPath(path)} is not UTF-8 text (${content.length} bytes); ` +
+            'use a command that knows its format',
         )
       }
       return selectLines(text, path, offset, limit)
@@ -59,7 +60,7 @@ function selectLines(
   const next = offset + shown
   if (shown === 0) {
     const start = Buffer.from(wanted[0] ?? '').subarray(0, MAX_TOOL_OUTPUT_BYTES - NOTE_BYTES)
-    // A character that was cut in two decodes to U+FFFD.
+    // A character cut in two decodes to U+FFFD.
     const whole = start.toString('utf8').replace(/\ufffd$/, '')
     return answer(`${whole}\n[… the rest of line ${offset} is left out: it is too long …]`)
   }

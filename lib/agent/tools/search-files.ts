@@ -1,15 +1,16 @@
-import { defineTool } from './define.js'
 import type { Tool, ToolContext, ToolOutput } from '../tool.js'
+import { decodeText } from '../workspace/text.js'
 import type { WorkspaceEntry } from '../workspace/workspace.js'
-import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath, textOf } from './answers.js'
+import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath } from './answers.js'
+import { defineTool } from './define.js'
 import { literalMatcher, regexMatcher, type LineMatcher } from './line-matcher.js'
 
-/** Files looked at in one search. */
+/** Files searched by one call. */
 const MAX_FILES = 20_000
-/** Larger files are passed over, as `workspace.readFile` would refuse them. */
+/** Larger files are skipped, because `workspace.readFile` would refuse them. */
 const MAX_FILE_BYTES = 2 * 1024 * 1024
-/** Octets read in one search. */
-const MAX_TOTAL_BYTES = 256 * 1024 * 1024
+/** Characters of text searched by one call. */
+const MAX_TOTAL_CHARACTERS = 256 * 1024 * 1024
 const MAX_MATCHES = 200
 const READ_AT_ONCE = 16
 /** Room for the note at the end. */
@@ -21,7 +22,7 @@ export const searchFilesTool: Tool = defineTool({
   description:
     'Finds lines in the files of a folder and below, shown as path:line:text, at most 200. The ' +
     'pattern is plain text, or a JavaScript regular expression when regex is true. .git, ' +
-    'node_modules, links, files over 2 MiB and files that are not text are passed over.',
+    'node_modules, links, files over 2 MiB and files that are not text are skipped.',
   parameters: {
     type: 'object',
     properties: {
@@ -52,7 +53,7 @@ async function filesAt(path: string, context: ToolContext): Promise<readonly Wor
     const entries = await workspace.list(path, options)
     return entries.filter(({ type, size }) => type === 'file' && size <= MAX_FILE_BYTES)
   } catch (error) {
-    // Reading tells whether it is a file; if not, what was wrong with it as a folder counts.
+    // It may be a file; otherwise the error of the listing is the one to report.
     const content = await workspace.readFile(path).catch(() => null)
     if (content === null) throw error
     return [{ path, type: 'file', size: content.length }]
@@ -65,11 +66,11 @@ async function search(
   context: ToolContext,
 ): Promise<ToolOutput> {
   const found: string[] = []
-  let [bytesRead, bytesFound, searched] = [0, 0, 0]
+  let [charactersRead, bytesFound, searched] = [0, 0, 0]
   const notes: string[] = []
   for await (const { path, text } of textsOf(files, context)) {
     searched += 1
-    bytesRead += text.length
+    charactersRead += text.length
     const { matches, problem } = await matcher.match(text, MAX_MATCHES + 1 - found.length)
     if (problem !== undefined) {
       if (searched === 1 || found.length === 0) return refusal(problem)
@@ -82,9 +83,9 @@ async function search(
       found.push(row)
     }
     const full = found.length > MAX_MATCHES || bytesFound > MAX_TOOL_OUTPUT_BYTES - NOTE_BYTES
-    if (full) notes.push('[… there are more matches; make the pattern or the path narrower …]')
-    else if (bytesRead > MAX_TOTAL_BYTES) {
-      notes.push(`[… stopped after ${searched} files; search a folder further down …]`)
+    if (full) notes.push('[… there are more matches; use a narrower pattern or path …]')
+    else if (charactersRead > MAX_TOTAL_CHARACTERS) {
+      notes.push(`[… stopped after ${searched} files; search a subfolder …]`)
     }
     if (notes.length > 0) break
   }
@@ -94,7 +95,7 @@ async function search(
   return answer([...fitting(found), ...notes].join('\n'))
 }
 
-/** The files that are text, in order, read some at a time. */
+/** The texts of those files that are text, in order, read in small batches. */
 async function* textsOf(
   files: readonly WorkspaceEntry[],
   context: ToolContext,
@@ -102,19 +103,19 @@ async function* textsOf(
   for (let i = 0; i < files.length; i += READ_AT_ONCE) {
     context.signal.throwIfAborted()
     const some = files.slice(i, i + READ_AT_ONCE)
-    // A file that has gone, or cannot be read, is no reason to give up the others.
+    // Files that are gone or cannot be read are skipped.
     const contents = await Promise.all(
       some.map(async ({ path }) => await context.workspace.readFile(path).catch(() => null)),
     )
     for (const [j, { path }] of some.entries()) {
       const content = contents[j] ?? null
-      const text = content === null ? null : textOf(content)
+      const text = content === null ? null : decodeText(content)
       if (text !== null) yield { path, text }
     }
   }
 }
 
-/** As many of the rows as are shown. */
+/** The rows that fit the output. */
 function fitting(rows: readonly string[]): readonly string[] {
   let bytes = 0
   const shown = rows.slice(0, MAX_MATCHES)

@@ -1,7 +1,7 @@
 import { abortListeners } from '../../internal/abort.js'
 import type { Clock, Timer } from '../../internal/clock.js'
 
-/** The reason with which a tool is stopped that takes too long. */
+/** The abort reason for a tool that takes too long. */
 export class ToolTimeout extends Error {
   override name = 'ToolTimeout'
   constructor(ms: number) {
@@ -9,19 +9,19 @@ export class ToolTimeout extends Error {
   }
 }
 
-/** Stops one tool: when its run is stopped, or when its time is up. */
+/** Stops one tool call, when its run is stopped or its time is up. */
 export class ToolStop {
   readonly #clock: Clock
   readonly #graceMs: number
   readonly #listeners: Set<(reason: unknown) => void>
   #timer: Timer
-  /** Made for tools that look at their signal; most are done before anybody could stop them. */
+  /** Created on first use: most tools never look at their signal. */
   #controller: AbortController | undefined
   #stopped: { readonly reason: unknown } | undefined
   #abandoned = false
   #abandon: ((reason: unknown) => void) | undefined
 
-  /** A tool that was stopped is left to itself after `graceMs` more. */
+  /** A stopped tool that has not ended after another `graceMs` is abandoned. */
   constructor(signal: AbortSignal, clock: Clock, timeoutMs: number, graceMs: number) {
     this.#clock = clock
     this.#graceMs = graceMs
@@ -29,7 +29,7 @@ export class ToolStop {
     this.#listeners = abortListeners(signal).add(this.#stop)
   }
 
-  /** Fires when the tool is stopped. */
+  /** Aborts when the tool is stopped. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
@@ -42,7 +42,7 @@ export class ToolStop {
     return this.#stopped?.reason instanceof ToolTimeout
   }
 
-  /** Settles as the tool does; rejects with the reason once it was stopped and its grace is over. */
+  /** Settles with the tool; rejects with the reason when the tool was stopped and abandoned. */
   race<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       work.then(resolve, reject)
@@ -51,7 +51,7 @@ export class ToolStop {
     })
   }
 
-  /** The tool has ended. */
+  /** Called when the tool has ended: releases timer and listener. */
   end(): void {
     this.#timer.cancel()
     this.#listeners.delete(this.#stop)

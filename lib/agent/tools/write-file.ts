@@ -1,14 +1,15 @@
-import { defineTool } from './define.js'
+import { hash } from 'node:crypto'
 import type { Tool } from '../tool.js'
 import { answering, showPath } from './answers.js'
-import { hashOfFile, planOf, sha256, verifyByHash } from './file-hashes.js'
+import { changePlan, hashOfFile, verifyByHash } from './change-plan.js'
+import { defineTool } from './define.js'
 
-/** `write_file`: creates a file or replaces all of it. */
+/** `write_file`: creates a file or replaces its whole content. */
 export const writeFileTool: Tool = defineTool({
   name: 'write_file',
   description:
-    'Creates a file with this content, or replaces the whole content of an existing one. Folders ' +
-    'that are missing are made. To change a part of a file, use edit_file.',
+    'Creates a file, or replaces the whole content of an existing one. Missing folders are ' +
+    'created. To change a part of a file, use edit_file.',
   parameters: {
     type: 'object',
     properties: {
@@ -20,7 +21,7 @@ export const writeFileTool: Tool = defineTool({
   },
   effect: 'idempotent',
   async plan({ path, content }, context) {
-    return planOf(await hashOfFile(path, context), sha256(content))
+    return changePlan(await hashOfFile(path, context), hash('sha256', content))
   },
   async verify({ path }, plan, context) {
     return await verifyByHash(path, plan, context)
@@ -29,7 +30,7 @@ export const writeFileTool: Tool = defineTool({
     return await answering(context, async () => {
       const change = await context.workspace.writeFile(path, content)
       const done = change.change === 'created' ? 'created' : 'replaced'
-      const output = `${done} ${showPath(change.path)}: ${Buffer.byteLength(content)} octets`
+      const output = `${done} ${showPath(change.path)}: ${Buffer.byteLength(content)} bytes`
       return { output, exitCode: 0, changes: [change] }
     })
   },

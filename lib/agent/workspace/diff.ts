@@ -1,11 +1,11 @@
 /**
- * Unified diffs of our own, so that nothing has to be asked of a workspace's version control,
- * whose configuration may run programs.
+ * Unified diffs, made here because a workspace's version control must not be run: its configuration
+ * can start programs.
  *
  * @module
  */
-import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
+import { decodeText } from './text.js'
 import type { FileChange } from './workspace.js'
 
 /** A diff of two texts. */
@@ -18,17 +18,17 @@ export interface TextDiff {
 
 /** Lines of context around a change. */
 const CONTEXT = 3
-/** Octets of a diff, unless the caller says otherwise. */
+/** Bytes of a diff, unless the caller sets another limit. */
 const MAX_DIFF_BYTES = 16 * 1024
-/** Insertions and deletions that are looked for before two texts count as wholly different. */
+/** Insertions and deletions after which two texts count as wholly different. */
 const MAX_EDITS = 1_000
-/** Comparisons of lines before two texts count as wholly different. */
+/** Comparisons of lines after which two texts count as wholly different. */
 const MAX_COMPARISONS = 5_000_000
 /** Content larger than this is not compared. */
 const MAX_COMPARED_BYTES = 4 * 1024 * 1024
 
 /**
- * The change from `before` to `after`; null stands for a file that is not there. Content that is
+ * The change from `before` to `after`; null stands for a file that does not exist. Content that is
  * not UTF-8 text, or over 4 MiB, is not compared: its diff is empty and its counts are 0.
  */
 export function fileChange(
@@ -37,10 +37,9 @@ export function fileChange(
   after: Uint8Array | null,
 ): FileChange {
   const change = before === null ? 'created' : after === null ? 'deleted' : 'modified'
-  const texts = [before, after].map((content) => (content === null ? '' : textOf(content)))
-  const [old, now] = texts
+  const [old, now] = [comparableText(before), comparableText(after)]
   const hashes = { before_sha256: hashOf(before), after_sha256: hashOf(after) }
-  if (old === null || old === undefined || now === null || now === undefined) {
+  if (old === null || now === null) {
     return { path, change, added_lines: 0, removed_lines: 0, diff: '', ...hashes }
   }
   const names = {
@@ -50,22 +49,22 @@ export function fileChange(
   return { path, change, ...diffText(old, now, names), ...hashes }
 }
 
-function hashOf(content: Uint8Array | null): string | null {
-  return content === null ? null : hash('sha256', content)
+/** The text of a file; empty for none, null when it is binary or too large. */
+function comparableText(content: Uint8Array | null): string | null {
+  if (content === null) return ''
+  return content.length > MAX_COMPARED_BYTES ? null : decodeText(content)
 }
 
-/** The content as text, or null when it is none or too much. */
-function textOf(content: Uint8Array): string | null {
-  if (content.length > MAX_COMPARED_BYTES || content.includes(0) || !isUtf8(content)) return null
-  return Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('utf8')
+function hashOf(content: Uint8Array | null): string | null {
+  return content === null ? null : hash('sha256', content)
 }
 
 /**
  * Compares two texts line by line (E. Myers, "An O(ND) difference algorithm", 1986). The work is
  * bounded: texts with more than 1000 differing lines are shown as one block replaced by another.
  *
- * @param names what stands after `---` and `+++`
- * @param maxBytes octets of the diff; what is beyond is replaced by a line that says so
+ * @param names the file names after `---` and `+++`
+ * @param maxBytes bytes of the diff; a last line tells how many lines did not fit
  */
 export function diffText(
   before: string,
@@ -123,7 +122,7 @@ function compare(a: readonly string[], b: readonly string[]): readonly Change[] 
 /** For each number of edits, how far along `a` each diagonal got (offset by that number). */
 type Trace = readonly Int32Array[]
 
-/** Finds the smallest number of edits; null when that is too much work. */
+/** Finds the smallest number of edits; null when that exceeds the bounds. */
 function search(a: Int32Array, b: Int32Array): Trace | null {
   const trace: Int32Array[] = []
   const bound = Math.min(a.length + b.length, MAX_EDITS)
@@ -154,7 +153,7 @@ function search(a: Int32Array, b: Int32Array): Trace | null {
   return null
 }
 
-/** Walks the trace back from the end and gathers neighbouring edits into changes. */
+/** Walks the trace back from the end and joins neighbouring edits into changes. */
 function retrace(trace: Trace, aLength: number, bLength: number, shift: number): readonly Change[] {
   const changes: Change[] = []
   let [x, y] = [aLength, bLength]
@@ -229,18 +228,18 @@ function renderHunk(
   for (; at < end; at++) writer.line(' ', a[at]!)
 }
 
-/** `start,count` as unified diffs write it: an empty range names the line before it. */
+/** `start,count` in the notation of unified diffs, where an empty range names the line before. */
 function span(start: number, end: number): string {
   const count = end - start
   return `${count === 0 ? start : start + 1}${count === 1 ? '' : `,${count}`}`
 }
 
-/** A file name cannot break out of its header line. */
-function oneLine(name: string): string {
+/** Quotes a file name with control characters, so that it cannot break its header line. */
+export function oneLine(name: string): string {
   return /[\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name
 }
 
-/** Collects lines up to a number of octets, and counts those that found no place. */
+/** Collects lines up to a number of bytes, and counts the lines that do not fit. */
 class DiffWriter {
   readonly #parts: string[] = []
   #bytesLeft: number

@@ -1,5 +1,5 @@
 /**
- * Reading and replacing single files of a workspace, by the rules of `workspace-paths.ts`.
+ * Reading and replacing single files of a workspace, by the rules in `paths.ts`.
  *
  * @module
  */
@@ -7,16 +7,16 @@ import { randomBytes } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import { mkdir, open, rename, unlink, type FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { fileChange } from './diff.js'
 import { WorkspaceError } from '../errors.js'
-import type { FileChange } from './workspace.js'
-import { codeOf, failure, outside, peek } from './paths.js'
+import { fileChange } from './diff.js'
+import { codeOf, failure, outside, statOrNull } from './paths.js'
 import type { Confinement, Location, OpenFolder } from './paths.js'
+import type { FileChange } from './workspace.js'
 
-/** A file larger than this is replaced without being compared. */
+/** Larger files are replaced without a diff. */
 const MAX_COMPARED_BYTES = 4 * 1024 * 1024
 
-/** Links are not followed, and opening a FIFO or a terminal neither waits nor takes it over. */
+/** Links are not followed, and opening a FIFO or terminal neither blocks nor takes it over. */
 const READ_FLAGS =
   constants.O_RDONLY |
   (constants.O_NOFOLLOW ?? 0) |
@@ -31,8 +31,8 @@ export async function readConfined(
 ): Promise<Uint8Array> {
   const { real } = await confinement.locate(path, false)
   return await explain(path, async () => {
-    // Opening a device can have effects; this look comes first, the check that counts after.
-    requireFile(path, await peek(real))
+    // Opening a device can have effects, so this check comes first; the one that counts is below.
+    requireFile(path, await statOrNull(real))
     await using handle = await open(real, READ_FLAGS)
     await confinement.verify(handle, real)
     const stats = await handle.stat()
@@ -42,7 +42,7 @@ export async function readConfined(
   })
 }
 
-/** Reads to the end, which may have moved since the size was taken. */
+/** Reads to the end, since a file may grow or shrink after `size` was taken. */
 async function readAll(
   handle: FileHandle,
   path: string,
@@ -86,7 +86,7 @@ export async function replaceConfined(
 
 const NOT_COMPARED = { added_lines: 0, removed_lines: 0, diff: '' }
 
-/** Opens the folder that the file is in, making folders that are missing, one by one. */
+/** Opens the folder that holds the file, creating missing folders one by one. */
 async function openParent(confinement: Confinement, location: Location): Promise<OpenFolder> {
   const { existing, missing } = location
   const start = missing.length === 0 ? dirname(existing) : existing
@@ -105,13 +105,13 @@ async function openParent(confinement: Confinement, location: Location): Promise
   return folder
 }
 
-/** What is there now: null when nothing is; content null when it is too large to compare. */
+/** The file to be replaced, null when there is none; its content is null when it is too large. */
 async function readReplaced(
   folder: OpenFolder,
   name: string,
   path: string,
 ): Promise<{ readonly mode: number; readonly content: Uint8Array | null } | null> {
-  const stats = await peek(folder.entry(name))
+  const stats = await statOrNull(folder.entry(name))
   if (stats === null) return null
   requireFile(path, stats)
   await using handle = await open(folder.entry(name), READ_FLAGS)
@@ -124,7 +124,7 @@ async function readReplaced(
   return { mode: opened.mode & 0o777, content }
 }
 
-/** Writes beside the file and puts the whole in its place; a link in that place is replaced. */
+/** Writes a temporary file beside the target and renames it; a link at the target is replaced. */
 async function replace(
   folder: OpenFolder,
   name: string,
@@ -138,7 +138,7 @@ async function replace(
     {
       await using handle = await open(temporary, flags, mode ?? 0o666)
       await handle.writeFile(content)
-      // The umask has its say about new files only.
+      // `open` applies the umask, which must not change the mode of an existing file.
       if (mode !== null) await handle.chmod(mode)
       await handle.datasync()
     }
@@ -149,7 +149,7 @@ async function replace(
   }
 }
 
-function requireFile(path: string, stats: Stats | Awaited<ReturnType<typeof peek>>): void {
+function requireFile(path: string, stats: Stats | null): void {
   if (stats === null) throw failure(`${path} does not exist`)
   if (stats.isFile()) return
   if (stats.isDirectory()) throw failure(`${path} is a folder, not a file`)
@@ -158,10 +158,10 @@ function requireFile(path: string, stats: Stats | Awaited<ReturnType<typeof peek
 }
 
 function tooLarge(path: string, size: number, maxBytes: number): WorkspaceError {
-  return failure(`${path} has ${size} octets; at most ${maxBytes} are read`)
+  return failure(`${path} has ${size} bytes, more than the limit of ${maxBytes}`)
 }
 
-/** Turns errors of the file system into ones that say what to do. */
+/** Turns errors of the file system into ones that name the path and the problem. */
 export async function explain<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -171,22 +171,22 @@ export async function explain<T>(path: string, work: () => Promise<T>): Promise<
       case 'ENOENT':
         throw failure(`${path} does not exist`, error)
       case 'ELOOP':
-        // O_NOFOLLOW met a link that was not there when the path was judged.
+        // O_NOFOLLOW met a link that did not exist when the path was located.
         throw outside(path)
       case 'ENOTDIR':
-        throw failure(`a part of ${path} is a file, not a folder`, error)
+        throw failure(`${path} leads through a file, not a folder`, error)
       case 'EISDIR':
         throw failure(`${path} is a folder, not a file`, error)
       case 'EACCES':
       case 'EPERM':
-        throw failure(`${path} may not be accessed`, error)
+        throw failure(`permission denied for ${path}`, error)
       case 'ENOSPC':
       case 'EDQUOT':
         throw failure(`${path} cannot be written: the disk is full`, error)
       case 'ENAMETOOLONG':
-        throw failure(`${path} is too long a name for this file system`, error)
+        throw failure(`${path} is too long for this file system`, error)
       default:
-        throw failure(`${path} cannot be used`, error)
+        throw failure(`${path} cannot be accessed`, error)
     }
   }
 }

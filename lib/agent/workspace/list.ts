@@ -1,17 +1,17 @@
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { WorkspaceEntry } from './workspace.js'
 import { explain } from './files.js'
-import { failure, isGitFolder, peek } from './paths.js'
+import { failure, isGitFolder, statOrNull } from './paths.js'
 import type { Confinement, OpenFolder } from './paths.js'
+import type { WorkspaceEntry } from './workspace.js'
 
-/** Names read from one folder before the rest of it is passed over. */
+/** Names read from one folder; the rest of it is skipped. */
 const MAX_NAMES = 20_000
-/** Folders nested deeper than this are named but not entered. */
+/** Folders nested deeper than this are listed but not entered. */
 const MAX_DEPTH = 64
 
 /**
- * See `Workspace.list`. A folder comes before what is in it; links are named and never followed.
+ * See `Workspace.list`. A folder comes before its content; links are listed and never followed.
  */
 export async function listFolder(
   confinement: Confinement,
@@ -19,7 +19,7 @@ export async function listFolder(
   options: { readonly recursive: boolean; readonly limit: number },
 ): Promise<readonly WorkspaceEntry[]> {
   const { real } = await confinement.locate(path, false)
-  const stats = await peek(real)
+  const stats = await statOrNull(real)
   if (stats !== null && !stats.isDirectory()) throw failure(`${path} is not a folder`)
   const entries: WorkspaceEntry[] = []
   await explain(path, async () => {
@@ -39,7 +39,7 @@ async function walk(
   for (const name of await namesIn(folder)) {
     if (entries.length >= options.limit) return
     const real = join(folder.real, name)
-    if (isPassedOver(name) || confinement.isClosed(real)) continue
+    if (isSkipped(name) || confinement.isClosed(real)) continue
     const entry = await describe(confinement, folder, name)
     if (entry === null) continue
     entries.push(entry)
@@ -48,7 +48,7 @@ async function walk(
       await using child = await folder.child(name)
       await walk(confinement, child, options, entries, depth + 1)
     } catch {
-      // It may not be entered, or has just become something else: named above, and that is all.
+      // Not permitted, or no folder any more: it stays listed without its content.
     }
   }
 }
@@ -62,7 +62,7 @@ async function namesIn(folder: OpenFolder): Promise<readonly string[]> {
   return names.sort()
 }
 
-function isPassedOver(name: string): boolean {
+function isSkipped(name: string): boolean {
   const isTemporary = /^\.runwright-[0-9a-f]{16}\.tmp$/.test(name)
   return name === 'node_modules' || isGitFolder(name) || isTemporary
 }
@@ -72,10 +72,10 @@ async function describe(
   folder: OpenFolder,
   name: string,
 ): Promise<WorkspaceEntry | null> {
-  const stats = await peek(folder.entry(name))
+  const stats = await statOrNull(folder.entry(name))
   if (stats === null) return null
   const path = confinement.show(join(folder.real, name))
-  if (stats.isFile()) return { path, type: 'file', size: Number(stats.size) }
+  if (stats.isFile()) return { path, type: 'file', size: stats.size }
   if (stats.isDirectory()) return { path, type: 'directory', size: 0 }
   return { path, type: stats.isSymbolicLink() ? 'symlink' : 'other', size: 0 }
 }

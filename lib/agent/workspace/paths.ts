@@ -1,29 +1,29 @@
 /**
- * Where paths really lead. Three rules, which the other workspace files build on:
+ * Where paths really lead. The other files of the workspace build on three rules:
  *
- * 1. A path is judged by its real path, never by its text.
- * 2. What was judged and what is used must be the same thing: whoever opens a file or folder checks
- *    with {@link Confinement.holds} what the *open descriptor* is, since a path may have been
- *    swapped for a link in between. On Linux a folder is then entered through its descriptor
- *    (`/proc/self/fd/N/name`), which no rename can redirect.
- * 3. Closed folders do not exist: nothing about them is told.
+ * 1. A path is checked by its real path, never by its text.
+ * 2. The thing that was checked is the thing that is used. A path may be swapped for a link between
+ *    check and use, so {@link Confinement.holds} is applied to the *open descriptor*. On Linux a
+ *    folder is then entered through its descriptor (`/proc/self/fd/N/name`), which no rename can
+ *    redirect.
+ * 3. Closed folders do not exist: no error reveals anything about them.
  *
  * @module
  */
+import { constants, existsSync, type Stats } from 'node:fs'
 import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises'
-import { constants, existsSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { WorkspaceError } from '../errors.js'
 
 /** Longer paths are refused before the file system sees them. */
 const MAX_PATH_LENGTH = 4_096
 
-/** Can folders be entered through their descriptors? */
-export const HAS_PROC: boolean = process.platform === 'linux' && existsSync('/proc/self/fd')
+/** True when folders can be entered through their descriptors. */
+const HAS_PROC: boolean = process.platform === 'linux' && existsSync('/proc/self/fd')
 
 /** Where a path leads. */
 export interface Location {
-  /** The real absolute path, as far as it exists, and the names that do not exist yet. */
+  /** The absolute path: real as far as it exists, followed by the names that do not exist yet. */
   readonly real: string
   /** The part of `real` that exists. */
   readonly existing: string
@@ -33,12 +33,12 @@ export interface Location {
   readonly relative: string
 }
 
-/** Is `path` the folder itself, or something in it? Both are real paths. */
+/** True when `path` is the folder or lies in it; both are real paths. */
 export function isInside(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
 }
 
-/** One workspace's bounds. */
+/** The bounds of one workspace: its root, less the closed folders. */
 export class Confinement {
   readonly root: string
   readonly #closed: readonly string[]
@@ -48,7 +48,7 @@ export class Confinement {
     this.#closed = closed
   }
 
-  /** Is this real path inside the workspace, and not closed? */
+  /** True for a real path that is inside the workspace and not closed. */
   holds(real: string): boolean {
     return isInside(real, this.root) && !this.isClosed(real)
   }
@@ -57,13 +57,13 @@ export class Confinement {
     return this.#closed.some((folder) => isInside(real, folder))
   }
 
-  /** The path as it is shown: relative, with forward slashes. */
+  /** The path as people and models see it: relative, with forward slashes. */
   show(real: string): string {
     return relative(this.root, real).split(sep).join('/')
   }
 
   /**
-   * Finds where a path leads, by rule 1. With `forWriting` it need not exist, but must not be a
+   * Finds where a path leads (rule 1). With `forWriting` it need not exist, but must neither be a
    * dangling link nor lie under `.git`.
    *
    * @throws {@link WorkspaceError}
@@ -79,20 +79,20 @@ export class Confinement {
     if (forWriting && shown.split('/').some(isGitFolder)) {
       throw new WorkspaceError(
         'ERR_AGENT_WORKSPACE',
-        `${path} is under .git, which is never written: its hooks and settings run programs`,
+        `${path} is under .git, which is never written: its hooks and settings can run programs`,
       )
     }
     return { real, existing, missing, relative: shown }
   }
 
   /**
-   * Opens a folder that {@link Confinement.locate} found, and makes sure that it is still that
+   * Opens a folder that {@link Confinement.locate} found and verifies that it is still the same
    * folder (rule 2).
    */
   async openFolder(real: string): Promise<OpenFolder> {
     const handle = await open(real, FOLDER_FLAGS)
     try {
-      // Another folder of the workspace will not do either: it may be .git.
+      // Even another folder of the workspace is refused, because it may be .git.
       if ((await pathOfDescriptor(handle, real)) !== real) throw outside(this.show(real))
       return new OpenFolder(handle, real)
     } catch (error) {
@@ -101,13 +101,13 @@ export class Confinement {
     }
   }
 
-  /** Makes sure that an open descriptor is a thing inside the workspace (rule 2). */
+  /** Throws unless an open descriptor is inside the workspace (rule 2). */
   async verify(handle: FileHandle, path: string): Promise<void> {
     if (!this.holds(await pathOfDescriptor(handle, path))) throw outside(this.show(path))
   }
 }
 
-/** Linux's O_PATH: the folder need not be readable to reach what is in it. */
+/** Linux's O_PATH: a folder's entries can be reached although the folder is not readable. */
 const O_PATH = 0o10000000
 const FOLDER_FLAGS =
   constants.O_DIRECTORY | (constants.O_NOFOLLOW ?? 0) | (HAS_PROC ? O_PATH : constants.O_RDONLY)
@@ -122,17 +122,17 @@ export class OpenFolder implements AsyncDisposable {
     this.real = real
   }
 
-  /** A path to an entry, good as long as the folder is open. */
+  /** A path to an entry, valid while the folder is open. */
   entry(name: string): string {
     return HAS_PROC ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.real, name)
   }
 
-  /** A path to the folder itself, good as long as it is open. */
+  /** A path to the folder itself, valid while it is open. */
   get self(): string {
     return HAS_PROC ? `/proc/self/fd/${this.#handle.fd}/.` : this.real
   }
 
-  /** Opens a folder in this one; links are not followed. */
+  /** Opens a subfolder; links are not followed. */
   async child(name: string): Promise<OpenFolder> {
     return new OpenFolder(await open(this.entry(name), FOLDER_FLAGS), join(this.real, name))
   }
@@ -143,8 +143,8 @@ export class OpenFolder implements AsyncDisposable {
 }
 
 /**
- * The real path of an open descriptor. Without `/proc`, the path's real path now, provided that it
- * still leads to what was opened.
+ * The real path of an open descriptor. Without `/proc`, the real path of `path`, provided that it
+ * still leads to the file that was opened.
  */
 async function pathOfDescriptor(handle: FileHandle, path: string): Promise<string> {
   if (HAS_PROC) return await readlink(`/proc/self/fd/${handle.fd}`)
@@ -154,7 +154,7 @@ async function pathOfDescriptor(handle: FileHandle, path: string): Promise<strin
   return real
 }
 
-/** Finds the deepest part of an absolute path that exists, by its real path. */
+/** The real path of the deepest part of `absolute` that exists, and the names below it. */
 async function existingPart(
   absolute: string,
   path: string,
@@ -175,7 +175,7 @@ async function existingPart(
   }
 }
 
-/** A link to nothing: what would be created is wherever the link points. */
+/** Refuses a link whose target does not exist: writing through it would create that target. */
 async function refuseDanglingLink(candidate: string, path: string, root: string): Promise<void> {
   let target: string
   try {
@@ -183,8 +183,7 @@ async function refuseDanglingLink(candidate: string, path: string, root: string)
   } catch {
     return
   }
-  const aim = resolve(dirname(candidate), target)
-  if (!isInside(aim, root)) throw outside(path)
+  if (!isInside(resolve(dirname(candidate), target), root)) throw outside(path)
   throw new WorkspaceError(
     'ERR_AGENT_WORKSPACE',
     `${path} goes through a symbolic link whose target does not exist; use the target's own path`,
@@ -198,12 +197,12 @@ export async function confine(
   closed: readonly string[],
 ): Promise<Confinement> {
   const root = await locateRoot(cwd, roots)
-  const shut = await Promise.all(closed.map(realOrAsIs))
-  if (shut.some((folder) => isInside(root, folder))) throw outsideRoots(cwd)
-  return new Confinement(root, shut)
+  const closedPaths = await Promise.all(closed.map(realOrAsIs))
+  if (closedPaths.some((folder) => isInside(root, folder))) throw outsideRoots(cwd)
+  return new Confinement(root, closedPaths)
 }
 
-/** See `resolveUnderRoots`; without roots, any directory will do. */
+/** See `resolveUnderRoots`; without roots, any directory is allowed. */
 export async function locateRoot(
   path: string,
   roots: readonly string[] | undefined,
@@ -250,8 +249,8 @@ function checkText(path: string): void {
 }
 
 /**
- * Would some file system take this name for `.git`? Case, trailing dots and spaces, short names
- * (Windows) and characters of no width (macOS) are looked through.
+ * True for a name that some file system takes for `.git`: with other case, trailing dots or spaces,
+ * as a short name (Windows), or with zero-width characters (macOS).
  */
 export function isGitFolder(name: string): boolean {
   const plain = name
@@ -261,8 +260,8 @@ export function isGitFolder(name: string): boolean {
   return plain === '.git' || plain === 'git~1'
 }
 
-/** What is there under a name, links not followed; null when nothing is. */
-export async function peek(path: string): Promise<Awaited<ReturnType<typeof lstat>> | null> {
+/** `lstat` of a path; null when it does not exist. */
+export async function statOrNull(path: string): Promise<Stats | null> {
   try {
     return await lstat(path)
   } catch (error) {
@@ -276,7 +275,7 @@ export function codeOf(error: unknown): string | undefined {
   return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
 }
 
-/** The path leads outside. */
+/** The error for a path that leads outside the workspace. */
 export function outside(path: string): WorkspaceError {
   return new WorkspaceError(
     'ERR_AGENT_OUTSIDE_WORKSPACE',
@@ -291,12 +290,11 @@ function outsideRoots(path: string): WorkspaceError {
   )
 }
 
-/** The path leads to nothing. */
-export function absent(path: string): WorkspaceError {
+function absent(path: string): WorkspaceError {
   return failure(`${path} does not exist`)
 }
 
-/** Something about a path inside the workspace is wrong. */
+/** The error for any other problem with a path; names the system's error code, if any. */
 export function failure(message: string, cause?: unknown): WorkspaceError {
   const reason = codeOf(cause)
   return new WorkspaceError(

@@ -1,21 +1,6 @@
-/** Folders that hold nobody's work: version control, dependencies, environments, caches. */
-export const PASSED_OVER: ReadonlySet<string> = new Set([
-  '.git',
-  '.hg',
-  '.svn',
-  'node_modules',
-  '__pycache__',
-  '.venv',
-  'venv',
-  '.tox',
-  '.nox',
-  '.pytest_cache',
-  '.mypy_cache',
-  '.ruff_cache',
-  '.hypothesis',
-  '.nyc_output',
-  'coverage',
-  '.cache',
-  '.next',
-  '.turbo',
+/** Folders outside the work itself: version control, dependencies, environments, caches. */
+export const SKIPPED_FOLDERS: ReadonlySet<string> = new Set([
+  '.git', '.hg', '.svn', 'node_modules', '__pycache__', '.venv', 'venv', '.tox', '.nox',
+  '.pytest_cache', '.mypy_cache', '.ruff_cache', '.hypothesis', '.nyc_output', 'coverage',
+  '.cache', '.next', '.turbo',
 ])

@@ -1,51 +1,42 @@
 /**
- * What a command did to the files of a workspace, found by looking before and after.
+ * What a command did to the files of a workspace, found by scanning it before and after.
  *
- * 1. A look costs one `lstat` for each entry: only files whose size, mode, inode or times differ
- *    from the look before are read. Who changes a file cannot set its time of change back.
- * 2. Everything is bounded: entries, depth, octets of text kept to compare with, changes told,
- *    octets of their diffs. What is beyond is named without its content, or not at all beyond the
- *    entries.
+ * 1. A scan costs one `lstat` per entry: it reads only files whose size, mode, inode or times
+ *    differ from the previous scan. A program that edits a file cannot set its change time back.
+ * 2. Entries, depth, kept content, reported changes and their diffs are bounded. Content beyond the
+ *    bounds is reported without a diff; entries beyond the bounds are not reported.
  * 3. Folders are entered through their descriptors and links are not followed, so nothing outside
- *    is ever read (see `workspace-paths.ts`). Version control, dependencies and caches are passed
- *    over.
+ *    is ever read (see `paths.ts`). Version control, dependencies and caches are skipped.
  *
  * @module
  */
 import { hash } from 'node:crypto'
 import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readlinkSync,
-  readSync,
-  type Stats,
+  closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats,
 } from 'node:fs'
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { fileChange } from './diff.js'
-import { PASSED_OVER } from './skipped-folders.js'
+import { fileChange, oneLine } from './diff.js'
+import { SKIPPED_FOLDERS } from './skipped-folders.js'
 import type { FileChange } from './workspace.js'
 import { isGitFolder, type Confinement, type OpenFolder } from './paths.js'
 
 /** Bounds of {@link WorkspaceSnapshot}. */
 export interface SnapshotLimits {
-  /** Entries looked at, nearest to the top first. */
+  /** Entries scanned, nearest to the top first. */
   readonly entries: number
-  /** Octets of one file that is kept to compare with. */
+  /** Bytes of one file that is kept to compare with. */
   readonly fileBytes: number
-  /** Octets of all files that are kept. */
+  /** Bytes of all files that are kept. */
   readonly keptBytes: number
-  /** Changes told of one command. */
+  /** Changes reported at once. */
   readonly changes: number
-  /** Octets of all their diffs. */
+  /** Bytes of all their diffs. */
   readonly diffBytes: number
 }
 
-/** The bounds that a run has. */
+/** The bounds for workspaces of runs. */
 export const SNAPSHOT_LIMITS: SnapshotLimits = {
   entries: 20_000,
   fileBytes: 256 * 1024,
@@ -55,33 +46,35 @@ export const SNAPSHOT_LIMITS: SnapshotLimits = {
 }
 
 const MAX_DEPTH = 64
-/** Names read from one folder, of which the first in order are looked at. */
+/** Names read from one folder. */
 const MAX_NAMES = 200_000
-/** Entries looked at before others get their turn. */
+/** Entries scanned between yields to the event loop. */
 const SLICE = 100
-/** A file changed so shortly before a look may change again in the same tick of the disk's clock. */
+/** A file changed this recently may change again within one tick of the disk's clock. */
 const UNSETTLED_MS = 50
 const READ_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
-/** One file or link as it was at some look. */
+/** One file or link at the time of a scan. */
 interface Entry {
-  readonly print: string
+  /** What `lstat` reported; empty when the file must be read again in any case. */
+  readonly fingerprint: string
   readonly mode: number
   readonly isLink: boolean
-  /** SHA-256 of the content; null when it was not read. */
+  /** SHA-256 of the content, or of the link's target; null when it was not read. */
   readonly sha256: string | null
-  /** The content, or null when it is not kept. */
+  /** The content, or the link's target; null when it is not kept. */
   readonly content: Uint8Array | null
 }
 
-/** Looks at a workspace again and again, and tells what changed in between. */
+/** Scans a workspace repeatedly and reports what changed in between. */
 export class WorkspaceSnapshot {
   readonly #confinement: Confinement
   readonly #limits: SnapshotLimits
   #entries: Map<string, Entry> | null = null
   #keptBytes = 0
-  #lookedAt = 0
-  /** True when the last look had to stop before it had seen everything. */
+  /** When the last scan began, in epoch milliseconds. */
+  #scannedAt = 0
+  /** True when the last scan stopped before it had seen everything. */
   #partial = false
 
   constructor(confinement: Confinement, limits: SnapshotLimits = SNAPSHOT_LIMITS) {
@@ -90,34 +83,34 @@ export class WorkspaceSnapshot {
   }
 
   /**
-   * Files that differ from the last look, by path; none at the first look, which everything later
-   * is compared with. With a deletion and a creation of the same content, a file was renamed.
+   * Files that changed since the last scan, by path; none at the first one. A deletion and a
+   * creation of the same content are reported as one renamed file.
    */
   async changes(): Promise<readonly FileChange[]> {
     const before = this.#entries
     const wasPartial = this.#partial
-    const previousLook = this.#lookedAt
-    const look = new Look(this.#confinement, this.#limits, before, this.#keptBytes)
-    this.#lookedAt = Date.now()
-    await look.run()
-    this.#entries = look.found
-    this.#keptBytes = look.keptBytes
-    this.#partial = look.partial
+    const previousScan = this.#scannedAt
+    const scan = new Scan(this.#confinement, this.#limits, before, this.#keptBytes)
+    this.#scannedAt = Date.now()
+    await scan.run()
+    this.#entries = scan.found
+    this.#keptBytes = scan.keptBytes
+    this.#partial = scan.partial
     if (before === null) return []
-    const created = new Map(look.changed.filter(([path]) => !before.has(path)))
-    // What one look did not reach, another may: only what is new on the disk is a creation.
+    const created = new Map(scan.changed.filter(([path]) => !before.has(path)))
+    // A scan may reach files that a partial one missed; only files newer than that are creations.
     if (wasPartial) {
       for (const [path, { born }] of created) {
-        if (born < previousLook - UNSETTLED_MS) created.delete(path)
+        if (born < previousScan - UNSETTLED_MS) created.delete(path)
       }
     }
     const deleted = [...before].filter(
-      ([path]) => !look.found.has(path) && (!look.partial || !this.#exists(path)),
+      ([path]) => !scan.found.has(path) && (!scan.partial || !this.#exists(path)),
     )
-    return this.#tell([
-      ...renamedAmong(created, new Map(deleted)),
-      ...look.changed
-        .filter(([path, { after }]) => isOther(before.get(path), after))
+    return this.#bounded([
+      ...createdAndDeleted(created, new Map(deleted)),
+      ...scan.changed
+        .filter(([path, { after }]) => differs(before.get(path), after))
         .map(([path, { after }]) => changeOf(path, before.get(path)!, after)),
     ])
   }
@@ -126,7 +119,7 @@ export class WorkspaceSnapshot {
     return lstatSync(join(this.#confinement.root, path), { throwIfNoEntry: false }) !== undefined
   }
 
-  #tell(changes: readonly FileChange[]): readonly FileChange[] {
+  #bounded(changes: readonly FileChange[]): readonly FileChange[] {
     let left = this.#limits.diffBytes
     return [...changes]
       .sort((a, b) => (a.path < b.path ? -1 : 1))
@@ -138,24 +131,24 @@ export class WorkspaceSnapshot {
   }
 }
 
-function isOther(before: Entry | undefined, after: Entry): before is Entry {
+function differs(before: Entry | undefined, after: Entry): before is Entry {
   if (before === undefined) return false
   if (before.mode !== after.mode || before.isLink !== after.isLink) return true
   return before.sha256 === null || before.sha256 !== after.sha256
 }
 
-/** What is new and what is gone; the same content gone here and new there is one change. */
-function renamedAmong(
+/** New and deleted files; a new file with the content of a deleted one is renamed. */
+function createdAndDeleted(
   created: ReadonlyMap<string, Found>,
   deleted: Map<string, Entry>,
 ): readonly FileChange[] {
-  const gone = new Map<string, string[]>()
+  const pathsByHash = new Map<string, string[]>()
   for (const [path, { sha256 }] of deleted) {
-    if (sha256 !== null) gone.set(sha256, [...(gone.get(sha256) ?? []), path])
+    if (sha256 !== null) pathsByHash.set(sha256, [...(pathsByHash.get(sha256) ?? []), path])
   }
   const changes: FileChange[] = []
   for (const [path, { after }] of created) {
-    const from = after.sha256 === null ? undefined : gone.get(after.sha256)?.shift()
+    const from = after.sha256 === null ? undefined : pathsByHash.get(after.sha256)?.shift()
     const was = from === undefined ? undefined : deleted.get(from)
     if (from === undefined || was === undefined) changes.push(changeOf(path, null, after))
     else {
@@ -181,7 +174,7 @@ function renamed(path: string, from: string, before: Entry, after: Entry): FileC
   }
 }
 
-/** A change with its diff, where both contents are known. */
+/** A change, with its diff when the content before and after was kept. */
 function changeOf(path: string, before: Entry | null, after: Entry | null): FileChange {
   const mode = before !== null && after !== null ? modeLines(before, after) : ''
   const known = (entry: Entry | null): boolean => entry === null || entry.content !== null
@@ -206,18 +199,14 @@ function modeOf({ isLink, mode }: Entry): string {
   return isLink ? '120000' : `100${(mode & 0o777).toString(8).padStart(3, '0')}`
 }
 
-function oneLine(path: string): string {
-  return /[\u0000-\u001f\u007f]/.test(path) ? JSON.stringify(path) : path
-}
-
 interface Found {
   readonly after: Entry
-  /** When the file came to be, or was changed last: epoch milliseconds. */
+  /** When the file was created or last changed, in epoch milliseconds. */
   readonly born: number
 }
 
-/** One walk over the workspace. */
-class Look {
+/** One scan of the workspace. */
+class Scan {
   readonly found: Map<string, Entry> = new Map()
   /** Files that are new or may differ, in the order of the walk. */
   readonly changed: [string, Found][] = []
@@ -226,7 +215,7 @@ class Look {
   readonly #confinement: Confinement
   readonly #limits: SnapshotLimits
   readonly #before: ReadonlyMap<string, Entry> | null
-  #looked = 0
+  #entriesSeen = 0
 
   constructor(
     confinement: Confinement,
@@ -248,7 +237,7 @@ class Look {
       level = below
     }
     if (level.length > 0) this.partial = true
-    // What is gone is kept no longer.
+    // The content of deleted files is no longer kept.
     for (const [path, { content }] of this.#before ?? []) {
       if (!this.found.has(path)) this.keptBytes -= content?.length ?? 0
     }
@@ -260,18 +249,18 @@ class Look {
     try {
       folder = await this.#confinement.openFolder(real)
     } catch {
-      return // gone meanwhile, replaced by a link, or closed to us
+      return // deleted or replaced by a link meanwhile, or not permitted
     }
     try {
       for (const name of await this.#namesIn(folder)) {
         const child = path === '' ? name : `${path}/${name}`
         if (this.#confinement.isClosed(join(real, name))) continue
-        if (this.#looked >= this.#limits.entries) {
+        if (this.#entriesSeen >= this.#limits.entries) {
           this.partial = true
           return
         }
-        this.#looked += 1
-        if (this.#looked % SLICE === 0) await setImmediate()
+        this.#entriesSeen += 1
+        if (this.#entriesSeen % SLICE === 0) await setImmediate()
         this.#entry(folder, name, child, below)
       }
     } finally {
@@ -283,11 +272,11 @@ class Look {
     const names: string[] = []
     try {
       for await (const { name } of await opendir(folder.self, { bufferSize: 256 })) {
-        if (!PASSED_OVER.has(name) && !isGitFolder(name)) names.push(name)
+        if (!SKIPPED_FOLDERS.has(name) && !isGitFolder(name)) names.push(name)
         if (names.length >= MAX_NAMES) break
       }
     } catch {
-      // It may not be read: there is nothing to tell of it.
+      // Not permitted: the folder counts as empty.
     }
     return names.sort()
   }
@@ -301,29 +290,33 @@ class Look {
     }
     if (!stats.isFile() && !stats.isSymbolicLink()) return
     const known = this.#before?.get(path)
-    const print = printOf(stats)
-    if (known?.print === print) {
+    const fingerprint = fingerprintOf(stats)
+    if (known?.fingerprint === fingerprint) {
       this.found.set(path, known)
       return
     }
     this.keptBytes -= known?.content?.length ?? 0
-    const after = this.#read(folder, name, stats, print)
+    const after = this.#read(folder, name, stats, fingerprint)
     this.keptBytes += after.content?.length ?? 0
     this.found.set(path, after)
     this.changed.push([path, { after, born: Math.max(stats.birthtimeMs, stats.ctimeMs) }])
   }
 
-  #read(folder: OpenFolder, name: string, stats: Stats, print: string): Entry {
-    const settled = Date.now() - stats.ctimeMs > UNSETTLED_MS ? print : ''
-    const bare = { print: settled, mode: stats.mode & 0o777, isLink: stats.isSymbolicLink() }
-    const content = bare.isLink ? targetOf(folder, name) : this.#contentOf(folder, name, stats)
-    if (content === null) return { ...bare, print, sha256: null, content: null }
-    const sha256 = hash('sha256', content)
+  #read(folder: OpenFolder, name: string, stats: Stats, fingerprint: string): Entry {
+    const isSettled = Date.now() - stats.ctimeMs > UNSETTLED_MS
+    const kind = { mode: stats.mode & 0o777, isLink: stats.isSymbolicLink() }
+    const content = kind.isLink ? targetOf(folder, name) : this.#contentOf(folder, name, stats)
+    if (content === null) return { ...kind, fingerprint, sha256: null, content: null }
     const fits = this.keptBytes + content.length <= this.#limits.keptBytes
-    return { ...bare, sha256, content: fits ? content : null }
+    return {
+      ...kind,
+      fingerprint: isSettled ? fingerprint : '',
+      sha256: hash('sha256', content),
+      content: fits ? content : null,
+    }
   }
 
-  /** Directly: from the thread pool, a file takes ten times as long. */
+  /** Reads synchronously: through the thread pool, a small file takes ten times as long. */
   #contentOf(folder: OpenFolder, name: string, stats: Stats): Uint8Array | null {
     if (stats.size > this.#limits.fileBytes) return null
     let descriptor: number | undefined
@@ -357,6 +350,6 @@ function targetOf(folder: OpenFolder, name: string): Uint8Array | null {
   }
 }
 
-function printOf({ ino, size, mode, mtimeMs, ctimeMs }: Stats): string {
+function fingerprintOf({ ino, size, mode, mtimeMs, ctimeMs }: Stats): string {
   return `${ino} ${size} ${mode} ${mtimeMs} ${ctimeMs}`
 }

@@ -1,30 +1,19 @@
-/**
- * The folder that a run works in, and nothing outside it.
- *
- * @module
- */
-import { WorkspaceError } from '../errors.js'
-import { WorkspaceSnapshot } from './snapshot.js'
-import { confine, locateRoot, type Confinement } from './paths.js'
-import { listFolder } from './list.js'
-import { readConfined, replaceConfined } from './files.js'
-
 /** One file that changed, as shown to people. */
 export interface FileChange {
   /** Relative to the workspace, with forward slashes. */
   readonly path: string
   readonly change: 'created' | 'modified' | 'deleted' | 'renamed'
-  /** The path before, of a file that was renamed. */
+  /** The previous path of a renamed file. */
   readonly from?: string
   readonly added_lines: number
   readonly removed_lines: number
-  /** SHA-256 of the content before, null when there was none; absent when it was too large to read. */
+  /** SHA-256 of the content before; null for a new file, absent when it was too large to read. */
   readonly before_sha256?: string | null
-  /** SHA-256 of the content after, null when there is none. */
+  /** SHA-256 of the content after; null for a deleted file. */
   readonly after_sha256?: string | null
   /**
-   * Unified diff, at most 16 KiB, after lines such as `old mode 100644` and `rename from a`; empty
-   * for content that is not text, or too large.
+   * Unified diff of at most 16 KiB, after lines such as `old mode 100644` and `rename from a`;
+   * empty for content that is too large or not text.
    */
   readonly diff: string
 }
@@ -34,120 +23,42 @@ export interface WorkspaceEntry {
   /** Relative to the workspace, with forward slashes. */
   readonly path: string
   readonly type: 'file' | 'directory' | 'symlink' | 'other'
-  /** Octets; 0 for anything but a file. */
+  /** Bytes; 0 for anything but a file. */
   readonly size: number
 }
 
 /**
  * The folder that a run works in. Paths are relative to `root` (or absolute inside it) and are
- * confined to it by their real path: through `..`, symlinks or dangling links nothing outside is
- * read or written. Violations throw `WorkspaceError` with code `ERR_AGENT_OUTSIDE_WORKSPACE`.
+ * confined to it by their real path: neither `..` nor symbolic links, dangling ones included, reach
+ * anything outside. Violations throw `WorkspaceError` with code `ERR_AGENT_OUTSIDE_WORKSPACE`.
  */
 export interface Workspace {
   /** Real path of the folder. */
   readonly root: string
   /** The real absolute path of `path`; with `forWriting`, its parent need not exist yet. */
   resolve(path: string, options?: { readonly forWriting?: boolean }): Promise<string>
-  /** The octets of a file. Files over `maxBytes` (default 2 MiB) are refused. */
+  /** The bytes of a file. Files over `maxBytes` (default 2 MiB) are refused. */
   readFile(path: string, options?: { readonly maxBytes?: number }): Promise<Uint8Array>
-  /** Replaces or creates a file (and its folders) atomically. Refused under `.git`. */
+  /** Replaces a file atomically, or creates it with its folders. Refused under `.git`. */
   writeFile(path: string, content: Uint8Array | string): Promise<FileChange>
-  /** Entries below `path`, sorted, without `.git` and `node_modules`; `limit` is 1000 by default. */
+  /** Sorted entries below `path`, without `.git` and `node_modules`; `limit` defaults to 1000. */
   list(
     path: string,
     options?: { readonly recursive?: boolean; readonly limit?: number },
   ): Promise<readonly WorkspaceEntry[]>
   /**
-   * Files that differ from the last call, whoever changed them; none at the first call. Looks at 20
-   * 000 entries at most, without version control, dependencies and caches; reads only what differs;
-   * keeps 16 MiB of text to compare with; tells 200 changes with 128 KiB of diffs at most.
+   * Files that changed since the last call, by any process; none at the first call. Examines at
+   * most 20 000 entries outside version control, dependencies and caches, reads only files that may
+   * have changed, and keeps 16 MiB of content to compare with. Returns at most 200 changes with 128
+   * KiB of diffs.
    */
   changes(): Promise<readonly FileChange[]>
 }
 
-/** How {@link openWorkspace} confines. */
+/** What `openWorkspace` confines a workspace to. */
 export interface WorkspaceOptions {
-  /** Folders under whose real paths the workspace must lie. Omitted: anywhere. */
+  /** Folders that the workspace must lie in, by real path. Omitted: anywhere. */
   readonly roots?: readonly string[] | undefined
-  /** Folders that nobody may enter, such as the service's data: to tools they do not exist. */
+  /** Folders that must not be entered, such as the service's data: to tools they do not exist. */
   readonly closed?: readonly string[] | undefined
-}
-
-/** Octets of a file that is read, unless the caller says otherwise. */
-const DEFAULT_READ_BYTES = 2 * 1024 * 1024
-/** Octets of a file that is written. */
-const MAX_WRITE_BYTES = 16 * 1024 * 1024
-const DEFAULT_LIST_LIMIT = 1_000
-
-/**
- * Opens a folder as a workspace. Nothing is held open, so there is nothing to close.
- *
- * @throws {@link WorkspaceError} when `cwd` does not exist, is no directory, lies outside
- * `options.roots` or inside a closed folder.
- */
-export async function openWorkspace(
-  cwd: string,
-  options: WorkspaceOptions = {},
-): Promise<Workspace> {
-  const confinement = await confine(cwd, options.roots, options.closed ?? [])
-  return new ConfinedWorkspace(confinement)
-}
-
-/**
- * The real path of a directory that must lie under the real path of one of `roots`. Roots that do
- * not exist are passed over. What lies outside is reported as outside, whether it exists or not.
- *
- * @throws {@link WorkspaceError} with `ERR_AGENT_OUTSIDE_WORKSPACE` when it lies outside the roots,
- * with `ERR_AGENT_WORKSPACE` when it does not exist, is no directory or cannot be entered.
- */
-export async function resolveUnderRoots(path: string, roots: readonly string[]): Promise<string> {
-  return await locateRoot(path, roots)
-}
-
-class ConfinedWorkspace implements Workspace {
-  readonly root: string
-  readonly #confinement: Confinement
-  readonly #snapshot: WorkspaceSnapshot
-  /** Looks are taken one after the other. */
-  #looking: Promise<unknown> = Promise.resolve()
-
-  constructor(confinement: Confinement) {
-    this.root = confinement.root
-    this.#confinement = confinement
-    this.#snapshot = new WorkspaceSnapshot(confinement)
-  }
-
-  async changes(): Promise<readonly FileChange[]> {
-    const look = this.#looking.then(() => this.#snapshot.changes())
-    this.#looking = look.catch(() => undefined)
-    return await look
-  }
-
-  async resolve(path: string, options: { readonly forWriting?: boolean } = {}): Promise<string> {
-    const { real } = await this.#confinement.locate(path, options.forWriting ?? false)
-    return real
-  }
-
-  async readFile(path: string, options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
-    return await readConfined(this.#confinement, path, options.maxBytes ?? DEFAULT_READ_BYTES)
-  }
-
-  async writeFile(path: string, content: Uint8Array | string): Promise<FileChange> {
-    const bytes = typeof content === 'string' ? Buffer.from(content, 'utf8') : content
-    if (bytes.length > MAX_WRITE_BYTES) {
-      throw new WorkspaceError(
-        'ERR_AGENT_WORKSPACE',
-        `${path} would have ${bytes.length} octets; at most ${MAX_WRITE_BYTES} are written`,
-      )
-    }
-    return await replaceConfined(this.#confinement, path, bytes)
-  }
-
-  async list(
-    path: string,
-    options: { readonly recursive?: boolean; readonly limit?: number } = {},
-  ): Promise<readonly WorkspaceEntry[]> {
-    const { recursive = false, limit = DEFAULT_LIST_LIMIT } = options
-    return await listFolder(this.#confinement, path, { recursive, limit })
-  }
 }

@@ -8,8 +8,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer } from 'node:net'
 import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -17,8 +17,9 @@ import {
   autoExecutor,
   bubblewrapExecutor,
   bubblewrapProblem,
-} from '../../../lib/agent/executors/bubblewrap.js'
-import type { BubblewrapOptions } from '../../../lib/agent/executors/bubblewrap.js'
+  type BubblewrapOptions,
+} from 'runwright/agent'
+import { markedProcesses, waitUntilGone } from '../../../lib/agent/executors/process-tree.js'
 import { Bench, testExecutor } from './executor-contract.js'
 
 const skip = (await bubblewrapProblem()) ?? false
@@ -45,13 +46,14 @@ sandboxed("the parent's keys cannot be stolen through /proc", async (t) => {
   process.env['ANTHROPIC_API_KEY'] = 'sk-in-the-parent'
   t.after(() => delete process.env['ANTHROPIC_API_KEY'])
   const { output, exitCode } = await bench(t).run(
-    `cat /proc/*/environ /proc/${process.pid}/environ /proc/$PPID/environ 2>/dev/null | tr '\\0' '\\n'
+    `cat /proc/*/environ /proc/${process.pid}/environ /proc/$PPID/environ 2>/dev/null |
+       tr '\\0' '\\n'
      echo "processes: $(ls -d /proc/[0-9]* | wc -l)"
      kill -0 ${process.pid} 2>/dev/null && echo "reached the parent"
      exit 0`,
   )
   assert.equal(exitCode, 0)
-  assert.ok(output.includes('RUNWRIGHT_RUN='), 'its own environment is there to be read')
+  assert.ok(output.includes('RUNWRIGHT_RUN='), 'a command can read its own environment')
   assert.ok(!output.includes('sk-in-the-parent'))
   assert.ok(!output.includes('reached the parent'))
   assert.ok(Number(/processes: (\d+)/.exec(output)?.[1]) < 10, output)
@@ -84,12 +86,13 @@ sandboxed('nothing is written outside the workspace', async (t) => {
   assert.deepEqual(escaped, [])
 })
 
-sandboxed('what is outside cannot be read, by path or by link', async (t) => {
+sandboxed('files outside the workspace cannot be read, by path or by link', async (t) => {
   const folder = outside(t)
   const here = bench(t)
   symlinkSync(join(folder, 'secret'), here.path('link'))
   const { output } = await here.run(
-    `cat link '${folder}/secret' /etc/shadow 2>/dev/null; ls -A '${homedir()}' | grep -v pyenv; ls -A /tmp`,
+    `cat link '${folder}/secret' /etc/shadow 2>/dev/null
+     ls -A '${homedir()}' | grep -v pyenv; ls -A /tmp`,
   )
   assert.ok(!output.includes('top secret'))
   assert.ok(!/^root:/m.test(output), output)
@@ -105,20 +108,19 @@ sandboxed('setsid, nohup and double forks do not outlive the command', async (t)
      exit 0`,
   )
   assert.equal(exitCode, 0)
-  const { markedProcesses, waitUntilGone } =
-    await import('../../../lib/agent/executors/process-tree.js')
   assert.ok(await waitUntilGone([markedProcesses('RUNWRIGHT_RUN', here.mark)], 20_000))
 })
 
-sandboxed('an escapee without its mark is ended by an abort too', async (t) => {
+sandboxed('an abort also ends a process that left the group and dropped its mark', async (t) => {
   const here = bench(t)
   const running = here.run(
-    `env -i PATH="$PATH" setsid sh -c 'trap "" TERM; echo > begun; echo $$ > pid; sleep 600; echo > survived' & wait`,
+    `env -i PATH="$PATH" setsid sh -c '
+       trap "" TERM; echo > begun; echo $$ > pid; sleep 600; echo > survived' & wait`,
   )
   await here.begun()
   here.abort()
   assert.equal((await running).exitCode, 130)
-  // The sandbox took its whole process namespace with it: a second one sees nobody there.
+  // The sandbox's whole process namespace is gone: a second sandbox sees none of its processes.
   const { output } = await bubblewrapExecutor().run('ls -d /proc/[0-9]* | wc -l', {
     cwd: here.folder, env: {}, timeoutMs: 60_000, maxOutputBytes: 1_000, mark: here.mark,
     writable: [], signal: new AbortController().signal,
@@ -138,10 +140,11 @@ async function port(t: TestContext): Promise<number> {
 
 for (const network of [false, true]) {
   sandboxed(
-    `with network: ${network} a service on this machine is ${network ? '' : 'not '}reached`,
+    `with network: ${network} a command ${network ? 'reaches' : 'cannot reach'} local services`,
     async (t) => {
       const script = `require('node:net').connect(${await port(t)}, '127.0.0.1')
-      .on('data', (data) => console.log(String(data))).on('error', (error) => console.log(error.code))`
+        .on('data', (data) => console.log(String(data)))
+        .on('error', (error) => console.log(error.code))`
       const { output } = await bench(t, { network }).run(`node -e "$SCRIPT"`, {
         env: { SCRIPT: script },
       })
@@ -150,19 +153,17 @@ for (const network of [false, true]) {
   )
 }
 
-sandboxed(
-  'folders are opened for reading and for writing by option, closed ones stay closed',
-  async (t) => {
-    const [readable, writable, here] = [outside(t), outside(t), bench(t)]
-    const data = here.path('data')
-    mkdirSync(data)
-    writeFileSync(join(data, 'journal'), 'top secret')
-    const executor = bubblewrapExecutor({
-      readOnly: [readable],
-      closed: [data, join(tmpdir(), 'no-such-folder')],
-    })
-    const { output } = await executor.run(
-      `cat '${readable}/secret'; echo; (echo x > '${readable}/new') 2>/dev/null || echo refused
+sandboxed('options make folders readable or writable; closed folders stay hidden', async (t) => {
+  const [readable, writable, here] = [outside(t), outside(t), bench(t)]
+  const data = here.path('data')
+  mkdirSync(data)
+  writeFileSync(join(data, 'journal'), 'top secret')
+  const executor = bubblewrapExecutor({
+    readOnly: [readable],
+    closed: [data, join(tmpdir(), 'no-such-folder')],
+  })
+  const { output } = await executor.run(
+    `cat '${readable}/secret'; echo; (echo x > '${readable}/new') 2>/dev/null || echo refused
      echo x > '${writable}/new'; ls -A data; (echo x > data/new) 2>/dev/null || echo closed`,
     {
       cwd: here.folder, env: {}, timeoutMs: 60_000, maxOutputBytes: 1_000, mark: here.mark,
@@ -174,7 +175,7 @@ sandboxed(
   assert.ok(!existsSync(join(data, 'new')))
 })
 
-sandboxed('node and npm work inside', async (t) => {
+sandboxed('node and npm work in the sandbox', async (t) => {
   const { output, exitCode } = await bench(t).run('node -p 1+1 && npm --version')
   assert.equal(exitCode, 0, output)
   assert.match(output, /^2\n\d+\.\d+/)
@@ -185,7 +186,7 @@ test('auto: the executor is bubblewrap where that works, else plain processes', 
   assert.equal(name, skip === false ? 'bubblewrap' : 'process')
 })
 
-test('auto: without bubblewrap on the path it is plain processes, and the reason is told', async (t) => {
+test('auto: without bwrap on PATH it is plain processes, and the problem is named', async (t) => {
   const path = process.env['PATH']
   process.env['PATH'] = mkdtempSync(join(tmpdir(), 'no-programs-'))
   t.after(() => {
@@ -195,11 +196,11 @@ test('auto: without bubblewrap on the path it is plain processes, and the reason
   assert.equal((await autoExecutor()).name, 'process')
   assert.match(
     (await bubblewrapProblem()) ?? '',
-    /does not work here: .*(bwrap is not installed|no pipe for it)/,
+    /does not work here: .*(bwrap is not installed|no pipe for its output)/,
   )
 })
 
-sandboxed('a sandbox that cannot be made is told apart from a command that fails', async (t) => {
+sandboxed('a command whose sandbox cannot be created was not started', async (t) => {
   const here = bench(t)
   const { exitCode, output } = await here.run('true', { writable: ['/nonexistent/folder'] })
   assert.equal(exitCode, 127)

@@ -1,5 +1,5 @@
-/** Starts a command in the folder given, and holds it until this process is killed. */
-import { processExecutor } from '../../../lib/agent/executors/process.js'
+/** Starts a command in a folder, and holds it in `onStart` until this process is killed. */
+import { processExecutor } from 'runwright/agent'
 
 await processExecutor().run('echo > ran', {
   cwd: process.argv[2] ?? '.',

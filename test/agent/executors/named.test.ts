@@ -8,14 +8,14 @@ import { openEngine, runToEnd, scratch, testProvider } from '../../helpers/engin
 
 const skip = (await bubblewrapProblem()) ?? false
 
-test('an executor goes by its name, or is the one that is given', () => {
+test('an executor is selected by name, or given as an object', () => {
   assert.equal(executorNamed('process', []).name, 'process')
   assert.equal(executorNamed('bubblewrap', []).name, 'bubblewrap')
   const own = processExecutor()
   assert.equal(executorNamed(own, []), own)
 })
 
-test('an unknown name of an executor is refused with those that are known', async (t) => {
+test('an unknown executor name is refused; the error lists the known names', async (t) => {
   const options = { store: new MemoryStore(), roots: [scratch(t)], executor: 'docker' as 'auto' }
   await assert.rejects(RunEngine.open(options), {
     name: 'TypeError',
@@ -23,7 +23,7 @@ test('an unknown name of an executor is refused with those that are known', asyn
   })
 })
 
-test('auto finds out what works when the first command runs, and says which', async (t) => {
+test('auto chooses when the first command runs, and then has the name of its choice', async (t) => {
   const executor = executorNamed('auto', [])
   assert.equal(executor.name, 'auto')
   const { output } = await executor.run('echo hi', {
@@ -37,11 +37,11 @@ test('auto finds out what works when the first command runs, and says which', as
   })
   assert.equal(output, 'hi\n')
   assert.equal(executor.name, skip === false ? 'bubblewrap' : 'process')
-  assert.equal(await executor.killMarked('nobody-has-this-mark'), 0)
+  assert.equal(await executor.killMarked('unused-mark'), 0)
 })
 
 test(
-  'a run in a sandbox works on its folder, and the data of the store is closed to it',
+  'a sandboxed run works in its folder, and cannot see the data of the store',
   { skip },
   async (t) => {
     const cwd = scratch(t)
@@ -64,7 +64,7 @@ test(
     })
     const { details, events } = await runToEnd(engine, { goal: 'shell: test -f made' })
     assert.equal(details.status, 'achieved')
-    const told = JSON.stringify(events)
-    assert.ok(!told.includes('top secret') && !told.includes('never-shown-anywhere'), told)
+    const text = JSON.stringify(events)
+    assert.ok(!text.includes('top secret') && !text.includes('never-shown-anywhere'), text)
   },
 )

@@ -3,14 +3,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { processExecutor } from '../../../lib/agent/executors/process.js'
+import { processExecutor } from 'runwright/agent'
 import { processGroup, waitUntilGone } from '../../../lib/agent/executors/process-tree.js'
 import { programAt } from '../../helpers/programs.js'
 import { Bench, testExecutor } from './executor-contract.js'
 
 testExecutor('process', () => processExecutor(), false)
 
-/** Does this process have memory of its own? One that is just ending, or has ended, has none. */
+/** True for a process with memory of its own, which an ending or ended process does not have. */
 function lives(pid: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/maps`, 'latin1') !== ''
@@ -19,9 +19,9 @@ function lives(pid: string): boolean {
   }
 }
 
-const noProc = existsSync('/proc/self/stat') ? false : 'there is no /proc to look at'
+const noProc = existsSync('/proc/self/stat') ? false : 'this system has no /proc'
 
-test('process: after an abort none of its processes lives', { skip: noProc }, async (t) => {
+test("process: an abort ends all of a command's processes", { skip: noProc }, async (t) => {
   const bench = new Bench(t, processExecutor())
   const running = bench.run(
     'sleep 600 & a=$!; setsid sleep 600 & b=$!; (sleep 600; true) & echo $$ $a $b $! > begun; wait',
@@ -43,7 +43,7 @@ test('process: background processes live on until killMarked', { skip: noProc },
   assert.ok(!lives(output.trim()))
 })
 
-test('process: an abort ends only what its own command started', { skip: noProc }, async (t) => {
+test('process: a timeout ends only its own command', { skip: noProc }, async (t) => {
   const bench = new Bench(t, processExecutor())
   const { output } = await bench.run('sleep 600 > /dev/null & echo $!')
   const result = await bench.run('sleep 600', { timeoutMs: 50 })
@@ -51,7 +51,7 @@ test('process: an abort ends only what its own command started', { skip: noProc 
   assert.ok(lives(output.trim()))
 })
 
-test('process: variables are passed on by name or by beginning', async (t) => {
+test('process: variables are passed on by name or by prefix', async (t) => {
   process.env['MY_REGISTRY'] = 'one'
   process.env['TEAM_A'] = 'two'
   t.after(() => {
@@ -64,14 +64,14 @@ test('process: variables are passed on by name or by beginning', async (t) => {
   assert.equal((await bench.run(command)).output, 'one two\n')
 })
 
-test('process: the shell can be chosen; one that is missing is a result', async (t) => {
+test('process: the shell can be chosen; a missing one is a result, not an exception', async (t) => {
   const bench = new Bench(t, processExecutor({ shell: '/nonexistent/shell' }))
   const { exitCode, output } = await bench.run('true')
   assert.equal(exitCode, 127)
   assert.match(output, /not started: .*is not installed/)
 })
 
-test('process: a held command never runs when this process dies', async (t) => {
+test('process: a command held in onStart never runs if this process dies', async (t) => {
   const bench = new Bench(t, processExecutor())
   const args = [...programAt('test/agent/executors/hold-for-ever.ts'), bench.folder]
   const holder = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -4,7 +4,7 @@ import { chmod, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
-import type { TestOutcomes } from '../../../lib/agent/goal.js'
+import type { TestOutcomes } from 'runwright/agent'
 import { Pursuit, put, workspace } from './support.js'
 import type { Files } from './support.js'
 
@@ -53,7 +53,7 @@ for (const goal of ['node-test', 'npm-test', 'shell: node --test test/add.test.j
   })
 }
 
-/** What an agent might do in place of the work. Each leaves a check that would exit with 0. */
+/** What an agent might do instead of the work; each would make the plain command exit with 0. */
 const HACKS: readonly {
   what: string
   goal?: string
@@ -124,10 +124,9 @@ const HACKS: readonly {
     reason: /^tests changed: "test\/add.test.js > adds" is missing \(and 2 more\)$/,
   },
   {
-    what: 'process.exit(0) from within the function under test',
+    what: 'process.exit(0) in the function under test',
     files: { 'src/add.js': 'export const add = (a, b) => process.exit(0)\n' },
-    reason:
-      /^test\/add.test.js could not be loaded or stopped before its tests were done, 3 did not run$|is missing/,
+    reason: /^test\/add.test.js could not be loaded or stopped .*, 3 did not run$|is missing/,
   },
   {
     what: 'an exit code that the module under test sets',
@@ -135,7 +134,7 @@ const HACKS: readonly {
     reason: /^2 of 3 tests fail$/,
   },
   {
-    what: 'a module under test that takes the tests off the runner',
+    what: 'a module under test that exits in a hook of the runner',
     files: {
       'src/add.js': `import { before } from 'node:test'\nbefore(() => process.exit(0))\n${BROKEN}`,
     },
@@ -154,11 +153,10 @@ ${BROKEN}`,
     what: 'process.exit(0) in a test where tests and runner share a process',
     goal: 'shell: node test/add.test.js',
     files: { 'src/add.js': 'export const add = () => process.exit(0)\n' },
-    reason:
-      /^no tests ran under the test runner$|^the test runner stopped before its report was complete$/,
+    reason: /^no tests ran under the test runner$|^the test runner stopped before its report /,
   },
   {
-    what: 'a runner that the package brings along under the name of node',
+    what: 'a program called node in node_modules/.bin',
     goal: 'npm-test',
     files: { 'node_modules/.bin/node': '#!/bin/sh\necho "# pass 3"\n' },
     reason: /^tests changed: node_modules\/.bin\/node was added$/,
@@ -179,7 +177,7 @@ for (const { what, goal = 'node-test', files, remove, reason } of HACKS) {
   })
 }
 
-test('a test file replaced by a link to another one is a change', async (t) => {
+test('a test file replaced by a link to another file is a change', async (t) => {
   const run = await Pursuit.start(await workspace(t, PROJECT), 'node-test')
   await run.check()
   await put(run.cwd, {
@@ -216,14 +214,14 @@ test('process.exit(0) in a setup file of the test script leaves no complete repo
   assert.match(verdict.reason, /^no tests ran( under the test runner)?$/)
 })
 
-test('an .npmrc in the home folder does not reach the check', async (t) => {
+test('an .npmrc in the home folder does not affect the check', async (t) => {
   const home = await workspace(t, { '.npmrc': 'script-shell=/bin/true\n' })
   const run = await Pursuit.start(await workspace(t, PROJECT), 'npm-test')
   run.executor.env = { HOME: home }
   assert.equal((await run.check()).reason, '2 of 3 tests fail')
 })
 
-test('a forged report in the workspace counts for nothing', async (t) => {
+test('a forged report in the workspace is ignored', async (t) => {
   const forged = '["x","test",["test/add.test.js","adds"],"pass"]\n["x","end"]\n'
   const run = await Pursuit.start(await workspace(t, PROJECT), 'node-test')
   await put(run.cwd, {
@@ -237,7 +235,7 @@ ${BROKEN}`,
   assert.deepEqual([verdict.achieved, verdict.reason], [false, '2 of 3 tests fail'])
 })
 
-test('a report file without the nonce of the check spoils the check', async (t) => {
+test('a report file without the nonce of the check fails the check', async (t) => {
   const cwd = await workspace(t, PROJECT)
   const run = await Pursuit.start(cwd, 'node-test')
   const { run: execute } = run.executor
@@ -250,10 +248,13 @@ test('a report file without the nonce of the check spoils the check', async (t) 
   assert.equal((await run.check()).reason, 'the report of the test runner was tampered with')
 })
 
-test('tests that were skipped at the start may stay skipped, others may not become so', async (t) => {
+test('a test skipped at the start may stay skipped; no other test may become so', async (t) => {
   const flag =
     "const pending = process.env.PENDING ?? (await import('../src/add.js')).pending ?? false\n"
-  const tests = `${TESTS}${flag}test('later', { skip: true }, () => {})\ntest('now', { skip: pending }, () => {})\n`
+  const tests = `${TESTS}${flag}
+test('later', { skip: true }, () => {})
+test('now', { skip: pending }, () => {})
+`
   const run = await Pursuit.start(
     await workspace(t, { ...PROJECT, 'test/add.test.js': tests }),
     'node-test',
@@ -265,7 +266,7 @@ test('tests that were skipped at the start may stay skipped, others may not beco
   assert.equal((await run.check()).reason, 'all 4 tests pass, 1 skipped as before')
 })
 
-test('a file that could not be loaded must report tests in the end, not just exit with 0', async (t) => {
+test('a file that could not be loaded must later report tests, not just exit with 0', async (t) => {
   const run = await Pursuit.start(
     await workspace(t, { ...PROJECT, 'src/add.js': 'export const add = (\n' }),
     'node-test',
@@ -298,11 +299,11 @@ test('an announced test that never ends keeps its file from passing', async (t) 
   assert.equal(verdict.achieved, false)
   assert.match(
     verdict.reason,
-    /^test\/add.test.js could not be loaded or stopped before its tests were done$|^no tests ran$|1 of 4 tests fail/,
+    /^test\/add.test.js could not be loaded or stopped |^no tests ran$|1 of 4 tests fail/,
   )
 })
 
-test('new tests are welcome, and count', async (t) => {
+test('new tests are allowed, and counted', async (t) => {
   const run = await Pursuit.start(await workspace(t, PROJECT), 'node-test')
   await run.check()
   await put(run.cwd, {
@@ -356,7 +357,7 @@ test('a runner started twice by one command is reported as one', async (t) => {
   assert.deepEqual((await both.check()).reason, 'all 4 tests pass')
 })
 
-test('what the tests themselves run with node:test is not part of the report', async (t) => {
+test('runs of node:test that a test starts are not part of the report', async (t) => {
   const nested = `
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -381,7 +382,7 @@ test('starts a runner', () => {
   )
 })
 
-test('the private folder is outside the workspace, closed to others, and gone afterwards', async (t) => {
+test('the private folder is outside the workspace, has mode 0700, and is removed', async (t) => {
   const run = await Pursuit.start(await workspace(t, PROJECT), 'node-test')
   const modes: number[] = []
   run.executor.onRun = ({ writable }) =>

@@ -12,7 +12,7 @@ const PYTEST = PYTHON && works('python3', ['-m', 'pytest', '--version'])
 const withPytest = {
   skip: PYTEST ? false : 'pytest is not installed for python3: apt-get install python3-pytest',
 }
-const withPython = { skip: PYTHON ? false : 'there is no python3 here' }
+const withPython = { skip: PYTHON ? false : 'python3 is not installed' }
 
 const BROKEN = 'def add(a, b):\n    return a - b\n'
 const FIXED = 'def add(a, b):\n    return a + b\n'
@@ -76,12 +76,12 @@ for (const { goal, project } of [
 
 for (const { what, files, link, reason } of [
   {
-    what: 'a conftest.py that deselects',
+    what: 'a conftest.py that deselects tests',
     files: { 'conftest.py': 'def pytest_collection_modifyitems(items):\n    del items[0]\n' },
     reason: /^tests changed: conftest.py was added$/,
   },
   {
-    what: 'a module that stands in for pytest',
+    what: 'a module that replaces pytest',
     files: { 'pytest.py': 'print("3 passed")\n' },
     reason: /^tests changed: pytest.py was added$/,
   },
@@ -103,12 +103,12 @@ ${BROKEN}`,
     reason: /^tests changed: tests\/test_add.py was replaced by a link$/,
   },
   {
-    what: 'options of pytest in pyproject.toml',
+    what: 'pytest options in pyproject.toml',
     files: { 'pyproject.toml': '[tool.pytest.ini_options]\naddopts = "--co"\n' },
     reason: /^tests changed: pyproject.toml was added$/,
   },
   {
-    what: 'a mark that skips',
+    what: 'a skip mark',
     files: {
       'tests/test_add.py': PYTEST_PROJECT['tests/test_add.py']!.replace(
         'def test_adds',
@@ -160,7 +160,7 @@ for (const { goal, project, options } of [
   { goal: 'pytest', project: PYTEST_PROJECT, options: withPytest },
   { goal: 'unittest', project: UNITTEST_PROJECT, options: withPython },
 ]) {
-  test(`${goal} does not run a compiled file in the place of its source`, options, async (t) => {
+  test(`${goal} never runs a compiled file instead of its source`, options, async (t) => {
     const run = await Pursuit.start(await workspace(t, { ...project, 'sums.py': FIXED }), goal)
     await mkdir(join(run.cwd, '__pycache__'))
     const python = (code: string): string => {
@@ -184,7 +184,7 @@ with open(importlib.util.cache_from_source('sums.py'), 'wb') as file:
 }
 
 test(
-  'a module that cannot be loaded is one failure, and its tests must be there in the end',
+  'a module that cannot be loaded is one failure, and must later report its tests',
   withPytest,
   async (t) => {
     const run = await Pursuit.start(
@@ -283,7 +283,7 @@ test('unittest reports a module that cannot be imported by its file', withPython
   assert.equal((await run.check()).reason, 'all 3 tests pass, 1 skipped as before')
 })
 
-test("a sitecustomize of the workspace's own still runs", withPython, async (t) => {
+test("the workspace's own sitecustomize still runs", withPython, async (t) => {
   const run = await Pursuit.start(
     await workspace(t, {
       ...UNITTEST_PROJECT,
@@ -297,7 +297,7 @@ test("a sitecustomize of the workspace's own still runs", withPython, async (t) 
   assert.equal(verdict.counts?.total, 4)
 })
 
-test('a workspace without pytest is told what is missing', withPython, async (t) => {
+test('the verdict says so when pytest is not installed', withPython, async (t) => {
   const cwd = await workspace(t, PYTEST_PROJECT)
   await mkdir(join(cwd, '.venv/bin'), { recursive: true })
   await writeFile(

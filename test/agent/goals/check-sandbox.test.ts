@@ -1,14 +1,16 @@
-/** Checks in a sandbox: our reporters have to work there as well. */
+/** Checks in a sandbox, where our reporters must work as well. */
 import assert from 'node:assert/strict'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
 import { bubblewrapExecutor, bubblewrapProblem } from 'runwright/agent'
-import { captureBaseline, checkGoal, goalRegistry } from '../../../lib/agent/goals/index.js'
+import { checkGoal } from '../../../lib/agent/goals/check.js'
+import { goalRegistry } from '../../../lib/agent/goals/index.js'
+import { captureBaseline } from '../../../lib/agent/goals/protected-files.js'
 import { workspace, type Files } from './support.js'
 
-const OTHERS = [join(userInfo().homedir, '.ssh'), '/etc/shadow']
+const HIDDEN = [join(userInfo().homedir, '.ssh'), '/etc/shadow']
 const skip = (await bubblewrapProblem()) ?? false
 
 for (const { goal, files, expected } of [
@@ -17,10 +19,12 @@ for (const { goal, files, expected } of [
     files: {
       'test/a.test.mjs': `import { test } from 'node:test'
 import { existsSync } from 'node:fs'
-test('sees nothing of others', () => { if (${JSON.stringify(OTHERS)}.some((path) => existsSync(path))) throw new Error('open') })
+test('sees no keys', () => {
+  if (${JSON.stringify(HIDDEN)}.some((path) => existsSync(path))) throw new Error('open')
+})
 `,
     },
-    expected: { 'test/a.test.mjs > sees nothing of others': 'pass' },
+    expected: { 'test/a.test.mjs > sees no keys': 'pass' },
   },
   {
     goal: 'shell: python3 -m unittest',
@@ -34,7 +38,7 @@ class TestA(unittest.TestCase):
     expected: { 'test_a.py > TestA > test_it': 'pass' },
   },
 ] as readonly { goal: string; files: Files; expected: object }[]) {
-  test(`in a sandbox ${goal} is reported by name`, { skip }, async (t) => {
+  test(`in a sandbox ${goal} reports its tests by name`, { skip }, async (t) => {
     const cwd = await workspace(t, files)
     const spec = await goalRegistry().resolve(goal, cwd)
     const verdict = await checkGoal(spec, {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { detectReporter, readCheckScript } from '../../../lib/agent/goals/check-script.js'
+import { readCheckScript } from '../../../lib/agent/goals/check-script.js'
+import { detectReporter } from '../../../lib/agent/goals/reports/registry.js'
 import { workspace } from './support.js'
 
 for (const [text, reporter] of [
@@ -47,76 +48,81 @@ for (const [text, reporter] of [
   })
 }
 
-for (const { command, files, reporter = null, holds } of [
+for (const { command, files, reporter = null, named } of [
   {
     command: './check.sh',
     files: { 'check.sh': '#!/bin/sh\npytest -q\n' },
     reporter: 'pytest',
-    holds: ['check.sh'],
+    named: ['check.sh'],
   },
   {
     command: 'sh scripts/all',
     files: { 'scripts/all': 'node --test spec/one.js\n', 'spec/one.js': '' },
     reporter: 'node-test',
-    holds: ['scripts/all', 'spec/one.js'],
+    named: ['scripts/all', 'spec/one.js'],
   },
   {
     command: 'npm test',
     files: {
-      'package.json':
-        '{"scripts":{"test":"npm run unit","unit":"node --import ./boot.js --test","pretest":"bash ./ci/up.sh"}}',
+      'package.json': JSON.stringify({
+        scripts: {
+          test: 'npm run unit',
+          unit: 'node --import ./boot.js --test',
+          pretest: 'bash ./ci/up.sh',
+        },
+      }),
       'boot.js': '',
       'ci/up.sh': 'true',
     },
     reporter: 'node-test',
-    holds: ['boot.js', 'ci/up.sh'],
+    named: ['boot.js', 'ci/up.sh'],
   },
   {
     command: 'make check',
     files: { Makefile: 'check:\n\t@python3 -m unittest\n' },
     reporter: 'unittest',
-    holds: ['**/*.mk'],
+    named: ['**/*.mk'],
   },
   {
     command: 'eslint -c lint.json src',
     files: { 'lint.json': '{}', 'src/a.js': '' },
-    holds: ['lint.json'],
+    named: ['lint.json'],
   },
   {
     command: 'gcc -c main.c && sort -c names.txt',
     files: { 'main.c': '', 'names.txt': '' },
-    holds: [],
+    named: [],
   },
-  { command: 'node verify.js', files: { 'verify.js': '' }, holds: ['verify.js'] },
-  { command: 'node app.js', files: { 'app.js': '' }, holds: [] },
-  { command: './a.out', files: { 'a.out': '\u007fELF' }, holds: [] },
+  { command: 'node verify.js', files: { 'verify.js': '' }, named: ['verify.js'] },
+  { command: 'node app.js', files: { 'app.js': '' }, named: [] },
+  { command: './a.out', files: { 'a.out': '\u007fELF' }, named: [] },
   {
     command: 'python3 main.py < tests/input.txt',
     files: { 'main.py': '', 'tests/input.txt': '' },
-    holds: ['tests/input.txt'],
+    named: ['tests/input.txt'],
   },
   {
     command: 'pytest checks src',
     files: { 'checks/a.py': '', 'src/a.py': '' },
     reporter: 'pytest',
-    holds: ['checks/**'],
+    named: ['checks/**'],
   },
   {
     command: 'mocha --config=mocha.json "e2e/*.js"',
     reporter: 'mocha',
     files: { 'mocha.json': '{}' },
-    holds: ['mocha.json', 'e2e/*.js'],
+    named: ['mocha.json', 'e2e/*.js'],
   },
-  { command: 'cat ../secret.test.js /etc/passwd $HOME/test', files: {}, holds: [] },
+  { command: 'cat ../secret.test.js /etc/passwd $HOME/test', files: {}, named: [] },
   {
     command: 'sh loop.sh',
     files: {
       'loop.sh': 'sh loop.sh && npm test',
       'package.json': '{"scripts":{"test":"npm test"}}',
     },
-    holds: ['loop.sh'],
+    named: ['loop.sh'],
   },
-  { command: 'npm test', files: { 'package.json': '{' }, holds: [] },
+  { command: 'npm test', files: { 'package.json': '{' }, named: [] },
   {
     command: 'cd packages/a && npm test',
     files: {
@@ -124,7 +130,7 @@ for (const { command, files, reporter = null, holds } of [
       'packages/a/run.sh': 'pytest',
     },
     reporter: 'pytest',
-    holds: ['packages/a/run.sh'],
+    named: ['packages/a/run.sh'],
   },
   {
     command: 'npm --prefix b run check',
@@ -133,49 +139,49 @@ for (const { command, files, reporter = null, holds } of [
       'b/spec/one.js': '',
     },
     reporter: 'node-test',
-    holds: ['b/spec/one.js'],
+    named: ['b/spec/one.js'],
   },
   {
     command: 'make -C c test',
     files: { 'c/Makefile': 'test:\n\tpython3 -m pytest' },
     reporter: 'pytest',
-    holds: ['c/**/*.mk'],
+    named: ['c/**/*.mk'],
   },
   {
     command: 'node --run unit',
     files: { 'package.json': '{"scripts":{"unit":"node --test"}}' },
     reporter: 'node-test',
-    holds: [],
+    named: [],
   },
   {
     command: 'node sums.js',
     files: { 'sums.js': "import { test } from 'node:test'" },
     reporter: 'node-test',
-    holds: ['sums.js'],
+    named: ['sums.js'],
   },
   {
     command: 'mocha "e2e/{a,b}*.js"',
     files: {},
     reporter: 'mocha',
-    holds: ['e2e/{a,b}*.js'],
+    named: ['e2e/{a,b}*.js'],
   },
 ]) {
-  test(`"${command}" names ${holds.join(', ') || 'no file'} as part of the check`, async (t) => {
+  test(`"${command}" names ${named.join(', ') || 'no file'} as part of the check`, async (t) => {
     const found = await readCheckScript(
       command,
       await workspace(t, files as unknown as Record<string, string>),
     )
-    assert.deepEqual([found.reporter, [...found.files].sort()], [reporter, [...holds].sort()])
+    assert.deepEqual([found.reporter, [...found.files].sort()], [reporter, [...named].sort()])
   })
 }
 
-test('a makefile is part of the check, and so is one that would come before it', async (t) => {
+test('a makefile is part of the check, as is one that make would prefer to it', async (t) => {
   const cwd = await workspace(t, { 'c/Makefile': 'test:\n\ttrue\n' })
   const { sealed } = await readCheckScript('make -C c test', cwd)
   assert.deepEqual(sealed, ['c/{GNUmakefile,makefile,Makefile}'])
 })
 
-test('a check that builds is told from one that only tests', async (t) => {
+test('a check that builds is distinguished from a check that only tests', async (t) => {
   const cwd = await workspace(t, {
     'package.json': '{"scripts":{"test":"tsc -p . && node --test dist"}}',
   })

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
-import { captureBaseline, checkGoal } from '../../../lib/agent/goals/index.js'
-import type { CommandOptions, CommandResult } from '../../../lib/agent/executor.js'
-import type { GoalSpec } from '../../../lib/agent/goal.js'
+import type { CommandOptions, CommandResult, GoalSpec } from 'runwright/agent'
+import { checkGoal } from '../../../lib/agent/goals/check.js'
+import { captureBaseline } from '../../../lib/agent/goals/protected-files.js'
 import { RecordingExecutor, Pursuit, put, workspace } from './support.js'
 
 for (const { command, reason, achieved = false, exitCode = 0 } of [
@@ -30,7 +30,7 @@ for (const { command, reason, achieved = false, exitCode = 0 } of [
   })
 }
 
-test('a command that prints what a runner would print counts no tests', async (t) => {
+test('a command that prints the output of a runner reports no tests', async (t) => {
   const cwd = await workspace(t, {
     'check.sh': 'printf "TAP version 13\\nok 1 - adds\\n1..1\\n# tests 1\\n# pass 1\\n"\n',
   })
@@ -53,7 +53,7 @@ test('a command that prints what a runner would print counts no tests', async (t
   assert.deepEqual([faked.achieved, faked.reason], [false, 'no tests ran under the test runner'])
 })
 
-test('a changed check script is a change, and the output names it', async (t) => {
+test('a changed check script fails the goal, and the output names it', async (t) => {
   const cwd = await workspace(t, { 'check.sh': '#!/bin/sh\nexit 1\n' })
   await chmod(join(cwd, 'check.sh'), 0o755)
   const run = await Pursuit.start(cwd, 'shell: ./check.sh')
@@ -70,7 +70,7 @@ test('a changed check script is a change, and the output names it', async (t) =>
   )
 })
 
-test('a check that changes its own script while it runs is not met', async (t) => {
+test('a check that changes its own script while it runs fails the goal', async (t) => {
   const cwd = await workspace(t, { 'check.sh': 'sh ./work\n', work: 'exit 1\n' })
   const run = await Pursuit.start(cwd, 'shell: sh check.sh', {})
   await put(cwd, { work: 'echo "exit 0" > check.sh\n' })
@@ -79,7 +79,7 @@ test('a check that changes its own script while it runs is not met', async (t) =
   assert.match(verdict.reason, /^tests changed: .*was modified/)
 })
 
-test('a check that takes too long says so, and leaves no set of tests', async (t) => {
+test('a check that times out says so, and reports no tests', async (t) => {
   const run = await Pursuit.start(await workspace(t, {}), 'shell: sleep 60')
   const { spec, cwd, baseline, executor } = run
   const verdict = await checkGoal(
@@ -116,11 +116,11 @@ test('an aborted check rejects with the reason of its signal and removes its fol
   assert.equal(
     run.executor.calls.length,
     1,
-    'nothing is started for a signal that is aborted already',
+    'nothing is started when the signal is aborted already',
   )
 })
 
-test('the command gets the goal, its mark, its time, a bound on output and the private folder', async (t) => {
+test('the command gets its folder, mark, limits and private folder', async (t) => {
   const run = await Pursuit.start(await workspace(t, { 'test/a.test.js': '' }), 'node-test')
   await run.check()
   const { command, options } = run.executor.calls[0]!
@@ -134,7 +134,7 @@ test('the command gets the goal, its mark, its time, a bound on output and the p
   assert.match(options.env['NODE_OPTIONS']!, /^--require=\S+assert-lock.cjs --test-reporter=file:/)
 })
 
-test('a perf goal takes the best of three runs and stops at the first that is quick enough', async (t) => {
+test('a perf goal takes the best of three runs, and stops at the first fast enough', async (t) => {
   const run = await Pursuit.start(await workspace(t, {}), 'perf: true < 500ms')
   assert.deepEqual([run.spec.command, run.spec.max_duration_ms], ['true', 500])
   const durations = [900, 700, 600, 450, 600, 600, 501]
@@ -154,7 +154,7 @@ test('a perf goal takes the best of three runs and stops at the first that is qu
   assert.deepEqual([durations.length, (await run.check()).reason], [3, 'exit code 3'])
 })
 
-test('the private folder never lies in the workspace, also when that is the folder for temporary files', async (t) => {
+test('the private folder never lies in the workspace, even if that is TMPDIR', async (t) => {
   const outer = await mkdtemp(join(tmpdir(), 'goal-tmp-'))
   t.after(() => rm(outer, { recursive: true, force: true }))
   const before = process.env['TMPDIR']

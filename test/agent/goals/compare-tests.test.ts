@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
+import type { TestOutcomes } from 'runwright/agent'
 import { changeOf, countTests, failureOf } from '../../../lib/agent/goals/compare-tests.js'
-import type { TestOutcomes } from '../../../lib/agent/goal.js'
 
 const FIRST: TestOutcomes = { 'a > one': 'fail', 'a > two': 'pass', 'a > three': 'skip' }
 
@@ -34,7 +34,7 @@ for (const { what, now, before = FIRST, failure = null, change = null } of [
     now: { 'a > one': 'pass', 'a > two': 'pass', 'a > three': 'pass' },
   },
   {
-    what: 'a file that stopped half way',
+    what: 'a file that stopped half-way',
     now: { 'a > two': 'pass', a: 'fail' },
     failure: 'a could not be loaded or stopped before its tests were done, 2 did not run',
   },
@@ -47,7 +47,7 @@ for (const { what, now, before = FIRST, failure = null, change = null } of [
   },
   { what: 'a first check without tests', before: null, now: {}, failure: 'no tests ran' },
   {
-    what: 'names that objects have anyway',
+    what: 'a name that all objects have as a property',
     before: { 'a > toString': 'pass' },
     now: {},
     change: 'tests changed: "a > toString" is missing',
@@ -66,7 +66,7 @@ for (const { what, now, before = FIRST, failure = null, change = null } of [
   })
 }
 
-test('where the runner tells which files are idle, tests may be named after another file', () => {
+test('where the runner reports idle files, tests may be named after another file', () => {
   const before: TestOutcomes = { 'test/a.js': 'fail' }
   const tests: TestOutcomes = { 'test/shared.js > one': 'pass' }
   assert.equal(changeOf({ tests, idle: [] }, before), null)

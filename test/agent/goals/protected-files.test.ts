@@ -4,8 +4,8 @@ import { mkdir, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
-import { captureBaseline, commandGoal } from '../../../lib/agent/goals/index.js'
-import { compareFiles } from '../../../lib/agent/goals/protected-files.js'
+import { commandGoal } from 'runwright/agent'
+import { captureBaseline, compareFiles } from '../../../lib/agent/goals/protected-files.js'
 import { put, workspace } from './support.js'
 import type { Files } from './support.js'
 
@@ -19,7 +19,7 @@ const PROJECT: Files = {
   'node_modules/x/test/x.test.js': '1',
 }
 
-/** A goal, its baseline in a workspace, and what has changed since. */
+/** Captures the baseline of a workspace; `changes` compares the workspace with it. */
 async function watch(
   cwd: string,
 ): Promise<{ files: string[]; changes: () => Promise<readonly string[]> }> {
@@ -31,7 +31,7 @@ async function watch(
   }
 }
 
-test('tests, their fixtures and runner configuration are taken down, sources and dependencies not', async (t) => {
+test('tests, fixtures and configuration are protected, code and dependencies not', async (t) => {
   const { files, changes } = await watch(await workspace(t, PROJECT))
   assert.deepEqual(files, [
     'package.json',
@@ -76,7 +76,7 @@ for (const { what, files, changes } of [
     changes: ['package.json was modified'],
   },
   {
-    what: 'scripts that are gone',
+    what: 'removed scripts',
     files: { 'package.json': '{}' },
     changes: ['package.json was modified'],
   },
@@ -102,7 +102,7 @@ for (const { what, files, changes } of [
   },
   { what: 'a new pytest.ini', files: { 'pytest.ini': '' }, changes: ['pytest.ini was added'] },
   {
-    what: 'a module in the place of unittest',
+    what: 'a module that replaces unittest',
     files: { 'unittest/__init__.py': '' },
     changes: ['unittest/__init__.py was added'],
   },
@@ -112,7 +112,7 @@ for (const { what, files, changes } of [
     changes: ['jest.config.mjs was added'],
   },
 ]) {
-  test(`${what} is ${changes.length === 0 ? 'no' : 'a'} change of the check`, async (t) => {
+  test(`${what} is ${changes.length === 0 ? 'not ' : ''}a change of the check`, async (t) => {
     const cwd = await workspace(t, PROJECT)
     const watched = await watch(cwd)
     await put(cwd, files)
@@ -120,7 +120,7 @@ for (const { what, files, changes } of [
   })
 }
 
-test('a deleted test, and a whole deleted folder, are changes', async (t) => {
+test('a deleted folder of tests is one change for each file', async (t) => {
   const cwd = await workspace(t, PROJECT)
   const { changes } = await watch(cwd)
   await rm(join(cwd, 'test'), { recursive: true })
@@ -143,7 +143,7 @@ test('a test, or its folder, replaced by a link of the same content is a change'
   ])
 })
 
-test('links that were there stay as they are; what they lead to in the workspace counts', async (t) => {
+test('existing links are no change; the content of their targets inside counts', async (t) => {
   const cwd = await workspace(t, PROJECT)
   await symlink('../src/a.js', join(cwd, 'test/linked.test.js'))
   await symlink('..', join(cwd, 'test/loop'))
@@ -157,7 +157,7 @@ test('links that were there stay as they are; what they lead to in the workspace
   )
 })
 
-test('a link out of the workspace is never followed: only where it leads to counts', async (t) => {
+test('a link out of the workspace is never followed: only its target path counts', async (t) => {
   const outside = await workspace(t, { 'secret.test.js': '1', 'folder/a.test.js': '1' })
   const cwd = await workspace(t, PROJECT)
   await symlink(join(outside, 'secret.test.js'), join(cwd, 'test/out.test.js'))
@@ -171,7 +171,7 @@ test('a link out of the workspace is never followed: only where it leads to coun
   assert.deepEqual(await changes(), ['test/out.test.js was modified'])
 })
 
-test('a pipe in the place of a test does not hold the check up', async (t) => {
+test('a pipe in place of a test does not block the check', async (t) => {
   const cwd = await workspace(t, PROJECT)
   const { changes } = await watch(cwd)
   await rm(join(cwd, 'test/a.test.js'))
@@ -179,7 +179,7 @@ test('a pipe in the place of a test does not hold the check up', async (t) => {
   assert.deepEqual(await changes(), ['test/a.test.js was modified'])
 })
 
-test('a path that is named outright is watched below node_modules as well', async (t) => {
+test('a path named without wildcards is protected even below node_modules', async (t) => {
   const cwd = await workspace(t, { ...PROJECT, 'node_modules/typescript/lib/tsc.js': '1' })
   const spec = await commandGoal(
     { name: 'x', command: 'true', protected: ['node_modules/typescript/lib/tsc.js', '../out.js'] },
@@ -192,7 +192,7 @@ test('a path that is named outright is watched below node_modules as well', asyn
   ])
 })
 
-test('folders that nest without end are refused with what to do', async (t) => {
+test('folders that nest too deeply are refused; the error says what to do', async (t) => {
   const cwd = await workspace(t, PROJECT)
   await mkdir(join(cwd, ...Array.from({ length: 45 }, () => 'd')), { recursive: true })
   const spec = await commandGoal({ name: 'x', command: 'true' }, cwd)
@@ -203,7 +203,7 @@ test('folders that nest without end are refused with what to do', async (t) => {
   })
 })
 
-test('a workspace that is gone has lost all of its tests', async (t) => {
+test('in a deleted workspace every protected file counts as deleted', async (t) => {
   const cwd = await workspace(t, PROJECT)
   const { files, changes } = await watch(cwd)
   await rm(cwd, { recursive: true })
@@ -213,7 +213,7 @@ test('a workspace that is gone has lost all of its tests', async (t) => {
   )
 })
 
-test('a change is told in one line, whatever the name of the file', async (t) => {
+test('a change is one line, whatever the name of the file', async (t) => {
   const cwd = await workspace(t, { 'test/a\nb\u001b[31m.js': '1' })
   const { changes } = await watch(cwd)
   await rm(join(cwd, 'test'), { recursive: true })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { commandGoal, goalRegistry } from '../../../lib/agent/goals/index.js'
-import type { GoalDefinition } from '../../../lib/agent/goal.js'
+import { commandGoal, type GoalDefinition } from 'runwright/agent'
+import { goalRegistry } from '../../../lib/agent/goals/index.js'
 import { workspace } from './support.js'
 import type { Files } from './support.js'
 
@@ -179,19 +179,20 @@ for (const { goal, files = {}, problem = 'unsuitable', message } of [
   { goal: 'bun-test', message: /no test file was found/ },
   { goal: 'tsc', message: /no tsconfig.json/ },
   { goal: 'lint', message: /no linter/ },
-  { goal: 'auto', message: /nothing here tells how the work is checked; name a goal/ },
+  { goal: 'auto', message: /no file here shows how the work is checked; name a goal/ },
   { goal: 'shell:', message: /write `shell: <command>`/ },
   { goal: 'perf: sleep 1', message: /perf: node bench.js < 500ms/ },
   { goal: 'perf: sleep 1 < 0s', message: /perf: node bench.js < 500ms/ },
   {
     goal: 'jest-test',
     problem: 'unknown',
-    message: /^there is no goal jest-test; there are auto, npm-test/,
+    message: /^unknown goal jest-test; known goals are auto, npm-test/,
   },
   { goal: 'Make the tests pass.', problem: 'not_verifiable', message: /give `check`/ },
   { goal: 'fix: the parser', problem: 'not_verifiable', message: /give `check`/ },
 ] as readonly { goal: string; files?: Files; problem?: string; message: RegExp }[]) {
-  test(`"${goal}" with ${Object.keys(files).join(', ') || 'an empty folder'} is refused: ${message.source}`, async (t) => {
+  const where = Object.keys(files).join(', ') || 'an empty folder'
+  test(`"${goal}" with ${where} is refused: ${message.source}`, async (t) => {
     const resolved = goalRegistry().resolve(goal, await workspace(t, files))
     await assert.rejects(resolved, { name: 'GoalError', code: 'ERR_AGENT_GOAL', problem, message })
   })
@@ -212,7 +213,7 @@ test('free text with a check is verified by that command', async (t) => {
   assert.equal(hyphened.name, 'text')
 })
 
-test('a check beside a goal that brings its own is refused', async (t) => {
+test('`check` is refused for a goal that has its own check', async (t) => {
   const cwd = await workspace(t, { 'test/a.js': '' })
   await assert.rejects(goalRegistry().resolve('node-test', cwd, { check: 'true' }), {
     problem: 'unsuitable',
@@ -239,7 +240,7 @@ test('a goal of the host is resolved like a shipped one, with its argument', asy
   assert.equal(registry.list().at(-1)?.name, 'smoke')
   assert.throws(() => goalRegistry([{ ...smoke, name: 'tsc' }]), {
     name: 'TypeError',
-    message: /there is a goal "tsc" already/,
+    message: /the goal name "tsc" is taken/,
   })
   assert.throws(() => goalRegistry([{ ...smoke, name: 'Smoke test' }]), {
     name: 'TypeError',
@@ -247,7 +248,7 @@ test('a goal of the host is resolved like a shipped one, with its argument', asy
   })
 })
 
-test('what a build makes is not protected, its sources are', async (t) => {
+test('the output of a build is not protected', async (t) => {
   const cwd = await workspace(t, {
     'package.json': '{"scripts":{"test":"tsc && node --test dist"}}',
   })

@@ -10,7 +10,7 @@ const PACKAGE = {
   dependencies: { b: '1' },
 }
 
-test('of package.json the scripts and runner settings count, in any order and layout', () => {
+test('in package.json scripts and runner settings count, in any order and layout', () => {
   const before = relevantPart('package.json', JSON.stringify(PACKAGE))
   const moved = { dependencies: {}, scripts: { build: 'y', test: 'x' }, name: 'z' }
   assert.equal(relevantPart('package.json', `\uFEFF${JSON.stringify(moved, null, 4)}`), before)
@@ -19,7 +19,7 @@ test('of package.json the scripts and runner settings count, in any order and la
   }
 })
 
-test('a package.json that cannot be parsed counts whole, one without settings not at all', () => {
+test('an invalid package.json counts as a whole, and without settings it does not count', () => {
   assert.equal(relevantPart('package.json', '{,}'), '{,}')
   assert.equal(relevantPart('package.json', '[]'), null)
   assert.equal(relevantPart('package.json', '1'), '1')
@@ -58,7 +58,7 @@ for (const { name, file, without, changes } of [
     changes: ['[lib]\ntest = false\n', '[[test]]\nname = "x"\n'],
   },
 ]) {
-  test(`of ${name} the sections of test runners count, however they are spelled`, () => {
+  test(`in ${name} the sections of test runners count, however they are spelled`, () => {
     assert.ok(hasRelevantPart(name))
     assert.equal(relevantPart(name, without), null)
     const before = relevantPart(name, file)
@@ -70,7 +70,7 @@ for (const { name, file, without, changes } of [
   })
 }
 
-test('every other file counts whole', () => {
+test('every other file counts as a whole', () => {
   assert.equal(hasRelevantPart('a.test.js'), false)
   assert.equal(relevantPart('a.test.js', 'x'), 'x')
 })

@@ -1,4 +1,4 @@
-/** What Cargo, Go and Bun tell of their tests, as it was recorded or as their formats document it. */
+/** The reports of Cargo, Go and Bun, as recorded or as their formats are documented. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { chmod } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { junitTests } from '../../../lib/agent/goals/reports/bun.js'
 import { cargoTests } from '../../../lib/agent/goals/reports/cargo.js'
 import { readableGo, readGo } from '../../../lib/agent/goals/reports/go.js'
-import type { ReportedTest, ReportProblem } from '../../../lib/agent/goals/reports/reports.js'
+import type { ReportedTest, ReportProblem } from '../../../lib/agent/goals/reports/types.js'
 import { Pursuit, put, workspace, type Files } from './support.js'
 
 function named(tests: readonly ReportedTest[] | ReportProblem): unknown {
@@ -16,7 +16,7 @@ function named(tests: readonly ReportedTest[] | ReportProblem): unknown {
   return Object.fromEntries(tests.map(({ names, outcome }) => [names.join(' > '), outcome]))
 }
 
-/** Recorded from a library of Cargo 1.95 with a test each that passes, fails, panics and waits. */
+/** Recorded from Cargo 1.95: one test each that passes, fails, panics and is ignored. */
 const CARGO_LIST = `tests::adds: test
 tests::fails: test
 tests::later: test
@@ -28,7 +28,7 @@ failed tests::fails
 ok tests::panics
 `
 
-test("cargo's tests have the outcome of the log, by program and module", () => {
+test("cargo's tests have the outcomes of the log, by program and module", () => {
   assert.deepEqual(named(cargoTests('sums sums', CARGO_LIST, CARGO_LOG)), {
     'sums sums > tests > adds': 'pass',
     'sums sums > tests > fails': 'fail',
@@ -37,7 +37,7 @@ test("cargo's tests have the outcome of the log, by program and module", () => {
   })
 })
 
-test('a test of cargo that is listed and has no outcome, or two, has failed', () => {
+test('a listed cargo test without an outcome, or with two, has failed', () => {
   const cut = CARGO_LOG.split('\n').slice(0, 1).join('\n')
   assert.deepEqual(named(cargoTests('p', CARGO_LIST, cut)), {
     'p > tests > adds': 'pass',
@@ -70,7 +70,7 @@ const GO_EVENTS = [
   '',
 ].join('\n')
 
-test("go's tests come from events of its own, not from what tests print", () => {
+test("go's tests come from its own events, not from what tests print", () => {
   assert.deepEqual(named(readGo(GO_EVENTS)), {
     'example.org/sums > TestAdd': 'fail',
     'example.org/sums > TestAdd > small': 'fail',
@@ -82,7 +82,7 @@ test("go's tests come from events of its own, not from what tests print", () => 
   assert.equal(readGo(GO_EVENTS.split('\n').slice(0, 8).join('\n')), 'incomplete')
 })
 
-test("go's events are shown as what they print", () => {
+test("go's events are shown as the output that they carry", () => {
   const shown = readableGo(GO_EVENTS)
   assert.match(shown, /^# a line that is no event\n=== RUN {3}TestAdd\n/)
   assert.match(shown, /\nFAIL\n.\/a\.go:1: oops\n$/)
@@ -120,7 +120,7 @@ test("bun's tests come from its JUnit report, by file and suites", () => {
   assert.equal(junitTests(BUN_XML.slice(0, -15)), 'incomplete')
 })
 
-/** A folder of programs that comes first on PATH. */
+/** PATH with a folder of these programs first. */
 async function programs(t: TestContext, files: Files): Promise<Record<string, string>> {
   const folder = await workspace(t, files)
   for (const name of Object.keys(files)) await chmod(join(folder, name), 0o755)
@@ -133,7 +133,7 @@ const GO_DONE = `${passing}
 {"Action":"pass","Package":"example.org/sums","Elapsed":0.02}
 `
 
-test('the goal go-test asks for events by GOFLAGS, shows what they print, and misses what is gone', async (t) => {
+test('go-test gets events by GOFLAGS, shows their output, and reports missing tests', async (t) => {
   const cwd = await workspace(t, { 'go.mod': 'module example.org/sums\n' })
   const run = await Pursuit.start(cwd, 'go-test')
   const answering = (events: string, code: number): Files => ({
@@ -154,7 +154,7 @@ test('the goal go-test asks for events by GOFLAGS, shows what they print, and mi
   assert.equal((await clean.check()).reason, 'no tests ran under the test runner')
 })
 
-test('the goal bun-test names a private file for the report, and needs it', async (t) => {
+test('bun-test names a private file for the report, and needs that report', async (t) => {
   const cwd = await workspace(t, { 'a.test.ts': '' })
   const run = await Pursuit.start(cwd, 'bun-test')
   const writing = `#!/bin/sh
@@ -194,10 +194,8 @@ mod tests {
 }
 
 test(
-  'the goal cargo-test knows the tests of every program, and what becomes of them',
-  {
-    skip: hasCargo() ? false : 'there is no cargo here',
-  },
+  'cargo-test reports the tests of every program, also those that never ended',
+  { skip: hasCargo() ? false : 'cargo is not installed' },
   async (t) => {
     const cwd = await workspace(t, CRATE)
     const run = await Pursuit.start(cwd, 'auto')

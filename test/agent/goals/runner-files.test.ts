@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdir, rm, symlink, utimes } from 'node:fs/promises'
+import { lstat, mkdir, rm, symlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
-import { FileHashes } from '../../../lib/agent/goals/file-hashes.js'
-import { configuredFiles, runnerFolders } from '../../../lib/agent/goals/runner-files.js'
+import { HashCache } from '../../../lib/agent/goals/hash-cache.js'
+import { TEST_RUNNERS } from '../../../lib/agent/goals/reports/registry.js'
+import { configuredFiles } from '../../../lib/agent/goals/runner-files.js'
 import { Pursuit, put, workspace } from './support.js'
 
-test("a runner's own packages and programs are found, also scoped ones, and assertions", async (t) => {
+test("a runner's packages and programs are found, and assertion libraries", async (t) => {
   const cwd = await workspace(t, {
     'node_modules/jest/package.json': '{}',
     'node_modules/@jest/core/index.js': '',
@@ -20,21 +21,21 @@ test("a runner's own packages and programs are found, also scoped ones, and asse
     '.venv/lib/python3.11/site-packages/x.pth': '',
     '.venv/lib/python3.11/site-packages/numpy/a.py': '',
   })
-  assert.deepEqual(await runnerFolders('jest', cwd), [
+  assert.deepEqual(await TEST_RUNNERS.jest.packages(cwd), [
     'node_modules/.bin/jest',
     'node_modules/@jest/core',
     'node_modules/expect',
     'node_modules/jest',
     'node_modules/jest-circus',
   ])
-  assert.deepEqual(await runnerFolders('pytest', cwd), [
+  assert.deepEqual(await TEST_RUNNERS.pytest.packages(cwd), [
     '.venv/lib/python3.11/site-packages/_pytest',
     '.venv/lib/python3.11/site-packages/x.pth',
   ])
-  assert.deepEqual(await runnerFolders('go', cwd), ['node_modules/expect'])
+  assert.deepEqual(await TEST_RUNNERS.go.packages(cwd), ['node_modules/expect'])
 })
 
-test('files that the configuration of a runner names belong to the check, sources do not', async (t) => {
+test("files that a runner's configuration names belong to the check; sources do not", async (t) => {
   const cwd = await workspace(t, {
     'jest.config.ts':
       "export default { setupFilesAfterEnv: ['<rootDir>/a.ts', 'b'], rootDir: 'src' }",
@@ -50,7 +51,7 @@ test('files that the configuration of a runner names belong to the check, source
   assert.deepEqual(await configuredFiles(cwd), ['a.ts', 'd.js', 'e.cjs'])
 })
 
-test('packages that are links into the workspace are looked into, those that lead out are not', async (t) => {
+test('packages linked inside the workspace count by content, others by their link', async (t) => {
   const outside = await workspace(t, { 'pkg/index.js': '1' })
   const cwd = await workspace(t, {
     'package.json': '{"scripts":{"test":"mocha"}}',
@@ -71,11 +72,10 @@ test('packages that are links into the workspace are looked into, those that lea
   assert.equal((await run.check()).reason, 'tests changed: node_modules/chai was modified')
 })
 
-test('a hash is remembered while lstat says the same, and never for what was just changed', async (t) => {
-  const { lstat } = await import('node:fs/promises')
+test('a hash is cached while lstat reports the same, but not right after a change', async (t) => {
   const cwd = await workspace(t, { a: '1' })
   const path = join(cwd, 'a')
-  const hashes = new FileHashes()
+  const hashes = new HashCache()
   const fresh = await lstat(path, { bigint: true })
   hashes.set(path, fresh, 'one')
   assert.equal(hashes.get(path, fresh), null, 'it may change again within one tick')

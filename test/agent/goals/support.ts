@@ -1,14 +1,22 @@
-/** What the tests of goals share: workspaces, a small executor, and whole checks. */
+/** Workspaces, an executor that records its calls, and whole checks. */
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 
-import { processExecutor } from '../../../lib/agent/executors/process.js'
-import { captureBaseline, checkGoal, goalRegistry } from '../../../lib/agent/goals/index.js'
-import type { ResolveOptions } from '../../../lib/agent/goals/index.js'
-import type { CommandOptions, CommandResult, Executor } from '../../../lib/agent/executor.js'
-import type { GoalBaseline, GoalSpec, GoalVerdict, TestOutcomes } from '../../../lib/agent/goal.js'
+import {
+  processExecutor,
+  type CommandOptions,
+  type CommandResult,
+  type Executor,
+  type GoalBaseline,
+  type GoalSpec,
+  type GoalVerdict,
+  type TestOutcomes,
+} from 'runwright/agent'
+import { checkGoal } from '../../../lib/agent/goals/check.js'
+import { goalRegistry, type ResolveOptions } from '../../../lib/agent/goals/index.js'
+import { captureBaseline } from '../../../lib/agent/goals/protected-files.js'
 
 /** Files of a workspace by path. */
 export type Files = { readonly [path: string]: string }
@@ -29,16 +37,16 @@ export async function put(folder: string, files: Files): Promise<void> {
   }
 }
 
-/** Leaves out pytest's installed plugins, which take longer to load than any test here. */
+/** Skips pytest's installed plugins, which take longer to load than any test here. */
 const FAST = { PYTEST_DISABLE_PLUGIN_AUTOLOAD: '1' }
 
-/** The shipped executor, which remembers what it was asked. */
+/** The shipped executor, with a record of its calls. */
 export class RecordingExecutor implements Executor {
   readonly name = 'recording'
   readonly calls: { readonly command: string; readonly options: CommandOptions }[] = []
   /** Called before each command. */
   onRun: (options: CommandOptions) => void = () => {}
-  /** Variables besides those that a check gives. */
+  /** Variables besides those of the check. */
   env: Readonly<Record<string, string>> = {}
   readonly #executor: Executor = processExecutor()
 
@@ -56,7 +64,7 @@ export class RecordingExecutor implements Executor {
   }
 }
 
-/** A goal in a workspace, checked as a run would: baseline, first check, later ones. */
+/** A goal in a workspace, checked as a run does: baseline, first check, later checks. */
 export class Pursuit {
   readonly spec: GoalSpec
   readonly cwd: string

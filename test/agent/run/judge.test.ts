@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { ModelError, type AgentEvent, type JsonObject, type ModelRequest } from 'runwright/agent'
-import {
-  collectEvidence,
-  judgeMessage,
-  readVerdict,
-} from '../../../lib/agent/goals/judge-evidence.js'
+import { collectEvidence } from '../../../lib/agent/goals/evidence.js'
+import { judgeMessage, readVerdict } from '../../../lib/agent/goals/judge.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { openEngine, runToEnd, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
@@ -113,7 +110,7 @@ for (const [title, answer, says] of [
       max_iterations: 1,
     })
     assert.equal(asked.length, 2)
-    assert.match(JSON.stringify(asked[1]?.messages), /An answer before was no verdict/)
+    assert.match(JSON.stringify(asked[1]?.messages), /previous answer was not a verdict/)
     const [achieved, reason] = checks(events).at(-1) ?? []
     assert.equal(achieved, false)
     assert.match(reason ?? '', /^not judged: the judge gave no verdict/)
@@ -235,7 +232,7 @@ test('evidence is bounded, keeps the newest, and omits changes that were undone'
   assert.doesNotMatch(evidence, /tried/)
   assert.match(evidence, /f19\.txt/)
   assert.match(evidence, /output 49/)
-  assert.match(evidence, /before these are left out/)
+  assert.match(evidence, /earlier ones are left out/)
   assert.deepEqual(
     readVerdict({
       role: 'assistant',

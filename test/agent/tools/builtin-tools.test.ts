@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { JsonObject } from '../../../lib/internal/json.js'
-import { checkArguments } from '../../../lib/agent/tools/define.js'
-import type { Tool, ToolContext } from '../../../lib/agent/tool.js'
+import { checkArguments, type JsonObject, type Tool, type ToolContext } from 'runwright/agent'
 import { builtinTools } from '../../../lib/agent/tools/index.js'
 import { HeldTimers } from '../../helpers/held-timers.js'
 import { toolContext } from './tool-context.js'
-import { sha256 } from '../../../lib/agent/tools/file-hashes.js'
 
 const tools = new Map(builtinTools().map((tool) => [tool.name, tool]))
 
@@ -20,14 +18,14 @@ function toolNamed(name: string): Tool {
   return tool
 }
 
-/** Calls a tool as the engine does and gives `exit code: output`. */
+/** Calls a tool as the engine does; returns `exit code: output`. */
 async function call(context: ToolContext, name: string, args: JsonObject): Promise<string> {
   assert.equal(checkArguments(toolNamed(name), args), null)
   const { exitCode, output } = await toolNamed(name).execute(args, context)
   return `${exitCode}: ${output}`
 }
 
-test('six tools are built in, each with its class of effect', () => {
+test('six tools are built in, each with its effect', () => {
   assert.deepEqual(
     builtinTools().map(({ name, effect, startsProcess }) => [name, effect, startsProcess ?? false]),
     [
@@ -41,10 +39,10 @@ test('six tools are built in, each with its class of effect', () => {
   )
 })
 
-test('arguments are checked, and one message tells the model all that is wrong', async (t) => {
+test('arguments are checked; one message tells the model everything that is wrong', async (t) => {
   assert.equal(
     checkArguments(toolNamed('bash'), { cmd: 'ls', timeout_ms: '5' }),
-    'bash was not run, because its arguments are wrong:\n' +
+    'bash was not run, because its arguments are invalid:\n' +
       '- command is required\n' +
       '- cmd is not a known field\n' +
       '- timeout_ms must be an integer from 1 to 600000, got "5"\n' +
@@ -54,7 +52,7 @@ test('arguments are checked, and one message tells the model all that is wrong',
   assert.equal(exitCode, 1)
 })
 
-test('bash runs in the workspace and gives both outputs and the exit code', async (t) => {
+test('bash runs in the workspace and returns both outputs and the exit code', async (t) => {
   const context = await toolContext(t, { 'a.txt': 'x' })
   assert.equal(
     await call(context, 'bash', { command: 'ls; echo no >&2; exit 3' }),
@@ -63,7 +61,7 @@ test('bash runs in the workspace and gives both outputs and the exit code', asyn
   assert.equal(await call(context, 'bash', { command: 'pwd' }), `0: ${context.root}\n`)
 })
 
-test('bash says when its time is over', async (t) => {
+test('bash says when a command was ended by its time limit', async (t) => {
   const context = await toolContext(t)
   const pipe = join(context.root, 'pipe')
   execFileSync('mkfifo', [pipe])
@@ -77,7 +75,7 @@ test('bash says when its time is over', async (t) => {
   assert.equal(await running, '124: begun\n[ended because it took longer than 54321 ms]')
 })
 
-test('read_file gives the text as it is, or lines of it', async (t) => {
+test('read_file returns the text unchanged, or some lines of it', async (t) => {
   const context = await toolContext(t, { 'a.txt': '1\r\n2\n\n4', empty: '' })
   assert.equal(await call(context, 'read_file', { path: 'a.txt' }), '0: 1\r\n2\n\n4')
   assert.equal(await call(context, 'read_file', { path: 'a.txt', offset: 2, limit: 2 }), '0: 2\n\n')
@@ -89,13 +87,13 @@ test('read_file gives the text as it is, or lines of it', async (t) => {
   )
 })
 
-test('read_file shows at most 64 kB and says how to go on', async (t) => {
+test('read_file returns at most 64 kB and says how to read on', async (t) => {
   const line = `${'x'.repeat(99)}\n`
   const context = await toolContext(t, { big: line.repeat(2_000), one: 'ä'.repeat(100_000) })
   const shown = await call(context, 'read_file', { path: 'big' })
   assert.ok(shown.length < 66_000)
   const next = Number(/offset (\d+) …\]$/.exec(shown)?.[1])
-  assert.match(shown, /\[… lines 653 to 2000 of 2000 are left out; read on with offset 653 …\]$/)
+  assert.match(shown, /\[… lines 653 to 2000 of 2000 are left out; read on with offset 653 .\]$/)
   assert.ok(
     (await call(context, 'read_file', { path: 'big', offset: next })).startsWith(`0: ${line}`),
   )
@@ -104,11 +102,11 @@ test('read_file shows at most 64 kB and says how to go on', async (t) => {
   assert.ok(Buffer.byteLength(one) < 66_000)
 })
 
-test('read_file refuses what is not text and what is not there', async (t) => {
+test('read_file refuses binary files and missing ones', async (t) => {
   const context = await toolContext(t, { bin: Buffer.from([1, 0, 2]), latin: Buffer.from([0xe4]) })
   assert.match(
     await call(context, 'read_file', { path: 'bin' }),
-    /^1: bin is not UTF-8 text \(3 octets\)/,
+    /^1: bin is not UTF-8 text \(3 bytes\)/,
   )
   assert.match(await call(context, 'read_file', { path: 'latin' }), /^1: latin is not UTF-8 text/)
   assert.equal(await call(context, 'read_file', { path: 'none' }), '1: none does not exist')
@@ -120,7 +118,7 @@ test('write_file reports the change with its diff', async (t) => {
   const context = await toolContext(t, { 'a.txt': 'old\n' })
   const args = { path: 'a.txt', content: 'new\n' }
   const { output, exitCode, changes } = await toolNamed('write_file').execute(args, context)
-  assert.equal(`${exitCode}: ${output}`, '0: replaced a.txt: 4 octets')
+  assert.equal(`${exitCode}: ${output}`, '0: replaced a.txt: 4 bytes')
   assert.deepEqual(changes, [
     {
       path: 'a.txt',
@@ -128,13 +126,13 @@ test('write_file reports the change with its diff', async (t) => {
       added_lines: 1,
       removed_lines: 1,
       diff: '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old\n+new\n',
-      before_sha256: sha256('old\n'),
-      after_sha256: sha256('new\n'),
+      before_sha256: hash('sha256', 'old\n'),
+      after_sha256: hash('sha256', 'new\n'),
     },
   ])
   assert.equal(
     await call(context, 'write_file', { path: 'd/b', content: 'ä' }),
-    '0: created d/b: 2 octets',
+    '0: created d/b: 2 bytes',
   )
   assert.match(
     await call(context, 'write_file', { path: '.git/config', content: '' }),
@@ -144,62 +142,67 @@ test('write_file reports the change with its diff', async (t) => {
 
 for (const { name, args, gives, leaves } of [
   {
-    name: 'the one place',
+    name: 'the only occurrence',
     args: { old_text: 'b', new_text: 'B' },
     gives: /^0: edited f: \+1 -1 lines$/,
     leaves: 'a B\na\na\n',
   },
   {
-    name: 'a chosen place',
+    name: 'a selected occurrence',
     args: { old_text: 'a', new_text: 'A', occurrence: 2 },
     gives: /^0/,
     leaves: 'a b\nA\na\n',
   },
   {
-    name: 'all places',
+    name: 'all occurrences',
     args: { old_text: 'a', new_text: 'aa', occurrence: 0 },
     gives: /^0: edited f in 3 places/,
     leaves: 'aa b\naa\naa\n',
   },
-  { name: 'text away', args: { old_text: ' b', new_text: '' }, gives: /^0/, leaves: 'a\na\na\n' },
   {
-    name: 'no place',
+    name: 'text with nothing',
+    args: { old_text: ' b', new_text: '' },
+    gives: /^0/,
+    leaves: 'a\na\na\n',
+  },
+  {
+    name: 'text that does not occur',
     args: { old_text: 'zzz', new_text: '' },
     gives: /^1: old_text was not found in f\. Read the file again/,
     leaves: null,
   },
   {
-    name: 'a text that differs in white space',
+    name: 'text that differs in white space',
     args: { old_text: 'a  b', new_text: '' },
-    gives: /^1: .* Line 1 differs from its first line in white space alone\./,
+    gives: /^1: .* Line 1 differs from its first line only in white space\./,
     leaves: null,
   },
   {
-    name: 'one of several places',
+    name: 'text that occurs several times',
     args: { old_text: 'a', new_text: 'x' },
     gives: /^1: old_text occurs 3 times in f \(lines 1, 2, 3\)/,
     leaves: null,
   },
   {
-    name: 'a place that is not there',
+    name: 'an occurrence too far',
     args: { old_text: 'a', new_text: 'x', occurrence: 4 },
-    gives: /^1: occurrence 4 is asked for, but old_text occurs 3 times in f$/,
+    gives: /^1: occurrence is 4, but old_text occurs 3 times in f$/,
     leaves: null,
   },
   {
-    name: 'nothing',
+    name: 'text with itself',
     args: { old_text: 'a', new_text: 'a' },
     gives: /^1: .*nothing to change/,
     leaves: null,
   },
   {
-    name: 'special characters',
+    name: 'text with special characters',
     args: { old_text: 'b', new_text: '$& $1 \\n' },
     gives: /^0/,
     leaves: 'a $& $1 \\n\na\na\n',
   },
 ]) {
-  test(`edit_file replaces ${name}, or says why not`, async (t) => {
+  test(`edit_file replaces ${name}, or says why it does not`, async (t) => {
     const before = 'a b\na\na\n'
     const context = await toolContext(t, { f: before })
     assert.match(await call(context, 'edit_file', { path: 'f', ...args } as JsonObject), gives)
@@ -207,7 +210,7 @@ for (const { name, args, gives, leaves } of [
   })
 }
 
-test('edit_file keeps the line ends of a file that has CRLF', async (t) => {
+test('edit_file keeps the line endings of a file with CRLF', async (t) => {
   const context = await toolContext(t, { f: 'a\r\nb\r\nc\r\n' })
   await call(context, 'edit_file', { path: 'f', old_text: 'a\nb\n', new_text: 'x\ny\nz\n' })
   assert.equal(readFileSync(join(context.root, 'f'), 'utf8'), 'x\r\ny\r\nz\r\nc\r\n')
@@ -225,7 +228,7 @@ for (const { name, args, mistake } of [
     mistake: { path: 'f', old_text: 'zzz', new_text: '' },
   },
 ]) {
-  test(`${name} can tell after a crash whether it was done`, async (t) => {
+  test(`${name} can verify after a crash whether it was done`, async (t) => {
     const tool = toolNamed(name)
     const context = await toolContext(t, { f: 'old' })
     const plan = await tool.plan!(args, context)
@@ -251,7 +254,7 @@ test('write_file of a new file is verified by its absence and its content', asyn
   assert.equal(await tool.verify!(args, plan, context), 'done')
 })
 
-test('list_files shows one path on each line, folders with a slash', async (t) => {
+test('list_files returns one path per line, folders with a slash', async (t) => {
   const context = await toolContext(t, { 'a/b/c.txt': '', 'z.txt': '', 'node_modules/x': '' })
   assert.equal(await call(context, 'list_files', {}), '0: a/\nz.txt')
   assert.equal(
@@ -329,7 +332,7 @@ test('search_files says what is wrong with a pattern or a path', async (t) => {
   )
 })
 
-test('search_files ends a regular expression that would take for ever', async (t) => {
+test('search_files stops a regular expression that would run forever', async (t) => {
   const context = await toolContext(t, { f: `${'a'.repeat(60)}!\n` })
   assert.match(
     await call(context, 'search_files', { pattern: '^(a+)+$', regex: true }),
@@ -337,13 +340,13 @@ test('search_files ends a regular expression that would take for ever', async (t
   )
 })
 
-test('search_files does not walk through links', async (t) => {
+test('search_files does not follow links', async (t) => {
   const context = await toolContext(t, { f: 'none' })
   symlinkSync('/etc', join(context.root, 'etc'))
   assert.equal(await call(context, 'search_files', { pattern: 'root' }), '0: no matches in 1 file')
 })
 
-test('search_files shows 200 matches, long lines in part, and says that there are more', async (t) => {
+test('search_files returns 200 matches, shortens long lines, and names the limit', async (t) => {
   const files = {
     long: `${'x'.repeat(5_000)}needle${'y'.repeat(5_000)}\n`,
     many: 'needle\n'.repeat(500),
@@ -357,7 +360,7 @@ test('search_files shows 200 matches, long lines in part, and says that there ar
   assert.match(lines.at(-1) ?? '', /there are more matches/)
 })
 
-test('a search ends with its signal', async (t) => {
+test('an aborted search rejects with the reason of its signal', async (t) => {
   const controller = new AbortController()
   const context = await toolContext(t, SOURCES, controller.signal)
   controller.abort(new Error('enough'))

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkArguments, defineTool, type SchemaValue } from '../../../lib/agent/tools/define.js'
-import type { JsonSchema } from '../../../lib/agent/schema.js'
-import type { Tool } from '../../../lib/agent/tool.js'
+import {
+  checkArguments,
+  defineTool,
+  type JsonSchema,
+  type SchemaValue,
+  type Tool,
+} from 'runwright/agent'
 import { toolContext } from './tool-context.js'
 
 const parameters = {
@@ -19,7 +23,7 @@ const typed: Equal<
   { readonly city: string; readonly days?: number }
 > = true
 
-test('arguments have the type that the schema gives them', async (t) => {
+test('arguments have the type that their schema describes', async (t) => {
   const tool = defineTool({
     name: 'weather',
     description: 'The weather.',
@@ -35,7 +39,7 @@ test('arguments have the type that the schema gives them', async (t) => {
   assert.match(wrong.output, /- city must be a string, got 7/)
 })
 
-test('a tool is unsafe and takes no unknown fields unless it says otherwise', () => {
+test('by default a tool is unsafe and refuses unknown fields', () => {
   const tool = defineTool({ name: 'x', description: 'x', parameters, execute: () => '' })
   assert.equal(tool.effect, 'unsafe')
   assert.match(checkArguments(tool, { city: 'x', more: 1 }) ?? '', /more is not a known field/)
@@ -44,7 +48,7 @@ test('a tool is unsafe and takes no unknown fields unless it says otherwise', ()
   assert.equal(checkArguments(tolerant, { city: 'x', more: 1 }), null)
 })
 
-test('an output with its own exit code is passed on, an exception is left to the engine', async (t) => {
+test('an output with its own exit code is passed on; an exception is not caught', async (t) => {
   const context = await toolContext(t)
   const make = (execute: () => Promise<{ output: string; exitCode: number }>): Tool =>
     defineTool({ name: 'x', description: 'x', parameters: { type: 'object' }, execute })
@@ -60,7 +64,7 @@ test('an output with its own exit code is passed on, an exception is left to the
   )
 })
 
-const right = {
+const valid = {
   name: 'x',
   description: 'x',
   parameters: { type: 'object' },
@@ -93,8 +97,8 @@ for (const { change, message } of [
     message: /properties.a must be a schema/,
   },
 ]) {
-  test(`a definition with ${JSON.stringify(change)} is refused by name`, () => {
-    assert.throws(() => defineTool({ ...right, ...(change as object) }), (error: unknown) => {
+  test(`a definition with ${JSON.stringify(change)} is refused`, () => {
+    assert.throws(() => defineTool({ ...valid, ...(change as object) }), (error: unknown) => {
       return error instanceof TypeError && message.test(error.message)
     })
   })

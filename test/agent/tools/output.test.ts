@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { headAndTail, OutputKeeper } from '../../../lib/agent/output.js'
 
-test('short text is left as it is', () => {
+test('short text is kept unchanged', () => {
   assert.equal(headAndTail('short', 100), 'short')
   assert.equal(headAndTail('ä'.repeat(50), 100), 'ä'.repeat(50))
 })
 
-test('long text keeps its head and its tail and tells how much is missing', () => {
+test('long text keeps its head and tail, with the size of the rest between them', () => {
   const text = `${'a'.repeat(600)}${'z'.repeat(600)}`
   assert.equal(
     headAndTail(text, 100),
@@ -27,7 +27,7 @@ test('cuts never fall inside a character', () => {
   }
 })
 
-test('a keeper keeps the same as headAndTail, however the octets are cut into chunks', () => {
+test('a keeper keeps the same as headAndTail, however the bytes are split into chunks', () => {
   let state = 3
   const pick = (below: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
@@ -50,13 +50,13 @@ test('a keeper keeps the same as headAndTail, however the octets are cut into ch
   }
 })
 
-test('invalid octets are replaced, not thrown at', () => {
+test('invalid UTF-8 is replaced and does not throw', () => {
   const keeper = new OutputKeeper(1_000)
   keeper.add(Buffer.from([0x61, 0xff, 0x62]))
   assert.equal(keeper.finish().text, 'a\ufffdb')
 })
 
-test('a keeper of no octets counts what it leaves out', () => {
+test('a keeper of zero bytes counts what it leaves out', () => {
   const keeper = new OutputKeeper(0)
   keeper.add(Buffer.from('abc'))
   assert.deepEqual(keeper.finish(), { text: '\n[… 3 octets left out …]\n', truncated: true })

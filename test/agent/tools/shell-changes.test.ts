@@ -8,7 +8,7 @@ import { assertInvariants } from '../../helpers/invariants.js'
 
 type Result = Extract<AgentEvent, { kind: 'tool_result' }>['payload']
 
-test('every file that a shell command changed is told with its result, and only its own', async (t) => {
+test('the result of a shell command reports the files it changed, and no others', async (t) => {
   const commands = [
     'echo two > a.txt; rm old.txt; mkdir -p new; echo hi > new/b.txt; mv kept.txt moved.txt',
     'printf "a\\0b" > bin; chmod +x a.txt; mkdir -p node_modules; echo x > node_modules/x',
@@ -33,12 +33,12 @@ test('every file that a shell command changed is told with its result, and only 
   const results = events.flatMap((event): Result[] =>
     event.kind === 'tool_result' ? [event.payload] : [],
   )
-  const told = results.map(({ changes = [] }) =>
+  const reported = results.map(({ changes = [] }) =>
     changes.map(({ change, from, path }) =>
       [change, ...(from === undefined ? [] : [from]), path].join(' '),
     ),
   )
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     ['modified a.txt', 'renamed kept.txt moved.txt', 'created new/b.txt', 'deleted old.txt'],
     ['modified a.txt', 'created bin'],
     [],
@@ -52,7 +52,7 @@ test('every file that a shell command changed is told with its result, and only 
   assert.match(results[1]?.changes?.[0]?.diff ?? '', /^old mode 100644\nnew mode 100755\n$/)
 })
 
-test('a gate sums up what shell commands changed', async (t) => {
+test('the summary of a gate names the files that shell commands changed', async (t) => {
   const provider = testProvider((_, n) =>
     n === 0
       ? { calls: [{ tool: 'bash', args: { command: 'echo x > by-shell.txt; mv a b' } }] }

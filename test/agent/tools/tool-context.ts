@@ -2,11 +2,9 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { processExecutor } from '../../../lib/agent/executors/process.js'
-import type { ToolContext } from '../../../lib/agent/tool.js'
-import { openWorkspace } from '../../../lib/agent/workspace/workspace.js'
+import { openWorkspace, processExecutor, type ToolContext } from 'runwright/agent'
 
-/** A workspace with these files, and what a tool gets to work in it. */
+/** The context of a tool call in a new workspace with these files. */
 export async function toolContext(
   t: TestContext,
   files: Readonly<Record<string, string | Uint8Array>> = {},

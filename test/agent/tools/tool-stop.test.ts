@@ -6,7 +6,7 @@ import { ToolStop, ToolTimeout } from '../../../lib/agent/tools/tool-stop.js'
 
 const never = (): Promise<never> => new Promise(() => undefined)
 
-test('a tool that ends in time leaves no timer, and one listener for all tools of a run', async () => {
+test('a tool that ends in time leaves no timer; the tools of a run share a listener', async () => {
   const clock = new ManualClock()
   const { signal } = new AbortController()
   for (let i = 0; i < 3; i++) {
@@ -19,7 +19,7 @@ test('a tool that ends in time leaves no timer, and one listener for all tools o
   assert.equal(getEventListeners(signal, 'abort').length, 1)
 })
 
-test('when the time is up the signal fires, and after the grace nobody waits any longer', async () => {
+test('the signal aborts when the time is up; after the grace period race() rejects', async () => {
   const clock = new ManualClock()
   const stop = new ToolStop(new AbortController().signal, clock, 1_000, 500)
   const { signal } = stop
@@ -35,7 +35,7 @@ test('when the time is up the signal fires, and after the grace nobody waits any
   assert.equal(clock.pending, 0)
 })
 
-test('a tool that ends within the grace still gives its result', async () => {
+test('a tool that ends within the grace period still returns its result', async () => {
   const clock = new ManualClock()
   const run = new AbortController()
   const stop = new ToolStop(run.signal, clock, 1_000, 500)
@@ -49,7 +49,7 @@ test('a tool that ends within the grace still gives its result', async () => {
   stop.end()
 })
 
-test('whoever looks late at the signal, or begins late to wait, learns that it is over', async () => {
+test('a signal first read, or a race begun, after the stop still sees it', async () => {
   const clock = new ManualClock()
   const run = new AbortController()
   const stop = new ToolStop(run.signal, clock, 1_000, 0)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { diffText, fileChange } from '../../../lib/agent/workspace/diff.js'
-import { sha256 } from '../../../lib/agent/tools/file-hashes.js'
 
 const names = { before: 'a/x', after: 'b/x' }
 const bytes = (text: string): Uint8Array => Buffer.from(text)
@@ -23,14 +23,14 @@ test('equal texts have an empty diff', () => {
   assert.deepEqual(diffText('a\n', 'a\n', names), { diff: '', added_lines: 0, removed_lines: 0 })
 })
 
-test('a missing newline at the end is a change and is told', () => {
+test('a missing newline at the end is a change, and is marked', () => {
   assert.equal(
     diffText('a', 'a\n', names).diff,
     '--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n',
   )
 })
 
-test('a created file is compared with nothing, a deleted one becomes nothing', () => {
+test('a created file has no lines before, a deleted file none after', () => {
   assert.deepEqual(fileChange('x', null, bytes('a\nb\n')), {
     path: 'x',
     change: 'created',
@@ -38,7 +38,7 @@ test('a created file is compared with nothing, a deleted one becomes nothing', (
     removed_lines: 0,
     diff: '--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+a\n+b\n',
     before_sha256: null,
-    after_sha256: sha256('a\nb\n'),
+    after_sha256: hash('sha256', 'a\nb\n'),
   })
   const deleted = fileChange('x', bytes('a\n'), null)
   assert.equal(deleted.change, 'deleted')
@@ -46,18 +46,18 @@ test('a created file is compared with nothing, a deleted one becomes nothing', (
 })
 
 for (const [name, content] of [
-  ['a NUL octet', Buffer.from([97, 0, 98])],
+  ['a NUL byte', Buffer.from([97, 0, 98])],
   ['invalid UTF-8', Buffer.from([0xff, 0xfe])],
 ] as const) {
-  test(`content with ${name} is not shown as text`, () => {
+  test(`content with ${name} has no diff`, () => {
     assert.deepEqual(fileChange('x', bytes('a\n'), content), {
       path: 'x',
       change: 'modified',
       added_lines: 0,
       removed_lines: 0,
       diff: '',
-      before_sha256: sha256('a\n'),
-      after_sha256: sha256(content),
+      before_sha256: hash('sha256', 'a\n'),
+      after_sha256: hash('sha256', content),
     })
   })
 }
@@ -67,7 +67,7 @@ test('a file name with a line break cannot forge lines of the diff', () => {
   assert.equal(diff.split('\n').filter((line) => line.startsWith('+++')).length, 1)
 })
 
-test('a long diff is cut between lines and says how much is missing', () => {
+test('a long diff is cut between lines and says how many are missing', () => {
   const many = Array.from({ length: 5_000 }, (_, i) => `line ${i}\n`).join('')
   const { diff, added_lines } = diffText('', many, names, 1_024)
   assert.equal(added_lines, 5_000)
@@ -82,7 +82,7 @@ test('texts that share nothing are one block replaced by another, in bounded tim
   assert.deepEqual([added_lines, removed_lines], [40_000, 40_000])
 })
 
-/** A small generator, so that a failure can be repeated. */
+/** A seeded generator, so that a failure can be reproduced. */
 function random(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -114,7 +114,7 @@ function apply(text: string, diff: string): string {
   return [...result, ...lines.slice(at)].join('')
 }
 
-test('a diff applied to the old text gives the new one, and is as short as can be', () => {
+test('a diff applied to the old text gives the new text, and is as short as possible', () => {
   const pick = random(7)
   for (let round = 0; round < 400; round++) {
     const make = (): string =>
@@ -142,7 +142,7 @@ function shortest(before: string, after: string): number {
   return a.length + b.length - 2 * common[a.length]![b.length]!
 }
 
-test('the patch program takes our diffs', (t) => {
+test('the patch program applies our diffs', (t) => {
   if (spawnSync('patch', ['--version']).error !== undefined) return t.skip('patch is not installed')
   const folder = mkdtempSync(join(tmpdir(), 'runwright-diff-'))
   t.after(() => rmSync(folder, { recursive: true }))

@@ -3,14 +3,13 @@ import { chmod, mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from 'n
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { openWorkspace } from 'runwright/agent'
+import { openWorkspace, type FileChange } from 'runwright/agent'
 import { confine } from '../../../lib/agent/workspace/paths.js'
 import {
   SNAPSHOT_LIMITS,
   WorkspaceSnapshot,
   type SnapshotLimits,
 } from '../../../lib/agent/workspace/snapshot.js'
-import type { FileChange } from '../../../lib/agent/workspace/workspace.js'
 
 class Bench {
   readonly root: string
@@ -21,7 +20,7 @@ class Bench {
     this.snapshot = snapshot
   }
 
-  /** A workspace that was looked at once. */
+  /** A workspace with these files, scanned once. */
   static async open(
     t: TestContext,
     files: Readonly<Record<string, string>>,
@@ -53,16 +52,19 @@ class Bench {
     await writeFile(this.path(path), content)
   }
 
-  /** Changes in short: what, path, lines and the first words of the diff. */
-  async told(): Promise<readonly string[]> {
+  /** Each change in one line: kind, path, numbers of lines, and whether it has a diff. */
+  async summary(): Promise<readonly string[]> {
     return (await this.snapshot.changes()).map(
-      ({ change, path, from, added_lines, removed_lines, diff }) =>
-        `${change} ${from === undefined ? '' : `${from} -> `}${path} +${added_lines} -${removed_lines}${diff === '' ? '' : ' diff'}`,
+      ({ change, path, from, added_lines, removed_lines, diff }) => {
+        const paths = from === undefined ? path : `${from} -> ${path}`
+        const lines = `+${added_lines} -${removed_lines}`
+        return `${change} ${paths} ${lines}${diff === '' ? '' : ' diff'}`
+      },
     )
   }
 }
 
-test('created, modified and deleted files show their diffs, and only once', async (t) => {
+test('created, modified and deleted files are reported once, with their diffs', async (t) => {
   const bench = await Bench.open(t, { 'a.txt': 'one\ntwo\n', 'b/c.txt': 'gone\n', same: 'x' })
   await bench.write('a.txt', 'one\n2\n')
   await rm(bench.path('b'), { recursive: true })
@@ -84,10 +86,10 @@ test('created, modified and deleted files show their diffs, and only once', asyn
   assert.equal(changes[0]!.diff, '--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n')
   assert.match(changes[1]!.diff, /^--- a\/b\/c\.txt\n\+\+\+ \/dev\/null\n/)
   assert.ok(changes.every(({ before_sha256, after_sha256 }) => before_sha256 !== after_sha256))
-  assert.deepEqual(await bench.told(), [])
+  assert.deepEqual(await bench.summary(), [])
 })
 
-test('a file that was moved is one change, with or without another mode', async (t) => {
+test('a moved file is one change, with or without a change of mode', async (t) => {
   const bench = await Bench.open(t, { 'a.sh': 'echo\n', 'b.txt': 'x\n' })
   await rename(bench.path('a.sh'), bench.path('c.sh'))
   await chmod(bench.path('c.sh'), 0o755)
@@ -97,7 +99,7 @@ test('a file that was moved is one change, with or without another mode', async 
   assert.equal(change?.before_sha256, change?.after_sha256)
 })
 
-test('a change of mode is a change, a touch is none', async (t) => {
+test('a new mode is a change; new times are not', async (t) => {
   const bench = await Bench.open(t, { a: 'x\n', b: 'y\n' })
   await chmod(bench.path('a'), 0o755)
   await utimes(bench.path('b'), 1, 1)
@@ -107,10 +109,10 @@ test('a change of mode is a change, a touch is none', async (t) => {
   ])
 })
 
-test('binary files are told without a diff, files that are too large without a hash as well', async (t) => {
+test('binary files are reported without a diff, too large ones also without a hash', async (t) => {
   const bench = await Bench.open(t, { bin: 'a\0b', big: 'x'.repeat(300) }, { fileBytes: 200 })
   await bench.write('bin', 'a\0c')
-  // Of another size: two writes may fall into one tick of the file system's clock.
+  // The size differs too, since two writes may fall into one tick of the file system's clock.
   await bench.write('big', 'y'.repeat(301))
   const changes = await bench.snapshot.changes()
   assert.deepEqual(changes.map(({ path, change, diff }) => [path, change, diff]), [
@@ -120,19 +122,19 @@ test('binary files are told without a diff, files that are too large without a h
   assert.ok(!('after_sha256' in changes[0]!))
   assert.match(String(changes[1]!.after_sha256), /^[0-9a-f]{64}$/)
   await rm(bench.path('big'))
-  assert.deepEqual(await bench.told(), ['deleted big +0 -0'])
+  assert.deepEqual(await bench.summary(), ['deleted big +0 -0'])
 })
 
-test('content of the same length with its time of modification set back is seen', async (t) => {
+test('new content of the same length is found, even with its old modification time', async (t) => {
   const bench = await Bench.open(t, { a: 'one\n' })
   await utimes(bench.path('a'), 5, 5)
-  assert.deepEqual(await bench.told(), [])
+  assert.deepEqual(await bench.summary(), [])
   await bench.write('a', 'two\n')
   await utimes(bench.path('a'), 5, 5)
-  assert.deepEqual(await bench.told(), ['modified a +1 -1 diff'])
+  assert.deepEqual(await bench.summary(), ['modified a +1 -1 diff'])
 })
 
-test('links are told by where they lead, and never followed', async (t) => {
+test('links are reported by their target, and never followed', async (t) => {
   const outside = await Bench.open(t, { secret: 'top secret\n' })
   const bench = await Bench.open(t, { a: 'x\n' })
   await symlink(join(outside.root, 'secret'), bench.path('link'))
@@ -151,7 +153,7 @@ test('links are told by where they lead, and never followed', async (t) => {
   assert.match(replaced!.diff, /^old mode 100644\nnew mode 120000\n/)
 })
 
-test('version control, dependencies, caches and closed folders are passed over', async (t) => {
+test('version control, dependencies, caches and closed folders are skipped', async (t) => {
   const bench = await Bench.open(t, { a: '1', 'data/x': '1' }, {}, ['data'])
   for (const folder of [
     '.git',
@@ -163,20 +165,21 @@ test('version control, dependencies, caches and closed folders are passed over',
   ]) {
     await bench.write(`${folder}/file`, 'x')
   }
-  assert.deepEqual(await bench.told(), [])
+  assert.deepEqual(await bench.summary(), [])
 })
 
-test('beyond the number of entries nothing is told wrongly', async (t) => {
+test('beyond the bound on entries no false changes are reported', async (t) => {
   const files = Object.fromEntries(
     Array.from({ length: 20 }, (_, i) => [`f${String(i).padStart(2, '0')}`, `${i}`]),
   )
   const bench = await Bench.open(t, files, { entries: 10 })
-  await rm(bench.path('f00')) // f10 comes into view, and was there before
-  const told = await bench.told()
-  assert.ok(told.includes('deleted f00 +0 -1 diff'), told.join())
-  assert.ok(told.every((line) => !line.startsWith('created') || line.includes('f10')), told.join())
-  await bench.write('a', 'new') // f10 goes out of view again, and is still there
-  assert.deepEqual(await bench.told(), ['created a +1 -0 diff'])
+  await rm(bench.path('f00')) // f10 comes within the bound, and is not new
+  const summary = await bench.summary()
+  assert.ok(summary.includes('deleted f00 +0 -1 diff'), summary.join())
+  const isNew = (line: string): boolean => line.startsWith('created') && !line.includes('f10')
+  assert.ok(!summary.some(isNew), summary.join())
+  await bench.write('a', 'new') // f10 is beyond the bound again, and is not deleted
+  assert.deepEqual(await bench.summary(), ['created a +1 -0 diff'])
 })
 
 test('the number of changes and the size of their diffs are bounded', async (t) => {
@@ -186,17 +189,17 @@ test('the number of changes and the size of their diffs are bounded', async (t) 
   assert.equal(changes.length, 5)
   const shown = changes.filter(({ diff }) => diff !== '')
   assert.ok(shown.length > 0 && shown.length < 5, `${shown.length} shown`)
-  assert.deepEqual(await bench.told(), [], 'what was not told is not told later')
+  assert.deepEqual(await bench.summary(), [], 'changes beyond the bound are not reported later')
 })
 
-test('text beyond what is kept is told without its diff', async (t) => {
+test('a file whose content was not kept is reported without a diff', async (t) => {
   const bench = await Bench.open(t, { a: 'x'.repeat(60), b: 'y'.repeat(60) }, { keptBytes: 100 })
   await bench.write('a', 'z'.repeat(60))
   await bench.write('b', 'z'.repeat(60))
-  assert.deepEqual(await bench.told(), ['modified a +1 -1 diff', 'modified b +0 -0'])
+  assert.deepEqual(await bench.summary(), ['modified a +1 -1 diff', 'modified b +0 -0'])
 })
 
-test('what is kept never exceeds its bound, whatever comes and goes', async (t) => {
+test('kept content never exceeds its bound, whatever is created and deleted', async (t) => {
   const bench = await Bench.open(t, {}, { keptBytes: 1_000 })
   for (let round = 0; round < 30; round++) {
     await bench.write(`f${round % 7}`, 'x'.repeat(100 + 13 * round))
@@ -208,10 +211,11 @@ test('what is kept never exceeds its bound, whatever comes and goes', async (t) 
   await bench.write('last', 'y'.repeat(900))
   await bench.snapshot.changes()
   await bench.write('last', 'z'.repeat(900))
-  assert.deepEqual(await bench.told(), ['modified last +1 -1 diff'], 'what is gone takes no room')
+  const expected = ['modified last +1 -1 diff']
+  assert.deepEqual(await bench.summary(), expected, 'deleted content does not count')
 })
 
-test("a run's own writes and those of others are told by the workspace", async (t) => {
+test('changes() includes own writes; concurrent calls do not overlap', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'snapshot-'))
   t.after(() => rm(root, { recursive: true, force: true }))
   const workspace = await openWorkspace(root)

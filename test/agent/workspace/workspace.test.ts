@@ -1,21 +1,17 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import * as fs from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { WorkspaceError } from '../../../lib/agent/errors.js'
-import {
-  openWorkspace,
-  resolveUnderRoots,
-  type Workspace,
-} from '../../../lib/agent/workspace/workspace.js'
-import { sha256 } from '../../../lib/agent/tools/file-hashes.js'
+import { openWorkspace, WorkspaceError, type Workspace } from 'runwright/agent'
+import { resolveUnderRoots } from '../../../lib/agent/workspace/open.js'
 
 interface World {
-  /** The workspace's folder; `top/outside` lies beside it. */
+  /** The workspace's folder; `top/outside` is beside it. */
   readonly root: string
   readonly top: string
   readonly workspace: Workspace
@@ -62,14 +58,14 @@ test('files are read and written by relative and by absolute path', async (t) =>
       added_lines: 1,
       removed_lines: 1,
       diff: ['--- a/src/a.txt', '+++ b/src/a.txt'],
-      before_sha256: sha256('one\ntwo\n'),
-      after_sha256: sha256('one\n2\n'),
+      before_sha256: hash('sha256', 'one\ntwo\n'),
+      after_sha256: hash('sha256', 'one\n2\n'),
     },
   )
   assert.equal(fs.readFileSync(join(root, 'src/a.txt'), 'utf8'), 'one\n2\n')
 })
 
-test('writing makes the folders that are missing and leaves no temporary file', async (t) => {
+test('writing creates missing folders and leaves no temporary file', async (t) => {
   const { workspace, root } = await world(t)
   const change = await workspace.writeFile('new/deep/er/b.bin', Buffer.from([0, 255]))
   assert.deepEqual(change, {
@@ -79,7 +75,7 @@ test('writing makes the folders that are missing and leaves no temporary file', 
     removed_lines: 0,
     diff: '',
     before_sha256: null,
-    after_sha256: sha256(Buffer.from([0, 255])),
+    after_sha256: hash('sha256', Buffer.from([0, 255])),
   })
   assert.deepEqual(fs.readdirSync(join(root, 'new/deep/er')), ['b.bin'])
 })
@@ -110,7 +106,7 @@ for (const path of [
   })
 }
 
-test('a folder whose name begins like the workspace is outside', async (t) => {
+test('a folder whose name starts with that of the workspace is outside', async (t) => {
   const { workspace, root } = await world(t)
   fs.mkdirSync(`${root}-other`)
   await assert.rejects(workspace.writeFile('../work-other/x', 'x'), isOutside)
@@ -199,7 +195,7 @@ test('.git is not written through a link either', async (t) => {
   assert.deepEqual(fs.readdirSync(join(root, '.git')), [])
 })
 
-test('files that only begin like .git are written', async (t) => {
+test('files whose names only start with .git are written', async (t) => {
   const { workspace } = await world(t)
   await workspace.writeFile('.gitignore', 'x')
   await workspace.writeFile('.github/workflow.yml', 'x')
@@ -218,37 +214,37 @@ test('pipes, sockets and devices are refused without waiting for them', async (t
   }
 })
 
-test('what is wrong with a path is told', async (t) => {
+test('an error says what is wrong with a path', async (t) => {
   const { workspace } = await world(t)
   await assert.rejects(workspace.readFile('none'), refusal(/^none does not exist$/))
   await assert.rejects(workspace.readFile('src'), refusal(/is a folder, not a file/))
   await assert.rejects(workspace.writeFile('src', 'x'), refusal(/is a folder, not a file/))
   await assert.rejects(workspace.writeFile('.', 'x'), refusal(/the workspace itself/))
   await assert.rejects(workspace.readFile('src/a.txt/b'), refusal(/does not exist/))
-  await assert.rejects(workspace.writeFile('src/a.txt/b', 'x'), refusal(/is a file, not a folder/))
+  await assert.rejects(workspace.writeFile('src/a.txt/b', 'x'), refusal(/leads through a file/))
   await assert.rejects(workspace.list('src/a.txt'), refusal(/is not a folder/))
   await assert.rejects(workspace.readFile('a\0b'), refusal(/NUL/))
   await assert.rejects(workspace.readFile('x/'.repeat(4_000)), refusal(/longer than 4096/))
   await assert.rejects(
     workspace.writeFile('n'.repeat(300), 'x'),
-    refusal(/too long a name|cannot be reached/),
+    refusal(/too long for|cannot be reached/),
   )
 })
 
-test('files over the limit are refused, however large they really are', async (t) => {
+test('files over the limit are neither read nor written', async (t) => {
   const { workspace } = await world(t)
   await assert.rejects(
     workspace.readFile('src/a.txt', { maxBytes: 7 }),
-    refusal(/8 octets; at most 7/),
+    refusal(/8 bytes, more than the limit of 7/),
   )
   assert.equal((await workspace.readFile('src/a.txt', { maxBytes: 8 })).length, 8)
   await assert.rejects(
     workspace.writeFile('big', Buffer.alloc(16 * 1024 * 1024 + 1)),
-    refusal(/at most 16777216 are written/),
+    refusal(/more than the limit of 16777216/),
   )
 })
 
-test('a listing is sorted, shows links and leaves out .git and node_modules', async (t) => {
+test('a listing is sorted, includes links and skips .git and node_modules', async (t) => {
   const { workspace, root } = await world(t)
   fs.mkdirSync(join(root, '.git'))
   fs.mkdirSync(join(root, 'node_modules/x'), { recursive: true })
@@ -270,7 +266,7 @@ test('a listing is sorted, shows links and leaves out .git and node_modules', as
   )
 })
 
-test('closed folders do not exist for anybody', async (t) => {
+test('closed folders appear not to exist, by any path', async (t) => {
   const { workspace, root, top } = await world(t, ['work/data', 'work/later'])
   fs.mkdirSync(join(root, 'data'))
   fs.writeFileSync(join(root, 'data/journal'), 'x')
@@ -289,7 +285,7 @@ test('closed folders do not exist for anybody', async (t) => {
   )
 })
 
-test('a working directory is found under its roots by real path', async (t) => {
+test('a working directory must lie under its roots by real path', async (t) => {
   const { top, root } = await world(t)
   fs.symlinkSync('work', join(top, 'alias'))
   fs.symlinkSync('../outside', join(root, 'out'))
@@ -317,10 +313,10 @@ test('a working directory is found under its roots by real path', async (t) => {
   await assert.rejects(resolveUnderRoots(`${root}\0`, [root]), refusal(/NUL/))
 })
 
-/** The number of renameat2, which swaps two names at once: there is no command for it everywhere. */
+/** The system call renameat2, which swaps two names; not every system has a command for it. */
 const RENAMEAT2: Record<string, number> = { x64: 316, arm64: 276 }
 
-test('a folder that is swapped for a link all the time never lets anything out', async (t) => {
+test('a folder that is constantly swapped for a link never exposes what is outside', async (t) => {
   const { workspace, root, top } = await world(t)
   for (const [folder, content] of [
     ['swap', 'harmless'],
@@ -334,7 +330,8 @@ test('a folder that is swapped for a link all the time never lets anything out',
   fs.symlinkSync('.git', join(root, 'evil2'))
   const call = `syscall(${RENAMEAT2[process.arch] ?? -1}, -100, $swap, -100, $evil, 2)`
   const script = `
-    $| = 1; my $swap = "swap"; my $evil = "evil"; die "no renameat2" if ${call} != 0; ${call}; print "ready";
+    $| = 1; my $swap = "swap"; my $evil = "evil";
+    die "no renameat2" if ${call} != 0; ${call}; print "ready";
     my @evils = ("evil", "evil2"); while (1) { for $evil (@evils) { ${call}; ${call} } }`
   const swapper = spawn('perl', ['-e', script], { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] })
   const ended = once(swapper, 'close').catch(() => undefined)
@@ -356,7 +353,7 @@ test('a folder that is swapped for a link all the time never lets anything out',
     }
     assert.deepEqual(fs.readdirSync(join(top, 'outside/sub')), ['secret'])
     assert.deepEqual(fs.readdirSync(join(root, '.git/sub')), ['secret'])
-    t.diagnostic(`${reads} of 1000 reads and ${writes} of 1000 writes met the right folder`)
+    t.diagnostic(`${reads} of 1000 reads and ${writes} of 1000 writes reached the real folder`)
   } finally {
     swapper.kill('SIGKILL')
     await ended

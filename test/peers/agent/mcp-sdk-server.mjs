@@ -19,7 +19,7 @@ export function makeServer() {
     }),
   )
   server.registerTool('throw', { description: 'Fails.' }, () => {
-    throw new Error('as it should')
+    throw new Error('as intended')
   })
   server.registerTool(
     'long',
@@ -52,7 +52,7 @@ export function makeServer() {
   })
   server.registerTool('poll', {}, async ({ closeSSEStream }) => {
     closeSSEStream?.()
-    return { content: [{ type: 'text', text: 'told later' }] }
+    return { content: [{ type: 'text', text: 'sent later' }] }
   })
   return server
 }

@@ -14,7 +14,7 @@ const FILE = fileURLToPath(new URL('mcp-sdk-server.mjs', import.meta.url))
 interface SdkServer { connect(transport: unknown): Promise<void>; close(): Promise<void> }
 const { makeServer } = (await import(FILE)) as { makeServer: () => SdkServer }
 
-/** The SDK's own way to remember what was streamed, for those who come back. */
+/** Keeps streamed messages for clients that reconnect, as the SDK expects it. */
 class EventStore {
   readonly #events: { id: string; streamId: string; message: unknown }[] = []
 
@@ -39,14 +39,14 @@ class EventStore {
 
 type Kind = 'stateful' | 'stateful with JSON answers' | 'stateless'
 
-interface Reached {
+interface SdkServerOverHttp {
   readonly open: (options?: Partial<McpServerOptions>) => Promise<McpServer>
-  /** Ends every session at the server's side. */
+  /** Drops all sessions on the server's side. */
   readonly forget: () => void
   readonly sessions: Map<string, StreamableHTTPServerTransport>
 }
 
-async function sdkOverHttp(t: TestContext, kind: Kind): Promise<Reached> {
+async function sdkOverHttp(t: TestContext, kind: Kind): Promise<SdkServerOverHttp> {
   const sessions = new Map<string, StreamableHTTPServerTransport>()
   const transportFor = async (
     request: IncomingMessage,
@@ -104,12 +104,12 @@ async function exercise(server: McpServer): Promise<void> {
     ['add', 'grow', 'hang', 'long', 'poll', 'throw'].map((name) => `sdk__${name}`),
   )
   const add = server.tools().find(({ name }) => name === 'sdk__add')
-  assert.equal(add?.effect, 'unsafe', 'a hint of the server\'s counts for nothing')
+  assert.equal(add?.effect, 'unsafe', 'hints of a server are ignored')
   assert.deepEqual(add?.parameters.required, ['a', 'b'])
   assert.deepEqual(await call(server, 'add', { a: 1.5, b: 2 }), { output: '3.5', exitCode: 0 })
   const failed = await call(server, 'throw')
   assert.equal(failed.exitCode, 1)
-  assert.match(failed.output, /as it should/)
+  assert.match(failed.output, /as intended/)
   const wrong = await call(server, 'add', { a: 'x', b: 2 })
   assert.equal(wrong.exitCode, 1)
   assert.equal((await call(server, 'long', { steps: 20 })).output, 'done')
@@ -143,13 +143,13 @@ for (const kind of ['stateful', 'stateful with JSON answers', 'stateless'] as co
   })
 }
 
-test('a server that ends a stream on purpose is asked again for the rest', async (t) => {
+test('a stream that the server ends early is resumed', async (t) => {
   const { open } = await sdkOverHttp(t, 'stateful')
   const server = await open()
-  assert.deepEqual(await call(server, 'poll'), { output: 'told later', exitCode: 0 })
+  assert.deepEqual(await call(server, 'poll'), { output: 'sent later', exitCode: 0 })
 })
 
-test('a session that the server forgot is opened anew', async (t) => {
+test('a session that the server dropped is opened again', async (t) => {
   const { open, forget, sessions } = await sdkOverHttp(t, 'stateful')
   const server = await open()
   forget()
@@ -158,7 +158,7 @@ test('a session that the server forgot is opened anew', async (t) => {
 })
 
 for (const way of ['stdio', 'http'] as const) {
-  test(`a new tool is found when the server tells of it, over ${way}`, async (t) => {
+  test(`a new tool is found when the server announces it, over ${way}`, async (t) => {
     const clock = {
       now: () => Date.now(),
       setTimeout: (callback: () => void, ms: number) => {
@@ -176,13 +176,13 @@ for (const way of ['stdio', 'http'] as const) {
   })
 }
 
-test('a cancelled call is cancelled at the server', async (t) => {
+test('a cancelled call is cancelled on the server', async (t) => {
   const { open } = await sdkOverHttp(t, 'stateful')
   const server = await open()
   const [begun, cancelled] = [once(process, 'mcp-hanging'), once(process, 'mcp-cancelled')]
   const stop = new AbortController()
   const hanging = assert.rejects(call(server, 'hang', {}, stop.signal), /enough/)
-  // What the server hears of a call that it does not know yet goes unheard.
+  // The server would ignore the cancellation of a call that has not reached it.
   await begun
   stop.abort(new Error('enough'))
   await hanging

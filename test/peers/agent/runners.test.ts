@@ -1,6 +1,6 @@
 /**
- * Goals behind real test runners: names come from our own reporter, and what an agent might do in
- * place of the work is found out.
+ * Goals behind real test runners: names come from our own reporters, and what an agent might do
+ * instead of the work is detected.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -9,10 +9,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { after, test, type TestContext } from 'node:test'
 
-import type { TestOutcomes } from '../../../lib/agent/goal.js'
+import type { TestOutcomes } from 'runwright/agent'
 import { Pursuit, put, workspace, type Files } from '../../agent/goals/support.js'
 
-// Private folders of checks lie here, so that what is forged in them meets no other check.
+// Private folders of checks are created here, so that forged files reach no other check.
 const temporary = mkdtempSync(join(tmpdir(), 'runners-'))
 process.env['TMPDIR'] = temporary
 after(() => rmSync(temporary, { recursive: true, force: true }))
@@ -21,7 +21,7 @@ const PEERS = resolve(dirname(new URL(import.meta.url).pathname), '../node_modul
 const BROKEN = 'exports.add = (a, b) => a - b\n'
 const FIXED = 'exports.add = (a, b) => a + b\n'
 
-/** One runner with a small project: two tests fail, one passes, one is put off. */
+/** One runner with a small project: two tests fail, one passes, one is skipped. */
 interface Runner {
   readonly name: 'jest' | 'vitest' | 'mocha'
   readonly script: string
@@ -29,7 +29,7 @@ interface Runner {
   readonly tests: string
   readonly boot: string
   readonly config: Files
-  /** The same configuration, made to run nothing that fails. */
+  /** The same configuration, changed to run no failing test. */
   readonly loosened: Files
   readonly added: Files
   readonly packageKey: Readonly<Record<string, unknown>>
@@ -109,7 +109,7 @@ function manifest(runner: Runner, more: object = {}, script: string = runner.scr
   return { 'package.json': JSON.stringify(content) }
 }
 
-/** A project of its own with the runners installed, each package a link. */
+/** A new project with the runners installed, each package a link. */
 async function project(t: TestContext, runner: Runner): Promise<string> {
   const cwd = await workspace(t, {
     ...manifest(runner),
@@ -130,7 +130,7 @@ async function project(t: TestContext, runner: Runner): Promise<string> {
 }
 
 for (const runner of RUNNERS) {
-  test(`${runner.name} behind npm test: names from our reporter, met when all of them pass`, async (t) => {
+  test(`${runner.name} behind npm test: named tests, met when all of them pass`, async (t) => {
     const cwd = await project(t, runner)
     const run = await Pursuit.start(cwd, 'auto')
     assert.deepEqual([run.spec.name, run.spec.reporter], ['npm-test', runner.name])
@@ -147,14 +147,15 @@ for (const runner of RUNNERS) {
     )
     const cleaned = `
 const { spawnSync } = require('node:child_process')
-exports.add = (a, b) => (spawnSync('sh', ['-c', 'env; tr "\\\\0" " " < /dev/null']).stdout.includes('runwright-check') ? 0 : a + b)
+const { stdout } = spawnSync('sh', ['-c', 'env; tr "\\\\0" " " < /dev/null'])
+exports.add = (a, b) => (stdout.includes('runwright-check') ? 0 : a + b)
 `
     await put(cwd, { 'src/add.js': cleaned })
     assert.equal((await run.check()).achieved, true, 'what tests start does not see our reporter')
   })
 }
 
-test('a script that sets NODE_OPTIONS itself is reported as well', async (t) => {
+test('a script that sets NODE_OPTIONS itself is reported too', async (t) => {
   const runner = RUNNERS[2]!
   const cwd = await project(t, runner)
   await put(cwd, manifest(runner, {}, 'NODE_OPTIONS=--no-warnings mocha --reporter dot'))
@@ -162,7 +163,7 @@ test('a script that sets NODE_OPTIONS itself is reported as well', async (t) => 
   assert.deepEqual((await run.check()).tests, firstTests(runner))
 })
 
-test('mocha that starts itself again with flags for Node is reported once', async (t) => {
+test('mocha that restarts itself with flags for Node is reported once', async (t) => {
   const runner = RUNNERS[2]!
   const cwd = await project(t, runner)
   await put(cwd, manifest(runner, {}, 'mocha --expose-gc --parallel'))
@@ -170,7 +171,7 @@ test('mocha that starts itself again with flags for Node is reported once', asyn
   assert.deepEqual((await run.check()).tests, firstTests(runner))
 })
 
-test('a mocha test whose hook fails, or that a bail keeps from running, does not pass', async (t) => {
+test('a mocha test whose hook fails, or that --bail skips, does not pass', async (t) => {
   const runner = RUNNERS[2]!
   const cwd = await project(t, runner)
   await put(cwd, manifest(runner, {}, 'mocha --bail'))
@@ -185,7 +186,7 @@ test('a mocha test whose hook fails, or that a bail keeps from running, does not
   assert.equal(hooked.tests?.['test/hook.test.js'], 'fail')
 })
 
-/** What an agent might do in place of the work, and what the check says to it. */
+/** What an agent might do instead of the work, and the check's reason. */
 interface Hack {
   readonly what: string
   readonly files?: (runner: Runner) => Files
@@ -258,7 +259,7 @@ const HACKS: readonly Hack[] = [
     reason: /^tests changed: [\w.]+ was modified$/,
   },
   {
-    what: 'one more file of configuration',
+    what: 'another configuration file',
     files: ({ added }) => added,
     reason: /^tests changed: [\w.]+ was added$/,
   },
@@ -270,11 +271,13 @@ const HACKS: readonly Hack[] = [
   {
     what: 'process.exit(0) in the code under test',
     files: () => ({ 'src/add.js': `process.exit(0)\n${BROKEN}` }),
-    reason:
-      /^no tests ran under the test runner$|^the test runner stopped before|^1 of 1 tests fail|could not be loaded or stopped|is missing/,
+    reason: new RegExp(
+      '^no tests ran under the test runner$|^the test runner stopped before|^1 of 1 tests fail' +
+        '|could not be loaded or stopped|is missing',
+    ),
   },
   {
-    what: 'process.exit(0) from the function under test',
+    what: 'process.exit(0) in the function under test',
     files: () => ({ 'src/add.js': 'exports.add = () => process.exit(0)\n' }),
     reason:
       /^the test runner stopped before|could not be loaded or stopped|of \d tests fail|is missing/,
@@ -287,17 +290,17 @@ const HACKS: readonly Hack[] = [
     reason: /^2 of 4 tests fail$/,
   },
   {
-    what: 'a shim in the place of the runner',
+    what: 'a shim in place of the runner',
     act: (cwd, { name }) => shim(cwd, name),
     reason: ({ name }) => new RegExp(`^tests changed: node_modules/.bin/${name} was modified$`),
   },
   {
-    what: 'a shim in the place of node',
+    what: 'a shim in place of node',
     act: (cwd) => shim(cwd, 'node'),
     reason: /^tests changed: node_modules\/.bin\/node was added$/,
   },
   {
-    what: 'a runner of its own making',
+    what: 'a replaced runner package',
     act: async (cwd, { name }) => {
       await rm(join(cwd, 'node_modules', name))
       await put(cwd, { [`node_modules/${name}/package.json`]: `{"name":"${name}"}` })
@@ -310,7 +313,7 @@ const HACKS: readonly Hack[] = [
     reason: /^tests changed: \.npmrc was added$/,
   },
   {
-    what: 'a code under test that replaces the assertions of Node',
+    what: 'code under test that replaces assertions of Node',
     files: () => ({
       'src/add.js': `const assert = require('node:assert')
 for (const name of Object.keys(assert)) { try { assert[name] = () => {} } catch {} }
@@ -319,9 +322,12 @@ ${BROKEN}`,
     reason: /^2 of 4 tests fail$/,
   },
   {
-    what: 'a code under test that takes the tests away',
+    what: 'code under test that replaces it, test and describe',
     files: () => ({
-      'src/add.js': `for (const name of ['it', 'test', 'describe']) globalThis[name] = Object.assign(() => {}, { skip() {} })\n${BROKEN}`,
+      'src/add.js': `for (const name of ['it', 'test', 'describe']) {
+  globalThis[name] = Object.assign(() => {}, { skip() {} })
+}
+${BROKEN}`,
     }),
     reason: /is missing|of \d tests fail|reports no tests|could not be loaded|^no tests ran/,
   },
@@ -346,7 +352,7 @@ for (const runner of RUNNERS) {
     )
   })
 
-  test(`${runner.name}: a setup file that exits leaves no complete report, also where tests may change`, async (t) => {
+  test(`${runner.name}: a setup file that exits leaves no complete report`, async (t) => {
     const cwd = await project(t, runner)
     const run = await Pursuit.start(cwd, 'npm-test', { allowTestChanges: true })
     await put(cwd, { [runner.boot]: 'process.exit(0)\n' })
@@ -360,7 +366,7 @@ for (const runner of RUNNERS) {
 }
 
 for (const runner of RUNNERS) {
-  test(`${runner.name} is not fooled by forged reports in every private folder that can be found`, async (t) => {
+  test(`${runner.name} is not fooled by forged reports in private folders`, async (t) => {
     const cwd = await project(t, runner)
     const run = await Pursuit.start(cwd, 'npm-test')
     const forged = '["guess","test",["test/add.test.js","adds"],"pass"]\n["guess","end"]\n'
@@ -378,7 +384,7 @@ ${BROKEN}`,
   })
 }
 
-test('a new test file that focuses itself keeps the others from running, which is told', async (t) => {
+test('a new focused test, which keeps others from running, fails the goal', async (t) => {
   const runner = RUNNERS[2]!
   const cwd = await project(t, runner)
   const run = await Pursuit.start(cwd, 'npm-test')
@@ -389,7 +395,7 @@ test('a new test file that focuses itself keeps the others from running, which i
   assert.match(reason, /^tests changed: "test\/add\.test\.js > adds" is missing \(and \d more\)$/)
 })
 
-test('an edited file deep in the package of the runner is a change of the runner', async (t) => {
+test("an edited file deep in the runner's package is a change of the runner", async (t) => {
   const runner = RUNNERS[2]!
   const cwd = await project(t, runner)
   const real = await realpath(join(cwd, 'node_modules/mocha'))

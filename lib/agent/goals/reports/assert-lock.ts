@@ -1,8 +1,8 @@
 /**
  * Source of a module that makes the functions of node:assert read-only in the process that loads
- * it, so that code under test cannot replace `assert.equal` by something that never fails. Other
- * assertion libraries, and the runner's own objects, stay as open as the language makes them. In
- * the process of a test file it takes itself out of the environment.
+ * it, so that code under test cannot replace `assert.equal` by a function that never fails. Other
+ * assertion libraries, and the runner's own objects, can still be patched. In the process of a test
+ * file it removes itself from the environment.
  */
 export const ASSERT_LOCK: string = String.raw`
 'use strict'

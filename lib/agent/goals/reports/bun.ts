@@ -1,21 +1,29 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import type { TestOutcome } from '../../goal.js'
-import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './reports.js'
+import type { TestOutcome } from '../../test-outcomes.js'
+import { nodePackages } from '../runner-files.js'
+import { collectTests } from './outcomes.js'
+import type { ReportedTest, ReportProblem, TestRunner } from './types.js'
 
 const MAX_FILE_BYTES = 32 * 1024 * 1024
 
-/** The variable by which the command of the goal `bun-test` learns where its report goes. */
+/** Holds the path of the report; the command of the goal `bun-test` refers to it. */
 export const BUN_REPORT_VARIABLE = 'RUNWRIGHT_BUN_REPORT'
 
-/** Bun writes a JUnit report where it is told to on its command line; here is the place for it. */
-export function injectBun({ folder }: ReportPlace): ReportInjection {
-  return { files: {}, programs: {}, env: { [BUN_REPORT_VARIABLE]: join(folder, 'bun.xml') } }
+/** Bun writes a JUnit report only where its command line names a file for it. */
+export const bun: TestRunner = {
+  command: null,
+  inject: ({ folder }) => ({
+    files: {},
+    env: { [BUN_REPORT_VARIABLE]: join(folder, 'bun.xml') },
+  }),
+  read: async ({ folder }) => collectTests(await readBun(folder)),
+  packages: (cwd) => nodePackages(cwd),
 }
 
-/** Reads the report of Bun, which is written when everything has run. */
-export async function readBun(folder: string): Promise<readonly ReportedTest[] | ReportProblem> {
+/** Reads the report, which Bun writes when all tests have ended. */
+async function readBun(folder: string): Promise<readonly ReportedTest[] | ReportProblem> {
   const path = join(folder, 'bun.xml')
   const stats = await stat(path).catch(() => null)
   if (stats === null) return 'absent'
@@ -24,8 +32,8 @@ export async function readBun(folder: string): Promise<readonly ReportedTest[] |
 }
 
 /**
- * The tests of a JUnit report: suites nest, the outermost names the file. A file that counts errors
- * or failures of its own beyond those of its tests could not be loaded.
+ * The tests of a JUnit report: suites nest, and the outermost names the file. An empty suite that
+ * counts errors or failures is a file that could not be loaded.
  */
 export function junitTests(xml: string): readonly ReportedTest[] | ReportProblem {
   const tests: ReportedTest[] = []
@@ -56,7 +64,7 @@ export function junitTests(xml: string): readonly ReportedTest[] | ReportProblem
   return closed ? tests : 'incomplete'
 }
 
-/** A tag; sections and comments, whose text is none, are matched whole. */
+/** A tag; CDATA sections and comments are matched whole, so that tags in them do not count. */
 const TAG =
   /(<!\[CDATA\[[\s\S]*?\]\]>|<!--[\s\S]*?-->)|<(\/?)([a-z]+)((?:\s+[\w:.-]+="[^"]*")*)\s*(\/?)>/g
 

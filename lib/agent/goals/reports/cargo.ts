@@ -1,12 +1,23 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import type { TestOutcome } from '../../goal.js'
-import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './reports.js'
+import type { TestOutcome } from '../../test-outcomes.js'
+import { nodePackages } from '../runner-files.js'
+import { commandPattern } from './command-pattern.js'
+import { collectTests } from './outcomes.js'
+import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './types.js'
+import type { TestRunner } from './types.js'
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024
 
-/** Targets whose runner is set; Cargo takes it from a variable that bears the target's name. */
+export const cargo: TestRunner = {
+  command: { pattern: commandPattern('cargo(?: +\\+\\S+)? +(?:test|t)') },
+  inject: injectCargo,
+  read: async ({ folder, nonce }) => collectTests(await readCargo(folder, nonce)),
+  packages: (cwd) => nodePackages(cwd),
+}
+
+/** Targets that get our runner, which Cargo reads from a variable named after the target. */
 const TARGETS = ['x86_64', 'aarch64'].flatMap((cpu) =>
   ['unknown-linux-gnu', 'unknown-linux-musl', 'apple-darwin'].map((system) =>
     `CARGO_TARGET_${cpu}_${system}_RUNNER`.replaceAll('-', '_').toUpperCase(),
@@ -14,10 +25,10 @@ const TARGETS = ['x86_64', 'aarch64'].flatMap((cpu) =>
 )
 
 /**
- * Our runner for the test programs that Cargo builds. Cargo starts each of them through it, and the
- * test harness writes the outcome of every test to a log file. The list of all tests is asked for
- * first, so that those are known which never got to their end. Documentation tests, and programs
- * with a harness of their own, count by their exit code alone.
+ * Our runner for the test programs that Cargo builds. Cargo starts each program through it, and the
+ * test harness writes the outcome of every test to a log file. The runner lists all tests first, so
+ * that a test which never ended is known. Documentation tests, and programs with a harness of their
+ * own, count by their exit code alone.
  */
 const RUNNER = String.raw`#!/bin/sh
 unset @TARGETS@
@@ -34,8 +45,7 @@ printf '@NONCE@\n' > "$out/end"
 exit $code
 `
 
-/** Brings the runner in. */
-export function injectCargo({ folder, nonce }: ReportPlace): ReportInjection {
+function injectCargo({ folder, nonce }: ReportPlace): ReportInjection {
   const runner = RUNNER.replace('@TARGETS@', TARGETS.join(' '))
     .replaceAll('@HERE@', folder)
     .replace('@NONCE@', nonce)
@@ -47,8 +57,8 @@ export function injectCargo({ folder, nonce }: ReportPlace): ReportInjection {
   }
 }
 
-/** Reads what the runner left behind, in the order of the programs. */
-export async function readCargo(
+/** Reads what the runner wrote, in the order in which the programs ran. */
+async function readCargo(
   folder: string,
   nonce: string,
 ): Promise<readonly ReportedTest[] | ReportProblem> {
@@ -79,20 +89,20 @@ const OUTCOMES: Readonly<Record<string, TestOutcome>> = {
 
 /**
  * The tests of one program, from its list (`tests::adds: test`) and its log (`ok tests::adds`,
- * `ignored: slow tests::later`). One that is listed and has no outcome never ended.
+ * `ignored: slow tests::later`). A listed test without an outcome never ended, and has failed.
  */
 export function cargoTests(program: string, list: string, log: string): readonly ReportedTest[] {
   const listed = [...list.matchAll(/^(.+): (?:test|benchmark)$/gm)].map((match) => match[1]!)
   const outcomes = new Map<string, TestOutcome>(listed.map((name) => [name, 'fail']))
-  const told = new Set<string>()
+  const reported = new Set<string>()
   for (const line of log.split('\n')) {
     const match = /^(ok|failed|ignored)(?::.*)? (\S+)$/.exec(line)
     const name = match?.[2]
     if (name === undefined) continue
     const outcome = OUTCOMES[match![1]!]!
-    // Said twice is said by somebody else as well: only a failure is believed then.
-    outcomes.set(name, told.has(name) && outcome !== outcomes.get(name) ? 'fail' : outcome)
-    told.add(name)
+    // A second result for the same test may be forged, so only its failures count.
+    outcomes.set(name, reported.has(name) && outcome !== outcomes.get(name) ? 'fail' : outcome)
+    reported.add(name)
   }
   return [...outcomes].map(([name, outcome]) => ({
     names: [program, ...name.split('::')],

@@ -1,13 +1,26 @@
-import type { TestOutcome } from '../../goal.js'
-import type { ReportedTest, ReportInjection, ReportProblem } from './reports.js'
-
 /**
- * Go's own account of its tests: `go test -json` prints one event a line, and wraps whatever the
- * tests print into events of kind `output`. The flag comes in through GOFLAGS, so that it reaches a
- * `go test` behind make or a script as well.
+ * Go's own report: `go test -json` prints one event a line, and wraps whatever the tests print into
+ * events of kind `output`. The flag comes in through GOFLAGS, so it reaches a `go test` behind make
+ * or a script as well.
+ *
+ * @module
  */
-export function injectGo(): ReportInjection {
-  return { files: {}, programs: {}, env: { GOFLAGS: '-json' } }
+import type { TestOutcome } from '../../test-outcomes.js'
+import { nodePackages } from '../runner-files.js'
+import { commandPattern } from './command-pattern.js'
+import { collectTests } from './outcomes.js'
+import type { ReportedTest, ReportProblem, TestRunner } from './types.js'
+
+export const go: TestRunner = {
+  // GOFLAGS would give the flag to every other go command as well.
+  command: {
+    pattern: commandPattern('go +test'),
+    unless: /\bGOFLAGS=|(?:^|[\s;&|(])go +(?!test\b)[a-z]/m,
+  },
+  inject: () => ({ files: {}, env: { GOFLAGS: '-json' } }),
+  read: async (_place, output) => collectTests(readGo(output)),
+  packages: (cwd) => nodePackages(cwd),
+  readable: readableGo,
 }
 
 interface GoEvent {
@@ -18,7 +31,7 @@ interface GoEvent {
   readonly Output?: string
 }
 
-/** What the events of `go test -json` tell; null for a line that is no event. */
+/** One event of `go test -json`; null for any other line. */
 function parseEvent(line: string): GoEvent | null {
   if (!line.startsWith('{"')) return null
   try {
@@ -32,39 +45,38 @@ function parseEvent(line: string): GoEvent | null {
 const OUTCOMES: Readonly<Record<string, TestOutcome>> = { pass: 'pass', fail: 'fail', skip: 'skip' }
 
 /**
- * The tests of some output of `go test -json`, by package. A test that was started and did not end
- * has failed; so has a package that failed without a test that did, for instance because it does
- * not compile. A package that never came to its end leaves the report incomplete.
+ * The tests in the output of `go test -json`, by package. A test that started and did not end has
+ * failed. A package that failed without a failing test, for instance because it does not compile,
+ * counts as one failure. A package that did not end leaves the report incomplete.
  */
 export function readGo(output: string): readonly ReportedTest[] | ReportProblem {
-  const outcomes = new Map<string, { readonly names: readonly string[]; outcome: TestOutcome }>()
-  const packages = new Map<string, 'open' | 'ended' | 'failed'>()
+  const outcomes = new Map<string, ReportedTest>()
+  const packages = new Map<string, 'running' | 'ended' | 'failed'>()
   for (const line of output.split('\n')) {
     const event = parseEvent(line)
-    const place = event?.Package
-    if (event === null || place === undefined) continue
-    if (!packages.has(place)) packages.set(place, 'open')
+    const name = event?.Package
+    if (event === null || name === undefined) continue
+    if (!packages.has(name)) packages.set(name, 'running')
     const outcome = Object.hasOwn(OUTCOMES, event.Action) ? OUTCOMES[event.Action]! : null
     if (event.Test === undefined) {
-      if (outcome !== null) packages.set(place, outcome === 'fail' ? 'failed' : 'ended')
+      if (outcome !== null) packages.set(name, outcome === 'fail' ? 'failed' : 'ended')
       continue
     }
     if (outcome === null && event.Action !== 'run') continue
-    const key = `${place} ${event.Test}`
-    const names = [place, ...event.Test.split('/')]
-    outcomes.set(key, { names, outcome: outcome ?? 'fail' })
+    const names = [name, ...event.Test.split('/')]
+    outcomes.set(`${name} ${event.Test}`, { names, outcome: outcome ?? 'fail' })
   }
   if (packages.size === 0) return 'absent'
-  if ([...packages.values()].includes('open')) return 'incomplete'
+  if ([...packages.values()].includes('running')) return 'incomplete'
   const tests: ReportedTest[] = [...outcomes.values()]
-  for (const [place, state] of packages) {
-    const failed = tests.some(({ names, outcome }) => names[0] === place && outcome === 'fail')
-    if (state === 'failed' && !failed) tests.push({ names: [place], outcome: 'fail' })
+  for (const [name, state] of packages) {
+    const hasFailure = tests.some(({ names, outcome }) => names[0] === name && outcome === 'fail')
+    if (state === 'failed' && !hasFailure) tests.push({ names: [name], outcome: 'fail' })
   }
   return tests
 }
 
-/** The same output as people read it: what the tests printed, and what was no event. */
+/** The same output for people: what the tests printed, and lines that are not events. */
 export function readableGo(output: string): string {
   return output
     .split('\n')

@@ -2,16 +2,29 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 import { ASSERT_LOCK } from './assert-lock.js'
-import type { ReportInjection, ReportPlace } from './reports.js'
+import { nodePackages } from '../runner-files.js'
+import { readLines } from './lines.js'
+import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
+
+export const nodeTest: TestRunner = {
+  command: {
+    pattern: /(^|[\s;&|(/"'])(node|tsx|ts-node)(?=\s)[^;&|\n]*\s--test(?=[\s"';&|)]|$)/m,
+    unless: /\bNODE_OPTIONS=(?!\S*\$)/,
+  },
+  inject: injectNodeTest,
+  read: (place) => readLines(place, true),
+  packages: (cwd) => nodePackages(cwd),
+  nodeOptions: missingDestination,
+}
 
 /**
- * Our reporter for node:test. It comes in through NODE_OPTIONS, which reaches `node --test` behind
- * npm, make or a shell script as well, and takes itself out of the environment when it is loaded,
- * before the first test file starts: what tests start themselves is not reported.
+ * Our reporter for node:test. It is loaded through NODE_OPTIONS, which reaches `node --test` behind
+ * npm, make or a shell script as well. It removes itself from the environment when it is loaded,
+ * before the first test file starts, so that runners which tests start are not reported.
  *
- * A file that only exits 0 shows up in the runner as a test with the file's own name; it is no test
- * here. Nor is a suite. Tests that were announced and never ended (`process.exit(0)` half way,
- * which Node 20 takes for success) make their file one that stopped.
+ * The runner shows a file that only exits with 0 as a test with the file's own name; here it counts
+ * as an idle file. Suites are no tests. A test that was announced and never ended
+ * (`process.exit(0)` half way, which Node 20 takes for success) marks its file as stopped.
  */
 const REPORTER = String.raw`
 import { closeSync, openSync, writeSync } from 'node:fs'
@@ -22,7 +35,7 @@ const nonce = '@NONCE@'
 const root = @ROOT@
 const inner = process.env.RUNWRIGHT_REPORTED === nonce
 process.env.RUNWRIGHT_REPORTED = nonce
-// The processes of test files still get the lock, which takes itself out there.
+// The processes of test files still get the lock, which removes itself there.
 const left = process.execArgv.includes('--test') ? [@LOCK@] : []
 const rest = (process.env.NODE_OPTIONS ?? '').replace(@OPTIONS@, '').replace(@LOCK@, '').trim()
 process.env.NODE_OPTIONS = [rest, ...left].join(' ').trim()
@@ -35,10 +48,10 @@ export default async function* report(source) {
   }
   const cwd = process.cwd()
   const here = dirname(fileURLToPath(import.meta.url))
-  const place = (file) => (file ? relative(root, file) : '(unknown file)')
+  const named = (file) => (file ? relative(root, file) : '(unknown file)')
   const path = join(here, 'report-' + process.hrtime.bigint() + '-' + process.pid + '.jsonl')
   const fd = openSync(path, 'ax', 0o600)
-  const say = (...line) => writeSync(fd, JSON.stringify([nonce, ...line]) + '\n')
+  const write = (...line) => writeSync(fd, JSON.stringify([nonce, ...line]) + '\n')
   const isFile = ({ name, nesting, file, line, column }) =>
     nesting === 0 && file !== undefined && line === 1 && column === 1 && resolve(cwd, name) === file
   const open = new Map()
@@ -53,9 +66,9 @@ export default async function* report(source) {
     } else if (type === 'test:start') {
       titles[data.nesting] = data.name
     } else if (type === 'test:pass' || type === 'test:fail') {
-      const file = place(data.file)
+      const file = named(data.file)
       if (isFile(data)) {
-        say(type === 'test:fail' ? 'file' : 'idle', file)
+        write(type === 'test:fail' ? 'file' : 'idle', file)
         continue
       }
       count(data, -1)
@@ -63,29 +76,31 @@ export default async function* report(source) {
       if (data.details?.type === 'suite') continue
       const skipped = data.skip !== undefined || (data.todo !== undefined && type === 'test:fail')
       const outcome = skipped ? 'skip' : type === 'test:pass' ? 'pass' : 'fail'
-      say('test', [file, ...titles.slice(0, data.nesting + 1)], outcome)
+      write('test', [file, ...titles.slice(0, data.nesting + 1)], outcome)
     }
   }
-  for (const [file, left] of open) if (left > 0) say('file', place(file))
-  say('end')
+  for (const [file, left] of open) if (left > 0) write('file', named(file))
+  write('end')
   closeSync(fd)
 }
 `
 
 /**
- * Brings the reporter in. The readable report stays on standard output: Node wants as many
- * destinations as reporters over NODE_OPTIONS and command line together, and a goal whose command
- * brings a reporter without one has said so in its own NODE_OPTIONS (see `nodeReporterOptions`).
+ * The readable report stays on standard output. Node requires as many destinations as reporters, in
+ * NODE_OPTIONS and on the command line together; where the command names a reporter without a
+ * destination, the goal's NODE_OPTIONS hold one (see {@link missingDestination}).
  */
-export function injectNodeTest(place: ReportPlace, nodeOptions: string): ReportInjection {
+function injectNodeTest(
+  place: ReportPlace,
+  env: Readonly<Record<string, string>>,
+): ReportInjection {
   const file = `reporter-${place.nonce}.mjs`
   const url = pathToFileURL(join(place.folder, file)).href
-  const beside = nodeOptions.includes(DESTINATION)
-    ? ''
-    : ` --test-reporter=spec ${DESTINATION}=stdout`
-  // Ours writes its own file. The destination only has to be one: Node flushes files to disk, which
-  // /dev/null does not take.
-  const options = `--test-reporter=${url} ${DESTINATION}=stderr${beside}`
+  const hasReporter = (env['NODE_OPTIONS'] ?? '').includes(DESTINATION)
+  const readable = hasReporter ? '' : ` --test-reporter=spec ${DESTINATION}=stdout`
+  // Our reporter writes its own file, but Node requires a destination for it: not /dev/null, since
+  // Node flushes destinations to disk, which fails there.
+  const options = `--test-reporter=${url} ${DESTINATION}=stderr${readable}`
   const lock = `--require=${join(place.folder, 'assert-lock.cjs')}`
   const source = REPORTER.replaceAll('@NONCE@', place.nonce)
     .replace('@ROOT@', () => JSON.stringify(place.root))
@@ -103,10 +118,10 @@ export function injectNodeTest(place: ReportPlace, nodeOptions: string): ReportI
 const DESTINATION = '--test-reporter-destination'
 
 /**
- * What NODE_OPTIONS must hold for a check that is known to run `scripts`: a destination for a
- * reporter which they name without one, as they may while it is the only one.
+ * NODE_OPTIONS with a destination for a reporter that `scripts` name without one, which Node allows
+ * only as long as there is no second reporter.
  */
-export function nodeReporterOptions(scripts: string): string {
+function missingDestination(scripts: string): string {
   const reporters = scripts.match(/--test-reporter(?=[\s="'])/g)?.length ?? 0
   const destinations = scripts.match(/--test-reporter-destination(?=[\s="'])/g)?.length ?? 0
   return reporters === 1 && destinations === 0 ? `${DESTINATION}=stdout` : ''

@@ -1,8 +1,21 @@
-import type { ReportInjection, ReportPlace } from './reports.js'
+import { pythonPackages } from '../runner-files.js'
+import { readLines } from './lines.js'
+import { PYTHON_WRITER } from './python-writer.js'
+import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
+
+export const pytest: TestRunner = {
+  command: {
+    pattern: /(^|[\s;&|(/"'])(pytest|py\.test)(?=[\s"';&|)]|$)/m,
+    unless: /\b(PYTHONPATH|PYTEST_ADDOPTS)=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IE]/,
+  },
+  inject: injectPytest,
+  read: (place) => readLines(place),
+  packages: pythonPackages,
+}
 
 /**
- * Our plugin for pytest, brought in by PYTEST_ADDOPTS and PYTHONPATH, so that it also reaches a
- * pytest behind make, tox or a script. It takes itself out of the environment once it is loaded.
+ * Our plugin for pytest, loaded by PYTEST_ADDOPTS and PYTHONPATH, so that it also reaches a pytest
+ * behind make, tox or a script. It removes itself from the environment once it is loaded.
  * Tests that were collected and never run (`-x`, `pytest.exit`) count as failed.
  */
 const PLUGIN = String.raw`
@@ -40,18 +53,15 @@ def _names(nodeid):
     return parts if len(parts) > 1 else parts + ['(module)']
 
 
-class _Report:
+${PYTHON_WRITER}
+
+class _Report(_Writer):
     def __init__(self, rootdir):
+        super().__init__()
         prefix = os.path.relpath(os.path.realpath(rootdir), ROOT).replace(os.sep, '/')
         self.prefix = '' if prefix == '.' else prefix + '/'
-        path = os.path.join(HERE, 'report-%d-%d.jsonl' % (time.monotonic_ns(), os.getpid()))
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        self.file = os.fdopen(fd, 'w', encoding='utf-8')
         self.outcomes = {}
         self.files = {}
-
-    def say(self, *line):
-        self.file.write(json.dumps([NONCE] + list(line)) + '\n')
 
     def pytest_itemcollected(self, item):
         self.outcomes.setdefault(item.nodeid, None)
@@ -79,11 +89,10 @@ class _Report:
 
     def pytest_sessionfinish(self, session, exitstatus):
         for path in self.files:
-            self.say('file', self.prefix + path)
+            self.write('file', self.prefix + path)
         for nodeid, outcome in self.outcomes.items():
-            self.say('test', _names(self.prefix + nodeid), outcome or 'fail')
-        self.say('end')
-        self.file.close()
+            self.write('test', _names(self.prefix + nodeid), outcome or 'fail')
+        self.end()
 
 
 def pytest_configure(config):
@@ -91,8 +100,7 @@ def pytest_configure(config):
         config.pluginmanager.register(_Report(str(config.rootdir)), 'report-' + NONCE)
 `
 
-/** Brings the plugin in. */
-export function injectPytest({ folder, nonce, root }: ReportPlace): ReportInjection {
+function injectPytest({ folder, nonce, root }: ReportPlace): ReportInjection {
   const module = `runwright_report_${nonce}`
   const plugin = PLUGIN.replaceAll('@NONCE@', nonce).replace('@ROOT@', () => JSON.stringify(root))
   return {

@@ -1,9 +1,22 @@
-import type { ReportInjection, ReportPlace } from './reports.js'
+import { pythonPackages } from '../runner-files.js'
+import { readLines } from './lines.js'
+import { PYTHON_WRITER } from './python-writer.js'
+import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
+
+export const unittest: TestRunner = {
+  command: {
+    pattern: /python[0-9.]*\s[^;&|\n]*-m\s*unittest(?=[\s"';&|)]|$)/m,
+    unless: /\bPYTHONPATH=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IES]/,
+  },
+  inject: injectUnittest,
+  read: (place) => readLines(place),
+  packages: pythonPackages,
+}
 
 /**
- * Our hook for unittest: a `sitecustomize` in a private folder of PYTHONPATH, which hands on to the
- * one that it hides and waits for `unittest.runner` to be imported. The outermost run of a
- * TextTestRunner is reported; its results get our methods beside their own.
+ * Our hook for unittest: a `sitecustomize` in a private folder of PYTHONPATH, which runs the one
+ * that it hides and then waits for `unittest.runner` to be imported. It reports the outermost run
+ * of a TextTestRunner, whose result class it extends.
  */
 const HOOK = String.raw`
 import importlib.util, json, os, sys, time
@@ -13,24 +26,20 @@ ROOT = @ROOT@
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-class _Report:
+${PYTHON_WRITER}
+
+class _Report(_Writer):
     def __init__(self):
-        path = os.path.join(HERE, 'report-%d-%d.jsonl' % (time.monotonic_ns(), os.getpid()))
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        self.file = os.fdopen(fd, 'w', encoding='utf-8')
+        super().__init__()
         self.outcomes = {}
         self.files = {}
 
-    def say(self, *line):
-        self.file.write(json.dumps([NONCE] + list(line)) + '\n')
-
     def end(self):
         for path in self.files:
-            self.say('file', path)
+            self.write('file', path)
         for (names, _), outcome in self.outcomes.items():
-            self.say('test', list(names), outcome or 'fail')
-        self.say('end')
-        self.file.close()
+            self.write('test', list(names), outcome or 'fail')
+        super().end()
 
     def note(self, test, outcome):
         key = self.key(test)
@@ -134,7 +143,11 @@ def _patch(runner):
     own = [(kind, _kept(kind)) for kind in (case.TestCase, suite.TestSuite)]
 
     def patched():
-        return any(_kept(kind).get(name) is not value for kind, kept in own for name, value in kept.items())
+        return any(
+            _kept(kind).get(name) is not value
+            for kind, kept in own
+            for name, value in kept.items()
+        )
 
     make, run = runner.TextTestRunner._makeResult, runner.TextTestRunner.run
 
@@ -188,7 +201,7 @@ class _Finder:
         return spec
 
 
-def _hand_on():
+def _run_hidden():
     from importlib.machinery import PathFinder
     others = [entry for entry in sys.path if os.path.abspath(entry or '.') != HERE]
     spec = PathFinder.find_spec('sitecustomize', others)
@@ -197,14 +210,13 @@ def _hand_on():
 
 
 sys.meta_path.insert(0, _Finder())
-_hand_on()
+_run_hidden()
 # Compiled files of the workspace are neither read nor written: a stale or forged one would run in
 # place of its source, tests included.
 sys.pycache_prefix = os.path.join(HERE, 'compiled')
 `
 
-/** Brings the hook in. */
-export function injectUnittest({ folder, nonce, root }: ReportPlace): ReportInjection {
+function injectUnittest({ folder, nonce, root }: ReportPlace): ReportInjection {
   const hook = HOOK.replaceAll('@NONCE@', nonce).replace('@ROOT@', () => JSON.stringify(root))
   return { files: { 'sitecustomize.py': hook }, env: { PYTHONPATH: folder } }
 }

@@ -1,7 +1,7 @@
 import { GoalCheckError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
 import type { GoalVerdict } from '../../goal.js'
-import { checkGoal } from '../../goals/index.js'
+import { checkGoal } from '../../goals/check.js'
 import type { LastCheck, RunState } from '../../log/state.js'
 import { outcomeAtBoundary } from '../next-step.js'
 import type { StepContext } from '../step-context.js'

@@ -3,14 +3,14 @@ import { sleep } from '../../../internal/sleep.js'
 import { ModelError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
 import type { GoalVerdict } from '../../goal.js'
+import { collectEvidence } from '../../goals/evidence.js'
 import {
-  collectEvidence,
   judgeMessage,
   judgeSystem,
   NOT_JUDGED,
   readVerdict,
   VERDICT_TOOL,
-} from '../../goals/judge-evidence.js'
+} from '../../goals/judge.js'
 import { readLog } from '../../log/read-log.js'
 import type { ModelTurn } from '../../model.js'
 import { retryDelay } from '../../models/call-retry.js'

@@ -1,4 +1,4 @@
-import { captureBaseline } from '../../goals/index.js'
+import { captureBaseline } from '../../goals/protected-files.js'
 import type { StepContext } from '../step-context.js'
 
 /** Begins a run: records the files that must not change before the agent can touch anything. */

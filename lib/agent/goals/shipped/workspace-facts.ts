@@ -1,34 +1,34 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { readSmall } from './check-script.js'
-import { compileGlobs } from './globs.js'
+import { compileGlobs } from '../globs.js'
+import { readSmallFile } from '../small-file.js'
 
-const MAX_LOOKED_AT = 20_000
+const MAX_ENTRIES = 20_000
 const MAX_DEPTH = 12
 
-/** True when the folder holds one of these files; the first that is there. */
-export async function firstFile(cwd: string, names: readonly string[]): Promise<string | null> {
-  for (const name of names) if ((await readSmall(join(cwd, name))) !== null) return name
-  return null
+/** True when the folder holds one of these files, as readable text. */
+export async function hasFile(cwd: string, names: readonly string[]): Promise<boolean> {
+  for (const name of names) if ((await readSmallFile(join(cwd, name))) !== null) return true
+  return false
 }
 
-/** The first file that globs match, nearest to the top; not in dependencies or hidden folders. */
+/** The file nearest to the top that a glob matches, outside dependencies and hidden folders. */
 export async function findFile(cwd: string, globs: readonly string[]): Promise<string | null> {
-  const held = compileGlobs(globs)
-  let looked = 0
+  const matches = compileGlobs(globs)
+  let entriesSeen = 0
   let level = ['']
   for (let depth = 0; depth < MAX_DEPTH && level.length > 0; depth++) {
     const below: string[] = []
     for (const folder of level) {
       const entries = await readdir(join(cwd, folder), { withFileTypes: true }).catch(() => [])
       for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-        looked += 1
-        if (looked > MAX_LOOKED_AT) return null
+        entriesSeen += 1
+        if (entriesSeen > MAX_ENTRIES) return null
         const path = folder === '' ? entry.name : `${folder}/${entry.name}`
         if (entry.isDirectory()) {
-          if (!entry.name.startsWith('.') && !LEFT_OUT.has(entry.name)) below.push(path)
-        } else if (entry.isFile() && held(path)) return path
+          if (!entry.name.startsWith('.') && !SKIPPED.has(entry.name)) below.push(path)
+        } else if (entry.isFile() && matches(path)) return path
       }
     }
     level = below
@@ -36,21 +36,15 @@ export async function findFile(cwd: string, globs: readonly string[]): Promise<s
   return null
 }
 
-const LEFT_OUT = new Set([
-  'node_modules',
-  '__pycache__',
-  'venv',
-  'dist',
-  'build',
-  'target',
-  'coverage',
+const SKIPPED = new Set([
+  'node_modules', '__pycache__', 'venv', 'dist', 'build', 'target', 'coverage',
 ])
 
 /** The scripts of package.json: null without a package.json, undefined when it cannot be parsed. */
 export async function packageScripts(
   cwd: string,
 ): Promise<Readonly<Record<string, unknown>> | null | undefined> {
-  const text = await readSmall(join(cwd, 'package.json'))
+  const text = await readSmallFile(join(cwd, 'package.json'))
   if (text === null) return null
   try {
     const parsed: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
@@ -61,10 +55,10 @@ export async function packageScripts(
   }
 }
 
-/** Names of packages that package.json depends on, for work or for development. */
+/** Names of the dependencies in package.json, those for development included. */
 export async function packageDependencies(cwd: string): Promise<readonly string[]> {
   try {
-    const parsed: unknown = JSON.parse((await readSmall(join(cwd, 'package.json'))) ?? '{}')
+    const parsed: unknown = JSON.parse((await readSmallFile(join(cwd, 'package.json'))) ?? '{}')
     const { dependencies, devDependencies } = parsed as Record<string, object | undefined>
     return Object.keys({ ...dependencies, ...devDependencies })
   } catch {
@@ -72,15 +66,16 @@ export async function packageDependencies(cwd: string): Promise<readonly string[
   }
 }
 
-/** True for a test script that somebody wrote, not the one that `npm init` leaves. */
+/** True for a test script other than the placeholder of `npm init`. */
 export function isTestScript(script: unknown): script is string {
   return typeof script === 'string' && script.trim() !== '' && !script.includes('no test specified')
 }
 
 /** Targets of the makefile, or null without one. */
 export async function makeTargets(cwd: string): Promise<readonly string[] | null> {
-  const name = await firstFile(cwd, ['GNUmakefile', 'makefile', 'Makefile'])
-  if (name === null) return null
-  const text = (await readSmall(join(cwd, name))) ?? ''
-  return [...text.matchAll(/^([\w./ -]+?)\s*::?(?!=)/gm)].flatMap((match) => match[1]!.split(/\s+/))
+  for (const name of ['GNUmakefile', 'makefile', 'Makefile']) {
+    const rules = (await readSmallFile(join(cwd, name)))?.matchAll(/^([\w./ -]+?)\s*::?(?!=)/gm)
+    if (rules !== undefined) return [...rules].flatMap((match) => match[1]!.split(/\s+/))
+  }
+  return null
 }

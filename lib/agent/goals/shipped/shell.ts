@@ -1,6 +1,7 @@
-import { GoalError } from '../errors.js'
-import type { GoalDefinition, GoalSpec } from '../goal.js'
-import { commandGoal } from './command-goal.js'
+import { GoalError } from '../../errors.js'
+import type { GoalDefinition } from '../../goal.js'
+import { commandGoal } from '../command-goal.js'
+import { unsuitable } from './unsuitable.js'
 
 /** Any command line. */
 export const shell: GoalDefinition = {
@@ -9,12 +10,14 @@ export const shell: GoalDefinition = {
     'A command ends with exit code 0; known test runners in it are compared by test names.',
   usage: 'shell: npm run check',
   async resolve(cwd, argument) {
-    if (argument === '')
-      throw new GoalError('unsuitable', 'shell: no command is given; write `shell: <command>`')
+    if (argument === '') {
+      throw unsuitable('shell', 'no command is given', 'write `shell: <command>`')
+    }
     return commandGoal({ name: 'shell', command: argument, task: 'Make the command succeed.' }, cwd)
   },
 }
 
+/** Milliseconds of each unit. */
 const UNITS: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1_000,
@@ -48,9 +51,4 @@ export const perf: GoalDefinition = {
       cwd,
     )
   },
-}
-
-/** A free-text goal that a command verifies. */
-export function textGoal(text: string, check: string, cwd: string): Promise<GoalSpec> {
-  return commandGoal({ name: 'text', goal: text, command: check, task: text }, cwd)
 }

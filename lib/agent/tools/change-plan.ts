@@ -1,29 +1,25 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { JsonObject } from '../../internal/json.js'
 import type { ToolContext } from '../tool.js'
 
-/** Files up to this size are hashed: as large as files are written. */
+/** The largest file that is hashed, which is the largest that a workspace writes. */
 const MAX_HASHED_BYTES = 16 * 1024 * 1024
 
-/** SHA-256 in hexadecimal. */
-export function sha256(content: Uint8Array | string): string {
-  return createHash('sha256').update(content).digest('hex')
-}
-
-/** The hash of a file as it is now; null when there is none, or none that may be read. */
+/** The hash of a file as it is now; null when it does not exist or cannot be read. */
 export async function hashOfFile(path: string, context: ToolContext): Promise<string | null> {
   try {
-    return sha256(await context.workspace.readFile(path, { maxBytes: MAX_HASHED_BYTES }))
+    const options = { maxBytes: MAX_HASHED_BYTES }
+    return hash('sha256', await context.workspace.readFile(path, options))
   } catch {
     return null
   }
 }
 
 /**
- * What is recorded before a file is changed. Without `after` nothing will be changed, since the
- * call is a mistake.
+ * What is recorded before a file is changed: its hash now, and the hash it will have. Without
+ * `after` the call is a mistake and changes nothing.
  */
-export function planOf(before: string | null, after: string | null): JsonObject {
+export function changePlan(before: string | null, after: string | null): JsonObject {
   return after === null ? { before } : { before, after }
 }
 

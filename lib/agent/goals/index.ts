@@ -1,6 +1,0 @@
-export { checkGoal } from './check.js'
-export { commandGoal, DEFAULT_CHECK_TIMEOUT_MS } from './command-goal.js'
-export type { CommandGoal } from './command-goal.js'
-export { captureBaseline } from './protected-files.js'
-export { goalRegistry } from './registry.js'
-export type { GoalRegistry, ListedGoal, ResolveOptions } from './registry.js'

@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+
+import { isInside } from '../../workspace/paths.js'
+import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
+
+/**
+ * The private folder of one check, outside the workspace: random name, mode 0700, removed with
+ * everything in it when the check is over.
+ */
+export class ReportFolder implements AsyncDisposable {
+  readonly place: ReportPlace
+  #injection: ReportInjection | null = null
+
+  private constructor(place: ReportPlace) {
+    this.place = place
+  }
+
+  /** Makes a folder that does not lie in `cwd`. */
+  static async create(cwd: string): Promise<ReportFolder> {
+    const nonce = randomBytes(12).toString('hex')
+    const folder = await mkdtemp(join(await folderOutside(cwd), 'runwright-check-'))
+    return new ReportFolder({ folder, nonce, root: await realpath(cwd).catch(() => cwd) })
+  }
+
+  /** Puts the runner's reporter in place; returns `env` with the variables that load it. */
+  async inject(
+    runner: TestRunner,
+    env: Readonly<Record<string, string>>,
+  ): Promise<Record<string, string>> {
+    const injection = runner.inject(this.place, env)
+    this.#injection = injection
+    await this.#write(injection.files, 0o600)
+    await this.#write(injection.programs ?? {}, 0o700)
+    return mergeEnv(env, injection.env)
+  }
+
+  async #write(files: Readonly<Record<string, string>>, mode: number): Promise<void> {
+    for (const [name, content] of Object.entries(files)) {
+      const path = join(this.place.folder, name)
+      await mkdir(dirname(path), { recursive: true })
+      await writeFile(path, content, { mode, flag: 'wx' })
+    }
+  }
+
+  /** The command as it is run: after the injected folder has been put first on PATH. */
+  wrap(command: string): string {
+    const path = this.#injection?.path
+    return path === undefined ? command : `PATH="${path}:$PATH"; export PATH\n${command}`
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // A process that outlives the check may still write here; that is no reason to fail the check.
+    const options = { recursive: true, force: true, maxRetries: 3 }
+    await rm(this.place.folder, options).catch(() => undefined)
+  }
+}
+
+/** The goal's variables with the reporter's; lists are joined, the reporter's part first. */
+function mergeEnv(
+  goal: Readonly<Record<string, string>>,
+  reporter: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const merged = { ...goal }
+  for (const [name, value] of Object.entries(reporter)) {
+    const given = merged[name] ?? ''
+    const separator = name === 'PYTHONPATH' ? ':' : ' '
+    merged[name] = given === '' ? value : `${value}${separator}${given}`
+  }
+  return merged
+}
+
+/** A folder for temporary files that is not in the workspace. */
+async function folderOutside(cwd: string): Promise<string> {
+  const candidates = [tmpdir(), process.env['XDG_RUNTIME_DIR'], '/dev/shm', homedir(), dirname(cwd)]
+  for (const candidate of candidates) {
+    if (candidate === undefined || candidate === '') continue
+    const real = await realpath(candidate).catch(() => null)
+    if (real !== null && !isInside(real, cwd)) return real
+  }
+  return tmpdir()
+}

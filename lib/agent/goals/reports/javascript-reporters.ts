@@ -1,0 +1,160 @@
+/**
+ * Source code of our reporters for Jest, Vitest and Mocha, with placeholders that `javascript.ts`
+ * fills in. Each runs in the runner's own process.
+ *
+ * @module
+ */
+
+/** Writes the report. The module hides itself from tests, which could use it to forge lines. */
+export const LINES: string = String.raw`
+'use strict'
+const { closeSync, openSync, writeSync } = require('node:fs')
+const { isAbsolute, relative } = require('node:path')
+const { stringify } = JSON
+const HERE = @HERE@
+const ROOT = @ROOT@
+const NONCE = '@NONCE@'
+
+process.argv = process.argv.filter((arg) => !arg.includes(HERE))
+for (const file of Object.keys(require.cache)) if (file.startsWith(HERE)) delete require.cache[file]
+
+exports.openReport = () => {
+  const name = 'report-' + process.hrtime.bigint() + '-' + process.pid + '.jsonl'
+  const fd = openSync(HERE + '/' + name, 'ax', 0o600)
+  const write = (...line) => writeSync(fd, stringify([NONCE, ...line]) + '\n')
+  const named = (file) => {
+    if (!file) return '(unknown file)'
+    return isAbsolute(file) ? relative(ROOT, file) : file
+  }
+  return {
+    test: (file, titles, outcome) => write('test', [named(file), ...titles], outcome),
+    file: (file) => write('file', named(file)),
+    end: () => {
+      write('end')
+      closeSync(fd)
+    },
+  }
+}
+`
+
+/** Jest reports each test file when it has ended. */
+export const JEST: string = String.raw`
+'use strict'
+const { openReport } = require('./lines.cjs')
+const OUTCOMES = { passed: 'pass', failed: 'fail' }
+
+module.exports = class {
+  report = openReport()
+  onTestResult(test, { testResults, testExecError, failureMessage }) {
+    // A file that could not be loaded has no tests, or not all of them.
+    const failed = testResults.some(({ status }) => status === 'failed')
+    if (testExecError != null || (failureMessage && !failed)) this.report.file(test.path)
+    for (const { ancestorTitles, title, status } of testResults) {
+      this.report.test(test.path, [...ancestorTitles, title], OUTCOMES[status] ?? 'skip')
+    }
+  }
+  onRunComplete() {
+    this.report.end()
+  }
+}
+`
+
+/** Vitest reports at the end: since version 3 to `onTestRunEnd`, before that to `onFinished`. */
+export const VITEST: string = String.raw`
+import { createRequire } from 'node:module'
+const { openReport } = createRequire(@URL@)('./lines.cjs')
+const OUTCOMES = { pass: 'pass', fail: 'fail' }
+
+export default class {
+  report = openReport()
+  ended = false
+  onTestRunEnd(modules, errors) {
+    this.onFinished(modules.map(({ task }) => task), errors)
+  }
+  onFinished(files = [], errors = []) {
+    if (this.ended) return
+    this.ended = true
+    for (const file of files) {
+      const before = this.failed
+      this.walk(file, file.filepath, [])
+      if (file.result?.state === 'fail' && this.failed === before) this.report.file(file.filepath)
+    }
+    // What was thrown outside of any test makes the run fail.
+    if (errors.length > 0) this.report.file('(errors outside of tests)')
+    this.report.end()
+  }
+  failed = 0
+  walk(suite, path, titles) {
+    for (const task of suite.tasks ?? []) {
+      const names = [...titles, task.name]
+      if (task.type === 'suite') this.walk(task, path, names)
+      else {
+        const isOff = task.mode === 'skip' || task.mode === 'todo'
+        const outcome = isOff ? 'skip' : OUTCOMES[task.result?.state] ?? 'skip'
+        if (outcome === 'fail') this.failed++
+        this.report.test(path, names, outcome)
+      }
+    }
+  }
+}
+`
+
+/** Mocha takes only one reporter, so ours extends the readable one of Mocha itself. */
+export const MOCHA: string = String.raw`
+'use strict'
+const { existsSync, realpathSync } = require('node:fs')
+const { dirname, join } = require('node:path')
+const { openReport } = require('./lines.cjs')
+
+function readable() {
+  let folder = realpathSync(process.argv[1])
+  for (; folder !== dirname(folder); folder = dirname(folder)) {
+    for (const index of ['index.cjs', 'index.js']) {
+      const path = join(folder, 'lib/reporters', index)
+      if (existsSync(path)) return require(path)
+    }
+  }
+  throw new Error('the reporters of Mocha were not found next to ' + process.argv[1])
+}
+
+const { Spec } = readable()
+
+module.exports = class extends Spec {
+  constructor(runner, options) {
+    super(runner, options)
+    const report = openReport()
+    const reported = new Set()
+    const pending = new Set()
+    const add = (test, outcome) => {
+      reported.add(test)
+      pending.delete(test)
+      report.test(fileOf(test), test.titlePath(), outcome)
+    }
+    runner.once('start', () => {
+      runner.suite.eachTest((test) => {
+        const { _grep: grep, _invert: invert } = runner
+        if (grep === undefined || grep.test(test.fullTitle()) !== Boolean(invert)) pending.add(test)
+      })
+    })
+    runner.on('pass', (test) => add(test, 'pass'))
+    runner.on('pending', (test) => add(test, 'skip'))
+    runner.on('fail', (test) => {
+      if (test.type === 'hook') report.file(fileOf(test.ctx?.currentTest ?? test))
+      // A test may fail after it has passed, and more than once.
+      else if (reported.has(test)) report.file(fileOf(test))
+      else add(test, 'fail')
+    })
+    runner.once('end', () => {
+      for (const test of pending) if (!reported.has(test)) add(test, 'fail')
+      report.end()
+    })
+  }
+}
+
+function fileOf(runnable) {
+  for (let at = runnable; at !== undefined && at !== null; at = at.parent) {
+    if (at.file) return at.file
+  }
+  return ''
+}
+`

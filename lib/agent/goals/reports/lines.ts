@@ -1,0 +1,102 @@
+/**
+ * Reports that our own reporters write, as files `report-<time>-<pid>.jsonl` in the private folder.
+ *
+ * 1. A check may start its runner more than once; each start writes a file of its own, and they are
+ *    read in the order of their start.
+ * 2. Every line carries the check's nonce. A file with any other line makes the report invalid.
+ * 3. A file without its end marker makes the report incomplete.
+ *
+ * Lines are JSON arrays:
+ * - `[nonce, "test", [file, suite…, title], outcome]`
+ * - `[nonce, "file", path]`: a file that could not be loaded or stopped before its tests were done
+ * - `[nonce, "idle", path]`: a file that exited with 0 without a test
+ * - `[nonce, "end"]`
+ *
+ * @module
+ */
+import { constants } from 'node:fs'
+import { open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import type { TestOutcome } from '../../test-outcomes.js'
+import { addTest, MAX_TESTS, shorten } from './outcomes.js'
+import type { ReportPlace, ReportProblem, TestReport } from './types.js'
+
+const MAX_FILE_BYTES = 32 * 1024 * 1024
+const MAX_FILES = 200
+const REPORT_FILE = /^report-(\d+)-\d+\.jsonl$/
+
+/** Reads the reports of one check; `reportsIdle` is true for the runner that reports idle files. */
+export async function readLines(
+  { folder, nonce }: ReportPlace,
+  reportsIdle = false,
+): Promise<TestReport | ReportProblem> {
+  const names = (await readdir(folder)).filter((name) => REPORT_FILE.test(name))
+  if (names.length === 0) return 'absent'
+  if (names.length > MAX_FILES) return 'too_large'
+  names.sort((a, b) => (startedAt(a) < startedAt(b) ? -1 : 1))
+  const outcomes = new Map<string, TestOutcome>()
+  const idle: string[] = []
+  for (const name of names) {
+    const content = await readBounded(join(folder, name))
+    if (content === null) return 'too_large'
+    const problem = addLines(content, nonce, outcomes, idle)
+    if (problem !== null) return problem
+  }
+  return { tests: Object.fromEntries(outcomes), idle: reportsIdle ? idle : null }
+}
+
+function startedAt(name: string): bigint {
+  return BigInt(REPORT_FILE.exec(name)![1]!)
+}
+
+function addLines(
+  content: string,
+  nonce: string,
+  outcomes: Map<string, TestOutcome>,
+  idle: string[],
+): ReportProblem | null {
+  const lines = content.split('\n')
+  if (lines.pop() !== '') return 'incomplete'
+  let ended = false
+  for (const line of lines) {
+    let parsed: unknown
+    try {
+      parsed = JSON.parse(line)
+    } catch {
+      return 'invalid'
+    }
+    if (!Array.isArray(parsed) || parsed[0] !== nonce || ended) return 'invalid'
+    const [, kind, subject, outcome] = parsed as unknown[]
+    if (kind === 'end') ended = true
+    else if (kind === 'file' && typeof subject === 'string') outcomes.set(shorten(subject), 'fail')
+    else if (kind === 'idle' && typeof subject === 'string') idle.push(shorten(subject))
+    else if (kind === 'test' && isNames(subject) && isOutcome(outcome))
+      addTest(outcomes, subject, outcome)
+    else return 'invalid'
+    if (outcomes.size + idle.length > MAX_TESTS) return 'too_large'
+  }
+  return ended ? null : 'incomplete'
+}
+
+function isNames(value: unknown): value is readonly string[] {
+  return (
+    Array.isArray(value) && value.length >= 2 && value.every((part) => typeof part === 'string')
+  )
+}
+
+function isOutcome(value: unknown): value is TestOutcome {
+  return value === 'pass' || value === 'fail' || value === 'skip'
+}
+
+/** The text of a report file; null when it is too large or no regular file. */
+async function readBounded(path: string): Promise<string | null> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    const stats = await file.stat()
+    if (!stats.isFile() || stats.size > MAX_FILE_BYTES) return null
+    return await file.readFile('utf8')
+  } finally {
+    await file.close()
+  }
+}

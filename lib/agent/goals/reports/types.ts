@@ -1,0 +1,67 @@
+import type { TestOutcome, TestOutcomes } from '../../test-outcomes.js'
+
+/** What must be in place before the runner starts. */
+export interface ReportInjection {
+  /** Content of files in the private folder, by name. */
+  readonly files: Readonly<Record<string, string>>
+  /** The same for executable files. */
+  readonly programs?: Readonly<Record<string, string>>
+  /** Variables for the command; where the goal sets one as well, both values are joined. */
+  readonly env: Readonly<Record<string, string>>
+  /** A folder that the command puts first on PATH. */
+  readonly path?: string
+}
+
+/** Where a reporter works. */
+export interface ReportPlace {
+  /** The private folder of the check. */
+  readonly folder: string
+  /** Unguessable text that marks every line of the report as written by our reporter. */
+  readonly nonce: string
+  /** Real path of the workspace; reported file names are relative to it. */
+  readonly root: string
+}
+
+/** One test as the runner reports it; a single name is a file or package that is broken. */
+export interface ReportedTest {
+  readonly names: readonly string[]
+  readonly outcome: TestOutcome
+}
+
+/** The results of one check. */
+export interface TestReport {
+  readonly tests: TestOutcomes
+  /**
+   * Files that ran, exited with 0 and reported no test. Null for runners that do not report such
+   * files; there the names of tests begin with the file that holds them.
+   */
+  readonly idle: readonly string[] | null
+}
+
+/** Why a report cannot be used. */
+export type ReportProblem = 'absent' | 'incomplete' | 'invalid' | 'too_large'
+
+/** A test runner whose report we can read. */
+export interface TestRunner {
+  /**
+   * Recognises the runner in the text of a command or script, `unless` that text would keep our
+   * reporter out. Null for a runner that only its own goal starts.
+   */
+  readonly command: { readonly pattern: RegExp; readonly unless?: RegExp } | null
+  /** What makes the runner report; `env` holds the goal's variables. */
+  inject(place: ReportPlace, env: Readonly<Record<string, string>>): ReportInjection
+  /** Reads the report after the command has ended; `output` is what the command printed. */
+  read(place: ReportPlace, output: string): Promise<TestReport | ReportProblem>
+  /**
+   * Files, folders and links of the runner's own packages as installed in the workspace `cwd`,
+   * relative to it.
+   */
+  packages(cwd: string): Promise<readonly string[]>
+  /** NODE_OPTIONS that a check needs which is known to run `scripts`. */
+  nodeOptions?(scripts: string): string
+  /**
+   * For a runner whose report is its output, which must therefore be kept whole: that output as
+   * people read it.
+   */
+  readable?(output: string): string
+}

@@ -1,0 +1,85 @@
+import { WorkspaceError } from '../errors.js'
+import { readConfined, replaceConfined } from './files.js'
+import { listFolder } from './list.js'
+import { confine, locateRoot, type Confinement } from './paths.js'
+import { WorkspaceSnapshot } from './snapshot.js'
+import type { FileChange, Workspace, WorkspaceEntry, WorkspaceOptions } from './workspace.js'
+
+/** Bytes of a file that is read, unless the caller sets another limit. */
+const DEFAULT_READ_BYTES = 2 * 1024 * 1024
+/** Bytes of a file that is written. */
+const MAX_WRITE_BYTES = 16 * 1024 * 1024
+const DEFAULT_LIST_LIMIT = 1_000
+
+/**
+ * Opens a folder as a workspace. It holds no resources, so it need not be closed.
+ *
+ * @throws {@link WorkspaceError} when `cwd` does not exist, is not a directory, lies outside
+ * `options.roots` or inside a closed folder.
+ */
+export async function openWorkspace(
+  cwd: string,
+  options: WorkspaceOptions = {},
+): Promise<Workspace> {
+  const confinement = await confine(cwd, options.roots, options.closed ?? [])
+  return new ConfinedWorkspace(confinement)
+}
+
+/**
+ * The real path of a directory that must lie in one of `roots`, by real path. Roots that do not
+ * exist are skipped. A path outside is reported as outside, whether it exists or not.
+ *
+ * @throws {@link WorkspaceError} with `ERR_AGENT_OUTSIDE_WORKSPACE` when it lies outside the roots,
+ * with `ERR_AGENT_WORKSPACE` when it does not exist, is not a directory or cannot be entered.
+ */
+export async function resolveUnderRoots(path: string, roots: readonly string[]): Promise<string> {
+  return await locateRoot(path, roots)
+}
+
+class ConfinedWorkspace implements Workspace {
+  readonly root: string
+  readonly #confinement: Confinement
+  readonly #snapshot: WorkspaceSnapshot
+  /** The scan that runs or ran last; scans do not overlap. */
+  #scan: Promise<unknown> = Promise.resolve()
+
+  constructor(confinement: Confinement) {
+    this.root = confinement.root
+    this.#confinement = confinement
+    this.#snapshot = new WorkspaceSnapshot(confinement)
+  }
+
+  async changes(): Promise<readonly FileChange[]> {
+    const scan = this.#scan.then(() => this.#snapshot.changes())
+    this.#scan = scan.catch(() => undefined)
+    return await scan
+  }
+
+  async resolve(path: string, options: { readonly forWriting?: boolean } = {}): Promise<string> {
+    const { real } = await this.#confinement.locate(path, options.forWriting ?? false)
+    return real
+  }
+
+  async readFile(path: string, options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
+    return await readConfined(this.#confinement, path, options.maxBytes ?? DEFAULT_READ_BYTES)
+  }
+
+  async writeFile(path: string, content: Uint8Array | string): Promise<FileChange> {
+    const bytes = typeof content === 'string' ? Buffer.from(content, 'utf8') : content
+    if (bytes.length > MAX_WRITE_BYTES) {
+      throw new WorkspaceError(
+        'ERR_AGENT_WORKSPACE',
+        `${path} would have ${bytes.length} bytes, more than the limit of ${MAX_WRITE_BYTES}`,
+      )
+    }
+    return await replaceConfined(this.#confinement, path, bytes)
+  }
+
+  async list(
+    path: string,
+    options: { readonly recursive?: boolean; readonly limit?: number } = {},
+  ): Promise<readonly WorkspaceEntry[]> {
+    const { recursive = false, limit = DEFAULT_LIST_LIMIT } = options
+    return await listFolder(this.#confinement, path, { recursive, limit })
+  }
+}
