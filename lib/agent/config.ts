@@ -10,29 +10,13 @@ import { executorNamed, type ExecutorName } from './executors/named.js'
 import type { GoalDefinition } from './goal.js'
 import type { McpServerConfig, McpServerOptions } from './mcp/options.js'
 import { resolveMcpServers } from './mcp/servers.js'
-import type { Model } from './model.js'
+import type { ModelProvider } from './model-provider.js'
 import { DEFAULT_MODEL } from './models/registry.js'
 import type { RunStore } from './store.js'
 import { SHORTEST_SECRET } from './redaction/redactor.js'
 import type { Tool } from './tool.js'
 import { builtinTools } from './tools/index.js'
 import type { Tracer } from './tracing/tracing.js'
-
-/** A family of models that the engine resolves names with: `provider:model`. */
-export interface ModelProvider {
-  /** The part before the colon, for example `openai`. */
-  readonly id: string
-  /** One line for people. */
-  readonly description: string
-  /** False for `builtin`, `scripted` and `replay`. */
-  readonly isLanguageModel: boolean
-  /** Names worth offering in a form, without the prefix; others are tried as well. */
-  readonly suggestions: readonly string[]
-  /** Bare names that belong to this provider, for example /^gpt-/. */
-  readonly family?: RegExp | undefined
-  /** Makes the model, or throws a {@link ModelError} or TypeError that says what is wrong with the name. */
-  create(name: string): Model
-}
 
 /** What a host gives to the engine. */
 export interface EngineOptions {

@@ -1,4 +1,4 @@
-import type { ModelProvider } from '../config.js'
+import type { ModelProvider } from '../model-provider.js'
 import type { ModelAdapter } from './adapter.js'
 import { HttpModel, type HttpModelOptions } from './http-model.js'
 

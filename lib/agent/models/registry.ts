@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ModelProvider } from '../config.js'
+import type { ModelProvider } from '../model-provider.js'
 import { ModelError } from '../errors.js'
 import type { Model } from '../model.js'
 import { repairModel } from './repair/index.js'

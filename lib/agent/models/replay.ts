@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { ModelProvider } from '../config.js'
+import type { ModelProvider } from '../model-provider.js'
 import { ModelError } from '../errors.js'
 import type { RunOwner, RunRecord } from '../events.js'
 import {

@@ -1,4 +1,4 @@
-import type { ModelProvider } from '../../../lib/agent/config.js'
+import type { ModelProvider } from '../../../lib/agent/model-provider.js'
 import { NO_USAGE, type Model, type ToolCall } from '../../../lib/agent/model.js'
 import type { JsonObject } from '../../../lib/internal/json.js'
 

@@ -1,4 +1,4 @@
-import type { ModelProvider } from '../../config.js'
+import type { ModelProvider } from '../../model-provider.js'
 import { readScriptFile } from './script-file.js'
 import { ScriptedPlayer } from './player.js'
 
