@@ -113,7 +113,7 @@ export type { ReplayStore } from './models/replay.js'
 export { retryDelay } from './models/call-retry.js'
 export type { RetryPolicy } from './models/call-retry.js'
 export { costOf, knownPrices } from './models/pricing.js'
-export { repairModel } from './models/repair/index.js'
+export { repairModel } from './models/repair-model.js'
 export type {
   AssistantMessage,
   Message,

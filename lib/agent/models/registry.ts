@@ -6,7 +6,7 @@
 import type { ModelProvider } from '../model-provider.js'
 import { ModelError } from '../errors.js'
 import type { Model } from '../model.js'
-import { repairModel } from './repair/index.js'
+import { repairModel } from './repair-model.js'
 import { replayProvider, type ReplayStore } from './replay.js'
 import { scriptedProvider } from './scripted/provider.js'
 

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ModelRequest, ModelTurn } from '../../../lib/agent/model.js'
-import { repairModel } from '../../../lib/agent/models/repair/index.js'
+import { repairModel, type ModelRequest, type ModelTurn } from 'runwright/agent'
 import { drive, type DriveResult, FIXTURES, runCommand, scratchCopy } from './repair-driver.js'
 
 export interface Bug {
