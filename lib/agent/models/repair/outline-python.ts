@@ -1,4 +1,4 @@
-import type { Declaration, Outline, Region } from './source.js'
+import type { Declaration, Outline, Region } from './outline.js'
 import type { Token } from './token.js'
 
 /** Finds functions, classes, declared names and statements in Python. */

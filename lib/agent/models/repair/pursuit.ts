@@ -1,6 +1,7 @@
 import type { Candidate } from './candidates.js'
 import type { Outcomes } from './report.js'
-import { namedRegionAt, type SourceFile } from './source.js'
+import { namedRegionAt } from './outline.js'
+import type { SourceFile } from './source.js'
 import type { Suspicion } from './suspicion.js'
 
 /** Patches of the first turns after something changed: the best ones often come first. */

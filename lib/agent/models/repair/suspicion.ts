@@ -1,5 +1,6 @@
 import type { Failure, Outcomes } from './report.js'
-import { namedRegionAt, type Region, type SourceFile } from './source.js'
+import { namedRegionAt, type Region } from './outline.js'
+import type { SourceFile } from './source.js'
 import { stringBody } from './token.js'
 
 /** Where the cause of the failures may be. */

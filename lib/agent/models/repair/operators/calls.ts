@@ -1,5 +1,5 @@
 import { isCall, operandStart, partsOf, textOf } from '../expression.js'
-import { regionAt } from '../source.js'
+import { regionAt } from '../outline.js'
 import type { Operator } from './patch.js'
 
 /** Two arguments of a call, or two parts of a list, in the other order. */

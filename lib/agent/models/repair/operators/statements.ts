@@ -1,7 +1,8 @@
 import { expressionEnd } from '../outline-javascript.js'
 import { statementEnd } from '../outline-python.js'
 import { isCall, operandEnd, partsOf, textOf } from '../expression.js'
-import { nameFacts, regionAt } from '../source.js'
+import { regionAt } from '../outline.js'
+import { nameFacts } from '../source.js'
 import type { Operator, OperatorContext } from './patch.js'
 
 /** The last token of the statement at `at`, its semicolon left out. */
