@@ -17,7 +17,7 @@ import {
   type Usage,
 } from '../model.js'
 import type { RunStore } from '../store.js'
-import { turnIndex } from './scripted/scripted.js'
+import { turnIndex } from './scripted/script.js'
 
 /** Records read from the store at once. */
 const PAGE = 500

@@ -6,7 +6,7 @@
 import type { JsonObject } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason, Usage } from '../../model.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
-import { buildTurn } from '../turn.js'
+import { buildTurn } from '../build-turn.js'
 
 /** The name under which this format's own parts are kept. */
 export const ANTHROPIC_FORMAT = 'anthropic'

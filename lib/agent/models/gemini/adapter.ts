@@ -14,7 +14,7 @@ import type {
 } from '../../model.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
-import { exchanges, resultText } from '../conversation.js'
+import { exchanges, resultText } from '../exchanges.js'
 import { buildGeminiTurn, GEMINI_FORMAT } from './answer.js'
 import { GeminiStream } from './stream.js'
 import { isObject, listOf, objectOf, textOf } from '../json-reader.js'

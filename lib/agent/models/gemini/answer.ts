@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason, Usage } from '../../model.js'
 import { countOf, isObject, textOf } from '../json-reader.js'
 import { mistakeError, protocolError, type WireContext } from '../provider-errors.js'
-import { buildTurn } from '../turn.js'
+import { buildTurn } from '../build-turn.js'
 
 /** The name under which this format's own parts are kept. */
 export const GEMINI_FORMAT = 'gemini'

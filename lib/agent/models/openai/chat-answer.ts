@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason, Usage } from '../../model.js'
 import { countOf, isObject, listOf, objectOf, textOf } from '../json-reader.js'
 import { embeddedError, type WireContext } from '../provider-errors.js'
-import { buildTurn, type RawCall } from '../turn.js'
+import { buildTurn, type RawCall } from '../build-turn.js'
 
 /** The name under which this format's own parts are kept. */
 export const OPENAI_CHAT_FORMAT = 'openai-chat'

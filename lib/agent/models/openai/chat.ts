@@ -14,7 +14,7 @@ import type {
 import type { ModelError } from '../../errors.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
-import { exchanges, resultText } from '../conversation.js'
+import { exchanges, resultText } from '../exchanges.js'
 import { isObject, listOf, objectOf, textOf } from '../json-reader.js'
 import { isReasoningModel } from '../known-models.js'
 import { buildChatTurn, OPENAI_CHAT_FORMAT } from './chat-answer.js'

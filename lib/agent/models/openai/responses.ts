@@ -14,7 +14,7 @@ import type {
 } from '../../model.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
-import { exchanges, resultText } from '../conversation.js'
+import { exchanges, resultText } from '../exchanges.js'
 import { listOf, objectOf, textOf } from '../json-reader.js'
 import { isReasoningModel } from '../known-models.js'
 import { buildResponsesTurn, isCall, OPENAI_RESPONSES_FORMAT } from './responses-answer.js'

@@ -7,7 +7,7 @@ import {
   checkScriptedTurn,
   turnIndex,
   type ScriptedTurn,
-} from './scripted.js'
+} from './script.js'
 
 /** How many failures with `times` are counted before the oldest count is forgotten. */
 const MAX_COUNTS = 1_000

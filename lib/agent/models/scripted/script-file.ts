@@ -8,7 +8,7 @@ import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { ModelError } from '../../errors.js'
 import { checkSchema, type JsonSchema } from '../../schema.js'
 import { parseJson } from '../json-reader.js'
-import type { ScriptedTurn } from './scripted.js'
+import type { ScriptedTurn } from './script.js'
 
 /** Octets of one script. */
 const MAX_SCRIPT_BYTES = 4 * 1024 * 1024
