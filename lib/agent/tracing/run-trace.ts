@@ -17,7 +17,6 @@ import { AgentError } from '../errors.js'
 import type { GoalVerdict } from '../goal.js'
 import type { ModelTurn, StopReason } from '../model.js'
 import type { RunDetails } from '../log/head.js'
-import type { RunState } from '../log/state.js'
 import type { Tool } from '../tool.js'
 import type { TraceContext } from './trace-context.js'
 import type { OpenSpan, SpanAttributes, SpanFailure, Tracing } from './tracing.js'
@@ -41,9 +40,8 @@ export class RunTrace {
   }
 
   /** This process begins to work on the run, for the first time or after another one. */
-  beginRun({ head, frozen }: RunState): void {
+  beginRun(details: RunDetails): void {
     if (!this.#tracing.isActive) return
-    const { details } = head
     this.#run = this.#tracing.start({
       name: 'invoke_agent runwright',
       kind: 'internal',
@@ -56,7 +54,7 @@ export class RunTrace {
         'gen_ai.agent.name': 'runwright',
         ...modelAttributes(details.model_name),
         'gen_ai.conversation.id': this.#runId,
-        'runwright.goal': frozen.request.goal.slice(0, GOAL_CHARACTERS),
+        'runwright.goal': details.goal.slice(0, GOAL_CHARACTERS),
         'runwright.resumed': details.last_seq > 1,
         ...(details.parent_run_id !== null && { 'runwright.parent_run_id': details.parent_run_id }),
       },
@@ -64,7 +62,7 @@ export class RunTrace {
   }
 
   /** The run has ended, or this process leaves it to a later one. */
-  endRun({ head: { details } }: RunState): void {
+  endRun(details: RunDetails): void {
     this.#endIteration()
     this.#tracing.end(this.#run, endAttributes(details), failureOfRun(details))
     this.#run = null
