@@ -15,10 +15,10 @@ import {
   type AsyncTransport,
   type ServerSentEvent,
 } from '../../http/index.js'
-import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { parseJson, type JsonObject, type JsonValue } from '../../internal/json.js'
 import { McpError } from '../errors.js'
 import type { ChannelListener, McpChannel } from './channel.js'
-import { parseJson, readMessages } from './json-rpc.js'
+import { readMessages } from './json-rpc.js'
 
 /** A server that is reached over HTTP. */
 export interface McpEndpoint {

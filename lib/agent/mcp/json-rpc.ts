@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 
 /** The id of a request; ours are numbers. */
 export type RpcId = string | number
@@ -47,20 +47,6 @@ function readMessage(value: JsonValue): RpcMessage | null {
   }
   if (named === null || result === undefined) return null
   return { kind: 'result', id: named, result: isJsonObject(result) ? result : {} }
-}
-
-/** Whether a JSON value is an object: no list, not null. */
-export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** The JSON that a text is, or undefined when it is none. */
-export function parseJson(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch {
-    return undefined
-  }
 }
 
 /** A request, ready to be sent. */

@@ -3,10 +3,9 @@
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 import { checkSchema, type JsonSchema } from '../schema.js'
 import type { ToolOutput } from '../tool.js'
-import { isJsonObject } from './json-rpc.js'
 
 /** Parts of one result that are looked at. */
 const MAX_PARTS = 1_000

@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 import type { JsonSchema } from '../schema.js'
-import { isJsonObject } from './json-rpc.js'
 
 /** What is nested deeper lets anything through. */
 const MAX_DEPTH = 16

@@ -10,7 +10,6 @@ import type { JsonObject, JsonValue } from '../../internal/json.js'
 import { McpError } from '../errors.js'
 import type { ChannelListener, McpChannel } from './channel.js'
 import {
-  isJsonObject,
   readMessages,
   rpcMethodNotFound,
   rpcNotification,
@@ -233,10 +232,4 @@ export class McpSession {
     this.#over.abort()
     if (tell) this.#options.onClose(error)
   }
-}
-
-/** A field of an answer as an object; an empty one when it is none. */
-export function objectField(value: JsonObject, name: string): JsonObject {
-  const field = value[name]
-  return isJsonObject(field) ? field : {}
 }

@@ -6,7 +6,7 @@
  */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
-import type { JsonObject } from '../../internal/json.js'
+import { parseJson, type JsonObject } from '../../internal/json.js'
 import { uuidV7 } from '../../internal/uuid.js'
 import { McpError } from '../errors.js'
 import { COMMAND_VARIABLE, scrubbedEnvironment } from '../executors/environment.js'
@@ -19,7 +19,6 @@ import {
   type ProcessSet,
 } from '../executors/process-tree.js'
 import type { ChannelListener, McpChannel } from './channel.js'
-import { parseJson } from './json-rpc.js'
 
 /** A server that is started as a process of ours. */
 export interface McpProcess {

@@ -5,10 +5,9 @@
  * @module
  */
 import { hash } from 'node:crypto'
-import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 import type { JsonSchema } from '../schema.js'
 import type { Tool, ToolContext, ToolOutput } from '../tool.js'
-import { isJsonObject } from './json-rpc.js'
 import type { McpServerConfig, McpToolInfo } from './options.js'
 import { importSchema } from './schema-import.js'
 

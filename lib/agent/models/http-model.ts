@@ -16,11 +16,11 @@ import {
   type AsyncResponse,
   type AsyncTransport,
 } from '../../http/index.js'
+import { parseJson } from '../../internal/json.js'
 import { ModelError } from '../errors.js'
 import type { Model, ModelPrices, ModelRequest, ModelTurn } from '../model.js'
 import type { TraceContext } from '../tracing/trace-context.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
-import { parseJson } from './json-reader.js'
 import { knownContextWindow } from './known-models.js'
 import {
   protocolError,

@@ -3,18 +3,13 @@
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 
 const NOTHING: JsonObject = {}
 
 /** `value` as an object; an empty one when it is none. */
 export function objectOf(value: unknown): JsonObject {
-  return isObject(value) ? value : NOTHING
-}
-
-/** Whether `value` is a JSON object: no array, not null. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isJsonObject(value) ? value : NOTHING
 }
 
 /** `value` as a list; an empty one when it is none. */
@@ -30,13 +25,4 @@ export function textOf(value: unknown): string {
 /** `value` as a count: a whole number from 0; 0 when it is none. */
 export function countOf(value: unknown): number {
   return typeof value === 'number' && value > 0 && Number.isFinite(value) ? Math.floor(value) : 0
-}
-
-/** The JSON that `text` is, or undefined when it is none. */
-export function parseJson(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch {
-    return undefined
-  }
 }

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { JsonObject } from '../../internal/json.js'
+import { isJsonObject, parseJson, type JsonObject } from '../../internal/json.js'
 import { ModelError, type ModelErrorCode } from '../errors.js'
 import type { Usage } from '../model.js'
-import { isObject, listOf, objectOf, parseJson, textOf } from './json-reader.js'
+import { listOf, objectOf, textOf } from './json-reader.js'
 import { durationOf, type HeaderLookup, retryAfterFromHeaders } from './rate-limit-headers.js'
 
 /** On whose behalf something is decoded: for messages, and for what must not stand in them. */
@@ -53,7 +53,7 @@ export function readPiece(data: string, context: WireContext): JsonObject | null
   const text = data.trim()
   if (text === '' || text === '[DONE]') return null
   const value = parseJson(text)
-  if (isObject(value)) return value
+  if (isJsonObject(value)) return value
   throw protocolError('a piece of the stream is not JSON', true, context)
 }
 
@@ -219,9 +219,9 @@ const MAX_MESSAGE = 1000
 function readFacts(body: unknown): Facts {
   const whole = typeof body === 'string' ? (parseJson(body) ?? body) : body
   if (Array.isArray(whole)) return readFacts(whole[0])
-  if (!isObject(whole)) return textFacts(textOf(whole))
+  if (!isJsonObject(whole)) return textFacts(textOf(whole))
   const { error } = whole
-  const inner = isObject(error) ? error : whole
+  const inner = isJsonObject(error) ? error : whole
   const { code, type, status, metadata, details, failed_generation } = inner
   const said = [
     textOf(error),

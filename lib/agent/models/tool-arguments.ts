@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../internal/json.js'
-import { isObject, parseJson } from './json-reader.js'
+import { isJsonObject, parseJson, type JsonObject } from '../../internal/json.js'
 
 /** Arguments of a tool call, or why they cannot be read; then `args` is empty. */
 export interface ParsedArguments {
@@ -14,7 +13,7 @@ export interface ParsedArguments {
  */
 export function parseArguments(raw: unknown): ParsedArguments {
   if (raw === undefined || raw === null) return { args: {}, error: null }
-  if (isObject(raw)) return { args: raw, error: null }
+  if (isJsonObject(raw)) return { args: raw, error: null }
   if (typeof raw !== 'string')
     return unreadable(`they are ${Array.isArray(raw) ? 'a list' : typeof raw}`)
   if (raw.trim() === '') return { args: {}, error: null }
@@ -22,7 +21,7 @@ export function parseArguments(raw: unknown): ParsedArguments {
   if (typeof value === 'string') value = parseJson(value)
   if (value === undefined) return unreadable('they are not valid JSON')
   if (value === null) return { args: {}, error: null }
-  if (isObject(value)) return { args: value, error: null }
+  if (isJsonObject(value)) return { args: value, error: null }
   return unreadable(`they are ${Array.isArray(value) ? 'a list' : `a ${typeof value}`}`)
 }
 

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../internal/json.js'
-import { isObject, listOf, objectOf } from './json-reader.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
+import { listOf, objectOf } from './json-reader.js'
 
 /** Keywords that OpenAI's strict mode knows. */
 const STRICT_KEYWORDS = new Set(
@@ -26,7 +26,7 @@ export function isStrictSchema(schema: unknown): boolean {
 }
 
 function isStrictPart(value: unknown): boolean {
-  if (!isObject(value)) return false
+  if (!isJsonObject(value)) return false
   if (Object.keys(value).some((key) => !STRICT_KEYWORDS.has(key))) return false
   const { type, properties, required, additionalProperties, items, anyOf, $defs } = value
   if (type === 'object') {
@@ -74,7 +74,7 @@ function geminiPart(key: string, value: JsonValue): JsonValue {
     case 'items':
       return geminiSchema(value)
     case 'additionalProperties':
-      return isObject(value) ? geminiSchema(value) : value
+      return isJsonObject(value) ? geminiSchema(value) : value
     default:
       return value
   }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
   ModelPrices,
@@ -17,7 +17,7 @@ import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
 import { ANTHROPIC_FORMAT, buildAnthropicTurn } from './answer.js'
 import { AnthropicStream } from './stream.js'
 import { exchanges, resultText } from '../exchanges.js'
-import { countOf, isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { choosesItsThinking, knownOutputLimit, refusesTemperature } from '../known-models.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
 import { ToolNames } from '../tool-names.js'
@@ -209,7 +209,7 @@ export function decodeAnthropicResponse(
   context: WireContext,
 ): ModelTurn {
   const answer = objectOf(body)
-  if (answer['type'] === 'error' || isObject(answer['error'])) throw embeddedError(answer, context)
+  if (answer['type'] === 'error' || isJsonObject(answer['error'])) throw embeddedError(answer, context)
   if (!Array.isArray(answer['content'])) {
     throw protocolError(
       'the answer has no content; is the base URL that of a Messages interface?',

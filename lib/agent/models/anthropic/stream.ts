@@ -1,8 +1,8 @@
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, Usage } from '../../model.js'
 import type { StreamDecoder } from '../adapter.js'
 import { buildAnthropicTurn, readAnthropicUsage } from './answer.js'
-import { countOf, isObject, listOf, objectOf, parseJson, textOf } from '../json-reader.js'
+import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
 
 /** A content block that is being put together. */
@@ -56,7 +56,7 @@ export class AnthropicStream implements StreamDecoder {
       case 'error':
         throw embeddedError(value, this.#context)
       default:
-        if (isObject(value['error'])) throw embeddedError(value, this.#context)
+        if (isJsonObject(value['error'])) throw embeddedError(value, this.#context)
         return ''
     }
   }
@@ -132,5 +132,5 @@ function closeBlock(open: OpenBlock): JsonObject {
   const input = inputOf(open)
   const parsed = typeof input === 'string' ? parseJson(input) : input
   // What was cut off goes back as an empty object, the only thing that the provider accepts.
-  return { ...open.block, input: isObject(parsed) ? parsed : {} }
+  return { ...open.block, input: isJsonObject(parsed) ? parsed : {} }
 }

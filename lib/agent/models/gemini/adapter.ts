@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
   ModelRequest,
@@ -17,7 +17,7 @@ import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
 import { exchanges, resultText } from '../exchanges.js'
 import { buildGeminiTurn, GEMINI_FORMAT } from './answer.js'
 import { GeminiStream } from './stream.js'
-import { isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { listOf, objectOf, textOf } from '../json-reader.js'
 import { bareName } from '../known-models.js'
 import { embeddedError, type WireContext } from '../provider-errors.js'
 import { ToolNames } from '../tool-names.js'
@@ -139,7 +139,7 @@ function encodeTurn(message: AssistantMessage, names: ToolNames, model: string):
 
 /** Results are matched by place, by name, and by id where the call had one. */
 function encodeResults(results: readonly ToolMessage[], turn: readonly JsonObject[]): JsonObject[] {
-  const calls = turn.map((part) => part['functionCall']).filter(isObject)
+  const calls = turn.map((part) => part['functionCall']).filter(isJsonObject)
   return results.map((result, i) => {
     const { name, id } = calls[i] ?? {}
     const text = resultText(result)
@@ -167,7 +167,7 @@ export function decodeGeminiResponse(
     return stream.finish()
   }
   const answer = objectOf(body)
-  if (isObject(answer['error'])) throw embeddedError(answer, context)
+  if (isJsonObject(answer['error'])) throw embeddedError(answer, context)
   const candidate = objectOf(listOf(answer['candidates'])[0])
   return buildGeminiTurn(
     {

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { JsonObject } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason, Usage } from '../../model.js'
-import { countOf, isObject, textOf } from '../json-reader.js'
+import { countOf, textOf } from '../json-reader.js'
 import { mistakeError, protocolError, type WireContext } from '../provider-errors.js'
 import { buildTurn } from '../build-turn.js'
 
@@ -53,7 +53,7 @@ export function buildGeminiTurn(
   if (!answer.hasCandidate && blockReason === '') {
     throw protocolError('the answer has no candidates', true, context)
   }
-  const functionCalls = answer.parts.map((part) => part['functionCall']).filter(isObject)
+  const functionCalls = answer.parts.map((part) => part['functionCall']).filter(isJsonObject)
   const unmade = finishReason === 'MALFORMED_FUNCTION_CALL' || functionCalls.length === 0
   if (SPOILED.has(finishReason) && unmade) {
     throw mistakeError(

@@ -1,8 +1,8 @@
-import type { JsonObject } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, Usage } from '../../model.js'
 import type { StreamDecoder } from '../adapter.js'
 import { buildGeminiTurn, readGeminiUsage } from './answer.js'
-import { isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { listOf, objectOf, textOf } from '../json-reader.js'
 import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
 
 /**
@@ -29,11 +29,11 @@ export class GeminiStream implements StreamDecoder {
     const chunk = readPiece(data, this.#context)
     if (chunk === null) return ''
     // Counts are repeated in each piece; the last ones hold.
-    if (isObject(chunk['usageMetadata'])) this.#usage = chunk['usageMetadata']
-    if (isObject(chunk['error'])) throw embeddedError(chunk, this.#context)
+    if (isJsonObject(chunk['usageMetadata'])) this.#usage = chunk['usageMetadata']
+    if (isJsonObject(chunk['error'])) throw embeddedError(chunk, this.#context)
     this.#blockReason ||= textOf(objectOf(chunk['promptFeedback'])['blockReason'])
     const candidate = listOf(chunk['candidates'])[0]
-    if (!isObject(candidate)) return ''
+    if (!isJsonObject(candidate)) return ''
     this.#hasCandidate = true
     this.#finishReason = textOf(candidate['finishReason']) || this.#finishReason
     this.#finishMessage = textOf(candidate['finishMessage']) || this.#finishMessage
@@ -75,7 +75,7 @@ export class GeminiStream implements StreamDecoder {
     const last = this.#parts.at(-1)
     const call = part['functionCall']
     const open = last?.['functionCall']
-    if (isObject(call) && textOf(call['name']) === '' && isObject(open)) {
+    if (isJsonObject(call) && textOf(call['name']) === '' && isJsonObject(open)) {
       const args = { ...objectOf(open['args']), ...objectOf(call['args']) }
       this.#parts[this.#parts.length - 1] = {
         ...last,

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason, Usage } from '../../model.js'
-import { countOf, isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { embeddedError, type WireContext } from '../provider-errors.js'
 import { buildTurn, type RawCall } from '../build-turn.js'
 
@@ -70,7 +70,7 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
 /** The calls of a message; before there were several, there was one without an id. */
 function callsOf(message: JsonObject): readonly JsonValue[] {
   const only = message['function_call']
-  if (message['tool_calls'] !== undefined || !isObject(only)) return listOf(message['tool_calls'])
+  if (message['tool_calls'] !== undefined || !isJsonObject(only)) return listOf(message['tool_calls'])
   return [{ function: only }]
 }
 

@@ -1,7 +1,7 @@
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, Usage } from '../../model.js'
 import type { StreamDecoder } from '../adapter.js'
-import { countOf, isObject, listOf, objectOf, parseJson, textOf } from '../json-reader.js'
+import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { buildChatTurn, readChatUsage, readContent } from './chat-answer.js'
 import { LeadingThought } from './leading-thought.js'
 import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
@@ -46,13 +46,13 @@ export class OpenAiChatStream implements StreamDecoder {
     if (chunk === null) return ''
     const groq = objectOf(chunk['x_groq'])
     const usage = chunk['usage'] ?? groq['usage']
-    if (isObject(usage)) this.#usage = usage
+    if (isJsonObject(usage)) this.#usage = usage
     if (event === 'error' || isError(chunk['error'])) throw embeddedError(chunk, this.#context)
     if (isError(groq['error'])) throw embeddedError(groq, this.#context)
     // Other answers to the same question, where a host asks for several, are not for us.
     const choice = listOf(chunk['choices']).find((one) => countOf(objectOf(one)['index']) === 0)
-    if (!isObject(choice)) return ''
-    if (isObject(choice['usage'])) this.#usage = choice['usage']
+    if (!isJsonObject(choice)) return ''
+    if (isJsonObject(choice['usage'])) this.#usage = choice['usage']
     if (isError(choice['error'])) throw embeddedError(choice, this.#context)
     if (textOf(choice['finish_reason']) !== '') this.#finishReason = textOf(choice['finish_reason'])
     return this.#delta(objectOf(choice['delta'] ?? choice['message']))
@@ -93,7 +93,7 @@ export class OpenAiChatStream implements StreamDecoder {
     for (const call of listOf(delta['tool_calls'])) this.#callDelta(objectOf(call))
     // The form before there were several calls: one, without an id.
     const only = delta['function_call']
-    if (isObject(only)) this.#callDelta({ index: 0, function: only })
+    if (isJsonObject(only)) this.#callDelta({ index: 0, function: only })
     const content = this.#thought.pass(readContent(delta['content']).text)
     // A refusal is what is said when nothing else is.
     return this.#message['content'] === null ? textOf(delta['refusal']) : content
@@ -107,7 +107,7 @@ export class OpenAiChatStream implements StreamDecoder {
     call.id ||= textOf(id)
     call.name ||= textOf(name)
     Object.assign(call.rest, rest)
-    if (isObject(args)) call.object = args
+    if (isJsonObject(args)) call.object = args
     else call.text += textOf(args)
   }
 
@@ -183,7 +183,7 @@ function joinBlock(block: JsonObject, piece: JsonObject): JsonObject {
 }
 
 function isComplete(call: OpenCall): boolean {
-  return call.object !== null || isObject(parseJson(call.text))
+  return call.object !== null || isJsonObject(parseJson(call.text))
 }
 
 function closeCall(call: OpenCall): JsonObject {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
   ModelRequest,
@@ -15,7 +15,7 @@ import type { ModelError } from '../../errors.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
 import { exchanges, resultText } from '../exchanges.js'
-import { isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { listOf, objectOf, textOf } from '../json-reader.js'
 import { isReasoningModel } from '../known-models.js'
 import { buildChatTurn, OPENAI_CHAT_FORMAT } from './chat-answer.js'
 import { OpenAiChatStream } from './chat-stream.js'
@@ -203,7 +203,7 @@ export function decodeOpenAiChatResponse(
   if (isPresent(answer['error'])) throw embeddedError(answer, context)
   const choice = objectOf(listOf(answer['choices'])[0])
   const finishReason = textOf(choice['finish_reason'])
-  if (!isObject(choice['message']) && finishReason === '') {
+  if (!isJsonObject(choice['message']) && finishReason === '') {
     if (isPresent(choice['error'])) throw embeddedError(choice, context)
     throw noChoice(answer, context)
   }

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { JsonObject } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason, Usage } from '../../model.js'
-import { countOf, isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
 import { buildTurn } from '../build-turn.js'
 
@@ -19,7 +19,7 @@ export function buildResponsesTurn(
   context: WireContext,
 ): ModelTurn {
   const status = textOf(response['status'])
-  if (isObject(response['error']) || status === 'failed' || status === 'cancelled') {
+  if (isJsonObject(response['error']) || status === 'failed' || status === 'cancelled') {
     const error = response['error'] ?? {
       message: `the response was ${status}`,
       type: 'server_error',

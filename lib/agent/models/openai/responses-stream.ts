@@ -1,7 +1,7 @@
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, Usage } from '../../model.js'
 import type { StreamDecoder } from '../adapter.js'
-import { isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { listOf, objectOf, textOf } from '../json-reader.js'
 import { buildResponsesTurn, readResponsesUsage } from './responses-answer.js'
 import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
 
@@ -50,7 +50,7 @@ export class OpenAiResponsesStream implements StreamDecoder {
       case 'error':
         throw embeddedError(value, this.#context)
       default:
-        if (isObject(value['error'])) throw embeddedError(value, this.#context)
+        if (isJsonObject(value['error'])) throw embeddedError(value, this.#context)
         return ''
     }
   }

@@ -5,9 +5,9 @@
  */
 import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from 'node:fs'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { parseJson } from '../../../internal/json.js'
 import { ModelError } from '../../errors.js'
 import { checkSchema, type JsonSchema } from '../../schema.js'
-import { parseJson } from '../json-reader.js'
 import type { ScriptedTurn } from './script.js'
 
 /** Octets of one script. */
