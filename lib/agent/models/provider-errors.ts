@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { TRANSIENT_STATUSES } from '../../internal/backoff.js'
 import { isJsonObject, parseJson, type JsonObject } from '../../internal/json.js'
 import { ModelError, type ModelErrorCode } from '../errors.js'
 import type { Usage } from '../model.js'
@@ -65,6 +66,11 @@ export function protocolError(
 ): ModelError {
   const message = redactSecrets(`${context.model}: ${problem}`, context.secrets)
   return new ModelError('ERR_AGENT_MODEL_PROTOCOL', message, { retryable })
+}
+
+/** The error for a stream that ended before its answer did. */
+export function unfinishedStream(context: WireContext): ModelError {
+  return protocolError('the stream ended in the middle of the answer', true, context)
 }
 
 /** The error for an answer that the model spoiled: what it did is told to it. */
@@ -169,8 +175,15 @@ const BAD_REQUEST = anyOf(
 /** What the model wrote could not be read by the server: told to the model. */
 const MISTAKES = new Set(['tool_use_failed', 'output_parse_failed', 'json_validate_failed'])
 
-/** Statuses below 500 of what passes: timeout, conflict, Groq's lack of capacity. */
-const PASSING = new Set([408, 409, 498])
+/**
+ * Whether a call may succeed later. Beyond HTTP's own statuses, providers answer 409 for a conflict
+ * with another request, 498 when Groq lacks capacity, and anything from 500, such as 529. 425 (Too
+ * Early) is excluded: it answers TLS early data, which is never sent here.
+ */
+function isTransient(status: number): boolean {
+  if (status === 409 || status === 498 || status >= 500) return true
+  return status !== 425 && TRANSIENT_STATUSES.includes(status)
+}
 
 /** Decides by what the body says first, since providers hide most things behind 400 and 429. */
 function classify(status: number | null, insideStream: boolean, facts: Facts): Kind {
@@ -184,8 +197,7 @@ function classify(status: number | null, insideStream: boolean, facts: Facts): K
   if (status === 401 || status === 403 || AUTH.test(facts.all)) return fatal('ERR_AGENT_MODEL_AUTH')
   if (status === 429 || (status === null && RATE.test(facts.all)))
     return passing('ERR_AGENT_MODEL_RATE_LIMIT')
-  if (status !== null && (PASSING.has(status) || status >= 500))
-    return passing('ERR_AGENT_MODEL')
+  if (status !== null && isTransient(status)) return passing('ERR_AGENT_MODEL')
   if (status === null && BUSY.test(facts.all)) return passing('ERR_AGENT_MODEL')
   // A request that was accepted and then failed for no known reason failed on the server's side.
   if (insideStream && status === null && !BAD_REQUEST.test(facts.all))

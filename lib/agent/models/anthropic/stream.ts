@@ -3,7 +3,13 @@ import type { ModelRequest, ModelTurn, Usage } from '../../model.js'
 import type { StreamDecoder } from '../adapter.js'
 import { buildAnthropicTurn, readAnthropicUsage } from './answer.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
-import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
+import {
+  embeddedError,
+  protocolError,
+  readPiece,
+  unfinishedStream,
+  type WireContext,
+} from '../provider-errors.js'
 
 /** A content block that is being put together. */
 interface OpenBlock {
@@ -66,9 +72,7 @@ export class AnthropicStream implements StreamDecoder {
   }
 
   finish(): ModelTurn {
-    if (!this.done && this.#stopReason === '') {
-      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
-    }
+    if (!this.done && this.#stopReason === '') throw unfinishedStream(this.#context)
     const ordered = [...this.#blocks].sort(([a], [b]) => a - b).map(([, open]) => open)
     return buildAnthropicTurn(
       {

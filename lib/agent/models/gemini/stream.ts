@@ -3,7 +3,7 @@ import type { ModelRequest, ModelTurn, Usage } from '../../model.js'
 import type { StreamDecoder } from '../adapter.js'
 import { buildGeminiTurn, readGeminiUsage } from './answer.js'
 import { listOf, objectOf, textOf } from '../json-reader.js'
-import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
+import { embeddedError, readPiece, unfinishedStream, type WireContext } from '../provider-errors.js'
 
 /**
  * Puts a streamed Gemini answer together: each piece is a response of its own with further parts.
@@ -50,9 +50,8 @@ export class GeminiStream implements StreamDecoder {
   }
 
   finish(): ModelTurn {
-    if (this.#finishReason === '' && this.#blockReason === '') {
-      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
-    }
+    if (this.#finishReason === '' && this.#blockReason === '')
+      throw unfinishedStream(this.#context)
     return buildGeminiTurn(
       {
         parts: this.#parts,

@@ -4,7 +4,7 @@ import type { StreamDecoder } from '../adapter.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { buildChatTurn, readChatUsage, readContent } from './chat-answer.js'
 import { LeadingThought } from './leading-thought.js'
-import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
+import { embeddedError, readPiece, unfinishedStream, type WireContext } from '../provider-errors.js'
 
 /** A tool call that is being put together. */
 interface OpenCall {
@@ -63,9 +63,8 @@ export class OpenAiChatStream implements StreamDecoder {
   }
 
   finish(): ModelTurn {
-    if (this.#finishReason === '' && !(this.done && this.#anything)) {
-      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
-    }
+    if (this.#finishReason === '' && !(this.done && this.#anything))
+      throw unfinishedStream(this.#context)
     const finishReason = this.#finishReason === '' ? 'stop' : this.#finishReason
     const message: JsonObject =
       this.#calls.length === 0

@@ -3,7 +3,7 @@ import type { ModelRequest, ModelTurn, Usage } from '../../model.js'
 import type { StreamDecoder } from '../adapter.js'
 import { listOf, objectOf, textOf } from '../json-reader.js'
 import { buildResponsesTurn, readResponsesUsage } from './responses-answer.js'
-import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
+import { embeddedError, readPiece, unfinishedStream, type WireContext } from '../provider-errors.js'
 
 /**
  * Reads a streamed Responses answer. The event that ends it holds the whole response; the items
@@ -60,9 +60,7 @@ export class OpenAiResponsesStream implements StreamDecoder {
   }
 
   finish(): ModelTurn {
-    if (this.#final === null) {
-      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
-    }
+    if (this.#final === null) throw unfinishedStream(this.#context)
     const items = [...this.#items].sort(([a], [b]) => a - b).map(([, item]) => item)
     const output = listOf(this.#final['output']).length > 0 ? this.#final['output']! : items
     return buildResponsesTurn({ ...this.#final, output }, this.#request, this.#context)
