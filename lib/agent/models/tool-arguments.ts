@@ -1,15 +1,15 @@
 import { isJsonObject, parseJson, type JsonObject } from '../../internal/json.js'
 
-/** Arguments of a tool call, or why they cannot be read; then `args` is empty. */
+/** Arguments of a tool call; when `error` says why they could not be read, `args` is empty. */
 export interface ParsedArguments {
   readonly args: JsonObject
   readonly error: string | null
 }
 
 /**
- * Reads the arguments of a tool call in any of the forms that providers send: an object, JSON text
- * of an object, that text encoded as a JSON string once more, or nothing at all for no arguments.
- * Text that is not JSON is never repaired: half a command may be another command.
+ * Reads the arguments of a tool call in every form that providers send: an object, JSON text of an
+ * object, that text encoded once more as a JSON string, or nothing when there are no arguments.
+ * Invalid JSON is never repaired: half a command may be a different command.
  */
 export function parseArguments(raw: unknown): ParsedArguments {
   if (raw === undefined || raw === null) return { args: {}, error: null }

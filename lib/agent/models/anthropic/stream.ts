@@ -11,14 +11,14 @@ import {
   type WireContext,
 } from '../provider-errors.js'
 
-/** A content block that is being put together. */
+/** A content block whose deltas are still arriving. */
 interface OpenBlock {
   readonly block: Record<string, JsonValue>
   /** The arguments of a `tool_use` block, as JSON text. */
   input: string
 }
 
-/** Which field of a block each kind of delta adds to. */
+/** The field of a block that each kind of delta appends to. */
 const GROWING_FIELDS: Readonly<Record<string, string>> = {
   text_delta: 'text',
   thinking_delta: 'thinking',
@@ -26,7 +26,7 @@ const GROWING_FIELDS: Readonly<Record<string, string>> = {
   compaction_delta: 'content',
 }
 
-/** Puts a streamed Messages answer together into the content blocks that a whole one would have. */
+/** Assembles a streamed Messages answer into the content blocks of one that was not streamed. */
 export class AnthropicStream implements StreamDecoder {
   readonly #request: ModelRequest
   readonly #context: WireContext
@@ -104,7 +104,7 @@ export class AnthropicStream implements StreamDecoder {
     return type === 'text_delta' ? piece : ''
   }
 
-  /** A block whose start a server left out; its first piece tells what it is, but not which call. */
+  /** A block without a start event; its first delta tells its type, but not which tool it calls. */
   #unannounced(index: number, type: string): OpenBlock | undefined {
     if (type === 'input_json_delta')
       throw protocolError(`arguments came for no tool call (block ${index})`, true, this.#context)
@@ -115,7 +115,7 @@ export class AnthropicStream implements StreamDecoder {
     return this.#blocks.get(index)
   }
 
-  /** Counts come twice, the later ones cumulative: the larger of both holds. */
+  /** Counts are sent twice, and the later ones are cumulative: the larger one counts. */
   #count(usage: JsonObject): void {
     for (const [name, value] of Object.entries(usage)) {
       if (typeof value === 'number')
@@ -125,16 +125,16 @@ export class AnthropicStream implements StreamDecoder {
   }
 }
 
-/** Arguments come in pieces after an empty `input`, or whole in it. */
+/** Arguments arrive as deltas after an empty `input`, or complete in it. */
 function inputOf({ block, input }: OpenBlock): JsonValue {
   return input === '' ? (block['input'] ?? {}) : input
 }
 
 function closeBlock(open: OpenBlock): JsonObject {
-  // The provider's own tools have arguments as well.
+  // Blocks of the provider's own tools have arguments too.
   if (open.block['type'] !== 'tool_use' && open.input === '') return open.block
   const input = inputOf(open)
   const parsed = typeof input === 'string' ? parseJson(input) : input
-  // What was cut off goes back as an empty object, the only thing that the provider accepts.
+  // Arguments that were cut off are sent back as an object, since the API accepts nothing else.
   return { ...open.block, input: isJsonObject(parsed) ? parsed : {} }
 }

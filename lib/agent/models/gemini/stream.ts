@@ -6,8 +6,8 @@ import { listOf, objectOf, textOf } from '../json-reader.js'
 import { embeddedError, readPiece, unfinishedStream, type WireContext } from '../provider-errors.js'
 
 /**
- * Puts a streamed Gemini answer together: each piece is a response of its own with further parts.
- * Nothing tells that it is the last one but the end of the stream.
+ * Assembles a streamed Gemini answer, whose chunks are responses with further parts. Only the end
+ * of the stream marks the last chunk, so `done` stays false.
  */
 export class GeminiStream implements StreamDecoder {
   readonly #request: ModelRequest
@@ -28,7 +28,7 @@ export class GeminiStream implements StreamDecoder {
   push({ data }: { readonly data: string }): string {
     const chunk = readPiece(data, this.#context)
     if (chunk === null) return ''
-    // Counts are repeated in each piece; the last ones hold.
+    // Each chunk repeats the counts; the last ones count.
     if (isJsonObject(chunk['usageMetadata'])) this.#usage = chunk['usageMetadata']
     if (isJsonObject(chunk['error'])) throw embeddedError(chunk, this.#context)
     this.#blockReason ||= textOf(objectOf(chunk['promptFeedback'])['blockReason'])
@@ -67,8 +67,8 @@ export class GeminiStream implements StreamDecoder {
   }
 
   /**
-   * Text goes on in the part before it, unless a signature marks where one ends; a call without a
-   * name brings the arguments of the one before it.
+   * Text continues the part before it, unless a signature ends that part; a call without a name
+   * carries further arguments of the call before it.
    */
   #add(part: JsonObject): void {
     const last = this.#parts.at(-1)

@@ -6,8 +6,8 @@ import { buildResponsesTurn, readResponsesUsage } from './responses-answer.js'
 import { embeddedError, readPiece, unfinishedStream, type WireContext } from '../provider-errors.js'
 
 /**
- * Reads a streamed Responses answer. The event that ends it holds the whole response; the items
- * that came before stand in where a server leaves its `output` empty.
+ * Reads a streamed Responses answer. Its last event holds the complete response; the items streamed
+ * before are used if a server leaves its `output` empty.
  */
 export class OpenAiResponsesStream implements StreamDecoder {
   readonly #request: ModelRequest
@@ -33,7 +33,7 @@ export class OpenAiResponsesStream implements StreamDecoder {
       case 'response.refusal.delta':
         return textOf(value['delta'])
       case 'response.output_item.done':
-        this.#items.set(this.#placeOf(value['output_index']), objectOf(value['item']))
+        this.#items.set(this.#indexOf(value['output_index']), objectOf(value['item']))
         return ''
       case 'response.completed':
       case 'response.incomplete':
@@ -66,8 +66,8 @@ export class OpenAiResponsesStream implements StreamDecoder {
     return buildResponsesTurn({ ...this.#final, output }, this.#request, this.#context)
   }
 
-  /** Items without a place come one after the other. */
-  #placeOf(index: JsonValue | undefined): number {
+  /** Items without an index are kept in the order of their arrival. */
+  #indexOf(index: JsonValue | undefined): number {
     return typeof index === 'number' ? index : this.#items.size
   }
 }
