@@ -1,8 +1,8 @@
 /** A function, method, callback, or top-level value, as a range of tokens. */
 export interface Region {
-  /** Empty for callbacks. */
+  /** Empty for anonymous functions. */
   readonly name: string
-  /** The class it belongs to; empty for none. */
+  /** Name of the enclosing class, or empty. */
   readonly owner: string
   readonly kind: 'function' | 'value'
   /** First and last token, both inclusive, parameters included. */
@@ -15,7 +15,7 @@ export interface Region {
   readonly isAsync: boolean
 }
 
-/** A name that is declared in a file. */
+/** The declaration of a name. */
 export interface Declaration {
   readonly name: string
   /** Index of the declaring token. */
@@ -25,11 +25,11 @@ export interface Declaration {
   readonly kind: 'parameter' | 'variable' | 'function' | 'class' | 'import'
 }
 
-/** What is known about the structure of a file. Ranges are in the order of their first token. */
+/** The structure of a file. Regions are in the order of their first token. */
 export interface Outline {
   readonly regions: readonly Region[]
   readonly declarations: readonly Declaration[]
-  /** Indices of tokens with which a statement begins, ascending. */
+  /** Indices of the first tokens of statements, ascending. */
   readonly statements: readonly number[]
 }
 
@@ -44,7 +44,7 @@ export function regionAt(regions: readonly Region[], token: number): number {
   return found
 }
 
-/** Index of the innermost region with a name around a token (top-level values too), or -1. */
+/** Index of the innermost named region around a token, top-level values included, or -1. */
 export function namedRegionAt(regions: readonly Region[], token: number): number {
   let found = -1
   for (let i = 0; i < regions.length; i++) {

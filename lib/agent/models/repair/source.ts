@@ -5,7 +5,7 @@ import type { Language, Token } from './token.js'
 import { tokenizeJavaScript } from './tokenize-javascript.js'
 import { tokenizePython } from './tokenize-python.js'
 
-/** A source file, split and outlined. */
+/** A source file with its tokens and outline. */
 export interface SourceFile extends Outline {
   readonly path: string
   readonly language: Language
@@ -27,12 +27,12 @@ const LANGUAGES: ReadonlyMap<string, Language> = new Map(
   }),
 )
 
-/** The language of a file by its name, or null. */
+/** The language of a file by its extension, or null. */
 export function languageOf(path: string): Language | null {
   return LANGUAGES.get(/\.(\w+)$/.exec(path)?.[1] ?? '') ?? null
 }
 
-/** Splits and outlines a file; null when its language is not known. */
+/** Tokenizes and outlines a file; null when its language is not supported. */
 export function parseSource(path: string, text: string): SourceFile | null {
   const language = languageOf(path)
   if (language === null) return null
@@ -41,7 +41,7 @@ export function parseSource(path: string, text: string): SourceFile | null {
   return { path, language, text, tokens, ...outline }
 }
 
-/** Sets that operators ask for at every token, made once for each file. */
+/** Sets that operators look up at every token, computed once per file. */
 export interface NameFacts {
   /** Indices of tokens that declare a name. */
   readonly declaredAt: ReadonlySet<number>
@@ -56,7 +56,6 @@ export interface NameFacts {
 
 const factsByFile = new WeakMap<SourceFile, NameFacts>()
 
-/** The {@link NameFacts} of a file. */
 export function nameFacts(file: SourceFile): NameFacts {
   const known = factsByFile.get(file)
   if (known !== undefined) return known
@@ -83,7 +82,7 @@ export function nameFacts(file: SourceFile): NameFacts {
   return facts
 }
 
-/** Is the string at `at` used as a key: in `a['b']`, `{ 'b': 1 }` or `a.get('b')`? */
+/** Whether the string at `at` is a key, as in `a['b']`, `{ 'b': 1 }` or `a.get('b')`. */
 export function isKeyString(file: SourceFile, at: number): boolean {
   const before = file.tokens[at - 1]
   const next = file.tokens[at + 1]?.text
