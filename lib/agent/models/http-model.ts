@@ -45,7 +45,7 @@ export interface HttpModelOptions extends Omit<WireOptions, 'stream'> {
   /**
    * Milliseconds without a single byte after which a call fails.
    *
-   * @defaultValue 90000 for streamed answers, 600000 for whole ones
+   * @defaultValue 90000 for streamed answers, 600000 otherwise
    */
   readonly idleTimeoutMs?: number | undefined
   /** Milliseconds that one call may take in total. @defaultValue 1800000 */

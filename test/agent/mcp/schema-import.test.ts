@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkSchema } from 'runwright/agent'
+import { checkSchema, type JsonObject } from 'runwright/agent'
 import { importSchema } from '../../../lib/agent/mcp/schema-import.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
 
 for (const [title, schema, fits, breaks] of [
   [

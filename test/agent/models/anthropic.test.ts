@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
-import type { ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
+import { ModelError, type JsonObject, type ModelRequest, type ToolSpec } from 'runwright/agent'
 import {
   decodeAnthropicResponse,
   encodeAnthropicRequest,
 } from '../../../lib/agent/models/anthropic/adapter.js'
 import { AnthropicStream } from '../../../lib/agent/models/anthropic/stream.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
 import {
   afterCalls,
   context,

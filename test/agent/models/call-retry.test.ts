@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
-import { DEFAULT_RETRY_POLICY, retryDelay } from '../../../lib/agent/models/call-retry.js'
+import { ModelError, retryDelay } from 'runwright/agent'
+import { DEFAULT_RETRY_POLICY } from '../../../lib/agent/models/call-retry.js'
 
 const failure = (retryAfterMs?: number, retryable = true) =>
   new ModelError('ERR_AGENT_MODEL', 'x', { retryable, retryAfterMs })

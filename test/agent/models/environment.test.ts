@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
+import { createModelRegistry, providersFromEnvironment } from 'runwright/agent'
 import { AsyncResponse, MockTransport } from 'runwright/http'
-import { providersFromEnvironment } from '../../../lib/agent/models/environment.js'
-import { createModelRegistry } from '../../../lib/agent/models/registry.js'
 import { serve } from '../../helpers/serve.js'
 import { modelRequest, recording } from './exchange.js'
 

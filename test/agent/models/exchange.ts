@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs'
-import type { JsonObject } from '../../../lib/internal/json.js'
-import type { Message, ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
-import type { StreamDecoder } from '../../../lib/agent/models/adapter.js'
-import type { ModelTurn } from '../../../lib/agent/model.js'
-import type { WireContext } from '../../../lib/agent/models/provider-errors.js'
+import type {
+  JsonObject,
+  Message,
+  ModelRequest,
+  ModelTurn,
+  StreamDecoder,
+  ToolSpec,
+  WireContext,
+} from 'runwright/agent'
 import { SseParser } from 'runwright/http'
 
 /** One recorded exchange with a provider. */

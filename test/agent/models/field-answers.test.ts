@@ -4,12 +4,15 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ModelTurn, StopReason } from '../../../lib/agent/model.js'
-import type { ModelAdapter } from '../../../lib/agent/models/adapter.js'
-import { anthropicAdapter } from '../../../lib/agent/models/anthropic/adapter.js'
-import { geminiAdapter } from '../../../lib/agent/models/gemini/adapter.js'
-import { openAiChatAdapter } from '../../../lib/agent/models/openai/chat.js'
-import { openAiResponsesAdapter } from '../../../lib/agent/models/openai/responses.js'
+import {
+  anthropicAdapter,
+  geminiAdapter,
+  openAiChatAdapter,
+  openAiResponsesAdapter,
+  type ModelAdapter,
+  type ModelTurn,
+  type StopReason,
+} from 'runwright/agent'
 import {
   afterCalls,
   context,

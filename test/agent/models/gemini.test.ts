@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
-import type { ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
+import {
+  geminiAdapter,
+  HttpModel,
+  ModelError,
+  type JsonObject,
+  type ModelRequest,
+  type ToolSpec,
+} from 'runwright/agent'
 import {
   decodeGeminiResponse,
   encodeGeminiRequest,
-  geminiAdapter,
 } from '../../../lib/agent/models/gemini/adapter.js'
 import { GeminiStream } from '../../../lib/agent/models/gemini/stream.js'
-import { HttpModel } from '../../../lib/agent/models/http-model.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
 import { serve } from '../../helpers/serve.js'
 import {
   afterCalls,

@@ -7,16 +7,16 @@ import { test } from 'node:test'
 import { pipeline } from 'node:stream/promises'
 import { inspect } from 'node:util'
 import { createGzip } from 'node:zlib'
-import { ModelError } from '../../../lib/agent/errors.js'
-import { anthropicAdapter } from '../../../lib/agent/models/anthropic/adapter.js'
 import {
-  encodeJson,
+  anthropicAdapter,
+  createHttpProvider,
   HttpModel,
+  ModelError,
+  openAiChatAdapter,
+  retryDelay,
   type HttpModelOptions,
-} from '../../../lib/agent/models/http-model.js'
-import { createHttpProvider } from '../../../lib/agent/models/http-provider.js'
-import { openAiChatAdapter } from '../../../lib/agent/models/openai/chat.js'
-import { retryDelay } from '../../../lib/agent/models/call-retry.js'
+} from 'runwright/agent'
+import { encodeJson } from '../../../lib/agent/models/http-model.js'
 import { rawServer } from '../../helpers/raw-peer.js'
 import { listen, serve } from '../../helpers/serve.js'
 import { modelRequest, recording } from './exchange.js'

@@ -3,13 +3,15 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
-import type { ModelTurn } from '../../../lib/agent/model.js'
-import type { ModelAdapter } from '../../../lib/agent/models/adapter.js'
-import { anthropicAdapter } from '../../../lib/agent/models/anthropic/adapter.js'
-import { geminiAdapter } from '../../../lib/agent/models/gemini/adapter.js'
-import { openAiChatAdapter } from '../../../lib/agent/models/openai/chat.js'
-import { openAiResponsesAdapter } from '../../../lib/agent/models/openai/responses.js'
+import {
+  anthropicAdapter,
+  geminiAdapter,
+  ModelError,
+  openAiChatAdapter,
+  openAiResponsesAdapter,
+  type ModelAdapter,
+  type ModelTurn,
+} from 'runwright/agent'
 import { afterCalls, context, decodeEvents, modelRequest } from './exchange.js'
 
 const adapters: Readonly<Record<string, ModelAdapter>> = {

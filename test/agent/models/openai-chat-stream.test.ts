@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
+import { ModelError, type JsonObject } from 'runwright/agent'
 import { OpenAiChatStream } from '../../../lib/agent/models/openai/chat-stream.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
 import {
   context,
   cutsInTwo,

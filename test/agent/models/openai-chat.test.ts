@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
-import type { ToolSpec } from '../../../lib/agent/model.js'
+import { ModelError, type JsonObject, type ToolSpec } from 'runwright/agent'
 import {
   decodeOpenAiChatResponse,
   encodeOpenAiChatRequest,
 } from '../../../lib/agent/models/openai/chat.js'
 import { readChatUsage } from '../../../lib/agent/models/openai/chat-answer.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
 import { afterCalls, context, modelRequest, recording, tool } from './exchange.js'
 
 type WireTool = {

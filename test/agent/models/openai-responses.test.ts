@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
-import type { ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
+import { ModelError, type JsonObject, type ModelRequest, type ToolSpec } from 'runwright/agent'
 import {
   decodeOpenAiResponsesResponse,
   encodeOpenAiResponsesRequest,
 } from '../../../lib/agent/models/openai/responses.js'
 import { OpenAiResponsesStream } from '../../../lib/agent/models/openai/responses-stream.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
 import {
   afterCalls,
   context,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { costOf, knownPrices } from '../../../lib/agent/models/pricing.js'
+import { costOf, knownPrices } from 'runwright/agent'
 
 const usage = {
   input_tokens: 1_000_000,

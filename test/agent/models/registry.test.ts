@@ -3,10 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { ModelProvider } from '../../../lib/agent/model-provider.js'
-import { ModelError } from '../../../lib/agent/errors.js'
-import { createModelRegistry } from '../../../lib/agent/models/registry.js'
-import { ScriptedModel } from '../../../lib/agent/testing/scripted-model.js'
+import { createModelRegistry, ModelError, type ModelProvider } from 'runwright/agent'
+import { ScriptedModel } from 'runwright/agent/testing'
 
 function provider(id: string, family?: RegExp): ModelProvider {
   return {

@@ -7,14 +7,7 @@ import { spawn } from 'node:child_process'
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import type {
-  Message,
-  Model,
-  ModelRequest,
-  ModelTurn,
-  ToolCall,
-  ToolSpec,
-} from '../../../lib/agent/model.js'
+import type { Message, Model, ModelRequest, ModelTurn, ToolCall, ToolSpec } from 'runwright/agent'
 
 const TURNS_PER_ITERATION = 8
 const MAX_OUTPUT = 16_384

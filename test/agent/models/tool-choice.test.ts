@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ToolChoice } from '../../../lib/agent/model.js'
-import type { ModelAdapter } from '../../../lib/agent/models/adapter.js'
-import { anthropicAdapter } from '../../../lib/agent/models/anthropic/adapter.js'
-import { geminiAdapter } from '../../../lib/agent/models/gemini/adapter.js'
-import { openAiChatAdapter } from '../../../lib/agent/models/openai/chat.js'
-import { openAiResponsesAdapter } from '../../../lib/agent/models/openai/responses.js'
+import {
+  anthropicAdapter,
+  geminiAdapter,
+  openAiChatAdapter,
+  openAiResponsesAdapter,
+  type ModelAdapter,
+  type ToolChoice,
+} from 'runwright/agent'
 import { modelRequest, tool } from './exchange.js'
 
 const CHOICES: readonly (ToolChoice | undefined)[] = [
