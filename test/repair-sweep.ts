@@ -1,9 +1,9 @@
 /**
- * Plants every bug of the fixtures for `builtin:repair`, has each repaired, and tells the score:
- * `npm run repair [-- --jobs=2 --seconds=600 part-of-a-project…]`. Fails under four of five.
+ * Plants every bug of the repair fixtures, lets `builtin:repair` repair each, and prints the score:
+ * `npm run repair [-- --jobs=2 --seconds=600 part-of-a-project…]`. Fails under 80 %.
  *
- * With `--seconds`, no further bug is begun once the time is over and thirty were tried; they are
- * taken in turns from all projects, and the score is that of those that were tried.
+ * With `--seconds`, no further bug is started once the time is over and thirty were tried. Bugs are
+ * taken from all projects in turn, and the score counts those that were tried.
  */
 import { parseArgs } from 'node:util'
 import { availableParallelism } from 'node:os'
@@ -25,16 +25,16 @@ const { values, positionals } = parseArgs({
 })
 const jobs = numberOf('jobs', values.jobs, availableParallelism())
 const seconds = numberOf('seconds', values.seconds, Infinity)
-const began = performance.now()
-const elapsed = (): number => (performance.now() - began) / 1000
+const startedAt = performance.now()
+const elapsed = (): number => (performance.now() - startedAt) / 1000
 
 function numberOf(name: string, text: string | undefined, otherwise: number): number {
   const number = text === undefined ? otherwise : Number(text)
   if (number >= 1) return number
-  throw new TypeError(`--${name} must be a number from 1 up, got ${String(text)}`)
+  throw new TypeError(`--${name} must be a number of at least 1, got ${String(text)}`)
 }
 
-/** All bugs that can be repaired, the first of each project, then the second of each, and so on. */
+/** All repairable bugs: the first of each project, then the second of each, and so on. */
 async function tasks(): Promise<Task[]> {
   const chosen: Fixture[] = []
   for (const fixture of fixtures) {
@@ -44,7 +44,7 @@ async function tasks(): Promise<Task[]> {
     if (fixture.needs !== undefined) {
       const { exitCode } = await runCommand(`python3 -m ${fixture.needs} --version`, FIXTURES)
       if (exitCode !== 0) {
-        console.log(`${fixture.project}: left out, ${fixture.needs} is not installed here`)
+        console.log(`${fixture.project}: skipped, ${fixture.needs} is not installed`)
         continue
       }
     }
@@ -61,21 +61,21 @@ async function tasks(): Promise<Task[]> {
 
 const tally = { tried: 0, repaired: 0, dishonest: 0, patches: 0, projects: new Set<string>() }
 
-let begun = 0
+let started = 0
 
 async function work(queue: Task[]): Promise<void> {
   for (;;) {
-    if (elapsed() > seconds && begun >= MIN_BUGS) return
+    if (elapsed() > seconds && started >= MIN_BUGS) return
     const task = queue.shift()
     if (task === undefined) return
-    begun += 1
+    started += 1
     const { fixture, bug } = task
     const result = await repair(fixture, bug)
     tally.tried += 1
     tally.patches += result.patches
     tally.projects.add(fixture.project)
     if (result.achieved) tally.repaired += 1
-    // What is not repaired must say so, and tests are nobody's to change.
+    // A failed repair must give up explicitly, and tests must never change.
     const honest = result.achieved || result.gaveUp || result.iterations >= 20
     const touchedTests = result.changed
       .split('\n')
@@ -84,7 +84,8 @@ async function work(queue: Task[]): Promise<void> {
     const verdict = result.achieved ? 'repaired' : honest ? 'given up' : 'NOT HONEST'
     console.log(
       `${verdict.padEnd(9)} ${fixture.project}: ${bug.name} ` +
-        `(${result.patches} patches, ${result.seconds.toFixed(1)} s)${touchedTests ? ' CHANGED TESTS' : ''}`,
+        `(${result.patches} patches, ${result.seconds.toFixed(1)} s)` +
+        (touchedTests ? ' CHANGED TESTS' : ''),
     )
   }
 }
@@ -100,5 +101,5 @@ console.log(
 )
 const enough =
   positionals.length > 0 || (tally.tried >= MIN_BUGS && tally.projects.size >= MIN_PROJECTS)
-if (!enough) console.log(`at least ${MIN_BUGS} bugs of ${MIN_PROJECTS} projects have to be tried`)
+if (!enough) console.log(`at least ${MIN_BUGS} bugs of ${MIN_PROJECTS} projects must be tried`)
 if (share < WANTED || tally.dishonest > 0 || !enough) process.exitCode = 1

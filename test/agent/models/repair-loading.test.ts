@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Session } from 'node:inspector/promises'
 import { test } from 'node:test'
 
-test('the repair engine is loaded by the first request to its model, not by an import', async (t) => {
+test('the first request to the repair model loads its engine, an import does not', async (t) => {
   // The debugger reports every script that this process compiles, whatever loads it.
   const debuggerSession = new Session()
   debuggerSession.connect()
