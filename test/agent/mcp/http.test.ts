@@ -252,10 +252,10 @@ test('an abort ends the exchange and is sent to the server', async (t) => {
   let arrived = (): void => undefined
   const begun = new Promise<void>((resolve) => (arrived = resolve))
   let gone: Promise<unknown> = Promise.resolve()
-  let told = (): void => undefined
-  const cancelled = new Promise<void>((resolve) => (told = resolve))
+  let received = (): void => undefined
+  const cancelled = new Promise<void>((resolve) => (received = resolve))
   const { open } = await tinyHttp(t, (one, response) => {
-    if (one.rpc.method === 'notifications/cancelled') told()
+    if (one.rpc.method === 'notifications/cancelled') received()
     if (!isCall(one)) return false
     gone = once(response, 'close')
     arrived()

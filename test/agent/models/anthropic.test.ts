@@ -135,7 +135,7 @@ test('a recorded stream with thinking gives the same turn wherever it is split',
     reasoning_tokens: 0,
   })
   assert.equal(whole.turn.stop, 'end')
-  assert.deepEqual(decode([...Buffer.from(text)].map((octet) => Uint8Array.of(octet))), whole)
+  assert.deepEqual(decode([...Buffer.from(text)].map((byte) => Uint8Array.of(byte))), whole)
   const random = seeded(2)
   for (let i = 0; i < 30; i++) assert.deepEqual(decode(randomPieces(text, random)), whole)
 })
@@ -329,8 +329,8 @@ test('max_tokens is always sent, by the known limit, and exceeds the thinking bu
     ]
   assert.equal(maxTokens('claude-3-opus-latest'), 4096)
   assert.equal(maxTokens('claude-sonnet-4-5'), 32_000)
-  assert.equal(maxTokens('somebody-elses'), 4096)
-  assert.equal(maxTokens('somebody-elses', 8000), 9024)
+  assert.equal(maxTokens('unknown-model'), 4096)
+  assert.equal(maxTokens('unknown-model', 8000), 9024)
 })
 
 for (const { model, thinking, effort, temperature } of [

@@ -14,7 +14,7 @@ import { providerError } from '../../../lib/agent/models/provider-errors.js'
 import { afterCalls, context, modelRequest, recording, seeded } from './exchange.js'
 
 /** Values that may replace any other. */
-const STRANGERS = [null, 0, -1, 1e400, '', 'x', '{', true, [], {}, [[]], { error: 1 }, ['a', null]]
+const REPLACEMENTS = [null, 0, -1, 1e400, '', 'x', '{', true, [], {}, [[]], { error: 1 }, ['a', null]]
 
 /** A copy of `value` with one random part replaced or removed. */
 function damage(value: unknown, random: () => number): unknown {
@@ -25,10 +25,10 @@ function damage(value: unknown, random: () => number): unknown {
     const holder = at as Record<string, unknown>
     for (const key of Object.keys(holder)) {
       places.push(() => {
-        const stranger = STRANGERS[Math.floor(random() * (STRANGERS.length + 1))]
-        if (stranger === undefined && Array.isArray(at)) at.splice(Number(key), 1)
-        else if (stranger === undefined) delete holder[key]
-        else holder[key] = stranger
+        const replacement = REPLACEMENTS[Math.floor(random() * (REPLACEMENTS.length + 1))]
+        if (replacement === undefined && Array.isArray(at)) at.splice(Number(key), 1)
+        else if (replacement === undefined) delete holder[key]
+        else holder[key] = replacement
       })
       visit(holder[key])
     }

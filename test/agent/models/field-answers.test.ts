@@ -1032,10 +1032,10 @@ const STREAMS: readonly Streamed[] = [
 for (const { title, adapter, stream, expected, back } of STREAMS) {
   test(`${adapter.provider}: ${title}`, () => {
     const random = seeded(stream.length)
-    const octets = Buffer.from(stream)
+    const bytes = Buffer.from(stream)
     const cuts: Uint8Array[][] = [
-      [octets],
-      Array.from(octets, (_, at) => octets.subarray(at, at + 1)),
+      [bytes],
+      Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)),
     ]
     for (let i = 0; i < 20; i++) cuts.push(randomPieces(stream, random))
     const [first, ...others] = cuts.map((pieces) =>

@@ -162,8 +162,8 @@ test('retries get an answer after a rate limit, an overload and a lost connectio
 })
 
 test('text is emitted as it arrives, even from a compressed stream', async () => {
-  let told: (() => void) | undefined
-  const first = new Promise<void>((resolve) => (told = resolve))
+  let emitted: (() => void) | undefined
+  const first = new Promise<void>((resolve) => (emitted = resolve))
   const event = (delta: object, finish_reason: string | null = null) =>
     `data: ${JSON.stringify({ choices: [{ delta, finish_reason }] })}\n\n`
   await using world = await provider(async (_, response) => {
@@ -175,7 +175,7 @@ test('text is emitted as it arrives, even from a compressed stream', async () =>
     await first
     gzip.end(event({ content: ', second' }, 'stop') + 'data: [DONE]\n\n')
   })
-  const turn = await world.model.complete(modelRequest({ onDelta: () => told?.() }))
+  const turn = await world.model.complete(modelRequest({ onDelta: () => emitted?.() }))
   assert.equal(turn.message.text, 'First, second')
 })
 

@@ -32,7 +32,7 @@ test('a recorded stream gives the same turn wherever it is split', () => {
   for (const pieces of cutsInTwo(text)) assert.deepEqual(decode(pieces), whole)
   const random = seeded(1)
   for (let i = 0; i < 100; i++) assert.deepEqual(decode(randomPieces(text, random)), whole)
-  assert.deepEqual(decode([...Buffer.from(text)].map((octet) => Uint8Array.of(octet))), whole)
+  assert.deepEqual(decode([...Buffer.from(text)].map((byte) => Uint8Array.of(byte))), whole)
 })
 
 test('a stream that ends before its finish reason is a retryable error, never a turn', () => {

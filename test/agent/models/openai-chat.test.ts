@@ -215,7 +215,7 @@ test('a call without a result gets one, and a result without a call is dropped',
   ]
   const orphan = {
     role: 'tool' as const,
-    call_id: 'nobody',
+    call_id: 'call_of_no_turn',
     tool: 'bash',
     output: 'x',
     exit_code: 0,

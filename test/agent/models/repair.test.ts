@@ -158,7 +158,7 @@ test('without a check command or the required tools it gives up at once', async 
     tools: tools.map((name) => ({ name, description: '', parameters: { type: 'object' } })),
     run: { run_id: 'r', iteration: 1, turn: 0, goal: 'goal', check, cwd: '/' },
   })
-  for (const [given, told] of [
+  for (const [given, text] of [
     [
       request(null, ['bash', 'read_file', 'edit_file', 'list_files']),
       /^No candidate left: this goal has no check command/,
@@ -169,7 +169,7 @@ test('without a check command or the required tools it gives up at once', async 
     ],
   ] as const) {
     const turn = await repairModel().complete(given)
-    assert.match(turn.message.text, told)
+    assert.match(turn.message.text, text)
     assert.equal(turn.stop, 'refusal')
     assert.deepEqual(turn.message.calls, [])
   }

@@ -50,7 +50,7 @@ test('a replayed run repeats the answers, event by event, and costs nothing', as
   const again = await runToEnd(engine, { ...request, model_name: `replay:${first.details.run_id}` })
   assertInvariants(again.events)
   assert.deepEqual(gist(again.events), gist(first.events))
-  assert.equal(calls, asked, 'nobody was asked')
+  assert.equal(calls, asked, 'the provider was called')
   assert.equal(again.details.final_state.estimated_cost_usd, 0)
   assert.ok(first.details.final_state.estimated_cost_usd > 0)
   // And a replay can be replayed.

@@ -260,7 +260,7 @@ test('script files are read only from their folder, and no path escapes it', asy
         (error) => {
           assert.ok(error instanceof ModelError, `${name} was read`)
           assert.match(error.message, /no file for scripted:/)
-          assert.ok(!error.message.includes(folder), 'the host’s paths are nobody’s business')
+          assert.ok(!error.message.includes(folder), 'the error must not show the host’s paths')
           return true
         },
       )

@@ -158,10 +158,10 @@ test('subscribers see no secret in deltas, and the offsets of the pieces add up'
     }
   }
   assert.equal(turn, `Key: ${REDACTED}. And hunter2-ho`)
-  let told = ''
+  let released = ''
   for (const { offset, text } of deltas) {
-    assert.equal(offset, told.length)
-    told += text
+    assert.equal(offset, released.length)
+    released += text
   }
-  assert.ok(told.startsWith(turn), told)
+  assert.ok(released.startsWith(turn), released)
 })
