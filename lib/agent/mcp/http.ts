@@ -40,6 +40,15 @@ const IDLE_MS = 30_000
 const GOODBYE_MS = 2_000
 /** Milliseconds before a stream is reopened, unless the server sets the delay. */
 const REOPEN_MS = 1_000
+const KEY_HINT = 'give it a bearer token that it accepts'
+const ADDRESS_HINT = 'is the address that of its streamable HTTP interface?'
+/** By status of an error response. */
+const HINTS: Readonly<Record<number, string>> = {
+  401: KEY_HINT,
+  403: KEY_HINT,
+  404: ADDRESS_HINT,
+  405: ADDRESS_HINT,
+}
 /** Characters of an error response that go into a message. */
 const REFUSAL_CHARACTERS = 300
 
@@ -243,17 +252,9 @@ class HttpChannel implements McpChannel {
     const { statusCode } = response
     await response.read().catch(() => undefined)
     const lost = statusCode === 404 && this.#sessionId !== null
-    const hint = lost
-      ? 'the session is over'
-      : statusCode === 401 || statusCode === 403
-        ? 'give it a bearer token that it accepts'
-        : statusCode === 404 || statusCode === 405
-          ? 'is the address that of its streamable HTTP interface?'
-          : ''
-    const detail = refusalText(response)
-    const message = [`it answered ${statusCode}`, detail, hint]
-      .filter((part) => part !== '')
-      .join(': ')
+    const hint = lost ? 'the session is over' : (HINTS[statusCode] ?? '')
+    const parts = [`it answered ${statusCode}`, refusalText(response), hint]
+    const message = parts.filter((part) => part !== '').join(': ')
     const error = new McpError(this.#server, lost ? 'session' : 'unreachable', message)
     if (lost) this.#listener.onClose(error)
     return error

@@ -19,7 +19,7 @@ import {
 } from './json-rpc.js'
 
 /** Supported versions of the protocol, newest first. */
-export const PROTOCOL_VERSIONS: readonly string[] = [
+const PROTOCOL_VERSIONS: readonly string[] = [
   '2025-11-25',
   '2025-06-18',
   '2025-03-26',
@@ -125,7 +125,7 @@ export class McpSession {
       }
       const giveUp = (reason: unknown): void => {
         if (method !== 'initialize') {
-          const params = { requestId: id, reason: 'nobody waits any longer' }
+          const params = { requestId: id, reason: 'the client no longer waits' }
           this.#post(rpcNotification('notifications/cancelled', params))
         }
         settle(() => reject(reason))

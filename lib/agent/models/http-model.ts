@@ -80,7 +80,7 @@ export class HttpModel implements Model, AsyncDisposable {
   readonly #headers: Readonly<Record<string, string>>
   readonly #context: WireContext
 
-  /** @throws TypeError naming the option that is wrong. */
+  /** @throws TypeError that names the invalid option. */
   constructor(adapter: ModelAdapter, options: HttpModelOptions) {
     if (typeof options.model !== 'string' || options.model.trim() === '') {
       throw new TypeError('model must be the name of a model, got an empty name')

@@ -88,11 +88,8 @@ export class GeminiStream implements StreamDecoder {
       isPlainText(last) &&
       isPlainText(part) &&
       last['thought'] === part['thought']
-    if (joins)
-      this.#parts[this.#parts.length - 1] = {
-        ...last,
-        text: textOf(last['text']) + textOf(part['text']),
-      }
+    const text = textOf(last?.['text']) + textOf(part['text'])
+    if (joins) this.#parts[this.#parts.length - 1] = { ...last, text }
     else this.#parts.push(part)
   }
 }

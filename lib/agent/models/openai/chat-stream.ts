@@ -6,6 +6,9 @@ import { buildChatTurn, readChatUsage, readContent } from './chat-answer.js'
 import { LeadingThought } from './leading-thought.js'
 import { embeddedError, readPiece, unfinishedStream, type WireContext } from '../provider-errors.js'
 
+/** Fields of a delta that are not joined into the message. */
+const SEPARATE_FIELDS = new Set(['role', 'tool_calls', 'function_call'])
+
 /** A tool call whose deltas are still arriving. */
 interface OpenCall {
   id: string
@@ -75,14 +78,7 @@ export class OpenAiChatStream implements StreamDecoder {
 
   #delta(delta: JsonObject): string {
     for (const [key, value] of Object.entries(delta)) {
-      if (
-        key === 'role' ||
-        key === 'tool_calls' ||
-        key === 'function_call' ||
-        value === null ||
-        value === ''
-      )
-        continue
+      if (SEPARATE_FIELDS.has(key) || value === null || value === '') continue
       this.#message[key] =
         key === 'reasoning_details'
           ? joinDetails(this.#message[key], value)

@@ -80,7 +80,7 @@ export function quote(word: string): string {
 }
 
 /** Splits a shell line into words; null when it is more than one simple command. */
-export function shellWords(line: string): string[] | null {
+function shellWords(line: string): string[] | null {
   const words: string[] = []
   let word: string | null = null
   for (let at = 0; at < line.length; at++) {

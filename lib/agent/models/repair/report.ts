@@ -70,7 +70,7 @@ export function passCount(outcomes: Outcomes): number {
 }
 
 /** Whether a test stands for a file that failed to load; it disappears when the file loads. */
-export function isFileFailure(name: string): boolean {
+function isFileFailure(name: string): boolean {
   return /^\S*[\\/]\S*\.\w+$/.test(name) || name.includes('_FailedTest') || /^ERROR /.test(name)
 }
 

@@ -101,7 +101,7 @@ function namesOf(region: Region): string[] {
 }
 
 /** Whether a path printed in a trace is that of this file of the workspace. */
-export function isSameFile(printed: string, path: string): boolean {
+function isSameFile(printed: string, path: string): boolean {
   const clean = printed
     .replace(/^file:\/\//, '')
     .replace(/\\/g, '/')

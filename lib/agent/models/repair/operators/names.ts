@@ -241,7 +241,7 @@ export const receiver: Operator = (context, at) => {
 }
 
 /** Whether this token declares the name. */
-export function isDeclaredAt(file: SourceFile, at: number): boolean {
+function isDeclaredAt(file: SourceFile, at: number): boolean {
   return (
     nameFacts(file).declaredAt.has(at) &&
     !(file.language === 'python' && file.tokens[at + 1]?.text === '=' && file.tokens[at]!.first)
@@ -272,7 +272,7 @@ interface VisibleName {
 }
 
 /** Names in scope at a token: of its functions, innermost first, then of the file. */
-export function visibleNames(file: SourceFile, at: number): VisibleName[] {
+function visibleNames(file: SourceFile, at: number): VisibleName[] {
   const found = new Map<string, VisibleName>()
   const { regions } = file
   const { called, functions } = nameFacts(file)
