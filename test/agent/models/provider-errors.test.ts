@@ -371,3 +371,9 @@ test('errors contain neither the configured keys nor anything of the shape of a 
   assert.match(error.message, /check the key/)
   assert.equal(redactSecrets('Bearer abcdefgh.ijk and AIzaSyA0123456789', []), '[key] and [key]')
 })
+
+test('of the statuses below 500 only 408, 409, 429 and 498 are retryable', () => {
+  const statuses = Array.from({ length: 300 }, (_, i) => 300 + i)
+  const retryable = statuses.filter((status) => refusal(status, '').retryable)
+  assert.deepEqual(retryable, [408, 409, 429, 498, ...statuses.filter((status) => status >= 500)])
+})
