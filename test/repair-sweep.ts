@@ -25,8 +25,8 @@ const { values, positionals } = parseArgs({
 })
 const jobs = numberOf('jobs', values.jobs, availableParallelism())
 const seconds = numberOf('seconds', values.seconds, Infinity)
-const began = performance.now()
-const elapsed = (): number => (performance.now() - began) / 1000
+const startedAt = performance.now()
+const elapsed = (): number => (performance.now() - startedAt) / 1000
 
 function numberOf(name: string, text: string | undefined, otherwise: number): number {
   const number = text === undefined ? otherwise : Number(text)

@@ -10,7 +10,7 @@ import { executorNamed, type ExecutorName } from './executors/named.js'
 import type { GoalDefinition } from './goal.js'
 import type { McpServerConfig, McpServerOptions } from './mcp/options.js'
 import { resolveMcpServers } from './mcp/servers.js'
-import type { Model } from './model.js'
+import type { ModelProvider } from './model-provider.js'
 import { DEFAULT_MODEL } from './models/registry.js'
 import { SHORTEST_SECRET } from './redaction/redactor.js'
 import type { RunStore } from './store.js'
@@ -18,23 +18,7 @@ import type { Tool } from './tool.js'
 import { builtinTools } from './tools/index.js'
 import type { Tracer } from './tracing/tracing.js'
 
-/** A family of models, addressed as `provider:model`. */
-export interface ModelProvider {
-  /** The part before the colon, for example `openai`. */
-  readonly id: string
-  /** One line for people. */
-  readonly description: string
-  /** False for `builtin`, `scripted` and `replay`. */
-  readonly isLanguageModel: boolean
-  /** Names to suggest in forms, without the prefix; other names are tried as well. */
-  readonly suggestions: readonly string[]
-  /** Bare names that belong to this provider, for example /^gpt-/. */
-  readonly family?: RegExp | undefined
-  /** @throws {@link ModelError} or TypeError that says what is wrong with the name. */
-  create(name: string): Model
-}
-
-/** Options of {@link RunEngine.open}. */
+/** What a host gives to the engine. */
 export interface EngineOptions {
   readonly store: RunStore
   /** Folders that runs may work in, by real path; at least one. The first is the default `cwd`. */

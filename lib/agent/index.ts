@@ -7,7 +7,8 @@
 export { RunEngine } from './engine.js'
 export type { Caller, CreateOptions, GoalInfo, ResumeResult, ToolInfo } from './engine.js'
 export { ENGINE_DEFAULTS } from './config.js'
-export type { EngineOptions, ModelProvider } from './config.js'
+export type { EngineOptions } from './config.js'
+export type { ModelProvider } from './model-provider.js'
 export type { ResumeAnswer } from './request/gate-answer.js'
 export { RESUME_SCHEMA, START_REQUEST_SCHEMA } from './request/start-request.js'
 export type { StartRequest } from './request/start-request.js'
@@ -121,7 +122,7 @@ export type { ReplayStore } from './models/replay.js'
 export { retryDelay } from './models/call-retry.js'
 export type { RetryPolicy } from './models/call-retry.js'
 export { costOf, knownPrices } from './models/pricing.js'
-export { repairModel } from './models/repair/index.js'
+export { repairModel } from './models/repair-model.js'
 export type {
   AssistantMessage,
   Message,

@@ -2,27 +2,27 @@ import type { JsonObject, JsonValue } from '../../internal/json.js'
 import type { McpError } from '../errors.js'
 
 /**
- * The seam to how messages travel: over the pipes of a child process, or over HTTP. What arrives is
- * from a party that nobody vouches for: JSON of a bounded size, and nothing else is known of it.
+ * The seam to the transport of messages: the pipes of a child process, or HTTP. Servers are not
+ * trusted: all that a channel guarantees is JSON values of a bounded size.
  */
 export interface McpChannel {
   /**
-   * Sends one message. Resolves once it is on its way or, where an exchange belongs to it, once
-   * that is over; the signal ends the exchange.
+   * Sends one message. Resolves once it is written or, over HTTP, once the exchange is complete;
+   * the signal ends the exchange.
    *
-   * @throws McpError when it could not be sent, or when its exchange ended without its answer.
+   * @throws McpError when it could not be sent, or when the exchange ended without an answer.
    */
   send(message: JsonObject, signal: AbortSignal): Promise<void>
-  /** The handshake is over: what is sent from now on may name the version agreed upon. */
+  /** Called after the handshake; later messages name the negotiated version where HTTP needs it. */
   ready(protocolVersion: string): void
-  /** Ends the connection, and the server if it is ours. Calling it twice is harmless. */
+  /** Ends the connection, and the process if the channel started one. Idempotent. */
   close(): Promise<void>
 }
 
-/** Whom a channel tells. */
+/** Receives what a channel reads. */
 export interface ChannelListener {
-  /** One JSON value that the server sent. */
+  /** Called with each JSON value that the server sends. */
   onMessage(value: JsonValue): void
-  /** The connection is gone and does not come back by itself. */
+  /** Called when the connection is lost for good. */
   onClose(error: McpError): void
 }

@@ -1,7 +1,7 @@
 /**
- * A server over "streamable HTTP": each message is a POST of its own, whose answer is JSON or an
- * event stream; a further stream, where the server has one, brings what it tells unasked. A stream
- * that breaks off before its answer is taken up again where it was, if its events have ids.
+ * The "streamable HTTP" transport: each message is a POST, whose response is JSON or an event
+ * stream; notifications arrive on a further stream, which many servers do not offer. A stream that
+ * breaks off before its answer is resumed if its events have ids. The HTTP client reconnects.
  *
  * @module
  */
@@ -15,18 +15,18 @@ import {
   type AsyncTransport,
   type ServerSentEvent,
 } from '../../http/index.js'
-import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { parseJson, type JsonObject, type JsonValue } from '../../internal/json.js'
 import { McpError } from '../errors.js'
 import type { ChannelListener, McpChannel } from './channel.js'
-import { parseJson, readMessages } from './json-rpc.js'
+import { readMessages } from './json-rpc.js'
 
 /** A server that is reached over HTTP. */
 export interface McpEndpoint {
-  /** Where the server takes messages, for example `https://host/mcp`. Redirects are not followed. */
+  /** Where messages are posted, for example `https://host/mcp`. Redirects are not followed. */
   readonly url: string
-  /** Sent as `Authorization: Bearer …`; a function is asked before each request. */
+  /** Sent as `Authorization: Bearer …`; a function is called before each request. */
   readonly bearer?: string | (() => string | Promise<string>) | undefined
-  /** Further headers of every request. */
+  /** Further headers for every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Replaces the network, for gateways and tests. */
   readonly transport?: AsyncTransport | undefined
@@ -34,16 +34,25 @@ export interface McpEndpoint {
 
 const SESSION_HEADER = 'mcp-session-id'
 const VERSION_HEADER = 'mcp-protocol-version'
-/** Milliseconds to connect, and without an octet of an answer that is no stream. */
+/** Milliseconds to connect and to write, and the longest delay before a stream is resumed. */
 const IDLE_MS = 30_000
-/** Milliseconds that the server gets to end a session. */
+/** Milliseconds to wait for the server to end a session. */
 const GOODBYE_MS = 2_000
-/** Milliseconds before a stream is opened again, unless the server says. */
+/** Milliseconds before a stream is reopened, unless the server sets the delay. */
 const REOPEN_MS = 1_000
-/** Characters of a refusal that are told. */
+const KEY_HINT = 'give it a bearer token that it accepts'
+const ADDRESS_HINT = 'is the address that of its streamable HTTP interface?'
+/** By status of an error response. */
+const HINTS: Readonly<Record<number, string>> = {
+  401: KEY_HINT,
+  403: KEY_HINT,
+  404: ADDRESS_HINT,
+  405: ADDRESS_HINT,
+}
+/** Characters of an error response that go into a message. */
 const REFUSAL_CHARACTERS = 300
 
-/** Makes the channel; nothing is sent before the first message. @throws McpError for a bad address. */
+/** Creates the channel; it connects with the first message. */
 export function openHttpChannel(
   server: string,
   endpoint: McpEndpoint,
@@ -84,8 +93,8 @@ class HttpChannel implements McpChannel {
   }
 
   async send(message: JsonObject, signal: AbortSignal): Promise<void> {
-    const asked = typeof message['method'] === 'string' && typeof message['id'] === 'number'
-    const wanted = asked ? (message['id'] as number) : null
+    const { method, id } = message
+    const wanted = typeof method === 'string' && typeof id === 'number' ? id : null
     let response: AsyncResponse
     try {
       response = await this.#client.stream('POST', this.#endpoint.url, {
@@ -123,7 +132,7 @@ class HttpChannel implements McpChannel {
       const timeout = { total: GOODBYE_MS, read: GOODBYE_MS }
       await this.#headers()
         .then((headers) => this.#client.request('DELETE', this.#endpoint.url, { headers, timeout }))
-        .catch(() => undefined) // the server forgets the session by itself
+        .catch(() => undefined) // the session expires at the server
     }
     await this.#client.close()
   }
@@ -139,7 +148,7 @@ class HttpChannel implements McpChannel {
     }
   }
 
-  /** Reads the answer to a POST; for a request (`wanted`) until its answer has come. */
+  /** Reads the response to a POST: for a request (`wanted` is its id), until its answer arrives. */
   async #read(
     response: AsyncResponse,
     message: JsonObject,
@@ -185,7 +194,7 @@ class HttpChannel implements McpChannel {
     await this.#resume(parser.lastEventId, retry ?? REOPEN_MS, wanted, signal)
   }
 
-  /** Goes on with a stream that broke off, until the answer has come. */
+  /** Continues a stream that broke off, until the answer arrives. */
   async #resume(
     lastEventId: string,
     reconnectMs: number,
@@ -208,7 +217,7 @@ class HttpChannel implements McpChannel {
     throw new McpError(this.#server, 'lost', 'its stream ended before the answer')
   }
 
-  /** Keeps the stream open on which the server tells things unasked; many servers have none. */
+  /** Keeps the stream of notifications open; many servers have none. */
   async #listen(): Promise<void> {
     const { signal } = this.#over
     try {
@@ -221,7 +230,7 @@ class HttpChannel implements McpChannel {
       })
       for await (const event of events) this.#event(event, null)
     } catch {
-      // Without it the list of tools is not kept up to date; calls work all the same.
+      // Calls work without notifications, but changes of the tool list go unnoticed.
     }
   }
 
@@ -230,7 +239,7 @@ class HttpChannel implements McpChannel {
     return value !== undefined && this.#deliver(value, wanted)
   }
 
-  /** Passes a value on; true when the answer that is waited for is in it. */
+  /** Passes a value to the listener; true when it contains the awaited answer. */
   #deliver(value: JsonValue, wanted: number | null): boolean {
     if (this.#over.signal.aborted) return true
     const answered =
@@ -243,17 +252,9 @@ class HttpChannel implements McpChannel {
     const { statusCode } = response
     await response.read().catch(() => undefined)
     const lost = statusCode === 404 && this.#sessionId !== null
-    const hint = lost
-      ? 'the session is over'
-      : statusCode === 401 || statusCode === 403
-        ? 'give it a bearer token that it accepts'
-        : statusCode === 404 || statusCode === 405
-          ? 'is the address that of its streamable HTTP interface?'
-          : ''
-    const said = refusalText(response)
-    const message = [`it answered ${statusCode}`, said, hint]
-      .filter((part) => part !== '')
-      .join(': ')
+    const hint = lost ? 'the session is over' : (HINTS[statusCode] ?? '')
+    const parts = [`it answered ${statusCode}`, refusalText(response), hint]
+    const message = parts.filter((part) => part !== '').join(': ')
     const error = new McpError(this.#server, lost ? 'session' : 'unreachable', message)
     if (lost) this.#listener.onClose(error)
     return error
@@ -273,7 +274,7 @@ function isAnswer(message: ReturnType<typeof readMessages>[number], wanted: numb
   return (message.kind === 'result' || message.kind === 'error') && message.id === wanted
 }
 
-/** Visible ASCII only, as the protocol wants it; anything else could not be sent back. */
+/** The protocol allows visible ASCII only; any other id could not be sent back. */
 function readSessionId(response: AsyncResponse): string | null {
   const id = response.headers.get(SESSION_HEADER)
   return id !== null && /^[\x21-\x7e]{1,1000}$/.test(id) ? id : null
@@ -288,6 +289,6 @@ function refusalText(response: AsyncResponse): string {
   }
   const value = parseJson(text)
   const [message] = value === undefined ? [] : readMessages(value)
-  const said = message?.kind === 'error' ? message.message : /^\s*</.test(text) ? '' : text
-  return said.slice(0, REFUSAL_CHARACTERS)
+  const detail = message?.kind === 'error' ? message.message : /^\s*</.test(text) ? '' : text
+  return detail.slice(0, REFUSAL_CHARACTERS)
 }

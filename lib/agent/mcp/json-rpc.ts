@@ -1,15 +1,15 @@
 /**
- * JSON-RPC 2.0 as the Model Context Protocol uses it: what a message is, read from JSON that
- * somebody else wrote.
+ * JSON-RPC 2.0 as the Model Context Protocol uses it: reads messages from untrusted JSON, and
+ * builds those that are sent.
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 
-/** The id of a request; ours are numbers. */
+/** The id of a request; requests sent from here use numbers. */
 export type RpcId = string | number
 
-/** A message that came in. */
+/** A received message. */
 export type RpcMessage =
   | { readonly kind: 'request'; readonly id: RpcId; readonly method: string }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
@@ -21,12 +21,12 @@ export type RpcMessage =
       readonly message: string
     }
 
-/** Messages that one JSON value may hold, as a batch of the oldest versions. */
+/** Messages read of one batch, which only the oldest protocol versions have. */
 const MAX_BATCH = 100
 /** Characters of an error's message that are kept. */
 const MAX_MESSAGE = 2_000
 
-/** The messages in a JSON value; what is none is left out. */
+/** The messages in a JSON value; anything that is not a message is skipped. */
 export function readMessages(value: JsonValue): RpcMessage[] {
   const list = Array.isArray(value) ? value.slice(0, MAX_BATCH) : [value]
   return list.map(readMessage).filter((message) => message !== null)
@@ -35,50 +35,36 @@ export function readMessages(value: JsonValue): RpcMessage[] {
 function readMessage(value: JsonValue): RpcMessage | null {
   if (!isJsonObject(value)) return null
   const { id, method, params, result, error } = value
-  const named = typeof id === 'string' || typeof id === 'number' ? id : null
+  const validId = typeof id === 'string' || typeof id === 'number' ? id : null
   if (typeof method === 'string') {
-    if (named !== null) return { kind: 'request', id: named, method }
+    if (validId !== null) return { kind: 'request', id: validId, method }
     return { kind: 'notification', method, params: isJsonObject(params) ? params : {} }
   }
   if (isJsonObject(error)) {
     const code = typeof error['code'] === 'number' ? error['code'] : 0
-    const said = typeof error['message'] === 'string' ? error['message'] : 'no message'
-    return { kind: 'error', id: named, code, message: said.slice(0, MAX_MESSAGE) }
+    const text = typeof error['message'] === 'string' ? error['message'] : 'no message'
+    return { kind: 'error', id: validId, code, message: text.slice(0, MAX_MESSAGE) }
   }
-  if (named === null || result === undefined) return null
-  return { kind: 'result', id: named, result: isJsonObject(result) ? result : {} }
+  if (validId === null || result === undefined) return null
+  return { kind: 'result', id: validId, result: isJsonObject(result) ? result : {} }
 }
 
-/** Whether a JSON value is an object: no list, not null. */
-export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** The JSON that a text is, or undefined when it is none. */
-export function parseJson(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue
-  } catch {
-    return undefined
-  }
-}
-
-/** A request, ready to be sent. */
+/** Builds a request. */
 export function rpcRequest(id: number, method: string, params: JsonObject): JsonObject {
   return { jsonrpc: '2.0', id, method, params }
 }
 
-/** A notification, ready to be sent. */
+/** Builds a notification. */
 export function rpcNotification(method: string, params?: JsonObject): JsonObject {
   return { jsonrpc: '2.0', method, ...(params !== undefined && { params }) }
 }
 
-/** An answer to a request of the server. */
+/** Builds the answer to a request of the server. */
 export function rpcResult(id: RpcId, result: JsonObject): JsonObject {
   return { jsonrpc: '2.0', id, result }
 }
 
-/** The answer to a request for something that we do not offer. */
+/** Builds the answer to a request that this client does not support. */
 export function rpcMethodNotFound(id: RpcId): JsonObject {
   return { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }
 }

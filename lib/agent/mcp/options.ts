@@ -2,54 +2,59 @@ import { systemClock, type Clock } from '../../internal/clock.js'
 import type { McpEndpoint } from './http.js'
 import type { McpProcess } from './stdio.js'
 
-/** A tool as its server describes it. Everything in it is the word of a party nobody vouches for. */
+/** A tool as its server describes it. Nothing in it can be trusted. */
 export interface McpToolInfo {
-  /** The server's own name of the tool. */
+  /** The server's name for the tool. */
   readonly name: string
   readonly description: string
-  /** The server's hints, such as `readOnlyHint`; a server may say what it likes. */
+  /** The server's hints, such as `readOnlyHint`, which prove nothing. */
   readonly annotations: Readonly<Record<string, unknown>>
 }
 
-/** What is the same for servers of both kinds. */
+/** Options that both kinds of server share. */
 export interface McpServerBase {
-  /** 1 to 32 letters, digits, `-` and `_`: stands before the names of its tools, `name__tool`. */
+  /** 1 to 32 letters, digits, `-` and `_`; prefix of the names of its tools: `name__tool`. */
   readonly name: string
   /**
-   * Which of the server's tools are offered, by the server's names for them; all when omitted. A
-   * server can change what it offers at any time, so a list is the safer choice.
+   * The tools to offer, by the server's names for them; all when omitted. A server can change its
+   * tools at any time, so a list is the safer choice.
    */
   readonly tools?: readonly string[] | undefined
   /**
-   * What running a tool twice would do. `read` tools run side by side, and again after a crash, and
-   * need no approval where writes do: the host's word, since a server's annotations prove nothing.
+   * Whether a tool may run twice. `read` tools run in parallel, run again after a crash, and need
+   * no approval where writes do. The host decides, because a server's annotations prove nothing.
    *
    * @defaultValue 'unsafe'
    */
   readonly effect?: 'read' | 'unsafe' | ((tool: McpToolInfo) => 'read' | 'unsafe') | undefined
-  /** False: the engine opens although the server cannot be reached, and tries again. @defaultValue true */
+  /** False: the engine opens without an unreachable server, and retries. @defaultValue true */
   readonly required?: boolean | undefined
-  /** Milliseconds for the handshake and for the list of tools. @defaultValue 30000 */
+  /** Milliseconds for the handshake, and for reading the list of tools. @defaultValue 30000 */
   readonly startTimeoutMs?: number | undefined
-  /** Milliseconds of one call without an answer or progress; ten times that in all. @defaultValue 120000 */
+  /**
+   * Milliseconds that a call may take without reporting progress; ten times that in total.
+   *
+   * @defaultValue 120000
+   */
   readonly callTimeoutMs?: number | undefined
-  /** Tools that are taken; further ones are left out. @defaultValue 64 */
+  /** Maximum number of tools; further ones are ignored. @defaultValue 64 */
   readonly maxTools?: number | undefined
-  /** Octets of one message; a server that sends more is cut off. @defaultValue 4 MiB */
+  /** Bytes of one message; a server that sends more is disconnected. @defaultValue 4 MiB */
   readonly maxMessageBytes?: number | undefined
-  /** Told what was left out or went wrong beside a call. @defaultValue a process warning */
+  /** Reports ignored tools, and errors outside a call. @defaultValue a process warning */
   readonly onWarning?: ((message: string) => void) | undefined
   /** Time, for tests. @defaultValue the system's clock */
   readonly clock?: Clock | undefined
 }
 
-/** A Model Context Protocol server: a process that is started, or an address. */
+/** A Model Context Protocol server: a process to start, or an HTTP address. */
 export type McpServerOptions = McpServerBase & (McpProcess | McpEndpoint)
 
 /** Options with every default filled in. */
 export interface McpServerConfig {
   readonly name: string
   readonly target: McpProcess | McpEndpoint
+  /** Null offers all. */
   readonly tools: ReadonlySet<string> | null
   readonly effectOf: (tool: McpToolInfo) => 'read' | 'unsafe'
   readonly required: boolean
@@ -61,7 +66,7 @@ export interface McpServerConfig {
   readonly clock: Clock
 }
 
-/** @throws TypeError naming the option that is wrong. */
+/** Fills in defaults. @throws TypeError that names the invalid option. */
 export function resolveMcpServer(options: McpServerOptions): McpServerConfig {
   const { name, tools, effect = 'unsafe' } = options
   if (typeof name !== 'string' || !/^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/.test(name)) {
@@ -69,18 +74,18 @@ export function resolveMcpServer(options: McpServerOptions): McpServerConfig {
       "an MCP server's name must be 1 to 32 letters, digits, - or _, and begin with a letter"
     throw new TypeError(`${shape}, got ${JSON.stringify(name)}`)
   }
-  const wrong = (what: string): TypeError => new TypeError(`MCP server ${name}: ${what}`)
+  const invalid = (what: string): TypeError => new TypeError(`MCP server ${name}: ${what}`)
   if (typeof effect !== 'function' && effect !== 'read' && effect !== 'unsafe') {
-    throw wrong(`effect must be 'read', 'unsafe' or a function, got ${JSON.stringify(effect)}`)
+    throw invalid(`effect must be 'read', 'unsafe' or a function, got ${JSON.stringify(effect)}`)
   }
   const positive = (option: string, value: number | undefined, otherwise: number): number => {
     if (value === undefined) return otherwise
     if (Number.isInteger(value) && value > 0) return value
-    throw wrong(`${option} must be a whole number from 1 up, got ${value}`)
+    throw invalid(`${option} must be a whole number from 1 up, got ${value}`)
   }
   return {
     name,
-    target: resolveTarget(options, wrong),
+    target: resolveTarget(options, invalid),
     tools: tools === undefined ? null : new Set(tools),
     effectOf: typeof effect === 'function' ? effect : () => effect,
     required: options.required ?? true,
@@ -95,12 +100,12 @@ export function resolveMcpServer(options: McpServerOptions): McpServerConfig {
 
 function resolveTarget(
   options: McpServerOptions,
-  wrong: (what: string) => TypeError,
+  invalid: (what: string) => TypeError,
 ): McpProcess | McpEndpoint {
-  if ('command' in options && 'url' in options) throw wrong('give command or url, not both')
+  if ('command' in options && 'url' in options) throw invalid('give command or url, not both')
   if ('command' in options) {
     if (typeof options.command !== 'string' || options.command === '')
-      throw wrong('command must name a program')
+      throw invalid('command must name a program')
     const { command, args = [], cwd, env = {} } = options
     return { command, args: [...args], cwd, env: { ...env } }
   }
@@ -112,11 +117,11 @@ function resolveTarget(
     url.username !== '' ||
     url.password !== ''
   ) {
-    throw wrong('url must be an http or https URL without a password, or give command')
+    throw invalid('url must be an http or https URL without a password, or give command')
   }
   const { bearer, headers = {}, transport } = options
   if (typeof bearer === 'string' && !/^[\x21-\x7e]+$/.test(bearer)) {
-    throw wrong('bearer has blanks or characters that no token has')
+    throw invalid('bearer must be a token of visible ASCII characters, without blanks')
   }
   return { url: url.href, bearer, headers: { ...headers }, transport }
 }

@@ -1,19 +1,18 @@
 /**
- * What a foreign tool gave back, as text for the model.
+ * Converts the result of an MCP tool into text for the model.
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 import { checkSchema, type JsonSchema } from '../schema.js'
 import type { ToolOutput } from '../tool.js'
-import { isJsonObject } from './json-rpc.js'
 
-/** Parts of one result that are looked at. */
+/** Parts of one result that are read. */
 const MAX_PARTS = 1_000
 
 /**
- * The output of a call. Pictures, sounds and binary resources are told by kind and size;
- * structured content stands in where there is no text, and must fit the schema that was announced.
+ * The output of a call. Images, audio and binary resources are replaced by their type and size.
+ * Structured content is used when there is no text, and must match the tool's output schema.
  */
 export function readCallResult(result: JsonObject, outputSchema: JsonSchema | null): ToolOutput {
   const { content, structuredContent: structured, isError } = result
@@ -28,11 +27,12 @@ export function readCallResult(result: JsonObject, outputSchema: JsonSchema | nu
   if (isError === true)
     return { output: output === '' ? 'the tool failed and said nothing' : output, exitCode: 1 }
   if (outputSchema !== null && structured !== undefined) {
-    const [wrong] = checkSchema(outputSchema, structured)
-    if (wrong !== undefined) {
-      const where = wrong.pointer === '' ? 'its result' : wrong.pointer
+    const [violation] = checkSchema(outputSchema, structured)
+    if (violation !== undefined) {
+      const { pointer, detail } = violation
+      const where = pointer === '' ? 'its result' : pointer
       return {
-        output: `${output}\n[the tool broke its own output schema: ${where} ${wrong.detail}]`,
+        output: `${output}\n[the tool broke its own output schema: ${where} ${detail}]`,
         exitCode: 1,
       }
     }
@@ -46,13 +46,13 @@ function partText(part: JsonObject): string {
       return textOf(part['text'])
     case 'image':
     case 'audio':
-      return `[${part['type']} ${label(part['mimeType'])}, ${octets(part['data'])} octets]`
+      return `[${part['type']} ${label(part['mimeType'])}, ${decodedLength(part['data'])} octets]`
     case 'resource': {
       const resource = isJsonObject(part['resource']) ? part['resource'] : {}
       const head = `[resource ${label(resource['uri'])} ${label(resource['mimeType'])}`
       const text = textOf(resource['text'])
       if (text !== '') return `${head}]\n${text}`
-      return `${head}, ${octets(resource['blob'])} octets]`
+      return `${head}, ${decodedLength(resource['blob'])} octets]`
     }
     case 'resource_link':
       return `[link to ${label(part['uri'])} ${label(part['name'])}]`
@@ -65,13 +65,13 @@ function textOf(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** A short text of a stranger's on one line. */
+/** Untrusted text as one short line of ASCII. */
 function label(value: JsonValue | undefined): string {
   return textOf(value).replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
 }
 
-/** How many octets base64 text stands for. */
-function octets(value: JsonValue | undefined): number {
+/** Number of bytes that base64 text encodes. */
+function decodedLength(value: JsonValue | undefined): number {
   const text = textOf(value)
   return Math.floor((text.length * 3) / 4) - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0)
 }

@@ -1,17 +1,16 @@
 /**
- * Schemas of foreign tools, brought into the part of JSON Schema that is checked here.
+ * Reduces the schemas of MCP tools to the part of JSON Schema that the engine checks.
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 import type { JsonSchema } from '../schema.js'
-import { isJsonObject } from './json-rpc.js'
 
-/** What is nested deeper lets anything through. */
+/** Anything nested deeper is left unchecked. */
 const MAX_DEPTH = 16
-/** Schemas with more parts are not taken. */
+/** Schemas with more parts are rejected. */
 const MAX_PARTS = 1_000
-/** Characters of a schema as JSON, once it is brought in: it is sent with every model call. */
+/** Characters of the imported schema as JSON, since it is sent with every model call. */
 const MAX_CHARACTERS = 24_000
 /** Characters of a description inside a schema. */
 const MAX_DESCRIPTION = 500
@@ -28,10 +27,10 @@ const COUNTS = [
 ]
 
 /**
- * The schema as one of ours, or null when it is too large, or none. References are put in place,
- * `oneOf` becomes `anyOf`, and what is not known here is left out: the result lets through all that
- * the original does, and the server checks the rest. Patterns become part of the description, since
- * a pattern of a stranger's could keep this process busy for ever.
+ * The schema in the engine's subset, or null when it is too large or not a schema. References are
+ * inlined, `oneOf` becomes `anyOf`, and unsupported keywords are dropped: the result accepts all
+ * that the original accepts, and the server checks the rest. Patterns become part of the
+ * description, because an untrusted pattern could block this process by backtracking.
  */
 export function importSchema(schema: JsonValue | undefined): JsonSchema | null {
   if (!isJsonObject(schema)) return null
@@ -50,7 +49,7 @@ type Draft = { -readonly [K in keyof JsonSchema]: JsonSchema[K] }
 
 class Importer {
   readonly #root: JsonObject
-  /** References that are being put in place: one that comes again leads in a circle. */
+  /** References that are being inlined; one that recurs is circular. */
   readonly #open: string[] = []
   #parts = 0
 
@@ -105,13 +104,13 @@ class Importer {
       if (more !== undefined) draft.properties = { ...draft.properties, ...more }
       if (needed !== undefined) draft.required = [...(draft.required ?? []), ...needed]
     }
-    // Parts that are put together may each know other fields.
+    // A closed part of a combined schema would refuse the fields of the other parts.
     const open = all.length > 0 || target['patternProperties'] !== undefined
     if (rest === false && !open) draft.additionalProperties = false
     else if (isJsonObject(rest) && !open) draft.additionalProperties = this.convert(rest, depth + 1)
   }
 
-  /** Follows references within the document; what cannot be found lets anything through. */
+  /** Follows references within the document; an unresolved one is left unchecked. */
   #resolve(value: JsonObject): JsonObject {
     const reference = value['$ref']
     if (typeof reference !== 'string') return value
@@ -144,8 +143,8 @@ function addType(draft: Draft, type: JsonValue | undefined): void {
 function addTexts(draft: Draft, { title, description, format, pattern }: JsonObject): void {
   if (typeof title === 'string') draft.title = title.slice(0, MAX_DESCRIPTION)
   if (typeof format === 'string') draft.format = format.slice(0, 60)
-  const said = typeof description === 'string' ? description : ''
+  const own = typeof description === 'string' ? description : ''
   const rule = typeof pattern === 'string' ? `Matches ${pattern}` : ''
-  const text = [said, rule].filter((part) => part !== '').join(' ').slice(0, MAX_DESCRIPTION)
+  const text = [own, rule].filter((part) => part !== '').join(' ').slice(0, MAX_DESCRIPTION)
   if (text !== '') draft.description = text
 }

@@ -1,13 +1,13 @@
 /**
- * A Model Context Protocol server as a source of tools. It is taken for what it is: a program of
- * somebody else's, which may crash, lie, flood, or change its mind.
+ * A Model Context Protocol server as a source of tools. It is a foreign program, which may crash,
+ * lie, flood, or change its tools at any time.
  *
- * 1. One session at a time. A server that is gone is started again by the next call: at once the
- *    first time, then after 1 s, 2 s, 4 s … up to 60 s since it went; a call that is answered
- *    begins anew. Calls in between are answered with an error.
- * 2. A call is sent once. Only when the server says that it no longer knows the session, so that it
- *    did nothing, the call is sent again in a new one.
- * 3. Tools keep working objects: one that the server no longer has answers with the server's error.
+ * 1. One session at a time. The next call after a failure opens a new session: at once after the
+ *    first failure, then no sooner than a random delay of up to 1 s, 2 s, 4 s … 60 s; calls before
+ *    that fail. A successful call resets the delay.
+ * 2. A call is sent once. It is repeated only when the server no longer knows the session, since
+ *    the server then did nothing.
+ * 3. Tools stay usable: a call of a tool that the server has removed returns the server's error.
  *
  * @module
  */
@@ -25,14 +25,14 @@ import { McpSession } from './session.js'
 import { openStdioChannel } from './stdio.js'
 import { buildTools, type RemoteTool } from './tools.js'
 
-/** Pages of one list of tools. */
+/** Pages read of one list of tools. */
 const MAX_PAGES = 64
-/** Waits before a server that failed again is restarted. */
+/** Delays before a new session after repeated failures. */
 const RESTART_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 }
-/** Milliseconds between two looks at a list that keeps changing. */
+/** Milliseconds between two reads of a list that keeps changing. */
 const REFRESH_MS = 1_000
 
-/** A server and its tools. */
+/** Keeps a session with one server, and offers its tools. */
 export class McpServer implements AsyncDisposable {
   readonly name: string
   readonly #config: McpServerConfig
@@ -40,7 +40,7 @@ export class McpServer implements AsyncDisposable {
   #session: McpSession | null = null
   #opening: Promise<McpSession> | null = null
   #tools: readonly Tool[] = []
-  /** True once its list of tools was read. */
+  /** Whether the list of tools has been read once. */
   #listed = false
   #failures = 0
   #notBefore = 0
@@ -48,13 +48,13 @@ export class McpServer implements AsyncDisposable {
   #refresh: Timer | undefined
   #closing: Promise<void> | undefined
 
-  /** Made by {@link openMcpServer}. */
+  /** Does not connect; use {@link openMcpServer}. */
   constructor(config: McpServerConfig) {
     this.name = config.name
     this.#config = config
   }
 
-  /** The tools that the server has now, as far as they are taken. */
+  /** The tools read last; the list changes when the server announces a change. */
   tools(): readonly Tool[] {
     return this.#tools
   }
@@ -66,12 +66,12 @@ export class McpServer implements AsyncDisposable {
     await this.#readTools(session)
   }
 
-  /** Tries once more to open a server that could not be opened, unless that is too short a time ago. */
+  /** Tries to open a server that could not be opened so far; does nothing while the delay lasts. */
   retry(): void {
     if (!this.#listed && this.#opening === null) this.open().catch(() => undefined)
   }
 
-  /** Ends the session, and the process with all that it started. Calls that wait get an error. */
+  /** Ends the session, and the process with all that it started. Pending calls fail. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -89,7 +89,7 @@ export class McpServer implements AsyncDisposable {
     await session?.close()
   }
 
-  /** The session that there is, or a new one, unless the server went too short a time ago. */
+  /** Returns the current session, or opens one; rejects while the delay after a failure lasts. */
   #connect(): Promise<McpSession> {
     const { name, clock } = this.#config
     if (this.#closed.signal.aborted) {
@@ -171,7 +171,7 @@ export class McpServer implements AsyncDisposable {
     )
   }
 
-  /** Reads the list again, not too often, however often the server says that it has changed. */
+  /** Reads the list of tools again after a delay, which bounds the rate of these reads. */
   #refreshSoon(): void {
     if (this.#refresh !== undefined || this.#closed.signal.aborted) return
     this.#refresh = this.#config.clock.setTimeout(() => {
@@ -206,7 +206,7 @@ export class McpServer implements AsyncDisposable {
   }
 }
 
-/** A call that failed is an answer for the model. */
+/** The model reads the failure of a call as its output. */
 function failedCall(error: McpError): ToolOutput {
   switch (error.problem) {
     case 'timeout':
@@ -222,10 +222,10 @@ function failedCall(error: McpError): ToolOutput {
 }
 
 /**
- * Starts or reaches a Model Context Protocol server and reads its tools, for hosts that look after
- * it themselves; `mcpServers` of the engine does it for them. Close it when the engine is closed.
+ * Connects to a Model Context Protocol server and reads its tools, for hosts that manage servers
+ * themselves; the engine does it for those in `mcpServers`. Close it after the engine.
  *
- * @throws TypeError for a wrong option; {@link McpError} when the server cannot be reached.
+ * @throws TypeError for an invalid option; {@link McpError} when the server cannot be reached.
  *
  * @example
  * ```ts

@@ -3,7 +3,7 @@ import type { Tool } from '../tool.js'
 import { resolveMcpServer, type McpServerConfig, type McpServerOptions } from './options.js'
 import { McpServer } from './server.js'
 
-/** Checks the servers of an engine. @throws TypeError for a wrong option, or a name given twice. */
+/** Fills in defaults. @throws TypeError for an invalid option, or for a duplicate name. */
 export function resolveMcpServers(
   list: readonly McpServerOptions[],
   clock: Clock,
@@ -18,7 +18,7 @@ export function resolveMcpServers(
   })
 }
 
-/** The servers of an engine, which live as long as it does. */
+/** The servers of an engine, which are opened and closed with it. */
 export class McpServers {
   readonly #servers: readonly McpServer[]
 
@@ -26,7 +26,7 @@ export class McpServers {
     this.#servers = servers
   }
 
-  /** Opens all of them side by side. @throws McpError when one that is required cannot be reached. */
+  /** Opens all servers in parallel. @throws McpError when a required one cannot be reached. */
   static async open(configs: readonly McpServerConfig[]): Promise<McpServers> {
     const servers = new McpServers(configs.map((config) => new McpServer(config)))
     const opened = await Promise.allSettled(servers.#servers.map((server) => server.open()))
@@ -44,7 +44,7 @@ export class McpServers {
     return servers
   }
 
-  /** `own` and the tools that the servers have now; where names are the same, `own` is meant. */
+  /** Adds the servers' current tools to `own`, whose tools win where names are the same. */
   join(own: ReadonlyMap<string, Tool>): ReadonlyMap<string, Tool> {
     if (this.#servers.length === 0) return own
     for (const server of this.#servers) server.retry()
@@ -55,7 +55,6 @@ export class McpServers {
     ])
   }
 
-  /** Closes all of them. */
   async close(): Promise<void> {
     await Promise.all(this.#servers.map((server) => server.close()))
   }

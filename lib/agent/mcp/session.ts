@@ -1,6 +1,6 @@
 /**
- * One session with a server: the handshake, requests and their answers, cancellation and progress.
- * We offer the server nothing but an answer to its pings: no sampling, no roots, no questions.
+ * One session with a server: handshake, requests and their answers, cancellation and progress. Of
+ * the server's own requests only `ping` is answered: no sampling, roots or elicitation.
  *
  * @module
  */
@@ -10,7 +10,6 @@ import type { JsonObject, JsonValue } from '../../internal/json.js'
 import { McpError } from '../errors.js'
 import type { ChannelListener, McpChannel } from './channel.js'
 import {
-  isJsonObject,
   readMessages,
   rpcMethodNotFound,
   rpcNotification,
@@ -19,49 +18,46 @@ import {
   type RpcMessage,
 } from './json-rpc.js'
 
-/** Versions of the protocol that are spoken here, the newest first. */
-export const PROTOCOL_VERSIONS: readonly string[] = [
+/** Supported versions of the protocol, newest first. */
+const PROTOCOL_VERSIONS: readonly string[] = [
   '2025-11-25',
   '2025-06-18',
   '2025-03-26',
   '2024-11-05',
 ]
 
-/** Requests under way at the same time. */
+/** Concurrent requests. */
 const MAX_PENDING = 256
-/** How often a server that reports progress may put its deadline off: to so many timeouts in all. */
+/** Progress extends a request's deadline to at most this many timeouts in total. */
 const MAX_EXTENSION = 10
 
-/** What a session needs. */
 export interface SessionOptions {
-  /** The server, as messages name it. */
+  /** Name of the server in error messages. */
   readonly server: string
   readonly clock: Clock
-  /** Milliseconds for the handshake and for lists. */
+  /** Milliseconds for requests that set no timeout of their own. */
   readonly timeoutMs: number
-  /** The server's list of tools has changed. */
+  /** Called when the server announces that its tools have changed. */
   readonly onToolsChanged: () => void
-  /** The connection is gone. */
+  /** Called when the connection is lost, but not after `close()`. */
   readonly onClose: (error: McpError) => void
-  /** Opens the connection. */
   readonly connect: (listener: ChannelListener) => Promise<McpChannel>
 }
 
-/** What one request may be given. */
-export interface RequestChoices {
+/** Options of one request. */
+export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
-  /** Milliseconds without an answer or progress. @defaultValue those of the session */
+  /** Milliseconds without an answer or progress. @defaultValue that of the session */
   readonly timeoutMs?: number | undefined
 }
 
 interface Pending {
   readonly resolve: (result: JsonObject) => void
   readonly reject: (error: unknown) => void
-  /** The server reports that it is still at work. */
+  /** Restarts the timeout. */
   readonly progress: () => void
 }
 
-/** A session with a server. */
 export class McpSession {
   readonly #options: SessionOptions
   readonly #pending = new Map<number, Pending>()
@@ -75,9 +71,9 @@ export class McpSession {
   }
 
   /**
-   * Connects and shakes hands.
+   * Connects and performs the handshake.
    *
-   * @throws McpError when the server cannot be reached, or speaks no version that we do.
+   * @throws McpError when the server cannot be reached, or supports no known version.
    */
   static async open(options: SessionOptions, signal?: AbortSignal): Promise<McpSession> {
     const session = new McpSession(options)
@@ -95,14 +91,14 @@ export class McpSession {
   }
 
   /**
-   * Asks the server and resolves with its answer. When the signal fires or the time is up, the
-   * server is told that nobody waits any longer.
+   * Sends a request and resolves with its result. When the signal fires or the time is up, the
+   * request is cancelled at the server.
    *
    * @throws McpError; the signal's reason.
    */
-  request(method: string, params: JsonObject, choices: RequestChoices = {}): Promise<JsonObject> {
+  request(method: string, params: JsonObject, options: RequestOptions = {}): Promise<JsonObject> {
     const { server, clock } = this.#options
-    const { signal, timeoutMs = this.#options.timeoutMs } = choices
+    const { signal, timeoutMs = this.#options.timeoutMs } = options
     const channel = this.#channel
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error)
     if (channel === undefined || this.#closed !== undefined) {
@@ -129,8 +125,8 @@ export class McpSession {
       }
       const giveUp = (reason: unknown): void => {
         if (method !== 'initialize') {
-          const params = { requestId: id, reason: 'nobody waits any longer' }
-          this.#tell(rpcNotification('notifications/cancelled', params))
+          const params = { requestId: id, reason: 'the client no longer waits' }
+          this.#post(rpcNotification('notifications/cancelled', params))
         }
         settle(() => reject(reason))
       }
@@ -156,7 +152,7 @@ export class McpSession {
     })
   }
 
-  /** Ends the session; requests that wait are rejected. Calling it twice is harmless. */
+  /** Ends the session and rejects pending requests. Idempotent. */
   async close(): Promise<void> {
     this.#end(new McpError(this.#options.server, 'lost', 'the connection was closed'), false)
     await this.#channel?.close()
@@ -172,12 +168,12 @@ export class McpSession {
     const answer = await this.request('initialize', hello, { signal })
     const version = answer['protocolVersion']
     if (typeof version !== 'string' || !PROTOCOL_VERSIONS.includes(version)) {
-      const said = JSON.stringify(version ?? null).slice(0, 40)
+      const theirs = JSON.stringify(version ?? null).slice(0, 40)
       const known = PROTOCOL_VERSIONS.join(', ')
       throw new McpError(
         server,
         'protocol',
-        `it speaks version ${said} of the protocol; known are ${known}`,
+        `it speaks version ${theirs} of the protocol; known are ${known}`,
       )
     }
     channel.ready(version)
@@ -191,7 +187,7 @@ export class McpSession {
   #take(message: RpcMessage): void {
     switch (message.kind) {
       case 'request':
-        this.#tell(
+        this.#post(
           message.method === 'ping' ? rpcResult(message.id, {}) : rpcMethodNotFound(message.id),
         )
         break
@@ -220,23 +216,17 @@ export class McpSession {
     }
   }
 
-  /** Sends what nobody waits for. */
-  #tell(message: JsonObject): void {
+  /** Sends a message that needs no answer; a failure to send is ignored. */
+  #post(message: JsonObject): void {
     if (this.#closed === undefined)
       this.#channel?.send(message, this.#over.signal).catch(() => undefined)
   }
 
-  #end(error: McpError, tell = true): void {
+  #end(error: McpError, notify = true): void {
     if (this.#closed !== undefined) return
     this.#closed = error
     for (const { reject } of [...this.#pending.values()]) reject(error)
     this.#over.abort()
-    if (tell) this.#options.onClose(error)
+    if (notify) this.#options.onClose(error)
   }
-}
-
-/** A field of an answer as an object; an empty one when it is none. */
-export function objectField(value: JsonObject, name: string): JsonObject {
-  const field = value[name]
-  return isJsonObject(field) ? field : {}
 }

@@ -1,12 +1,12 @@
 /**
  * A server that is a child process: messages are lines of JSON on its standard input and output.
- * What else it prints there is passed over; the end of its error output is kept for messages.
+ * Other lines are skipped; the end of its error output is kept for error messages.
  *
  * @module
  */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
-import type { JsonObject } from '../../internal/json.js'
+import { parseJson, type JsonObject } from '../../internal/json.js'
 import { uuidV7 } from '../../internal/uuid.js'
 import { McpError } from '../errors.js'
 import { COMMAND_VARIABLE, scrubbedEnvironment } from '../executors/environment.js'
@@ -19,30 +19,29 @@ import {
   type ProcessSet,
 } from '../executors/process-tree.js'
 import type { ChannelListener, McpChannel } from './channel.js'
-import { parseJson } from './json-rpc.js'
 
-/** A server that is started as a process of ours. */
+/** A server that is started as a child process. */
 export interface McpProcess {
-  /** The program, looked up on PATH; no shell reads it. */
+  /** The program, looked up on PATH and started without a shell. */
   readonly command: string
   readonly args?: readonly string[] | undefined
-  /** @defaultValue that of this process */
+  /** The server's working directory. @defaultValue that of this process */
   readonly cwd?: string | undefined
   /**
-   * Variables for the server, for example its key. Of this process's own it gets only the harmless
-   * ones that commands of runs get.
+   * Variables for the server, for example its key. Of this process's variables it gets only those
+   * that commands of runs get.
    */
   readonly env?: Readonly<Record<string, string>> | undefined
 }
 
-/** Milliseconds that a server gets to end once its input is closed. */
+/** Milliseconds for a server to end after its input is closed. */
 const END_MS = 500
-/** Milliseconds after SIGTERM. */
+/** Milliseconds for a server to end after SIGTERM. */
 const TERM_MS = 1_500
-/** Characters of the error output that are kept. */
+/** Characters kept of the error output. */
 const STDERR_CHARACTERS = 2_000
 
-/** Starts the process and gives its channel. @throws McpError when it cannot be started. */
+/** Starts the process and returns its channel. @throws McpError when it cannot be started. */
 export async function openStdioChannel(
   server: string,
   launch: McpProcess,
@@ -108,7 +107,7 @@ class StdioChannel implements McpChannel {
         this.#lost(`it ended with ${signal ?? `exit code ${code}`}`)
       })
     })
-    child.on('error', () => undefined) // told by exit, or by the write that failed
+    child.on('error', () => undefined) // reported by exit, or by the failed write
     child.stdin.on('error', () => undefined)
     child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
     child.stdout.on('error', () => undefined)
@@ -130,7 +129,7 @@ class StdioChannel implements McpChannel {
   }
 
   ready(): void {
-    // Nothing is said about the version on a pipe.
+    // Over pipes, messages do not name the version.
   }
 
   close(): Promise<void> {
@@ -138,7 +137,7 @@ class StdioChannel implements McpChannel {
     return this.#closing
   }
 
-  /** Closes its input, asks its group to end, and then ends it and its strays. */
+  /** Closes the server's input, then sends SIGTERM, then kills everything that it started. */
   async #end(): Promise<void> {
     this.#gone = true
     const { stdin, stdout, stderr, pid } = this.#child
@@ -186,8 +185,9 @@ class StdioChannel implements McpChannel {
   }
 
   #error(why: string): McpError {
-    let said = this.#stderr.trim()
-    for (const secret of this.#secrets) said = said.replaceAll(secret, '[secret]')
-    return new McpError(this.#server, 'lost', said === '' ? why : `${why}; it last said: ${said}`)
+    let output = this.#stderr.trim()
+    for (const secret of this.#secrets) output = output.replaceAll(secret, '[secret]')
+    const message = output === '' ? why : `${why}; it last said: ${output}`
+    return new McpError(this.#server, 'lost', message)
   }
 }

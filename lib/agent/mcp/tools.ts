@@ -1,23 +1,22 @@
 /**
- * From what a server says of its tools to tools of ours: names that are safe and differ, bounded
- * descriptions, schemas that can be checked.
+ * Converts a server's list of tools: safe and distinct names, bounded descriptions, and schemas
+ * that the engine can check.
  *
  * @module
  */
 import { hash } from 'node:crypto'
-import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 import type { JsonSchema } from '../schema.js'
 import type { Tool, ToolContext, ToolOutput } from '../tool.js'
-import { isJsonObject } from './json-rpc.js'
 import type { McpServerConfig, McpToolInfo } from './options.js'
 import { importSchema } from './schema-import.js'
 
-/** Characters of a tool's description: it is sent with every model call. */
+/** Characters of a tool's description, since it is sent with every model call. */
 const MAX_DESCRIPTION = 2_000
-/** Characters of a tool's own name. */
+/** Characters of the server's name for a tool; tools with longer names are skipped. */
 const MAX_NAME = 256
 
-/** A tool of a server, as far as a call needs it. */
+/** What a call needs to know of a tool. */
 export interface RemoteTool {
   readonly name: string
   readonly outputSchema: JsonSchema | null
@@ -30,7 +29,7 @@ export type RemoteCall = (
   context: ToolContext,
 ) => Promise<ToolOutput>
 
-/** The tools of a list, as many as are taken; what is left out is told by `config.onWarning`. */
+/** The tools that the configuration allows; `config.onWarning` reports the ones left out. */
 export function buildTools(
   list: readonly JsonValue[],
   config: McpServerConfig,
@@ -84,13 +83,13 @@ function readInfo(entry: JsonObject): McpToolInfo | null {
   }
 }
 
-/** Without control characters, and bounded. */
+/** Removes control and bidirectional formatting characters, and truncates. */
 function cleanText(text: string): string {
   const clean = text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, ' ').trim()
   return clean.length <= MAX_DESCRIPTION ? clean : `${clean.slice(0, MAX_DESCRIPTION)}…`
 }
 
-/** `server__tool` of 64 characters at most; where that would not tell it from another, with a hash. */
+/** `server__tool`; with a hash if it is longer than 64 characters, was altered, or is taken. */
 function toolName(server: string, tool: string, taken: ReadonlyMap<string, unknown>): string {
   const plain = `${server}__${tool.replace(/[^a-zA-Z0-9_-]/g, '_')}`
   const exact = plain.endsWith(`__${tool}`) && plain.length <= 64

@@ -1,6 +1,6 @@
 /**
- * The seam between the wire formats of providers, which are pure, and the one driver that speaks
- * HTTP (`http-model.ts`).
+ * The seam between the wire formats of providers, which are pure, and `http-model.ts`, which does
+ * the HTTP exchange for all of them.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { ModelRequest, ModelTurn } from '../model.js'
 import type { ModelPrices, Usage } from '../usage.js'
 import type { WireContext } from './provider-errors.js'
 
-/** One request, ready for the wire but for the key. */
+/** One request, complete except for the key. */
 export interface WireRequest {
   /** Appended to the base URL. */
   readonly path: string
@@ -18,51 +18,51 @@ export interface WireRequest {
   readonly body: JsonObject
 }
 
-/** Reads one streamed answer. */
+/** Puts one streamed answer together; used for a single answer. */
 export interface StreamDecoder {
   /**
    * Takes one event and returns the visible text that it adds.
    *
-   * @throws `ModelError` for an error inside the stream.
+   * @throws `ModelError` when the event reports an error.
    */
   push(event: { readonly event: string; readonly data: string }): string
-  /** True once nothing more is needed. */
+  /** True once the answer is complete; further events are not pushed. */
   readonly done: boolean
-  /** Tokens that the answer is said to have used so far. */
+  /** Tokens that the provider has reported so far. */
   readonly usage: Usage
-  /** The turn. @throws `ModelError` when the stream ended before its answer did. */
+  /** Returns the turn. @throws `ModelError` when the stream ended before its answer did. */
   finish(): ModelTurn
 }
 
-/** One wire format. All methods are pure. */
+/** The wire format of a provider. All methods are pure. */
 export interface ModelAdapter {
-  /** The provider's id in the names of models that are not given another name. */
+  /** Prefix of the default name of a model, before the colon. */
   readonly provider: string
-  /** Where requests go unless the host says otherwise. */
+  /** Used when the host gives no `baseUrl`. */
   readonly defaultBaseUrl: string
-  /** What the provider itself charges for a model as it is called here, or null. */
+  /** List price of a model, given how this adapter calls it; null when it is not known. */
   prices(model: string): ModelPrices | null
   /** Headers that carry the key. */
   authHeaders(apiKey: string): Readonly<Record<string, string>>
-  /** The request in the provider's form. */
+  /** Translates a request into the provider's form. */
   encode(request: ModelRequest, options: WireOptions): WireRequest
-  /** Reads a whole answer. @throws `ModelError` when it is none. */
+  /** Reads an answer that was not streamed. @throws `ModelError` when it is not a valid answer. */
   decode(body: unknown, request: ModelRequest, context: WireContext): ModelTurn
-  /** A decoder for one streamed answer. */
+  /** Creates the decoder for one streamed answer. */
   decodeStream(request: ModelRequest, context: WireContext): StreamDecoder
 }
 
-/** What an adapter needs to know besides the conversation. */
+/** Settings of a request besides the conversation. */
 export interface WireOptions {
-  /** The provider's own name of the model. */
+  /** The provider's own name for the model. */
   readonly model: string
   readonly stream: boolean
-  /** Tokens of one answer at most; undefined leaves it to the provider, where it may be left. */
+  /** Maximum tokens of one answer; undefined means the provider's default, where it has one. */
   readonly maxOutputTokens?: number | undefined
-  /** Sampling temperature; never sent to models that refuse it. */
+  /** Sampling temperature; not sent to models known to refuse it. */
   readonly temperature?: number | undefined
-  /** How much a reasoning model is to think, in the provider's own words. */
+  /** How much a reasoning model should think, as one of the provider's own values. */
   readonly reasoningEffort?: string | undefined
-  /** Further fields of the request's body, as the provider documents them; they win. */
+  /** Further fields of the request body; they override the fields that the adapter sets. */
   readonly extraBody?: JsonObject | undefined
 }

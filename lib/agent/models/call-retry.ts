@@ -1,24 +1,24 @@
 /**
- * When a failed model call is tried again. Pure: time and randomness come from outside.
+ * When a failed model call is retried. Pure: randomness is a parameter.
  *
  * @module
  */
 import { backoffDelay } from '../../internal/backoff.js'
 import { ModelError } from '../errors.js'
 
-/** How often and how long is waited. */
+/** How many attempts a call gets, and how long the waits between them are. */
 export interface RetryPolicy {
-  /** Calls in all, the first one included. @defaultValue 5 */
+  /** Total number of calls, including the first. @defaultValue 5 */
   readonly maxAttempts: number
-  /** Milliseconds: bound of the first wait; each further one is twice as long. @defaultValue 500 */
+  /** Milliseconds: bound of the first wait; each further bound doubles. @defaultValue 500 */
   readonly baseDelayMs: number
-  /** Milliseconds: upper bound of all waits of our own choice. @defaultValue 30000 */
+  /** Milliseconds: bound of every wait that the provider did not ask for. @defaultValue 30000 */
   readonly maxDelayMs: number
-  /** Milliseconds that a provider may ask for; asked for more, we give up. @defaultValue 120000 */
+  /** Milliseconds: a call fails if the provider asks for a longer wait. @defaultValue 120000 */
   readonly maxRetryAfterMs: number
 }
 
-/** Five calls, with waits of at most 0.5 s, 1 s, 2 s and 4 s, or what the provider asks for. */
+/** Five calls, with waits of at most 0.5 s, 1 s, 2 s and 4 s, plus what the provider asks for. */
 export const DEFAULT_RETRY_POLICY: RetryPolicy = {
   maxAttempts: 5,
   baseDelayMs: 500,
@@ -27,14 +27,14 @@ export const DEFAULT_RETRY_POLICY: RetryPolicy = {
 }
 
 /**
- * Milliseconds to wait before the next attempt, or null to give up: the error is final, the
- * attempts are used up, or the provider asks for a longer wait than a run should sit through.
+ * Milliseconds to wait before the next attempt, or null to give up: the error is final, no attempt
+ * is left, or the provider asks for a longer wait than the policy allows.
  *
  * Waits are random between 0 and their bound ("full jitter"), so that runs that failed together do
- * not come back together; on top of what a provider asks for, the wait is random as well.
+ * not retry together; the jitter is added to whatever wait the provider asks for.
  *
  * @param attempt - calls made so far, 1 after the first failure.
- * @param random - a number from 0 to below 1.
+ * @param random - returns a number from 0 to below 1.
  */
 export function retryDelay(
   attempt: number,

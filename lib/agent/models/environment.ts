@@ -1,5 +1,5 @@
 /**
- * Providers from environment variables, read in this one place.
+ * Model providers from environment variables. No other file reads these variables.
  *
  * @module
  */
@@ -11,27 +11,27 @@ import { isReasoningModel } from './known-models.js'
 import { openAiChatAdapter } from './openai/chat.js'
 import { openAiResponsesAdapter } from './openai/responses.js'
 
-/** Bare names of OpenAI's models. */
+/** Matches bare names of OpenAI's models. */
 const OPENAI_FAMILY = /^(?:gpt-|chatgpt-|o[1-9](?:-|$)|codex-)/
 
-/** How long a model that runs on this machine may take to load before it says anything. */
+/** A local server may load the model before it sends a byte. */
 const LOCAL_IDLE_MS = 600_000
 
 /**
- * The providers for which `env` has a key or an address:
+ * Creates the providers for which `env` has a key or an address:
  *
  * | variable | provider |
  * |---|---|
  * | `OPENAI_API_KEY` | `openai`: reasoning models over Responses, others over Chat Completions |
- * | `OPENAI_BASE_URL` | `openai` at any server with Chat Completions, with a key or not |
- * | `ANTHROPIC_API_KEY` | `anthropic`; `ANTHROPIC_BASE_URL` for another address |
- * | `GEMINI_API_KEY` | `gemini`; `GEMINI_BASE_URL` for another address |
- * | `OLLAMA_HOST` | `ollama`; `OLLAMA_CONTEXT_LENGTH` tells how much it takes |
+ * | `OPENAI_BASE_URL` | `openai` at any Chat Completions server, with or without a key |
+ * | `ANTHROPIC_API_KEY` | `anthropic`; `ANTHROPIC_BASE_URL` overrides the address |
+ * | `GEMINI_API_KEY` | `gemini`; `GEMINI_BASE_URL` overrides the address |
+ * | `OLLAMA_HOST` | `ollama`; `OLLAMA_CONTEXT_LENGTH` is its context window |
  *
- * Nothing of it becomes the default model: a key in a shell is no wish to spend money.
+ * None of them becomes the default model: a key in the environment is no consent to spend money.
  *
- * @param network - a transport in place of the network, for gateways and tests.
- * @throws TypeError naming the variable that is wrong; its value is shown only when it is no key.
+ * @param network - a transport that replaces the network, for gateways and tests.
+ * @throws TypeError that names the invalid variable, and its value unless that is a key.
  */
 export function providersFromEnvironment(
   env: Readonly<Record<string, string | undefined>>,
@@ -61,8 +61,8 @@ function openAi(env: Environment, network: Network): HttpProvider | null {
 }
 
 /**
- * OpenAI's newer reasoning models refuse tools in Chat Completions, and all of them lose their
- * reasoning between calls there.
+ * OpenAI's newer reasoning models refuse tools in Chat Completions, and all reasoning models lose
+ * their reasoning between calls there.
  */
 function openAiAdapterFor(model: string): ModelAdapter {
   return isReasoningModel(model)
@@ -112,13 +112,13 @@ function ollama(env: Environment, network: Network): HttpProvider | null {
     baseUrl,
     idleTimeoutMs: LOCAL_IDLE_MS,
     contextWindow: length === undefined ? null : Number(length),
-    // What runs on one's own machine is paid for already.
+    // Local calls cost nothing.
     prices: { input: 0, output: 0, as_of: '2026-01-01' },
     description: `Ollama at ${new URL(baseUrl).host}`,
   })
 }
 
-/** `host`, `host:port` or a URL, as Ollama reads it; a wildcard address means this machine. */
+/** Accepts `host`, `host:port` or a URL, as Ollama does; a wildcard address means loopback. */
 function ollamaUrl(host: string): string {
   const text = /^https?:\/\//.test(host) ? host : `http://${host}`
   if (!URL.canParse(text))
@@ -138,7 +138,7 @@ function valueOf(env: Environment, name: string): string | undefined {
 function keyOf(env: Environment, name: string): string | undefined {
   const key = valueOf(env, name)
   if (key !== undefined && !/^[\x21-\x7e]+$/.test(key)) {
-    throw new TypeError(`${name} has blanks or characters that no key has`)
+    throw new TypeError(`${name} must be a key of visible ASCII characters, without blanks`)
   }
   return key
 }

@@ -1,5 +1,5 @@
 /**
- * The driver behind every provider: one HTTP exchange of our own client around the pure encoding
+ * The model behind every HTTP provider: one exchange of `runwright/http` around the pure encoding
  * and decoding of an adapter.
  *
  * @module
@@ -16,12 +16,12 @@ import {
   type AsyncResponse,
   type AsyncTransport,
 } from '../../http/index.js'
+import { parseJson } from '../../internal/json.js'
 import { ModelError } from '../errors.js'
 import type { Model, ModelRequest, ModelTurn } from '../model.js'
 import type { ModelPrices } from '../usage.js'
 import type { TraceContext } from '../tracing/trace-context.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
-import { parseJson } from './json-reader.js'
 import { knownContextWindow } from './known-models.js'
 import {
   protocolError,
@@ -31,45 +31,44 @@ import {
   type WireContext,
 } from './provider-errors.js'
 
-/** Options of every model that is reached over HTTP. */
+/** Options of a model that is reached over HTTP. */
 export interface HttpModelOptions extends Omit<WireOptions, 'stream'> {
-  /** What run details show. @defaultValue the provider's id, a colon and the model */
+  /** The model's name in run details. @defaultValue the provider's id, a colon and the model */
   readonly name?: string | undefined
-  /** Sent the way the provider wants it, and shown nowhere; without one no key is sent. */
+  /** Sent in the provider's own header and redacted from errors; no key is sent when omitted. */
   readonly apiKey?: string | undefined
-  /** Where the interface is. @defaultValue the provider's own address */
+  /** Base URL of the API. @defaultValue the provider's own address */
   readonly baseUrl?: string | undefined
-  /** Further headers, for example of a gateway; they win over ours. */
+  /** Further headers, for example for a gateway; they override the headers set here. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Ask for a streamed answer, so that silence is noticed early. @defaultValue true */
+  /** Stream answers, so that a dead connection is noticed early. @defaultValue true */
   readonly stream?: boolean | undefined
   /**
-   * Milliseconds without a single octet after which a call is given up.
+   * Milliseconds without a single byte after which a call fails.
    *
-   * @defaultValue 90000 for streamed answers, 600000 for whole ones
+   * @defaultValue 90000 for streamed answers, 600000 otherwise
    */
   readonly idleTimeoutMs?: number | undefined
-  /** Milliseconds for one call in all. @defaultValue 1800000 */
+  /** Milliseconds that one call may take in total. @defaultValue 1800000 */
   readonly totalTimeoutMs?: number | undefined
-  /** Tokens that fit into one request. @defaultValue what is known of the model, else null */
+  /** Tokens that fit into one request. @defaultValue the known value for this model, else null */
   readonly contextWindow?: number | null | undefined
   /**
    * US dollars per million tokens.
    *
-   * @defaultValue what is known of the model at the provider's own address, else null
+   * @defaultValue the known price of this model at the provider's own address, else null
    */
   readonly prices?: ModelPrices | null | undefined
   /** Replaces the network, for tests. */
   readonly transport?: AsyncTransport | undefined
 }
 
-/** Octets that one answer may have. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
-/** How long the end of the connection is waited for once the answer is whole. */
+/** How long to wait for the end of a stream whose answer is complete. */
 const DRAIN_MS = 100
 
-/** A language model that is reached over HTTP. It is closed by whoever made it. */
+/** A language model that is reached over HTTP. The caller that creates it closes it. */
 export class HttpModel implements Model, AsyncDisposable {
   readonly name: string
   readonly isLanguageModel = true
@@ -82,10 +81,10 @@ export class HttpModel implements Model, AsyncDisposable {
   readonly #headers: Readonly<Record<string, string>>
   readonly #context: WireContext
 
-  /** @throws TypeError naming the option that is wrong. */
+  /** @throws TypeError that names the invalid option. */
   constructor(adapter: ModelAdapter, options: HttpModelOptions) {
     if (typeof options.model !== 'string' || options.model.trim() === '') {
-      throw new TypeError('model must be the name of a model, got an empty one')
+      throw new TypeError('model must be the name of a model, got an empty name')
     }
     this.name = options.name ?? `${adapter.provider}:${options.model}`
     this.contextWindow =
@@ -93,7 +92,7 @@ export class HttpModel implements Model, AsyncDisposable {
         ? knownContextWindow(options.model)
         : options.contextWindow
     this.#baseUrl = checkedUrl(options.baseUrl ?? adapter.defaultBaseUrl)
-    // Somebody else's server may charge anything for a model of the same name.
+    // Another server may charge a different price for a model of the same name.
     const isProviders = this.#baseUrl.host === new URL(adapter.defaultBaseUrl).host
     this.prices =
       options.prices === undefined && isProviders
@@ -144,7 +143,7 @@ export class HttpModel implements Model, AsyncDisposable {
     }
   }
 
-  /** Frees the connections. Calls that go on are cut off. */
+  /** Closes the connections. Calls in progress fail. */
   close(): Promise<void> {
     return this.#client.close()
   }
@@ -179,11 +178,11 @@ export class HttpModel implements Model, AsyncDisposable {
     await response.read()
     const body = parseJson(response.text)
     if (body !== undefined) return this.#adapter.decode(body, request, this.#context)
-    // Some servers stream under a wrong name.
+    // Some servers send a stream with the wrong content type.
     if (/^\s*(?:data|event|id)?:/.test(response.text)) {
       const decoder = this.#adapter.decodeStream(request, this.#context)
       const events = new SseParser().feed(`${response.text}\n\n`)
-      for (const event of events) if (!decoder.done) tell(request, decoder.push(event))
+      for (const event of events) if (!decoder.done) emitDelta(request, decoder.push(event))
       return decoder.finish()
     }
     if (response.text.trim() === '') throw protocolError('the answer is empty', true, this.#context)
@@ -200,18 +199,19 @@ export class HttpModel implements Model, AsyncDisposable {
     const parser = new SseParser()
     const chunks = response.iterBytes()
     const push = (data: Uint8Array | string): void => {
-      for (const event of parser.feed(data)) if (!decoder.done) tell(request, decoder.push(event))
+      for (const event of parser.feed(data))
+        if (!decoder.done) emitDelta(request, decoder.push(event))
     }
-    let octets = 0
+    let received = 0
     try {
       while (!decoder.done) {
         const { value, done } = await chunks.next()
         if (done === true) break
-        octets += value.length
-        if (octets > MAX_ANSWER_BYTES) throw new ResponseTooLargeError(MAX_ANSWER_BYTES)
+        received += value.length
+        if (received > MAX_ANSWER_BYTES) throw new ResponseTooLargeError(MAX_ANSWER_BYTES)
         push(value)
       }
-      // The last event counts also when the server leaves out the blank line behind it.
+      // Some servers omit the blank line that ends the last event.
       if (decoder.done) await drain(chunks)
       else push('\n\n')
       return decoder.finish()
@@ -232,7 +232,7 @@ export class HttpModel implements Model, AsyncDisposable {
     return providerError(failure, this.#context)
   }
 
-  /** What went wrong below the provider, which may mostly be tried again. */
+  /** Errors of the connection, most of which are retryable. */
   #transportError(error: HttpError): ModelError {
     const tooLarge = error instanceof ResponseTooLargeError
     const retryable = !(
@@ -249,7 +249,7 @@ export class HttpModel implements Model, AsyncDisposable {
   }
 }
 
-/** Reads on to the end of a whole answer, so that its connection can be used again. */
+/** Reads to the end of the body, so that the connection can be reused. */
 async function drain(chunks: AsyncGenerator<Uint8Array>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<{ done: true }>((resolve) => {
@@ -267,14 +267,14 @@ async function drain(chunks: AsyncGenerator<Uint8Array>): Promise<void> {
   clearTimeout(timer)
 }
 
-function tell(request: ModelRequest, text: string): void {
+function emitDelta(request: ModelRequest, text: string): void {
   if (text !== '') request.onDelta?.(text)
 }
 
-/** Compact JSON. Halves of surrogate pairs, which providers refuse as invalid, become U+FFFD. */
+/** Compact JSON. Lone surrogates, which providers refuse as invalid, become U+FFFD. */
 export function encodeJson(value: unknown): string {
   const json = JSON.stringify(value)
-  // JSON.stringify escapes only such halves, and escapes a backslash of the text by doubling it.
+  // JSON.stringify escapes lone surrogates only, and doubles each backslash of the text.
   return json.includes('\\ud')
     ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\ufffd')
     : json
@@ -291,7 +291,7 @@ function keyHeaders(
   if (apiKey === undefined || apiKey === '') return {}
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new TypeError(
-      `the API key for ${adapter.provider} has blanks or characters that no key has`,
+      `the API key for ${adapter.provider} must be visible ASCII characters, without blanks`,
     )
   }
   return adapter.authHeaders(apiKey)

@@ -1,32 +1,34 @@
-import type { ModelProvider } from '../config.js'
+import type { ModelProvider } from '../model-provider.js'
 import type { ModelAdapter } from './adapter.js'
 import { HttpModel, type HttpModelOptions } from './http-model.js'
 
-/** Options of {@link createHttpProvider}: those of its models, and what people are shown. */
+/** Options of {@link createHttpProvider}: those of its models, and how they are presented. */
 export interface HttpProviderOptions extends Omit<HttpModelOptions, 'model' | 'name'> {
   /** The part of model names before the colon. */
   readonly id: string
   /** One line for people. @defaultValue the id and the address */
   readonly description?: string | undefined
-  /** Names worth offering in a form, without the prefix. */
+  /** Names to offer in a form, without the prefix. */
   readonly suggestions?: readonly string[] | undefined
-  /** Bare names that belong to this provider. */
+  /** Matches bare names that belong to this provider. */
   readonly family?: RegExp | undefined
 }
 
-/** A provider that holds connections. */
+/** A provider whose models hold connections until it is closed. */
 export interface HttpProvider extends ModelProvider, AsyncDisposable {
+  /** Returns the model of that name, the same instance as before while it is kept. */
   create(name: string): HttpModel
-  /** Frees the connections of its models. Calls that go on are cut off. */
+  /** Closes the connections of its models. Calls in progress fail. */
   close(): Promise<void>
 }
 
-/** Models that are kept with their connections; beyond it the least recently used one is let go. */
+/** Models kept with their connections; beyond that, the least recently used one is dropped. */
 const MAX_MODELS = 64
 
 /**
- * A provider that is reached over HTTP, in one of the formats of `openAiChatAdapter`,
- * `openAiResponsesAdapter`, `anthropicAdapter` and `geminiAdapter`; a function chooses by model.
+ * Creates a provider that is reached over HTTP in the format of `adapter`: the result of
+ * `openAiChatAdapter`, `openAiResponsesAdapter`, `anthropicAdapter` or `geminiAdapter`, or a
+ * function that chooses one by the name of the model.
  *
  * @example
  * ```ts

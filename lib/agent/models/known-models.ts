@@ -1,19 +1,19 @@
 /**
- * What is known of models by their names. Unknown names get cautious values; hosts can set all of
- * them per provider.
+ * Limits and features of models by name. Unknown names get cautious values; hosts can override the
+ * limits per provider.
  *
  * @module
  */
 
 interface Known {
-  /** Matched against the name without the maker's prefix (`openai/`) and in lower case. */
+  /** Matched against the name without the vendor's prefix (`openai/`) and in lower case. */
   readonly name: RegExp
   readonly tokens: number
 }
 
 /**
- * Tokens of one request and its answer. For models whose price rises with the length of the prompt
- * it is the length up to which the price in `pricing.ts` holds.
+ * Tokens of one request and its answer. For models whose price rises with the length of the
+ * prompt, this is the length up to which the price in `pricing.ts` holds.
  */
 const WINDOWS: readonly Known[] = [
   { name: /^gpt-5-chat/, tokens: 128_000 },
@@ -27,42 +27,42 @@ const WINDOWS: readonly Known[] = [
   { name: /^gemini-/, tokens: 1_000_000 },
 ]
 
-/** Tokens of one answer that Anthropic's models allow; their interface demands a number. */
+/** Maximum tokens of one answer of Anthropic's models; their API requires a number. */
 const OUTPUT_LIMITS: readonly Known[] = [
   { name: /^claude-3-(?:opus|sonnet|haiku)/, tokens: 4_096 },
   { name: /^claude-3-5/, tokens: 8_192 },
   { name: /^claude-/, tokens: 32_000 },
 ]
 
-/** Tokens of one answer when nothing is known: what the smallest servers still take. */
+/** For unknown models: a limit that even small servers accept. */
 const DEFAULT_OUTPUT_LIMIT = 4_096
 
-/** Tokens that fit into one request to this model and its answer; null when not known. */
+/** Tokens that fit into one request and its answer; null when not known. */
 export function knownContextWindow(model: string): number | null {
   return find(WINDOWS, model)?.tokens ?? null
 }
 
-/** Tokens of one answer to ask for at most. */
+/** The answer limit to send when the host sets none. */
 export function knownOutputLimit(model: string): number {
   return find(OUTPUT_LIMITS, model)?.tokens ?? DEFAULT_OUTPUT_LIMIT
 }
 
-/** Whether OpenAI's model reasons: it then refuses `temperature`, and can return its reasoning. */
+/** Whether an OpenAI model reasons: it then refuses `temperature` and can return its reasoning. */
 export function isReasoningModel(model: string): boolean {
   return /^(?:o\d|gpt-[5-9](?![\d.]*-chat)|codex)/.test(bareName(model))
 }
 
-/** Whether Anthropic's model chooses how much it thinks, by an effort in place of a budget. */
-export function choosesItsThinking(model: string): boolean {
+/** Whether an Anthropic model takes an effort for its thinking instead of a token budget. */
+export function thinksAdaptively(model: string): boolean {
   return /^claude-(?:(?:opus|sonnet|haiku)-4-[6-9]|[a-z]+-[5-9])/.test(bareName(model))
 }
 
-/** Whether Anthropic's model refuses `temperature`. */
+/** Whether an Anthropic model refuses `temperature`. */
 export function refusesTemperature(model: string): boolean {
   return /^claude-(?:(?:opus|sonnet|haiku)-4-[7-9]|[a-z]+-[5-9])/.test(bareName(model))
 }
 
-/** A name without the maker's prefix, in lower case: `openai/gpt-5` is `gpt-5`. */
+/** The name without the vendor's prefix, in lower case: `openai/gpt-5` becomes `gpt-5`. */
 export function bareName(model: string): string {
   return model.slice(model.lastIndexOf('/') + 1).toLowerCase()
 }

@@ -1,12 +1,12 @@
 /**
- * What model calls cost. A price that is not known is null, never 0: a run that counts unknown as
- * free would never reach its cost budget.
+ * What model calls cost. An unknown price is null, never 0: a run that counts it as free would
+ * never reach its cost budget.
  *
  * @module
  */
 import type { ModelPrices, Usage } from '../usage.js'
 
-/** US dollars that a call cost, or null when the price is not known. */
+/** Cost of a call in US dollars, or null when the price is not known. */
 export function costOf(usage: Usage, prices: ModelPrices | null): number | null {
   if (prices === null) return null
   const cached = Math.min(usage.cached_tokens, usage.input_tokens)
@@ -18,10 +18,10 @@ export function costOf(usage: Usage, prices: ModelPrices | null): number | null 
   return total / 1_000_000
 }
 
-/** The day on which the table below was compared with the providers' price lists. */
+/** When the table below was last compared with the providers' price lists. */
 const AS_OF = '2026-09-07'
 
-/** Name without a date suffix: dollars per million tokens of input, cached input and output. */
+/** By name without a date suffix: dollars per million tokens. */
 const PRICES: Readonly<Record<string, readonly [input: number, cached: number, output: number]>> = {
   'gpt-5.4': [2.5, 0.25, 15],
   'gpt-5.4-mini': [0.75, 0.075, 4.5],
@@ -58,9 +58,9 @@ const PRICES: Readonly<Record<string, readonly [input: number, cached: number, o
 }
 
 /**
- * Published prices of a well-known model by the name that its maker gives it, or null. A date at
- * the end (`-2025-08-07`, `-20251001`) and `-latest` do not count; any other difference is another
- * model with another price. Prices of long prompts, batches and priority service are not in here.
+ * List prices of a well-known model by its vendor's name for it, or null. A date suffix
+ * (`-2025-08-07`, `-20251001`) and `-latest` are ignored; any other difference means another model.
+ * Surcharges and discounts for long prompts, batches and priority service are not included.
  */
 export function knownPrices(model: string): ModelPrices | null {
   const name = model.toLowerCase().replace(/-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$/, '')

@@ -1,23 +1,24 @@
 /**
- * What a provider's refusal means: whether to try again, when, and what a person has to do.
+ * Maps a provider's error response to a `ModelError`: whether to retry, when, and what to fix.
  *
  * @module
  */
-import type { JsonObject } from '../../internal/json.js'
+import { TRANSIENT_STATUSES } from '../../internal/backoff.js'
+import { isJsonObject, parseJson, type JsonObject } from '../../internal/json.js'
 import { ModelError, type ModelErrorCode } from '../errors.js'
 import type { Usage } from '../usage.js'
-import { isObject, listOf, objectOf, parseJson, textOf } from './json-reader.js'
+import { listOf, objectOf, textOf } from './json-reader.js'
 import { durationOf, type HeaderLookup, retryAfterFromHeaders } from './rate-limit-headers.js'
 
-/** On whose behalf something is decoded: for messages, and for what must not stand in them. */
+/** The model whose answer is decoded, for error messages, and what to redact from them. */
 export interface WireContext {
-  /** The model as it is shown, for example `openai:gpt-5-mini`. */
+  /** The model's display name, for example `openai:gpt-5-mini`. */
   readonly model: string
-  /** Keys that are cut out of every message. */
+  /** Keys that are redacted from every error message. */
   readonly secrets: readonly string[]
 }
 
-/** A refusal as it came. */
+/** An error response before it is classified. */
 export interface ProviderFailure {
   /** HTTP status; null for an error inside a stream that began with 200. */
   readonly status: number | null
@@ -30,13 +31,13 @@ export interface ProviderFailure {
 
 const NO_HEADERS: HeaderLookup = () => null
 
-/** The error for something that came inside a 200 answer, and what the answer used, if it says. */
+/** The error reported inside a 200 response, with the usage that the response reports, if any. */
 export function embeddedError(body: unknown, context: WireContext, usage?: Usage): ModelError {
   const error = providerError({ status: null, header: NO_HEADERS, body, now: 0 }, context)
   return usage === undefined ? error : withUsage(error, usage)
 }
 
-/** The same error, with the tokens that its call used; unchanged when none are known. */
+/** Adds the usage of a failed call to its error, unless none is known or one is already there. */
 export function withUsage(error: ModelError, usage: Usage): ModelError {
   if (usage.input_tokens + usage.output_tokens === 0 || error.usage !== undefined) return error
   const { code, message, statusCode, retryable, retryAfterMs, modelMistake, cause } = error
@@ -45,19 +46,19 @@ export function withUsage(error: ModelError, usage: Usage): ModelError {
 }
 
 /**
- * One piece of a stream; null for those that only keep the connection alive, and for `[DONE]`.
+ * Reads the data of one stream event; null for keep-alives and for `[DONE]`.
  *
- * @throws `ModelError` when it is no JSON object.
+ * @throws `ModelError` when it is not a JSON object.
  */
 export function readPiece(data: string, context: WireContext): JsonObject | null {
   const text = data.trim()
   if (text === '' || text === '[DONE]') return null
   const value = parseJson(text)
-  if (isObject(value)) return value
+  if (isJsonObject(value)) return value
   throw protocolError('a piece of the stream is not JSON', true, context)
 }
 
-/** The error for an answer that cannot be understood. */
+/** The error for an answer that violates the provider's protocol. */
 export function protocolError(
   problem: string,
   retryable: boolean,
@@ -67,25 +68,30 @@ export function protocolError(
   return new ModelError('ERR_AGENT_MODEL_PROTOCOL', message, { retryable })
 }
 
-/** The error for an answer that the model spoiled: what it did is told to it. */
+/** The error for a stream that ended before its answer did. */
+export function unfinishedStream(context: WireContext): ModelError {
+  return protocolError('the stream ended in the middle of the answer', true, context)
+}
+
+/** The error for an answer that the model itself broke; the engine passes it on to the model. */
 export function mistakeError(problem: string, context: WireContext, usage: Usage): ModelError {
   const message = redactSecrets(`${context.model}: ${clip(problem)}`, context.secrets)
   return new ModelError('ERR_AGENT_MODEL', message, { retryable: false, modelMistake: true, usage })
 }
 
-/** The error for a refusal, in whatever shape it came. */
+/** The error for an error response of any provider, which may be JSON, HTML or plain text. */
 export function providerError(failure: ProviderFailure, context: WireContext): ModelError {
   const facts = readFacts(failure.body)
   const status = failure.status ?? facts.status
   const kind = classify(status, failure.status === null, facts)
   const retryAfterMs = retryAfterFromHeaders(failure.header, failure.now) ?? facts.retryAfterMs
   const hint = HINTS[kind.code]
-  const answered = status === null ? 'failed while it answered' : `answered ${status}`
-  const said = facts.message === '' ? '' : `: ${facts.message}`
-  const message = redactSecrets(`${context.model} ${answered}${said}${hint}`, context.secrets)
+  const outcome = status === null ? 'failed while it answered' : `answered ${status}`
+  const detail = facts.message === '' ? '' : `: ${facts.message}`
+  const message = redactSecrets(`${context.model} ${outcome}${detail}${hint}`, context.secrets)
   return new ModelError(kind.code, message, {
     ...(status === null ? {} : { statusCode: status }),
-    retryable: kind.retryable && !saysNoRetry(failure.header, kind.code),
+    retryable: kind.retryable && !forbidsRetry(failure.header, kind.code),
     ...(kind.retryable && retryAfterMs !== undefined ? { retryAfterMs } : {}),
     modelMistake: kind.modelMistake === true,
   })
@@ -106,7 +112,6 @@ interface Kind {
   readonly modelMistake?: boolean
 }
 
-/** One pattern of several, so that each can be read. */
 function anyOf(...patterns: readonly string[]): RegExp {
   return new RegExp(patterns.join('|'), 'i')
 }
@@ -123,7 +128,7 @@ const QUOTA = anyOf(
   'usage limits?\\b',
   'arrearage',
   'free-models-per-day',
-  // Google: the id of a quota of a day, and a quota that the plan does not have.
+  // Google: the id of a daily quota, and a quota that is 0 in this plan.
   'perday',
   'limit: 0\\b',
 )
@@ -137,7 +142,7 @@ const CONTEXT = anyOf(
   'prompt is too long',
   'input (?:is )?too long',
   'input token count',
-  // Not the throttle that says "too many tokens, please wait" or "too many tokens processed".
+  // Not the rate limits "too many tokens, please wait" and "too many tokens processed".
   'too many (?:input )?tokens(?!,? (?:please|processed))',
   'maximum prompt length',
   'exceeded model token limit',
@@ -166,13 +171,20 @@ const BAD_REQUEST = anyOf(
   'flagged',
   'data_inspection_failed',
 )
-/** What the model wrote could not be read by the server: told to the model. */
+/** Codes for model output that the server could not parse. */
 const MISTAKES = new Set(['tool_use_failed', 'output_parse_failed', 'json_validate_failed'])
 
-/** Statuses below 500 of what passes: timeout, conflict, Groq's lack of capacity. */
-const PASSING = new Set([408, 409, 498])
+/**
+ * Whether a call may succeed later. Beyond HTTP's own statuses, providers answer 409 for a conflict
+ * with another request, 498 when Groq lacks capacity, and anything from 500, such as 529. 425 (Too
+ * Early) is excluded: it answers TLS early data, which is never sent here.
+ */
+function isTransient(status: number): boolean {
+  if (status === 409 || status === 498 || status >= 500) return true
+  return status !== 425 && TRANSIENT_STATUSES.includes(status)
+}
 
-/** Decides by what the body says first, since providers hide most things behind 400 and 429. */
+/** The body decides before the status, since providers use 400 and 429 for most problems. */
 function classify(status: number | null, insideStream: boolean, facts: Facts): Kind {
   if (MISTAKES.has(facts.code))
     return { code: 'ERR_AGENT_MODEL', retryable: false, modelMistake: true }
@@ -183,21 +195,20 @@ function classify(status: number | null, insideStream: boolean, facts: Facts): K
     return fatal('ERR_AGENT_MODEL_CONTEXT')
   if (status === 401 || status === 403 || AUTH.test(facts.all)) return fatal('ERR_AGENT_MODEL_AUTH')
   if (status === 429 || (status === null && RATE.test(facts.all)))
-    return passing('ERR_AGENT_MODEL_RATE_LIMIT')
-  if (status !== null && (PASSING.has(status) || status >= 500))
-    return passing('ERR_AGENT_MODEL')
-  if (status === null && BUSY.test(facts.all)) return passing('ERR_AGENT_MODEL')
-  // A request that was accepted and then failed for no known reason failed on the server's side.
+    return transient('ERR_AGENT_MODEL_RATE_LIMIT')
+  if (status !== null && isTransient(status)) return transient('ERR_AGENT_MODEL')
+  if (status === null && BUSY.test(facts.all)) return transient('ERR_AGENT_MODEL')
+  // A request that was accepted and then failed for no known reason is the server's failure.
   if (insideStream && status === null && !BAD_REQUEST.test(facts.all))
-    return passing('ERR_AGENT_MODEL')
+    return transient('ERR_AGENT_MODEL')
   return fatal('ERR_AGENT_MODEL')
 }
 
 const fatal = (code: ModelErrorCode): Kind => ({ code, retryable: false })
-const passing = (code: ModelErrorCode): Kind => ({ code, retryable: true })
+const transient = (code: ModelErrorCode): Kind => ({ code, retryable: true })
 
-/** `x-should-retry: false` is heeded, but for rate limits, which pass by their nature. */
-function saysNoRetry(header: HeaderLookup, code: ModelErrorCode): boolean {
+/** Whether `x-should-retry: false` applies; rate limits always pass, so it is ignored for them. */
+function forbidsRetry(header: HeaderLookup, code: ModelErrorCode): boolean {
   return (
     code !== 'ERR_AGENT_MODEL_RATE_LIMIT' &&
     header('x-should-retry')?.trim().toLowerCase() === 'false'
@@ -207,10 +218,10 @@ function saysNoRetry(header: HeaderLookup, code: ModelErrorCode): boolean {
 interface Facts {
   readonly message: string
   readonly code: string
-  /** A status that the body names in place of the answer's own. */
+  /** The status that the body names; used when the failure came inside a 200 response. */
   readonly status: number | null
   readonly retryAfterMs: number | undefined
-  /** Everything by which kinds are told, in one text. */
+  /** Every text that classification looks at, joined. */
   readonly all: string
 }
 
@@ -219,17 +230,17 @@ const MAX_MESSAGE = 1000
 function readFacts(body: unknown): Facts {
   const whole = typeof body === 'string' ? (parseJson(body) ?? body) : body
   if (Array.isArray(whole)) return readFacts(whole[0])
-  if (!isObject(whole)) return textFacts(textOf(whole))
+  if (!isJsonObject(whole)) return textFacts(textOf(whole))
   const { error } = whole
-  const inner = isObject(error) ? error : whole
+  const inner = isJsonObject(error) ? error : whole
   const { code, type, status, metadata, details, failed_generation } = inner
-  const said = [
+  const messages = [
     textOf(error),
     textOf(inner['message']),
     textOf(whole['detail']),
     textOf(whole['message']),
   ]
-  const message = said.find((text) => text !== '') ?? JSON.stringify(whole['detail'] ?? whole)
+  const message = messages.find((text) => text !== '') ?? JSON.stringify(whole['detail'] ?? whole)
   const raw = objectOf(metadata)['raw']
   const reasons = listOf(details).map((detail) => JSON.stringify(detail))
   const parts = [message, code, type, status, raw, ...reasons].map((part) =>
@@ -240,7 +251,7 @@ function readFacts(body: unknown): Facts {
     message: clip(generated === '' ? message : `${message}\nWhat the model wrote: ${generated}`),
     code: textOf(code),
     status: statusOf(code) ?? statusOf(status) ?? statusOf(inner['status_code']),
-    retryAfterMs: retryDelay(details) ?? retryAfterFromText(message),
+    retryAfterMs: retryInfoDelay(details) ?? retryAfterFromText(message),
     all: parts.join(' '),
   }
 }
@@ -260,7 +271,7 @@ function statusOf(value: unknown): number | null {
 }
 
 /** Google's `RetryInfo`: `{"retryDelay": "17s"}` among the details. */
-function retryDelay(details: unknown): number | undefined {
+function retryInfoDelay(details: unknown): number | undefined {
   for (const detail of listOf(details)) {
     const wait = durationOf(textOf(objectOf(detail)['retryDelay']))
     if (wait !== undefined) return wait
@@ -268,10 +279,10 @@ function retryDelay(details: unknown): number | undefined {
   return undefined
 }
 
-/** `try again in 6m0s`, `retry after 26 seconds`. */
+/** Reads `try again in 6m0s` and `retry after 26 seconds`. */
 function retryAfterFromText(message: string): number | undefined {
-  const said = /\b(?:try again|retry) (?:in|after) ([\w.]+?)\.?(?:\s+(second|minute)s?\b|[\s,]|$)/i
-  const [, amount = '', unit = ''] = said.exec(message) ?? []
+  const wait = /\b(?:try again|retry) (?:in|after) ([\w.]+?)\.?(?:\s+(second|minute)s?\b|[\s,]|$)/i
+  const [, amount = '', unit = ''] = wait.exec(message) ?? []
   return durationOf(`${amount}${unit.slice(0, 1).toLowerCase()}`)
 }
 
@@ -279,7 +290,7 @@ function clip(text: string): string {
   return text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE)}…`
 }
 
-/** Cuts keys out of a text: those that are known, and whatever looks like one. */
+/** Replaces keys in a text: the known ones, and anything of the shape of a key. */
 export function redactSecrets(text: string, secrets: readonly string[]): string {
   let clean = text
   for (const secret of secrets) if (secret.length >= 4) clean = clean.replaceAll(secret, '[key]')

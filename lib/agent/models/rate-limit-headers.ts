@@ -1,13 +1,13 @@
 /**
- * When a provider wants to be asked again, read from the headers of its answer.
+ * Reads from response headers how long a provider asks to wait.
  *
  * @module
  */
 
-/** Looks a header up by its lower-case name. */
+/** Returns a header by its lower-case name, or null. */
 export type HeaderLookup = (name: string) => string | null
 
-/** Kinds of limit whose reset is announced, by the prefix of their headers. */
+/** Pairs of headers: what remains of a limit, and when it resets. */
 const LIMITS = [
   ['x-ratelimit-remaining-requests', 'x-ratelimit-reset-requests'],
   ['x-ratelimit-remaining-tokens', 'x-ratelimit-reset-tokens'],
@@ -21,8 +21,8 @@ const LIMITS = [
 
 /**
  * Milliseconds that the provider asks to wait: `retry-after-ms`, `retry-after` (seconds or a date,
- * RFC 9110, section 10.2.3), else the latest reset among the limits that are used up. Undefined
- * when nothing is said.
+ * RFC 9110, section 10.2.3), else the latest reset among the exhausted limits. Undefined when no
+ * header says.
  *
  * @param now - milliseconds since the epoch.
  */
@@ -33,10 +33,10 @@ export function retryAfterFromHeaders(header: HeaderLookup, now: number): number
   const seconds = numberOf(after)
   if (seconds !== undefined) return Math.ceil(seconds * 1000)
   const date = dateOf(after, now)
-  return date ?? resetOfUsedLimit(header, now)
+  return date ?? latestReset(header, now)
 }
 
-function resetOfUsedLimit(header: HeaderLookup, now: number): number | undefined {
+function latestReset(header: HeaderLookup, now: number): number | undefined {
   let latest: number | undefined
   for (const [remaining, reset] of LIMITS) {
     if (numberOf(header(remaining)) !== 0) continue
@@ -46,7 +46,7 @@ function resetOfUsedLimit(header: HeaderLookup, now: number): number | undefined
   return latest
 }
 
-/** A reset as seconds, a duration such as `6m0s` or `20ms`, epoch (s or ms), or a date. */
+/** Accepts seconds, a duration such as `6m0s` or `20ms`, an epoch time (s or ms), or a date. */
 function resetTime(text: string, now: number): number | undefined {
   const number = numberOf(text)
   if (number === undefined) return durationOf(text) ?? dateOf(text, now)
@@ -63,7 +63,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 }
 
-/** Milliseconds of a duration such as `1h2m3.5s` or `120ms`, or undefined when it is none. */
+/** Milliseconds of a duration such as `1h2m3.5s` or `120ms`; undefined for any other text. */
 export function durationOf(text: string): number | undefined {
   if (!/^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/.test(text)) return undefined
   let total = 0

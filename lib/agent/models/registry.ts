@@ -1,60 +1,59 @@
 /**
- * From the name of a model to the model.
+ * Resolves the names of models.
  *
  * @module
  */
-import type { ModelProvider } from '../config.js'
+import type { ModelProvider } from '../model-provider.js'
 import { ModelError } from '../errors.js'
 import type { Model } from '../model.js'
-import { repairModel } from './repair/index.js'
+import { repairModel } from './repair-model.js'
 import { replayProvider, type ReplayStore } from './replay.js'
 import { scriptedProvider } from './scripted/provider.js'
 
-/** A model as it is offered to people. */
+/** A model that this host offers, for forms. */
 export interface ModelInfo {
   readonly name: string
   readonly provider: string
-  /** False for `builtin:` programs, which are no language models. */
+  /** False for programs such as `builtin:repair`. */
   readonly is_language_model: boolean
   readonly default: boolean
   readonly description: string
 }
 
-/** What a registry is made of. */
+/** Options of {@link createModelRegistry}. */
 export interface ModelRegistryOptions {
-  /** Providers besides the built-in ones, in the order in which families are tried. */
+  /** Providers besides the built-in ones; the first whose family matches a bare name takes it. */
   readonly providers?: readonly ModelProvider[] | undefined
-  /** Ready models under names of the host's choice. */
+  /** Models by names of the host's choice, which take precedence over providers. */
   readonly models?: Readonly<Record<string, Model>> | undefined
-  /** The model of requests that name none. @defaultValue `builtin:repair` */
+  /** The model for requests that name none. @defaultValue `builtin:repair` */
   readonly defaultModel?: string | undefined
-  /** Folder whose files `scripted:<file>` may name. Without it there are no scripted models. */
+  /** Folder whose files `scripted:<file>` may name. Without it, `scripted:` is unknown. */
   readonly scripts?: string | undefined
-  /** Where the runs are that `replay:<run_id>` gives again. Without it there are no replays. */
+  /** Store of the runs that `replay:<run_id>` may name. Without it, `replay:` is unknown. */
   readonly replay?: ReplayStore | undefined
 }
 
-/** Models by name. */
+/** Resolves names to models, and lists what it offers. */
 export interface ModelRegistry {
   /**
-   * The model of that name, or the default one: a registered name, `provider:model`, or a bare name
-   * of a provider's family (`gpt-…`, `claude-…`, `gemini-…`).
+   * Returns the model of that name, or the default model. A name is a registered name,
+   * `provider:model`, or a bare name of a provider's family (`gpt-…`, `claude-…`, `gemini-…`).
    *
-   * @throws `ModelError` that lists what is there; what a provider throws about the name.
+   * @throws `ModelError` that lists the known names; whatever the provider throws.
    */
   resolve(name: string | undefined): Model
-  /** What is offered, the default first. Providers take more names than those listed. */
+  /** The models on offer, the default first. Providers accept more names than those listed. */
   list(): readonly ModelInfo[]
 }
 
-/** The model of requests that name none, when the host names none. */
 export const DEFAULT_MODEL = 'builtin:repair'
 
 /**
- * Makes a registry. `builtin:repair` is always there, whatever providers are given, and no provider
- * becomes the default unless it is named.
+ * Creates a registry. `builtin:repair` is always available, and no provider becomes the default
+ * unless the host names it.
  *
- * @throws TypeError when two providers have one id, or an id could not stand before a colon.
+ * @throws TypeError when two providers have the same id, or an id is not a valid prefix of a name.
  */
 export function createModelRegistry(options: ModelRegistryOptions = {}): ModelRegistry {
   const builtIn = [
@@ -131,7 +130,7 @@ class Registry implements ModelRegistry {
     return family === undefined ? undefined : [family, name]
   }
 
-  /** The default may be written as a bare name, and be listed with its provider's. */
+  /** The default may be given as a bare name, while the list has it with its provider's prefix. */
   #isDefault(name: string): boolean {
     if (name === this.#defaultModel) return true
     const [provider, model] = this.#providerOf(this.#defaultModel) ?? []
@@ -153,14 +152,14 @@ class Registry implements ModelRegistry {
   }
 
   #unknown(name: string): ModelError {
-    const there = [...this.#models.keys(), ...[...this.#providers.values()].flatMap(namesOf)]
+    const known = [...this.#models.keys(), ...[...this.#providers.values()].flatMap(namesOf)]
     const shown = JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)
-    const message = `there is no model ${shown} on this host; there are ${there.join(', ')}`
+    const message = `there is no model ${shown} on this host; there are ${known.join(', ')}`
     return new ModelError('ERR_AGENT_MODEL', message, { retryable: false })
   }
 }
 
-/** A language model provider takes any name; programs have those that they suggest. */
+/** A language model provider accepts any name; programs accept only those that they suggest. */
 function namesOf({ id, suggestions, isLanguageModel }: ModelProvider): string[] {
   const listed = suggestions.map((name) => `${id}:${name}`)
   return isLanguageModel ? [...listed, `${id}:<model>`] : listed

@@ -1,28 +1,28 @@
 /**
- * The answers of an earlier run, given again: for debugging, for trying a change of the engine or of
- * a goal on what a model once said, and for demonstrations without a network.
+ * Replays the answers of an earlier run: for debugging, for testing a change of the engine or of a
+ * goal against recorded answers, and for demonstrations without a network.
  *
  * @module
  */
-import type { ModelProvider } from '../config.js'
+import type { ModelProvider } from '../model-provider.js'
 import { ModelError } from '../errors.js'
 import type { RunOwner, RunRecord } from '../events.js'
 import type { Model, ModelRequest, ModelTurn, StopReason } from '../model.js'
 import { type ModelPrices, NO_USAGE, type Usage } from '../usage.js'
 import type { RunStore } from '../store.js'
-import { turnIndex } from './scripted/scripted.js'
+import { turnIndex } from './scripted/script.js'
 
-/** Records read from the store at once. */
+/** Records per read from the store. */
 const PAGE = 500
 
-/** What a replay reads. */
+/** The part of a run store that replays read. */
 export type ReplayStore = Pick<RunStore, 'head' | 'read'>
 
-/** One turn of the earlier run; a mistake was told to the model in place of an answer. */
+/** One turn of the earlier run, or the model's mistake that took the place of an answer. */
 type RecordedTurn =
   { readonly turn: ModelTurn } | { readonly mistake: string; readonly usage: Usage | undefined }
 
-/** The provider of `replay:<run_id>`. */
+/** Creates the provider of `replay:<run_id>`. */
 export function replayProvider(store: ReplayStore): ModelProvider {
   return {
     id: 'replay',
@@ -38,15 +38,14 @@ export function replayProvider(store: ReplayStore): ModelProvider {
 }
 
 /**
- * Gives the turns of a run again, each at its place: the number of turns that the conversation has.
- * Tools run anew, and their results may differ; that changes nothing in what is answered. The
- * tokens are those of the earlier run, and cost nothing now. A run may replay those of its own
- * tenant only.
+ * Replays the turns of a run: the number of turns in the conversation selects the next one. Tools
+ * run again and their results may differ, which does not change the answers. Usage is that of the
+ * earlier run, at no cost. A run may only replay runs of its own tenant.
  */
 export class ReplayModel implements Model {
   readonly name: string
   readonly isLanguageModel = false
-  /** A conversation is never shortened: the number of its turns is the place. */
+  /** Null, so that no conversation is shortened: the number of turns selects the answer. */
   readonly contextWindow = null
   readonly prices: ModelPrices = { input: 0, output: 0, as_of: '2026-01-01' }
   readonly #runId: string
@@ -59,7 +58,7 @@ export class ReplayModel implements Model {
     this.#store = store
   }
 
-  /** @throws `ModelError` when there is no such run that `owner` may see. */
+  /** @throws `ModelError` when the run does not exist or belongs to another tenant. */
   async assertVisibleTo(owner: RunOwner): Promise<void> {
     const head = await this.#store.head(this.#runId)
     if (head === null || head.owner.tenant !== owner.tenant) {
@@ -73,7 +72,7 @@ export class ReplayModel implements Model {
       const asking = await this.#store.head(request.run.run_id)
       await this.assertVisibleTo(asking?.owner ?? { id: null, tenant: null })
       this.#turns = this.#read()
-      // A store that could not be read now may be read by the next attempt.
+      // After a failed read the next attempt reads again.
       this.#turns.catch(() => (this.#turns = undefined))
     }
     const turns = await this.#turns
@@ -108,7 +107,7 @@ export class ReplayModel implements Model {
   }
 }
 
-/** Puts the turns of a log together: a turn's tokens and reasoning stand before it. */
+/** Collects the turns of a log, in which a turn's usage and reasoning precede it. */
 class TurnReader {
   readonly turns: RecordedTurn[] = []
   #usage: Usage | undefined
@@ -135,7 +134,7 @@ class TurnReader {
   }
 }
 
-/** What the provider had said, of what the engine made of it for the model. */
+/** Extracts the provider's error from the feedback that the engine wrote for the model. */
 function mistakeIn(feedback: string): string {
   return /of your last answer: ([^]*)\nCall a tool again/.exec(feedback)?.[1] ?? feedback
 }

@@ -1,20 +1,19 @@
-import type { JsonObject } from '../../internal/json.js'
-import { isObject, parseJson } from './json-reader.js'
+import { isJsonObject, parseJson, type JsonObject } from '../../internal/json.js'
 
-/** Arguments of a tool call, or why they cannot be read; then `args` is empty. */
+/** Arguments of a tool call; when `error` says why they could not be read, `args` is empty. */
 export interface ParsedArguments {
   readonly args: JsonObject
   readonly error: string | null
 }
 
 /**
- * Reads the arguments of a tool call in any of the forms that providers send: an object, JSON text
- * of an object, that text encoded as a JSON string once more, or nothing at all for no arguments.
- * Text that is not JSON is never repaired: half a command may be another command.
+ * Reads the arguments of a tool call in every form that providers send: an object, JSON text of an
+ * object, that text encoded once more as a JSON string, or nothing when there are no arguments.
+ * Invalid JSON is never repaired: half a command may be a different command.
  */
 export function parseArguments(raw: unknown): ParsedArguments {
   if (raw === undefined || raw === null) return { args: {}, error: null }
-  if (isObject(raw)) return { args: raw, error: null }
+  if (isJsonObject(raw)) return { args: raw, error: null }
   if (typeof raw !== 'string')
     return unreadable(`they are ${Array.isArray(raw) ? 'a list' : typeof raw}`)
   if (raw.trim() === '') return { args: {}, error: null }
@@ -22,7 +21,7 @@ export function parseArguments(raw: unknown): ParsedArguments {
   if (typeof value === 'string') value = parseJson(value)
   if (value === undefined) return unreadable('they are not valid JSON')
   if (value === null) return { args: {}, error: null }
-  if (isObject(value)) return { args: value, error: null }
+  if (isJsonObject(value)) return { args: value, error: null }
   return unreadable(`they are ${Array.isArray(value) ? 'a list' : `a ${typeof value}`}`)
 }
 

@@ -1,11 +1,11 @@
 import type { ModelRequest } from '../model.js'
 
-/** What every provider accepts as the name of a tool. */
+/** Tool names that every provider accepts. */
 const PLAIN_NAME = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/
 
 /**
- * Tool names on the wire and back. Names that a provider would refuse, such as those of foreign
- * tool sources or those that a model made up in an earlier turn, get a substitute for the wire.
+ * Translates tool names to the wire and back. Names that a provider would refuse, such as those of
+ * MCP servers or those that a model invented in an earlier turn, are substituted on the wire.
  */
 export class ToolNames {
   readonly #toWire = new Map<string, string>()
@@ -16,7 +16,7 @@ export class ToolNames {
     for (const { name } of request.tools) this.toWire(name)
   }
 
-  /** The name to send for a tool: the same unless it would be refused. */
+  /** The name to send for a tool. */
   toWire(name: string): string {
     const known = this.#toWire.get(name)
     if (known !== undefined) return known
@@ -29,7 +29,7 @@ export class ToolNames {
     return wire
   }
 
-  /** The tool that a name on the wire means; the name itself when no tool is called so. */
+  /** The tool that a name on the wire stands for; unknown names are returned unchanged. */
   fromWire(wire: string): string {
     return this.#fromWire.get(wire) ?? wire
   }

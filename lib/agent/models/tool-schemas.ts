@@ -1,12 +1,12 @@
 /**
- * What providers understand of JSON Schema.
+ * The subsets of JSON Schema that providers accept for tools.
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../internal/json.js'
-import { isObject, listOf, objectOf } from './json-reader.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
+import { listOf, objectOf } from './json-reader.js'
 
-/** Keywords that OpenAI's strict mode knows. */
+/** Keywords that OpenAI's strict mode accepts. */
 const STRICT_KEYWORDS = new Set(
   (
     'type title description properties required additionalProperties items enum const anyOf ' +
@@ -15,10 +15,9 @@ const STRICT_KEYWORDS = new Set(
 )
 
 /**
- * Whether a schema can be sent with `strict: true` as it is: each object names its properties,
- * requires all of them and allows no others, and only known keywords are used. A schema is never
- * rewritten to be strict: that would make optional arguments required, and the tool would get
- * values it never asked for.
+ * Whether a schema can be sent with `strict: true` unchanged: each object lists its properties,
+ * requires all of them and allows no others, and only accepted keywords are used. A schema is never
+ * rewritten to be strict, because that would make optional arguments required.
  */
 export function isStrictSchema(schema: unknown): boolean {
   const { type, properties } = objectOf(schema)
@@ -26,13 +25,13 @@ export function isStrictSchema(schema: unknown): boolean {
 }
 
 function isStrictPart(value: unknown): boolean {
-  if (!isObject(value)) return false
+  if (!isJsonObject(value)) return false
   if (Object.keys(value).some((key) => !STRICT_KEYWORDS.has(key))) return false
   const { type, properties, required, additionalProperties, items, anyOf, $defs } = value
   if (type === 'object') {
     const names = Object.keys(objectOf(properties))
-    const demanded = listOf(required)
-    if (additionalProperties !== false || !names.every((name) => demanded.includes(name)))
+    const needed = listOf(required)
+    if (additionalProperties !== false || !names.every((name) => needed.includes(name)))
       return false
   }
   return (
@@ -43,7 +42,7 @@ function isStrictPart(value: unknown): boolean {
   )
 }
 
-/** Keywords that Gemini knows; others make it refuse the request, or are ignored. */
+/** Keywords that Gemini accepts; it refuses the request for some others. */
 const GEMINI_KEYWORDS = new Set(
   (
     'type title description properties required additionalProperties items enum anyOf minimum ' +
@@ -51,7 +50,7 @@ const GEMINI_KEYWORDS = new Set(
   ).split(' '),
 )
 
-/** A schema with the keywords that Gemini knows; the engine checks arguments by the whole one. */
+/** Reduces a schema to what Gemini accepts; the engine checks arguments by the full schema. */
 export function geminiSchema(schema: unknown): JsonObject {
   const kept: Record<string, JsonValue> = {}
   for (const [key, value] of Object.entries(objectOf(schema))) {
@@ -74,7 +73,7 @@ function geminiPart(key: string, value: JsonValue): JsonValue {
     case 'items':
       return geminiSchema(value)
     case 'additionalProperties':
-      return isObject(value) ? geminiSchema(value) : value
+      return isJsonObject(value) ? geminiSchema(value) : value
     default:
       return value
   }

@@ -1,19 +1,16 @@
 /**
- * Pure: what a model says it used, made fit to be added up.
+ * Pure: makes the usage that a model reports safe to add up.
  *
  * @module
  */
 import type { Usage } from '../usage.js'
 
-/**
- * More tokens than any call takes; so little that the sum over the longest run is still a whole
- * number that JSON carries.
- */
+/** More tokens than any call uses, yet the sum over the longest run stays a safe integer. */
 const MAX_TOKENS_OF_A_CALL = 1e11
 
 /**
- * Usage as it is booked. Providers are outside of us, and one count that is no number, below zero or
- * beyond all measure would spoil the totals of the whole run.
+ * Bounds each count. Providers are not trusted: a single negative, non-numeric or absurdly large
+ * count would corrupt the totals of the whole run.
  */
 export function soundUsage(usage: Usage): Usage {
   return {

@@ -1,14 +1,14 @@
 /**
- * Keeps secrets out of the log, and with it out of events, errors, pages, and of what a model gets
- * to read. What counts as a secret: what the host names, the values of variables of this process
- * whose names say so, and texts of the shape of a well-known key.
+ * Keeps secrets out of the log, and thereby out of events, errors, pages and prompts. Secrets are
+ * the texts that the host names, the values of this process's variables with telling names, and
+ * texts of the shape of a well-known key.
  *
- * 1. Every record passes here before it is folded: what the log does not hold, nobody can show.
- * 2. A tool call whose arguments hold a secret, or the mark that stands for one, does not run: with
- *    the secret it could not be logged, and with the mark it would write something else than meant.
- * 3. A text without a secret is given back as it is; looking costs one pass of one expression.
+ * 1. Every record is redacted before it is folded, so no reader of the log can show a secret.
+ * 2. A tool call whose arguments contain a secret, or the mark that replaces one, does not run:
+ *    with the secret it could not be logged, and with the mark it would write the wrong text.
+ * 3. A text without secrets is returned as the same object, at the cost of one regular expression.
  *
- * This is hygiene, not a wall: whoever runs commands can encode what they print.
+ * This is hygiene, not a boundary: a command can encode what it prints.
  *
  * @module
  */
@@ -16,10 +16,10 @@ import type { JsonValue } from '../../internal/json.js'
 import type { RecordDraft } from '../events.js'
 import type { AssistantMessage, ToolCall } from '../model.js'
 
-/** Stands where a secret stood. */
+/** The mark that replaces a secret. */
 export const REDACTED = '[secret removed]'
 
-/** Texts that are keys wherever they stand: distinct beginnings, and too long to be words. */
+/** Keys that are recognizable anywhere by a distinct prefix and their length. */
 const KEY_SHAPES = [
   'sk-(?:ant|proj|svcacct|admin|or)-[\\w-]{24,}',
   'sk-[A-Za-z0-9]{32,}',
@@ -37,8 +37,8 @@ const KEY_SHAPES = [
   'A(?:KIA|SIA)[A-Z2-7]{16}(?![A-Za-z0-9])',
   'eyJ[\\w-]{10,}\\.eyJ[\\w-]{10,}\\.[\\w-]{10,}',
 ].map((shape) => `\\b${shape}`)
-/** What such keys begin with, in full or up to the end of the text, and the rest of their characters. */
-const KEY_BEGINNINGS = [
+/** Prefixes of such keys. */
+const KEY_PREFIXES = [
   'sk-',
   'sk_',
   'rk_',
@@ -66,37 +66,44 @@ const KEY_BEGINNINGS = [
   'ASIA',
   'eyJ',
 ]
+/** A key, or the beginning of its prefix, that the end of the text may cut. */
 const OPEN_KEY = new RegExp(
-  `\\b(?:(?:${KEY_BEGINNINGS.join('|')})[\\w.-]*|${KEY_BEGINNINGS.map(beginningsOf).join('|')})$`,
+  `\\b(?:(?:${KEY_PREFIXES.join('|')})[\\w.-]*|${KEY_PREFIXES.map(prefixPattern).join('|')})$`,
   'g',
 )
+const PRIVATE_KEY_END = '-----END (?:[A-Z]+ )*PRIVATE KEY-----'
 const PRIVATE_KEY =
-  '-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----[\\s\\S]*?(?:-----END (?:[A-Z]+ )*PRIVATE KEY-----|$)'
-/** The same without its end: a header that is not whole, or a body whose footer has not come. */
+  `-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----[\\s\\S]*?(?:${PRIVATE_KEY_END}|$)`
+/** A private key without its end: part of its header, or a body without the footer. */
 const OPEN_PRIVATE_KEY = new RegExp(
-  `-----BEGIN (?:[A-Z]+ )*(?:[A-Z]*|PRIVATE KEY-{0,4}|PRIVATE KEY-----(?:(?!-----END (?:[A-Z]+ )*PRIVATE KEY-----)[\\s\\S])*)$` +
-    `|(?:${beginningsOf('-----BEGIN ')})$`,
+  '-----BEGIN (?:[A-Z]+ )*(?:[A-Z]*|PRIVATE KEY-{0,4}|' +
+    `PRIVATE KEY-----(?:(?!${PRIVATE_KEY_END})[\\s\\S])*)$` +
+    `|(?:${prefixPattern('-----BEGIN ')})$`,
   'g',
 )
 
-/** Names of variables whose values are secrets. */
-const SECRET_NAME =
-  /(?:^|_)(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|CREDENTIALS?|AUTH)(?:_|$)/i
-/** Values of variables that are more likely words, paths or numbers: they would vanish from every text. */
-const NO_SECRET = /^(?:.{0,7}|[a-z]{8,15}|[A-Z]{8,15}|\d+|\/.*)$/s
+/** Names of variables whose values are taken for secrets. */
+const SECRET_NAME = new RegExp(
+  '(?:^|_)(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|KEY|TOKEN|SECRET|' +
+    'PASSWORD|PASSWD|PASSPHRASE|PASS|CREDENTIALS?|AUTH)(?:_|$)',
+  'i',
+)
+/** Values that are likely words, paths or numbers, which must not be removed from every text. */
+const ORDINARY_VALUE = /^(?:.{0,7}|[a-z]{8,15}|[A-Z]{8,15}|\d+|\/.*)$/s
 /** Characters of the shortest secret that a host may name. */
 export const SHORTEST_SECRET = 6
 
-/** Finds secrets and takes them out. */
+/** Finds secrets and replaces them. */
 export class Redactor {
   readonly #find: RegExp
   readonly #every: RegExp
-  /** What the host named, in all forms, and how their first characters are told. */
+  /** The given secrets in all their written forms, longest first. */
   readonly #exact: readonly string[]
+  /** First characters of `#exact`. */
   readonly #firsts: ReadonlySet<string>
   readonly #longest: number
 
-  /** `secrets`: texts that are secret by themselves, besides everything of the shape of a key. */
+  /** @param secrets - texts to redact in addition to everything of the shape of a key. */
   constructor(secrets: readonly string[]) {
     const exact = [...new Set(secrets.flatMap(writtenForms))].sort((a, b) => b.length - a.length)
     this.#exact = exact
@@ -107,19 +114,19 @@ export class Redactor {
     this.#every = new RegExp(source, 'g')
   }
 
-  /** Is there a secret in the text? */
+  /** Whether the text contains a secret. */
   finds(text: string): boolean {
     return text.length >= SHORTEST_SECRET && this.#find.test(text)
   }
 
-  /** The text without its secrets; the very same one when it has none. */
+  /** Replaces the secrets in a text. */
   text(text: string): string {
     return this.finds(text) ? text.replace(this.#every, REDACTED) : text
   }
 
   /**
-   * The part of a text that no continuation can change, from `from`, without its secrets, and where
-   * it ends: what comes after may be the beginning of a secret.
+   * Redacts a text from `from` up to where a secret may begin that the end of the text cuts, and
+   * returns that offset: no continuation of the text can change what is before it.
    */
   settled(text: string, from: number): { readonly shown: string; readonly end: number } {
     let shown = ''
@@ -134,7 +141,7 @@ export class Redactor {
     }
   }
 
-  /** Where the first secret begins, from `from`, that the end of the text may cut; else that end. */
+  /** Offset of the first secret, from `from`, that the end of the text may cut; else its length. */
   #openSecret(text: string, from: number): number {
     let first = text.length
     for (let at = Math.max(from, text.length - this.#longest + 1); at < first; at++) {
@@ -150,7 +157,7 @@ export class Redactor {
     return first
   }
 
-  /** Is there a secret, or the mark of one, in a name or a text of the value? */
+  /** Whether any property name or string in the value contains a secret or the mark of one. */
   findsIn(value: unknown): boolean {
     if (typeof value === 'string') return this.finds(value) || value.includes(REDACTED)
     if (typeof value !== 'object' || value === null) return false
@@ -161,7 +168,7 @@ export class Redactor {
     return false
   }
 
-  /** The value with every text redacted, names included; the very same one when it has no secret. */
+  /** Redacts every string in a value, names included; the same object if it has no secret. */
   value<T>(value: T): T {
     if (typeof value === 'string') return this.text(value) as T
     if (typeof value !== 'object' || value === null || !this.findsIn(value)) return value
@@ -173,10 +180,10 @@ export class Redactor {
     return Object.fromEntries(parts) as T
   }
 
-  /** The record without its secrets; the very same one when it has none. */
+  /** Redacts a record; the same object if it has no secret. */
   draft(draft: RecordDraft): RecordDraft {
     switch (draft.kind) {
-      // What these hold was made by the engine from what it had checked, or is numbers and ids.
+      // These hold only numbers, ids, and texts that the engine has already checked.
       case 'run_created':
       case 'run_started':
       case 'run_recovered':
@@ -188,7 +195,7 @@ export class Redactor {
       case 'model_turn':
         return this.#modelTurn(draft)
       case 'goal_check':
-        // What is repeated was looked at when it came.
+        // A cached verdict was redacted when it was first logged.
         return draft.payload.cached ? draft : this.#parts(draft)
       default:
         return this.#parts(draft)
@@ -215,7 +222,7 @@ export class Redactor {
     return { ...draft, payload, private: { message, ...(feedback !== undefined && { feedback }) } }
   }
 
-  /** The provider's own parts are left out when something was changed: they say the same once more. */
+  /** Drops the provider's own parts if a secret was found, since they repeat the text and calls. */
   #message(message: AssistantMessage): AssistantMessage {
     const found =
       this.finds(message.text) ||
@@ -235,29 +242,29 @@ export class Redactor {
   }
 }
 
-/** What the model hears when its call did not run for the sake of a secret. */
+/** Sent to the model in place of running a call that contains a secret. */
 const SECRET_IN_CALL =
   `Not run: the arguments hold a key or password, or the mark ${REDACTED} that stands for one. ` +
   'Secrets are not shown and not written here. Change other parts of the file with edit_file, or ' +
   'let the program read the secret from its environment.'
 
-/** Values of variables whose names say that they are secret. Paths, numbers and mere words are none. */
+/** Values of variables with telling names, except for paths, numbers and plain words. */
 export function secretsOfEnvironment(
   env: Readonly<Record<string, string | undefined>>,
 ): readonly string[] {
   return Object.entries(env).flatMap(([name, value = '']) => {
-    return SECRET_NAME.test(name) && !NO_SECRET.test(value) ? [value] : []
+    return SECRET_NAME.test(name) && !ORDINARY_VALUE.test(value) ? [value] : []
   })
 }
 
-/** A secret as it is, as it stands within JSON, and as it stands within a URL. */
+/** A secret as it is, escaped in JSON, and encoded in a URL. */
 function writtenForms(secret: string): readonly string[] {
   const wellFormed = Buffer.from(secret).toString()
   return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(wellFormed)]
 }
 
-/** A pattern for the proper beginnings of `text`. */
-function beginningsOf(text: string): string {
+/** Matches every proper prefix of `text`. */
+function prefixPattern(text: string): string {
   return Array.from(text, (_, i) => escapePattern(text.slice(0, i))).slice(1).join('|')
 }
 

@@ -1,22 +1,21 @@
 /**
- * Keeps secrets out of text that comes in pieces. What could be the beginning of a secret is held
- * back until more of the text tells, so that what was let go never has to be taken back.
+ * Redacts text that arrives in pieces. Text that may be the beginning of a secret is held back
+ * until its continuation decides.
  *
- * 1. What is let go is, piece after piece, what the redactor makes of the whole text.
- * 2. What is held back is bounded: where a beginning grows beyond that, the mark stands for it and
- *    for everything after.
+ * 1. The released pieces add up to what the redactor returns for the whole text.
+ * 2. The held text is bounded: beyond the bound, the mark replaces it and everything after it.
  *
  * @module
  */
 import { REDACTED, type Redactor } from './redactor.js'
 
-/** UTF-16 units that are held back at most; the largest private keys in use have some 13 000. */
+/** UTF-16 units held back at most; the largest private keys in use have about 13 000. */
 const MAX_HELD = 16_384
 
-/** Redacts one text as it comes. */
+/** Redacts one text, piece by piece. */
 export class StreamRedactor {
   readonly #redactor: Redactor
-  /** The last unit that was let go: it tells whether a word begins after it. */
+  /** The last released unit, which decides whether a word begins after it. */
   #before = ''
   #held = ''
   #silent = false
@@ -25,7 +24,7 @@ export class StreamRedactor {
     this.#redactor = redactor
   }
 
-  /** What can be shown now that `piece` has come. */
+  /** Takes the next piece and returns the text that it releases. */
   push(piece: string): string {
     if (this.#silent || piece === '') return ''
     const text = this.#before + this.#held + piece
@@ -38,7 +37,7 @@ export class StreamRedactor {
     return shown + REDACTED
   }
 
-  /** What is left to show when the text is whole. */
+  /** Returns the rest once the text is complete. */
   end(): string {
     const text = this.#before + this.#held
     this.#held = ''

@@ -90,7 +90,7 @@ export class RunLoop {
   /** Drives the run until it ends or is suspended; never rejects. */
   async drive(): Promise<void> {
     const { trace } = this.#options
-    trace.beginRun(this.state)
+    trace.beginRun(this.state.head.details)
     try {
       if (this.#options.takenOver) await this.#options.executor.killMarked(this.#log.runId)
       await this.#driveSteps()
@@ -103,7 +103,7 @@ export class RunLoop {
       const strays = this.state.mayHaveStrays && !this.#left
       if (strays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
       this.#options.scheduler.leave(this.#log.runId)
-      trace.endRun(this.state)
+      trace.endRun(this.state.head.details)
     }
   }
 

@@ -12,6 +12,6 @@ export type {
   ScriptedError,
   ScriptedExpectation,
   ScriptedTurn,
-} from '../models/scripted/scripted.js'
+} from '../models/scripted/script.js'
 export { testRunStore } from './test-run-store.js'
 export type { TestRunStoreOptions } from './test-run-store.js'

@@ -8,7 +8,7 @@ import {
   checkScriptedTurn,
   turnIndex,
   type ScriptedTurn,
-} from '../models/scripted/scripted.js'
+} from '../models/scripted/script.js'
 
 /** A scripted turn, or a function that makes one (or throws) from the request. */
 export type ScriptedStep =

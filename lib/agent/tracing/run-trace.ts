@@ -1,8 +1,8 @@
 /**
- * The spans of one run:
+ * Creates the spans of one run:
  *
  * ```
- * invoke_agent runwright            one for each time that a process takes the run up
+ * invoke_agent runwright            one each time that a process starts driving the run
  * ├─ check <goal>                   the check before the first iteration
  * ├─ iteration
  * │  ├─ chat <model>                one for each attempt
@@ -17,7 +17,6 @@ import { AgentError } from '../errors.js'
 import type { GoalVerdict } from '../goal.js'
 import type { ModelTurn, StopReason } from '../model.js'
 import type { RunDetails } from '../run-details.js'
-import type { RunState } from '../log/state.js'
 import type { Tool } from '../tool.js'
 import type { TraceContext } from './trace-context.js'
 import type { OpenSpan, SpanAttributes, SpanFailure, Tracing } from './tracing.js'
@@ -25,11 +24,11 @@ import type { OpenSpan, SpanAttributes, SpanFailure, Tracing } from './tracing.j
 /** Characters of a goal that go into a span. */
 const GOAL_CHARACTERS = 256
 
-/** Makes the spans of one run; every method is for nothing when nobody listens. */
+/** Creates the spans of one run. Without a tracer or subscriber, every method does nothing. */
 export class RunTrace {
   readonly #tracing: Tracing
   readonly #runId: string
-  /** What a request brought along; handed on as it is when nobody listens. */
+  /** The context of the request that created the run; forwarded as it is when tracing is off. */
   readonly #remote: TraceContext | null
   #run: OpenSpan | null = null
   #iteration: { readonly number: number; readonly span: OpenSpan } | null = null
@@ -40,42 +39,41 @@ export class RunTrace {
     this.#remote = remote
   }
 
-  /** This process begins to work on the run, for the first time or after another one. */
-  beginRun({ head, frozen }: RunState): void {
+  /** Called when this process starts driving the run, which another one may have driven before. */
+  beginRun(details: RunDetails): void {
     if (!this.#tracing.isActive) return
-    const { details } = head
     this.#run = this.#tracing.start({
       name: 'invoke_agent runwright',
       kind: 'internal',
       parent: null,
       remoteParent: this.#remote,
-      // A UUID has the size of a trace id, so that all processes that drive the run tell one trace.
+      // The run id has the size of a trace id, so all processes that drive the run share one trace.
       traceId: this.#runId.replaceAll('-', ''),
       attributes: {
         'gen_ai.operation.name': 'invoke_agent',
         'gen_ai.agent.name': 'runwright',
         ...modelAttributes(details.model_name),
         'gen_ai.conversation.id': this.#runId,
-        'runwright.goal': frozen.request.goal.slice(0, GOAL_CHARACTERS),
+        'runwright.goal': details.goal.slice(0, GOAL_CHARACTERS),
         'runwright.resumed': details.last_seq > 1,
         ...(details.parent_run_id !== null && { 'runwright.parent_run_id': details.parent_run_id }),
       },
     })
   }
 
-  /** The run has ended, or this process leaves it to a later one. */
-  endRun({ head: { details } }: RunState): void {
+  /** Called when the run has ended, or when this process stops driving it. */
+  endRun(details: RunDetails): void {
     this.#endIteration()
     this.#tracing.end(this.#run, endAttributes(details), failureOfRun(details))
     this.#run = null
   }
 
-  /** Something happened to the run. */
+  /** Adds an event to the run's span. */
   event(name: string, attributes: SpanAttributes): void {
     this.#tracing.event(this.#run, name, attributes)
   }
 
-  /** Begins a model call; null when nobody listens. */
+  /** Begins a model call; null when tracing is off. */
   beginChat(iteration: number, model: string, attempt: number): OpenSpan | null {
     if (this.#run === null) return null
     const names = modelAttributes(model)
@@ -100,7 +98,7 @@ export class RunTrace {
     })
   }
 
-  /** Begins a tool call; null when nobody listens. */
+  /** Begins a tool call; null when tracing is off. */
   beginTool(iteration: number, tool: Tool, callId: string): OpenSpan | null {
     if (this.#run === null) return null
     return this.#begin(iteration, `execute_tool ${tool.name}`, 'internal', {
@@ -113,7 +111,7 @@ export class RunTrace {
     })
   }
 
-  /** Ends a tool call. A command's own exit code is an answer, not a failure. */
+  /** Ends a tool call. A command's own exit code is a result, not a failure of the call. */
   endTool(span: OpenSpan | null, exitCode: number, isCommand: boolean): void {
     if (span === null) return
     const type = TOOL_FAILURES[exitCode] ?? (exitCode === 0 || isCommand ? undefined : 'tool_error')
@@ -121,7 +119,7 @@ export class RunTrace {
     this.#tracing.end(span, { 'runwright.exit_code': exitCode }, failure)
   }
 
-  /** Begins a goal check; null when nobody listens. */
+  /** Begins a goal check; null when tracing is off. */
   beginCheck(iteration: number, goal: string): OpenSpan | null {
     return this.#begin(iteration, `check ${goal}`, 'internal', {
       'gen_ai.operation.name': 'check',
@@ -141,7 +139,7 @@ export class RunTrace {
     this.#tracing.end(span, { 'runwright.achieved': verdict.achieved })
   }
 
-  /** Begins a wait for a human; null when nobody listens. */
+  /** Begins a wait for a human; null when tracing is off. */
   beginGate(gateId: string, kind: string): OpenSpan | null {
     this.#endIteration()
     return this.#begin(0, 'human_check', 'internal', {
@@ -151,7 +149,7 @@ export class RunTrace {
     })
   }
 
-  /** Ends a wait: with what was decided, or with nothing when nobody did. */
+  /** Ends a wait with the decision, or with null if there was none. */
   endGate(span: OpenSpan | null, decision: string | null): void {
     if (span === null) return
     this.#tracing.end(span, decision === null ? {} : { 'runwright.gate.decision': decision })
@@ -169,7 +167,7 @@ export class RunTrace {
     )
   }
 
-  /** What a request that is made for `span` carries; undefined when there is nothing to carry. */
+  /** The trace context for a request made during `span`; undefined when there is none. */
   outgoing(span: OpenSpan | null): TraceContext | undefined {
     return (span?.context ?? this.#run?.context ?? this.#remote) ?? undefined
   }
@@ -185,7 +183,7 @@ export class RunTrace {
     return this.#tracing.start({ name, kind, parent, remoteParent: null, traceId: '', attributes })
   }
 
-  /** The span of an iteration, begun with the first thing in it; the run's own before the first. */
+  /** The iteration's span, begun with its first child; the run's span before iteration 1. */
   #parent(iteration: number, run: OpenSpan): OpenSpan {
     if (iteration === 0) return run
     if (this.#iteration?.number === iteration) return this.#iteration.span
@@ -208,7 +206,7 @@ export class RunTrace {
   }
 }
 
-/** Exit codes of ours that say what went wrong. */
+/** `error.type` by the exit codes that the engine assigns. */
 const TOOL_FAILURES: Readonly<Record<number, string>> = {
   124: 'timeout',
   126: 'refused',
@@ -217,7 +215,7 @@ const TOOL_FAILURES: Readonly<Record<number, string>> = {
   [-1]: 'outcome_unknown',
 }
 
-/** Finish reasons in the words of the conventions. */
+/** Finish reasons in the terms of the semantic conventions. */
 const FINISH: Readonly<Record<StopReason, string>> = {
   end: 'stop',
   tool_calls: 'tool_call',
@@ -226,7 +224,7 @@ const FINISH: Readonly<Record<StopReason, string>> = {
   other: 'error',
 }
 
-/** Names that the conventions give to providers, where they differ from ours. */
+/** Providers whose name in the semantic conventions differs from their id. */
 const PROVIDERS: Readonly<Record<string, string>> = {
   gemini: 'gcp.gemini',
   mistral: 'mistral_ai',

@@ -1,16 +1,16 @@
 /**
- * W3C Trace Context (Level 1): which trace a run belongs to, as it comes in a request's headers and
- * goes out with the requests of models.
+ * W3C Trace Context (Level 1): the trace of a run, read from the headers of the request that
+ * created it and sent with model calls.
  *
  * @module
  */
 import { randomFillSync } from 'node:crypto'
 
-/** A place in a trace, as headers carry it. */
+/** Position in a trace, as HTTP headers carry it. */
 export interface TraceContext {
   /** `00-<trace id>-<parent id>-<flags>` in lower case (section 3.2). */
   readonly traceparent: string
-  /** What other vendors added (section 3.3), passed on as it came; null when nothing came. */
+  /** Vendor data (section 3.3), forwarded unchanged; null when there is none. */
   readonly tracestate: string | null
 }
 
@@ -20,17 +20,17 @@ export interface TraceParent {
   readonly traceId: string
   /** 16 hexadecimal digits. */
   readonly spanId: string
-  /** Was the trace recorded by whoever called? */
+  /** Whether the caller records the trace. */
   readonly sampled: boolean
 }
 
 /** Version 00, or a later one whose first four fields are the same (section 4.3). */
 const TRACEPARENT =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
-/** Octets of a `tracestate` that are passed on (section 3.3.1.5). */
+/** A longer `tracestate` is dropped (section 3.3.1.5). */
 const TRACESTATE_BYTES = 512
 
-/** Reads `traceparent`; null when it is not well-formed and therefore ignored (section 4.2). */
+/** Parses a `traceparent`; null when it is malformed, and thus ignored (section 4.2). */
 export function parseTraceparent(text: unknown): TraceParent | null {
   const match = typeof text === 'string' ? TRACEPARENT.exec(text.trim()) : null
   const [, version = '', traceId = '', spanId = '', flags = '', more] = match ?? []
@@ -38,14 +38,14 @@ export function parseTraceparent(text: unknown): TraceParent | null {
   return { traceId, spanId, sampled: (parseInt(flags, 16) & 1) === 1 }
 }
 
-/** Writes `traceparent` in version 00. */
+/** Formats a `traceparent` of version 00. */
 export function formatTraceparent({ traceId, spanId, sampled }: TraceParent): string {
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`
 }
 
 /**
- * The trace context of a request's headers; null without a well-formed `traceparent`. A bad
- * `tracestate` is left out by itself (section 3.3.1.1).
+ * Reads the trace context from headers; null without a valid `traceparent`. Only an invalid
+ * `tracestate` is dropped, the rest is kept (section 3.3.1.1).
  */
 export function readTraceContext(headers: {
   readonly traceparent?: unknown
@@ -56,15 +56,15 @@ export function readTraceContext(headers: {
   const state = Array.isArray(headers.tracestate)
     ? headers.tracestate.join(',')
     : headers.tracestate
-  const good =
+  const valid =
     typeof state === 'string' && /^[\x20-\x7e\t]+$/.test(state) && state.length <= TRACESTATE_BYTES
-  return { traceparent: formatTraceparent(parent), tracestate: good ? state.trim() : null }
+  return { traceparent: formatTraceparent(parent), tracestate: valid ? state.trim() : null }
 }
 
 const pool = Buffer.alloc(1024)
 let used = pool.length
 
-/** A new span id: 16 hexadecimal digits, not all of them 0. */
+/** A random span id: 16 hexadecimal digits, not all of them 0. */
 export function newSpanId(): string {
   if (used + 8 > pool.length) {
     randomFillSync(pool)

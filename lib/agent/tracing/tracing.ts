@@ -1,12 +1,13 @@
 /**
- * Spans of what runs do, for a tracer of the host and for `node:diagnostics_channel`, named as the
- * GenAI conventions of OpenTelemetry name them.
+ * Spans of runs, for the host's tracer and for `node:diagnostics_channel`, with the names of
+ * OpenTelemetry's semantic conventions for GenAI.
  *
- * 1. Nobody listens: no span is made, no id drawn, nothing is timed. The question costs a few
+ * 1. Without a tracer or subscriber no span is created and nothing is timed; the check costs a few
  *    property reads.
- * 2. A tracer that throws is told of once and asked no more; a run never fails because of it.
- * 3. Attributes hold names, numbers and reasons, never the contents of messages: those are in the
- *    event log, found by `gen_ai.conversation.id`, which is the run's id.
+ * 2. A tracer that throws causes one warning and is not called again; a run never fails because of
+ *    it.
+ * 3. Attributes hold names, numbers and reasons, never the contents of messages. Those are in the
+ *    event log of the run, whose id is `gen_ai.conversation.id`.
  *
  * @module
  */
@@ -20,15 +21,15 @@ import {
   type TraceContext,
 } from './trace-context.js'
 
-/** What an attribute may be. */
+/** Value of a span's attribute. */
 export type AttributeValue = string | number | boolean | readonly string[]
 
-/** Attributes by name. */
+/** Attributes of a span or of a span's event, by name. */
 export interface SpanAttributes {
   readonly [name: string]: AttributeValue
 }
 
-/** One span: something that began, and ends later. */
+/** An operation with a beginning and an end. */
 export interface Span {
   /** For example `invoke_agent runwright`, `chat gpt-5-mini`, `execute_tool bash`. */
   readonly name: string
@@ -36,26 +37,26 @@ export interface Span {
   readonly kind: 'client' | 'internal'
   /** The span around it; null for a run's own span. */
   readonly parent: Span | null
-  /** The context that the run came with, for a run's own span; else null. */
+  /** For a run's own span, the context of the request that created the run; else null. */
   readonly remoteParent: TraceContext | null
   /**
-   * The span's place in its trace, as it goes out in headers: with ids of our own, or with those
-   * that {@link Tracer.startSpan} returned.
+   * The span's position in its trace, as sent in headers: with generated ids, or with those that
+   * {@link Tracer.startSpan} returned.
    */
   readonly context: TraceContext
   /** Milliseconds since the epoch, with fraction. */
   readonly startedAt: number
-  /** Null until it has ended. */
+  /** Milliseconds since the epoch, with fraction; null until the span has ended. */
   readonly endedAt: number | null
-  /** More are added while it lasts. */
+  /** Attributes so far; complete once the span has ended. */
   readonly attributes: SpanAttributes
-  /** `error` when what it stands for failed; `error.type` then says how. */
+  /** `error` when the operation failed; the attribute `error.type` then says how. */
   readonly status: 'unset' | 'error'
-  /** Why it failed, for people; empty otherwise. */
+  /** Why the operation failed, for people; else empty. */
   readonly statusMessage: string
 }
 
-/** Something that happened during a span. */
+/** A point in time during a span. */
 export interface SpanEvent {
   readonly name: string
   /** Milliseconds since the epoch, with fraction. */
@@ -64,8 +65,8 @@ export interface SpanEvent {
 }
 
 /**
- * The seam to tracing. Calls are synchronous and on the run's own path: hand over, do not wait. A
- * parent starts before its children and ends after them.
+ * The seam to tracing. Calls are synchronous and on the run's critical path, so an implementation
+ * must not block. A parent starts before its children and ends after them.
  *
  * @example
  * ```ts
@@ -78,13 +79,13 @@ export interface SpanEvent {
  */
 export interface Tracer {
   /**
-   * A span has begun. A tracer that draws its own ids returns the `traceparent` under which it
-   * knows the span: children and outgoing requests then carry that.
+   * Called when a span begins. A tracer that generates its own ids returns its `traceparent` for
+   * the span, which children and outgoing requests then carry.
    */
   startSpan(span: Span): string | undefined
-  /** Something happened during the span. */
+  /** Called when an event is added to the span. */
   addEvent(span: Span, event: SpanEvent): void
-  /** The span has ended; its attributes are complete. */
+  /** Called when the span has ended and its attributes are complete. */
   endSpan(span: Span): void
 }
 
@@ -95,7 +96,7 @@ const happened = channel('runwright.span.event')
 /** Messages are {@link Span}s. */
 const ended = channel('runwright.span.end')
 
-/** A span as we write it. */
+/** A span that can still change. */
 export interface OpenSpan extends Span {
   context: TraceContext
   endedAt: number | null
@@ -104,7 +105,7 @@ export interface OpenSpan extends Span {
   statusMessage: string
 }
 
-/** What a span begins with. */
+/** What is known of a span at its beginning. */
 export interface SpanStart {
   readonly name: string
   readonly kind: Span['kind']
@@ -115,7 +116,7 @@ export interface SpanStart {
   readonly attributes: SpanAttributes
 }
 
-/** Tells spans to whoever listens. */
+/** Publishes spans to the tracer and to the diagnostics channels. */
 export class Tracing {
   #tracer: Tracer | null
   readonly #clock: Clock
@@ -127,7 +128,7 @@ export class Tracing {
     this.#redactor = redactor
   }
 
-  /** Does anybody listen? Asked before anything is done for a span. */
+  /** Whether there is a tracer or a subscriber; checked before a span is created. */
   get isActive(): boolean {
     return (
       this.#tracer !== null ||
@@ -137,34 +138,35 @@ export class Tracing {
     )
   }
 
-  /** Begins a span; asked only while {@link Tracing.isActive}. */
+  /** Begins a span; call it only while {@link Tracing.isActive}. */
   start({ name, kind, parent, remoteParent, traceId, attributes }: SpanStart): OpenSpan {
-    const above = parseTraceparent((parent?.context ?? remoteParent)?.traceparent)
-    const place = {
+    const outer = parent?.context ?? remoteParent
+    const above = parseTraceparent(outer?.traceparent)
+    const ids = {
       traceId: above?.traceId ?? traceId,
       spanId: newSpanId(),
       sampled: above?.sampled ?? true,
     }
-    const tracestate = (parent?.context ?? remoteParent)?.tracestate ?? null
+    const tracestate = outer?.tracestate ?? null
     const span: OpenSpan = {
       name,
       kind,
       parent,
       remoteParent,
-      context: { traceparent: formatTraceparent(place), tracestate },
+      context: { traceparent: formatTraceparent(ids), tracestate },
       startedAt: this.#clock.now(),
       endedAt: null,
       attributes: { ...this.#redactor.value(attributes) },
       status: 'unset',
       statusMessage: '',
     }
-    const own = parseTraceparent(this.#tell((tracer) => tracer.startSpan(span)))
+    const own = parseTraceparent(this.#notify((tracer) => tracer.startSpan(span)))
     if (own !== null) span.context = { traceparent: formatTraceparent(own), tracestate }
     if (started.hasSubscribers) started.publish(span)
     return span
   }
 
-  /** Notes something during a span. */
+  /** Adds an event to a span. */
   event(span: OpenSpan | null, name: string, attributes: SpanAttributes): void {
     if (span === null) return
     const event: SpanEvent = {
@@ -172,11 +174,11 @@ export class Tracing {
       time: this.#clock.now(),
       attributes: this.#redactor.value(attributes),
     }
-    this.#tell((tracer) => tracer.addEvent(span, event))
+    this.#notify((tracer) => tracer.addEvent(span, event))
     if (happened.hasSubscribers) happened.publish({ span, event })
   }
 
-  /** Ends a span; `failure` when what it stands for failed. Once is enough, twice is harmless. */
+  /** Ends a span, with `failure` if the operation failed. Idempotent. */
   end(span: OpenSpan | null, attributes: SpanAttributes = {}, failure?: SpanFailure): void {
     if (span === null || span.endedAt !== null) return
     Object.assign(span.attributes, this.#redactor.value(attributes))
@@ -186,17 +188,17 @@ export class Tracing {
       span.statusMessage = this.#redactor.text(failure.message)
     }
     span.endedAt = Math.max(span.startedAt, this.#clock.now())
-    this.#tell((tracer) => tracer.endSpan(span))
+    this.#notify((tracer) => tracer.endSpan(span))
     if (ended.hasSubscribers) ended.publish(span)
   }
 
-  #tell<T>(call: (tracer: Tracer) => T): T | undefined {
+  #notify<T>(call: (tracer: Tracer) => T): T | undefined {
     if (this.#tracer === null) return undefined
     try {
       return call(this.#tracer)
     } catch (error) {
       this.#tracer = null
-      process.emitWarning(`the tracer threw and is left out from now on: ${String(error)}`)
+      process.emitWarning(`the tracer threw and will not be called again: ${String(error)}`)
       return undefined
     }
   }

@@ -1,5 +1,5 @@
-import type { ModelProvider } from '../../../lib/agent/config.js'
-import type { Model, ToolCall } from '../../../lib/agent/model.js'
+import type { ModelProvider } from '../../../lib/agent/model-provider.js'
+import { type Model, type ToolCall } from '../../../lib/agent/model.js'
 import { NO_USAGE } from '../../../lib/agent/usage.js'
 import type { JsonObject } from '../../../lib/internal/json.js'
 

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 
 import { bubblewrapExecutor, bubblewrapProblem } from 'runwright/agent'
 import { checkGoal } from '../../../lib/agent/goals/check.js'
-import { goalRegistry } from '../../../lib/agent/goals/index.js'
+import { goalRegistry } from '../../../lib/agent/goals/registry.js'
 import { captureBaseline } from '../../../lib/agent/goals/protected-files.js'
 import { workspace, type Files } from './support.js'
 

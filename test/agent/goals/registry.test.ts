@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import { commandGoal, type GoalDefinition } from 'runwright/agent'
-import { goalRegistry } from '../../../lib/agent/goals/index.js'
+import { goalRegistry } from '../../../lib/agent/goals/registry.js'
 import { workspace } from './support.js'
 import type { Files } from './support.js'
 

@@ -7,7 +7,7 @@ import { openEngine, runToEnd, scratch, testProvider, type Said } from '../../he
 import { assertInvariants } from '../../helpers/invariants.js'
 import { TINY, tiny } from './support.js'
 
-test('a run calls the tools of a server like any other, and the engine closes it', async (t) => {
+test('a run calls the tools of a server, and the engine closes the server', async (t) => {
   const said: Said[] = [
     {
       calls: [
@@ -43,7 +43,7 @@ test('a run calls the tools of a server like any other, and the engine closes it
   await engine.close()
 })
 
-test('files that a server’s tool changed are told with its result, however it ended, and only its own', async (t) => {
+test('the result of a tool lists the files that it changed, whatever its exit code', async (t) => {
   const cwd = scratch(t)
   const write = (name: string, then = ''): object => ({ path: join(cwd, name), then })
   const said: Said[] = [
@@ -89,7 +89,7 @@ test('files that a server’s tool changed are told with its result, however it 
   await engine.close()
 })
 
-test('tools of a server are gated where writes are, unless the host calls them reads', async (t) => {
+test('tools are gated like writes, unless the host declares them as reads', async (t) => {
   for (const effect of ['unsafe', 'read'] as const) {
     const provider = testProvider((_, n) =>
       n === 0 ? { calls: [{ tool: 'tiny__echo', args: { text: 'x' } }] } : {},
@@ -113,7 +113,7 @@ test('tools of a server are gated where writes are, unless the host calls them r
   }
 })
 
-test('an engine does not open without a server that is required, and does without one that is not', async (t) => {
+test('an engine opens without an optional server, but not without a required one', async (t) => {
   const cwd = scratch(t)
   const options = { store: new MemoryStore(), roots: [cwd] }
   await assert.rejects(

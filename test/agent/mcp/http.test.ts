@@ -18,7 +18,7 @@ interface Asked {
   readonly headers: IncomingMessage['headers']
 }
 
-/** True when it has answered. */
+/** Returns true if it has answered. */
 type Answer = (asked: Asked, response: ServerResponse) => boolean
 
 const TOOLS = [{ name: 'echo', inputSchema: { type: 'object' } }]
@@ -33,7 +33,7 @@ function json(
     .end(JSON.stringify(value))
 }
 
-/** A tiny server: `answer` may take a request over; everything else is answered as it should be. */
+/** A tiny server: `answer` may handle a request; any other request gets a correct answer. */
 async function tinyHttp(
   t: TestContext,
   answer: Answer,
@@ -86,7 +86,7 @@ const isCall = ({ rpc }: Asked): boolean => rpc.method === 'tools/call'
 const answerOf = ({ rpc }: Asked, text: string): string =>
   JSON.stringify({ jsonrpc: '2.0', id: rpc.id, result: { content: [{ type: 'text', text }] } })
 
-test("the session, the version agreed upon and the host's credentials go with each request; the end is told", async (t) => {
+test('requests carry session, version and credentials; closing ends the session', async (t) => {
   let token = 0
   const { open, asked } = await tinyHttp(t, () => false, {
     bearer: () => Promise.resolve(`token-${++token}`), headers: { 'x-team': 'a' },
@@ -110,20 +110,21 @@ test("the session, the version agreed upon and the host's credentials go with ea
   )
 })
 
-test('an answer may come as a stream, after other messages', async (t) => {
+test('an answer may arrive in a stream, after other messages', async (t) => {
   const { open } = await tinyHttp(t, (asked, response) => {
     if (!isCall(asked)) return false
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write(
-      ': hello\n\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\ndata: no json\n\ndata:\n\n',
+      ': hello\n\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n' +
+        'data: no json\n\ndata:\n\n',
     )
-    response.write(`data: ${answerOf(asked, 'streamed')}\n\n`) // and it stays open
+    response.write(`data: ${answerOf(asked, 'streamed')}\n\n`) // the stream stays open
     return true
   })
   assert.equal((await call(await open(), 'echo')).output, 'streamed')
 })
 
-test('a stream that breaks off is taken up again where it was', async (t) => {
+test('a stream that breaks off is resumed', async (t) => {
   let first: Asked | undefined
   const { open, asked } = await tinyHttp(t, (one, response) => {
     if (isCall(one)) {
@@ -153,12 +154,12 @@ for (const [title, answer, exitCode, says] of [
     /ended before the answer. Whether/,
   ],
   [
-    'a connection that is cut',
+    'a lost connection',
     (_, response) => response.destroy(),
     -1,
     /Whether the call did its work is not known/,
   ],
-  ['an answer that is none', (_, response) => json(response, { hello: 1 }), 1, /holds no answer/],
+  ['an invalid answer', (_, response) => json(response, { hello: 1 }), 1, /holds no answer/],
   [
     'an answer to another request',
     (_, response) => json(response, { jsonrpc: '2.0', id: 999, result: {} }),
@@ -166,7 +167,7 @@ for (const [title, answer, exitCode, says] of [
     /holds no answer/,
   ],
   [
-    'an error of HTTP',
+    'an HTTP error',
     (_, response) => {
       response.writeHead(500).end('broken')
     },
@@ -174,7 +175,7 @@ for (const [title, answer, exitCode, says] of [
     /answered 500: broken/,
   ],
   [
-    'a key that is not enough',
+    'an insufficient key',
     (_, response) => {
       response.writeHead(401).end()
     },
@@ -211,7 +212,7 @@ for (const [title, answer, exitCode, says] of [
   number,
   RegExp,
 ])[]) {
-  test(`${title} is an answer for the model`, async (t) => {
+  test(`${title} becomes the output of the call`, async (t) => {
     const { open } = await tinyHttp(t, (asked, response) => {
       if (!isCall(asked)) return false
       answer(asked, response)
@@ -223,7 +224,7 @@ for (const [title, answer, exitCode, says] of [
   })
 }
 
-test('a session that the server forgot is opened anew, and the call sent again', async (t) => {
+test('an expired session is replaced, and the call sent again', async (t) => {
   let forgot = false
   const { open, asked } = await tinyHttp(t, (one, response) => {
     if (!isCall(one) || forgot) return false
@@ -237,7 +238,7 @@ test('a session that the server forgot is opened anew, and the call sent again',
   assert.notEqual(before?.headers['mcp-session-id'], after?.headers['mcp-session-id'])
 })
 
-test('a server that forgets every session is not asked for ever', async (t) => {
+test('a server that forgets every session is not retried forever', async (t) => {
   const { open, asked } = await tinyHttp(t, (one, response) => {
     if (!isCall(one)) return false
     response.writeHead(404).end()
@@ -247,14 +248,14 @@ test('a server that forgets every session is not asked for ever', async (t) => {
   assert.equal(asked.filter(isCall).length, 2)
 })
 
-test('an abort ends the exchange and is told to the server', async (t) => {
+test('an abort ends the exchange and is sent to the server', async (t) => {
   let arrived = (): void => undefined
   const begun = new Promise<void>((resolve) => (arrived = resolve))
   let gone: Promise<unknown> = Promise.resolve()
-  let told = (): void => undefined
-  const cancelled = new Promise<void>((resolve) => (told = resolve))
+  let received = (): void => undefined
+  const cancelled = new Promise<void>((resolve) => (received = resolve))
   const { open } = await tinyHttp(t, (one, response) => {
-    if (one.rpc.method === 'notifications/cancelled') told()
+    if (one.rpc.method === 'notifications/cancelled') received()
     if (!isCall(one)) return false
     gone = once(response, 'close')
     arrived()
@@ -269,7 +270,7 @@ test('an abort ends the exchange and is told to the server', async (t) => {
   await Promise.all([gone, cancelled])
 })
 
-test('what the server tells unasked is heard: its list of tools is read again', async (t) => {
+test('after a notification of the server its list of tools is read again', async (t) => {
   let tools = 0
   let read = (): void => undefined
   const again = new Promise<void>((resolve) => (read = resolve))
@@ -305,7 +306,7 @@ test('what the server tells unasked is heard: its list of tools is read again', 
   assert.ok(asked.length > 0)
 })
 
-test('a server that is not there, and one that wants to be paid in tokens, are told by name', async (t) => {
+test('errors name a server that is unreachable or requires authentication', async (t) => {
   await assert.rejects(openMcpServer({ name: 'gone', url: 'http://127.0.0.1:1/mcp' }), (error) => {
     assert.ok(
       error instanceof McpError && error.problem === 'unreachable' && error.server === 'gone',

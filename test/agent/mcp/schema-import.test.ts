@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkSchema } from 'runwright/agent'
+import { checkSchema, type JsonObject } from 'runwright/agent'
 import { importSchema } from '../../../lib/agent/mcp/schema-import.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
 
 for (const [title, schema, fits, breaks] of [
   [
-    'references are put in place',
+    'references are inlined',
     { type: 'object', properties: { a: { $ref: '#/$defs/n' } }, $defs: { n: { type: 'integer' } } },
     { a: 1 },
     { a: 'x' },
@@ -23,7 +22,7 @@ for (const [title, schema, fits, breaks] of [
   ['oneOf becomes anyOf', { oneOf: [{ type: 'string' }, { type: 'null' }] }, null, 1],
   ['a list of types becomes anyOf', { type: ['string', 'null'] }, null, 1],
   [
-    'allOf is put together',
+    'allOf is merged',
     {
       allOf: [{ properties: { a: { type: 'string' } }, required: ['a'] }, { required: ['b'] }],
       additionalProperties: false,
@@ -32,7 +31,7 @@ for (const [title, schema, fits, breaks] of [
     { a: 'x' },
   ],
   [
-    'what is not known is left out',
+    'unknown keywords are dropped',
     {
       type: 'object',
       if: {},
@@ -50,19 +49,19 @@ for (const [title, schema, fits, breaks] of [
     [1],
   ],
   [
-    'a reference elsewhere lets anything through',
+    'an external reference is unchecked',
     { properties: { a: { $ref: 'http://x/y' } }, required: ['a'] },
     { a: {} },
     {},
   ],
   [
-    'a reference in a circle lets anything through',
+    'a circular reference is unchecked',
     { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } },
     1,
     undefined,
   ],
 ] as readonly (readonly [string, JsonObject, unknown, unknown])[]) {
-  test(`a foreign schema: ${title}`, () => {
+  test(`an imported schema: ${title}`, () => {
     const imported = importSchema(schema)
     assert.ok(imported !== null)
     assert.deepEqual(checkSchema(imported, fits), [])
@@ -70,12 +69,12 @@ for (const [title, schema, fits, breaks] of [
   })
 }
 
-test('a pattern of a stranger\'s is told to the model and never run', () => {
+test('a pattern is described to the model and never executed', () => {
   const imported = importSchema({ type: 'string', pattern: '^(a+)+$', description: 'Letters.' })
   assert.deepEqual(imported, { type: 'string', description: 'Letters. Matches ^(a+)+$' })
 })
 
-test('what is deep or contains itself is checked from above', () => {
+test('deep and recursive schemas are checked at their upper levels', () => {
   let deep: JsonObject = { type: 'string' }
   for (let n = 0; n < 10_000; n++) deep = { type: 'array', items: deep }
   const tree = {
@@ -97,7 +96,7 @@ test('what is deep or contains itself is checked from above', () => {
   assert.notDeepEqual(checkSchema(imported, { name: 1 }), [])
 })
 
-test('schemas that are too large, or none, are not taken', () => {
+test('invalid schemas and schemas that are too large are rejected', () => {
   const many = Object.fromEntries(
     Array.from({ length: 2_000 }, (_, n) => [`p${n}`, { type: 'string' }]),
   )

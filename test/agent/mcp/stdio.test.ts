@@ -5,7 +5,7 @@ import { ManualClock } from 'runwright/agent/testing'
 import { markedProcesses } from '../../../lib/agent/executors/process-tree.js'
 import { call, open, tiny } from './support.js'
 
-test("tools are listed under the server's name, unsafe unless the host says otherwise, and called", async (t) => {
+test("tools are listed with the server's name, unsafe by default, and can be called", async (t) => {
   const server = await open(t, tiny('good'))
   const echo = server.tools().find(({ name }) => name === 'tiny__echo')
   assert.equal(echo?.effect, 'unsafe')
@@ -28,14 +28,15 @@ for (const [mode, works] of [
   ['good', true],
   ['alien', false],
 ] as const) {
-  test(`a server that is ${mode} is ${works ? 'understood' : 'refused, with the versions that are known'}`, async (t) => {
+  const outcome = works ? 'accepted' : 'refused, with the known versions'
+  test(`a server that is ${mode} is ${outcome}`, async (t) => {
     if (works) {
       assert.equal((await call(await open(t, tiny(mode)), 'echo', { text: 'x' })).output, 'x')
     } else await assert.rejects(openMcpServer(tiny(mode)), /1999-01-01.*2025-11-25/)
   })
 }
 
-test('what a tool gives back becomes text: pictures, resources and links are told, not shown', async (t) => {
+test('results become text: images, resources and links are described', async (t) => {
   const server = await open(t, tiny('good'))
   const { output } = await call(server, 'pictures')
   assert.deepEqual(output.split('\n'), [
@@ -49,7 +50,7 @@ test('what a tool gives back becomes text: pictures, resources and links are tol
   ])
 })
 
-test('failures are answers: of the tool, of the server, and of structured content that breaks its schema', async (t) => {
+test('failures of tool, server and output schema become the output of the call', async (t) => {
   const server = await open(t, tiny('good'))
   assert.deepEqual(await call(server, 'fail'), { output: 'it did not work', exitCode: 1 })
   assert.deepEqual(await call(server, 'refuse'), {
@@ -61,7 +62,7 @@ test('failures are answers: of the tool, of the server, and of structured conten
   assert.match(lie.output, /broke its own output schema: \/n must be an integer/)
 })
 
-test('a call that is aborted ends with the signal\'s reason, and the server is told', async (t) => {
+test('an aborted call rejects with the reason and is cancelled at the server', async (t) => {
   const server = await open(t, tiny('good'))
   const stop = new AbortController()
   const hanging = call(server, 'hang', {}, stop.signal)
@@ -70,7 +71,7 @@ test('a call that is aborted ends with the signal\'s reason, and the server is t
   assert.equal((JSON.parse((await call(server, 'cancelled')).output) as unknown[]).length, 1)
 })
 
-test('a call that takes too long is given up; progress puts that off', async (t) => {
+test('a call that takes too long fails; progress extends its deadline', async (t) => {
   const clock = new ManualClock()
   const server = await open(t, tiny('good', { clock, callTimeoutMs: 1_000 }))
   assert.equal((await call(server, 'slow')).output, 'done')
@@ -82,7 +83,7 @@ test('a call that takes too long is given up; progress puts that off', async (t)
   assert.match(output, /not answered in time/)
 })
 
-test('a server that asks us for something gets an answer: pings yes, everything else no', async (t) => {
+test('of a server’s requests, ping is answered and any other is refused', async (t) => {
   const server = await open(t, tiny('good'))
   const answers = JSON.parse((await call(server, 'ask')).output) as {
     id: string
@@ -97,7 +98,7 @@ test('a server that asks us for something gets an answer: pings yes, everything 
   )
 })
 
-test('a crash is an answer with the end of what the server said, keys cut out; the next call starts it again', async (t) => {
+test('a crash is reported with the end of stderr; the next call restarts the server', async (t) => {
   const clock = new ManualClock()
   const server = await open(t, tiny('good', { env: { TINY_KEY: 'sesame-open-up' }, clock }))
   const crashed = await call(server, 'crash')
@@ -105,7 +106,7 @@ test('a crash is an answer with the end of what the server said, keys cut out; t
   assert.match(crashed.output, /exit code 7; it last said: x+ about to crash with \[secret\]/)
   assert.ok(crashed.output.length < 3_000)
   assert.equal((await call(server, 'echo', { text: 'again' })).output, 'again')
-  // From the second crash in a row on, it is left alone for a while.
+  // After the second crash in a row, restarts are delayed.
   await call(server, 'crash')
   await call(server, 'crash')
   const refused = await call(server, 'echo', { text: 'x' })
@@ -115,7 +116,7 @@ test('a crash is an answer with the end of what the server said, keys cut out; t
   assert.equal((await call(server, 'echo', { text: 'back' })).output, 'back')
 })
 
-test("a server gets what it was given of the environment, and none of the host's secrets", async (t) => {
+test("a server gets its own variables, and none of the host's secrets", async (t) => {
   process.env['RUNWRIGHT_TEST_SECRET'] = 'hidden'
   t.after(() => delete process.env['RUNWRIGHT_TEST_SECRET'])
   const server = await open(t, tiny('good', { env: { GIVEN: 'yes' } }))
@@ -125,14 +126,14 @@ test("a server gets what it was given of the environment, and none of the host's
   assert.ok(env['PATH'] !== undefined)
 })
 
-test('a message that is too large cuts the server off', async (t) => {
+test('a message that is too large disconnects the server', async (t) => {
   const server = await open(t, tiny('good', { maxMessageBytes: 1_000_000 }))
   const { output, exitCode } = await call(server, 'huge')
   assert.equal(exitCode, -1)
   assert.match(output, /a message of more than 1000000 octets/)
 })
 
-test('lists are read page by page, and never for ever', async (t) => {
+test('lists are read page by page, up to a limit', async (t) => {
   const warnings: string[] = []
   const onWarning = (message: string): void => void warnings.push(message)
   const pages = await open(t, tiny('pages'))
@@ -142,7 +143,7 @@ test('lists are read page by page, and never for ever', async (t) => {
   assert.match(warnings.join(), /more than 5 tools/)
 })
 
-test('names are made safe and unique, descriptions cut, what cannot be used is left out', async (t) => {
+test('names are made safe and unique, descriptions are cut, unusable tools left out', async (t) => {
   const warnings: string[] = []
   const server = await open(
     t,
@@ -161,7 +162,7 @@ test('names are made safe and unique, descriptions cut, what cannot be used is l
   assert.equal(warnings.length, 1)
 })
 
-test('a host may choose tools; what is not there is told', async (t) => {
+test('a host may select tools, and gets a warning for each that is missing', async (t) => {
   const warnings: string[] = []
   const onWarning = (message: string): void => void warnings.push(message)
   const server = await open(t, tiny('good', { tools: ['echo', 'fly'], onWarning }))
@@ -169,7 +170,7 @@ test('a host may choose tools; what is not there is told', async (t) => {
   assert.match(warnings.join(), /no tool "fly"/)
 })
 
-test('a list that changes is read again', async (t) => {
+test('a changed list is read again', async (t) => {
   const clock = new ManualClock()
   const server = await open(t, tiny('good', { clock }))
   await call(server, 'grow')
@@ -181,10 +182,10 @@ test('a list that changes is read again', async (t) => {
 })
 
 for (const [title, options, says] of [
-  ['is not there', { name: 'x', command: '/nowhere/server' }, /could not be started.*ENOENT/],
+  ['does not exist', { name: 'x', command: '/nowhere/server' }, /could not be started.*ENOENT/],
   ['ends at once', tiny('dies'), /ended with exit code 3/],
 ] as const) {
-  test(`a server that ${title} is told by name`, async () => {
+  test(`a server that ${title} is named in the error`, async () => {
     await assert.rejects(openMcpServer(options), (error) => {
       assert.ok(error instanceof McpError)
       assert.equal(error.code, 'ERR_AGENT_MCP')
@@ -194,7 +195,7 @@ for (const [title, options, says] of [
   })
 }
 
-test('a server that never answers the handshake is given up', async () => {
+test('a server that never answers the handshake fails to open', async () => {
   const clock = new ManualClock()
   const opening = openMcpServer(tiny('mute', { clock, startTimeoutMs: 5_000 }))
   const refused = assert.rejects(opening, /initialize was not answered in time/)
@@ -203,7 +204,7 @@ test('a server that never answers the handshake is given up', async () => {
   await refused
 })
 
-test('closing ends a server that ignores it, and what it started', async () => {
+test('closing kills a server that ignores it, and its processes', async () => {
   const server = await openMcpServer(tiny('stubborn'))
   const { output } = await call(server, 'env')
   const mark = (JSON.parse(output) as Record<string, string>)['RUNWRIGHT_COMMAND'] ?? ''
@@ -225,7 +226,7 @@ for (const [options, says] of [
   [{ name: 'a', command: 'x', maxTools: 0 }, /maxTools/],
   [{ name: 'a', command: 'x', effect: 'idempotent' as 'read' }, /effect/],
 ] as const) {
-  test(`a wrong option is told at once: ${says.source}`, async () => {
+  test(`an invalid option throws: ${says.source}`, async () => {
     await assert.rejects(
       openMcpServer(options),
       (error) => error instanceof TypeError && says.test(error.message),

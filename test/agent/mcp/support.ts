@@ -10,10 +10,9 @@ import {
   type Workspace,
 } from 'runwright/agent'
 
-/** The file of the tiny server. */
 export const TINY: string = fileURLToPath(new URL('tiny-server.mjs', import.meta.url))
 
-/** Options of a tiny server that behaves as `mode` says. */
+/** Options for the tiny server; its modes are in `tiny-server.mjs`. */
 export function tiny(mode: string, more: Partial<McpServerOptions> = {}): McpServerOptions {
   return {
     name: 'tiny',
@@ -23,14 +22,14 @@ export function tiny(mode: string, more: Partial<McpServerOptions> = {}): McpSer
   } as McpServerOptions
 }
 
-/** A server that is closed after the test. */
+/** Opens a server, and closes it after the test. */
 export async function open(t: TestContext, options: McpServerOptions): Promise<McpServer> {
   const server = await openMcpServer(options)
   t.after(() => server.close())
   return server
 }
 
-/** Calls a tool of a server as the engine does, by the server's own name of it. */
+/** Calls a tool as the engine does, by the server's name for it. */
 export async function call(
   server: McpServer,
   name: string,

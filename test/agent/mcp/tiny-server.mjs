@@ -1,6 +1,6 @@
 /**
- * A Model Context Protocol server of a few lines, over its standard input and output, that behaves
- * as its first argument says. Plain JavaScript: it starts fast, and any Node runs it.
+ * A minimal Model Context Protocol server over standard input and output. Its first argument is its
+ * mode. Plain JavaScript, so that it starts fast and without a loader.
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
-import type { ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
+import { ModelError, type JsonObject, type ModelRequest, type ToolSpec } from 'runwright/agent'
 import {
   decodeAnthropicResponse,
   encodeAnthropicRequest,
 } from '../../../lib/agent/models/anthropic/adapter.js'
 import { AnthropicStream } from '../../../lib/agent/models/anthropic/stream.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
 import {
   afterCalls,
   context,
@@ -43,7 +41,7 @@ for (const name of [
   'anthropic-parallel-tool-use',
   'anthropic-stream-thinking',
 ]) {
-  test(`the request of ${name} is encoded as it was recorded`, () => {
+  test(`the request of ${name} matches its recording`, () => {
     const { body } = recording(name).request
     const thinking = body['thinking'] as { budget_tokens: number } | undefined
     const wire = encodeAnthropicRequest(requestOf(body), {
@@ -83,7 +81,7 @@ test('recorded parallel calls keep their order, ids and arguments beside the tex
   })
 })
 
-test('the results of parallel calls come first in the one message that follows, before any text', () => {
+test('the results of parallel calls come in one message, before any text', () => {
   const { body } = recording('anthropic-parallel-tool-use').response
   const turn = decodeAnthropicResponse(body, modelRequest(), context)
   const outputs = [
@@ -122,7 +120,7 @@ test('the results of parallel calls come first in the one message that follows, 
   ])
 })
 
-test('a recorded stream with thinking gives the same turn wherever it is cut', () => {
+test('a recorded stream with thinking gives the same turn wherever it is split', () => {
   const text = String(recording('anthropic-stream-thinking').response.body)
   const decode = (pieces: Iterable<Uint8Array>) =>
     decodePieces(new AnthropicStream(modelRequest(), context), pieces)
@@ -137,12 +135,12 @@ test('a recorded stream with thinking gives the same turn wherever it is cut', (
     reasoning_tokens: 0,
   })
   assert.equal(whole.turn.stop, 'end')
-  assert.deepEqual(decode([...Buffer.from(text)].map((octet) => Uint8Array.of(octet))), whole)
+  assert.deepEqual(decode([...Buffer.from(text)].map((byte) => Uint8Array.of(byte))), whole)
   const random = seeded(2)
   for (let i = 0; i < 30; i++) assert.deepEqual(decode(randomPieces(text, random)), whole)
 })
 
-test('the beginning and the end of that stream, joined, may be cut in two after any octet', () => {
+test('the beginning and the end of that stream, joined, may be split after any byte', () => {
   const events = String(recording('anthropic-stream-thinking').response.body).split('\n\n')
   const text = [...events.slice(0, 5), ...events.slice(16, 22), ...events.slice(-6)].join('\n\n')
   const decode = (pieces: Iterable<Uint8Array>) =>
@@ -153,7 +151,7 @@ test('the beginning and the end of that stream, joined, may be cut in two after 
   for (const pieces of cutsInTwo(text)) assert.deepEqual(decode(pieces), whole)
 })
 
-test('a stream cut off anywhere before its stop reason is an error to be retried', () => {
+test('a stream that is cut off anywhere before its stop reason is a retryable error', () => {
   const text = String(recording('anthropic-stream-thinking').response.body)
   const end = text.indexOf('event: message_delta')
   for (const prefix of prefixes(text.slice(0, end), 31)) {
@@ -164,7 +162,7 @@ test('a stream cut off anywhere before its stop reason is an error to be retried
   }
 })
 
-test('thinking goes back verbatim with its signature, before the text', () => {
+test('thinking is sent back verbatim with its signature, before the text', () => {
   const text = String(recording('anthropic-stream-thinking').response.body)
   const { turn } = decodePieces(new AnthropicStream(modelRequest(), context), [Buffer.from(text)])
   const messages = [
@@ -212,7 +210,7 @@ const toolUse = (id: string, name = 'bash', input: unknown = {}) => ({
 const decodeStream = (events: readonly unknown[]) =>
   decodeEvents(new AnthropicStream(modelRequest(), context), events)
 
-test('streamed arguments are put together per block, also when blocks interleave', () => {
+test('streamed arguments are joined per block, even if blocks interleave', () => {
   const turn = decodeStream([
     {
       type: 'message_start',
@@ -246,7 +244,7 @@ test('streamed arguments are put together per block, also when blocks interleave
   })
 })
 
-test('calls of an answer cut off at its limit carry an error and go back as empty objects', () => {
+test('calls of a truncated answer carry an error and are sent back with empty arguments', () => {
   const turn = decodeStream([
     start(0, { type: 'text', text: 'Wri' }),
     delta(0, { type: 'text_delta', text: 'ting.' }),
@@ -298,7 +296,7 @@ for (const { type, retryable } of [
   })
 }
 
-test('pings and unknown events are passed over', () => {
+test('pings and unknown events are ignored', () => {
   const turn = decodeStream([
     { type: 'ping' },
     { type: 'something_new' },
@@ -324,15 +322,15 @@ test('the system prompt and the end of the conversation are marked for the cache
   ])
 })
 
-test('max_tokens is always sent, known for the model, and larger than what thinking may take', () => {
+test('max_tokens is always sent, by the known limit, and exceeds the thinking budget', () => {
   const maxTokens = (model: string, thinkingBudget?: number) =>
     encodeAnthropicRequest(modelRequest(), { model, stream: true, thinkingBudget }).body[
       'max_tokens'
     ]
   assert.equal(maxTokens('claude-3-opus-latest'), 4096)
   assert.equal(maxTokens('claude-sonnet-4-5'), 32_000)
-  assert.equal(maxTokens('somebody-elses'), 4096)
-  assert.equal(maxTokens('somebody-elses', 8000), 9024)
+  assert.equal(maxTokens('unknown-model'), 4096)
+  assert.equal(maxTokens('unknown-model', 8000), 9024)
 })
 
 for (const { model, thinking, effort, temperature } of [
@@ -355,7 +353,7 @@ for (const { model, thinking, effort, temperature } of [
     temperature: undefined,
   },
 ]) {
-  test(`${model} is asked to think, and sampled, in the way that it takes`, () => {
+  test(`${model} gets the thinking and sampling fields that it accepts`, () => {
     const encode = (choices: object) =>
       encodeAnthropicRequest(modelRequest(), { model, stream: true, temperature: 1, ...choices })
         .body
@@ -372,12 +370,12 @@ const user = (text: string) => ({ role: 'user' as const, text })
 
 for (const { title, messages, roles } of [
   {
-    title: 'two user messages in a row are one',
+    title: 'consecutive user messages are merged',
     messages: [user('a'), user('b')],
     roles: [['user', 2]],
   },
   {
-    title: 'two turns in a row are one',
+    title: 'consecutive turns are merged',
     messages: [user('a'), assistant('b'), assistant('c'), user('d')],
     roles: [
       ['user', 1],
@@ -386,12 +384,12 @@ for (const { title, messages, roles } of [
     ],
   },
   {
-    title: 'an empty turn is left out',
+    title: 'an empty turn is dropped',
     messages: [user('a'), assistant(''), user('b')],
     roles: [['user', 2]],
   },
   {
-    title: 'a conversation that begins with the model gets a beginning',
+    title: 'a conversation that begins with the model gets a user message first',
     messages: [assistant('a'), user('b')],
     roles: [
       ['user', 1],
@@ -400,7 +398,7 @@ for (const { title, messages, roles } of [
     ],
   },
   {
-    title: 'a conversation that ends with the model is not left as a prefill',
+    title: 'a conversation that ends with the model gets a user message last',
     messages: [user('a'), assistant('b')],
     roles: [
       ['user', 1],
@@ -408,8 +406,8 @@ for (const { title, messages, roles } of [
       ['user', 1],
     ],
   },
-  { title: 'a blank message is left out', messages: [user('a'), user(' ')], roles: [['user', 1]] },
-  { title: 'no message at all still asks', messages: [], roles: [['user', 1]] },
+  { title: 'a blank message is dropped', messages: [user('a'), user(' ')], roles: [['user', 1]] },
+  { title: 'an empty conversation gets a user message', messages: [], roles: [['user', 1]] },
 ]) {
   test(title, () => {
     const { body } = encodeAnthropicRequest(modelRequest({ messages }), {
@@ -424,7 +422,7 @@ for (const { title, messages, roles } of [
   })
 }
 
-test('thinking that was cut off before its signature is not sent back, nor empty text', () => {
+test('neither thinking without its signature nor empty text is sent back', () => {
   const turn = decodeStream([
     start(0, { type: 'thinking', thinking: '', signature: '' }),
     delta(0, { type: 'thinking_delta', thinking: 'Hm' }),
@@ -463,7 +461,7 @@ test('a turn of another provider is rebuilt from its text and calls', () => {
   ])
 })
 
-test('the provider’s own tools keep their arguments and are no calls of ours', () => {
+test('blocks of the provider’s own tools keep their arguments and are not calls', () => {
   const turn = decodeStream([
     start(0, { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }),
     json(0, '{"query":"x"}'),
@@ -474,7 +472,7 @@ test('the provider’s own tools keep their arguments and are no calls of ours',
   assert.match(JSON.stringify(turn.message.parts), /"name":"web_search","input":\{"query":"x"\}/)
 })
 
-test('text and thinking whose block was never announced are read; arguments without a call are not', () => {
+test('text and thinking without a block start are read; arguments without one are an error', () => {
   const turn = decodeStream([
     { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'Hm.' } },
     { type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: 's' } },
@@ -487,7 +485,7 @@ test('text and thinking whose block was never announced are read; arguments with
   assert.throws(() => decodeStream([json(4, '{}')]), /for no tool call/)
 })
 
-test('tokens that a newer model spent on thinking are told apart, streamed or whole', () => {
+test('thinking tokens of newer models are counted separately, streamed or not', () => {
   const usage = {
     input_tokens: 10,
     output_tokens: 145,
@@ -510,7 +508,7 @@ test('tokens that a newer model spent on thinking are told apart, streamed or wh
   }
 })
 
-test('an error as a whole 200 answer, and an answer of another kind, are thrown', () => {
+test('an error in a 200 response, and a response of another format, are errors', () => {
   assert.throws(
     () =>
       decodeAnthropicResponse(

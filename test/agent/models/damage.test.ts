@@ -1,20 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import {
+  anthropicAdapter,
+  geminiAdapter,
+  ModelError,
+  openAiChatAdapter,
+  openAiResponsesAdapter,
+  type ModelAdapter,
+  type ModelTurn,
+} from 'runwright/agent'
 import { SseParser } from 'runwright/http'
-import { ModelError } from '../../../lib/agent/errors.js'
-import type { ModelTurn } from '../../../lib/agent/model.js'
-import type { ModelAdapter } from '../../../lib/agent/models/adapter.js'
-import { anthropicAdapter } from '../../../lib/agent/models/anthropic/adapter.js'
-import { geminiAdapter } from '../../../lib/agent/models/gemini/adapter.js'
-import { openAiChatAdapter } from '../../../lib/agent/models/openai/chat.js'
-import { openAiResponsesAdapter } from '../../../lib/agent/models/openai/responses.js'
 import { providerError } from '../../../lib/agent/models/provider-errors.js'
 import { afterCalls, context, modelRequest, recording, seeded } from './exchange.js'
 
-/** What may stand in the place of anything. */
-const STRANGERS = [null, 0, -1, 1e400, '', 'x', '{', true, [], {}, [[]], { error: 1 }, ['a', null]]
+/** Values that may replace any other. */
+const REPLACEMENTS = [null, 0, -1, 1e400, '', 'x', '{', true, [], {}, [[]], { error: 1 }, ['a', null]]
 
-/** A copy of `value` in which one place at random was replaced or taken out. */
+/** A copy of `value` with one random part replaced or removed. */
 function damage(value: unknown, random: () => number): unknown {
   const copy = structuredClone(value)
   const places: (() => void)[] = []
@@ -23,10 +25,10 @@ function damage(value: unknown, random: () => number): unknown {
     const holder = at as Record<string, unknown>
     for (const key of Object.keys(holder)) {
       places.push(() => {
-        const stranger = STRANGERS[Math.floor(random() * (STRANGERS.length + 1))]
-        if (stranger === undefined && Array.isArray(at)) at.splice(Number(key), 1)
-        else if (stranger === undefined) delete holder[key]
-        else holder[key] = stranger
+        const replacement = REPLACEMENTS[Math.floor(random() * (REPLACEMENTS.length + 1))]
+        if (replacement === undefined && Array.isArray(at)) at.splice(Number(key), 1)
+        else if (replacement === undefined) delete holder[key]
+        else holder[key] = replacement
       })
       visit(holder[key])
     }
@@ -58,7 +60,7 @@ function assertSound(turn: ModelTurn, adapter: ModelAdapter): void {
   assert.equal(typeof JSON.stringify(wire.body), 'string')
 }
 
-/** Either a sound turn that can be sent back, or a ModelError: never any other exception. */
+/** Decoding must give a valid turn that can be sent back, or a ModelError, and nothing else. */
 function decodesOrRefuses(adapter: ModelAdapter, work: () => ModelTurn): void {
   let turn: ModelTurn
   try {
@@ -84,7 +86,7 @@ for (const [name, adapter] of [
   ['anthropic-parallel-tool-use', adapters['anthropic']!],
   ['gemini-function-call', adapters['gemini']!],
 ] as const) {
-  test(`${name}, damaged anywhere, gives a sound turn or a ModelError`, () => {
+  test(`${name}, damaged anywhere, gives a valid turn or a ModelError`, () => {
     const { body } = recording(name).response
     const random = seeded(11)
     for (let i = 0; i < 1_000; i++) {
@@ -99,7 +101,7 @@ for (const [name, adapter] of [
   ['openai-responses-stream-tool-call', adapters['openai-responses']!],
   ['anthropic-stream-thinking', adapters['anthropic']!],
 ] as const) {
-  test(`${name}, with events damaged, lost, doubled or swapped, gives a sound turn or a ModelError`, () => {
+  test(`${name}, with changed events, gives a valid turn or a ModelError`, () => {
     const events = new SseParser().feed(String(recording(name).response.body))
     const short = [...events.slice(0, 8), ...events.slice(-8)]
     const random = seeded(12)
@@ -123,7 +125,7 @@ for (const [name, adapter] of [
   })
 }
 
-test('a refusal, damaged anywhere, still becomes a ModelError with a message', () => {
+test('an error response, damaged anywhere, still becomes a ModelError with a message', () => {
   const random = seeded(13)
   const bodies = [
     recording('groq-tool-use-failed-400').response.body,

@@ -1,20 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
+import { createModelRegistry, providersFromEnvironment } from 'runwright/agent'
 import { AsyncResponse, MockTransport } from 'runwright/http'
-import { providersFromEnvironment } from '../../../lib/agent/models/environment.js'
-import { createModelRegistry } from '../../../lib/agent/models/registry.js'
 import { serve } from '../../helpers/serve.js'
 import { modelRequest, recording } from './exchange.js'
 
 const ids = (env: Record<string, string>) => providersFromEnvironment(env).map(({ id }) => id)
 
-test('an empty environment has no providers, and blank variables are as good as none', () => {
+test('an empty environment gives no providers, and blank variables count as unset', () => {
   assert.deepEqual(ids({}), [])
   assert.deepEqual(ids({ OPENAI_API_KEY: ' ', ANTHROPIC_API_KEY: '', OLLAMA_HOST: '' }), [])
 })
 
-test('each variable brings its provider', () => {
+test('each variable enables its provider', () => {
   assert.deepEqual(ids({ OPENAI_API_KEY: 'sk-1' }), ['openai'])
   assert.deepEqual(ids({ OPENAI_BASE_URL: 'http://127.0.0.1:8080/v1' }), ['openai'])
   assert.deepEqual(ids({ ANTHROPIC_API_KEY: 'sk-2' }), ['anthropic'])
@@ -22,7 +21,7 @@ test('each variable brings its provider', () => {
   assert.deepEqual(ids({ OLLAMA_HOST: '127.0.0.1' }), ['ollama'])
 })
 
-test('a key makes bare names of its family known and never becomes the default', () => {
+test('a key makes the bare names of its family known, but never becomes the default', () => {
   const env = { OPENAI_API_KEY: 'sk-1', ANTHROPIC_API_KEY: 'sk-2', GEMINI_API_KEY: 'g-1' }
   const registry = createModelRegistry({ providers: providersFromEnvironment(env) })
   assert.equal(registry.resolve('gpt-4.1').name, 'openai:gpt-4.1')
@@ -70,7 +69,7 @@ for (const { host, address } of [
   })
 }
 
-test('Ollama is called under /v1 without a key, costs nothing, and is told its context length', async () => {
+test('Ollama is called under /v1 without a key, at no cost, with its context length', async () => {
   let url = ''
   let key: string | undefined
   await using served = await serve((request, response) => {
@@ -99,9 +98,9 @@ for (const { env, says } of [
     env: { OLLAMA_HOST: 'a', OLLAMA_CONTEXT_LENGTH: '8k' },
     says: /OLLAMA_CONTEXT_LENGTH must be a number/,
   },
-  { env: { ANTHROPIC_API_KEY: 'sk-very secret' }, says: /ANTHROPIC_API_KEY has blanks/ },
+  { env: { ANTHROPIC_API_KEY: 'sk-very secret' }, says: /ANTHROPIC_API_KEY must be a key/ },
 ]) {
-  test(`a bad variable is named, a bad key not shown: ${says.source}`, () => {
+  test(`an invalid variable is named, without showing keys: ${says.source}`, () => {
     assert.throws(
       () => providersFromEnvironment(env),
       (error) => {
@@ -114,7 +113,7 @@ for (const { env, says } of [
   })
 }
 
-test('providers print without their keys', () => {
+test('inspecting a provider does not show its key', () => {
   const providers = providersFromEnvironment({
     OPENAI_API_KEY: 'sk-hidden-1',
     ANTHROPIC_API_KEY: 'sk-hidden-2',

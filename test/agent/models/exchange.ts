@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs'
-import type { JsonObject } from '../../../lib/internal/json.js'
-import type { Message, ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
-import type { StreamDecoder } from '../../../lib/agent/models/adapter.js'
-import type { ModelTurn } from '../../../lib/agent/model.js'
-import type { WireContext } from '../../../lib/agent/models/provider-errors.js'
+import type {
+  JsonObject,
+  Message,
+  ModelRequest,
+  ModelTurn,
+  StreamDecoder,
+  ToolSpec,
+  WireContext,
+} from 'runwright/agent'
 import { SseParser } from 'runwright/http'
 
 /** One recorded exchange with a provider. */
@@ -16,13 +20,13 @@ export interface Recording {
   }
 }
 
-/** Reads a recording by its file name without `.json`. */
+/** Reads a recording by its file name, without `.json`. */
 export function recording(name: string): Recording {
   const file = new URL(`../../fixtures/models/${name}.json`, import.meta.url)
   return JSON.parse(readFileSync(file, 'utf8')) as Recording
 }
 
-/** A request for a turn, with everything that a test leaves out filled in. */
+/** A request for a turn, with defaults for what a test omits. */
 export function modelRequest(part: Partial<ModelRequest> = {}): ModelRequest {
   return {
     system: '',
@@ -48,7 +52,7 @@ export function tool(name: string, argument = 'path'): ToolSpec {
   }
 }
 
-/** The goal, one turn of the model with calls, and their results. */
+/** A conversation of the goal, one turn with calls, and their results. */
 export function afterCalls(
   turn: ModelTurn,
   outputs: readonly { readonly output: string; readonly exit_code?: number }[],
@@ -66,10 +70,9 @@ export function afterCalls(
   ]
 }
 
-/** On whose behalf things are decoded in tests. */
 export const context: WireContext = { model: 'test:model', secrets: ['secret-key-123'] }
 
-/** What a decoder makes of a stream that arrives in these pieces. */
+/** Decodes a stream that arrives in these pieces. */
 export function decodePieces(
   decoder: StreamDecoder,
   pieces: Iterable<Uint8Array>,
@@ -82,7 +85,7 @@ export function decodePieces(
   return { turn: decoder.finish(), visible }
 }
 
-/** What a decoder makes of a stream that is given as its `data:` values. */
+/** Decodes a stream that is given by the `data` of its events. */
 export function decodeEvents(decoder: StreamDecoder, events: readonly unknown[]): ModelTurn {
   for (const data of events) {
     const text = typeof data === 'string' ? data : JSON.stringify(data)
@@ -91,13 +94,13 @@ export function decodeEvents(decoder: StreamDecoder, events: readonly unknown[])
   return decoder.finish()
 }
 
-/** Every way to cut octets in two. */
+/** Every way to split the bytes in two. */
 export function* cutsInTwo(text: string): Generator<Uint8Array[]> {
-  const octets = Buffer.from(text)
-  for (let at = 0; at <= octets.length; at++) yield [octets.subarray(0, at), octets.subarray(at)]
+  const bytes = Buffer.from(text)
+  for (let at = 0; at <= bytes.length; at++) yield [bytes.subarray(0, at), bytes.subarray(at)]
 }
 
-/** A generator of numbers from 0 to below 1 that is the same for the same seed. */
+/** Deterministic random numbers from 0 to below 1. */
 export function seeded(seed: number): () => number {
   let state = seed
   return () => {
@@ -106,20 +109,20 @@ export function seeded(seed: number): () => number {
   }
 }
 
-/** Octets in random pieces, most of them short. */
+/** Splits the bytes into random pieces, most of them short. */
 export function randomPieces(text: string, random: () => number): Uint8Array[] {
-  const octets = Buffer.from(text)
+  const bytes = Buffer.from(text)
   const pieces: Uint8Array[] = []
-  for (let at = 0; at < octets.length;) {
+  for (let at = 0; at < bytes.length;) {
     const length = random() < 0.5 ? 1 : 1 + Math.floor(random() * 200)
-    pieces.push(octets.subarray(at, at + length))
+    pieces.push(bytes.subarray(at, at + length))
     at += length
   }
   return pieces
 }
 
-/** A stream cut off after 0, `step`, 2 x `step`, … octets, as one piece each. */
+/** The stream cut off after 0, `step`, 2 x `step`, … bytes. */
 export function* prefixes(text: string, step = 1): Generator<Uint8Array> {
-  const octets = Buffer.from(text)
-  for (let at = 0; at < octets.length; at += step) yield octets.subarray(0, at)
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += step) yield bytes.subarray(0, at)
 }

@@ -1,15 +1,18 @@
 /**
- * Answers as servers in the field give them, beyond the recordings: each is read whole, octet by
- * octet and in random pieces, and the turn that comes of it can be sent back.
+ * Answers of servers in the field, in addition to the recordings. Each is decoded as a whole, byte
+ * by byte and in random pieces, and the resulting turn is sent back.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ModelTurn, StopReason } from '../../../lib/agent/model.js'
-import type { ModelAdapter } from '../../../lib/agent/models/adapter.js'
-import { anthropicAdapter } from '../../../lib/agent/models/anthropic/adapter.js'
-import { geminiAdapter } from '../../../lib/agent/models/gemini/adapter.js'
-import { openAiChatAdapter } from '../../../lib/agent/models/openai/chat.js'
-import { openAiResponsesAdapter } from '../../../lib/agent/models/openai/responses.js'
+import {
+  anthropicAdapter,
+  geminiAdapter,
+  openAiChatAdapter,
+  openAiResponsesAdapter,
+  type ModelAdapter,
+  type ModelTurn,
+  type StopReason,
+} from 'runwright/agent'
 import {
   afterCalls,
   context,
@@ -24,7 +27,7 @@ const responses = openAiResponsesAdapter()
 const anthropic = anthropicAdapter()
 const gemini = geminiAdapter()
 
-/** What a turn is to be; what is left out is not looked at. */
+/** What to expect of a turn; omitted fields are not compared. */
 interface Expected {
   readonly text?: string
   readonly reasoning?: string
@@ -56,7 +59,7 @@ function sentBack(adapter: ModelAdapter, turn: ModelTurn): readonly object[] {
   return (body['messages'] ?? body['input'] ?? body['contents']) as unknown as object[]
 }
 
-/** The lines of a stream that has these pieces as its data; a text is a line of its own. */
+/** The lines of a stream with these values as its data; a string is a complete line. */
 function lines(pieces: readonly unknown[], end = '\n', colon = 'data: '): string {
   return pieces
     .map(
@@ -93,7 +96,7 @@ const counts = (prompt: number, completion: number, more: object = {}): object =
 
 const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
   {
-    title: 'Azure: filter results before the first choice, and beside each',
+    title: 'Azure: filter results before the first choice and in each',
     stream: lines([
       {
         choices: [],
@@ -111,7 +114,7 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
   },
   {
     title:
-      'OpenRouter: comments that keep alive, reasoning in pieces, a role in each, null details',
+      'OpenRouter: keep-alive comments, reasoning in pieces, a role in each, null details',
     stream: lines([
       ': OPENROUTER PROCESSING',
       ': OPENROUTER PROCESSING',
@@ -148,7 +151,7 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
       }),
   },
   {
-    title: 'calls whose arguments come in turns, with names and ids said again or null',
+    title: 'calls with interleaved arguments, and with repeated or null names and ids',
     stream: lines([
       callPart({
         index: 0,
@@ -190,7 +193,7 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
   },
   {
     title:
-      'vLLM: long ids, the stop word "stop" although there is a call, null counts, no blank after data:',
+      'vLLM: long ids, finish reason "stop" despite a call, null counts, no blank after data:',
     stream: lines(
       [
         { ...part({ role: 'assistant', content: null }), usage: null },
@@ -213,7 +216,7 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
     expected: { stop: 'tool_calls', calls: [['now', {}]], usage: [3, 4, 0, 0] },
   },
   {
-    title: 'CRLF line ends, an event name, a stop word beside the last text, and no [DONE]',
+    title: 'CRLF, an event name, a finish reason with the last text, and no [DONE]',
     stream: lines(
       [part({ content: 'A' }), part({ content: 'B' }, { finish_reason: 'stop' })],
       '\r\n',
@@ -221,7 +224,7 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
     expected: { text: 'AB', stop: 'end' },
   },
   {
-    title: 'xAI: whole calls at once, reasoning tokens on top of the completion',
+    title: 'xAI: complete calls, and reasoning tokens on top of the completion',
     stream: lines([
       part({ reasoning_content: 'Hm.' }),
       part({
@@ -251,7 +254,7 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
   },
   {
     title:
-      'DeepSeek: cached tokens under a name of its own; the thought goes back within the calls',
+      'DeepSeek: its own name for cached tokens; reasoning is sent back with the calls',
     stream: lines([
       part({ role: 'assistant', content: null, reasoning_content: 'Let me' }),
       part({ reasoning_content: ' see.' }),
@@ -279,7 +282,7 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
       assert.equal((list[1] as { reasoning_content: string }).reasoning_content, 'Let me see.'),
   },
   {
-    title: 'Mistral: thoughts and text as lists of parts, which go back as one part each',
+    title: 'Mistral: thoughts and text as lists of parts, which are sent back as one part each',
     stream: lines([
       part({ role: 'assistant', content: '' }),
       part({ content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'Two ' }] }] }),
@@ -297,7 +300,7 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
       ]),
   },
   {
-    title: 'local models: a thought in tags before the answer is no part of it',
+    title: 'local models: a tagged thought is not part of the answer after it',
     stream: lines([
       part({ content: '<th' }),
       part({ content: 'ink>\nIs 2 < 3? </' }),
@@ -311,7 +314,7 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
     back: (list) => assert.equal((list[1] as { content: string }).content, 'Yes <b>.'),
   },
   {
-    title: 'text that only begins like such a tag is text',
+    title: 'text that merely begins like such a tag is text',
     stream: lines([
       part({ content: '<' }),
       part({ content: 'this> is' }),
@@ -322,7 +325,7 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
     expected: { text: '<this> is HTML', reasoning: '' },
   },
   {
-    title: 'a refusal in pieces is what was said',
+    title: 'a refusal in pieces is the text',
     stream: lines([
       part({ role: 'assistant', content: null, refusal: '' }),
       part({ refusal: 'I will' }),
@@ -333,12 +336,12 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
     expected: { text: 'I will not.', stop: 'refusal' },
   },
   {
-    title: 'an answer that a filter cut off',
+    title: 'an answer cut off by a filter',
     stream: lines([part({ content: 'Half' }), finish('content_filter'), DONE]),
     expected: { text: 'Half', stop: 'refusal' },
   },
   {
-    title: 'Moonshot: counts within the choice, counted ids that servers want back as they are',
+    title: 'Moonshot: usage in the choice, and numbered ids that must be sent back unchanged',
     stream: lines([
       part({ role: 'assistant', content: '' }),
       callPart({
@@ -369,7 +372,7 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
       assert.equal((list[2] as { tool_call_id: string }).tool_call_id, 'functions.now:0'),
   },
   {
-    title: 'names that come late, indexes from 1, and empty names after',
+    title: 'late names, indexes from 1, and empty names after them',
     stream: lines([
       callPart({
         index: 1,
@@ -397,7 +400,7 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
   },
   {
     title:
-      'Gemini’s own Chat Completions: no index, a signature beside the call, total beyond the sum',
+      'Gemini’s Chat Completions: no index, a signature in the call, a total above the sum',
     stream: lines([
       {
         choices: [
@@ -475,7 +478,7 @@ const json = (...pieces: string[]): object[] =>
 
 const ANTHROPIC: readonly Omit<Streamed, 'adapter'>[] = [
   {
-    title: 'sealed thinking goes back as it came, before the call',
+    title: 'redacted thinking is sent back unchanged, before the call',
     stream: message(
       [
         ...block(0, { type: 'redacted_thinking', data: 'U0VBTEVE' }),
@@ -505,7 +508,7 @@ const ANTHROPIC: readonly Omit<Streamed, 'adapter'>[] = [
   },
   {
     title:
-      'tools that the server runs are no calls of ours, and go back with their results and sources',
+      'server tools are not calls, and are sent back with their results and sources',
     stream: message(
       [
         ...block(
@@ -545,7 +548,7 @@ const ANTHROPIC: readonly Omit<Streamed, 'adapter'>[] = [
       ]),
   },
   {
-    title: 'written and read cache are input, whatever they were split into',
+    title: 'tokens written to and read from the cache are input, however they are split',
     stream: message(
       [...block(0, { type: 'text', text: '' }, { type: 'text_delta', text: 'Hi' })],
       'end_turn',
@@ -565,7 +568,7 @@ const ANTHROPIC: readonly Omit<Streamed, 'adapter'>[] = [
     expected: { text: 'Hi', usage: [2310, 5, 2000, 0] },
   },
   {
-    title: 'what the server spent on shortening the conversation counts, and its summary goes back',
+    title: 'tokens for compacting the conversation count, and the summary is sent back',
     stream: message(
       [
         ...block(
@@ -600,7 +603,7 @@ const ANTHROPIC: readonly Omit<Streamed, 'adapter'>[] = [
       }),
   },
   {
-    title: 'kinds of blocks, deltas and events that are new are kept or passed over',
+    title: 'unknown blocks are kept; unknown deltas and events are ignored',
     stream: message(
       [
         ...block(0, { type: 'hologram', data: 'x' }, { type: 'hologram_delta', more: 'y' }),
@@ -672,7 +675,7 @@ const usage = (input: number, output: number, cached: number, reasoning: number)
 
 const RESPONSES: readonly Omit<Streamed, 'adapter'>[] = [
   {
-    title: 'items of all kinds, of which reasoning goes back with its call',
+    title: 'items of all kinds; reasoning is sent back with its call',
     stream: responseStream(
       'response.completed',
       {
@@ -744,7 +747,7 @@ const RESPONSES: readonly Omit<Streamed, 'adapter'>[] = [
       ['something_new', 'other'],
     ] as const
   ).map(([reason, stop]) => ({
-    title: `an answer that is incomplete because of ${reason}`,
+    title: `an answer that is incomplete due to ${reason}`,
     stream: responseStream(
       'response.incomplete',
       {
@@ -765,7 +768,7 @@ const RESPONSES: readonly Omit<Streamed, 'adapter'>[] = [
   })),
   {
     title:
-      'OpenRouter: items done in another order, unsealed reasoning, comments, and [DONE] behind it',
+      'OpenRouter: items done out of order, unencrypted reasoning, comments, and [DONE]',
     stream: `: OPENROUTER PROCESSING\n\n${responseStream(
       'response.completed',
       { status: 'completed', output: [], usage: { ...usage(78, 37, 0, 22), cost: 0.00001 } },
@@ -806,7 +809,7 @@ const RESPONSES: readonly Omit<Streamed, 'adapter'>[] = [
       ]),
   },
   {
-    title: 'a call of a tool that takes free text is answered as one',
+    title: 'a call of a free-text tool gets a result of the same kind',
     stream: responseStream(
       'response.completed',
       {
@@ -848,7 +851,7 @@ const candidate = (
 
 const GEMINI: readonly Omit<Streamed, 'adapter'>[] = [
   {
-    title: 'a signed call, an empty part at the end, and counts of which the last hold',
+    title: 'a signed call, an empty part at the end, and counts of which the last apply',
     stream: lines(
       [
         candidate(
@@ -883,7 +886,7 @@ const GEMINI: readonly Omit<Streamed, 'adapter'>[] = [
       ]),
   },
   {
-    title: 'a signature that comes alone in an empty part is kept',
+    title: 'a signature in an otherwise empty part is kept',
     stream: lines(
       [
         candidate([{ text: 'Hel' }]),
@@ -900,7 +903,7 @@ const GEMINI: readonly Omit<Streamed, 'adapter'>[] = [
       }),
   },
   {
-    title: 'several calls with ids, of which only the first is signed, beside thoughts and text',
+    title: 'several calls with ids, only the first one signed, besides thoughts and text',
     stream: lines(
       [
         candidate([{ text: 'I wonder.', thought: true }, { text: 'Reading.' }]),
@@ -934,7 +937,7 @@ const GEMINI: readonly Omit<Streamed, 'adapter'>[] = [
       }),
   },
   {
-    title: 'the arguments of a call in a piece of their own, without its name',
+    title: 'the arguments of a call in a separate piece without its name',
     stream: lines(
       [
         candidate([{ functionCall: { name: 'read', args: {} }, thoughtSignature: 'c2ln' }]),
@@ -950,7 +953,7 @@ const GEMINI: readonly Omit<Streamed, 'adapter'>[] = [
       }),
   },
   {
-    title: 'code that the server ran itself, its tokens counted as input',
+    title: 'code that the server executed, with its tokens counted as input',
     stream: lines(
       [
         candidate([{ executableCode: { language: 'PYTHON', code: 'print(1)' }, thought: true }]),
@@ -986,7 +989,7 @@ const GEMINI: readonly Omit<Streamed, 'adapter'>[] = [
   },
   ...(['SAFETY', 'MODEL_ARMOR', 'PROHIBITED_CONTENT', 'IMAGE_SAFETY'] as const).map(
     (finishReason) => ({
-      title: `an answer that was held back: ${finishReason}`,
+      title: `a withheld answer: ${finishReason}`,
       stream: lines(
         [
           {
@@ -1005,7 +1008,7 @@ const GEMINI: readonly Omit<Streamed, 'adapter'>[] = [
     }),
   ),
   {
-    title: 'an answer that was all thought when its tokens were used up',
+    title: 'an answer that used up its tokens with thinking',
     stream: lines(
       [
         {
@@ -1029,10 +1032,10 @@ const STREAMS: readonly Streamed[] = [
 for (const { title, adapter, stream, expected, back } of STREAMS) {
   test(`${adapter.provider}: ${title}`, () => {
     const random = seeded(stream.length)
-    const octets = Buffer.from(stream)
+    const bytes = Buffer.from(stream)
     const cuts: Uint8Array[][] = [
-      [octets],
-      Array.from(octets, (_, at) => octets.subarray(at, at + 1)),
+      [bytes],
+      Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)),
     ]
     for (let i = 0; i < 20; i++) cuts.push(randomPieces(stream, random))
     const [first, ...others] = cuts.map((pieces) =>
@@ -1072,7 +1075,7 @@ const WHOLE: readonly (readonly [string, ModelAdapter, object, Expected])[] = [
     { text: 'Hi', stop: 'end' },
   ],
   [
-    'Cerebras: reasoning beside the text, counts of time',
+    'Cerebras: reasoning besides the text, and timings',
     chat,
     {
       choices: [
@@ -1093,7 +1096,7 @@ const WHOLE: readonly (readonly [string, ModelAdapter, object, Expected])[] = [
     { text: 'Paris.', reasoning: 'Easy.', stop: 'end', usage: [74, 36, 0, 0] },
   ],
   [
-    'Groq: no content at all beside a call',
+    'Groq: a call without content',
     chat,
     {
       choices: [
@@ -1126,25 +1129,25 @@ const WHOLE: readonly (readonly [string, ModelAdapter, object, Expected])[] = [
     { text: '', reasoning: 'So.', calls: [['now', { zone: 'UTC' }]], usage: [245, 104, 0, 70] },
   ],
   [
-    'a thought in tags',
+    'a tagged thought',
     chat,
     { choices: [{ message: { content: '<think>Hm.</think>\n\nYes.' }, finish_reason: 'stop' }] },
     { text: 'Yes.', reasoning: 'Hm.' },
   ],
   [
-    'a thought in tags that was cut off',
+    'a tagged thought that was cut off',
     chat,
     { choices: [{ message: { content: '<think>Hm' }, finish_reason: 'length' }] },
     { text: '', reasoning: 'Hm', stop: 'length' },
   ],
   [
-    'the stop word in capitals',
+    'a finish reason in capitals',
     chat,
     { choices: [{ message: { content: 'Hi' }, finish_reason: 'STOP' }] },
     { stop: 'end' },
   ],
   [
-    'moderation results beside the choices',
+    'moderation results besides the choices',
     chat,
     {
       choices: [
@@ -1165,7 +1168,7 @@ const WHOLE: readonly (readonly [string, ModelAdapter, object, Expected])[] = [
     { text: 'Talk to me.', stop: 'end', usage: [12, 1880, 0, 1536] },
   ],
   [
-    'Gemini’s own Chat Completions: a choice without a message',
+    'Gemini’s Chat Completions: a choice without a message',
     chat,
     {
       choices: [{ finish_reason: 'stop', index: 0 }],
@@ -1174,7 +1177,7 @@ const WHOLE: readonly (readonly [string, ModelAdapter, object, Expected])[] = [
     { text: '', stop: 'end', usage: [5, 0, 0, 0] },
   ],
   [
-    'text around a call, and a reason of no answer',
+    'text around a call, and an unknown finish reason',
     anthropic,
     {
       type: 'message',
@@ -1201,7 +1204,7 @@ const WHOLE: readonly (readonly [string, ModelAdapter, object, Expected])[] = [
 ]
 
 for (const [title, adapter, body, expected] of WHOLE) {
-  test(`${adapter.provider}, whole: ${title}`, () => {
+  test(`${adapter.provider}, not streamed: ${title}`, () => {
     const turn = adapter.decode(body, modelRequest(), context)
     assertTurn(turn, expected)
     sentBack(adapter, turn)
@@ -1209,7 +1212,7 @@ for (const [title, adapter, body, expected] of WHOLE) {
 }
 
 for (const finish_reason of ['error', 'network_error', 'abort']) {
-  test(`chat: an answer that ends with ${finish_reason} may be asked for again`, () => {
+  test(`chat: an answer that ends with ${finish_reason} is retryable`, () => {
     const body = { choices: [{ message: { content: 'Ha' }, finish_reason }] }
     assert.throws(() => chat.decode(body, modelRequest(), context), {
       code: 'ERR_AGENT_MODEL',
@@ -1225,7 +1228,7 @@ for (const [title, body, expected] of [
     { code: 'ERR_AGENT_MODEL_PROTOCOL', retryable: true },
   ],
   [
-    'MiniMax: an error beside null choices',
+    'MiniMax: an error besides null choices',
     { choices: null, base_resp: { status_code: 1008, status_msg: 'insufficient balance' } },
     { code: 'ERR_AGENT_MODEL_QUOTA', retryable: false },
   ],

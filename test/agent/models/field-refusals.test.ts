@@ -1,4 +1,4 @@
-/** Refusals as servers in the field word them: what kind each is, and when to come back. */
+/** Error responses of servers in the field: which code each gets, and when to retry. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { providerError } from '../../../lib/agent/models/provider-errors.js'
@@ -11,23 +11,23 @@ const CONTEXT = 'ERR_AGENT_MODEL_CONTEXT'
 const OTHER = 'ERR_AGENT_MODEL'
 const MISTAKE = 'mistake'
 
-/** A refusal of OpenAI's shape. */
+/** An error in OpenAI's format. */
 const plain = (message: string, more: object = {}): object => ({
   error: { message, param: null, ...more },
 })
-/** One of Anthropic's. */
+/** An error in Anthropic's format. */
 const typed = (type: string, message: string): object => ({
   type: 'error',
   error: { type, message },
   request_id: 'req_1',
 })
-/** One of Google's. */
+/** An error in Google's format. */
 const google = (code: number, status: string, message: string, ...details: object[]): object => ({
   error: { code, status, message, details },
 })
 
 const retry = 'try again'
-/** Server, status (null inside a stream), body, code, and `retry`, a wait in ms, or nothing. */
+/** Server, status (null inside a stream), body, code, and `retry`, a delay in ms, or nothing. */
 const REFUSALS: readonly (readonly [
   string,
   number | null,
@@ -512,7 +512,8 @@ const REFUSALS: readonly (readonly [
 
 for (const [server, status, body, code, back] of REFUSALS) {
   const mistake = code === MISTAKE
-  test(`${server} ${status ?? 'within a stream'}: ${JSON.stringify(body).slice(0, 110)} is ${code}, ${back ?? 'final'}`, () => {
+  const failure = `${status ?? 'in a stream'}: ${JSON.stringify(body).slice(0, 110)}`
+  test(`${server} ${failure} is ${code}, ${back ?? 'final'}`, () => {
     const error = providerError({ status, header: () => null, body, now: 0 }, context)
     assert.equal(error.code, mistake ? OTHER : code)
     assert.equal(error.modelMistake, mistake)

@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
-import type { ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
+import {
+  geminiAdapter,
+  HttpModel,
+  ModelError,
+  type JsonObject,
+  type ModelRequest,
+  type ToolSpec,
+} from 'runwright/agent'
 import {
   decodeGeminiResponse,
   encodeGeminiRequest,
-  geminiAdapter,
 } from '../../../lib/agent/models/gemini/adapter.js'
 import { GeminiStream } from '../../../lib/agent/models/gemini/stream.js'
-import { HttpModel } from '../../../lib/agent/models/http-model.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
 import { serve } from '../../helpers/serve.js'
 import {
   afterCalls,
@@ -27,7 +30,7 @@ import {
 
 const recorded = recording('gemini-function-call')
 
-test('the request is encoded as it was recorded, but for what is our own choice', () => {
+test('the request matches its recording, except for optional fields', () => {
   const { generationConfig: _, ...body } = recorded.request.body
   const [{ functionDeclarations }] = body['tools'] as unknown as [
     { functionDeclarations: JsonObject[] },
@@ -42,7 +45,7 @@ test('the request is encoded as it was recorded, but for what is our own choice'
     tools,
   })
   const wire = encodeGeminiRequest(request, { model: 'gemini-2.5-flash', stream: false })
-  // The interface takes both spellings of its field names.
+  // The API accepts both spellings of its field names.
   const sent = JSON.parse(
     JSON.stringify(wire.body).replaceAll('parametersJsonSchema', 'parameters_json_schema'),
   ) as unknown
@@ -50,7 +53,7 @@ test('the request is encoded as it was recorded, but for what is our own choice'
   assert.equal(wire.path, recorded.request.path)
 })
 
-test('a recorded call is a call although the finish reason says STOP, with an id of our own', () => {
+test('a recorded call with finish reason STOP is a call and gets an id', () => {
   const turn = decodeGeminiResponse(recorded.response.body, modelRequest(), context)
   assert.deepEqual(turn.message.calls, [
     { call_id: 'call_1_0_1', tool: 'get_weather', args: { city: 'Paris' } },
@@ -64,7 +67,7 @@ test('a recorded call is a call although the finish reason says STOP, with an id
   })
 })
 
-test('the signature goes back on the very part that it came with, the result by name and place', () => {
+test('a signature is sent back on its own part, and a result by name and position', () => {
   const turn = decodeGeminiResponse(recorded.response.body, modelRequest(), context)
   const messages = [
     ...afterCalls(turn, [{ output: 'Rain' }]),
@@ -108,7 +111,7 @@ const decodeStream = (events: readonly unknown[]) =>
   decodeEvents(new GeminiStream(modelRequest(), context), events)
 const decode = (body: unknown) => decodeGeminiResponse(body, modelRequest(), context)
 
-/** What the service would stream for a thoughtful answer with two calls: CRLF line ends, counts in each piece. */
+/** A stream with thoughts and two calls, as the service sends it: CRLF, counts in each chunk. */
 const STREAM = [
   chunk(
     [{ text: 'Let me ', thought: true }],
@@ -149,7 +152,7 @@ const STREAM = [
 ]
 const STREAM_TEXT = STREAM.map((value) => `data: ${JSON.stringify(value)}\r\n\r\n`).join('')
 
-test('a stream gives the same turn wherever it is cut', () => {
+test('a stream gives the same turn wherever it is split', () => {
   const pieces = (list: Iterable<Uint8Array>) =>
     decodePieces(new GeminiStream(modelRequest(), context), list)
   const whole = pieces([Buffer.from(STREAM_TEXT)])
@@ -177,7 +180,7 @@ test('a stream gives the same turn wherever it is cut', () => {
   }
 })
 
-test('streamed parts go back with their signatures; summaries of thoughts do not', () => {
+test('streamed parts are sent back with their signatures; thought summaries are not', () => {
   const turn = decodeStream(STREAM)
   const messages = afterCalls(turn, [{ output: 'A' }, { output: 'gone', exit_code: 1 }])
   const { body } = encodeGeminiRequest(modelRequest({ messages }), {
@@ -204,7 +207,7 @@ test('streamed parts go back with their signatures; summaries of thoughts do not
   ])
 })
 
-test('a call with an id gets its result under that id', () => {
+test('the result of a call with an id has that id', () => {
   const turn = decode(
     chunk([functionCall('bash', { command: 'ls' }, 'fn-1')], { finishReason: 'STOP' }),
   )
@@ -216,7 +219,7 @@ test('a call with an id gets its result under that id', () => {
   assert.match(JSON.stringify(body), /"functionResponse":\{"id":"fn-1","name":"bash"/)
 })
 
-test('calls that another provider’s model made carry the stand-in for a signature, for Gemini 3 only', () => {
+test('calls of another provider’s model get a placeholder signature, for Gemini 3 only', () => {
   const calls = [
     { call_id: 'c1', tool: 'bash', args: {} },
     { call_id: 'c2', tool: 'bash', args: {} },
@@ -238,7 +241,7 @@ test('calls that another provider’s model made carry the stand-in for a signat
   )
 })
 
-test('calls of an answer cut off at its limit carry an error', () => {
+test('calls of an answer that was cut off carry an error', () => {
   const turn = decode({
     ...chunk([functionCall('write_file', { path: 'a' })], { finishReason: 'MAX_TOKENS' }),
     usageMetadata: { candidatesTokenCount: 8_192 },
@@ -256,7 +259,7 @@ for (const { title, body } of [
     }),
   },
   {
-    title: 'MALFORMED_FUNCTION_CALL with one',
+    title: 'MALFORMED_FUNCTION_CALL with a call',
     body: chunk([functionCall('bash')], {
       finishReason: 'MALFORMED_FUNCTION_CALL',
       finishMessage: 'print(x)',
@@ -267,7 +270,7 @@ for (const { title, body } of [
     body: { candidates: [{ finishReason: 'UNEXPECTED_TOOL_CALL', finishMessage: 'print(x)' }] },
   },
 ]) {
-  test(`${title} is the model’s mistake, told in its words`, () => {
+  test(`${title} is the model’s mistake, with the provider’s message`, () => {
     assert.throws(
       () => decode(body),
       (error) =>
@@ -279,7 +282,7 @@ for (const { title, body } of [
   })
 }
 
-test('a call of a tool that was not declared is a call like any other', () => {
+test('a call of an undeclared tool is a call', () => {
   const turn = decode(chunk([functionCall('fly')], { finishReason: 'UNEXPECTED_TOOL_CALL' }))
   assert.equal(turn.message.calls[0]!.tool, 'fly')
 })
@@ -301,14 +304,14 @@ for (const { title, body, text } of [
   })
 }
 
-test('an answer without candidates may be asked for again', () => {
+test('an answer without candidates is retryable', () => {
   assert.throws(() => decode({ usageMetadata: {} }), {
     code: 'ERR_AGENT_MODEL_PROTOCOL',
     retryable: true,
   })
 })
 
-test('an error inside a stream, or as a whole answer, is thrown', () => {
+test('an error inside a stream or a 200 response is thrown', () => {
   const error = { error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } }
   for (const run of [
     () => decodeStream([chunk([{ text: 'a' }]), error]),
@@ -319,7 +322,7 @@ test('an error inside a stream, or as a whole answer, is thrown', () => {
   }
 })
 
-test('schemas keep what Gemini knows and lose the rest; a tool without arguments has none', () => {
+test('schemas keep what Gemini accepts; a tool without arguments has no schema', () => {
   const rich: ToolSpec = {
     name: 'bash',
     description: 'Runs.',
@@ -404,7 +407,7 @@ test('options become a generation configuration', () => {
   })
 })
 
-test('over HTTP the key travels in a header, not in the address', async () => {
+test('over HTTP the key is sent in a header, not in the URL', async () => {
   let seen: { url: string; key: unknown } | undefined
   await using served = await serve((request, response) => {
     seen = { url: request.url ?? '', key: request.headers['x-goog-api-key'] }

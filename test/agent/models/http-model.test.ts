@@ -7,16 +7,16 @@ import { test } from 'node:test'
 import { pipeline } from 'node:stream/promises'
 import { inspect } from 'node:util'
 import { createGzip } from 'node:zlib'
-import { ModelError } from '../../../lib/agent/errors.js'
-import { anthropicAdapter } from '../../../lib/agent/models/anthropic/adapter.js'
 import {
-  encodeJson,
+  anthropicAdapter,
+  createHttpProvider,
   HttpModel,
+  ModelError,
+  openAiChatAdapter,
+  retryDelay,
   type HttpModelOptions,
-} from '../../../lib/agent/models/http-model.js'
-import { createHttpProvider } from '../../../lib/agent/models/http-provider.js'
-import { openAiChatAdapter } from '../../../lib/agent/models/openai/chat.js'
-import { retryDelay } from '../../../lib/agent/models/call-retry.js'
+} from 'runwright/agent'
+import { encodeJson } from '../../../lib/agent/models/http-model.js'
 import { rawServer } from '../../helpers/raw-peer.js'
 import { listen, serve } from '../../helpers/serve.js'
 import { modelRequest, recording } from './exchange.js'
@@ -28,7 +28,7 @@ type Handler = (
   body: string,
 ) => void | Promise<void>
 
-/** A provider that answers with `handler`, and a model that talks to it. */
+/** Starts a provider that answers with `handler`, and creates a model for it. */
 async function provider(handler: Handler, options: Partial<HttpModelOptions> = {}) {
   const served = await serve((request, response) => {
     void (async () => {
@@ -68,7 +68,7 @@ async function failure(work: Promise<unknown>): Promise<ModelError> {
   return error
 }
 
-test('a streamed call sends the key, asks for a stream, and gives the turn and its visible text', async () => {
+test('a streamed call sends the key and returns the turn and its visible text', async () => {
   const seen: { url: string; key: string; type: string; body: string }[] = []
   await using world = await provider((request, response, body) => {
     const { authorization = '', 'content-type': type = '' } = request.headers
@@ -85,7 +85,7 @@ test('a streamed call sends the key, asks for a stream, and gives the turn and i
   assert.equal(world.model.name, 'openai:gpt-5-mini')
 })
 
-test('visible text is told piece by piece, thinking is not', async () => {
+test('visible text is emitted piece by piece, thinking is not', async () => {
   const adapter = anthropicAdapter()
   await using served = await serve((_, response) => answer(response, 'anthropic-stream-thinking'))
   await using model = new HttpModel(adapter, {
@@ -99,7 +99,7 @@ test('visible text is told piece by piece, thinking is not', async () => {
   assert.equal(pieces.join(''), turn.message.text)
 })
 
-test('connections are used again from turn to turn, streamed or whole', async () => {
+test('connections are reused from turn to turn, streamed or not', async () => {
   for (const stream of [true, false]) {
     const name = stream ? 'openai-chat-stream-parallel-tools' : 'openai-chat-tool-call'
     await using world = await provider((_, response) => answer(response, name), { stream })
@@ -108,13 +108,13 @@ test('connections are used again from turn to turn, streamed or whole', async ()
   }
 })
 
-test('a server that answers whole although a stream was asked for is understood', async () => {
+test('a complete answer to a request for a stream is accepted', async () => {
   await using world = await provider((_, response) => answer(response, 'openai-chat-tool-call'))
   const turn = await world.model.complete(modelRequest())
   assert.deepEqual(turn.message.calls[0]!.args, { city: 'Paris' })
 })
 
-test('an event stream under a wrong content type is understood, its last blank line missing', async () => {
+test('a stream with the wrong type and without its last blank line is accepted', async () => {
   const { body } = recording('openai-chat-stream-parallel-tools').response
   for (const type of ['text/plain', 'text/event-stream']) {
     await using world = await provider((_, response) => {
@@ -125,7 +125,7 @@ test('an event stream under a wrong content type is understood, its last blank l
   }
 })
 
-test('an answer that is neither says that the base URL may be wrong', async () => {
+test('any other answer is an error that suggests checking the base URL', async () => {
   await using world = await provider((_, response) => {
     response.writeHead(200, { 'content-type': 'text/html' })
     response.end('<html></html>')
@@ -135,7 +135,7 @@ test('an answer that is neither says that the base URL may be wrong', async () =
   assert.match(error.message, /text\/html and not JSON; is the base URL right/)
 })
 
-test('retries by the policy reach the answer after a rate limit, an overload and a cut connection', async () => {
+test('retries get an answer after a rate limit, an overload and a lost connection', async () => {
   let calls = 0
   await using world = await provider((request, response) => {
     calls += 1
@@ -161,9 +161,9 @@ test('retries by the policy reach the answer after a rate limit, an overload and
   assert.equal(calls, 4)
 })
 
-test('text is told as it comes, also through a compressed stream', async () => {
-  let told: (() => void) | undefined
-  const first = new Promise<void>((resolve) => (told = resolve))
+test('text is emitted as it arrives, even from a compressed stream', async () => {
+  let emitted: (() => void) | undefined
+  const first = new Promise<void>((resolve) => (emitted = resolve))
   const event = (delta: object, finish_reason: string | null = null) =>
     `data: ${JSON.stringify({ choices: [{ delta, finish_reason }] })}\n\n`
   await using world = await provider(async (_, response) => {
@@ -175,17 +175,17 @@ test('text is told as it comes, also through a compressed stream', async () => {
     await first
     gzip.end(event({ content: ', second' }, 'stop') + 'data: [DONE]\n\n')
   })
-  const turn = await world.model.complete(modelRequest({ onDelta: () => told?.() }))
+  const turn = await world.model.complete(modelRequest({ onDelta: () => emitted?.() }))
   assert.equal(turn.message.text, 'First, second')
 })
 
-test('an empty answer may be asked for again', async () => {
+test('an empty answer is retryable', async () => {
   await using world = await provider((_, response) => void response.writeHead(200).end())
   const error = await failure(world.model.complete(modelRequest()))
   assert.deepEqual([error.code, error.retryable], ['ERR_AGENT_MODEL_PROTOCOL', true])
 })
 
-test('one event without an end is given up, not collected', async () => {
+test('an endless event fails the call instead of being buffered', async () => {
   await using world = await provider(async (_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     const endless = function* (): Generator<Buffer> {
@@ -199,7 +199,7 @@ test('one event without an end is given up, not collected', async () => {
   assert.match(error.message, /longer than/)
 })
 
-test('a server with a certificate that nobody vouches for is not tried again', async () => {
+test('an untrusted certificate is not retryable', async () => {
   const file = (name: string) =>
     readFileSync(new URL(`../../fixtures/http/certs/${name}.pem`, import.meta.url))
   const server = createTlsServer({ cert: file('server'), key: file('server-key') })
@@ -209,7 +209,7 @@ test('a server with a certificate that nobody vouches for is not tried again', a
   assert.deepEqual([error.code, error.retryable], ['ERR_AGENT_MODEL', false])
 })
 
-test('a used-up quota is not retried', async () => {
+test('an exhausted quota is not retried', async () => {
   await using world = await provider((_, response) => {
     response.writeHead(429, { 'content-type': 'application/json', 'retry-after': '1' })
     response.end(
@@ -220,7 +220,7 @@ test('a used-up quota is not retried', async () => {
   assert.deepEqual([error.code, retryDelay(1, error)], ['ERR_AGENT_MODEL_QUOTA', null])
 })
 
-test('a refused connection may be tried again', async () => {
+test('a refused connection is retryable', async () => {
   const served = await serve(() => {})
   await served.close()
   await using model = new HttpModel(openAiChatAdapter(), { model: 'm', baseUrl: served.origin })
@@ -228,7 +228,7 @@ test('a refused connection may be tried again', async () => {
   assert.deepEqual([error.code, error.retryable], ['ERR_AGENT_MODEL', true])
 })
 
-test('a stream that is cut off in the middle may be tried again', async () => {
+test('a stream that is cut off is retryable', async () => {
   const { body } = recording('openai-chat-stream-parallel-tools').response
   await using world = await provider((_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -238,7 +238,7 @@ test('a stream that is cut off in the middle may be tried again', async () => {
   assert.equal(error.retryable, true)
 })
 
-test('the signal ends a call with its own reason, before it, while it waits and while it streams', async () => {
+test('the signal ends a call with its reason: at the start, waiting and streaming', async () => {
   const early = new AbortController()
   early.abort(new Error('too late'))
   const { body } = recording('openai-chat-stream-parallel-tools').response
@@ -265,7 +265,7 @@ test('the signal ends a call with its own reason, before it, while it waits and 
   }
 })
 
-test('silence is given up after the idle timeout, before the answer and within it', async () => {
+test('silence fails the call after the idle timeout, before the answer and within it', async () => {
   const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: wait\n\n'
   for (const says of ['', head]) {
     await using silent = await rawServer(async (peer) => {
@@ -283,7 +283,7 @@ test('silence is given up after the idle timeout, before the answer and within i
   }
 })
 
-test('comments keep a slow stream alive, but not beyond the total timeout, which is final', async () => {
+test('comments keep a slow stream alive until the total timeout, which is final', async () => {
   await using chatty = await rawServer(async (peer) => {
     await peer.takeUntil('\r\n\r\n')
     peer.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n')
@@ -301,7 +301,7 @@ test('comments keep a slow stream alive, but not beyond the total timeout, which
   assert.equal(error.retryable, false)
 })
 
-test('the whole answer is back although the server leaves the connection open after it', async () => {
+test('a complete answer is returned although the server keeps the connection open', async () => {
   const { body } = recording('openai-chat-stream-parallel-tools').response
   await using world = await provider((_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write(String(body))
@@ -309,7 +309,7 @@ test('the whole answer is back although the server leaves the connection open af
   assert.equal((await world.model.complete(modelRequest())).message.calls.length, 2)
 })
 
-test('redirects are not followed: no key goes to another place', async () => {
+test('redirects are not followed, so that no key is sent elsewhere', async () => {
   let elsewhere = 0
   await using other = await serve((_, response) => {
     elsewhere += 1
@@ -322,7 +322,7 @@ test('redirects are not followed: no key goes to another place', async () => {
   assert.deepEqual([error.statusCode, error.retryable, elsewhere], [307, false, 0])
 })
 
-test('the key shows in no error and when nothing is printed', async () => {
+test('no error and no inspected object shows the key', async () => {
   await using world = await provider(
     (request, response) => {
       const { authorization, 'x-gateway-token': token } = request.headers
@@ -347,7 +347,7 @@ test('the key shows in no error and when nothing is printed', async () => {
   }
 })
 
-test('without a key none is sent, and the host’s own headers win', async () => {
+test('no key is sent if there is none, and the host’s headers win', async () => {
   let headers: IncomingMessage['headers'] = {}
   await using world = await provider(
     (request, response) => {
@@ -361,7 +361,7 @@ test('without a key none is sent, and the host’s own headers win', async () =>
   assert.equal(headers['api-key'], 'other')
 })
 
-test('a base URL keeps its path and its query', async () => {
+test('a base URL keeps its path and query', async () => {
   let url = ''
   await using world = await provider((request, response) => {
     url = request.url ?? ''
@@ -373,7 +373,7 @@ test('a base URL keeps its path and its query', async () => {
   assert.equal(url, '/deployments/a/chat/completions?api-version=2024-10-21')
 })
 
-test('prices are known at the provider’s own address only, and cache writes are in Anthropic’s', async () => {
+test('prices are known at the provider’s address; Anthropic’s include cache writes', async () => {
   await using own = new HttpModel(openAiChatAdapter(), { model: 'gpt-5-mini' })
   await using elsewhere = new HttpModel(openAiChatAdapter(), {
     model: 'gpt-5-mini',
@@ -395,21 +395,21 @@ test('prices are known at the provider’s own address only, and cache writes ar
 for (const { options, says } of [
   { options: { model: ' ' }, says: /model must be the name/ },
   { options: { model: 'm', baseUrl: 'ftp://x' }, says: /baseUrl must be an http/ },
-  { options: { model: 'm', apiKey: 'two words' }, says: /the API key for openai has blanks/ },
+  { options: { model: 'm', apiKey: 'two words' }, says: /the API key for openai must be/ },
   { options: { model: 'm', idleTimeoutMs: 0 }, says: /idleTimeoutMs must be a positive/ },
   { options: { model: 'm', totalTimeoutMs: -1 }, says: /totalTimeoutMs must be a positive/ },
 ]) {
-  test(`a wrong option is told at once: ${says.source}`, () => {
+  test(`an invalid option throws: ${says.source}`, () => {
     assert.throws(() => new HttpModel(openAiChatAdapter(), options), says)
   })
 }
 
-test('half a surrogate pair, which providers refuse, is sent as a replacement character', () => {
+test('a lone surrogate, which providers refuse, is sent as a replacement character', () => {
   const text = 'a\ud83d b\ude00 😀 \\ud83d \\\\ud83d'
   assert.equal(JSON.parse(encodeJson(text)), 'a\ufffd b\ufffd 😀 \\ud83d \\\\ud83d')
 })
 
-test('a provider keeps its models with their connections, and closes them', async () => {
+test('a provider keeps its models and their connections until it is closed', async () => {
   const models = createHttpProvider(openAiChatAdapter(), {
     id: 'gate',
     baseUrl: 'http://gateway.test/v1',

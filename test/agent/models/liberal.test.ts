@@ -1,15 +1,17 @@
 /**
- * What servers send that their own documentation does not have: read all the same.
+ * Undocumented forms that servers send and adapters accept.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
-import type { ModelTurn } from '../../../lib/agent/model.js'
-import type { ModelAdapter } from '../../../lib/agent/models/adapter.js'
-import { anthropicAdapter } from '../../../lib/agent/models/anthropic/adapter.js'
-import { geminiAdapter } from '../../../lib/agent/models/gemini/adapter.js'
-import { openAiChatAdapter } from '../../../lib/agent/models/openai/chat.js'
-import { openAiResponsesAdapter } from '../../../lib/agent/models/openai/responses.js'
+import {
+  anthropicAdapter,
+  geminiAdapter,
+  ModelError,
+  openAiChatAdapter,
+  openAiResponsesAdapter,
+  type ModelAdapter,
+  type ModelTurn,
+} from 'runwright/agent'
 import { afterCalls, context, decodeEvents, modelRequest } from './exchange.js'
 
 const adapters: Readonly<Record<string, ModelAdapter>> = {
@@ -27,7 +29,7 @@ const chunk = (delta: object, more: object = {}): object => ({
   choices: [{ index: 0, delta, ...more }],
 })
 
-/** One whole answer "Hi" of each format, as the events of a stream. */
+/** The events of a streamed answer "Hi" in each format. */
 const GREETINGS: Readonly<Record<string, readonly unknown[]>> = {
   chat: [chunk({ content: 'Hi' }), chunk({}, { finish_reason: 'stop' })],
   responses: [
@@ -46,7 +48,7 @@ const GREETINGS: Readonly<Record<string, readonly unknown[]>> = {
 }
 
 for (const [name, adapter] of Object.entries(adapters)) {
-  test(`${name}: empty pieces, keep-alives, unknown events and fields, and no counts at all`, () => {
+  test(`${name}: empty pieces, keep-alives, unknown events and fields, and missing usage`, () => {
     const extras = [
       '',
       ' ',
@@ -69,7 +71,7 @@ for (const [name, adapter] of Object.entries(adapters)) {
   })
 }
 
-test('chat: answers to the same question besides the first are left out', () => {
+test('chat: choices besides the first are ignored', () => {
   const turn = streamed(adapters['chat']!, [
     {
       choices: [
@@ -83,7 +85,7 @@ test('chat: answers to the same question besides the first are left out', () => 
   assert.equal(turn.message.text, 'mine')
 })
 
-test('chat: a list of parts after plain text, and plain text after parts, lose nothing', () => {
+test('chat: lists of parts and plain text may be mixed', () => {
   const turn = streamed(adapters['chat']!, [
     chunk({ content: 'a' }),
     chunk({ content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'why' }] }] }),
@@ -105,7 +107,7 @@ for (const [form, turn] of [
       ]),
   ],
   [
-    'whole',
+    'not streamed',
     () =>
       adapters['chat']!.decode(
         {
@@ -128,7 +130,7 @@ for (const [form, turn] of [
   })
 }
 
-test('chat: calls that share one id go back under ids that differ, each with its own result', () => {
+test('chat: calls that share one id are sent back with distinct ids, each with its result', () => {
   const calls = ['a', 'b'].map((path) => ({
     id: 'call_same_for_all',
     type: 'function',
@@ -154,7 +156,7 @@ test('chat: calls that share one id go back under ids that differ, each with its
   assert.deepEqual([first?.content, second?.content], ['A', 'B'])
 })
 
-test('responses: items without a place come one after the other; text of any kind is read', () => {
+test('responses: items without an index keep their order; text of any kind is read', () => {
   const turn = streamed(adapters['responses']!, [
     { type: 'response.output_item.done', item: { type: 'reasoning', summary: [] } },
     {
@@ -171,7 +173,7 @@ test('responses: items without a place come one after the other; text of any kin
   assert.deepEqual(turn.message.calls.map(({ tool }) => tool), ['f'])
 })
 
-test("responses: items of the provider's own tools are no calls of ours, and go back as they came", () => {
+test("responses: items of the provider's tools are not calls, and are sent back unchanged", () => {
   const search = {
     type: 'web_search_call',
     id: 'ws_1',
@@ -199,7 +201,7 @@ test("responses: items of the provider's own tools are no calls of ours, and go 
   assert.deepEqual((body['input'] as unknown[])[0], search)
 })
 
-test('gemini: a stream that came as one list is put together', () => {
+test('gemini: a stream in the form of one array is accepted', () => {
   const turn = adapters['gemini']!.decode(
     [
       { candidates: [{ content: { parts: [{ text: 'Hel' }] } }] },
@@ -228,10 +230,10 @@ test('gemini: a stream that came as one list is put together', () => {
   assert.equal(turn.usage.input_tokens, 3)
 })
 
-/** Each way to fail after tokens were used, and how many are known. */
+/** Failures after tokens were used: title, decoding, input and output tokens. */
 const PAID_FAILURES: readonly (readonly [string, () => unknown, number, number])[] = [
   [
-    'gemini: a spoiled call',
+    'gemini: a malformed call',
     () =>
       adapters['gemini']!.decode(
         {
@@ -290,7 +292,7 @@ const PAID_FAILURES: readonly (readonly [string, () => unknown, number, number])
   ],
 ]
 for (const [title, fail, input, output] of PAID_FAILURES) {
-  test(`${title} tells what it used all the same`, () => {
+  test(`${title} has the usage in its error`, () => {
     assert.throws(fail, (error) => {
       assert.ok(error instanceof ModelError)
       assert.deepEqual([error.usage?.input_tokens, error.usage?.output_tokens], [input, output])
@@ -316,7 +318,7 @@ for (const [name, events, input] of [
     9,
   ],
 ] as const) {
-  test(`${name}: what a stream used that breaks off is known`, () => {
+  test(`${name}: the usage of a stream that is cut off is known`, () => {
     const decoder = adapters[name]!.decodeStream(modelRequest(), context)
     for (const event of events) decoder.push({ event: 'message', data: JSON.stringify(event) })
     assert.equal(decoder.usage.input_tokens, input)

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
+import { ModelError, type JsonObject } from 'runwright/agent'
 import { OpenAiChatStream } from '../../../lib/agent/models/openai/chat-stream.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
 import {
   context,
   cutsInTwo,
@@ -15,7 +14,7 @@ import {
   seeded,
 } from './exchange.js'
 
-test('a recorded stream gives the same turn wherever it is cut', () => {
+test('a recorded stream gives the same turn wherever it is split', () => {
   const text = String(recording('openai-chat-stream-parallel-tools').response.body)
   const decode = (pieces: Iterable<Uint8Array>) =>
     decodePieces(new OpenAiChatStream(modelRequest(), context), pieces).turn
@@ -33,10 +32,10 @@ test('a recorded stream gives the same turn wherever it is cut', () => {
   for (const pieces of cutsInTwo(text)) assert.deepEqual(decode(pieces), whole)
   const random = seeded(1)
   for (let i = 0; i < 100; i++) assert.deepEqual(decode(randomPieces(text, random)), whole)
-  assert.deepEqual(decode([...Buffer.from(text)].map((octet) => Uint8Array.of(octet))), whole)
+  assert.deepEqual(decode([...Buffer.from(text)].map((byte) => Uint8Array.of(byte))), whole)
 })
 
-test('a stream that ends before its finish reason is an error to be retried, never a turn', () => {
+test('a stream that ends before its finish reason is a retryable error, never a turn', () => {
   const text = String(recording('openai-chat-stream-parallel-tools').response.body)
   const finished = text.indexOf('"finish_reason":"tool_calls"')
   const end = text.indexOf('\n\n', finished) + 2
@@ -68,7 +67,7 @@ const fragment = (
 
 for (const { title, deltas } of [
   {
-    title: 'told apart by index',
+    title: 'distinguished by index',
     deltas: [
       fragment(0, 'call_aaaaaaaa', 'a', ''),
       fragment(1, 'call_bbbbbbbb', 'b', ''),
@@ -97,7 +96,7 @@ for (const { title, deltas } of [
     ],
   },
   {
-    title: 'without index and id, whole, arguments as objects',
+    title: 'without index and id, complete, with arguments as objects',
     deltas: [
       fragment(undefined, undefined, 'a', { x: 1 }),
       fragment(undefined, undefined, 'b', { y: 2 }),
@@ -132,7 +131,7 @@ test('the same call twice without ids is two calls', () => {
   assert.equal(turn.message.calls.length, 2)
 })
 
-test('pieces without a choice change nothing, and the counts of the last one hold', () => {
+test('chunks without a choice change nothing, and the last usage counts', () => {
   const turn = decodeStream([
     { choices: [] },
     chunk({ content: 'Hi' }),
@@ -149,14 +148,14 @@ test('pieces without a choice change nothing, and the counts of the last one hol
   })
 })
 
-test('a server that leaves out the finish reason but says [DONE] has answered', () => {
+test('an answer without a finish reason is complete after [DONE]', () => {
   assert.equal(decodeStream([chunk({ content: 'Hi' }), '[DONE]']).message.text, 'Hi')
   assert.throws(() => decodeStream(['[DONE]']), ModelError)
 })
 
 for (const { title, event, retryable, code } of [
   {
-    title: 'an error beside choices',
+    title: 'an error besides choices',
     event: { error: { code: 429, message: 'slow down' }, choices: [chunk({}).choices[0]] },
     retryable: true,
     code: 'ERR_AGENT_MODEL_RATE_LIMIT',
@@ -168,7 +167,7 @@ for (const { title, event, retryable, code } of [
     code: 'ERR_AGENT_MODEL',
   },
   {
-    title: 'a stop for lack of resources',
+    title: 'a stop due to lack of resources',
     event: { choices: [{ delta: {}, finish_reason: 'insufficient_system_resource' }] },
     retryable: true,
     code: 'ERR_AGENT_MODEL',
@@ -198,7 +197,7 @@ for (const { title, event, retryable, code } of [
     code: 'ERR_AGENT_MODEL_CONTEXT',
   },
   {
-    title: 'a wrong request',
+    title: 'an invalid request',
     event: { error: { type: 'invalid_request_error', message: 'no' } },
     retryable: false,
     code: 'ERR_AGENT_MODEL',
@@ -213,7 +212,7 @@ for (const { title, event, retryable, code } of [
   })
 }
 
-test('streamed reasoning, refusals and lists of parts are put together', () => {
+test('streamed reasoning, refusals and lists of parts are joined', () => {
   const turn = decodeStream([
     chunk({ role: 'assistant', reasoning_content: 'Let ' }),
     chunk({

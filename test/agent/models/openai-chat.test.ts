@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
-import type { ToolSpec } from '../../../lib/agent/model.js'
+import { ModelError, type JsonObject, type ToolSpec } from 'runwright/agent'
 import {
   decodeOpenAiChatResponse,
   encodeOpenAiChatRequest,
 } from '../../../lib/agent/models/openai/chat.js'
 import { readChatUsage } from '../../../lib/agent/models/openai/chat-answer.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
 import { afterCalls, context, modelRequest, recording, tool } from './exchange.js'
 
 type WireTool = {
@@ -15,7 +13,7 @@ type WireTool = {
 }
 type WireMessage = { role: string; content: string }
 
-/** The neutral request behind a recorded one. */
+/** The engine's request that corresponds to a recorded one. */
 function requestOf(body: JsonObject) {
   const messages = body['messages'] as unknown as WireMessage[]
   const tools = (body['tools'] ?? []) as unknown as WireTool[]
@@ -38,7 +36,7 @@ for (const name of [
   'openai-chat-parallel-tools',
   'openai-chat-stream-parallel-tools',
 ]) {
-  test(`the request of ${name} is encoded as it was recorded`, () => {
+  test(`the request of ${name} matches its recording`, () => {
     const { body } = recording(name).request
     const { n: _, ...recorded } = body as { n?: number }
     const wire = encodeOpenAiChatRequest(requestOf(body), {
@@ -82,7 +80,7 @@ test('recorded parallel calls keep their order, ids and arguments', () => {
   assert.equal(turn.stop, 'tool_calls')
 })
 
-test('an error inside a whole 200 answer is thrown', () => {
+test('an error in a 200 response is thrown', () => {
   assert.throws(
     () =>
       decodeOpenAiChatResponse({ error: { message: 'busy', code: 503 } }, modelRequest(), context),
@@ -90,7 +88,7 @@ test('an error inside a whole 200 answer is thrown', () => {
   )
 })
 
-test('an answer without choices says what may be wrong', () => {
+test('an answer without choices is an error with a hint', () => {
   assert.throws(() => decodeOpenAiChatResponse({ hello: 1 }, modelRequest(), context), /base URL/)
 })
 
@@ -133,7 +131,7 @@ for (const args of ['{"command":"rm -rf ', '[1]', '"text"', '7', [1], 'command=l
   })
 }
 
-test('calls of an answer cut off at the output limit all carry an error, even whole ones', () => {
+test('all calls of an answer that was cut off carry an error, even complete ones', () => {
   const message = {
     content: 'I will',
     tool_calls: [
@@ -153,7 +151,7 @@ test('calls of an answer cut off at the output limit all carry an error, even wh
   for (const { error } of turn.message.calls) assert.match(error ?? '', /cut off after 4096 tokens/)
 })
 
-test('missing, short and repeated ids are replaced by ids that are unique and repeatable', () => {
+test('missing, short and repeated ids are replaced by unique, deterministic ids', () => {
   const calls = ['', '0', 'functions.bash:0', 'call_123456789', 'call_123456789', 'x'.repeat(80)]
   const message = {
     tool_calls: calls.map((id) => ({ id, function: { name: 'bash', arguments: '{}' } })),
@@ -169,7 +167,7 @@ test('missing, short and repeated ids are replaced by ids that are unique and re
   ])
 })
 
-test('an id that an earlier turn used is replaced, and the wire keeps the provider’s own', () => {
+test('an id used by an earlier turn is replaced, but the provider’s id is sent back', () => {
   const first = answer(withCall('{"command":"ls"}', 'call_abc_0001'))
   const history = afterCalls(first, [{ output: 'a' }])
   const body = {
@@ -190,7 +188,7 @@ test('an id that an earlier turn used is replaced, and the wire keeps the provid
   ])
 })
 
-test('results follow their calls in the order of the calls, whatever order they are in', () => {
+test('results follow their calls, in the order of the calls', () => {
   const turn = decodeOpenAiChatResponse(
     recording('openai-chat-parallel-tools').response.body,
     modelRequest(),
@@ -209,7 +207,7 @@ test('results follow their calls in the order of the calls, whatever order they 
   ])
 })
 
-test('a call without a result gets one, and a result without its call is left out', () => {
+test('a call without a result gets one, and a result without a call is dropped', () => {
   const turn = answer(withCall('{}'))
   const messages = [
     ...afterCalls(turn, [{ output: 'x' }]).slice(0, 2),
@@ -217,7 +215,7 @@ test('a call without a result gets one, and a result without its call is left ou
   ]
   const orphan = {
     role: 'tool' as const,
-    call_id: 'nobody',
+    call_id: 'call_of_no_turn',
     tool: 'bash',
     output: 'x',
     exit_code: 0,
@@ -234,7 +232,7 @@ test('a call without a result gets one, and a result without its call is left ou
   ])
 })
 
-test('what a server needs back is sent back: reasoning within calls, signatures, its own text of arguments', () => {
+test('reasoning with calls, signatures and the original arguments are sent back', () => {
   const message = {
     role: 'assistant',
     content: '',
@@ -274,7 +272,7 @@ test('what a server needs back is sent back: reasoning within calls, signatures,
   ])
 })
 
-test('reasoning of a turn without calls is not sent back, nor arguments that are not JSON', () => {
+test('neither reasoning of a turn without calls nor invalid arguments are sent back', () => {
   const quiet = answer({ content: 'Done', reasoning_content: 'Easy.' })
   const broken = answer(withCall('{"command":'))
   const messages = [
@@ -310,7 +308,7 @@ for (const { title, usage, becomes } of [
     becomes: [10, 50, 0, 40],
   },
   {
-    title: 'reasoning beside the completion',
+    title: 'reasoning in addition to the completion',
     usage: {
       prompt_tokens: 10,
       completion_tokens: 5,
@@ -320,7 +318,7 @@ for (const { title, usage, becomes } of [
     becomes: [10, 45, 0, 40],
   },
   {
-    title: 'a total beyond the sum',
+    title: 'a total above the sum',
     usage: { prompt_tokens: 35, completion_tokens: 12, total_tokens: 109 },
     becomes: [35, 74, 0, 62],
   },
@@ -335,7 +333,7 @@ for (const { title, usage, becomes } of [
     becomes: [9, 1, 8, 0],
   },
   {
-    title: 'nonsense',
+    title: 'invalid values',
     usage: { prompt_tokens: -4, completion_tokens: 'x', total_tokens: null },
     becomes: [0, 0, 0, 0],
   },
@@ -348,7 +346,7 @@ for (const { title, usage, becomes } of [
   })
 }
 
-test('reasoning models get no temperature and the field for limits that they know', () => {
+test('reasoning models get no temperature, and max_completion_tokens', () => {
   const encode = (model: string) =>
     encodeOpenAiChatRequest(modelRequest(), {
       model,
@@ -369,7 +367,7 @@ test('reasoning models get no temperature and the field for limits that they kno
   assert.equal(plain['max_tokens'], 100)
 })
 
-test('tool names that a provider would refuse travel under another name', () => {
+test('tool names that a provider would refuse are substituted on the wire', () => {
   const tools = [tool('files.read'), tool('files_read'), tool('1st'), tool('y'.repeat(70))]
   const request = modelRequest({ tools })
   const wire = encodeOpenAiChatRequest(request, { model: 'm', stream: false })
@@ -395,7 +393,7 @@ test('a call without a name carries an error', () => {
   assert.match(turn.message.calls[0]!.error ?? '', /names no tool/)
 })
 
-test('stream_options can be left out for servers that refuse them', () => {
+test('stream_options can be omitted for servers that refuse it', () => {
   const wire = encodeOpenAiChatRequest(modelRequest(), {
     model: 'm',
     stream: true,

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
-import type { ModelRequest, ToolSpec } from '../../../lib/agent/model.js'
+import { ModelError, type JsonObject, type ModelRequest, type ToolSpec } from 'runwright/agent'
 import {
   decodeOpenAiResponsesResponse,
   encodeOpenAiResponsesRequest,
 } from '../../../lib/agent/models/openai/responses.js'
 import { OpenAiResponsesStream } from '../../../lib/agent/models/openai/responses-stream.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
 import {
   afterCalls,
   context,
@@ -38,7 +36,7 @@ function requestOf(body: JsonObject): ModelRequest {
 }
 
 for (const name of ['openai-responses-tool-call', 'openai-responses-stream-tool-call']) {
-  test(`the request of ${name} is encoded as it was recorded, but for what is our own choice`, () => {
+  test(`the request of ${name} matches its recording, except for optional fields`, () => {
     const { body } = recording(name).request
     const { instructions: _, ...recorded } = body
     const wire = encodeOpenAiResponsesRequest(requestOf(body), {
@@ -56,7 +54,7 @@ for (const name of ['openai-responses-tool-call', 'openai-responses-stream-tool-
   })
 }
 
-test('a recorded call has the call_id as its id, not the id of its item', () => {
+test('the id of a recorded call is the call_id, not the id of its item', () => {
   const turn = decodeOpenAiResponsesResponse(
     recording('openai-responses-tool-call').response.body,
     modelRequest(),
@@ -74,7 +72,7 @@ test('a recorded call has the call_id as its id, not the id of its item', () => 
   })
 })
 
-test('a recorded turn goes back as it came, its result by call_id', () => {
+test('a recorded turn is sent back unchanged, its result by call_id', () => {
   const { body } = recording('openai-responses-tool-call').response
   const turn = decodeOpenAiResponsesResponse(body, modelRequest(), context)
   const messages = [
@@ -93,7 +91,7 @@ test('a recorded turn goes back as it came, its result by call_id', () => {
   ])
 })
 
-test('a recorded stream gives the same turn wherever it is cut', () => {
+test('a recorded stream gives the same turn wherever it is split', () => {
   const text = String(recording('openai-responses-stream-tool-call').response.body)
   const decode = (pieces: Iterable<Uint8Array>) =>
     decodePieces(new OpenAiResponsesStream(modelRequest(), context), pieces).turn
@@ -107,7 +105,7 @@ test('a recorded stream gives the same turn wherever it is cut', () => {
   for (let i = 0; i < 100; i++) assert.deepEqual(decode(randomPieces(text, random)), whole)
 })
 
-test('a stream cut off before its last event is an error to be retried', () => {
+test('a stream that is cut off before its last event is a retryable error', () => {
   const text = String(recording('openai-responses-stream-tool-call').response.body)
   for (const prefix of prefixes(text.trimEnd(), 3)) {
     assert.throws(
@@ -148,7 +146,7 @@ const encodeInput = (messages: ModelRequest['messages']) =>
   encodeOpenAiResponsesRequest(modelRequest({ messages }), { model: 'gpt-5-mini', stream: true })
     .body['input'] as JsonObject[]
 
-test('sealed reasoning goes back with its call, in its place', () => {
+test('encrypted reasoning is sent back before its call', () => {
   const turn = decode(response([reasoning, message, call]))
   assert.deepEqual([turn.reasoning, turn.message.text], ['Hm.', 'Look.'])
   assert.deepEqual(encodeInput(afterCalls(turn, [{ output: 'a' }])).slice(1, 4), [
@@ -158,13 +156,13 @@ test('sealed reasoning goes back with its call, in its place', () => {
   ])
 })
 
-test('reasoning that is not sealed stays out, and then no item refers to the server’s memory', () => {
+test('unencrypted reasoning is dropped, and then no item keeps its id', () => {
   const turn = decode(response([{ ...reasoning, encrypted_content: null }, call]))
   const { id: _, ...rest } = call
   assert.deepEqual(encodeInput(afterCalls(turn, [{ output: 'a' }])).slice(1, 2), [rest])
 })
 
-test('reasoning that led to nothing stays out', () => {
+test('reasoning without a following item is dropped', () => {
   const turn = decode(
     response([message, reasoning], {
       status: 'incomplete',
@@ -176,7 +174,7 @@ test('reasoning that led to nothing stays out', () => {
   assert.deepEqual(encodeInput([turn.message]), [rest])
 })
 
-test('calls of an incomplete answer carry an error and go back without their broken text', () => {
+test('calls of a truncated answer carry an error and are sent back with empty arguments', () => {
   const broken = { ...call, arguments: '{"command":"rm -', status: 'incomplete' }
   const turn = decode(
     response([broken], {
@@ -193,7 +191,7 @@ test('calls of an incomplete answer carry an error and go back without their bro
   })
 })
 
-test('reasoning models are asked for sealed reasoning and spared the temperature', () => {
+test('reasoning models are asked for encrypted reasoning and get no temperature', () => {
   const body = (model: string) =>
     encodeOpenAiResponsesRequest(modelRequest({ system: 'Be good.' }), {
       model,
@@ -215,7 +213,7 @@ test('reasoning models are asked for sealed reasoning and spared the temperature
   assert.deepEqual([body('gpt-4o')['temperature'], body('gpt-4o')['include']], [1, undefined])
 })
 
-test('a schema with optional arguments is said not to be strict', () => {
+test('a schema with optional arguments is marked as not strict', () => {
   const optional: ToolSpec = {
     ...tool('bash'),
     parameters: {
@@ -272,7 +270,7 @@ for (const { title, body, stop, text } of [
     text: '',
   },
 ]) {
-  test(`${title} is told by the stop reason`, () => {
+  test(`${title} sets the stop reason`, () => {
     const turn = decode(body)
     assert.deepEqual([turn.stop, turn.message.text], [stop, text])
   })
@@ -298,7 +296,7 @@ for (const { title, event, retryable } of [
     },
     retryable: true,
   },
-  { title: 'response.failed without a word', event: { type: 'response.failed' }, retryable: true },
+  { title: 'response.failed without details', event: { type: 'response.failed' }, retryable: true },
   {
     title: 'an error event',
     event: { type: 'error', code: 'server_error', message: 'x', param: null },
@@ -326,7 +324,7 @@ for (const { title, event, retryable } of [
   })
 }
 
-test('a rate limit inside a stream says in its text when to come back', () => {
+test('the text of a rate limit inside a stream gives the delay', () => {
   const event = {
     type: 'error',
     code: 'rate_limit_exceeded',
@@ -338,7 +336,7 @@ test('a rate limit inside a stream says in its text when to come back', () => {
   })
 })
 
-test('visible text streams, and items stand in for an output that is left empty', () => {
+test('visible text is streamed, and items replace an empty output', () => {
   const decoder = new OpenAiResponsesStream(modelRequest(), context)
   const push = (value: object & { type: string }) =>
     decoder.push({ event: value.type, data: JSON.stringify(value) })
@@ -358,7 +356,7 @@ test('visible text streams, and items stand in for an output that is left empty'
   assert.deepEqual([turn.message.text, turn.message.calls.length], ['Look.', 1])
 })
 
-test('a failed whole answer and one of another kind are thrown', () => {
+test('a failed response and a response of another format are errors', () => {
   assert.throws(
     () => decode({ status: 'failed', error: { code: 'server_error', message: 'x' }, output: [] }),
     { retryable: true },
@@ -367,7 +365,7 @@ test('a failed whole answer and one of another kind are thrown', () => {
   assert.throws(() => decode({ choices: [] }), /Responses interface/)
 })
 
-test('cached and reasoning tokens are parts of input and output', () => {
+test('cached tokens are part of the input, reasoning tokens of the output', () => {
   const usage = {
     input_tokens: 100,
     output_tokens: 50,

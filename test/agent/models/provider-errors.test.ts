@@ -10,7 +10,7 @@ function refusal(status: number, body: unknown, headers: Readonly<Record<string,
   return providerError({ status, header: (name) => headers[name] ?? null, body, now: NOW }, context)
 }
 
-test('a recorded 400 is final, and says what the provider said', () => {
+test('a recorded 400 is final and has the provider’s message', () => {
   const { response } = recording('openai-chat-error-400')
   const error = refusal(response.status, response.body)
   assert.equal(
@@ -23,7 +23,7 @@ test('a recorded 400 is final, and says what the provider said', () => {
   )
 })
 
-test('a recorded 400 tool_use_failed is the model’s mistake, with what it wrote', () => {
+test('a recorded 400 tool_use_failed is the model’s mistake, with its output', () => {
   const { response } = recording('groq-tool-use-failed-400')
   const error = refusal(response.status, response.body)
   assert.deepEqual(
@@ -53,14 +53,14 @@ for (const { title, status, body, code, retryable } of [
     retryable: true,
   },
   {
-    title: 'a used-up quota',
+    title: 'an exhausted quota',
     status: 429,
     body: { error: { message: 'You exceeded your current quota', code: 'insufficient_quota' } },
     code: QUOTA,
     retryable: false,
   },
   {
-    title: 'a spending cap',
+    title: 'a spending limit',
     status: 429,
     body: { error: { type: 'enforced_spend_limit_reached', message: 'x' } },
     code: QUOTA,
@@ -87,7 +87,7 @@ for (const { title, status, body, code, retryable } of [
     retryable: false,
   },
   {
-    title: 'Google’s quota of a day',
+    title: 'Google’s daily quota',
     status: 429,
     body: googleError('You exceeded your current quota', [
       { violations: [{ quotaId: 'GenerateRequestsPerDayPerProjectPerModel-FreeTier' }] },
@@ -96,7 +96,7 @@ for (const { title, status, body, code, retryable } of [
     retryable: false,
   },
   {
-    title: 'Google’s quota of a minute',
+    title: 'Google’s quota per minute',
     status: 429,
     body: googleError('You exceeded your current quota', [
       { violations: [{ quotaId: 'GenerateRequestsPerMinutePerProjectPerModel' }] },
@@ -105,7 +105,7 @@ for (const { title, status, body, code, retryable } of [
     retryable: true,
   },
   {
-    title: 'a wrong key',
+    title: 'an invalid key',
     status: 401,
     body: { error: { message: 'Incorrect API key provided' } },
     code: AUTH,
@@ -119,7 +119,7 @@ for (const { title, status, body, code, retryable } of [
     retryable: false,
   },
   {
-    title: 'Google’s wrong key',
+    title: 'Google’s invalid key',
     status: 400,
     body: {
       error: { code: 400, message: 'API key not valid.', details: [{ reason: 'API_KEY_INVALID' }] },
@@ -154,7 +154,7 @@ for (const { title, status, body, code, retryable } of [
     retryable: false,
   },
   {
-    title: 'a request too large for the limit of a minute',
+    title: 'a request too large for the limit per minute',
     status: 429,
     body: {
       error: {
@@ -206,7 +206,7 @@ for (const { title, status, body, code, retryable } of [
 }
 
 for (const { title, body, message } of [
-  { title: 'a message as detail', body: { detail: 'Not here' }, message: 'Not here' },
+  { title: 'a detail', body: { detail: 'Not here' }, message: 'Not here' },
   {
     title: 'a list of details',
     body: { detail: [{ msg: 'field required' }] },
@@ -224,7 +224,7 @@ for (const { title, body, message } of [
   },
   { title: 'plain text', body: 'upstream gone\n', message: 'upstream gone' },
   { title: 'JSON as text', body: '{"error":{"message":"inner"}}', message: 'inner' },
-  { title: 'a list around the error', body: [{ error: { message: 'listed' } }], message: 'listed' },
+  { title: 'an array of the error', body: [{ error: { message: 'listed' } }], message: 'listed' },
   {
     title: 'HTML',
     body: '<!DOCTYPE html><html><head><title>Blocked</title></head></html>',
@@ -236,7 +236,7 @@ for (const { title, body, message } of [
   })
 }
 
-test('an empty body still gives a message, and a huge one is cut', () => {
+test('an empty body still gives a message, and a huge one is truncated', () => {
   assert.equal(refusal(500, '').message, 'test:model answered 500')
   assert.ok(refusal(500, 'x'.repeat(100_000)).message.length < 1_100)
 })
@@ -264,7 +264,7 @@ for (const { title, status, headers, body, ms } of [
     ms: 30_000,
   },
   {
-    title: 'a date that is over',
+    title: 'retry-after as a past date',
     status: 429,
     headers: { 'retry-after': 'Sun, 01 Mar 2026 11:00:00 GMT' },
     body: '',
@@ -278,7 +278,7 @@ for (const { title, status, headers, body, ms } of [
     ms: 1_250,
   },
   {
-    title: 'the reset of the limit that is used up',
+    title: 'the reset of an exhausted limit',
     status: 429,
     headers: {
       'x-ratelimit-remaining-requests': '12',
@@ -328,7 +328,7 @@ for (const { title, status, headers, body, ms } of [
     ms: 12_000,
   },
   {
-    title: 'resets of limits that are not used up',
+    title: 'resets of limits that are not exhausted',
     status: 429,
     headers: { 'x-ratelimit-remaining-tokens': '5', 'x-ratelimit-reset-tokens': '6m0s' },
     body: '',
@@ -343,31 +343,37 @@ for (const { title, status, headers, body, ms } of [
     ]),
     ms: 17_500,
   },
-  { title: 'nonsense', status: 429, headers: { 'retry-after': 'soon' }, body: '', ms: undefined },
-  { title: 'nothing', status: 500, headers: {}, body: '', ms: undefined },
+  { title: 'invalid', status: 429, headers: { 'retry-after': 'soon' }, body: '', ms: undefined },
+  { title: 'no header', status: 500, headers: {}, body: '', ms: undefined },
   {
-    title: 'a wait for an error that waiting does not help',
+    title: 'a delay for a final error',
     status: 400,
     headers: { 'retry-after': '7' },
     body: '',
     ms: undefined,
   },
 ]) {
-  test(`when to come back: ${title}`, () => {
+  test(`retry delay: ${title}`, () => {
     assert.equal(refusal(status, body, headers as Record<string, string>).retryAfterMs, ms)
   })
 }
 
-test('x-should-retry: false is heeded, but for a rate limit', () => {
+test('x-should-retry: false applies, except to a rate limit', () => {
   assert.equal(refusal(500, '', { 'x-should-retry': 'false' }).retryable, false)
   assert.equal(refusal(429, '', { 'x-should-retry': 'false' }).retryable, true)
 })
 
-test('keys never stand in an error, neither ours nor what looks like one', () => {
+test('errors contain neither the configured keys nor anything of the shape of a key', () => {
   const error = refusal(401, {
     error: { message: 'Incorrect API key provided: secret-key-123 or sk-abcdef*****wxyz' },
   })
   assert.doesNotMatch(inspect(error, { depth: 9 }), /secret-key-123|abcdef/)
   assert.match(error.message, /check the key/)
   assert.equal(redactSecrets('Bearer abcdefgh.ijk and AIzaSyA0123456789', []), '[key] and [key]')
+})
+
+test('of the statuses below 500 only 408, 409, 429 and 498 are retryable', () => {
+  const statuses = Array.from({ length: 300 }, (_, i) => 300 + i)
+  const retryable = statuses.filter((status) => refusal(status, '').retryable)
+  assert.deepEqual(retryable, [408, 409, 429, 498, ...statuses.filter((status) => status >= 500)])
 })

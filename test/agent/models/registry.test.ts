@@ -3,10 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { ModelProvider } from '../../../lib/agent/config.js'
-import { ModelError } from '../../../lib/agent/errors.js'
-import { createModelRegistry } from '../../../lib/agent/models/registry.js'
-import { ScriptedModel } from '../../../lib/agent/testing/scripted-model.js'
+import { createModelRegistry, ModelError, type ModelProvider } from 'runwright/agent'
+import { ScriptedModel } from 'runwright/agent/testing'
 
 function provider(id: string, family?: RegExp): ModelProvider {
   return {
@@ -33,7 +31,7 @@ for (const { name, becomes } of [
   { name: 'builtin:repair', becomes: 'builtin:repair' },
   { name: undefined, becomes: 'builtin:repair' },
 ]) {
-  test(`${name ?? 'no name'} is resolved to ${becomes}`, () => {
+  test(`${name ?? 'no name'} resolves to ${becomes}`, () => {
     assert.equal(registry.resolve(name).name, becomes)
   })
 }
@@ -50,7 +48,7 @@ for (const name of [
   '__proto__',
   'x'.repeat(5_000),
 ]) {
-  test(`${JSON.stringify(name.slice(0, 20))} is refused with a list of what is there`, () => {
+  test(`${JSON.stringify(name.slice(0, 20))} is refused with a list of the known names`, () => {
     assert.throws(
       () => registry.resolve(name),
       (error) => {
@@ -71,7 +69,7 @@ test('the error lists registered names, built-in programs and providers', () => 
   )
 })
 
-test('the list offers the default first and says what is no language model', () => {
+test('the list has the default first and marks programs that are not language models', () => {
   assert.deepEqual(
     registry
       .list()
@@ -92,7 +90,7 @@ test('the list offers the default first and says what is no language model', () 
   )
 })
 
-test('providers never change the default; a host does, also by a bare or an unlisted name', () => {
+test('providers never change the default; a host does, even by a bare or unlisted name', () => {
   const defaults = (defaultModel: string) =>
     createModelRegistry({
       providers: [provider('acme', /^acme-/)],
@@ -115,7 +113,7 @@ test('providers never change the default; a host does, also by a bare or an unli
   assert.equal(broken.list()[0]!.description, 'not available on this host')
 })
 
-test('scripted models are there only when the host names a folder', async () => {
+test('scripted models require a folder from the host', async () => {
   const scripts = await mkdtemp(join(tmpdir(), 'runwright-registry-'))
   try {
     await writeFile(join(scripts, 'demo.json'), '{"turns":[]}')
@@ -131,7 +129,7 @@ test('scripted models are there only when the host names a folder', async () => 
   }
 })
 
-test('two providers of one id, or an id that cannot stand before a colon, are refused', () => {
+test('duplicate provider ids, and ids that are not a valid prefix, are refused', () => {
   assert.throws(
     () => createModelRegistry({ providers: [provider('a'), provider('a')] }),
     /two model providers with the id a/,

@@ -1,54 +1,47 @@
 /**
- * Plays the engine's part for one model: runs the check, executes the tools on a scratch copy and
- * calls `complete()` until the check passes or the model gives up. Small on purpose: what the real
- * engine adds (goals, integrity, gates, the log) is tested with the engine.
+ * A minimal engine for one model: runs the check, executes the tools on a scratch copy and calls
+ * `complete()` until the check passes or the model gives up. Goals, integrity, gates and the log
+ * are tested with the real engine.
  */
 import { spawn } from 'node:child_process'
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import type {
-  Message,
-  Model,
-  ModelRequest,
-  ModelTurn,
-  ToolCall,
-  ToolSpec,
-} from '../../../lib/agent/model.js'
+import type { Message, Model, ModelRequest, ModelTurn, ToolCall, ToolSpec } from 'runwright/agent'
 
 const TURNS_PER_ITERATION = 8
 const MAX_OUTPUT = 16_384
 
 export interface DriveOptions {
   readonly model: Model
-  /** Folder to work on; it is changed. */
+  /** Folder to repair in place. */
   readonly cwd: string
   readonly check: string
   /** @defaultValue 20 */
   readonly maxIterations?: number
   readonly runId?: string
-  /** Sees every request before it is made and every turn after it. */
+  /** Called with each request and its turn. */
   readonly onTurn?: (request: ModelRequest, turn: ModelTurn) => void | Promise<void>
-  /** Stands before the execution of each call, for tests that disturb the run. */
+  /** Called before each call, for tests that disturb the run. */
   readonly beforeCall?: (call: ToolCall) => Promise<void>
-  /** What the first messages say; with it, the run goes on from there. */
+  /** Messages of a conversation to continue. */
   readonly messages?: readonly Message[]
 }
 
 export interface DriveResult {
   readonly achieved: boolean
-  /** True when the model said that nothing is left to try. */
+  /** True when the model has nothing left to try. */
   readonly gaveUp: boolean
   readonly iterations: number
   readonly turns: number
-  /** Edits that were made and taken back, or kept. */
+  /** Patches that were tried. */
   readonly patches: number
   readonly lastText: string
   readonly messages: readonly Message[]
   readonly seconds: number
 }
 
-/** Copies a fixture into a scratch folder, gives its path, and removes it when disposed of. */
+/** Copies a fixture into a temporary folder, which disposal removes. */
 export async function scratchCopy(
   fixture: string,
 ): Promise<AsyncDisposable & { readonly path: string }> {
@@ -57,7 +50,7 @@ export async function scratchCopy(
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
 
-/** Runs a shell line in a process group of its own; everything it printed, and its exit code. */
+/** Runs a shell line in its own process group; returns its combined output and exit code. */
 export function runCommand(
   command: string,
   cwd: string,
@@ -65,7 +58,7 @@ export function runCommand(
 ): Promise<{ output: string; exitCode: number }> {
   return new Promise((settle) => {
     const env: NodeJS.ProcessEnv = { ...process.env, PYTHONDONTWRITEBYTECODE: '1' }
-    // The test runner that runs this must not take the reports of the one that is run here.
+    // The outer test runner must not receive the reports of the inner one.
     delete env['NODE_TEST_CONTEXT']
     delete env['NODE_OPTIONS']
     delete env['FORCE_COLOR']
@@ -93,7 +86,8 @@ export function runCommand(
 
 function shorten(text: string): string {
   if (text.length <= MAX_OUTPUT) return text
-  return `${text.slice(0, MAX_OUTPUT / 2)}\n… ${text.length - MAX_OUTPUT} characters left out …\n${text.slice(-MAX_OUTPUT / 2)}`
+  const gap = `\n… ${text.length - MAX_OUTPUT} characters left out …\n`
+  return text.slice(0, MAX_OUTPUT / 2) + gap + text.slice(-MAX_OUTPUT / 2)
 }
 
 const TOOLS: readonly ToolSpec[] = [
@@ -105,7 +99,7 @@ const TOOLS: readonly ToolSpec[] = [
   'search_files',
 ].map((name) => ({ name, description: name, parameters: { type: 'object' } }))
 
-/** Drives `model` until the check passes, it gives up, or the iterations are used up. */
+/** Runs `model` until the check passes, the model gives up, or no iteration is left. */
 export async function drive(options: DriveOptions): Promise<DriveResult> {
   const { model, cwd, check, maxIterations = 20, runId = 'run' } = options
   const started = performance.now()
@@ -168,7 +162,7 @@ export async function drive(options: DriveOptions): Promise<DriveResult> {
   }
 }
 
-/** Does what the shipped tools do, without their confinement. */
+/** Runs a tool call like the shipped tools, but without confinement. */
 export async function execute(
   call: ToolCall,
   cwd: string,
@@ -208,7 +202,6 @@ async function list(folder: string, root: string): Promise<string[]> {
   return found.sort()
 }
 
-/** The folder of the fixtures for repair. */
 export const FIXTURES: string = resolve(
   dirname(new URL(import.meta.url).pathname),
   '../../fixtures/repair',

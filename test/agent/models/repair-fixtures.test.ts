@@ -9,10 +9,10 @@ async function lacks(needs: string | undefined): Promise<string | false> {
   return exitCode === 0 ? false : `${needs} is not installed here`
 }
 
-/** `node --test`, `python3 -m pytest`, `npm test` …: what reads the results of one reads those of its kind. */
+/** Kind of a check command, such as `node --test`: one report parser serves each kind. */
 const kindOf = ({ check }: Fixture): string => check.split(' ').slice(0, 3).join(' ')
 
-// The first bug of one project of each kind; `npm run repair` tries every one and tells the score.
+// The first bug of one project of each kind; `npm run repair` tries all bugs and prints the score.
 for (const fixture of new Map(
   fixtures.toReversed().map((fixture) => [kindOf(fixture), fixture]),
 ).values()) {

@@ -1,10 +1,9 @@
-/** The fixtures for repair: sound projects, and bugs to plant in them one at a time. */
+/** The repair fixtures: projects whose tests pass, and bugs to plant in them one at a time. */
 import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ModelRequest, ModelTurn } from '../../../lib/agent/model.js'
-import { repairModel } from '../../../lib/agent/models/repair/index.js'
+import { repairModel, type ModelRequest, type ModelTurn } from 'runwright/agent'
 import { drive, type DriveResult, FIXTURES, runCommand, scratchCopy } from './repair-driver.js'
 
 export interface Bug {
@@ -32,7 +31,7 @@ export const fixtures: readonly Fixture[] = readdirSync(FIXTURES).map((project) 
   return { ...fixture, project, check: fixture.check.replace('{tsx}', import.meta.resolve('tsx')) }
 })
 
-/** Copies a project, plants a bug, sees that the check fails for it, and drives the repair. */
+/** Copies a project, plants a bug, asserts that the check fails, and runs the repair. */
 export async function repair(
   fixture: Fixture,
   bug: Bug,

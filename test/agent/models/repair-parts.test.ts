@@ -37,13 +37,13 @@ describe('tokens of JavaScript', () => {
     )
   }
 
-  test('words of the language are no keywords as properties', () => {
+  test('keywords used as property names are not keywords', () => {
     const kinds = tokenizeJavaScript('map.delete(x); const o = { new: 1 }').map(({ kind }) => kind)
     assert.equal(kinds[2], 'name')
     assert.equal(tokenizeJavaScript('const o = { new: 1 }')[4]!.kind, 'name')
   })
 
-  test('names that every object has are names like any other', () => {
+  test('names of Object.prototype’s properties are plain names', () => {
     const source = parseSource('a.js', 'class A { constructor() { this.toString = valueOf < 1 } }')!
     const clues = readClues([], [source], [])
     assert.ok(rankCandidates([source], clues, { score: () => 1, failing: () => 0 }).length > 0)
@@ -67,7 +67,7 @@ describe('tokens of Python', () => {
     )
   }
 
-  test('a logical line goes on inside brackets and after a backslash', () => {
+  test('a logical line continues inside brackets and after a backslash', () => {
     const tokens = tokenizePython('a = (1,\n  2)\nb = 3 + \\\n  4\n')
     assert.deepEqual(
       tokens.filter(({ first }) => first).map(({ text }) => text),
@@ -76,7 +76,7 @@ describe('tokens of Python', () => {
   })
 })
 
-test('nothing inside strings, comments and regular expressions is taken for code', () => {
+test('strings, comments and regular expressions are not code', () => {
   const source = parseSource(
     'a.js',
     "// a < b\nexport const f = (x) => x.replace(/a<b/, 'c < d') /* e < f */\n",
@@ -108,7 +108,7 @@ describe('progress', () => {
     ['only the file is reported, as with a syntax error', 'a=+ b=-', 'test/a.test.js=-', false],
     ['a file that could not be loaded shows its tests', 'test/a.test.js=-', 'a=+ b=-', true],
   ] as const) {
-    test(`${what}: ${expected ? 'progress' : 'none'}`, () => {
+    test(`${what}: ${expected ? 'progress' : 'no progress'}`, () => {
       assert.equal(isProgress(outcomes(before), outcomes(after)), expected)
     })
   }
@@ -167,13 +167,13 @@ describe('check commands', () => {
     })
   }
 
-  test('what Python compiled of a changed file is removed before its tests run', () => {
+  test('the compiled file of a changed Python file is removed before its tests run', () => {
     assert.equal(afterChange('src/a.js', 'x'), 'x')
     assert.equal(afterChange('a b/m.py', 'x'), "rm -f 'a b/__pycache__/m'.*.pyc; x")
     assert.equal(afterChange('m.py', 'x'), 'rm -f __pycache__/m.*.pyc; x')
   })
 
-  test('the time that a command took is read from the end of its output', () => {
+  test('the CPU time of a command is parsed from the end of its output', () => {
     assert.equal(parseTimes('ok\n0m0.00s 0m0.00s\n0m1.50s 0m0.25s\n'), 1.75)
     assert.equal(parseTimes('ok\n'), null)
   })
@@ -208,7 +208,7 @@ not ok 1 - suite
   ...
 ok 2 - other
 `
-  test('the test anything protocol of node:test', () => {
+  test('the Test Anything Protocol of node:test', () => {
     assert.deepEqual(
       [...parseOutcomes('tap', tap, 1)],
       [
@@ -305,7 +305,7 @@ ERROR tests/test_n.py - ImportError: no
     assert.deepEqual(failure!.at, { file: 'tests/test_m.py', line: 5 })
   })
 
-  test('colours are no part of a report', () => {
+  test('colours in a report are ignored', () => {
     const output = '\u001b[32mPASSED\u001b[0m tests/test_m.py::\u001b[1mtest_ok\u001b[0m\n'
     assert.deepEqual([...parseOutcomes('pytest', output, 0).keys()], ['tests/test_m.py::test_ok'])
   })
@@ -327,7 +327,7 @@ describe('edits', () => {
     ['at the very end', text.length, text.length, 'd'],
     ['at the very start', 0, 0, 'd\n'],
   ] as const) {
-    test(`${what} can be made and taken back by text alone`, () => {
+    test(`${what} can be applied and reverted by text replacement`, () => {
       const patched = applyPatch(text, { start, end, text: put })
       const { oldText, newText } = editOf(text, { start, end, text: put })
       assert.equal(text.split(oldText).length, 2)
@@ -362,13 +362,13 @@ describe('files', () => {
     ['setup.py', false, false],
     ['README.md', false, false],
   ] as const) {
-    test(`${path} is ${source ? '' : 'not '}to be repaired`, () => {
+    test(`${path} may ${source ? '' : 'not '}be repaired`, () => {
       assert.equal(isSourcePath(path), source)
       assert.equal(isTestPath(path), isTest)
     })
   }
 
-  test('imports lead to files of the workspace', () => {
+  test('imports resolve to files of the workspace', () => {
     const paths = new Set([
       'src/a.ts',
       'src/b/index.js',

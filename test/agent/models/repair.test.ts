@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import type { ModelRequest, ModelTurn } from '../../../lib/agent/model.js'
-import { repairModel } from '../../../lib/agent/models/repair/index.js'
+import { repairModel, type ModelRequest, type ModelTurn } from 'runwright/agent'
 import { drive, FIXTURES, runCommand, scratchCopy } from './repair-driver.js'
 import { fixtures, repair } from './repair-fixtures.js'
 
-test('what no small patch can repair is given up, honestly and with the files as they were', async () => {
+test('a bug that no small patch repairs is given up, and the files are unchanged', async () => {
   const fixture = fixtures.find(({ project }) => project === 'unfinished')!
   const result = await repair(fixture, fixture.bugs[0]!)
   assert.equal(result.achieved, false)
@@ -19,7 +18,7 @@ test('what no small patch can repair is given up, honestly and with the files as
   assert.equal(result.after, result.broken)
 })
 
-test('the same conversation gives the same turns, in a new process as well as in an old one', async () => {
+test('the same conversation gives the same turns, from new and old instances', async () => {
   const fixture = fixtures.find(({ project }) => project === 'text')!
   const seen: { request: ModelRequest; turn: ModelTurn }[] = []
   await repair(fixture, fixture.bugs[3]!, {
@@ -33,11 +32,11 @@ test('the same conversation gives the same turns, in a new process as well as in
     assert.deepEqual(await old.complete({ ...request, messages: copy }), turn)
     assert.deepEqual(await old.complete(request), turn, 'asked again')
   }
-  // An instance that has gone further goes back.
+  // An instance that is further ahead goes back.
   assert.deepEqual(await old.complete(seen[2]!.request), seen[2]!.turn)
 })
 
-test('a run goes on in a new instance from where the old one stood', async () => {
+test('a run continues in a new instance where the old one stopped', async () => {
   const fixture = fixtures.find(({ project }) => project === 'cache')!
   const bug = fixture.bugs[1]!
   await using copy = await scratchCopy(join(FIXTURES, fixture.project))
@@ -63,7 +62,7 @@ test('a run goes on in a new instance from where the old one stood', async () =>
   assert.equal(result.achieved, true, result.lastText)
 })
 
-test('when somebody else changes the sources meanwhile, the search looks anew and takes nothing back of it', async () => {
+test('when another program changes the sources, the search restarts and keeps that', async () => {
   const fixture = fixtures.find(({ project }) => project === 'unfinished')!
   await using copy = await scratchCopy(join(FIXTURES, fixture.project))
   const file = join(copy.path, 'src/levenshtein.js')
@@ -84,7 +83,7 @@ test('when somebody else changes the sources meanwhile, the search looks anew an
     model: repairModel(),
     cwd: copy.path,
     check: fixture.check,
-    // A person writes the algorithm, with one wrong sign in it, while the search is at work.
+    // During the search a person writes the algorithm, with one wrong sign.
     beforeCall: async ({ tool }) => {
       if (tool === 'edit_file' && ++edits === 9) await writeFile(file, repaired)
     },
@@ -93,7 +92,7 @@ test('when somebody else changes the sources meanwhile, the search looks anew an
   assert.equal(await readFile(file, 'utf8'), repaired.replace('row[j] - 1', 'row[j] + 1'))
 })
 
-/** The shell lines that a repair asked for, in their order. */
+/** Repairs a project and returns the shell lines of all calls, in order. */
 async function linesOf(cwd: string, check: string, isShort = false): Promise<readonly string[]> {
   const lines: string[] = []
   const result = await drive({
@@ -119,7 +118,7 @@ async function withBug(t: TestContext, project: string, bug: number): Promise<st
   return copy.path
 }
 
-test('patches are tried on the failing tests alone, and the whole check comes last', async (t) => {
+test('patches are tried on the failing tests only, and the whole check comes last', async (t) => {
   const cwd = await withBug(t, 'bank-py', 0)
   const lines = await linesOf(cwd, 'python3 -m unittest')
   const alone = lines.filter((line) => /unittest tests\.test_account\.\w+\.test_\w+ /.test(line))
@@ -131,7 +130,7 @@ test('patches are tried on the failing tests alone, and the whole check comes la
 
 const hasPytest = (await runCommand('python3 -m pytest --version', FIXTURES)).exitCode === 0
 
-test('plugins of pytest are left out only where the tests end the same without them', {
+test('pytest plugins are disabled only if the outcomes are the same without them', {
   skip: hasPytest ? false : 'pytest is not installed here',
 }, async (t) => {
   const SHORTCUT = 'PYTEST_DISABLE_PLUGIN_AUTOLOAD=1'
@@ -151,7 +150,7 @@ test('plugins of pytest are left out only where the tests end the same without t
   assert.equal(slow.filter((line) => line.includes(SHORTCUT)).length, 1, slow.join('\n'))
 })
 
-test('without a check command or without its tools it gives up at once', async () => {
+test('without a check command or the required tools it gives up at once', async () => {
   const request = (check: string | null, tools: readonly string[]): ModelRequest => ({
     system: '',
     messages: [{ role: 'user', text: 'goal' }],
@@ -159,7 +158,7 @@ test('without a check command or without its tools it gives up at once', async (
     tools: tools.map((name) => ({ name, description: '', parameters: { type: 'object' } })),
     run: { run_id: 'r', iteration: 1, turn: 0, goal: 'goal', check, cwd: '/' },
   })
-  for (const [given, told] of [
+  for (const [given, text] of [
     [
       request(null, ['bash', 'read_file', 'edit_file', 'list_files']),
       /^No candidate left: this goal has no check command/,
@@ -170,13 +169,13 @@ test('without a check command or without its tools it gives up at once', async (
     ],
   ] as const) {
     const turn = await repairModel().complete(given)
-    assert.match(turn.message.text, told)
+    assert.match(turn.message.text, text)
     assert.equal(turn.stop, 'refusal')
     assert.deepEqual(turn.message.calls, [])
   }
 })
 
-test('a turn that is aborted before it starts ends with the reason of its signal', async () => {
+test('a turn that is aborted before it starts rejects with the signal’s reason', async () => {
   const reason = new Error('enough')
   const signal = AbortSignal.abort(reason)
   await assert.rejects(

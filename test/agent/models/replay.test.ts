@@ -19,7 +19,7 @@ const said: readonly Said[] = [
   { text: 'That is all.', tokens: [300, 5] },
 ]
 
-/** What of a run must be the same in its replay. */
+/** The parts of a run's events that its replay must repeat. */
 const gist = (events: readonly AgentEvent[]): unknown[] =>
   events.map(({ kind, payload, iteration }): unknown => {
     if (kind === 'llm_usage') return [kind, iteration, payload.input_tokens, payload.output_tokens]
@@ -30,7 +30,7 @@ const gist = (events: readonly AgentEvent[]): unknown[] =>
     return [kind, iteration]
   })
 
-test('a replayed run asks for the same, event by event, and costs nothing', async (t) => {
+test('a replayed run repeats the answers, event by event, and costs nothing', async (t) => {
   let calls = 0
   const provider = testProvider((_, n) => {
     calls += 1
@@ -50,7 +50,7 @@ test('a replayed run asks for the same, event by event, and costs nothing', asyn
   const again = await runToEnd(engine, { ...request, model_name: `replay:${first.details.run_id}` })
   assertInvariants(again.events)
   assert.deepEqual(gist(again.events), gist(first.events))
-  assert.equal(calls, asked, 'nobody was asked')
+  assert.equal(calls, asked, 'the provider was called')
   assert.equal(again.details.final_state.estimated_cost_usd, 0)
   assert.ok(first.details.final_state.estimated_cost_usd > 0)
   // And a replay can be replayed.
@@ -59,7 +59,7 @@ test('a replayed run asks for the same, event by event, and costs nothing', asyn
   assert.deepEqual(gist(third.events), gist(first.events))
 })
 
-test('a replay that is asked for more than there was says so', async (t) => {
+test('a replay fails when it is asked for more turns than were recorded', async (t) => {
   const { engine, cwd } = await openEngine(t, {
     providers: [testProvider((_, n) => said[n + 1] ?? {})],
   })
@@ -74,7 +74,7 @@ test('a replay that is asked for more than there was says so', async (t) => {
   assert.match(details.error?.message ?? '', /the run had 2 turns, and turn 3 was asked for/)
 })
 
-test('only runs of the same tenant can be replayed, and others are not told from none', async (t) => {
+test('only runs of the same tenant can be replayed; others look like missing ones', async (t) => {
   const { engine } = await openEngine(t, {
     providers: [testProvider(() => ({}))],
     store: new MemoryStore(),

@@ -4,14 +4,11 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ModelError } from '../../../lib/agent/errors.js'
-import type { Message } from '../../../lib/agent/model.js'
+import { ModelError, type Message } from 'runwright/agent'
+import { ManualClock, ScriptedModel, type ScriptedTurn } from 'runwright/agent/testing'
 import { parseScript } from '../../../lib/agent/models/scripted/script-file.js'
-import type { ScriptedTurn } from '../../../lib/agent/models/scripted/scripted.js'
 import { ScriptedPlayer } from '../../../lib/agent/models/scripted/player.js'
 import { scriptedProvider } from '../../../lib/agent/models/scripted/provider.js'
-import { ManualClock } from '../../../lib/agent/testing/manual-clock.js'
-import { ScriptedModel } from '../../../lib/agent/testing/scripted-model.js'
 import { modelRequest, tool } from './exchange.js'
 
 const play = (turns: readonly ScriptedTurn[]) => new ScriptedPlayer('scripted:test', turns)
@@ -24,7 +21,7 @@ const result = (output: string, exit_code = 0): Message => ({
   exit_code,
 })
 
-test('the turn is found by the number of turns that the conversation has', async () => {
+test('the number of turns in the conversation selects the next turn', async () => {
   const model = play([{ text: 'one' }, { text: 'two' }])
   const [user] = modelRequest().messages
   assert.equal((await model.complete(modelRequest())).message.text, 'one')
@@ -39,7 +36,7 @@ test('the turn is found by the number of turns that the conversation has', async
   )
 })
 
-test('a turn has calls with ids of their own, usage, reasoning and a stop word', async () => {
+test('a turn has calls with ids, usage, reasoning and a stop reason', async () => {
   const turn = await play([
     {
       text: 'Look.',
@@ -66,7 +63,7 @@ test('a turn has calls with ids of their own, usage, reasoning and a stop word',
   })
 })
 
-test('visible text is told in pieces that add up', async () => {
+test('visible text is emitted in pieces that add up', async () => {
   let text = ''
   await play([{ text: 'One two\nthree.' }]).complete(
     modelRequest({ onDelta: (piece) => void (text += piece) }),
@@ -74,7 +71,7 @@ test('visible text is told in pieces that add up', async () => {
   assert.equal(text, 'One two\nthree.')
 })
 
-test('running past the end of the script is an error that says so', async () => {
+test('a request after the end of the script is an error that says so', async () => {
   const request = modelRequest({ messages: [said('a'), said('b')] })
   await assert.rejects(play([{}, {}]).complete(request), (error) => {
     assert.ok(error instanceof ModelError)
@@ -109,7 +106,7 @@ for (const { expect, says } of [
   { expect: { tool_results: 2 }, says: 'tool_results 2, got 1' },
   { expect: { tools_include: ['bash', 'grep'] }, says: 'the tools grep, offered are bash' },
 ]) {
-  test(`an expectation that fails says which: ${says}`, async () => {
+  test(`a failed expectation is named: ${says}`, async () => {
     const model = play([{}, { expect }])
     const request = modelRequest({ system: 'Be good.', messages: history, tools: [tool('bash')] })
     await assert.rejects(model.complete(request), (error) => {
@@ -122,7 +119,7 @@ for (const { expect, says } of [
   })
 }
 
-test('expectations that hold let the turn through', async () => {
+test('a turn whose expectations hold is answered', async () => {
   const expect = {
     messages_at_least: 3,
     iteration: 1,
@@ -137,7 +134,7 @@ test('expectations that hold let the turn through', async () => {
   assert.equal((await play([{}, { text: 'ok', expect }]).complete(request)).message.text, 'ok')
 })
 
-test('without a tool result there is none to expect anything of', async () => {
+test('expectations on a tool result fail when there is none', async () => {
   await assert.rejects(
     play([{ expect: { last_tool_result_contains: 'x' } }]).complete(modelRequest()),
     /there is none/,
@@ -148,7 +145,7 @@ test('without a tool result there is none to expect anything of', async () => {
   )
 })
 
-test('a scripted failure fails as often as it says, counted per run', async () => {
+test('a scripted failure with times is counted per run', async () => {
   const error = {
     code: 'ERR_AGENT_MODEL_RATE_LIMIT',
     retryable: true,
@@ -169,13 +166,13 @@ test('a scripted failure fails as often as it says, counted per run', async () =
   await assert.rejects(model.complete(other), /slow down/)
 })
 
-test('a failure without times fails always, and may be the model’s own mistake', async () => {
+test('a failure without times always fails, and may be the model’s own mistake', async () => {
   const model = play([{ error: { model_mistake: true } }])
   for (let i = 0; i < 3; i++)
     await assert.rejects(model.complete(modelRequest()), { modelMistake: true, retryable: false })
 })
 
-test('a delay is waited by the clock and ended by the signal', async () => {
+test('a delay uses the clock and ends with the signal', async () => {
   const clock = new ManualClock()
   const model = new ScriptedPlayer('scripted:slow', [{ text: 'done', delay_ms: 1_000 }], clock)
   const waited = model.complete(modelRequest())
@@ -190,7 +187,7 @@ test('a delay is waited by the clock and ended by the signal', async () => {
 })
 
 for (const { title, json, says } of [
-  { title: 'no JSON', json: '{', says: /is not JSON/ },
+  { title: 'invalid JSON', json: '{', says: /is not JSON/ },
   { title: 'no turns', json: '{}', says: /\/turns is required/ },
   {
     title: 'an unknown field',
@@ -202,19 +199,19 @@ for (const { title, json, says } of [
     json: '{"turns":[{"expect":{"last_tool_result":"x"}}]}',
     says: /\/turns\/0\/expect\/last_tool_result/,
   },
-  { title: 'a wrong type', json: '{"turns":[{"text":1}]}', says: /\/turns\/0\/text/ },
+  { title: 'a value of the wrong type', json: '{"turns":[{"text":1}]}', says: /\/turns\/0\/text/ },
   {
     title: 'an unknown code',
     json: '{"turns":[{"error":{"code":"E"}}]}',
     says: /\/turns\/0\/error\/code/,
   },
   {
-    title: 'an endless delay',
+    title: 'a delay that is too long',
     json: '{"turns":[{"delay_ms":600001}]}',
     says: /\/turns\/0\/delay_ms/,
   },
 ]) {
-  test(`a script with ${title} is refused with the place`, () => {
+  test(`a script with ${title} is refused with a pointer to it`, () => {
     assert.throws(
       () => parseScript(json, 'scripted:x.json'),
       (error) => error instanceof ModelError && says.test(error.message),
@@ -222,13 +219,13 @@ for (const { title, json, says } of [
   })
 }
 
-test('the script in the guide is one', () => {
+test('the script in the guide is valid', () => {
   const guide = readFileSync(new URL('../../../docs/models.md', import.meta.url), 'utf8')
   const [, json = ''] = /```json\n([^]*?)```/.exec(guide) ?? []
   assert.equal(parseScript(json, 'docs/models.md').length, 3)
 })
 
-test('script files are read from their folder only, whatever way out is tried', async () => {
+test('script files are read only from their folder, and no path escapes it', async () => {
   const base = await mkdtemp(join(tmpdir(), 'runwright-scripts-'))
   try {
     const folder = join(base, 'scripts')
@@ -263,7 +260,7 @@ test('script files are read from their folder only, whatever way out is tried', 
         (error) => {
           assert.ok(error instanceof ModelError, `${name} was read`)
           assert.match(error.message, /no file for scripted:/)
-          assert.ok(!error.message.includes(folder), 'the host’s paths are nobody’s business')
+          assert.ok(!error.message.includes(folder), 'the error must not show the host’s paths')
           return true
         },
       )
@@ -277,7 +274,7 @@ test('script files are read from their folder only, whatever way out is tried', 
   }
 })
 
-test('ScriptedModel records what it was asked and knows what was never used', async () => {
+test('ScriptedModel records requests and knows its unused turns', async () => {
   const model = new ScriptedModel([
     { text: 'one' },
     (request) => ({ text: `turn ${request.run.turn}` }),

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ToolChoice } from '../../../lib/agent/model.js'
-import type { ModelAdapter } from '../../../lib/agent/models/adapter.js'
-import { anthropicAdapter } from '../../../lib/agent/models/anthropic/adapter.js'
-import { geminiAdapter } from '../../../lib/agent/models/gemini/adapter.js'
-import { openAiChatAdapter } from '../../../lib/agent/models/openai/chat.js'
-import { openAiResponsesAdapter } from '../../../lib/agent/models/openai/responses.js'
+import {
+  anthropicAdapter,
+  geminiAdapter,
+  openAiChatAdapter,
+  openAiResponsesAdapter,
+  type ModelAdapter,
+  type ToolChoice,
+} from 'runwright/agent'
 import { modelRequest, tool } from './exchange.js'
 
 const CHOICES: readonly (ToolChoice | undefined)[] = [
@@ -62,7 +64,7 @@ const EXPECTED: readonly (readonly [string, ModelAdapter, string, readonly unkno
 ]
 
 for (const [name, adapter, field, expected] of EXPECTED) {
-  test(`${name} is told whether a tool must be called`, () => {
+  test(`the tool choice is encoded for ${name}`, () => {
     CHOICES.forEach((toolChoice, i) => {
       const request = modelRequest({ tools: [tool('verdict')], toolChoice })
       const { body } = adapter.encode(request, { model: 'm', stream: true })
@@ -76,7 +78,7 @@ for (const [name, adapter, field, expected] of EXPECTED) {
   })
 }
 
-test('a model of Anthropic that must call a tool is not asked to think', () => {
+test('Anthropic’s thinking is off when a tool call is forced', () => {
   const options = { model: 'claude-sonnet-4-5', stream: true, thinkingBudget: 2048 }
   const adapter = anthropicAdapter({ thinkingBudget: 2048 })
   const tools = [tool('verdict')]

@@ -13,7 +13,7 @@ import { REDACTED, Redactor, secretsOfEnvironment } from '../../../lib/agent/red
 import { follow, openEngine, runToEnd, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
-/** Letters and digits that look like a key's, the same for the same length. */
+/** Deterministic letters and digits that look like those of a key. */
 const noise = (length: number): string =>
   Array.from({ length }, (_, i) => 'aB3dE5gH7jK9mN'[(i * 5) % 14]).join('')
 
@@ -35,12 +35,14 @@ const shapes: Readonly<Record<string, string>> = {
   'Slack': `xoxb-${'1234567890'}-${noise(24)}`,
   'AWS': 'AKIA' + 'ABCDEFGH234567XY',
   'JSON Web Token': `eyJ${noise(20)}.eyJ${noise(30)}.${noise(43)}`,
-  'private key': `-----BEGIN RSA PRIVATE KEY-----\n${noise(64)}\n${noise(64)}\n-----END RSA PRIVATE KEY-----`,
+  'private key':
+    `-----BEGIN RSA PRIVATE KEY-----\n${noise(64)}\n${noise(64)}\n` +
+    '-----END RSA PRIVATE KEY-----',
 }
 const redactor = new Redactor([])
 
 for (const [name, key] of Object.entries(shapes)) {
-  test(`a text of the shape of a key is taken out: ${name}`, () => {
+  test(`a text of the shape of a key is removed: ${name}`, () => {
     for (const [before, after] of [
       ['', ''],
       ['key=', ' and more'],
@@ -65,12 +67,12 @@ for (const text of [
   '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----',
   'sha512-v2kDEe57lecTulaDIuNTPy3Ry4gLGJ6Z1O3vE1krgXZNrsQ+LFTGHVxVjcXPs17LhbZVGedAJv8XZ1tvj5FvSg==',
 ]) {
-  test(`a text without a key stays the very same: ${text.slice(0, 50)}`, () => {
+  test(`a text without a key is unchanged: ${text.slice(0, 50)}`, () => {
     assert.equal(redactor.text(text), text)
   })
 }
 
-test('what the host names is taken out, also as it stands in JSON and in URLs', () => {
+test('a secret named by the host is removed, also in its JSON and URL encodings', () => {
   const secret = 'pass "word"/ä+1'
   const own = new Redactor([secret])
   assert.equal(own.text(`a ${secret} b`), `a ${REDACTED} b`)
@@ -81,12 +83,12 @@ test('what the host names is taken out, also as it stands in JSON and in URLs', 
   )
 })
 
-test('of two secrets of which one begins the other, the longer one goes as a whole', () => {
+test('if one secret is a prefix of another, the longer one is removed completely', () => {
   const own = new Redactor(['secret', 'secret-and-more'])
   assert.equal(own.text('secret-and-more'), REDACTED)
 })
 
-test('names and texts of a value are redacted however deep, and what holds none is the very same', () => {
+test('names and strings are redacted at any depth; a clean value is the same object', () => {
   const own = new Redactor(['hunter22'])
   const clean = { a: [1, null, { b: 'x' }] }
   assert.equal(own.value(clean), clean)
@@ -124,12 +126,12 @@ test('values of variables with telling names are secrets; words, numbers and pat
 
 const HOST = 'host-secret-1234'
 
-/** All that is stored of a run. */
+/** Everything stored of a run, as JSON. */
 async function stored(store: MemoryStore, runId: string): Promise<readonly RunRecord[]> {
   return await store.read(runId, 0, 100_000)
 }
 
-test('a secret that a tool reads reaches neither the log nor the model nor a diff', async (t) => {
+test('a secret that a tool reads reaches neither the log, nor the model, nor a diff', async (t) => {
   const store = new MemoryStore()
   const key = shapes['Anthropic'] as string
   const heard: string[] = []
@@ -160,7 +162,7 @@ test('a secret that a tool reads reaches neither the log nor the model nor a dif
   assert.ok(!all.includes(key))
   assert.ok(!all.includes(HOST))
   assert.ok(all.includes(REDACTED))
-  // The file itself was changed where it was to be changed, and nowhere else.
+  // The file itself has the requested change and no other.
   assert.equal(readFileSync(join(cwd, '.env'), 'utf8'), `KEY=${key}\nMODE=b\nOTHER=${HOST}\n`)
 })
 
@@ -168,7 +170,7 @@ for (const [name, args] of [
   ['a secret', { path: 'a', content: `x ${HOST}` }],
   ['the mark of a secret', { path: 'a', content: `x ${REDACTED}` }],
 ] as const) {
-  test(`a call whose arguments hold ${name} does not run, and the model hears why`, async (t) => {
+  test(`a call whose arguments contain ${name} does not run and returns the reason`, async (t) => {
     const store = new MemoryStore()
     let heard = ''
     const provider = testProvider((request, n) => {
@@ -186,7 +188,7 @@ for (const [name, args] of [
   })
 }
 
-test('a provider’s own parts that hold a secret are left out of the log', async (t) => {
+test('a provider’s own parts that contain a secret are not logged', async (t) => {
   const store = new MemoryStore()
   const inner = testProvider(() => ({ stop: 'refusal' }))
   const model = inner.create('m')
@@ -219,7 +221,7 @@ for (const [name, fault] of [
   ['a bug', new RangeError(`cannot use ${HOST}`)],
   ['a provider', new ModelError('ERR_AGENT_MODEL', `refused ${HOST}`, { retryable: false })],
 ] as const) {
-  test(`errors and tracebacks of ${name} are told without secrets`, async (t) => {
+  test(`errors and tracebacks of ${name} are redacted`, async (t) => {
     const store = new MemoryStore()
     const provider = testProvider(() => {
       throw fault
@@ -234,7 +236,7 @@ for (const [name, fault] of [
   })
 }
 
-test('values of secret variables of the host are kept out, as they were when the engine opened', async (t) => {
+test('secret variables are redacted by their values when the engine opened', async (t) => {
   process.env['RUNWRIGHT_TEST_TOKEN'] = 'Zx81-Zx81-Zx81'
   t.after(() => delete process.env['RUNWRIGHT_TEST_TOKEN'])
   const provider = testProvider((_, n) =>
@@ -260,7 +262,7 @@ for (const [pointer, request] of [
   ['/check', { goal: 'tidy up', check: `test ${HOST}` }],
   ['/metadata', { goal: 'shell: true', metadata: { key: shapes['GitHub'] as string } }],
 ] as const) {
-  test(`a start request with a secret in ${pointer} is refused, and the refusal does not repeat it`, async (t) => {
+  test(`a start request with a secret in ${pointer} is refused without repeating it`, async (t) => {
     const { engine } = await openEngine(t, { secrets: [HOST] })
     await assert.rejects(engine.create(request as JsonObject), (error) => {
       assert.ok(error instanceof InvalidRequestError)
@@ -290,7 +292,7 @@ async function atToolGate(
   return { store, engine, runId: details.run_id }
 }
 
-test('what a human says at a gate is logged without secrets; edits that hold one are refused', async (t) => {
+test('feedback at a gate is redacted; edits that contain a secret are refused', async (t) => {
   const { store, engine, runId } = await atToolGate(t)
   const edits = { b: { args: { command: `echo ${HOST}` } } }
   await assert.rejects(engine.resume(runId, { decision: 'approve', edits }), {

@@ -6,12 +6,13 @@ import { StreamRedactor } from '../../../lib/agent/redaction/stream-redactor.js'
 import { REDACTED, Redactor } from '../../../lib/agent/redaction/redactor.js'
 import { openEngine } from '../../helpers/engine.js'
 
-const PEM = `-----BEGIN RSA PRIVATE KEY-----\n${'MIIEow+/AB\n'.repeat(12)}-----END RSA PRIVATE KEY-----`
+const PEM_BODY = 'MIIEow+/AB\n'.repeat(12)
+const PEM = `-----BEGIN RSA PRIVATE KEY-----\n${PEM_BODY}-----END RSA PRIVATE KEY-----`
 const JWT = `eyJ${'a'.repeat(20)}.eyJ${'b'.repeat(20)}.${'c'.repeat(20)}`
 const NAMED = ['hunter2-horse', 'hunter2-horse-battery', 'two\nlines "quoted"', 'aXaXab']
 const redactor = new Redactor(NAMED)
 
-/** What comes of a text whose pieces end at these places. */
+/** Redacts a text whose pieces end at these offsets. */
 function shownOf(text: string, ends: readonly number[]): string[] {
   const stream = new StreamRedactor(redactor)
   const pieces = [0, ...ends].map((at, i) => text.slice(at, ends[i] ?? text.length))
@@ -33,7 +34,7 @@ const SECRETS: readonly (readonly [string, string])[] = [
 ]
 
 for (const [name, secret] of SECRETS) {
-  test(`${name} shows in no piece, wherever the text is cut`, () => {
+  test(`${name} is in no piece, wherever the text is split`, () => {
     for (const around of [
       ['', ''],
       ['The key is ', ', keep it.'],
@@ -53,7 +54,7 @@ for (const [name, secret] of SECRETS) {
   })
 }
 
-test('random texts of secrets, halves of them and words come out as the whole text would', () => {
+test('random pieces give the same result as the whole text', () => {
   let state = 7
   const random = (below: number): number => {
     state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
@@ -94,7 +95,7 @@ test('random texts of secrets, halves of them and words come out as the whole te
   }
 })
 
-test('text that is no beginning of a secret is let go at once', () => {
+test('text that cannot begin a secret is released at once', () => {
   const stream = new StreamRedactor(redactor)
   for (const piece of [
     'Hello',
@@ -115,7 +116,7 @@ test('text that is no beginning of a secret is let go at once', () => {
   assert.equal(stream.end(), '')
 })
 
-test('what is held back is bounded: then the mark stands for it and for all that follows', () => {
+test('the held text is bounded: beyond the bound the mark replaces it and all that follows', () => {
   const stream = new StreamRedactor(redactor)
   const shown = [stream.push('See -----BEGIN PRIVATE KEY-----\n')]
   for (let n = 0; n < 40; n++) shown.push(stream.push('A'.repeat(1_000)))
@@ -123,7 +124,7 @@ test('what is held back is bounded: then the mark stands for it and for all that
   assert.equal(shown.join(''), `See ${REDACTED}`)
 })
 
-test('readers of a run see no secret in what a model writes, and the places of pieces add up', async (t) => {
+test('subscribers see no secret in deltas, and the offsets of the pieces add up', async (t) => {
   const [, secret] = SECRETS[1]!
   const model = new ScriptedModel([
     (request) => {
@@ -157,10 +158,10 @@ test('readers of a run see no secret in what a model writes, and the places of p
     }
   }
   assert.equal(turn, `Key: ${REDACTED}. And hunter2-ho`)
-  let told = ''
+  let released = ''
   for (const { offset, text } of deltas) {
-    assert.equal(offset, told.length)
-    told += text
+    assert.equal(offset, released.length)
+    released += text
   }
-  assert.ok(told.startsWith(turn), told)
+  assert.ok(released.startsWith(turn), released)
 })

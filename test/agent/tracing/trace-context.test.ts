@@ -14,11 +14,11 @@ for (const { text, sampled } of [
   { text: `00-${TRACE}-${PARENT}-00`, sampled: false },
   { text: `00-${TRACE}-${PARENT}-03`, sampled: true },
   { text: ` 00-${TRACE}-${PARENT}-01\t`, sampled: true },
-  // A later version is read as far as it is known (section 4.3).
+  // Of a later version the known fields are read (section 4.3).
   { text: `cc-${TRACE}-${PARENT}-01`, sampled: true },
   { text: `cc-${TRACE}-${PARENT}-01-what-the-future-brings`, sampled: true },
 ]) {
-  test(`traceparent ${JSON.stringify(text)} is read, sampled ${sampled}`, () => {
+  test(`traceparent ${JSON.stringify(text)} is parsed, sampled: ${sampled}`, () => {
     assert.deepEqual(parseTraceparent(text), { traceId: TRACE, spanId: PARENT, sampled })
   })
 }
@@ -42,7 +42,7 @@ for (const [why, value] of [
   })
 }
 
-test('a tracestate goes with its traceparent, and a bad one is left out by itself', () => {
+test('a tracestate requires a traceparent, and an invalid one is dropped alone', () => {
   const traceparent = `00-${TRACE}-${PARENT}-01`
   const read = (tracestate: unknown): string | null | undefined =>
     readTraceContext({ traceparent, tracestate })?.tracestate
@@ -53,12 +53,12 @@ test('a tracestate goes with its traceparent, and a bad one is left out by itsel
   }
 })
 
-test('what is passed on is written in version 00', () => {
+test('a traceparent is sent in version 00', () => {
   const context = readTraceContext({ traceparent: `cc-${TRACE}-${PARENT}-09-more` })
   assert.equal(context?.traceparent, `00-${TRACE}-${PARENT}-01`)
 })
 
-test('span ids are 16 hexadecimal digits, each another', () => {
+test('span ids are unique and have 16 hexadecimal digits', () => {
   const ids = Array.from({ length: 1000 }, newSpanId)
   assert.ok(ids.every((id) => /^(?!0{16})[0-9a-f]{16}$/.test(id)))
   assert.equal(new Set(ids).size, ids.length)

@@ -19,7 +19,7 @@ import { listen } from '../../helpers/serve.js'
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const REMOTE = { traceparent: `00-${TRACE}-00f067aa0ba902b7-01`, tracestate: 'congo=t61' }
 
-/** A tracer that keeps what it is told, in order. */
+/** A tracer that records its calls in order. */
 class Notebook implements Tracer {
   readonly order: string[] = []
   readonly ended: Span[] = []
@@ -136,7 +136,7 @@ test('a run is one span with iterations, model calls, tools and checks below it'
   assert.equal(new Set(ids).size, ids.length)
 })
 
-test('failures are told by type, and each attempt is a span of its own', async (t) => {
+test('failures have an error type, and each attempt has its own span', async (t) => {
   const tracer = new Notebook()
   const failing = testProvider((_, n) => {
     if (n === 0)
@@ -166,7 +166,7 @@ test('failures are told by type, and each attempt is a span of its own', async (
       [1, 'error', 'ERR_AGENT_MODEL_AUTH'],
     ],
   )
-  // The exit code of a command is an answer.
+  // The exit code of a command is a result, not a failure.
   assert.equal(tracer.named('execute_tool bash').status, 'unset')
   assert.equal(tracer.named('execute_tool read_file').attributes['error.type'], 'tool_error')
   const run = tracer.named('invoke_agent runwright')
@@ -174,7 +174,7 @@ test('failures are told by type, and each attempt is a span of its own', async (
   assert.equal(run.statusMessage, 'refused')
 })
 
-test('a wait for a human is a span with what was decided; a run taken up again goes on in its trace', async (t) => {
+test('a wait for a human is a span; a recovered run continues its trace', async (t) => {
   const store = new MemoryStore()
   store.close = () => Promise.resolve()
   const writes = testProvider((_, n) =>
@@ -208,7 +208,7 @@ test('a wait for a human is a span with what was decided; a run taken up again g
   assert.equal(second.named('invoke_agent runwright').attributes['runwright.resumed'], true)
 })
 
-/** A model over HTTP that answers each request with `stop` and keeps its headers. */
+/** A model over HTTP that answers each request with `stop` and records its headers. */
 async function httpModel(t: TestContext): Promise<{
   readonly headers: NodeJS.Dict<string | string[]>[]
   readonly provider: ReturnType<typeof createHttpProvider>
@@ -230,7 +230,7 @@ async function httpModel(t: TestContext): Promise<{
   return { headers, provider: made }
 }
 
-test('a request to a model carries the span that it is made for', async (t) => {
+test('a request to a model carries the context of its span', async (t) => {
   const { headers, provider } = await httpModel(t)
   const tracer = new Notebook()
   const { engine } = await openEngine(t, { providers: [provider], tracer })
@@ -247,7 +247,7 @@ test('a request to a model carries the span that it is made for', async (t) => {
   )
 })
 
-test('without a listener the context of the request goes out as it came, or nothing does', async (t) => {
+test('without a tracer the context of the request is forwarded unchanged, if any', async (t) => {
   const { headers, provider } = await httpModel(t)
   const { engine } = await openEngine(t, { providers: [provider] })
   for (const trace of [REMOTE, undefined, { traceparent: 'nonsense', tracestate: 'a=1' }]) {
@@ -263,7 +263,7 @@ test('without a listener the context of the request goes out as it came, or noth
   }
 })
 
-test('a tracer with ids of its own gives the run its place in its trace', async (t) => {
+test('a tracer that generates ids determines the trace of the run', async (t) => {
   let count = 0
   const requests: ModelRequest[] = []
   const seen: string[] = []
@@ -286,7 +286,7 @@ test('a tracer with ids of its own gives the run its place in its trace', async 
   assert.ok(seen.every((traceparent) => traceparent.startsWith(`00-${'a'.repeat(32)}-`)))
 })
 
-test('a tracer that throws is told of once, and the run goes on without it', async (t) => {
+test('a tracer that throws causes one warning, and the run continues without it', async (t) => {
   const warnings: string[] = []
   const onWarning = ({ message }: Error): void => void warnings.push(message)
   process.on('warning', onWarning)
@@ -302,7 +302,7 @@ test('a tracer that throws is told of once, and the run goes on without it', asy
   assert.equal(warnings.filter((text) => text.includes('no exporter')).length, 1)
 })
 
-test('diagnostics channels tell spans and durable events, and what is not heard is not made', async (t) => {
+test('diagnostics channels publish spans and events, but only to subscribers', async (t) => {
   const { engine } = await openEngine(t, { providers: [testProvider((_, n) => said[n % 2] ?? {})] })
   const silent = await runToEnd(engine, { goal: 'shell: false', max_iterations: 1 })
   const spans: Span[] = []

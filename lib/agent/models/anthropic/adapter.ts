@@ -1,9 +1,9 @@
 /**
- * Anthropic Messages.
+ * Requests of Anthropic's Messages API, and its answers that are not streamed.
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
   ModelRequest,
@@ -16,29 +16,30 @@ import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
 import { ANTHROPIC_FORMAT, buildAnthropicTurn } from './answer.js'
 import { AnthropicStream } from './stream.js'
-import { exchanges, resultText } from '../conversation.js'
-import { countOf, isObject, listOf, objectOf, textOf } from '../json-reader.js'
-import { choosesItsThinking, knownOutputLimit, refusesTemperature } from '../known-models.js'
+import { exchanges, resultText } from '../exchanges.js'
+import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
+import { thinksAdaptively, knownOutputLimit, refusesTemperature } from '../known-models.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
 import { ToolNames } from '../tool-names.js'
 
-/** What can be chosen for this format besides the common options. */
+/** Options of this format besides the common ones. */
 export interface AnthropicOptions extends WireOptions {
   /**
-   * Mark the end of the system prompt and of the conversation for the provider's prompt cache, so
-   * that each call pays in full only for what is new (and a quarter more, for writing the cache).
+   * Mark the end of the system prompt and of the conversation for the provider's prompt cache. Each
+   * call then pays the full price only for new input, plus a quarter for writing it to the cache.
    *
    * @defaultValue true
    */
   readonly promptCaching?: boolean | undefined
   /**
-   * Tokens that the model may spend on thinking, from 1024; without it, it does not think. Models
-   * since Claude 4.6 choose themselves, within `reasoningEffort`: any number lets them think.
+   * Tokens that the model may spend on thinking, at least 1024; without it, the model does not
+   * think. Since Claude 4.6 models choose the amount, guided by `reasoningEffort`: any number here
+   * switches thinking on.
    */
   readonly thinkingBudget?: number | undefined
 }
 
-/** The adapter, for Anthropic itself and for servers that speak its format. */
+/** Creates the adapter for Anthropic and for servers that are compatible with its Messages API. */
 export function anthropicAdapter(
   choices: Pick<AnthropicOptions, 'promptCaching' | 'thinkingBudget'> = {},
 ): ModelAdapter {
@@ -54,12 +55,12 @@ export function anthropicAdapter(
   }
 }
 
-/** All input that does not come from the cache is written to it, which costs a quarter more. */
+/** Input that is not read from the cache is written to it, which costs a quarter more. */
 function withCacheWrites(prices: ModelPrices | null): ModelPrices | null {
   return prices === null ? null : { ...prices, input: prices.input * 1.25 }
 }
 
-/** The request for one turn. */
+/** Encodes the request for one turn. */
 export function encodeAnthropicRequest(
   request: ModelRequest,
   options: AnthropicOptions,
@@ -68,9 +69,9 @@ export function encodeAnthropicRequest(
   const caching = options.promptCaching !== false
   const { temperature } = options
   const toolChoice = encodeToolChoice(request.toolChoice, names)
-  // A tool cannot be demanded of a model that thinks first.
-  const demanded = toolChoice['type'] === 'any' || toolChoice['type'] === 'tool'
-  const thinking = demanded ? null : encodeThinking(options)
+  // The API refuses a forced tool call together with thinking.
+  const forced = toolChoice['type'] === 'any' || toolChoice['type'] === 'tool'
+  const thinking = forced ? null : encodeThinking(options)
   const budget = countOf(thinking?.['budget_tokens'])
   const answer = options.maxOutputTokens ?? knownOutputLimit(options.model)
   const tools = request.tools.map(({ name, description, parameters }) => ({
@@ -86,7 +87,7 @@ export function encodeAnthropicRequest(
     ...(tools.length > 0 && { tools, tool_choice: toolChoice }),
     ...(thinking !== null && { thinking }),
     ...encodeEffort(options),
-    // Thinking and sampling exclude each other.
+    // The API refuses a temperature together with thinking.
     ...(temperature !== undefined &&
       thinking === null &&
       !refusesTemperature(options.model) && { temperature }),
@@ -106,16 +107,16 @@ function encodeThinking({
   thinkingBudget,
   reasoningEffort,
 }: AnthropicOptions): JsonObject | null {
-  if (choosesItsThinking(model)) {
-    const wanted = thinkingBudget !== undefined || reasoningEffort !== undefined
-    return wanted ? { type: 'adaptive' } : null
+  if (thinksAdaptively(model)) {
+    const thinks = thinkingBudget !== undefined || reasoningEffort !== undefined
+    return thinks ? { type: 'adaptive' } : null
   }
   return thinkingBudget === undefined ? null : { type: 'enabled', budget_tokens: thinkingBudget }
 }
 
 function encodeEffort({ model, reasoningEffort }: AnthropicOptions): JsonObject {
-  const known = reasoningEffort !== undefined && choosesItsThinking(model)
-  return known ? { output_config: { effort: reasoningEffort } } : {}
+  const applies = reasoningEffort !== undefined && thinksAdaptively(model)
+  return applies ? { output_config: { effort: reasoningEffort } } : {}
 }
 
 const CACHED: JsonObject = { type: 'ephemeral' }
@@ -129,7 +130,7 @@ interface WireMessage {
   readonly content: JsonObject[]
 }
 
-/** Roles have to alternate, beginning and ending with the user. */
+/** Roles must alternate, and the user's message must come first and last. */
 function encodeMessages(request: ModelRequest, names: ToolNames, caching: boolean): JsonObject[] {
   const list: WireMessage[] = []
   const add = (role: WireMessage['role'], blocks: readonly JsonObject[]): void => {
@@ -156,12 +157,12 @@ const CONTINUED = textBlocks('(The beginning of this conversation was left out.)
 const CONTINUE = textBlocks('Go on.')
 const BEGIN = textBlocks('Begin.')
 
-/** Empty text blocks are refused. */
+/** The API refuses empty text blocks. */
 function textBlocks(text: string): JsonObject[] {
   return text.trim() === '' ? [] : [{ type: 'text', text }]
 }
 
-/** The turn as it came, signatures included, when it was one of this format; else rebuilt. */
+/** A turn of this format is sent back unchanged, with its signatures; any other is rebuilt. */
 function assistantBlocks(message: AssistantMessage, names: ToolNames): JsonObject[] {
   if (message.parts?.format === ANTHROPIC_FORMAT) {
     let call = 0
@@ -183,13 +184,13 @@ function assistantBlocks(message: AssistantMessage, names: ToolNames): JsonObjec
   return [...textBlocks(message.text), ...calls]
 }
 
-/** Empty text, and thinking that was cut off before it was signed, would be refused. */
+/** The API refuses empty text, and thinking that was cut off before its signature. */
 function isAcceptable(block: JsonObject): boolean {
   if (block['type'] === 'text') return textOf(block['text']).trim() !== ''
   return block['type'] !== 'thinking' || textOf(block['signature']) !== ''
 }
 
-/** Results come before any text, all in one message, which merging roles sees to. */
+/** Results must come in one message, before any text; `encodeMessages` merges them. */
 function resultBlocks(results: readonly ToolMessage[], turn: readonly JsonObject[]): JsonObject[] {
   const ids = turn
     .filter((block) => block['type'] === 'tool_use')
@@ -202,14 +203,15 @@ function resultBlocks(results: readonly ToolMessage[], turn: readonly JsonObject
   }))
 }
 
-/** Reads a whole answer. */
+/** Decodes an answer that was not streamed. */
 export function decodeAnthropicResponse(
   body: unknown,
   request: ModelRequest,
   context: WireContext,
 ): ModelTurn {
   const answer = objectOf(body)
-  if (answer['type'] === 'error' || isObject(answer['error'])) throw embeddedError(answer, context)
+  if (answer['type'] === 'error' || isJsonObject(answer['error']))
+    throw embeddedError(answer, context)
   if (!Array.isArray(answer['content'])) {
     throw protocolError(
       'the answer has no content; is the base URL that of a Messages interface?',

@@ -1,5 +1,5 @@
 /**
- * The answer of the Messages interface, whole: its content blocks, stop reason and token counts.
+ * Builds a turn from a complete Messages answer: content blocks, stop reason and token counts.
  *
  * @module
  */
@@ -7,12 +7,12 @@ import type { JsonObject } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
 import type { Usage } from '../../usage.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
-import { buildTurn } from '../turn.js'
+import { buildTurn } from '../build-turn.js'
 
-/** The name under which this format's own parts are kept. */
+/** `format` of the parts of a message that this adapter made. */
 export const ANTHROPIC_FORMAT = 'anthropic'
 
-/** What was read of an answer. */
+/** A complete answer, streamed or not. */
 export interface AnthropicAnswer {
   readonly content: readonly JsonObject[]
   /** The arguments of each `tool_use` block: an object, or JSON text as it was streamed. */
@@ -31,7 +31,7 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   refusal: 'refusal',
 }
 
-/** Makes the turn. Its parts are all content blocks, to be sent back unchanged. */
+/** Builds the turn. Its parts are the content blocks, which are sent back unchanged. */
 export function buildAnthropicTurn(answer: AnthropicAnswer, request: ModelRequest): ModelTurn {
   const blocksOf = (type: string): JsonObject[] =>
     answer.content.filter((block) => block['type'] === type)
@@ -58,22 +58,22 @@ export function buildAnthropicTurn(answer: AnthropicAnswer, request: ModelReques
 }
 
 /**
- * Token counts. `input_tokens` leaves out what was read from the cache and written to it; thinking
- * is part of the output, and told apart by newer models only. Where the provider's own steps are
- * listed (`iterations`), the counts beside them may leave some of those out, which are paid too.
+ * Token counts. `input_tokens` excludes tokens read from and written to the cache; thinking is part
+ * of the output, and only newer models report it separately. When `iterations` lists the provider's
+ * own steps, the top-level counts may omit some of them although they are billed.
  */
 export function readAnthropicUsage(usage: JsonObject): Usage {
-  const whole = readCounts(usage)
+  const total = readCounts(usage)
   const steps = listOf(usage['iterations']).map((step) => readCounts(objectOf(step)))
-  const sum = (count: keyof Usage): number => steps.reduce((total, step) => total + step[count], 0)
-  if (sum('input_tokens') + sum('output_tokens') <= whole.input_tokens + whole.output_tokens)
-    return whole
+  const sum = (count: keyof Usage): number => steps.reduce((all, step) => all + step[count], 0)
+  if (sum('input_tokens') + sum('output_tokens') <= total.input_tokens + total.output_tokens)
+    return total
   return {
     input_tokens: sum('input_tokens'),
     output_tokens: sum('output_tokens'),
     cached_tokens: sum('cached_tokens'),
     reasoning_tokens: Math.min(
-      Math.max(whole.reasoning_tokens, sum('reasoning_tokens')),
+      Math.max(total.reasoning_tokens, sum('reasoning_tokens')),
       sum('output_tokens'),
     ),
   }

@@ -1,19 +1,25 @@
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn } from '../../model.js'
 import type { Usage } from '../../usage.js'
 import type { StreamDecoder } from '../adapter.js'
 import { buildAnthropicTurn, readAnthropicUsage } from './answer.js'
-import { countOf, isObject, listOf, objectOf, parseJson, textOf } from '../json-reader.js'
-import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
+import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
+import {
+  embeddedError,
+  protocolError,
+  readPiece,
+  unfinishedStream,
+  type WireContext,
+} from '../provider-errors.js'
 
-/** A content block that is being put together. */
+/** A content block whose deltas are still arriving. */
 interface OpenBlock {
   readonly block: Record<string, JsonValue>
   /** The arguments of a `tool_use` block, as JSON text. */
   input: string
 }
 
-/** Which field of a block each kind of delta adds to. */
+/** The field of a block that each kind of delta appends to. */
 const GROWING_FIELDS: Readonly<Record<string, string>> = {
   text_delta: 'text',
   thinking_delta: 'thinking',
@@ -21,7 +27,7 @@ const GROWING_FIELDS: Readonly<Record<string, string>> = {
   compaction_delta: 'content',
 }
 
-/** Puts a streamed Messages answer together into the content blocks that a whole one would have. */
+/** Assembles a streamed Messages answer into the content blocks of one that was not streamed. */
 export class AnthropicStream implements StreamDecoder {
   readonly #request: ModelRequest
   readonly #context: WireContext
@@ -57,7 +63,7 @@ export class AnthropicStream implements StreamDecoder {
       case 'error':
         throw embeddedError(value, this.#context)
       default:
-        if (isObject(value['error'])) throw embeddedError(value, this.#context)
+        if (isJsonObject(value['error'])) throw embeddedError(value, this.#context)
         return ''
     }
   }
@@ -67,9 +73,7 @@ export class AnthropicStream implements StreamDecoder {
   }
 
   finish(): ModelTurn {
-    if (!this.done && this.#stopReason === '') {
-      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
-    }
+    if (!this.done && this.#stopReason === '') throw unfinishedStream(this.#context)
     const ordered = [...this.#blocks].sort(([a], [b]) => a - b).map(([, open]) => open)
     return buildAnthropicTurn(
       {
@@ -101,7 +105,7 @@ export class AnthropicStream implements StreamDecoder {
     return type === 'text_delta' ? piece : ''
   }
 
-  /** A block whose start a server left out; its first piece tells what it is, but not which call. */
+  /** A block without a start event; its first delta tells its type, but not which tool it calls. */
   #unannounced(index: number, type: string): OpenBlock | undefined {
     if (type === 'input_json_delta')
       throw protocolError(`arguments came for no tool call (block ${index})`, true, this.#context)
@@ -112,7 +116,7 @@ export class AnthropicStream implements StreamDecoder {
     return this.#blocks.get(index)
   }
 
-  /** Counts come twice, the later ones cumulative: the larger of both holds. */
+  /** Counts are sent twice, and the later ones are cumulative: the larger one counts. */
   #count(usage: JsonObject): void {
     for (const [name, value] of Object.entries(usage)) {
       if (typeof value === 'number')
@@ -122,16 +126,16 @@ export class AnthropicStream implements StreamDecoder {
   }
 }
 
-/** Arguments come in pieces after an empty `input`, or whole in it. */
+/** Arguments arrive as deltas after an empty `input`, or complete in it. */
 function inputOf({ block, input }: OpenBlock): JsonValue {
   return input === '' ? (block['input'] ?? {}) : input
 }
 
 function closeBlock(open: OpenBlock): JsonObject {
-  // The provider's own tools have arguments as well.
+  // Blocks of the provider's own tools have arguments too.
   if (open.block['type'] !== 'tool_use' && open.input === '') return open.block
   const input = inputOf(open)
   const parsed = typeof input === 'string' ? parseJson(input) : input
-  // What was cut off goes back as an empty object, the only thing that the provider accepts.
-  return { ...open.block, input: isObject(parsed) ? parsed : {} }
+  // Arguments that were cut off are sent back as an object, since the API accepts nothing else.
+  return { ...open.block, input: isJsonObject(parsed) ? parsed : {} }
 }

@@ -1,9 +1,9 @@
 /**
- * Google Gemini, `generateContent`.
+ * Requests of Gemini's `generateContent` API, and its answers that are not streamed.
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
   ModelRequest,
@@ -14,24 +14,24 @@ import type {
 } from '../../model.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
-import { exchanges, resultText } from '../conversation.js'
+import { exchanges, resultText } from '../exchanges.js'
 import { buildGeminiTurn, GEMINI_FORMAT } from './answer.js'
 import { GeminiStream } from './stream.js'
-import { isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { listOf, objectOf, textOf } from '../json-reader.js'
 import { bareName } from '../known-models.js'
 import { embeddedError, type WireContext } from '../provider-errors.js'
 import { ToolNames } from '../tool-names.js'
 import { geminiSchema } from '../tool-schemas.js'
 
-/** What can be chosen for this format besides the common options. */
+/** Options of this format besides the common ones. */
 export interface GeminiOptions extends WireOptions {
-  /** Ask for summaries of thoughts; models that do not think refuse. @defaultValue false */
+  /** Ask for thought summaries; models that do not think refuse this. @defaultValue false */
   readonly includeThoughts?: boolean | undefined
   /** Tokens that the model may spend on thinking. */
   readonly thinkingBudget?: number | undefined
 }
 
-/** The adapter. */
+/** Creates the adapter for the Gemini API. */
 export function geminiAdapter(
   choices: Pick<GeminiOptions, 'includeThoughts' | 'thinkingBudget'> = {},
 ): ModelAdapter {
@@ -46,7 +46,7 @@ export function geminiAdapter(
   }
 }
 
-/** The request for one turn. */
+/** Encodes the request for one turn. */
 export function encodeGeminiRequest(request: ModelRequest, options: GeminiOptions): WireRequest {
   const names = new ToolNames(request)
   const config = generationConfig(options)
@@ -86,19 +86,19 @@ function generationConfig(options: GeminiOptions): JsonObject {
   }
 }
 
-/** A function without parameters is declared without a schema: an empty one is refused. */
+/** A function without parameters has no schema, because the API refuses an empty one. */
 function encodeTool({ name, description, parameters }: ToolSpec, names: ToolNames): JsonObject {
-  const takesAny = Object.keys(parameters.properties ?? {}).length > 0
+  const hasParameters = Object.keys(parameters.properties ?? {}).length > 0
   return {
     name: names.toWire(name),
     description,
-    ...(takesAny && { parametersJsonSchema: geminiSchema(parameters) }),
+    ...(hasParameters && { parametersJsonSchema: geminiSchema(parameters) }),
   }
 }
 
 /**
- * Results stand in a message of their own directly after their calls, as many as there were calls;
- * text that follows comes in the next one.
+ * The message after a turn with calls must hold exactly one result per call and nothing else; user
+ * text goes into the message after it.
  */
 function encodeContents(request: ModelRequest, names: ToolNames, model: string): JsonObject[] {
   const list: JsonObject[] = []
@@ -117,13 +117,13 @@ function encodeContents(request: ModelRequest, names: ToolNames, model: string):
 
 const BEGINNING = '(The beginning of this conversation was left out.)'
 
-/** Stands in for the signature of a call that another model made; Gemini 3 demands one. */
+/** Replaces the signature of a call that another model made; Gemini 3 requires one. */
 const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 function encodeTurn(message: AssistantMessage, names: ToolNames, model: string): JsonObject[] {
   if (message.parts?.format === GEMINI_FORMAT) {
     const own = listOf(message.parts.value).map(objectOf)
-    // Signatures stay on the very parts that they came with; summaries of thoughts are for people.
+    // Parts with signatures are sent back unchanged; unsigned thought summaries are dropped.
     const kept = own.filter(
       (part) => part['thought'] !== true || part['thoughtSignature'] !== undefined,
     )
@@ -137,9 +137,9 @@ function encodeTurn(message: AssistantMessage, names: ToolNames, model: string):
   return [...(message.text === '' ? [] : [{ text: message.text }]), ...calls]
 }
 
-/** Results are matched by place, by name, and by id where the call had one. */
+/** The API matches results to calls by position, name, and the call's id if it has one. */
 function encodeResults(results: readonly ToolMessage[], turn: readonly JsonObject[]): JsonObject[] {
-  const calls = turn.map((part) => part['functionCall']).filter(isObject)
+  const calls = turn.map((part) => part['functionCall']).filter(isJsonObject)
   return results.map((result, i) => {
     const { name, id } = calls[i] ?? {}
     const text = resultText(result)
@@ -154,20 +154,20 @@ function encodeResults(results: readonly ToolMessage[], turn: readonly JsonObjec
   })
 }
 
-/** Reads a whole answer. */
+/** Decodes an answer that was not streamed. */
 export function decodeGeminiResponse(
   body: unknown,
   request: ModelRequest,
   context: WireContext,
 ): ModelTurn {
-  // Without `alt=sse` a stream is a list of its pieces.
+  // Without `alt=sse` a stream is a JSON array of its chunks.
   if (Array.isArray(body)) {
     const stream = new GeminiStream(request, context)
-    for (const piece of body) stream.push({ data: JSON.stringify(piece) })
+    for (const chunk of body) stream.push({ data: JSON.stringify(chunk) })
     return stream.finish()
   }
   const answer = objectOf(body)
-  if (isObject(answer['error'])) throw embeddedError(answer, context)
+  if (isJsonObject(answer['error'])) throw embeddedError(answer, context)
   const candidate = objectOf(listOf(answer['candidates'])[0])
   return buildGeminiTurn(
     {

@@ -1,30 +1,30 @@
 /**
- * The answer of Gemini, whole: its parts, finish reason and token counts.
+ * Builds a turn from a complete Gemini answer: parts, finish reason and token counts.
  *
  * @module
  */
-import type { JsonObject } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
 import type { Usage } from '../../usage.js'
-import { countOf, isObject, textOf } from '../json-reader.js'
+import { countOf, textOf } from '../json-reader.js'
 import { mistakeError, protocolError, type WireContext } from '../provider-errors.js'
-import { buildTurn } from '../turn.js'
+import { buildTurn } from '../build-turn.js'
 
-/** The name under which this format's own parts are kept. */
+/** `format` of the parts of a message that this adapter made. */
 export const GEMINI_FORMAT = 'gemini'
 
-/** What was read of an answer. */
+/** A complete answer, streamed or not. */
 export interface GeminiAnswer {
   readonly parts: readonly JsonObject[]
   readonly finishReason: string
   readonly finishMessage: string
-  /** Why the prompt was refused; empty when it was not. */
+  /** Why the prompt was refused, or empty. */
   readonly blockReason: string
   readonly hasCandidate: boolean
   readonly usage: JsonObject
 }
 
-/** Finish reasons; one that is left out means the end of a whole answer. */
+/** By finish reason; a complete answer may omit it. */
 const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   '': 'end',
   STOP: 'end',
@@ -41,10 +41,14 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   IMAGE_RECITATION: 'refusal',
 }
 
-/** Finish reasons that mean a tool call that could not be made. */
-const SPOILED = new Set(['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS'])
+/** Finish reasons for an invalid tool call. */
+const INVALID_CALL = new Set([
+  'MALFORMED_FUNCTION_CALL',
+  'UNEXPECTED_TOOL_CALL',
+  'TOO_MANY_TOOL_CALLS',
+])
 
-/** Makes the turn. Its parts are all parts, to be sent back with their signatures. */
+/** Builds the turn. Its parts are the answer's parts, which are sent back with their signatures. */
 export function buildGeminiTurn(
   answer: GeminiAnswer,
   request: ModelRequest,
@@ -54,9 +58,9 @@ export function buildGeminiTurn(
   if (!answer.hasCandidate && blockReason === '') {
     throw protocolError('the answer has no candidates', true, context)
   }
-  const functionCalls = answer.parts.map((part) => part['functionCall']).filter(isObject)
-  const unmade = finishReason === 'MALFORMED_FUNCTION_CALL' || functionCalls.length === 0
-  if (SPOILED.has(finishReason) && unmade) {
+  const functionCalls = answer.parts.map((part) => part['functionCall']).filter(isJsonObject)
+  const hasNoCall = finishReason === 'MALFORMED_FUNCTION_CALL' || functionCalls.length === 0
+  if (INVALID_CALL.has(finishReason) && hasNoCall) {
     throw mistakeError(
       answer.finishMessage || `the tool call could not be made (${finishReason})`,
       context,
@@ -86,14 +90,14 @@ export function buildGeminiTurn(
   )
 }
 
-/** A part that says nothing, as streams end with; some of Google's servers refuse to get it back. */
+/** Streams end with an empty part, which some of Google's servers refuse when it is sent back. */
 function isEmpty(part: JsonObject): boolean {
   return (
     part['text'] === '' && Object.keys(part).every((key) => key === 'text' || key === 'thought')
   )
 }
 
-/** Token counts. The prompt includes what was cached; thoughts come on top of the candidates. */
+/** Token counts. Input includes cached tokens; thoughts are not part of the candidates' tokens. */
 export function readGeminiUsage(usage: JsonObject): Usage {
   const input = countOf(usage['promptTokenCount']) + countOf(usage['toolUsePromptTokenCount'])
   const thoughts = countOf(usage['thoughtsTokenCount'])

@@ -1,14 +1,14 @@
-import type { JsonObject } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn } from '../../model.js'
 import type { Usage } from '../../usage.js'
 import type { StreamDecoder } from '../adapter.js'
 import { buildGeminiTurn, readGeminiUsage } from './answer.js'
-import { isObject, listOf, objectOf, textOf } from '../json-reader.js'
-import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
+import { listOf, objectOf, textOf } from '../json-reader.js'
+import { embeddedError, readPiece, unfinishedStream, type WireContext } from '../provider-errors.js'
 
 /**
- * Puts a streamed Gemini answer together: each piece is a response of its own with further parts.
- * Nothing tells that it is the last one but the end of the stream.
+ * Assembles a streamed Gemini answer, whose chunks are responses with further parts. Only the end
+ * of the stream marks the last chunk, so `done` stays false.
  */
 export class GeminiStream implements StreamDecoder {
   readonly #request: ModelRequest
@@ -29,12 +29,12 @@ export class GeminiStream implements StreamDecoder {
   push({ data }: { readonly data: string }): string {
     const chunk = readPiece(data, this.#context)
     if (chunk === null) return ''
-    // Counts are repeated in each piece; the last ones hold.
-    if (isObject(chunk['usageMetadata'])) this.#usage = chunk['usageMetadata']
-    if (isObject(chunk['error'])) throw embeddedError(chunk, this.#context)
+    // Each chunk repeats the counts; the last ones count.
+    if (isJsonObject(chunk['usageMetadata'])) this.#usage = chunk['usageMetadata']
+    if (isJsonObject(chunk['error'])) throw embeddedError(chunk, this.#context)
     this.#blockReason ||= textOf(objectOf(chunk['promptFeedback'])['blockReason'])
     const candidate = listOf(chunk['candidates'])[0]
-    if (!isObject(candidate)) return ''
+    if (!isJsonObject(candidate)) return ''
     this.#hasCandidate = true
     this.#finishReason = textOf(candidate['finishReason']) || this.#finishReason
     this.#finishMessage = textOf(candidate['finishMessage']) || this.#finishMessage
@@ -51,9 +51,8 @@ export class GeminiStream implements StreamDecoder {
   }
 
   finish(): ModelTurn {
-    if (this.#finishReason === '' && this.#blockReason === '') {
-      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
-    }
+    if (this.#finishReason === '' && this.#blockReason === '')
+      throw unfinishedStream(this.#context)
     return buildGeminiTurn(
       {
         parts: this.#parts,
@@ -69,14 +68,14 @@ export class GeminiStream implements StreamDecoder {
   }
 
   /**
-   * Text goes on in the part before it, unless a signature marks where one ends; a call without a
-   * name brings the arguments of the one before it.
+   * Text continues the part before it, unless a signature ends that part; a call without a name
+   * carries further arguments of the call before it.
    */
   #add(part: JsonObject): void {
     const last = this.#parts.at(-1)
     const call = part['functionCall']
     const open = last?.['functionCall']
-    if (isObject(call) && textOf(call['name']) === '' && isObject(open)) {
+    if (isJsonObject(call) && textOf(call['name']) === '' && isJsonObject(open)) {
       const args = { ...objectOf(open['args']), ...objectOf(call['args']) }
       this.#parts[this.#parts.length - 1] = {
         ...last,
@@ -90,11 +89,8 @@ export class GeminiStream implements StreamDecoder {
       isPlainText(last) &&
       isPlainText(part) &&
       last['thought'] === part['thought']
-    if (joins)
-      this.#parts[this.#parts.length - 1] = {
-        ...last,
-        text: textOf(last['text']) + textOf(part['text']),
-      }
+    const text = textOf(last?.['text']) + textOf(part['text'])
+    if (joins) this.#parts[this.#parts.length - 1] = { ...last, text }
     else this.#parts.push(part)
   }
 }

@@ -1,19 +1,19 @@
 /**
- * The answer of a Chat Completions server, whole: its message, stop word and token counts.
+ * Builds a turn from a complete Chat Completions answer: message, finish reason, token counts.
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
 import type { Usage } from '../../usage.js'
-import { countOf, isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { embeddedError, type WireContext } from '../provider-errors.js'
-import { buildTurn, type RawCall } from '../turn.js'
+import { buildTurn, type RawCall } from '../build-turn.js'
 
-/** The name under which this format's own parts are kept. */
+/** `format` of the parts of a message that this adapter made. */
 export const OPENAI_CHAT_FORMAT = 'openai-chat'
 
-/** Makes the turn of an assistant message, whether it came whole or in pieces. */
+/** Builds the turn of a complete assistant message, streamed or not. */
 export function buildChatTurn(
   message: JsonObject,
   finishReason: string,
@@ -21,14 +21,14 @@ export function buildChatTurn(
   request: ModelRequest,
   context: WireContext,
 ): ModelTurn {
-  if (BROKEN_OFF.has(finishReason)) {
+  if (FAILURES.has(finishReason)) {
     throw embeddedError(
       { error: { message: `it stopped with ${finishReason}`, type: 'server_error' } },
       context,
       readChatUsage(usage),
     )
   }
-  const content = apartFromThought(readContent(message['content']))
+  const content = separateThought(readContent(message['content']))
   const refusal = textOf(message['refusal'])
   return buildTurn(
     {
@@ -44,10 +44,10 @@ export function buildChatTurn(
   )
 }
 
-/** Stop words of servers that gave up in the middle of an answer. */
-const BROKEN_OFF = new Set(['error', 'insufficient_system_resource', 'network_error', 'abort'])
+/** Finish reasons of servers that failed in the middle of an answer. */
+const FAILURES = new Set(['error', 'insufficient_system_resource', 'network_error', 'abort'])
 
-/** Stop words in lower case; a server that leaves the word out has answered to the end. */
+/** By finish reason in lower case; servers may omit it from complete answers. */
 const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   '': 'end',
   stop: 'end',
@@ -68,11 +68,10 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   sensitive: 'refusal',
 }
 
-/** The calls of a message; before there were several, there was one without an id. */
+/** The calls of a message. Old servers send a single `function_call` without an id. */
 function callsOf(message: JsonObject): readonly JsonValue[] {
-  const only = message['function_call']
-  if (message['tool_calls'] !== undefined || !isObject(only)) return listOf(message['tool_calls'])
-  return [{ function: only }]
+  const { tool_calls: calls, function_call: only } = message
+  return calls === undefined && isJsonObject(only) ? [{ function: only }] : listOf(calls)
 }
 
 function readCall(value: JsonValue): RawCall {
@@ -99,11 +98,11 @@ export function readContent(content: JsonValue | undefined): {
   return { text, reasoning }
 }
 
-/** What opens and closes reasoning that a server left in the text. */
+/** Delimiters of reasoning that a server did not separate from the text. */
 export const THOUGHT_TAGS = ['<think>', '</think>'] as const
 
-/** Content without the reasoning that stands before it in tags, as local models write it. */
-function apartFromThought(content: ReturnType<typeof readContent>): typeof content {
+/** Separates the tagged reasoning that local models write before their text. */
+function separateThought(content: ReturnType<typeof readContent>): typeof content {
   const [open, close] = THOUGHT_TAGS
   const text = content.text.trimStart()
   if (!text.startsWith(open)) return content
@@ -116,15 +115,16 @@ function apartFromThought(content: ReturnType<typeof readContent>): typeof conte
 }
 
 /**
- * Token counts. Cached input is part of the prompt. Reasoning is part of the completion with most
- * servers; with others it is missing there, and shows only in a total that is more than the sum.
+ * Token counts. Cached input is part of the prompt. Most servers include reasoning in the
+ * completion tokens; with others it shows only as the difference between the total and the sum.
  */
 export function readChatUsage(usage: JsonObject): Usage {
   const input = countOf(usage['prompt_tokens'])
   const completion = countOf(usage['completion_tokens'])
   const total = countOf(usage['total_tokens'])
-  const told = countOf(objectOf(usage['completion_tokens_details'])['reasoning_tokens'])
-  const beyond = total > 0 ? Math.max(0, total - input - completion) : told > completion ? told : 0
+  const reported = countOf(objectOf(usage['completion_tokens_details'])['reasoning_tokens'])
+  const outside = reported > completion ? reported : 0
+  const beyond = total > 0 ? Math.max(0, total - input - completion) : outside
   const cached =
     countOf(objectOf(usage['prompt_tokens_details'])['cached_tokens']) ||
     countOf(usage['prompt_cache_hit_tokens']) ||
@@ -133,6 +133,6 @@ export function readChatUsage(usage: JsonObject): Usage {
     input_tokens: input,
     output_tokens: completion + beyond,
     cached_tokens: Math.min(cached, input),
-    reasoning_tokens: Math.min(Math.max(told, beyond), completion + beyond),
+    reasoning_tokens: Math.min(Math.max(reported, beyond), completion + beyond),
   }
 }

@@ -1,13 +1,16 @@
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn } from '../../model.js'
 import type { Usage } from '../../usage.js'
 import type { StreamDecoder } from '../adapter.js'
-import { countOf, isObject, listOf, objectOf, parseJson, textOf } from '../json-reader.js'
+import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { buildChatTurn, readChatUsage, readContent } from './chat-answer.js'
 import { LeadingThought } from './leading-thought.js'
-import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
+import { embeddedError, readPiece, unfinishedStream, type WireContext } from '../provider-errors.js'
 
-/** A tool call that is being put together. */
+/** Fields of a delta that are not joined into the message. */
+const SEPARATE_FIELDS = new Set(['role', 'tool_calls', 'function_call'])
+
+/** A tool call whose deltas are still arriving. */
 interface OpenCall {
   id: string
   name: string
@@ -15,14 +18,14 @@ interface OpenCall {
   text: string
   /** The arguments, where a server sends them as an object. */
   object: JsonObject | null
-  /** Whatever else came with it (`type`, `extra_content`). */
+  /** Further fields of the call, such as `extra_content`. */
   rest: Record<string, JsonValue>
 }
 
 /**
- * Puts a streamed Chat Completions answer together into the message that a whole answer would have
- * had. Calls are told apart by index and id: the same index with another id is another call, and
- * servers that send whole calls without index or id get one call for each.
+ * Assembles a streamed Chat Completions answer into the message of one that was not streamed. Calls
+ * are distinguished by index and id: the same index with another id is another call, and complete
+ * calls without index and id are separate calls.
  */
 export class OpenAiChatStream implements StreamDecoder {
   readonly #request: ModelRequest
@@ -47,13 +50,13 @@ export class OpenAiChatStream implements StreamDecoder {
     if (chunk === null) return ''
     const groq = objectOf(chunk['x_groq'])
     const usage = chunk['usage'] ?? groq['usage']
-    if (isObject(usage)) this.#usage = usage
+    if (isJsonObject(usage)) this.#usage = usage
     if (event === 'error' || isError(chunk['error'])) throw embeddedError(chunk, this.#context)
     if (isError(groq['error'])) throw embeddedError(groq, this.#context)
-    // Other answers to the same question, where a host asks for several, are not for us.
+    // A host may request several choices; only the first is used.
     const choice = listOf(chunk['choices']).find((one) => countOf(objectOf(one)['index']) === 0)
-    if (!isObject(choice)) return ''
-    if (isObject(choice['usage'])) this.#usage = choice['usage']
+    if (!isJsonObject(choice)) return ''
+    if (isJsonObject(choice['usage'])) this.#usage = choice['usage']
     if (isError(choice['error'])) throw embeddedError(choice, this.#context)
     if (textOf(choice['finish_reason']) !== '') this.#finishReason = textOf(choice['finish_reason'])
     return this.#delta(objectOf(choice['delta'] ?? choice['message']))
@@ -64,9 +67,8 @@ export class OpenAiChatStream implements StreamDecoder {
   }
 
   finish(): ModelTurn {
-    if (this.#finishReason === '' && !(this.done && this.#anything)) {
-      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
-    }
+    if (this.#finishReason === '' && !(this.done && this.#anything))
+      throw unfinishedStream(this.#context)
     const finishReason = this.#finishReason === '' ? 'stop' : this.#finishReason
     const message: JsonObject =
       this.#calls.length === 0
@@ -77,14 +79,7 @@ export class OpenAiChatStream implements StreamDecoder {
 
   #delta(delta: JsonObject): string {
     for (const [key, value] of Object.entries(delta)) {
-      if (
-        key === 'role' ||
-        key === 'tool_calls' ||
-        key === 'function_call' ||
-        value === null ||
-        value === ''
-      )
-        continue
+      if (SEPARATE_FIELDS.has(key) || value === null || value === '') continue
       this.#message[key] =
         key === 'reasoning_details'
           ? joinDetails(this.#message[key], value)
@@ -92,11 +87,11 @@ export class OpenAiChatStream implements StreamDecoder {
       this.#anything = true
     }
     for (const call of listOf(delta['tool_calls'])) this.#callDelta(objectOf(call))
-    // The form before there were several calls: one, without an id.
+    // Old servers send a single call without an id.
     const only = delta['function_call']
-    if (isObject(only)) this.#callDelta({ index: 0, function: only })
+    if (isJsonObject(only)) this.#callDelta({ index: 0, function: only })
     const content = this.#thought.pass(readContent(delta['content']).text)
-    // A refusal is what is said when nothing else is.
+    // A refusal is visible only when there is no other text.
     return this.#message['content'] === null ? textOf(delta['refusal']) : content
   }
 
@@ -108,24 +103,24 @@ export class OpenAiChatStream implements StreamDecoder {
     call.id ||= textOf(id)
     call.name ||= textOf(name)
     Object.assign(call.rest, rest)
-    if (isObject(args)) call.object = args
+    if (isJsonObject(args)) call.object = args
     else call.text += textOf(args)
   }
 
   #callFor(index: JsonValue | undefined, id: string, name: string): OpenCall {
-    const place = typeof index === 'number' ? index : null
-    let call = place === null ? this.#calls.at(-1) : this.#byIndex.get(place)
-    if (place === null && id !== '') call = this.#calls.find((known) => known.id === id)
+    const position = typeof index === 'number' ? index : null
+    let call = position === null ? this.#calls.at(-1) : this.#byIndex.get(position)
+    if (position === null && id !== '') call = this.#calls.find((known) => known.id === id)
     const another =
       call === undefined ||
       (id !== '' && call.id !== '' && id !== call.id) ||
-      // Neither index nor id tell: a name that comes again begins another call after a whole one.
+      // Without an id: a name after a complete call, or a different name, starts another call.
       (id === '' && name !== '' && call.name !== '' && (isComplete(call) || name !== call.name))
     if (another) {
       call = { id: '', name: '', text: '', object: null, rest: {} }
       this.#calls.push(call)
     }
-    if (place !== null) this.#byIndex.set(place, call!)
+    if (position !== null) this.#byIndex.set(position, call!)
     return call!
   }
 }
@@ -134,7 +129,7 @@ function isError(value: JsonValue | undefined): boolean {
   return value !== undefined && value !== null && value !== ''
 }
 
-/** Text grows, lists of parts grow (text may follow them as plain text), the rest is replaced. */
+/** Appends to text and to lists of parts (also plain text to a list); replaces anything else. */
 function join(before: JsonValue | undefined, value: JsonValue): JsonValue {
   if (typeof before === 'string' && typeof value === 'string') return before + value
   if (!Array.isArray(before) && !Array.isArray(value)) return value
@@ -148,7 +143,7 @@ function join(before: JsonValue | undefined, value: JsonValue): JsonValue {
   return parts
 }
 
-/** One part of two pieces of the same text or thought; null when they are not that. */
+/** Merges two pieces of the same text or thought; null when they are separate parts. */
 function joinParts(last: JsonObject, part: JsonObject): JsonObject | null {
   const { type } = part
   if (type !== last['type']) return null
@@ -161,7 +156,7 @@ function partsOf(value: JsonValue | undefined): readonly JsonValue[] {
   return typeof value === 'string' ? [{ type: 'text', text: value }] : listOf(value)
 }
 
-/** Pieces of one reasoning block, told by their `index`, become one block again. */
+/** Merges the pieces of a reasoning block, which have the same `index`. */
 function joinDetails(before: JsonValue | undefined, value: JsonValue): JsonValue {
   const blocks = [...listOf(before)]
   for (const piece of listOf(value).map(objectOf)) {
@@ -184,7 +179,7 @@ function joinBlock(block: JsonObject, piece: JsonObject): JsonObject {
 }
 
 function isComplete(call: OpenCall): boolean {
-  return call.object !== null || isObject(parseJson(call.text))
+  return call.object !== null || isJsonObject(parseJson(call.text))
 }
 
 function closeCall(call: OpenCall): JsonObject {

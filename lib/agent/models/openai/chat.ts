@@ -1,9 +1,10 @@
 /**
- * OpenAI Chat Completions, and the many servers that speak it in their own ways.
+ * Requests of OpenAI's Chat Completions API and of compatible servers, and their answers that are
+ * not streamed.
  *
  * @module
  */
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
   ModelRequest,
@@ -14,8 +15,8 @@ import type {
 import type { ModelError } from '../../errors.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
-import { exchanges, resultText } from '../conversation.js'
-import { isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { exchanges, resultText } from '../exchanges.js'
+import { listOf, objectOf, textOf } from '../json-reader.js'
 import { isReasoningModel } from '../known-models.js'
 import { buildChatTurn, OPENAI_CHAT_FORMAT } from './chat-answer.js'
 import { OpenAiChatStream } from './chat-stream.js'
@@ -23,19 +24,19 @@ import { embeddedError, protocolError, type WireContext } from '../provider-erro
 import { ToolNames } from '../tool-names.js'
 import { isStrictSchema } from '../tool-schemas.js'
 
-/** What differs between the servers that speak this format. */
+/** Options of this format besides the common ones: what differs between compatible servers. */
 export interface OpenAiChatOptions extends WireOptions {
-  /** Ask for token counts in streams; a few servers refuse that. @defaultValue true */
+  /** Ask for token counts in streams; a few servers refuse this. @defaultValue true */
   readonly streamUsage?: boolean | undefined
-  /** Mark tools whose schemas fit as `strict`. @defaultValue false */
+  /** Mark tools as `strict` if their schema allows it. @defaultValue false */
   readonly strictTools?: boolean | undefined
-  /** Demand a certain tool by its name; a few servers know only that some tool is demanded. @defaultValue true */
+  /** Force a tool by its name; a few servers only support `required`. @defaultValue true */
   readonly namedToolChoice?: boolean | undefined
-  /** The field that bounds the answer. @defaultValue the second for reasoning models */
+  /** Limits the answer. @defaultValue `max_completion_tokens` for reasoning models */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined
 }
 
-/** The adapter for one server. */
+/** Creates the adapter for OpenAI or for a compatible server. */
 export function openAiChatAdapter(
   quirks: Omit<OpenAiChatOptions, keyof WireOptions> = {},
 ): ModelAdapter {
@@ -50,7 +51,7 @@ export function openAiChatAdapter(
   }
 }
 
-/** The request for one turn. */
+/** Encodes the request for one turn. */
 export function encodeOpenAiChatRequest(
   request: ModelRequest,
   options: OpenAiChatOptions,
@@ -125,12 +126,12 @@ function encodeMessages(request: ModelRequest, names: ToolNames): JsonObject[] {
   return list
 }
 
-/** The message as the provider sent it, when it was one of this format. */
+/** The provider's own message if this format made it, else an empty object. */
 function ownParts(message: AssistantMessage): JsonObject {
   return message.parts?.format === OPENAI_CHAT_FORMAT ? objectOf(message.parts.value) : {}
 }
 
-/** Fields of an assistant message that some servers must get back as they were. */
+/** Fields of an assistant message that some servers require back unchanged. */
 const ECHOED_FIELDS = ['reasoning_details', 'thinking_blocks', 'extra_content']
 
 function encodeAssistant(
@@ -140,7 +141,7 @@ function encodeAssistant(
 ): JsonObject {
   const echoed: Record<string, JsonValue> = {}
   for (const field of ECHOED_FIELDS) if (isPresent(own[field])) echoed[field] = own[field]!
-  // DeepSeek wants reasoning back within a chain of tool calls and refuses it everywhere else.
+  // DeepSeek requires reasoning back with tool calls and refuses it everywhere else.
   if (calls.length > 0 && isPresent(own['reasoning_content'])) {
     echoed['reasoning_content'] = own['reasoning_content']!
   }
@@ -162,11 +163,11 @@ function encodeCalls(message: AssistantMessage, own: JsonObject, names: ToolName
   const used = new Set<string>()
   return message.calls.map((call, i) => {
     const { id: given, index: _, function: raw, ...rest } = objectOf(wire[i])
-    // Some servers give every call of a turn the same id: their results could not be told apart.
+    // Some servers give every call of a turn the same id, which would make results ambiguous.
     const id = textOf(given) === '' || used.has(textOf(given)) ? call.call_id : textOf(given)
     used.add(id)
     const text = textOf(objectOf(raw)['arguments'])
-    // What could not be read goes back as an empty object: some servers parse it and would fail.
+    // Invalid arguments are sent back as an empty object, since some servers fail to parse them.
     const usable = call.error === undefined && text.trimStart().startsWith('{')
     return {
       ...rest,
@@ -180,8 +181,8 @@ function encodeCalls(message: AssistantMessage, own: JsonObject, names: ToolName
   })
 }
 
-function noChoice(answer: JsonObject, context: WireContext): ModelError {
-  // MiniMax tells of errors in a field of its own, beside choices that are null.
+function missingChoice(answer: JsonObject, context: WireContext): ModelError {
+  // MiniMax reports errors in its own field, beside null choices.
   const { status_code: code, status_msg: message } = objectOf(answer['base_resp'])
   if (typeof code === 'number' && code !== 0) {
     return embeddedError({ error: { message: textOf(message), code: String(code) } }, context)
@@ -193,7 +194,7 @@ function noChoice(answer: JsonObject, context: WireContext): ModelError {
   return protocolError(`the answer has no choices[0].message; ${where}`, false, context)
 }
 
-/** Reads a whole answer. */
+/** Decodes an answer that was not streamed. */
 export function decodeOpenAiChatResponse(
   body: unknown,
   request: ModelRequest,
@@ -203,9 +204,9 @@ export function decodeOpenAiChatResponse(
   if (isPresent(answer['error'])) throw embeddedError(answer, context)
   const choice = objectOf(listOf(answer['choices'])[0])
   const finishReason = textOf(choice['finish_reason'])
-  if (!isObject(choice['message']) && finishReason === '') {
+  if (!isJsonObject(choice['message']) && finishReason === '') {
     if (isPresent(choice['error'])) throw embeddedError(choice, context)
-    throw noChoice(answer, context)
+    throw missingChoice(answer, context)
   }
   return buildChatTurn(
     objectOf(choice['message']),

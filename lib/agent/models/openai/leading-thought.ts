@@ -1,15 +1,14 @@
 import { THOUGHT_TAGS } from './chat-answer.js'
 
 /**
- * Passes streamed text on, but for reasoning that stands before it in tags. Until the first
- * characters tell which of both it is, and while the end of the reasoning may be in the making,
- * nothing is passed on; what is held back is never longer than a tag.
+ * Removes the tagged reasoning at the beginning of streamed text. Text is held back while it may be
+ * the beginning of a tag, so never more than the length of a tag.
  */
 export class LeadingThought {
   #held = ''
   #state: 'start' | 'thought' | 'gap' | 'text' = 'start'
 
-  /** The visible part of the next piece. */
+  /** Takes the next piece and returns the text that is now known to be visible. */
   pass(piece: string): string {
     if (this.#state === 'text' || piece === '') return piece
     this.#held += piece

@@ -1,26 +1,26 @@
 /**
- * The answer of the Responses interface, whole: its output items, status and token counts.
+ * Builds a turn from a complete Responses answer: output items, status and token counts.
  *
  * @module
  */
-import type { JsonObject } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
 import type { Usage } from '../../usage.js'
-import { countOf, isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
-import { buildTurn } from '../turn.js'
+import { buildTurn } from '../build-turn.js'
 
-/** The name under which this format's own parts are kept. */
+/** `format` of the parts of a message that this adapter made. */
 export const OPENAI_RESPONSES_FORMAT = 'openai-responses'
 
-/** Makes the turn of a response object. */
+/** Builds the turn of a complete response, streamed or not. */
 export function buildResponsesTurn(
   response: JsonObject,
   request: ModelRequest,
   context: WireContext,
 ): ModelTurn {
   const status = textOf(response['status'])
-  if (isObject(response['error']) || status === 'failed' || status === 'cancelled') {
+  if (isJsonObject(response['error']) || status === 'failed' || status === 'cancelled') {
     const error = response['error'] ?? {
       message: `the response was ${status}`,
       type: 'server_error',
@@ -63,7 +63,7 @@ export function buildResponsesTurn(
   )
 }
 
-/** Calls of functions, and of tools that take free text: their whole argument is `input`. */
+/** Whether an item calls a function, or a tool that takes free text as its only `input`. */
 export function isCall({ type }: JsonObject): boolean {
   return type === 'function_call' || type === 'custom_tool_call'
 }
@@ -82,7 +82,7 @@ function readReasoning(item: JsonObject): string {
     .join('\n\n')
 }
 
-/** Token counts. Input includes what was cached, output includes reasoning. */
+/** Token counts. Input includes cached tokens, output includes reasoning. */
 export function readResponsesUsage(usage: JsonObject): Usage {
   const input = countOf(usage['input_tokens'])
   const output = countOf(usage['output_tokens'])

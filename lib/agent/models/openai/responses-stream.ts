@@ -1,14 +1,14 @@
-import type { JsonObject, JsonValue } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn } from '../../model.js'
 import type { Usage } from '../../usage.js'
 import type { StreamDecoder } from '../adapter.js'
-import { isObject, listOf, objectOf, textOf } from '../json-reader.js'
+import { listOf, objectOf, textOf } from '../json-reader.js'
 import { buildResponsesTurn, readResponsesUsage } from './responses-answer.js'
-import { embeddedError, protocolError, readPiece, type WireContext } from '../provider-errors.js'
+import { embeddedError, readPiece, unfinishedStream, type WireContext } from '../provider-errors.js'
 
 /**
- * Reads a streamed Responses answer. The event that ends it holds the whole response; the items
- * that came before stand in where a server leaves its `output` empty.
+ * Reads a streamed Responses answer. Its last event holds the complete response; the items streamed
+ * before are used if a server leaves its `output` empty.
  */
 export class OpenAiResponsesStream implements StreamDecoder {
   readonly #request: ModelRequest
@@ -34,7 +34,7 @@ export class OpenAiResponsesStream implements StreamDecoder {
       case 'response.refusal.delta':
         return textOf(value['delta'])
       case 'response.output_item.done':
-        this.#items.set(this.#placeOf(value['output_index']), objectOf(value['item']))
+        this.#items.set(this.#indexOf(value['output_index']), objectOf(value['item']))
         return ''
       case 'response.completed':
       case 'response.incomplete':
@@ -51,7 +51,7 @@ export class OpenAiResponsesStream implements StreamDecoder {
       case 'error':
         throw embeddedError(value, this.#context)
       default:
-        if (isObject(value['error'])) throw embeddedError(value, this.#context)
+        if (isJsonObject(value['error'])) throw embeddedError(value, this.#context)
         return ''
     }
   }
@@ -61,16 +61,14 @@ export class OpenAiResponsesStream implements StreamDecoder {
   }
 
   finish(): ModelTurn {
-    if (this.#final === null) {
-      throw protocolError('the stream ended in the middle of the answer', true, this.#context)
-    }
+    if (this.#final === null) throw unfinishedStream(this.#context)
     const items = [...this.#items].sort(([a], [b]) => a - b).map(([, item]) => item)
     const output = listOf(this.#final['output']).length > 0 ? this.#final['output']! : items
     return buildResponsesTurn({ ...this.#final, output }, this.#request, this.#context)
   }
 
-  /** Items without a place come one after the other. */
-  #placeOf(index: JsonValue | undefined): number {
+  /** Items without an index are kept in the order of their arrival. */
+  #indexOf(index: JsonValue | undefined): number {
     return typeof index === 'number' ? index : this.#items.size
   }
 }

@@ -1,5 +1,6 @@
 /**
- * OpenAI Responses. The whole conversation is sent with each call and nothing is stored there.
+ * Requests of OpenAI's Responses API. Each call sends the whole conversation; the server stores
+ * nothing.
  *
  * @module
  */
@@ -14,7 +15,7 @@ import type {
 } from '../../model.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
-import { exchanges, resultText } from '../conversation.js'
+import { exchanges, resultText } from '../exchanges.js'
 import { listOf, objectOf, textOf } from '../json-reader.js'
 import { isReasoningModel } from '../known-models.js'
 import { buildResponsesTurn, isCall, OPENAI_RESPONSES_FORMAT } from './responses-answer.js'
@@ -23,13 +24,13 @@ import type { WireContext } from '../provider-errors.js'
 import { ToolNames } from '../tool-names.js'
 import { isStrictSchema } from '../tool-schemas.js'
 
-/** What can be chosen for this format besides the common options. */
+/** Options of this format besides the common ones. */
 export interface OpenAiResponsesOptions extends WireOptions {
-  /** Mark tools whose schemas fit as `strict`. @defaultValue true */
+  /** Mark tools as `strict` if their schema allows it. @defaultValue true */
   readonly strictTools?: boolean | undefined
 }
 
-/** The adapter for OpenAI itself and for servers that speak this format. */
+/** Creates the adapter for OpenAI and for servers that are compatible with its Responses API. */
 export function openAiResponsesAdapter(
   choices: Pick<OpenAiResponsesOptions, 'strictTools'> = {},
 ): ModelAdapter {
@@ -44,7 +45,7 @@ export function openAiResponsesAdapter(
   }
 }
 
-/** The request for one turn. */
+/** Encodes the request for one turn. */
 export function encodeOpenAiResponsesRequest(
   request: ModelRequest,
   options: OpenAiResponsesOptions,
@@ -64,7 +65,7 @@ export function encodeOpenAiResponsesRequest(
     ...(temperature !== undefined && !reasons && { temperature }),
     ...(reasoningEffort !== undefined && { reasoning: { effort: reasoningEffort } }),
     store: false,
-    // Reasoning comes back sealed, to be sent along with its call; other models refuse to be asked.
+    // Encrypted reasoning is sent back with its calls; models that do not reason refuse this field.
     ...(reasons && { include: ['reasoning.encrypted_content'] }),
     stream: options.stream,
     ...options.extraBody,
@@ -76,7 +77,7 @@ function encodeToolChoice(choice: ToolChoice = 'auto', names: ToolNames): JsonVa
   return typeof choice === 'string' ? choice : { type: 'function', name: names.toWire(choice.tool) }
 }
 
-/** `strict` is always said: left out, the server takes it as true and rewrites the schema. */
+/** `strict` is always set: the server's default is true, and it would rewrite the schema. */
 function encodeTools(
   tools: readonly ToolSpec[],
   names: ToolNames,
@@ -103,7 +104,7 @@ function encodeInput(request: ModelRequest, names: ToolNames): JsonObject[] {
   return list
 }
 
-/** The turn's own items as they came, when it was one of this format; else rebuilt. */
+/** The items of a turn of this format are sent back unchanged; any other turn is rebuilt. */
 function encodeTurn(message: AssistantMessage, names: ToolNames): JsonObject[] {
   if (message.parts?.format !== OPENAI_RESPONSES_FORMAT) return rebuild(message, names)
   const own = listOf(message.parts.value).map(objectOf)
@@ -112,7 +113,7 @@ function encodeTurn(message: AssistantMessage, names: ToolNames): JsonObject[] {
   )
   let call = 0
   return kept.map((item) => {
-    // Without its reasoning an item must not refer to where the server would look for it.
+    // An item whose reasoning was dropped must not have the id by which the server links the two.
     const { id, ...rest } = item
     const echoed: JsonObject = kept.length === own.length ? item : rest
     if (!isCall(item)) return echoed
@@ -124,13 +125,13 @@ function encodeTurn(message: AssistantMessage, names: ToolNames): JsonObject[] {
   })
 }
 
-/** Nothing is stored at the server: reasoning counts only sealed and before what it led to. */
+/** Reasoning is accepted only if it is encrypted and followed by the item that it led to. */
 function isUsableReasoning(item: JsonObject, next: JsonObject | undefined): boolean {
   return textOf(item['encrypted_content']) !== '' && next !== undefined
 }
 
 function rebuild(message: AssistantMessage, names: ToolNames): JsonObject[] {
-  const said: JsonObject[] =
+  const text: JsonObject[] =
     message.text === '' ? [] : [{ role: 'assistant', content: message.text }]
   const calls = message.calls.map((call) => ({
     type: 'function_call',
@@ -138,10 +139,10 @@ function rebuild(message: AssistantMessage, names: ToolNames): JsonObject[] {
     name: names.toWire(call.tool),
     arguments: JSON.stringify(call.args),
   }))
-  return [...said, ...calls]
+  return [...text, ...calls]
 }
 
-/** Results name the `call_id`, never the `id` of the item. */
+/** Results refer to the call's `call_id`, not to the `id` of its item. */
 function encodeResults(
   results: readonly ToolMessage[],
   items: readonly JsonObject[],
@@ -154,7 +155,7 @@ function encodeResults(
   }))
 }
 
-/** Reads a whole answer. */
+/** Decodes an answer that was not streamed. */
 export function decodeOpenAiResponsesResponse(
   body: unknown,
   request: ModelRequest,

@@ -3,20 +3,19 @@ import type { Clues, OperatorContext, OperatorName, Patch } from './operators/pa
 import type { SourceFile } from './source.js'
 import type { Suspicion } from './suspicion.js'
 
-/** A patch with its rank. */
+/** A patch with its rank and its identity. */
 export interface Candidate extends Patch {
   readonly score: number
   readonly line: number
-  /** The same for the same change in the same surroundings, so that nothing is tried twice. */
+  /** Equal for the same change to the same line, so that no change is tried twice. */
   readonly key: string
 }
 
-/** At most so many candidates are kept for one state of the sources. */
+/** Candidates kept for one state of the sources. */
 const MAX_CANDIDATES = 4_000
 
 /**
- * Every patch that the operators propose, the likeliest first; the order depends on the input
- * alone.
+ * Every patch that the operators propose, most likely first. The order depends only on the input.
  */
 export function rankCandidates(
   sources: readonly SourceFile[],
@@ -56,7 +55,7 @@ export function rankCandidates(
       for (const operator of OPERATORS) operator(context, at)
     }
   }
-  // The same text can come about in several ways: `a - 1` from `a` or from `a + 1`.
+  // Several patches can produce the same text: `a - 1` from `a` or from `a + 1`.
   const results = new Map<string, Candidate>()
   for (const candidate of found.values()) {
     const known = results.get(candidate.key)
@@ -78,10 +77,11 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Where the line is and what it becomes; blanks at its end do not count. */
+/** The offset of the changed line and its new text, without trailing blanks. */
 function keyOf(file: SourceFile, { path, start, end, text }: Patch): string {
   const from = file.text.lastIndexOf('\n', start - 1) + 1
   const newline = file.text.indexOf('\n', end)
   const to = newline < 0 ? file.text.length : newline
-  return `${path}\0${from}\0${to}\0${(file.text.slice(from, start) + text + file.text.slice(end, to)).trimEnd()}`
+  const line = file.text.slice(from, start) + text + file.text.slice(end, to)
+  return `${path}\0${from}\0${to}\0${line.trimEnd()}`
 }

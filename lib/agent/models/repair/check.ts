@@ -1,24 +1,24 @@
 import type { ReportKind } from './report.js'
 
-/** How the goal's check is run so that its report can be read. Commands are shell lines. */
+/** How to run the goal's check so that its report can be parsed. Commands are shell lines. */
 export interface CheckPlan {
   readonly kind: ReportKind
   /** Runs every test. */
   readonly whole: TestCommand
   /**
-   * Runs the tests of one file, the quickest way first; empty when the check cannot be narrowed
-   * down.
+   * Runs the tests of one file, the fastest way first; empty when the check cannot be limited to a
+   * file.
    */
   readonly file: (path: string) => readonly TestCommand[]
 }
 
-/** Runs tests, once for their outcomes only and once for everything. */
+/** Two ways to run the same tests: for their outcomes only, and with all details. */
 export interface TestCommand {
   readonly outcomes: string
   readonly details: string
-  /** True when it leaves something out, and is right only if tests end as they do without that. */
+  /** It omits something, so it is valid only if the outcomes stay the same. */
   readonly isShortcut?: boolean
-  /** The outcomes of single tests by their names; absent where that saves no time. */
+  /** Runs single tests by name, for their outcomes; absent where that saves no time. */
   readonly only?: (names: readonly string[]) => string
 }
 
@@ -40,16 +40,16 @@ const VALUE_FLAGS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Limits each process that a command starts to some seconds of processor time: a patch can make a
- * loop endless. Unlike a timeout, that does not depend on what else the machine has to do.
+ * Limits the CPU time of each process that a command starts, since a patch can make a loop endless.
+ * Unlike a timeout, this does not depend on the load of the machine.
  */
 export function limited(command: string, cpuSeconds: number): string {
   return `ulimit -t ${cpuSeconds}; ${command}`
 }
 
 /**
- * Runs tests after a change to one file. What Python has compiled is told apart by second and size
- * alone, so two changes within a second would be mixed up: the compiled file goes first.
+ * Runs tests after a change to one file. Python detects a stale compiled file only by size and
+ * time in seconds, so it could run old code after two quick changes: the file is deleted.
  */
 export function afterChange(path: string, command: string): string {
   if (!path.endsWith('.py')) return command
@@ -58,12 +58,12 @@ export function afterChange(path: string, command: string): string {
   return `rm -f ${quote(`${folder}/${parts.at(-1)!.slice(0, -3)}`)}.*.pyc; ${command}`
 }
 
-/** Adds the processor time that a command took to its output; its exit code stays. */
+/** Appends the CPU time of a command to its output, and keeps its exit code. */
 export function timed(command: string): string {
   return `${command}; code=$?; times; exit $code`
 }
 
-/** The seconds that {@link timed} wrote at the end of an output; null when they are not there. */
+/** The seconds that {@link timed} appended to an output, or null. */
 export function parseTimes(output: string): number | null {
   const found = /(\d+)m([\d.]+)s (\d+)m([\d.]+)s\s*$/.exec(output)
   if (found === null) return null
@@ -74,13 +74,13 @@ export function parseTimes(output: string): number | null {
   return user + system
 }
 
-/** Quotes a word for the shell, if it needs that. */
+/** Quotes a word for the shell if necessary. */
 export function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`
 }
 
 /** Splits a shell line into words; null when it is more than one simple command. */
-export function shellWords(line: string): string[] | null {
+function shellWords(line: string): string[] | null {
   const words: string[] = []
   let word: string | null = null
   for (let at = 0; at < line.length; at++) {
@@ -102,9 +102,7 @@ export function shellWords(line: string): string[] | null {
   return words
 }
 
-/**
- * Understands a check command. `scripts` are those of package.json, for `npm test`.
- */
+/** Recognizes a check command. `scripts` are those of package.json, for `npm test`. */
 export function planCheck(check: string, scripts: Readonly<Record<string, string>>): CheckPlan {
   const words = shellWords(check.trim().replace(/\s+2>&1$/, ''))
   const script = words === null ? null : npmScript(words)
@@ -120,12 +118,12 @@ export function planCheck(check: string, scripts: Readonly<Record<string, string
   return exitCodeOnly(check)
 }
 
-/** A plan that knows nothing but the exit code. */
+/** A plan for a check without a report: only its exit code counts. */
 export function exitCodeOnly(check: string): CheckPlan {
   return { kind: 'any', whole: { outcomes: check, details: check }, file: () => [] }
 }
 
-/** The script that `npm test`, `npm run x`, `yarn x` or `pnpm x` runs; null for other commands. */
+/** Name of the script that `npm test`, `npm run x`, `yarn x` or `pnpm x` runs, or null. */
 function npmScript(words: readonly string[]): string | null {
   const [program, ...rest] = words.filter((word) => !/^(-s|--silent|--no-\w+)$/.test(word))
   if (!['npm', 'pnpm', 'yarn'].includes(program ?? '')) return null
@@ -168,14 +166,14 @@ function planNodeTest(env: readonly string[], words: readonly string[]): CheckPl
     [...env, `${start}${quote(program)}`, ...flags, '--test-reporter=tap', ...args.map(quote)].join(
       ' ',
     )
-  // The heap is bounded like the processor time: an endless loop often fills an array.
+  // The heap is limited as well, since an endless loop often fills an array.
   const bound = `export NODE_OPTIONS="$NODE_OPTIONS --max-old-space-size=768"; `
   const line = (args: readonly string[]): string => `${bound}${run(args)} 2>&1`
   const filter = ` | grep -E '^ *(not )?ok [0-9]|^ *# Subtest: |^ *(  location|  failureType): '`
   return {
     kind: 'tap',
     whole: { outcomes: line(['--test', ...files]) + filter, details: line(['--test', ...files]) },
-    // A test file that is run by itself reports as well, and saves the process of a runner.
+    // A test file run directly reports as well, and saves the runner's process.
     file: (path) =>
       (name === 'node' ? [[path], ['--test', path]] : [['--test', path]]).map((args) => ({
         outcomes: line(args) + filter,
@@ -215,11 +213,13 @@ function planPytest(line: (args: readonly string[]) => string, rest: readonly st
       'no:cacheprovider',
       ...targets.map(quote),
     ])
-  const filter = ` | grep -E '^(PASSED|FAILED|ERROR|XFAIL|XPASS|SKIPPED) |^[0-9]+ (passed|failed|error|skipped)'`
+  const lines =
+    '^(PASSED|FAILED|ERROR|XFAIL|XPASS|SKIPPED) |^[0-9]+ (passed|failed|error|skipped)'
+  const filter = ` | grep -E '${lines}'`
   return {
     kind: 'pytest',
     whole: { outcomes: run(files, 'no') + filter, details: run(files, 'short') },
-    // Plugins that are installed and not needed can take ten times as long as the tests.
+    // Plugins that the tests do not need can take ten times as long as the tests.
     file: (path) =>
       ['PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 ', ''].map((start) => ({
         outcomes: withStart(start, run([path], 'no')) + filter,
@@ -230,7 +230,7 @@ function planPytest(line: (args: readonly string[]) => string, rest: readonly st
   }
 }
 
-/** Puts a variable before the program of a line that begins with limits. */
+/** Inserts `start` before the program of a line that begins with limits. */
 function withStart(start: string, line: string): string {
   return line.replace(/^(ulimit [^;]*; )/, (limits) => `${limits}${start}`)
 }
@@ -243,7 +243,9 @@ function planUnittest(
     (word) => !/^-(v|q|f|b|vv)$|^--(verbose|quiet|failfast|buffer)$/.test(word),
   )
   const discovers = flags.length === 0 || flags[0] === 'discover'
-  const filter = ` | grep -E '^ *[A-Za-z_0-9]+ \\([A-Za-z_0-9.]+\\)| \\.\\.\\. [a-zA-Z]|^(FAIL|ERROR): |^Ran '`
+  const lines =
+    '^ *[A-Za-z_0-9]+ \\([A-Za-z_0-9.]+\\)| \\.\\.\\. [a-zA-Z]|^(FAIL|ERROR): |^Ran '
+  const filter = ` | grep -E '${lines}'`
   const whole = line([...flags.map(quote), '-v', '-b'])
   return {
     kind: 'unittest',
@@ -262,12 +264,12 @@ function planUnittest(
   }
 }
 
-/** The words without these flags and their values. */
+/** Removes these flags and their values. */
 function without(words: readonly string[], flags: readonly string[]): string[] {
   return words.filter((word, at) => !flags.includes(word) && !flags.includes(words[at - 1] ?? ''))
 }
 
-/** The scripts of a package.json; none when it cannot be parsed. */
+/** The scripts of a package.json; empty when it is invalid. */
 export function scriptsOf(manifest: string): Record<string, string> {
   try {
     const { scripts } = JSON.parse(manifest) as { scripts?: Record<string, unknown> }

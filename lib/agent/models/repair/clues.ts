@@ -5,7 +5,7 @@ import { stringBody } from './token.js'
 
 type Boosts = Partial<Record<OperatorName, number>>
 
-/** What a failure looks like, and which families of patches that makes more likely. */
+/** Patterns of failures, and the families of patches that each makes more likely. */
 const CUES: readonly { readonly when: (failure: Failure) => boolean; readonly boosts: Boosts }[] = [
   {
     when: ({ message, actual }) =>
@@ -58,9 +58,8 @@ const CUES: readonly { readonly when: (failure: Failure) => boolean; readonly bo
   },
   {
     when: ({ message }) =>
-      /Cannot read prop|is not iterable|not subscriptable|has no attribute|KeyError|IndexError|out of range/.test(
-        message,
-      ),
+      /Cannot read prop|is not iterable|not subscriptable|has no attribute/.test(message) ||
+      /KeyError|IndexError|out of range/.test(message),
     boosts: {
       guard: 2,
       default: 2,
@@ -78,9 +77,8 @@ const CUES: readonly { readonly when: (failure: Failure) => boolean; readonly bo
   },
   {
     when: ({ message }) =>
-      /is not defined|before initialization|UnboundLocalError|ImportError|does not provide an export/.test(
-        message,
-      ),
+      /is not defined|before initialization|UnboundLocalError|ImportError/.test(message) ||
+      /does not provide an export/.test(message),
     boosts: { identifier: 3, property: 1.5 },
   },
   {
@@ -120,13 +118,24 @@ function sameParts(expected: string | undefined, actual: string | undefined): bo
   return expected.length === actual.length && parts(expected) === parts(actual)
 }
 
-/** Takes the quotes of a printed string away. */
+/** Removes the quotes of a printed string. */
 function bare(text: string): string {
   const trimmed = text.trim()
   return stringBody(trimmed)?.body ?? trimmed
 }
 
-/** Gathers what failures and the tests' own text tell about the cause. */
+/** Error messages that name what does not exist. */
+const MISSING_NAME = new RegExp(
+  [
+    "(\\w+) is not defined|name '(\\w+)' is not defined",
+    '\\.(\\w+) is not a function|(?<![.\\w])(\\w+) is not a function',
+    "has no attribute '(\\w+)'|reading '(\\w+)'",
+    "export named '(\\w+)'|cannot import name '(\\w+)'|KeyError: '(\\w+)'",
+  ].join('|'),
+  'g',
+)
+
+/** Collects clues about the cause from failures, tests and sources. */
 export function readClues(
   failures: readonly Failure[],
   sources: readonly SourceFile[],
@@ -144,9 +153,7 @@ export function readClues(
   const strings: { expected: string; actual: string }[] = []
   const numbers = new Set<string>()
   for (const { message, expected, actual } of failures) {
-    const named =
-      /(\w+) is not defined|name '(\w+)' is not defined|\.(\w+) is not a function|(?<![.\w])(\w+) is not a function|has no attribute '(\w+)'|reading '(\w+)'|export named '(\w+)'|cannot import name '(\w+)'|KeyError: '(\w+)'/g
-    for (const found of message.matchAll(named))
+    for (const found of message.matchAll(MISSING_NAME))
       missing.add(found.slice(1).find((name) => name !== undefined)!)
     for (const pair of comparedStrings(message, expected, actual))
       if (strings.length < 40) strings.push(pair)
@@ -190,7 +197,7 @@ export function readClues(
   }
 }
 
-/** Strings that were compared: whole, or as lines of a printed difference, in both directions. */
+/** Pairs of compared strings: complete, or as lines of a printed diff, in both directions. */
 function comparedStrings(
   message: string,
   expected: string | undefined,
@@ -203,7 +210,7 @@ function comparedStrings(
   }
   if (isText(expected) && actual !== undefined) {
     add(bare(expected!), bare(actual))
-    // Python's assertEqual does not say which side was expected.
+    // Python's assertEqual does not show which side was expected.
     if (/^AssertionError/.test(message)) add(bare(actual), bare(expected!))
   }
   const plus = [...message.matchAll(/^\s*\+ (?!actual)(.*)$/gm)].map((found) =>

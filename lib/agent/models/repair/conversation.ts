@@ -1,48 +1,47 @@
 import type { JsonObject } from '../../../internal/json.js'
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../model.js'
 
-/** A tool call before it has its id. */
+/** A tool call that has no id yet. */
 export interface PlannedCall {
   readonly tool: string
   readonly args: JsonObject
 }
 
-/** What the engine of repair wants to say and have done next. */
+/** The next turn of the repair engine. */
 export interface PlannedTurn {
   readonly text: string
   readonly calls: readonly PlannedCall[]
-  /** True when there is nothing left to try. */
+  /** True when nothing is left to try. */
   readonly givesUp?: boolean
 }
 
-/** How one call went. */
+/** The outcome of one call. */
 export interface CallResult {
   readonly output: string
   readonly exitCode: number
 }
 
-/** What came back after a turn. */
+/** What the conversation holds between one turn and the next. */
 export interface Reply {
-  /** In the order of the calls; a call without a result has exit code -1. */
+  /** In the order of the calls; exit code -1 for a call without a result. */
   readonly results: readonly CallResult[]
-  /** What the engine or a person said since then. */
+  /** Messages of the engine or of a person. */
   readonly notes: readonly string[]
 }
 
-/** A program that plans turns and is resumed with their outcome. */
+/** A program that yields turns and is resumed with the reply to each. */
 export type Plan = Generator<PlannedTurn, never, Reply>
 
 /**
- * Plays a plan against a conversation. The plan is a pure function of the replies it gets, so it
- * stands where it stood after being fed the same messages again; a session merely keeps the place
- * that it has reached.
+ * Runs a plan against a conversation. The plan is a pure function of its replies, so replaying the
+ * same messages leads to the same state; a session only caches the state that it has reached.
  */
 export class Session {
   readonly #start: () => Plan
   #plan: Plan | null = null
   #turn: PlannedTurn | null = null
   #turns = 0
-  /** The messages that the plan has been fed with. */
+  /** The messages that the plan has received. */
   #fed: readonly Message[] = []
 
   constructor(start: () => Plan) {
@@ -54,7 +53,7 @@ export class Session {
     if (this.#plan === null || !continues(this.#fed, messages)) this.#rewind()
     if (this.#turn === null) {
       this.#turn = this.#plan!.next().value
-      // What was said before the first turn is the goal, which the plan knows already.
+      // The messages before the first turn state the goal, which the plan already has.
       const first = messages.findIndex(({ role }) => role === 'assistant')
       this.#fed = messages.slice(0, first < 0 ? messages.length : first)
     }
@@ -70,8 +69,8 @@ export class Session {
   }
 
   /**
-   * Feeds one turn's outcome: from the first message not yet fed to before the next assistant
-   * message.
+   * Passes one turn's reply to the plan: the messages from the first new one up to the next
+   * assistant message.
    */
   #feed(messages: readonly Message[]): void {
     const from = this.#fed.length
@@ -81,8 +80,7 @@ export class Session {
     const results = new Map<string, ToolMessage>()
     const planned = this.#message()
     const [recorded] = said
-    // Another version of this program may have planned otherwise: then its results mean nothing
-    // here.
+    // A different version of this program may have planned other calls, whose results do not apply.
     const isOurs = recorded?.role === 'assistant' && isSamePlan(recorded.calls, planned.calls)
     for (const message of said)
       if (message.role === 'tool' && isOurs) results.set(message.call_id, message)
@@ -112,7 +110,7 @@ export class Session {
   }
 }
 
-/** Do these messages begin with what was fed? The same objects are equal at once. */
+/** Whether `messages` begins with `fed`; the same objects need no comparison of their contents. */
 function continues(fed: readonly Message[], messages: readonly Message[]): boolean {
   return (
     fed.length <= messages.length &&

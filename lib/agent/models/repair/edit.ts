@@ -1,4 +1,4 @@
-/** The text before and after a change, each of which occurs just once in its file. */
+/** The text before and after a change; each occurs exactly once in its version of the file. */
 export interface Edit {
   readonly oldText: string
   readonly newText: string
@@ -19,8 +19,8 @@ function occursOnce(text: string, part: string): boolean {
 }
 
 /**
- * A patch as whole lines, with as many lines around them as make them unique both before
- * the change and after it, so that it can be made and taken back by text alone.
+ * Expands a patch to whole lines, with enough context to be unique both before and after the
+ * change, so that it can be applied and reverted by text replacement.
  */
 export function editOf(
   text: string,

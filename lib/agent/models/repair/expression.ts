@@ -13,7 +13,7 @@ const VALUE_WORDS: ReadonlySet<string> = new Set([
   'None',
 ])
 
-/** Can an expression end with this token? Tells a binary minus from a sign. */
+/** Whether an expression can end with this token, which tells a binary minus from a sign. */
 export function endsOperand(token: Token | undefined): boolean {
   if (token === undefined) return false
   if (token.kind === 'punctuator')
@@ -22,9 +22,7 @@ export function endsOperand(token: Token | undefined): boolean {
   return token.kind !== 'template' || token.text.endsWith('`')
 }
 
-/**
- * The first token of the member or call chain that ends at `last`, for example `a` of `a.b(c)[d]`.
- */
+/** The first token of the member or call chain that ends at `last`: `a` of `a.b(c)[d]`. */
 export function operandStart(tokens: readonly Token[], last: number): number {
   let at = last
   for (;;) {
@@ -48,7 +46,7 @@ export function operandStart(tokens: readonly Token[], last: number): number {
   }
 }
 
-/** The last token of the chain that starts at `first`, signs and `await` before it included. */
+/** The last token of the chain that starts at `first`, which may be a sign or `await`. */
 export function operandEnd(tokens: readonly Token[], first: number): number {
   let at = first
   while (
@@ -83,10 +81,7 @@ function templateEnd(tokens: readonly Token[], from: number): number {
   return tokens.length - 1
 }
 
-/**
- * The parts between commas in the bracket at `open`, as first and last token; empty parts are left
- * out.
- */
+/** The non-empty parts between commas in the bracket at `open`, as first and last token. */
 export function partsOf(tokens: readonly Token[], open: number): { first: number; last: number }[] {
   const close = tokens[open]!.match
   const parts: { first: number; last: number }[] = []
@@ -106,7 +101,7 @@ export function textOf(file: SourceFile, first: number, last: number): string {
   return file.text.slice(file.tokens[first]!.start, file.tokens[last]!.end)
 }
 
-/** Is this parenthesis the argument list of a call (and not a declaration or a grouping)? */
+/** Whether this parenthesis is the argument list of a call, not a declaration or a grouping. */
 export function isCall(file: SourceFile, open: number): boolean {
   const before = file.tokens[open - 1]
   if (before === undefined || file.tokens[open]!.text !== '(' || file.tokens[open]!.match < 0)

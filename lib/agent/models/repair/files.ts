@@ -1,20 +1,26 @@
 import { languageOf, type SourceFile } from './source.js'
 import { stringBody } from './token.js'
 
-/** Folders and files that hold no source of the project's own. */
-const FOREIGN =
-  /(^|\/)(node_modules|\.git|dist|build|out|coverage|vendor|third_party|\.venv|venv|__pycache__|site-packages|\.[^/]+)\/|\.d\.[mc]?ts$|\.min\.js$/
-const CONFIGURATION =
-  /(^|\/)([\w.-]+\.config\.[mc]?[jt]s|setup\.py|noxfile\.py|tasks\.py|gulpfile\.[mc]?js|Gruntfile\.js)$/
-const TEST =
-  /(^|\/)(tests?|__tests__|specs?|testing|fixtures|__mocks__)\/|[._-](test|spec)\.[mc]?[jt]sx?$|(^|\/)test[._-][^/]*\.\w+$|(^|\/)tests?\.\w+$|_test\.\w+$|(^|\/)conftest\.py$/
+/** Matches dependencies, build results and hidden folders. */
+const FOREIGN = new RegExp(
+  '(^|/)(node_modules|\\.git|dist|build|out|coverage|vendor|third_party|' +
+    '\\.venv|venv|__pycache__|site-packages|\\.[^/]+)/|\\.d\\.[mc]?ts$|\\.min\\.js$',
+)
+const CONFIGURATION = new RegExp(
+  '(^|/)([\\w.-]+\\.config\\.[mc]?[jt]s|setup\\.py|noxfile\\.py|tasks\\.py|' +
+    'gulpfile\\.[mc]?js|Gruntfile\\.js)$',
+)
+const TEST = new RegExp(
+  '(^|/)(tests?|__tests__|specs?|testing|fixtures|__mocks__)/|[._-](test|spec)\\.[mc]?[jt]sx?$|' +
+    '(^|/)test[._-][^/]*\\.\\w+$|(^|/)tests?\\.\\w+$|_test\\.\\w+$|(^|/)conftest\\.py$',
+)
 
-/** Does this file belong to the tests? Such files are read, and never written. */
+/** Whether a file belongs to the tests, which are read but never written. */
 export function isTestPath(path: string): boolean {
   return TEST.test(path)
 }
 
-/** May this file be repaired? */
+/** Whether a file may be repaired. */
 export function isSourcePath(path: string): boolean {
   return (
     languageOf(path) !== null &&
@@ -24,12 +30,12 @@ export function isSourcePath(path: string): boolean {
   )
 }
 
-/** May this file be read at all? */
+/** Whether a file may be read. */
 export function isReadablePath(path: string): boolean {
   return languageOf(path) !== null && !FOREIGN.test(path)
 }
 
-/** Paths of the workspace that a file imports, as far as they are among `paths`. */
+/** The members of `paths` that a file imports. */
 export function importsOf(file: SourceFile, paths: ReadonlySet<string>): string[] {
   const found =
     file.language === 'python' ? pythonImports(file, paths) : javaScriptImports(file, paths)
@@ -93,7 +99,7 @@ function pythonImports(file: SourceFile, paths: ReadonlySet<string>): string[] {
   return found
 }
 
-/** Files of the workspace in which failing tests stand, by what the report says about them. */
+/** Files of the workspace that contain failing tests, as far as the report shows. */
 export function failingFiles(
   kind: string,
   output: string,

@@ -1,4 +1,4 @@
-import type { Declaration, Outline, Region } from './source.js'
+import type { Declaration, Outline, Region } from './outline.js'
 import type { Token } from './token.js'
 
 const CLOSING: ReadonlySet<string> = new Set([')', ']', '}'])
@@ -9,7 +9,7 @@ const STATEMENT_WORDS: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** True when a line break before `next` ends the statement of `previous` (automatic semicolons). */
+/** Whether a line break before `next` ends the statement (automatic semicolon insertion). */
 function lineEnds(previous: Token | undefined, next: Token): boolean {
   if (!next.first || previous === undefined) return false
   const ended =
@@ -50,7 +50,7 @@ export function expressionEnd(tokens: readonly Token[], from: number): number {
   return Math.max(from, Math.min(at, tokens.length) - 1)
 }
 
-/** After a type annotation whose colon is at `colon`: the first token that is not part of it. */
+/** The first token after the type annotation whose colon is at `colon`. */
 function skipType(tokens: readonly Token[], colon: number): number {
   let at = colon + 1
   let angle = 0
@@ -60,7 +60,7 @@ function skipType(tokens: readonly Token[], colon: number): number {
     if (token.text === '<') angle++
     else if (token.text === '>' || token.text === '>>') angle -= token.text.length
     else if (token.text === '=>' && previous === ')') {
-      // A function type goes on with what it returns; the arrow of a function ends its type.
+      // In a function type, the return type follows; otherwise the arrow ends the annotation.
       if (tokens[at + 1]?.text === '{') return at
     } else if (token.text === '=>') return at
     else if (token.text === '{' || token.text === '[' || token.text === '(') {
@@ -242,7 +242,7 @@ function arrowParameters(
   const before = tokens[arrow - 1]
   if (before === undefined) return { params: -1, first: -1 }
   if (before.text === ')' && before.match >= 0) {
-    // `(a): (b) => c => …` is not told apart: the nearest list counts.
+    // `(a): (b) => c => …` is ambiguous: the nearest list is used.
     return { params: before.match, first: before.match }
   }
   if (
@@ -264,7 +264,7 @@ function arrowParameters(
   return { params: -1, first: -1 }
 }
 
-/** The name that a function expression gets: of the variable, property or field it is put in. */
+/** The name of the variable, property or field to which a function expression is assigned. */
 function nameBefore(tokens: readonly Token[], first: number): string {
   let at = first - 1
   if (tokens[at]?.text === 'async') at--
@@ -317,7 +317,7 @@ function imported(
   }
 }
 
-/** Adds regions for top-level `const x = …` and for fields of classes that hold no function. */
+/** Adds regions for top-level `const x = …` and for class fields, unless they hold a function. */
 function valueRegions(tokens: readonly Token[], regions: Region[]): void {
   const taken = new Set(regions.map(({ first }) => first))
   let depth = 0

@@ -1,4 +1,4 @@
-import type { Declaration, Outline, Region } from './source.js'
+import type { Declaration, Outline, Region } from './outline.js'
 import type { Token } from './token.js'
 
 /** Finds functions, classes, declared names and statements in Python. */
@@ -96,7 +96,7 @@ export function outlinePython(tokens: readonly Token[]): Outline {
   }
 }
 
-/** The last token of the block whose header's line begins at or before `at`. */
+/** The last token of the block whose header is on the line of `at`. */
 function blockEnd(tokens: readonly Token[], at: number): number {
   const indent = tokens[at]!.indent
   for (let i = at + 1; i < tokens.length; i++) {
@@ -105,7 +105,7 @@ function blockEnd(tokens: readonly Token[], at: number): number {
   return tokens.length - 1
 }
 
-/** The last token of the logical line that `at` is in. */
+/** The last token of the logical line of `at`. */
 export function statementEnd(tokens: readonly Token[], at: number): number {
   for (let i = at + 1; i < tokens.length; i++) if (tokens[i]!.first) return i - 1
   return tokens.length - 1
@@ -140,7 +140,7 @@ function parameterNames(
   return found
 }
 
-/** Is the name at `at` bound here: by `=`, `for … in`, `as`, `:=` or an augmented assignment? */
+/** Whether the name at `at` is bound here, by `=`, `for … in`, `as`, `:=` or an annotation. */
 function assigned(tokens: readonly Token[], at: number): boolean {
   const before = tokens[at - 1]?.text
   const next = tokens[at + 1]?.text

@@ -1,17 +1,16 @@
 import type { Candidate } from './candidates.js'
 import type { Outcomes } from './report.js'
-import { namedRegionAt, type SourceFile } from './source.js'
+import { namedRegionAt } from './outline.js'
+import type { SourceFile } from './source.js'
 import type { Suspicion } from './suspicion.js'
 
-/** Patches of the first turns after something changed: the best ones often come first. */
+/** Patches tried in the first turns of a pursuit: few, since the best ones often come first. */
 export const BATCHES: readonly number[] = [3, 5, 7]
-/**
- * Patches of the same function, and of others, that compete with one that helped only some tests.
- */
+/** Patches of the same function that get a chance after one that helped only some of its tests. */
 const MAX_NEAR_RIVALS = 84
 const MAX_FAR_RIVALS = 14
 
-/** The search for patches that make the tests of one file pass, at one state of the sources. */
+/** The search for patches that fix the tests of one file, at one state of the sources. */
 export interface Pursuit {
   /** Runs the tests of the file. */
   readonly command: string
@@ -19,7 +18,7 @@ export interface Pursuit {
   readonly baseline: Outcomes
   readonly suspicion: Suspicion
   candidates: readonly Candidate[]
-  /** How many of them were tried. */
+  /** Number of candidates tried so far. */
   at: number
   round: number
 }
@@ -30,7 +29,7 @@ export interface Winner {
   readonly gained: number
 }
 
-/** Takes the patches that compete with `candidate` out of a pursuit, in batches. */
+/** Removes the patches that compete with `candidate` from a pursuit and returns them in batches. */
 export function takeRivals(
   pursuit: Pursuit,
   candidate: Candidate,

@@ -10,12 +10,12 @@ import { parsePytest, parsePytestFailures } from './report-pytest.js'
 import { parseTap, parseTapFailures } from './report-tap.js'
 import { parseUnittest, parseUnittestFailures } from './report-unittest.js'
 
-/** Escape sequences that colour text, which runners print when they are told to. */
+/** Removes the escape sequences of colours. */
 function withoutColors(text: string): string {
   return text.includes('\u001b') ? text.replace(/\u001b\[[\d;]*m/g, '') : text
 }
 
-/** Reads which tests passed. Empty when there is no report in `output`. */
+/** The outcomes of tests; empty when `output` contains no report. */
 export function parseOutcomes(kind: ReportKind, output: string, exitCode: number): Outcomes {
   const text = withoutColors(output)
   if (kind === 'tap') return parseTap(text)
@@ -24,7 +24,7 @@ export function parseOutcomes(kind: ReportKind, output: string, exitCode: number
   return new Map([[WHOLE_CHECK, exitCode === 0 ? ('pass' as const) : ('fail' as const)]])
 }
 
-/** Reads why tests failed. */
+/** The failures that a report describes. */
 export function parseFailures(kind: ReportKind, printed: string): Failure[] {
   const output = withoutColors(printed)
   if (kind === 'tap') return parseTapFailures(output)

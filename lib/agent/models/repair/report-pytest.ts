@@ -2,12 +2,12 @@ import { addOutcome, comparedIn, type Failure, type Outcomes, parseFrames } from
 
 const LINE = /^(PASSED|FAILED|ERROR|XFAIL|XPASS|SKIPPED) (.*)$/
 
-/** The test at the start of a summary line: parameters in brackets may hold anything. */
+/** The test at the start of a summary line; its bracketed parameters may contain any text. */
 function testName(rest: string): string {
   return /^[^\s[]+(?:\[.*?\](?= - |$))?/.exec(rest)?.[0] ?? rest.trim()
 }
 
-/** Outcomes of `pytest -rA`: the lines of its short summary. */
+/** Outcomes of `pytest -rA`, from the lines of its short summary. */
 export function parsePytest(output: string): Outcomes {
   const outcomes = new Map<string, 'pass' | 'fail' | 'skip'>()
   for (const line of output.split('\n')) {

@@ -9,7 +9,7 @@ import {
 
 const POINT = /^( *)(not ok|ok) \d+(?: - (.*?))?(?: # (SKIP|TODO)\b.*)?$/
 
-/** Escapes of the test anything protocol as node:test writes them. */
+/** Removes the escapes that node:test writes in the Test Anything Protocol. */
 function plain(name: string): string {
   return name.replace(/\\([\\#])/g, '$1').trim()
 }
@@ -21,7 +21,7 @@ interface Point {
   readonly line: number
 }
 
-/** Test points with the names of their suites before them, leaves and suites alike. */
+/** All test points, suites included, named with the path of their suites. */
 function points(lines: readonly string[]): Point[] {
   const titles: string[] = []
   const found: Point[] = []
@@ -41,7 +41,7 @@ function points(lines: readonly string[]): Point[] {
   return found
 }
 
-/** Outcomes of a report in the Test Anything Protocol as `node --test-reporter=tap` prints it. */
+/** Outcomes in the report of `node --test-reporter=tap`. */
 export function parseTap(output: string): Outcomes {
   const outcomes = new Map<string, 'pass' | 'fail' | 'skip'>()
   for (const { name, ok, skip } of points(output.split('\n'))) {
@@ -50,10 +50,7 @@ export function parseTap(output: string): Outcomes {
   return outcomes
 }
 
-/**
- * The failing tests of such a report with their diagnostics; suites that merely hold them are left
- * out.
- */
+/** The failing tests of such a report with their diagnostics, without the suites around them. */
 export function parseTapFailures(output: string): Failure[] {
   const lines = output.split('\n')
   const seen = new Map<string, 'pass' | 'fail' | 'skip'>()

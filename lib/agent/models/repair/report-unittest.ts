@@ -3,7 +3,7 @@ import { addOutcome, comparedIn, type Failure, type Outcomes, parseFrames } from
 const TEST = /^ *(\w+) \(([\w.]+)\)/
 const STATUS = / \.\.\. (ok|FAIL|ERROR|skipped\b.*|expected failure|unexpected success)$/
 
-/** One name for a test in all Python versions: before 3.11 the identifier lacks the method. */
+/** The same name in all Python versions: before 3.11 the printed id lacks the method. */
 function fullName(method: string, id: string): string {
   return id.endsWith(`.${method}`) ? id : `${id}.${method}`
 }

@@ -28,30 +28,30 @@ export interface SearchFacts {
   readonly tools: readonly string[]
 }
 
-/** Calls of one turn at most. */
+/** Calls of one turn. */
 const MAX_CALLS = 22
-/** Files that are read at most. */
+/** Files read in one run. */
 const MAX_FILES = 120
-/** `read_file` gives so much; a longer file is not repaired. */
+/** A larger file is not repaired, because `read_file` truncates it. */
 const MAX_FILE_BYTES = 60_000
-/** Patches tried at most in one run. */
+/** Patches tried in one run. */
 const MAX_TRIALS = 4_000
-/** Seconds of processor time for each process of a test run, as long as it is not known better. */
+/** CPU seconds for each process of a test run, until the actual time is known. */
 const WHOLE_CPU_SECONDS = 120
-/** The same for tests that are endless as they stand. */
+/** The same for tests that already run into an endless loop. */
 const ENDLESS_CPU_SECONDS = 5
-/** Patches that one test file gets before another has its turn. */
+/** Patches tried for one test file before the next one gets a turn. */
 const SHARE = 100
-/** Tests that are run by their names. */
+/** Tests that one command runs by name. */
 const MAX_NAMED_TESTS = 20
 const FILE_TIMEOUT_MS = 20_000
 const WHOLE_TIMEOUT_MS = 300_000
 
 /**
  * Generate and validate: reads the failing tests, ranks small patches, tries them one by one, keeps
- * what makes strictly more tests pass and none fail, takes back the rest, and goes on from there.
+ * those that make strictly more tests pass and none fail, and reverts the others.
  *
- * 1. Between two turns the files are as they were, plus the patches that were kept.
+ * 1. Between two turns the files contain the kept patches and no other change.
  * 2. Test files are never written.
  * 3. No patch is tried twice on the same state of the sources.
  */
@@ -59,20 +59,20 @@ export class Search {
   readonly #facts: SearchFacts
   #plan: CheckPlan | null = null
   #paths: readonly string[] = []
-  /** Text of every file that was read. */
+  /** Contents of the files read so far. */
   readonly #texts = new Map<string, string>()
   readonly #parsed = new Map<string, SourceFile>()
-  /** Outcome of every test at the present state. */
+  /** Outcome of every test at the current state. */
   #outcomes: Outcomes = new Map()
   #wholeOutput = ''
-  /** Files with failing tests for which nothing is left to try at the present state. */
+  /** Failing test files for which nothing is left to try at the current state. */
   readonly #exhausted = new Set<string>()
   readonly #pursuits = new Map<string, Pursuit>()
-  /** Patches tried at an earlier state: tried again last. */
+  /** Patches tried at an earlier state, which are tried again last. */
   readonly #triedBefore = new Set<string>()
   #trials = 0
   #kept: string[] = []
-  /** Set when a message of the engine or a person came: files and tests may have changed. */
+  /** Set by a message of the engine or of a person: files and tests may have changed. */
   #interrupted = false
 
   constructor(facts: SearchFacts) {
@@ -111,7 +111,7 @@ export class Search {
     return [...this.#outcomes].flatMap(([name, outcome]) => (outcome === 'fail' ? [name] : []))
   }
 
-  /** Asks for tools, and notes whether somebody said something meanwhile. */
+  /** Yields a turn with calls, and records whether the reply contains messages. */
   *#ask(
     text: string,
     calls: readonly PlannedCall[],
@@ -121,7 +121,7 @@ export class Search {
     return reply.results
   }
 
-  /** Lists the files, understands the check and runs it. */
+  /** Lists the files, recognizes the check and runs it. */
   *#open(): Generator<PlannedTurn, void, Reply> {
     const usesScripts = /\b(npm|pnpm|yarn)\b/.test(this.#facts.check!)
     const listing: PlannedCall[] = [{ tool: 'list_files', args: { recursive: true } }]
@@ -134,7 +134,7 @@ export class Search {
     this.#plan = planCheck(this.#facts.check!, scriptsOf(manifest?.output ?? ''))
     yield* this.#measure('Running the check to see which tests fail.')
     if (this.#outcomes.size > 0) return
-    // The report is not what the command promised: go by its exit code.
+    // The output has no report of the expected kind, so only the exit code counts.
     this.#plan = exitCodeOnly(this.#facts.check!)
     yield* this.#measure('The check gives no report that can be read; going by its exit code.')
   }
@@ -155,15 +155,13 @@ export class Search {
         ? []
         : failingFiles(plan.kind, this.#wholeOutput, failing, this.#paths)
     const open = (known.length === 0 ? [''] : known).filter((path) => !this.#exhausted.has(path))
-    // Each gets its share before one of them gets more: a hard bug must not keep easy ones waiting.
+    // In shares, so that a hard bug does not keep easy ones waiting.
     const share = (path: string): number => Math.floor((this.#pursuits.get(path)?.at ?? 0) / SHARE)
     const [next] = open.sort((a, b) => share(a) - share(b) || (a < b ? -1 : 1))
     return next === undefined ? undefined : next || null
   }
 
-  /**
-   * Reads what one test file needs and ranks the patches for it; null when it cannot be worked on.
-   */
+  /** Reads what one test file needs and ranks patches for it; null when it cannot be run. */
   *#begin(focus: string | null): Generator<PlannedTurn, Pursuit | null, Reply> {
     const plan = this.#plan!
     const timeout = focus === null ? WHOLE_TIMEOUT_MS : FILE_TIMEOUT_MS
@@ -194,7 +192,7 @@ export class Search {
         )
         .sort((a, b) => b.score - a.score)
       this.#interrupted = false
-      // An endless loop should not cost more than a few runs of these tests do.
+      // An endless loop should cost no more than a few runs of these tests.
       const wasEndless = details.exitCode === 124 || details.exitCode > 128
       const usual = Math.ceil(0.6 + 4 * (parseTimes(details.output) ?? 2))
       const cpuSeconds = wasEndless ? ENDLESS_CPU_SECONDS : Math.min(WHOLE_CPU_SECONDS, usual)
@@ -212,8 +210,8 @@ export class Search {
   }
 
   /**
-   * The failing tests alone, where most of a file's tests pass and the rest can be left out: what
-   * helps them has to stand the whole check in the end. The same as was given where that cannot be.
+   * Returns a command for the failing tests alone if most of a file's tests pass, since a patch has
+   * to pass the whole check in the end. Else returns the given command.
    */
   *#narrow(
     whole: Pick<Pursuit, 'command' | 'baseline'>,
@@ -248,7 +246,7 @@ export class Search {
     pursuit.at += batch.length
     const winners = yield* this.#try(batch, pursuit)
     if (winners === null || winners.length === 0) return
-    // A patch that helps only some of the tests that its function fails may be a coincidence: other
+    // A patch that fixes only some of its function's failing tests may do so by coincidence: other
     // patches, of this function first, get a chance to do better.
     const { candidate, gained } = winners[0]!
     const file = this.#parsed.get(candidate.path)!
@@ -266,16 +264,15 @@ export class Search {
   }
 
   /**
-   * Tries patches in one turn: makes each, runs the tests, takes it back. Gives those that help,
-   * the
-   * most helpful first; null when something else has changed meanwhile, after looking anew.
+   * Tries patches in one turn: applies each, runs the tests and reverts it. Returns those that
+   * help, best first; or null, after a resync, when something else changed in the meantime.
    */
   *#try(
     batch: readonly Candidate[],
     { command, timeout, baseline }: Pursuit,
   ): Generator<PlannedTurn, Winner[] | null, Reply> {
     const calls: PlannedCall[] = []
-    // After a pause the unchanged state is run as well, for somebody may have changed it.
+    // After an interruption the unpatched state is run as well, since it may have changed.
     const checksState = this.#interrupted
     this.#interrupted = false
     if (checksState) calls.push(bash(command, timeout))
@@ -291,7 +288,8 @@ export class Search {
     const some = failing.slice(0, 3).join('; ') + (failing.length > 3 ? '; …' : '')
     const results = yield* this.#ask(
       `${failing.length} of ${this.#outcomes.size} tests fail (${some}). ` +
-        `Trying ${batch.length} ${batch.length === 1 ? 'patch' : 'patches'}, each taken back again:\n` +
+        `Trying ${batch.length} ${batch.length === 1 ? 'patch' : 'patches'}, ` +
+        'each taken back again:\n' +
         batch.map((candidate) => `- ${this.#describe(candidate)}`).join('\n'),
       calls,
     )
@@ -321,7 +319,7 @@ export class Search {
     return null
   }
 
-  /** Makes a patch that helped its test file for good, unless the whole check says otherwise. */
+  /** Applies a patch that helped its test file for good, unless the whole check regresses. */
   *#keep(candidate: Candidate): Generator<PlannedTurn, boolean, Reply> {
     const { path } = candidate
     const text = this.#texts.get(path)!
@@ -356,16 +354,17 @@ export class Search {
     return true
   }
 
-  /** All tests pass as far as this program sees: lets the engine check. */
+  /** Called when all tests pass: a turn without calls lets the engine check the goal. */
   *#claim(): Generator<PlannedTurn, void, Reply> {
     const kept =
       this.#kept.length === 0 ? '' : ` Kept:\n${this.#kept.map((what) => `- ${what}`).join('\n')}`
     yield {
-      text: `All ${this.#outcomes.size} tests pass now. They pass; whether the code is right beyond them, no check can tell.${kept}`,
+      text:
+        `All ${this.#outcomes.size} tests pass now. ` +
+        `They pass; whether the code is right beyond them, no check can tell.${kept}`,
       calls: [],
     }
-    // Still here: the goal is not met although the tests pass, so go by the command's exit code
-    // alone.
+    // Resumed, so the goal is not met although the tests pass: only the exit code counts from here.
     const before = this.#plan!.kind
     yield* this.#resync()
     if (this.#failing().length > 0) return
@@ -377,7 +376,9 @@ export class Search {
       if (this.#failing().length > 0) return
     }
     yield {
-      text: `No candidate left: the check passes as run here, so there is no failure to work on.${kept}`,
+      text:
+        'No candidate left: the check passes as run here, ' +
+        `so there is no failure to work on.${kept}`,
       calls: [],
       givesUp: true,
     }
@@ -391,7 +392,8 @@ export class Search {
         : `Kept, because they help:\n${this.#kept.map((what) => `- ${what}`).join('\n')}`
     yield {
       text:
-        `No candidate left: ${this.#trials} patches were tried, and ${failing.length} of ${this.#outcomes.size} tests still fail ` +
+        `No candidate left: ${this.#trials} patches were tried, and ` +
+        `${failing.length} of ${this.#outcomes.size} tests still fail ` +
         `(${failing.slice(0, 5).join('; ')}${failing.length > 5 ? '; …' : ''}). ${kept}`,
       calls: [],
       givesUp: true,
@@ -399,9 +401,7 @@ export class Search {
     yield* this.#resync()
   }
 
-  /**
-   * Reads again what is on disk, and runs the check: the state is not what it was thought to be.
-   */
+  /** Reads the files again and runs the check, because the state may have changed. */
   *#resync(): Generator<PlannedTurn, void, Reply> {
     const paths = [...this.#texts.keys()].filter(isSourcePath)
     const before = JSON.stringify([...this.#outcomes])
@@ -422,9 +422,7 @@ export class Search {
     this.#interrupted = false
   }
 
-  /**
-   * Reads files and what they import; runs `extra` in the first of its turns and gives its result.
-   */
+  /** Reads files and their imports. Runs `extra` in the first turn and returns its result. */
   *#load(first: readonly string[], extra: PlannedCall): Generator<PlannedTurn, CallResult, Reply> {
     let extraResult: CallResult | undefined
     const sources = this.#paths.filter(isSourcePath)
@@ -460,7 +458,7 @@ export class Search {
     if (file !== null) this.#parsed.set(path, file)
   }
 
-  /** A file and all that it imports, directly or not, as far as they are read. */
+  /** A file and its direct and indirect imports, as far as they have been read. */
   #withImports(path: string): string[] {
     const all = new Set(this.#paths)
     const found = new Set([path])

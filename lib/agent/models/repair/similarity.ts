@@ -1,6 +1,4 @@
-/**
- * Number of single-character insertions, deletions, changes and swaps between two short strings.
- */
+/** Insertions, deletions, substitutions and transpositions of characters between two strings. */
 export function editDistance(a: string, b: string): number {
   if (a === b) return 0
   if (Math.abs(a.length - b.length) > 6) return Math.max(a.length, b.length)
@@ -21,10 +19,7 @@ export function editDistance(a: string, b: string): number {
   return last[b.length]!
 }
 
-/**
- * How alike two identifiers are, 0 to 1: by spelling, by shared words, by a shared beginning or
- * end.
- */
+/** Similarity of two identifiers, 0 to 1: by spelling, shared words, prefix or suffix. */
 export function similarity(a: string, b: string): number {
   const longest = Math.max(a.length, b.length)
   const spelling = 1 - editDistance(a.slice(0, 40), b.slice(0, 40)) / Math.min(longest, 40)

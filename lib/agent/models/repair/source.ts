@@ -1,45 +1,11 @@
+import type { Outline } from './outline.js'
 import { outlineJavaScript } from './outline-javascript.js'
 import { outlinePython } from './outline-python.js'
 import type { Language, Token } from './token.js'
 import { tokenizeJavaScript } from './tokenize-javascript.js'
 import { tokenizePython } from './tokenize-python.js'
 
-/** A function, method, callback, or top-level value, as a range of tokens. */
-export interface Region {
-  /** Empty for callbacks. */
-  readonly name: string
-  /** The class it belongs to; empty for none. */
-  readonly owner: string
-  readonly kind: 'function' | 'value'
-  /** First and last token, both inclusive, parameters included. */
-  readonly first: number
-  readonly last: number
-  /** First and last token of the body, without its braces. */
-  readonly bodyFirst: number
-  readonly bodyLast: number
-  readonly params: readonly string[]
-  readonly isAsync: boolean
-}
-
-/** A name that is declared in a file. */
-export interface Declaration {
-  readonly name: string
-  /** Index of the declaring token. */
-  readonly token: number
-  /** Index of the innermost function region around it; -1 for the top level. */
-  readonly region: number
-  readonly kind: 'parameter' | 'variable' | 'function' | 'class' | 'import'
-}
-
-/** What is known about the structure of a file. Ranges are in the order of their first token. */
-export interface Outline {
-  readonly regions: readonly Region[]
-  readonly declarations: readonly Declaration[]
-  /** Indices of tokens with which a statement begins, ascending. */
-  readonly statements: readonly number[]
-}
-
-/** A source file, split and outlined. */
+/** A source file with its tokens and outline. */
 export interface SourceFile extends Outline {
   readonly path: string
   readonly language: Language
@@ -61,12 +27,12 @@ const LANGUAGES: ReadonlyMap<string, Language> = new Map(
   }),
 )
 
-/** The language of a file by its name, or null. */
+/** The language of a file by its extension, or null. */
 export function languageOf(path: string): Language | null {
   return LANGUAGES.get(/\.(\w+)$/.exec(path)?.[1] ?? '') ?? null
 }
 
-/** Splits and outlines a file; null when its language is not known. */
+/** Tokenizes and outlines a file; null when its language is not supported. */
 export function parseSource(path: string, text: string): SourceFile | null {
   const language = languageOf(path)
   if (language === null) return null
@@ -75,29 +41,7 @@ export function parseSource(path: string, text: string): SourceFile | null {
   return { path, language, text, tokens, ...outline }
 }
 
-/** Index of the innermost function region around a token, or -1. */
-export function regionAt(regions: readonly Region[], token: number): number {
-  let found = -1
-  for (let i = 0; i < regions.length; i++) {
-    const region = regions[i]!
-    if (region.first > token) break
-    if (region.kind === 'function' && region.last >= token) found = i
-  }
-  return found
-}
-
-/** Index of the innermost region with a name around a token (top-level values too), or -1. */
-export function namedRegionAt(regions: readonly Region[], token: number): number {
-  let found = -1
-  for (let i = 0; i < regions.length; i++) {
-    const region = regions[i]!
-    if (region.first > token) break
-    if (region.name !== '' && region.last >= token) found = i
-  }
-  return found
-}
-
-/** Sets that operators ask for at every token, made once for each file. */
+/** Sets that operators look up at every token, computed once per file. */
 export interface NameFacts {
   /** Indices of tokens that declare a name. */
   readonly declaredAt: ReadonlySet<number>
@@ -112,7 +56,6 @@ export interface NameFacts {
 
 const factsByFile = new WeakMap<SourceFile, NameFacts>()
 
-/** The {@link NameFacts} of a file. */
 export function nameFacts(file: SourceFile): NameFacts {
   const known = factsByFile.get(file)
   if (known !== undefined) return known
@@ -139,7 +82,7 @@ export function nameFacts(file: SourceFile): NameFacts {
   return facts
 }
 
-/** Is the string at `at` used as a key: in `a['b']`, `{ 'b': 1 }` or `a.get('b')`? */
+/** Whether the string at `at` is a key, as in `a['b']`, `{ 'b': 1 }` or `a.get('b')`. */
 export function isKeyString(file: SourceFile, at: number): boolean {
   const before = file.tokens[at - 1]
   const next = file.tokens[at + 1]?.text

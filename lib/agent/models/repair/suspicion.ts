@@ -1,18 +1,19 @@
 import type { Failure, Outcomes } from './report.js'
-import { namedRegionAt, type Region, type SourceFile } from './source.js'
+import { namedRegionAt, type Region } from './outline.js'
+import type { SourceFile } from './source.js'
 import { stringBody } from './token.js'
 
 /** Where the cause of the failures may be. */
 export interface Suspicion {
-  /** How likely it is at a token of a file; 0 and up, compared only. */
+  /** Relative likelihood that the cause is at this token, from 0 up. */
   score(file: SourceFile, token: number): number
-  /** How many failing tests reach the function around a token, as far as can be seen. */
+  /** Number of failing tests that are known to reach the function around a token. */
   failing(file: SourceFile, token: number): number
 }
 
-/** Suspicion of what no failing test is seen to reach. */
+/** Score of code that no failing test is known to reach. */
 const UNREACHED = 0.04
-/** How much less likely each further call makes it. */
+/** Factor for each further call between test and code. */
 const PER_CALL = 0.85
 const MAX_DEPTH = 6
 
@@ -24,8 +25,8 @@ interface TestCase {
 }
 
 /**
- * Ranks places: functions that failing tests call come first (the nearer, the likelier; the more
- * passing tests call them as well, the less), then whatever a stack trace shows.
+ * Scores code by its distance from failing tests in calls and by stack traces. Functions that
+ * passing tests also call score lower.
  */
 export function rankPlaces(
   sources: readonly SourceFile[],
@@ -54,7 +55,7 @@ export function rankPlaces(
   const scores = new Map<Region, number>()
   for (const reached of failing) {
     for (const [region, weight] of reached) {
-      // What many failing tests have in common is the likelier cause of all of them.
+      // Code that many failing tests share is more likely the cause of all of them.
       const share = failing.filter((other) => other.has(region)).length / failing.length
       const score = (weight * (0.5 + 0.7 * share)) / (1 + 0.2 * (passing.get(region) ?? 0))
       scores.set(region, Math.max(scores.get(region) ?? 0, score))
@@ -92,15 +93,15 @@ export function rankPlaces(
   }
 }
 
-/** A constructor is reached by the name of its class. */
+/** A constructor is called by the name of its class. */
 function namesOf(region: Region): string[] {
   if (region.name === '') return []
   const constructs = region.name === 'constructor' || region.name === '__init__'
   return constructs && region.owner !== '' ? [region.owner] : [region.name]
 }
 
-/** Is the path printed in a trace that of this file of the workspace? */
-export function isSameFile(printed: string, path: string): boolean {
+/** Whether a path printed in a trace is that of this file of the workspace. */
+function isSameFile(printed: string, path: string): boolean {
   const clean = printed
     .replace(/^file:\/\//, '')
     .replace(/\\/g, '/')
@@ -145,7 +146,7 @@ function namesIn(file: SourceFile, first: number, last: number): Set<string> {
   for (let at = first; at <= last; at++) {
     const token = file.tokens[at]!
     if (token.kind === 'name') names.add(token.text)
-    // What a Python f-string uses is a name like any other.
+    // Names inside a Python f-string count as well.
     if (token.kind === 'string' && /^[rb]?f/i.test(token.text)) {
       for (const found of token.text.matchAll(/\{[^{}]*\}/g))
         for (const [name] of found[0].matchAll(/[A-Za-z_]\w*/g)) names.add(name)
@@ -154,9 +155,7 @@ function namesIn(file: SourceFile, first: number, last: number): Set<string> {
   return names
 }
 
-/**
- * The tests of a test file, with the names that each of them uses, helpers of the file included.
- */
+/** The tests of a test file, with the names that each uses directly or through helpers. */
 function testCases(file: SourceFile): TestCase[] {
   const python = file.language === 'python'
   const ranges: { title: string; first: number; last: number }[] = []
@@ -184,7 +183,7 @@ function testCases(file: SourceFile): TestCase[] {
   }
   return ranges.map(({ title, first, last }) => {
     const names = namesIn(file, first, last)
-    // Strings count too: tables of method names, names of exports.
+    // Strings count as well, for tables of method names and names of exports.
     for (let round = 0; round < 3; round++) {
       for (const region of file.regions) {
         if (

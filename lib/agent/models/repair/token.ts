@@ -1,14 +1,11 @@
 /** The source languages that can be repaired. */
 export type Language = 'javascript' | 'typescript' | 'python'
 
-/**
- * What a token is. A template literal gives its text parts; the code in `${}` is tokens of its
- * own.
- */
+/** Kind of a token. A template literal is its text parts; code in `${}` is tokenized as well. */
 export type TokenKind =
   'name' | 'keyword' | 'number' | 'string' | 'template' | 'regex' | 'punctuator'
 
-/** One token of a source file; comments and white space are none. */
+/** A token of a source file. Comments and white space are skipped. */
 export interface Token {
   readonly kind: TokenKind
   readonly text: string
@@ -19,9 +16,9 @@ export interface Token {
   readonly line: number
   /** True for the first token of a line (of a logical line in Python). */
   readonly first: boolean
-  /** Characters before the first token of this line. */
+  /** Indentation of the line, in characters. */
   readonly indent: number
-  /** Index of the bracket that closes or opens this one; -1 for other tokens and lone brackets. */
+  /** Index of the matching bracket; -1 for other tokens and unmatched brackets. */
   match: number
 }
 
@@ -29,7 +26,7 @@ const CLOSERS: ReadonlyMap<string, string> = new Map(
   Object.entries<string>({ ')': '(', ']': '[', '}': '{' }),
 )
 
-/** Fills in {@link Token.match}. A closer without its opener is left alone. */
+/** Fills in {@link Token.match}; unmatched brackets keep -1. */
 export function matchBrackets(tokens: readonly Token[]): void {
   const open: number[] = []
   tokens.forEach((token, index) => {
@@ -47,7 +44,7 @@ export function matchBrackets(tokens: readonly Token[]): void {
   })
 }
 
-/** The characters of a string token between its quotes, as they stand in the source. */
+/** Splits a string token into prefix, quote and body, which stays escaped. */
 export function stringBody(text: string): { prefix: string; quote: string; body: string } | null {
   const found = /^([A-Za-z]{0,2})('''|"""|'|")([\s\S]*)\2$/.exec(text)
   return found === null ? null : { prefix: found[1]!, quote: found[2]!, body: found[3]! }

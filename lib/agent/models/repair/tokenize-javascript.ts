@@ -8,7 +8,7 @@ const KEYWORDS: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Words that end an expression, so that a slash after them divides. */
+/** Keywords that end an expression, so that a slash after them is a division. */
 const VALUES: ReadonlySet<string> = new Set(['this', 'super', 'true', 'false', 'null', 'undefined'])
 
 const PUNCTUATORS: readonly string[] = [
@@ -51,12 +51,12 @@ const NAME = /[#A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*/y
 const NUMBER = /0[xXbBoO][\da-fA-F_]+n?|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?n?/y
 
 /**
- * Splits JavaScript or TypeScript into tokens. It never fails: what it does not understand becomes
- * a punctuator of one character, and an open string ends with its line.
+ * Splits JavaScript or TypeScript into tokens. It never fails: an unknown character becomes a
+ * punctuator, and an unterminated string ends with its line.
  */
 export function tokenizeJavaScript(text: string): Token[] {
   const tokens: Token[] = []
-  /** For each open `${`: how many braces are open inside it. */
+  /** For each open `${`, the number of open braces inside it. */
   const templates: number[] = []
   let at = 0
   let line = 1

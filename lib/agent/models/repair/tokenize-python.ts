@@ -39,7 +39,7 @@ const NAME = /[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*/y
 const NUMBER = /0[xXbBoO][\da-fA-F_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?[jJ]?/y
 const STRING = /[A-Za-z]{0,2}('''|"""|'|")/y
 
-/** Splits Python into tokens. Like its JavaScript counterpart, it never fails. */
+/** Splits Python into tokens. Like the JavaScript tokenizer, it never fails. */
 export function tokenizePython(text: string): Token[] {
   const tokens: Token[] = []
   let at = 0

@@ -8,21 +8,21 @@ import {
   checkScriptedTurn,
   turnIndex,
   type ScriptedTurn,
-} from './scripted.js'
+} from './script.js'
 
-/** How many failures with `times` are counted before the oldest count is forgotten. */
+/** Counts kept of failures with `times`; beyond that, the oldest is forgotten. */
 const MAX_COUNTS = 1_000
 
-/** Plays a script: the model behind `scripted:<file>`. */
+/** The model `scripted:<file>`: answers each request with the next turn of a script. */
 export class ScriptedPlayer implements Model {
   readonly name: string
   readonly isLanguageModel = false
-  /** A conversation is never shortened: the number of its turns is the place in the script. */
+  /** Null, so that no conversation is shortened: the number of turns selects the answer. */
   readonly contextWindow = null
   readonly prices: ModelPrices = { input: 0, output: 0, as_of: '2026-01-01' }
   readonly #script: readonly ScriptedTurn[]
   readonly #clock: Clock
-  /** Failures given so far, by run and place. */
+  /** Failures so far, by run and index of the turn. */
   readonly #failed = new Map<string, number>()
 
   constructor(name: string, script: readonly ScriptedTurn[], clock: Clock = systemClock) {
@@ -49,10 +49,10 @@ export class ScriptedPlayer implements Model {
     return buildScriptedTurn(turn, index)
   }
 
-  #fails(times: number | undefined, place: string): boolean {
+  #fails(times: number | undefined, turn: string): boolean {
     if (times === undefined) return true
-    const count = (this.#failed.get(place) ?? 0) + 1
-    this.#failed.set(place, count)
+    const count = (this.#failed.get(turn) ?? 0) + 1
+    this.#failed.set(turn, count)
     if (this.#failed.size > MAX_COUNTS) this.#failed.delete(this.#failed.keys().next().value!)
     return count <= times
   }

@@ -1,10 +1,11 @@
-import type { ModelProvider } from '../../config.js'
+import type { ModelProvider } from '../../model-provider.js'
 import { readScriptFile } from './script-file.js'
 import { ScriptedPlayer } from './player.js'
 
 /**
- * The provider of `scripted:<file>`: turns from a JSON file inside `folder`, which the host chooses
- * on purpose, since a request could otherwise name any file. The file is read when a run begins.
+ * Creates the provider of `scripted:<file>`: turns from a JSON file in `folder`. The host has to
+ * choose the folder, since a request could otherwise name any file. The file is read when a run
+ * resolves its model.
  */
 export function scriptedProvider(folder: string): ModelProvider {
   return {

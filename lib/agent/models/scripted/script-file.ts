@@ -1,16 +1,15 @@
 /**
- * Scripts in files: `{"turns": [...]}`, checked before anything is played.
+ * Reads script files: `{"turns": [...]}`, checked by a schema before the first turn is played.
  *
  * @module
  */
 import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from 'node:fs'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { parseJson } from '../../../internal/json.js'
 import { ModelError } from '../../errors.js'
 import { checkSchema, type JsonSchema } from '../../schema.js'
-import { parseJson } from '../json-reader.js'
-import type { ScriptedTurn } from './scripted.js'
+import type { ScriptedTurn } from './script.js'
 
-/** Octets of one script. */
 const MAX_SCRIPT_BYTES = 4 * 1024 * 1024
 
 const count: JsonSchema = { type: 'integer', minimum: 0 }
@@ -24,8 +23,7 @@ function record(
   return { type: 'object', properties, required, additionalProperties: false }
 }
 
-/** The schema of a script file. */
-export const SCRIPT_SCHEMA: JsonSchema = record(
+const SCRIPT_SCHEMA: JsonSchema = record(
   {
     description: text,
     turns: {
@@ -91,10 +89,10 @@ export const SCRIPT_SCHEMA: JsonSchema = record(
 )
 
 /**
- * Reads a script.
+ * Parses and checks a script.
  *
- * @param source - what to call it in errors.
- * @throws `ModelError` naming the place that is wrong.
+ * @param source - the script's name in errors.
+ * @throws `ModelError` with a pointer to what is invalid.
  */
 export function parseScript(json: string, source: string): readonly ScriptedTurn[] {
   const value = parseJson(json)
@@ -107,10 +105,10 @@ export function parseScript(json: string, source: string): readonly ScriptedTurn
 
 /**
  * Reads a script file inside a folder. Its real path must lie inside the real path of the folder,
- * so that a request cannot name any other file of the host, by `..`, as an absolute path or through
- * a symbolic link.
+ * so that a request cannot reach another file of the host by `..`, an absolute path or a symbolic
+ * link.
  *
- * @throws `ModelError` when there is no such file inside the folder, or it is no script.
+ * @throws `ModelError` when the folder has no such file, or the file is not a valid script.
  */
 export function readScriptFile(folder: string, file: string): readonly ScriptedTurn[] {
   const source = `scripted:${file}`
@@ -132,10 +130,10 @@ export function readScriptFile(folder: string, file: string): readonly ScriptedT
     const status = fstatSync(descriptor)
     if (!status.isFile()) throw missing()
     if (status.size > MAX_SCRIPT_BYTES)
-      throw problem(`${source} is larger than ${MAX_SCRIPT_BYTES} octets`)
-    const octets = Buffer.alloc(status.size)
-    const length = readSync(descriptor, octets, 0, status.size, 0)
-    return parseScript(octets.toString('utf8', 0, length), source)
+      throw problem(`${source} is larger than ${MAX_SCRIPT_BYTES} bytes`)
+    const content = Buffer.alloc(status.size)
+    const length = readSync(descriptor, content, 0, status.size, 0)
+    return parseScript(content.toString('utf8', 0, length), source)
   } finally {
     closeSync(descriptor)
   }

@@ -37,7 +37,7 @@ const SWAPS: ReadonlyMap<string, readonly (readonly [string, number])[]> = new M
   }),
 )
 
-/** One arithmetic or bitwise operator in place of another. */
+/** Replaces an arithmetic or bitwise operator. */
 export const arithmetic: Operator = (context, at) => {
   const { file } = context
   const token = file.tokens[at]!
@@ -92,7 +92,7 @@ const ASSIGNMENTS: ReadonlyMap<string, readonly (readonly [string, number])[]> =
   }),
 )
 
-/** One assignment operator in place of another. */
+/** Replaces an assignment operator. */
 export const assignment: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -101,7 +101,7 @@ export const assignment: Operator = (context, at) => {
     context.replace(at, at, other, 'assignment', weight)
   if (token.text !== '=' || token.kind !== 'punctuator' || !endsOperand(tokens[at - 1])) return
   const first = operandStart(tokens, at - 1)
-  // Only a variable that exists already can be added to.
+  // Only an existing variable can be added to.
   const declares = ['const', 'let', 'var', ',', '(', '{', ':'].includes(
     tokens[first - 1]?.text ?? '',
   )
@@ -110,7 +110,7 @@ export const assignment: Operator = (context, at) => {
   context.replace(at, at, '-=', 'assignment', 0.15)
 }
 
-/** Another number: one more, one less, another sign or scale, or one that a test expected. */
+/** Replaces a number: plus or minus one, another sign or scale, or one that a test expected. */
 export const number: Operator = (context, at) => {
   const { file, clues } = context
   const token = file.tokens[at]!
@@ -147,10 +147,7 @@ export const number: Operator = (context, at) => {
   for (const expected of clues.numbers) put(Number(expected), 0.12)
 }
 
-/**
- * One more or one less at a bound, an index, an argument or a returned value; or such a part taken
- * away.
- */
+/** Adds or removes `+ 1` or `- 1` at a bound, an index, an argument or a returned value. */
 export const offset: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -191,7 +188,7 @@ export const offset: Operator = (context, at) => {
       around(at + 1, 0.25)
   }
 
-  /** One more or less for a factor, which needs parentheses. */
+  /** Plus or minus one around a factor, which needs parentheses. */
   function within(first: number, last: number): void {
     const { kind, text } = tokens[first]!
     if (kind !== 'name' && text !== 'this') return
@@ -223,7 +220,7 @@ const sliceLike: ReadonlySet<string> = new Set([
   'randint',
 ])
 
-/** The two operands of an operator in the other order. */
+/** Swaps the operands of an operator. */
 export const operands: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -245,7 +242,7 @@ export const operands: Operator = (context, at) => {
   if (left === right || left.length + right.length > 200) return
   const between = file.text.slice(tokens[at - 1]!.end, tokens[at + 1]!.start)
   context.replace(first, last, right + between + left, 'operands', token.text === '+' ? 0.3 : 0.6)
-  // A sum that is to be divided or multiplied as a whole, or the other way round.
+  // Divide or multiply a whole sum in place of one term, or the reverse.
   if (!['*', '/', '//', '%'].includes(token.text)) return
   const before = tokens[first - 1]?.text
   if ((before === '+' || before === '-') && endsOperand(tokens[first - 2])) {
@@ -254,7 +251,7 @@ export const operands: Operator = (context, at) => {
   }
 }
 
-/** Parentheses that are missing around a sum, or that should not be there. */
+/** Adds or removes parentheses around a sum. */
 export const grouping: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file

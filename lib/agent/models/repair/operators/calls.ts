@@ -1,8 +1,8 @@
 import { isCall, operandStart, partsOf, textOf } from '../expression.js'
-import { regionAt } from '../source.js'
+import { regionAt } from '../outline.js'
 import type { Operator } from './patch.js'
 
-/** Two arguments of a call, or two parts of a list, in the other order. */
+/** Swaps two arguments of a call, or two elements of a list. */
 export const swappedArguments: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -27,7 +27,7 @@ export const swappedArguments: Operator = (context, at) => {
   }
 }
 
-/** The branches of a conditional expression in the other order. */
+/** Swaps the branches of a conditional expression. */
 export const swappedBranches: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -119,7 +119,7 @@ const CHAIN: Readonly<Record<'javascript' | 'python', readonly string[]>> = {
   ],
 }
 
-/** A method call at the end of a chain, taken away or put there. */
+/** Removes or appends a method call at the end of a chain. */
 export const chainedCall: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -142,7 +142,7 @@ export const chainedCall: Operator = (context, at) => {
       at,
     )
   }
-  // A comparator that sorts numbers by value instead of by their text.
+  // A comparator, since the default order of numbers is that of their text.
   if (
     !python &&
     token.text === 'sort' &&
@@ -152,7 +152,7 @@ export const chainedCall: Operator = (context, at) => {
     context.replace(at + 1, at + 2, '((a, b) => a - b)', 'call', 0.9)
     context.replace(at + 1, at + 2, '((a, b) => b - a)', 'call', 0.5)
   }
-  // Sorting and reversing change the array itself: work on a copy.
+  // Sorting and reversing happen in place, so use a copy.
   if (
     !python &&
     ['sort', 'reverse', 'splice', 'fill'].includes(token.text) &&
@@ -179,7 +179,7 @@ export const chainedCall: Operator = (context, at) => {
   ) {
     context.replace(at + 1, at + 2, '(reverse=True)', 'call', 0.4)
   }
-  // A returned or assigned list that should be a copy.
+  // Copy a returned or assigned list.
   const starts = token.text === 'return' || token.text === '='
   if (starts && tokens[at + 1] !== undefined && !tokens[at + 1]!.first) {
     const first = at + 1
@@ -197,7 +197,7 @@ export const chainedCall: Operator = (context, at) => {
   }
 }
 
-/** A name or call that lacks a method call after it, such as `.trim()`. */
+/** Appends a method call, such as `.trim()`, to a name or call. */
 export const missingCall: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -217,7 +217,7 @@ export const missingCall: Operator = (context, at) => {
   }
 }
 
-/** An `await` that is missing before a call, or that is one too many. */
+/** Adds a missing `await` before a call, or removes one. */
 export const missingAwait: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file

@@ -19,14 +19,14 @@ const EQUAL: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 )
 
-/** `<` that opens type arguments, which only TypeScript has. */
+/** Whether `<` opens type arguments, which only TypeScript has. */
 function isTypeBracket({ file }: OperatorContext, at: number): boolean {
   if (file.language !== 'typescript') return false
   const { start, end } = file.tokens[at]!
   return !/\s/.test(file.text[start - 1] ?? '') || !/\s/.test(file.text[end] ?? '')
 }
 
-/** `<` to `<=`, `>` or `>=`, and so on. */
+/** Replaces `<` by `<=`, `>` or `>=`, and likewise for the others. */
 export const comparison: Operator = (context, at) => {
   const token = context.file.tokens[at]!
   const boundary = BOUNDARY.get(token.text)
@@ -36,7 +36,7 @@ export const comparison: Operator = (context, at) => {
   context.replace(at, at, MIRROR.get(token.text)!, 'comparison', 0.65)
 }
 
-/** `===` to `!==` and back; `==` and `is` in Python. */
+/** Replaces `===` by `!==` and vice versa; `==` and `is` in Python. */
 export const equality: Operator = (context, at) => {
   const { file } = context
   const token = file.tokens[at]!
@@ -71,7 +71,7 @@ export const equality: Operator = (context, at) => {
   }
 }
 
-/** `in` that tests membership, not the one of a loop. */
+/** Whether `in` tests membership and is not part of a loop. */
 function isMembership({ file }: OperatorContext, at: number): boolean {
   if (file.tokens[at - 1]?.text === 'not') return false
   for (let i = at - 1; i >= 0 && !file.tokens[i]!.first; i--) {
@@ -104,7 +104,7 @@ const LOGIC: ReadonlyMap<string, readonly (readonly [string, number])[]> = new M
   }),
 )
 
-/** `&&` to `||`, `and` to `or`, and one side of either alone. */
+/** Replaces `&&` by `||` and `and` by `or`, or the reverse; or keeps one side alone. */
 export const logic: Operator = (context, at) => {
   const { file } = context
   const token = file.tokens[at]!
@@ -113,7 +113,7 @@ export const logic: Operator = (context, at) => {
     context.replace(at, at, other, 'logic', weight)
 }
 
-/** Adds or takes away the negation of a condition or of an operand of one. */
+/** Adds or removes the negation of a condition or of its operand. */
 export const negation: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -148,7 +148,7 @@ export const negation: Operator = (context, at) => {
     }
     return
   }
-  // An operand of a logical operator, a returned value, a ternary's condition.
+  // An operand of a logical operator, a returned value, or a ternary's condition.
   const starts = ['&&', '||', 'and', 'or', 'return', '=>'].includes(token.text)
   const next = tokens[at + 1]
   if (!starts || next === undefined || (next.kind !== 'name' && next.text !== 'this')) return
@@ -170,7 +170,7 @@ export const negation: Operator = (context, at) => {
   }
 }
 
-/** A single comparison, whose opposites are patches of their own. */
+/** Whether this is a single comparison, whose opposites are separate patches. */
 function isOneComparison({ file }: OperatorContext, first: number, last: number): boolean {
   const signs = file.tokens
     .slice(first, last + 1)
@@ -197,7 +197,7 @@ function isOneComparison({ file }: OperatorContext, first: number, last: number)
   return signs.length === 1 && !['and', 'or', '&&', '||'].includes(signs[0]!.text)
 }
 
-/** The last token of the Python condition that starts at `first`: before the colon or `else`. */
+/** The last token, before the colon or `else`, of the Python condition that starts at `first`. */
 function conditionEnd({ file }: OperatorContext, first: number): number {
   for (let at = first; at < file.tokens.length; at++) {
     const { text, match, first: fresh } = file.tokens[at]!

@@ -21,7 +21,7 @@ import {
   removedStatement,
 } from './statements.js'
 
-/** Every operator, each tried at every token. They are general: none knows a program or a test. */
+/** All operators; each is applied at every token. None is specific to a program or a test. */
 export const OPERATORS: readonly Operator[] = [
   comparison,
   equality,

@@ -12,14 +12,14 @@ const FLIPS: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 )
 
-/** The other truth value. */
+/** Flips a truth value. */
 export const boolean: Operator = (context, at) => {
   const token = context.file.tokens[at]!
   if (token.kind !== 'keyword') return
   for (const other of FLIPS.get(token.text) ?? []) context.replace(at, at, other, 'boolean', 0.8)
 }
 
-/** Another empty value. */
+/** Replaces an empty value by another one. */
 export const empty: Operator = (context, at) => {
   const { file } = context
   const token = file.tokens[at]!
@@ -44,7 +44,7 @@ export const empty: Operator = (context, at) => {
   }
 }
 
-/** Separators and the like that are easily mixed up. */
+/** Separators that are easily confused. */
 const PUNCTUATION: readonly string[] = [
   '',
   ' ',
@@ -67,8 +67,8 @@ const PUNCTUATION: readonly string[] = [
 ]
 
 /**
- * Another string: one that lies between what was expected and what came, one that a failing test
- * uses and this file misspells, another separator, another case.
+ * Replaces a string: by one derived from expected and actual values, by one that a failing test
+ * uses and this file misspells, by another separator, or by another case.
  */
 export const string: Operator = (context, at) => {
   const { file, clues } = context
@@ -119,7 +119,7 @@ function template(context: Parameters<Operator>[0], at: number): void {
   }
 }
 
-/** What a literal could have been, by what was compared. */
+/** Alternatives for a literal, derived from compared values. */
 export function alternatives(
   body: string,
   compared: readonly { readonly expected: string; readonly actual: string }[],
@@ -143,8 +143,7 @@ export function alternatives(
     if (wrong !== '' && body.includes(wrong))
       found.push([body.replace(wrong, right), wrong.length > 2 ? 0.9 : 0.5])
     if (wrong === '' && body !== '') {
-      // Something is missing at `head`: it may belong to the start, the end or the inside of this
-      // literal.
+      // Text is missing at `head`: at the start, at the end or inside of this literal.
       const before = actual.slice(0, head)
       for (let cut = Math.min(body.length, head); cut >= 0; cut--) {
         const fits =
@@ -164,7 +163,7 @@ export function alternatives(
   return found
 }
 
-/** Flags, anchors and quantifiers of a regular expression. */
+/** Changes flags, anchors and quantifiers of a regular expression. */
 export const pattern: Operator = (context, at) => {
   const { file } = context
   const token = file.tokens[at]!

@@ -3,7 +3,7 @@ import { similarity } from '../similarity.js'
 import { nameFacts, type SourceFile } from '../source.js'
 import type { Operator } from './patch.js'
 
-/** Names that are easily taken for each other, whatever the program. */
+/** Names that are easily confused in any program. */
 const PAIRS: readonly (readonly string[])[] = [
   ['min', 'max'],
   ['floor', 'ceil', 'round', 'trunc'],
@@ -89,7 +89,7 @@ const PARTNERS: ReadonlyMap<string, ReadonlySet<string>> = (() => {
   return found
 })()
 
-/** A method that strings, lists and the like have themselves. */
+/** Whether this is a method of a built-in type. */
 function isBuiltIn(name: string): boolean {
   return [String, Array, Map, Set, Promise, Date, Number, RegExp].some(
     (type) => name in type.prototype || name in type,
@@ -116,7 +116,7 @@ const TYPE_WORDS: ReadonlySet<string> = new Set([
   'console',
 ])
 
-/** A property or method name: one that is easily taken for it, or a similar one used elsewhere. */
+/** Replaces a property or method name by a commonly confused or similar one. */
 export const property: Operator = (context, at) => {
   const { file, clues } = context
   const { tokens } = file
@@ -165,7 +165,7 @@ export const property: Operator = (context, at) => {
   }
 }
 
-/** Does the chain that ends at `at` stand on both sides of an operator, as in `a.b * a.b`? */
+/** Whether the chain that ends at `at` is both operands of an operator, as in `a.b * a.b`. */
 function isRepeatedOperand(file: SourceFile, at: number): boolean {
   const { tokens } = file
   const first = operandStart(tokens, at)
@@ -180,7 +180,7 @@ function isRepeatedOperand(file: SourceFile, at: number): boolean {
   return (isOperator(at + 1) && same(at + 2)) || (isOperator(first - 1) && same(first - 1 - length))
 }
 
-/** A variable: another one that is visible at the same place. */
+/** Replaces a variable by another one that is in scope. */
 export const identifier: Operator = (context, at) => {
   const { file, clues } = context
   const { tokens } = file
@@ -216,7 +216,7 @@ export const identifier: Operator = (context, at) => {
   }
 }
 
-/** A field of the object in place of a variable of the same name, or the other way round. */
+/** Replaces a variable by the object's field of the same name, or the reverse. */
 export const receiver: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -240,15 +240,15 @@ export const receiver: Operator = (context, at) => {
     context.replace(at, at, `${self}.${token.text}`, 'identifier', 0.45)
 }
 
-/** Is this token the place where the name is declared? */
-export function isDeclaredAt(file: SourceFile, at: number): boolean {
+/** Whether this token declares the name. */
+function isDeclaredAt(file: SourceFile, at: number): boolean {
   return (
     nameFacts(file).declaredAt.has(at) &&
     !(file.language === 'python' && file.tokens[at + 1]?.text === '=' && file.tokens[at]!.first)
   )
 }
 
-/** A property key of an object literal, a keyword argument's name, or part of a type. */
+/** Whether the name is an object literal's key, a keyword argument's name, or part of a type. */
 function isKeyOrType(file: SourceFile, at: number): boolean {
   const { tokens } = file
   const token = tokens[at]!
@@ -271,8 +271,8 @@ interface VisibleName {
   readonly isFunction: boolean
 }
 
-/** Names that can be used at a token: of its functions, from inside out, then of the file. */
-export function visibleNames(file: SourceFile, at: number): VisibleName[] {
+/** Names in scope at a token: of its functions, innermost first, then of the file. */
+function visibleNames(file: SourceFile, at: number): VisibleName[] {
   const found = new Map<string, VisibleName>()
   const { regions } = file
   const { called, functions } = nameFacts(file)

@@ -1,6 +1,6 @@
 import type { SourceFile } from '../source.js'
 
-/** The families of patches; cues of a failure make some of them more likely. */
+/** The families of patches; clues of a failure make some of them more likely. */
 export type OperatorName =
   | 'comparison'
   | 'equality'
@@ -28,46 +28,46 @@ export type OperatorName =
   | 'pattern'
   | 'literal'
 
-/** One small change to one file: the text from `start` to `end` becomes `text`. */
+/** One small change to one file: `text` replaces the text from `start` to `end`. */
 export interface Patch {
   readonly path: string
   readonly start: number
   readonly end: number
   readonly text: string
   readonly operator: OperatorName
-  /** How likely such a change is, before anything is known about its place; about 0 to 1. */
+  /** Likelihood of such a change regardless of its location, about 0 to 1. */
   readonly weight: number
-  /** The token where it happens, for ranking. */
+  /** The changed token, for ranking. */
   readonly token: number
 }
 
-/** What the failing tests tell about values and names, see `clues.ts`. */
+/** What the failing tests show about values and names, see `clues.ts`. */
 export interface Clues {
-  /** How much more (or less) likely a family of patches is, 1 when nothing is known. */
+  /** Factor for the likelihood of a family of patches; 1 without a clue. */
   boost(operator: OperatorName): number
-  /** Pairs of strings that were compared, without quotes. */
+  /** Compared strings, without quotes. */
   readonly strings: readonly { readonly expected: string; readonly actual: string }[]
   /** Numbers that a test expected. */
   readonly numbers: readonly string[]
-  /** Names that did not exist when the code ran. */
+  /** Names that did not exist at run time. */
   readonly missing: ReadonlySet<string>
   /** String literals of the failing tests, without quotes. */
   readonly testStrings: ReadonlySet<string>
-  /** How often each name is used for a property that is not called, in the project and its tests. */
+  /** Uses of each property that is not called, in the project and its tests. */
   readonly properties: ReadonlyMap<string, number>
-  /** The same for methods. */
+  /** Uses of each method. */
   readonly methods: ReadonlyMap<string, number>
-  /** How often each string is used as a key there. */
+  /** Uses of each string as a key. */
   readonly keys: ReadonlyMap<string, number>
 }
 
-/** What an operator gets for each token of a file. */
+/** A file and its clues, and where an operator puts its patches. */
 export interface OperatorContext {
   readonly file: SourceFile
   readonly clues: Clues
-  /** Proposes to put `text` in place of the tokens from `first` to `last` (inclusive). */
+  /** Proposes to replace the tokens from `first` to `last` (inclusive) by `text`. */
   replace(first: number, last: number, text: string, operator: OperatorName, weight: number): void
-  /** Proposes to put `text` in place of a range of the file; `token` says where that is. */
+  /** Proposes to replace a range of the file by `text`; `token` is its location for ranking. */
   splice(
     start: number,
     end: number,
@@ -78,5 +78,5 @@ export interface OperatorContext {
   ): void
 }
 
-/** Proposes patches that begin at one token. It must not know about any particular program. */
+/** Proposes patches at one token. It must not be specific to a program. */
 export type Operator = (context: OperatorContext, at: number) => void

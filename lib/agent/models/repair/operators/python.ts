@@ -2,7 +2,7 @@ import { operandEnd, partsOf, textOf } from '../expression.js'
 import { statementEnd } from '../outline-python.js'
 import type { Operator } from './patch.js'
 
-/** A statement one level further out or in: a `return` inside its loop, a line outside its `if`. */
+/** Moves a statement one level out or in, such as a `return` out of a loop. */
 export const indentation: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -51,7 +51,7 @@ function stepOf(text: string): number {
   return /^( {2,8})\S/m.exec(text)?.[1]?.length ?? 4
 }
 
-/** Indentation of the statement before the one at `at`. */
+/** Indentation of the statement before that at `at`. */
 function indentBefore(
   tokens: readonly { readonly first: boolean; readonly indent: number }[],
   at: number,
@@ -60,10 +60,7 @@ function indentBefore(
   return 0
 }
 
-/**
- * Bounds of slices and ranges that are missing, too many, or off by one; the first or the last
- * element.
- */
+/** Changes bounds of slices and ranges, and swaps first and last element. */
 export const slices: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -112,7 +109,7 @@ export const slices: Operator = (context, at) => {
   }
 }
 
-/** A list or dictionary as default value, which every call shares, is made anew in each call. */
+/** Creates a list or dictionary in each call if it is a default value, which all calls share. */
 export const sharedDefault: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -134,11 +131,12 @@ export const sharedDefault: Operator = (context, at) => {
   const name = tokens[at - 1]!.text
   const indent = ' '.repeat(body.indent)
   const between = file.text.slice(tokens[open + 1]!.end, body.start)
-  const guard = `if ${name} is None:\n${indent}    ${name} = ${textOf(file, open, open + 1)}\n${indent}`
+  const value = textOf(file, open, open + 1)
+  const guard = `if ${name} is None:\n${indent}    ${name} = ${value}\n${indent}`
   context.splice(tokens[open]!.start, body.start, `None${between}${guard}`, 'default', 0.8, at)
 }
 
-/** Results that Python's in-place methods and printing throw away. */
+/** Fixes lost results: of in-place methods, which return None, and of printing. */
 export const lostResult: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file

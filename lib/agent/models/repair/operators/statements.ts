@@ -1,10 +1,11 @@
 import { expressionEnd } from '../outline-javascript.js'
 import { statementEnd } from '../outline-python.js'
 import { isCall, operandEnd, partsOf, textOf } from '../expression.js'
-import { nameFacts, regionAt } from '../source.js'
+import { regionAt } from '../outline.js'
+import { nameFacts } from '../source.js'
 import type { Operator, OperatorContext } from './patch.js'
 
-/** The last token of the statement at `at`, its semicolon left out. */
+/** The last token of the statement at `at`, without its semicolon. */
 function endOf({ file }: OperatorContext, at: number): number {
   return file.language === 'python' ? statementEnd(file.tokens, at) : expressionEnd(file.tokens, at)
 }
@@ -13,7 +14,7 @@ function isStatement(context: OperatorContext, at: number): boolean {
   return nameFacts(context.file).statements.has(at)
 }
 
-/** Does an expression (and not a declaration, branch or label) start here? */
+/** Whether an expression starts here, and not a declaration, branch or label. */
 function isExpression({ file }: OperatorContext, at: number): boolean {
   const token = file.tokens[at]!
   if (token.kind === 'keyword')
@@ -32,7 +33,7 @@ function isExpression({ file }: OperatorContext, at: number): boolean {
   return token.kind !== 'punctuator' || ['(', '[', '!', '-'].includes(token.text)
 }
 
-/** A `return` that is missing before the last expression of a block. */
+/** Adds a `return` before the last expression of a block. */
 export const missingReturn: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -69,7 +70,7 @@ export const missingReturn: Operator = (context, at) => {
   }
 }
 
-/** A function whose body ends without returning one of its variables. */
+/** Returns a variable at the end of a function that returns nothing. */
 export const missingResult: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -136,7 +137,7 @@ function lineBreak({ file }: OperatorContext, at: number): string {
   return token.first ? `\n${' '.repeat(token.indent)}` : '; '
 }
 
-/** A statement taken away, or its condition. */
+/** Removes an expression statement or a jump. */
 export const removedStatement: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -173,7 +174,7 @@ const KEYWORD_SWAPS: ReadonlyMap<string, readonly (readonly [string, number])[]>
   ],
 ])
 
-/** One jump in place of another, `of` in place of `in`, `if` in place of `while`. */
+/** Replaces a jump by another one, `in` by `of`, or `while` by `if`, and vice versa. */
 export const otherKeyword: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -196,7 +197,7 @@ export const otherKeyword: Operator = (context, at) => {
     context.replace(at, at, token.text === 'of' ? 'in' : 'of', 'keyword', 0.8)
   }
   if (token.text === 'case' && at > 2 && token.first) {
-    // A case that should not be fallen into.
+    // Stop a case from falling through into this one.
     const before = tokens[at - 1]!
     if (before.text !== ':' && before.text !== '{' && before.text !== '}') {
       context.splice(before.end, before.end, '; break', 'keyword', 0.5, at - 1)
@@ -230,7 +231,7 @@ function inLoopHeader({ file }: OperatorContext, at: number): boolean {
   return false
 }
 
-/** One side of `&&` or `||` taken away, which is what a condition that asks too much needs. */
+/** Removes one side of `&&` or `||`, for a condition that is too strict. */
 export const narrowedCondition: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -285,10 +286,7 @@ export const narrowedCondition: Operator = (context, at) => {
   context.splice(tokens[first]!.start, tokens[at + 1]!.start, '', 'logic', 0.3, at)
 }
 
-/**
- * A value that may be missing: `?.` before a member, `?? 0` after an element, a default for a
- * parameter.
- */
+/** Guards a value that may be missing: by `?.`, `?? 0`, or a default for a parameter. */
 export const guarded: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
@@ -380,7 +378,7 @@ function operandStartOf({ file }: OperatorContext, last: number): number {
   }
 }
 
-/** `new` before a class, and an argument that is one too many. */
+/** Adds `new` before a class, and removes a superfluous argument. */
 export const constructed: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file

@@ -1,24 +1,24 @@
 /**
- * The neutral conversation, arranged the way all providers want it: each call with its result.
+ * A conversation in the order that all providers require: each call followed by its result.
  *
  * @module
  */
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../model.js'
 
-/** One piece of a conversation. */
+/** A user message, or a turn of the model with the results of its calls. */
 export type Exchange =
   | { readonly kind: 'user'; readonly text: string }
   | {
       readonly kind: 'assistant'
       readonly message: AssistantMessage
-      /** One for each call of the message, in the order of the calls. */
+      /** Exactly one for each call of the message, in the order of the calls. */
       readonly results: readonly ToolMessage[]
     }
 
 /**
- * Puts the results of each turn into the order of its calls, directly behind it. A call without a
- * result gets one that says so, and a result without its call is left out: providers refuse a
- * conversation with either. Messages that say nothing and ask for nothing are left out as well.
+ * Groups messages so that the results of each turn follow it, in the order of its calls. A call
+ * without a result gets a substitute, and a result without a call is dropped, because providers
+ * refuse conversations that contain either. Messages with neither text nor calls are dropped too.
  */
 export function exchanges(messages: readonly Message[]): Exchange[] {
   const list: Exchange[] = []
@@ -45,7 +45,7 @@ function missingResult(call: ToolCall): ToolMessage {
   return { role: 'tool', call_id: call.call_id, tool: call.tool, output, exit_code: -1 }
 }
 
-/** What the model reads of a result: its output, and the exit code unless it is 0. */
+/** A result as the model reads it: the output, and the exit code unless it is 0. */
 export function resultText(result: ToolMessage): string {
   if (result.exit_code === 0) return result.output === '' ? '(no output)' : result.output
   const end = result.output === '' || result.output.endsWith('\n') ? '' : '\n'

@@ -1,5 +1,5 @@
 /**
- * From what a provider said to a {@link ModelTurn}: the part that is the same for all of them.
+ * Builds a {@link ModelTurn} from a decoded answer: the steps that all providers share.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { Usage } from '../usage.js'
 import { parseArguments } from './tool-arguments.js'
 import { ToolNames } from './tool-names.js'
 
-/** A tool call as it came over the wire. */
+/** A tool call as the provider sent it. */
 export interface RawCall {
   /** Empty when the provider sent none. */
   readonly id: string
@@ -17,21 +17,21 @@ export interface RawCall {
   readonly arguments: unknown
 }
 
-/** What a decoder has read. */
+/** A decoded answer whose calls are not yet checked. */
 export interface TurnDraft {
   readonly text: string
   readonly reasoning: string
   readonly calls: readonly RawCall[]
   readonly usage: Usage
   readonly stop: StopReason
-  /** The provider's own parts, kept to be sent back. */
+  /** The provider's own parts, sent back with the next request. */
   readonly parts: { readonly format: string; readonly value: unknown }
 }
 
 /**
- * Makes the turn. Whether tools are wanted is decided by the calls that are there, whatever the
- * provider's stop word says; calls of a turn that was cut off at the output limit get an error, so
- * that none of them runs.
+ * Builds the turn. Whether tools are wanted depends on the calls in it, not on the provider's stop
+ * reason. Every call of a turn that was cut off at the output limit gets an error, so that none of
+ * them runs.
  */
 export function buildTurn(draft: TurnDraft, request: ModelRequest): ModelTurn {
   const names = new ToolNames(request)
@@ -52,9 +52,9 @@ export function buildTurn(draft: TurnDraft, request: ModelRequest): ModelTurn {
   }
 }
 
-function stopReason(said: StopReason, hasCalls: boolean): StopReason {
-  if (hasCalls && said === 'end') return 'tool_calls'
-  return !hasCalls && said === 'tool_calls' ? 'end' : said
+function stopReason(given: StopReason, hasCalls: boolean): StopReason {
+  if (hasCalls && given === 'end') return 'tool_calls'
+  return !hasCalls && given === 'tool_calls' ? 'end' : given
 }
 
 function truncationError(outputTokens: number): string {
@@ -66,8 +66,9 @@ function truncationError(outputTokens: number): string {
 }
 
 /**
- * Ids that are unique within the run. A provider's own id is kept when it looks random and is not
- * taken; otherwise one is made of the turn's place in the run, the same for the same request.
+ * Assigns ids that are unique within the run. A provider's id is kept when it looks random and is
+ * not taken; otherwise the id is derived from the turn's position, so a request always gets the
+ * same ids.
  */
 class CallIds {
   readonly #taken = new Set<string>()
@@ -85,7 +86,7 @@ class CallIds {
   take(provided: string): string {
     this.#count += 1
     let id = provided
-    // Short or counted ids (`0`, `call_1`, `functions.bash:0`) come again in later turns.
+    // Short or counted ids (`0`, `call_1`, `functions.bash:0`) recur in later turns.
     if (!/^[a-zA-Z0-9_-]{9,64}$/.test(id) || this.#taken.has(id))
       id = `${this.#prefix}_${this.#count}`
     for (let n = 2; this.#taken.has(id); n++) id = `${this.#prefix}_${this.#count}_${n}`

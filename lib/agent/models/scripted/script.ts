@@ -1,6 +1,6 @@
 /**
- * Turns of a model written down beforehand. The place in the script is the number of turns that the
- * conversation already has, so that a model has no state, and a recovered run goes on where it was.
+ * Scripted turns of a model. The number of turns in the conversation selects the next one, so a
+ * scripted model is stateless and a recovered run continues where it stopped.
  *
  * @module
  */
@@ -13,28 +13,28 @@ import { NO_USAGE, type Usage } from '../../usage.js'
 export interface ScriptedCall {
   readonly tool: string
   readonly args?: JsonObject | undefined
-  /** @defaultValue made of the places of the turn and of the call */
+  /** @defaultValue derived from the indexes of the turn and the call */
   readonly call_id?: string | undefined
-  /** Makes it a call whose arguments could not be read, for example because they were cut off. */
+  /** Makes this a call whose arguments could not be read, for example because they were cut off. */
   readonly error?: string | undefined
 }
 
-/** A call that fails. */
+/** The error of a model call that fails. */
 export interface ScriptedError {
   /** @defaultValue 'ERR_AGENT_MODEL' */
   readonly code?: ModelErrorCode | undefined
   readonly message?: string | undefined
   /** @defaultValue false */
   readonly retryable?: boolean | undefined
-  /** Milliseconds after which the provider asks to come back. */
+  /** Milliseconds that the provider asks to wait before a retry. */
   readonly retry_after_ms?: number | undefined
-  /** The model's own mistake, which is told to it. @defaultValue false */
+  /** Marks the model's own mistake, which the engine passes on to it. @defaultValue false */
   readonly model_mistake?: boolean | undefined
-  /** Fail this often, then give the turn; counted per run, in this process. @defaultValue always */
+  /** Fail this often, then answer; counted per run, in this process. @defaultValue always */
   readonly times?: number | undefined
 }
 
-/** What must hold of the request; a text may also be a list of texts that all must be there. */
+/** Conditions on the request; `…_contains` takes one text, or a list of which all must occur. */
 export interface ScriptedExpectation {
   readonly messages_at_least?: number | undefined
   readonly iteration?: number | undefined
@@ -43,13 +43,13 @@ export interface ScriptedExpectation {
   readonly last_user_contains?: string | readonly string[] | undefined
   readonly last_tool_result_contains?: string | readonly string[] | undefined
   readonly last_tool_exit_code?: number | undefined
-  /** Results since the last turn. */
+  /** Number of tool results since the last turn. */
   readonly tool_results?: number | undefined
   /** Names of tools that must be offered. */
   readonly tools_include?: readonly string[] | undefined
 }
 
-/** One turn of a script. An empty object is a turn that says nothing and asks for nothing. */
+/** One turn of a script. An empty object is a turn without text and calls. */
 export interface ScriptedTurn {
   readonly text?: string | undefined
   readonly reasoning?: string | undefined
@@ -59,23 +59,23 @@ export interface ScriptedTurn {
   readonly stop?: StopReason | undefined
   /** Milliseconds before the answer. */
   readonly delay_ms?: number | undefined
-  /** Fails in place of answering. */
+  /** Fails instead of answering. */
   readonly error?: ScriptedError | undefined
   /** Checked before anything else. */
   readonly expect?: ScriptedExpectation | undefined
 }
 
-/** The place in the script at which a request stands. */
+/** Index of the scripted turn that answers a request. */
 export function turnIndex(request: Pick<ModelRequest, 'messages'>): number {
   return request.messages.reduce((count, { role }) => count + (role === 'assistant' ? 1 : 0), 0)
 }
 
 /**
- * Checks that a turn may be played at its place.
+ * Checks that a turn exists and that its expectation holds.
  *
- * @param turn - what the script has at `index`.
- * @throws `ModelError` (never to be tried again) when the script is at its end or the turn expects
- * something that does not hold, saying which.
+ * @param turn - the script's turn at `index`.
+ * @throws `ModelError` (not retryable) when the script has ended, or that names the condition that
+ * does not hold.
  */
 export function checkScriptedTurn(
   turn: ScriptedTurn | undefined,
@@ -98,7 +98,7 @@ function failure(message: string): ModelError {
   return new ModelError('ERR_AGENT_MODEL', message, { retryable: false })
 }
 
-/** Makes the answer of a scripted turn. */
+/** The answer that a scripted turn describes. */
 export function buildScriptedTurn(turn: ScriptedTurn, index: number): ModelTurn {
   const calls = (turn.calls ?? []).map((call, i): ToolCall => ({
     call_id: call.call_id ?? `call_${index + 1}_${i + 1}`,
@@ -114,7 +114,7 @@ export function buildScriptedTurn(turn: ScriptedTurn, index: number): ModelTurn 
   }
 }
 
-/** The error of a scripted turn. */
+/** The error that a scripted turn describes. */
 export function scriptedError(error: ScriptedError, name: string): ModelError {
   return new ModelError(
     error.code ?? 'ERR_AGENT_MODEL',
@@ -127,7 +127,7 @@ export function scriptedError(error: ScriptedError, name: string): ModelError {
   )
 }
 
-/** What of the expectation does not hold, and what is there instead; null when all holds. */
+/** The condition that does not hold, with the actual value; null when all hold. */
 function unmet(expected: ScriptedExpectation, request: ModelRequest): string | null {
   const { messages, run, system, tools } = request
   const lastTurn = messages.findLastIndex(({ role }) => role === 'assistant')
