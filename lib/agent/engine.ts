@@ -26,6 +26,7 @@ import { Observers, type RunObserver } from './log/observer.js'
 import type { RunSubscription, StreamItem } from './log/subscription.js'
 import { stamp } from './log/writer.js'
 import { McpServers } from './mcp/servers.js'
+import type { Model } from './model.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
 import { Redactor, secretsOfEnvironment } from './redaction/redactor.js'
 import type { ResumeAnswer } from './request/gate-answer.js'
@@ -404,7 +405,9 @@ export class RunEngine {
     if (secret !== undefined) {
       throw new InvalidRequestError([{ pointer: `/${secret[0]}`, detail: SECRET_IN_REQUEST }])
     }
-    const newRun = await resolveNewRun(request, this.#config, this.#models, this.#goals, owner)
+    const resolveModel = (name: string | undefined): Model => this.#models.resolve(name)
+    const context = { ...this.#config, goals: this.#goals, resolveModel }
+    const newRun = await resolveNewRun(request, context, owner)
     this.#assertOpen()
     const runId = uuidV7(clock.now())
     const trace = readTraceContext(options.trace ?? {})

@@ -9,7 +9,7 @@ import type { UserMessage } from '../model.js'
 import { headAndTail } from '../output.js'
 
 /** Bytes of one tool output that the model gets. */
-export const MODEL_OUTPUT_BYTES = 16_384
+const MODEL_OUTPUT_BYTES = 16_384
 
 const CHECKED = [
   'A command that you cannot edit checks the goal after each iteration; its answer counts, not',

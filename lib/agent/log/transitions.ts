@@ -42,7 +42,7 @@ export function transition(status: RunStatus, trigger: Trigger): RunStatus | nul
 }
 
 /** The trigger that a record represents; null for records that leave the status as it is. */
-export function triggerOf(record: RunRecord): Trigger | null {
+function triggerOf(record: RunRecord): Trigger | null {
   switch (record.kind) {
     case 'run_started':
       return 'start'

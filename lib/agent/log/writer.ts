@@ -29,10 +29,7 @@ export interface LogWriterOptions {
 export class LogWriter {
   readonly runId: string
   readonly feed: RunFeed
-  readonly redactor: Redactor
-  readonly #store: RunStore
-  readonly #clock: Clock
-  readonly #observers: Observers
+  readonly #options: LogWriterOptions
   /** `last_seq` of a run that was taken over when this process had written nothing yet; else 0. */
   readonly #takenOverAt: number
   #state: RunState
@@ -48,18 +45,10 @@ export class LogWriter {
    * Continues a log whose fold is `state`. `isTakenOver`: the run had begun, and no process drove
    * it since its last record.
    */
-  constructor(
-    { store, clock, redactor, observers }: LogWriterOptions,
-    feed: RunFeed,
-    state: RunState,
-    isTakenOver = false,
-  ) {
+  constructor(options: LogWriterOptions, feed: RunFeed, state: RunState, isTakenOver = false) {
     this.runId = feed.runId
     this.feed = feed
-    this.redactor = redactor
-    this.#store = store
-    this.#clock = clock
-    this.#observers = observers
+    this.#options = options
     this.#state = state
     this.#takenOverAt = isTakenOver ? state.head.details.last_seq : 0
   }
@@ -69,6 +58,10 @@ export class LogWriter {
     const log = new LogWriter(options, feed, foldState(null, created))
     log.#noted.push(created)
     return log
+  }
+
+  get redactor(): Redactor {
+    return this.#options.redactor
   }
 
   /** The state after everything appended or noted, durable or not. */
@@ -82,7 +75,7 @@ export class LogWriter {
    */
   now(): number {
     const { details, last_ts } = this.#state.head
-    return details.last_seq === this.#takenOverAt ? last_ts * 1000 : this.#clock.now()
+    return details.last_seq === this.#takenOverAt ? last_ts * 1000 : this.#options.clock.now()
   }
 
   /**
@@ -119,10 +112,11 @@ export class LogWriter {
   }
 
   #fold(drafts: readonly RecordDraft[]): void {
+    const { clock, redactor } = this.#options
     for (const draft of drafts) {
       const { details, last_ts } = this.#state.head
-      const clean = this.redactor.draft(draft)
-      const record = stamp(clean, this.runId, details.last_seq + 1, last_ts, this.#clock)
+      const clean = redactor.draft(draft)
+      const record = stamp(clean, this.runId, details.last_seq + 1, last_ts, clock)
       this.#state = foldState(this.#state, record)
       this.#noted.push(record)
     }
@@ -132,7 +126,8 @@ export class LogWriter {
     if (this.#hasFailed) return this.#tail
     const records = this.#noted
     this.#noted = []
-    this.#tail = this.#publish(records, this.#store.append(this.runId, records), this.#tail)
+    const stored = this.#options.store.append(this.runId, records)
+    this.#tail = this.#publish(records, stored, this.#tail)
     this.#tail.catch(() => undefined) // the callers of append() and flush() get the rejection
     return this.#tail
   }
@@ -151,7 +146,7 @@ export class LogWriter {
       throw error
     }
     this.feed.publish(records)
-    this.#observers.notify(this.#state.head.details, records, performance.now() - began)
+    this.#options.observers.notify(this.#state.head.details, records, performance.now() - began)
   }
 }
 

@@ -4,17 +4,25 @@
  * @module
  */
 import { hash } from 'node:crypto'
-import type { EngineConfig } from '../config.js'
 import { InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
 import type { PrivatePayloads, RecordDraft, RunOwner, RunRequest } from '../events.js'
 import type { GoalSpec } from '../goal.js'
 import type { GoalRegistry } from '../goals/registry.js'
 import type { Model } from '../model.js'
-import type { ModelRegistry } from '../models/registry.js'
 import { ReplayModel } from '../models/replay.js'
 import type { ModelPrices } from '../usage.js'
 import { resolveUnderRoots } from '../workspace/open.js'
 import { completeRequest, type StartRequest } from './start-request.js'
+
+/** What start requests are resolved with. */
+export interface RequestContext {
+  readonly roots: readonly string[]
+  readonly allowTestChanges: boolean
+  readonly judgeModel: string | undefined
+  readonly goals: GoalRegistry
+  /** @throws when no provider has a model of this name; without one, returns the default model. */
+  readonly resolveModel: (name: string | undefined) => Model
+}
 
 /** The resolved parts of a start request. */
 export interface NewRun {
@@ -30,16 +38,14 @@ export interface NewRun {
  */
 export async function resolveNewRun(
   start: StartRequest,
-  { roots, allowTestChanges, judgeModel }: EngineConfig,
-  models: ModelRegistry,
-  goals: GoalRegistry,
+  { roots, allowTestChanges, judgeModel, goals, resolveModel }: RequestContext,
   owner: RunOwner,
 ): Promise<NewRun> {
   const cwd = await resolveCwd(start.cwd, roots)
-  const model = resolveModel(start, models)
+  const model = modelOf(start, resolveModel)
   if (model instanceof ReplayModel) await checkReplay(model, owner)
   const request = completeRequest(start, cwd, model.name)
-  const judge = judgeModel === undefined ? null : models.resolve(judgeModel)
+  const judge = judgeModel === undefined ? null : resolveModel(judgeModel)
   const goal = await goals.resolve(request.goal, cwd, {
     check: request.check,
     allowTestChanges,
@@ -58,10 +64,10 @@ async function resolveCwd(cwd: string | undefined, roots: readonly string[]): Pr
   }
 }
 
-function resolveModel(start: StartRequest, models: ModelRegistry): Model {
+function modelOf(start: StartRequest, resolve: RequestContext['resolveModel']): Model {
   let model: Model
   try {
-    model = models.resolve(start.model_name)
+    model = resolve(start.model_name)
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
     throw new InvalidRequestError([{ pointer: '/model_name', detail }])

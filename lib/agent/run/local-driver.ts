@@ -11,14 +11,12 @@ import { copyHead } from '../log/head.js'
 import { loadState } from '../log/state.js'
 import { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'
-import { gateFor, responseRecord, type ResumeAnswer } from '../request/gate-answer.js'
+import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import { repeatedRun } from '../request/idempotency.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
-import { ABORTED_BY_HUMAN } from './outcome.js'
 import type { RunLoop } from './run-loop.js'
-import { endingRecords } from './steps/finish.js'
 
 export interface LocalDriverOptions extends DriverOptions {
   readonly runs: ActiveRuns
@@ -93,9 +91,7 @@ export class LocalDriver implements RunDriver {
     if (gate !== null) {
       // Every waiting run is live here until the engine closes.
       if (live === undefined) throw new EngineClosedError()
-      await live.answer([responseRecord(gate, answer, by)], (state) =>
-        answer.decision === 'abort' ? endingRecords(state, ABORTED_BY_HUMAN) : [],
-      )
+      await live.answer(gate, answer, by)
     } else {
       await live?.log.flush()
     }
@@ -111,7 +107,7 @@ export class LocalDriver implements RunDriver {
       return true
     }
     if (isTerminal(status))
-      throw new RunStateError('ended', `run ${run_id} has ended before: it is ${status}`)
+      throw new RunStateError('ended', `run ${run_id} has already ended: it is ${status}`)
     if (live === undefined) throw new EngineClosedError()
     await live.abort(by)
     return false

@@ -13,9 +13,11 @@ import { backoffDelay, type Backoff } from '../../internal/backoff.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
 import { StoreError } from '../errors.js'
-import { isTerminal, type RecordDraft } from '../events.js'
+import { isTerminal } from '../events.js'
 import { loadState, type CallState, type RunState } from '../log/state.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
+import type { ResumeAnswer } from '../request/gate-answer.js'
+import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { remainingMs } from './budgets.js'
@@ -24,6 +26,7 @@ import { ABORTED, type Outcome } from './outcome.js'
 import type { Scheduler } from './scheduler.js'
 import { promptOf, type StepContext } from './step-context.js'
 import { closingRecord, failureOf, finishRun, type Failure } from './steps/finish.js'
+import { answerGate } from './steps/human-check.js'
 
 /** What a run needs of its engine. */
 export interface RunLoopOptions
@@ -107,12 +110,9 @@ export class RunLoop {
     }
   }
 
-  /** Appends records beside the waiting step, and wakes it. */
-  async answer(
-    drafts: readonly RecordDraft[],
-    more?: (state: RunState) => readonly RecordDraft[],
-  ): Promise<void> {
-    const appended = this.#log.append(drafts, more)
+  /** Answers the gate at which the run waits, and wakes it; see {@link answerGate}. */
+  async answer(gate: Gate, answer: ResumeAnswer, by: string | null): Promise<void> {
+    const appended = answerGate(this.#log, gate, answer, by)
     this.#wake?.()
     await appended
   }

@@ -22,15 +22,14 @@ import { SharedFeeds, type OpenSharedFeed } from '../log/shared-feeds.js'
 import { loadState } from '../log/state.js'
 import { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'
-import { gateFor, responseRecord, type ResumeAnswer } from '../request/gate-answer.js'
+import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import { repeatedRun } from '../request/idempotency.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { Claim, SharedRuns } from '../shared-store.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
-import { ABORTED_BY_HUMAN } from './outcome.js'
 import type { RunLoop } from './run-loop.js'
-import { endingRecords } from './steps/finish.js'
+import { answerGate } from './steps/human-check.js'
 
 /** Retries of an answer after another process appended to the run in between. */
 const MAX_RACES = 20
@@ -129,9 +128,7 @@ export class SharedDriver implements RunDriver {
       const feed = new RunFeed(runId, store, head.details.last_seq)
       const log = new LogWriter(runs.logOptions, feed, state)
       try {
-        await log.append([responseRecord(gate, answer, by)], (next) =>
-          answer.decision === 'abort' ? endingRecords(next, ABORTED_BY_HUMAN) : [],
-        )
+        await answerGate(log, gate, answer, by)
         return { status: log.state.head.details.status, gateId: gate.gate_id }
       } catch (error) {
         if (!wasOvertaken(error) || races === MAX_RACES) throw error
@@ -143,7 +140,7 @@ export class SharedDriver implements RunDriver {
   async abort({ run_id, status }: RunDetails, by: string | null): Promise<boolean> {
     if (status === 'aborted') return true
     if (isTerminal(status))
-      throw new RunStateError('ended', `run ${run_id} has ended before: it is ${status}`)
+      throw new RunStateError('ended', `run ${run_id} has already ended: it is ${status}`)
     await this.#options.shared.requestAbort(run_id, by)
     return false
   }
