@@ -164,7 +164,7 @@ test('a damaged line sets its run apart by name, and no other', async (t) => {
   for (const round of ['from the journal', 'from the checkpoint']) {
     const again = await openStore(directory)
     assert.deepEqual(again.quarantined.map(({ runId }) => runId), ['b'], round)
-    assert.match(again.quarantined[0]?.reason ?? '', /journal-00000001.* at octet \d+ is damaged/)
+    assert.match(again.quarantined[0]?.reason ?? '', /journal-00000001.* at byte \d+ is damaged/)
     const corrupt = { code: 'ERR_AGENT_STORE_CORRUPT', message: /run b .* delete the run/ }
     await assert.rejects(again.read('b', 0, 10), corrupt)
     await assert.rejects(again.head('b'), corrupt)
@@ -204,7 +204,7 @@ test('damage behind the back of a checkpoint is found when the store is opened',
   const warnings: string[] = []
   const again = await openStore(directory, { onWarning: ({ message }) => warnings.push(message) })
   assert.deepEqual(again.quarantined.map((run) => run.runId), [runId])
-  assert.match(warnings.join(), new RegExp(`run ${runId} is out of use`))
+  assert.match(warnings.join(), new RegExp(`run ${runId} is quarantined`))
   logs.delete(runId)
   await assertHolds(again, logs)
   await again.close()
@@ -240,7 +240,7 @@ test('damage that is met by a reader sets the run apart', async (t) => {
   const data = readFileSync(journal)
   data.write('#', data.indexOf('all well', data.indexOf('"run":"b"')))
   writeFileSync(journal, data)
-  const corrupt = { code: 'ERR_AGENT_STORE_CORRUPT', message: /run b is out of use: .* is damaged/ }
+  const corrupt = { code: 'ERR_AGENT_STORE_CORRUPT', message: /run b is quarantined: .* is damaged/ }
   await assert.rejects(readAll(store, 'b'), corrupt)
   await assert.rejects(store.head('b'), corrupt)
   assert.deepEqual(store.quarantined.map(({ runId }) => runId), ['b'])
