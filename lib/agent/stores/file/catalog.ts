@@ -107,7 +107,8 @@ export class Catalog {
   /** Adds a durable deletion, removes the run and returns how many of its bytes are now dead. */
   addDeletion(runId: string, segment: Segment, length: number): number {
     let freed = 0
-    const tombstone = this.tombstones.get(runId) ?? { segment: 0, bytes: 0, dead: new Set<number>() }
+    const known = this.tombstones.get(runId)
+    const tombstone: Tombstone = known ?? { segment: 0, bytes: 0, dead: new Set() }
     this.#free(tombstone.segment, tombstone.bytes)
     const run = this.runs.get(runId)
     if (run !== undefined) {
@@ -130,7 +131,12 @@ export class Catalog {
   }
 
   /** Takes a run out of use; all of its lines stay in the journal. */
-  quarantine(runId: string, code: StoreErrorCode, reason: string, segments: Iterable<number>): void {
+  quarantine(
+    runId: string,
+    code: StoreErrorCode,
+    reason: string,
+    segments: Iterable<number>,
+  ): void {
     const known = this.quarantined.get(runId)
     if (known !== undefined) {
       for (const id of segments) known.segments.add(id)
@@ -215,10 +221,10 @@ export function extentAt(
 }
 
 /** Adds bytes to the segment's entry, which is the last one or new. */
-export function addBytes(bytesBySegment: number[], segment: number, bytes: number): void {
-  const last = bytesBySegment.length - 2
-  if (last >= 0 && bytesBySegment[last] === segment) bytesBySegment[last + 1] = (bytesBySegment[last + 1] ?? 0) + bytes
-  else bytesBySegment.push(segment, bytes)
+export function addBytes(bySegment: number[], segment: number, bytes: number): void {
+  const end = bySegment.length
+  if (bySegment[end - 2] === segment) bySegment[end - 1] = (bySegment[end - 1] ?? 0) + bytes
+  else bySegment.push(segment, bytes)
 }
 
 /** The pairs of a flat list such as {@link StoredRun.bytesBySegment}. */

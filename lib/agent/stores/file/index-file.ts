@@ -44,7 +44,7 @@ interface IndexContent {
   readonly position: Position
   /** Id, generation and size of each segment at the time of writing. */
   readonly segments: readonly (readonly [number, number, number])[]
-  /** Tombstones: run id, segment and size of the deletion's line, segments with lines of the run. */
+  /** Tombstones: run id, segment and size of the deletion, segments with lines of the run. */
   readonly graves: readonly (readonly [string, number, number, readonly number[]])[]
   readonly quarantine: readonly (readonly [string, StoreErrorCode, string, readonly number[]])[]
   readonly damaged: readonly number[]

@@ -44,7 +44,7 @@ export interface LoadedCatalog {
   readonly validBytes: number
 }
 
-/** Loads the catalog of a directory. @throws {@link StoreError} for a journal of a newer version. */
+/** Loads the catalog. @throws {@link StoreError} when the journal is of a newer version. */
 export async function loadCatalog(directory: string, open: OpenFiles): Promise<LoadedCatalog> {
   const names = readdirSync(directory)
   for (const name of names) {
