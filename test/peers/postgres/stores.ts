@@ -6,10 +6,11 @@ import {
   type AgentEvent,
   type PgClient,
   type PgPool,
+  type PgQuery,
+  type PgResult,
   type PostgresStoreOptions,
   type RunEngine,
 } from 'runwright/agent'
-import type { PgQuery, PgResult } from '../../../lib/agent/stores/postgres/pool.js'
 import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
 
 /** An open store that is closed after the test. */
