@@ -54,15 +54,15 @@ test('a store that breaks the contract in one way fails the tests of just that',
     }
   }
   const expected: readonly (readonly [string, RegExp])[] = [
-    ['accepts gaps', /gap|repetition|start over/],
+    ['accepts gaps', /gap|repetition|second beginning/],
     ['keeps half of a refused append', /gap within the call/],
     ['ignores the limit of a read', /at most 3 of 10/],
-    ['finds keys of other owners', /owner and key/],
+    ['finds keys of other owners', /owner and idempotency key/],
     ['forgets conditions of a list', /of one status/],
     ['deletes nothing', /deleted run is gone/],
     ['works on when it is closed', /closed store rejects/],
-    ['loses everything in a restart', /there again after a restart/],
-    ['shares nothing', /another sees at once/],
+    ['loses everything in a restart', /survive a restart/],
+    ['shares nothing', /visible to another at once/],
   ]
   assert.deepEqual([...failed.keys()], expected.map(([name]) => name))
   for (const [name, title] of expected) {
