@@ -3,7 +3,17 @@
  *
  * @module
  */
-import { closeSync, fdatasync, fsyncSync, ftruncateSync, openSync, write, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fdatasync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  rmSync,
+  write,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
 
 /** Writes to open files. Every method throws or rejects with the system's error. */
 export interface Disk {
@@ -26,6 +36,21 @@ export function withoutSync(disk: Disk): Disk {
     truncate: (fd, length) => disk.truncate(fd, length),
     sync: () => Promise.resolve(),
     syncDirectory: () => {},
+  }
+}
+
+const PROBE_BYTES = 4_096
+
+/** Writes and syncs a small file in a directory, then removes it. @throws the system's error. */
+export async function probe(disk: Disk, directory: string): Promise<void> {
+  const path = join(directory, 'probe')
+  const fd = openSync(path, 'w', 0o600)
+  try {
+    await disk.write(fd, Buffer.alloc(PROBE_BYTES), 0)
+    await disk.sync(fd)
+  } finally {
+    closeSync(fd)
+    rmSync(path, { force: true })
   }
 }
 

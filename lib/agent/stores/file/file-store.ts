@@ -15,8 +15,7 @@
  *
  * @module
  */
-import { chmodSync, closeSync, mkdirSync, openSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { RunHead } from '../../log/head.js'
@@ -25,7 +24,7 @@ import { checkPage, copyHead } from '../append-checks.js'
 import type { Catalog, StoredRun } from './catalog.js'
 import { OpenFiles } from './data-file.js'
 import { operationError, writeError } from './disk-errors.js'
-import { systemDisk, withoutSync, type Disk } from './disk.js'
+import { probe, systemDisk, withoutSync, type Disk } from './disk.js'
 import { Journal } from './journal.js'
 import { loadCatalog, type LoadedCatalog } from './load-catalog.js'
 import { DirectoryLock } from './lock.js'
@@ -52,10 +51,6 @@ export interface QuarantinedRun {
 const VERIFY_AT_OPEN_BYTES = 16 << 20
 /** Pause after each chunk of a background verification, which leaves the disk to the runs. */
 const VERIFY_PAUSE_MS = 10
-
-/** The file that `check()` writes. */
-const PROBE = 'probe'
-const PROBE_BYTES = 4_096
 
 /** The components of an open store. */
 interface Parts {
@@ -240,16 +235,8 @@ export class FileStore implements RunStore {
   async check(): Promise<void> {
     this.#use()
     const { directory } = this.#options
-    const path = join(directory, PROBE)
     try {
-      const fd = openSync(path, 'w', 0o600)
-      try {
-        await this.#disk.write(fd, Buffer.alloc(PROBE_BYTES), 0)
-        await this.#disk.sync(fd)
-      } finally {
-        closeSync(fd)
-        rmSync(path, { force: true })
-      }
+      await probe(this.#disk, directory)
     } catch (error) {
       throw operationError(`cannot write to ${directory}`, error)
     }

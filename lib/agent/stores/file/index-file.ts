@@ -20,7 +20,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { StoreErrorCode } from '../../errors.js'
 import { RECORD_VERSION, type RunStatus } from '../../events.js'
-import { isTerminal } from '../../log/head.js'
+import { isTerminal, type RunHead } from '../../log/head.js'
 import type { Catalog, ColdPart, StoredRun, WarmPart } from './catalog.js'
 import { DataFile, type OpenFiles } from './data-file.js'
 import type { Disk } from './disk.js'
@@ -64,12 +64,6 @@ interface Footer extends IndexContent {
   /** Newest record version that the writer knew. */
   readonly records: number
   readonly rows: readonly [offset: number, length: number, crc: number]
-}
-
-/** A {@link WarmPart} on disk. */
-interface StoredPart {
-  readonly head: WarmPart['head']
-  readonly places: WarmPart['extents']
 }
 
 type Row = [
@@ -179,7 +173,7 @@ export async function loadCold(cold: ColdPart): Promise<WarmPart> {
 /** As {@link loadCold}, from bytes that were already read. @throws Error when they are damaged. */
 export function parseCold(cold: ColdPart, data: Buffer): WarmPart {
   if (crc32(data) !== cold.crc) throw new Error(DAMAGED)
-  const { head, places } = JSON.parse(data.toString()) as StoredPart
+  const { head, places } = JSON.parse(data.toString()) as { head: RunHead; places: number[] }
   return { head, extents: places }
 }
 
@@ -277,8 +271,7 @@ export async function writeIndexFile(
 }
 
 function encodeWarm({ head, extents }: WarmPart): Buffer {
-  const stored: StoredPart = { head, places: extents }
-  return Buffer.from(JSON.stringify(stored))
+  return Buffer.from(JSON.stringify({ head, places: extents }))
 }
 
 function describe(catalog: Catalog, position: Position): IndexContent {

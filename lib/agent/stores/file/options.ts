@@ -25,13 +25,8 @@ export interface FileStoreOptions {
 }
 
 /** {@link FileStoreOptions} with every default filled in. */
-export interface ResolvedFileStoreOptions {
-  readonly directory: string
-  readonly retain: Retention
-  readonly segmentBytes: number
-  readonly sync: 'group' | 'none'
-  readonly onWarning: (error: StoreError) => void
-  readonly clock: Clock
+export type ResolvedFileStoreOptions = {
+  readonly [K in keyof FileStoreOptions]-?: Exclude<FileStoreOptions[K], undefined>
 }
 
 const DEFAULT_SEGMENT_BYTES = 16 << 20

@@ -35,7 +35,7 @@ export async function admit(context: AdmissionContext, admission: Admission): Pr
   })
 }
 
-/** Why the run is not to be begun; null when nothing speaks against it. */
+/** Checks the terms of an admission; null when they allow the run. */
 async function findRefusal(
   { rows }: Transaction,
   schema: string,

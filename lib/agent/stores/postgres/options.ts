@@ -61,24 +61,15 @@ export interface PostgresStoreOptions {
   readonly prepare?: boolean | undefined
 }
 
-/** {@link PostgresStoreOptions} with every default filled in. */
-export interface ResolvedPostgresStoreOptions {
-  readonly pool: PgPool
-  /** Quoted. */
-  readonly schema: string
-  readonly migrate: boolean
-  /** Null to poll only. */
-  readonly listen: PgPool | null
-  readonly pollMs: number
-  readonly leaseMs: number
-  /** Null for no common bound. */
-  readonly maxRunning: number | null
-  readonly labels: readonly string[]
-  readonly labelsFor: (details: RunDetails) => readonly string[]
-  readonly retain: Retention | null
-  readonly patienceMs: number
-  readonly statementTimeoutMs: number
-  readonly prepare: boolean
+type Nullable = 'listen' | 'maxRunning' | 'retain'
+type Field<K extends keyof PostgresStoreOptions> = Exclude<PostgresStoreOptions[K], undefined>
+
+/** {@link PostgresStoreOptions} with every default filled in; the schema is quoted. */
+export type ResolvedPostgresStoreOptions = {
+  readonly [K in Exclude<keyof PostgresStoreOptions, Nullable>]-?: Field<K>
+} & {
+  /** Null: no notifications, no common bound, all runs. */
+  readonly [K in Nullable]: Exclude<Field<K>, false> | null
 }
 
 /** Fills in defaults. @throws TypeError that names an invalid option. */
