@@ -71,7 +71,7 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
   test('a secret reaches no row of the database, no other process, and no model', async (t) => {
     const world = newWorld(t)
     const requests: string[] = []
-    const said: readonly Said[] = [
+    const turns: readonly Said[] = [
       {
         calls: [
           { tool: 'read_file', args: { path: '.env' } },
@@ -89,7 +89,7 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
     ]
     const provider = testProvider((request, n) => {
       requests.push(JSON.stringify(request.messages))
-      return said[n] ?? {}
+      return turns[n] ?? {}
     })
     const one = await world.open(
       { providers: [provider], secrets: [SECRET] },
@@ -193,7 +193,7 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
 
   test('a run of one process is replayed in another', async (t) => {
     const world = newWorld(t)
-    const said: readonly Said[] = [
+    const turns: readonly Said[] = [
       { text: 'I look.', calls: [{ tool: 'list_files', args: {} }], tokens: [100, 20] },
       {
         calls: [{ tool: 'write_file', args: { path: 'done', content: 'yes' } }],
@@ -201,7 +201,7 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
       },
       { text: 'That is all.', tokens: [300, 5] },
     ]
-    const one = await world.open({ providers: [testProvider((_, n) => said[n] ?? {})] })
+    const one = await world.open({ providers: [testProvider((_, n) => turns[n] ?? {})] })
     const first = await one.create({ goal: 'shell: test -f done' })
     const recorded = await follow(one, first.details.run_id)
     await one.close()

@@ -217,7 +217,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     )
     const logs = ids.map((runId) => sampleRun(runId, { records: 4 }))
     await Promise.all(ids.map((runId, i) => one.append(runId, logs[i]!.slice(0, 2))))
-    const told = ids.map(
+    const notified = ids.map(
       (runId, i) =>
         new Promise<void>((resolve) => {
           two.shared.watch(runId, (end) => {
@@ -230,7 +230,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
         i % 2 === 0 ? one.delete(runId) : one.append(runId, logs[i]!.slice(2)),
       ),
     )
-    await Promise.all(told)
+    await Promise.all(notified)
   })
 
   test('changes missed while the connection was down are reported afterwards', async (t) => {
@@ -244,7 +244,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     const records = sampleRun('a', { status: 'running', records: 9 })
     await one.append('a', records.slice(0, 1))
     for (let seq = 1; seq < 9; seq++) {
-      const told = new Promise<void>((resolve) => {
+      const notified = new Promise<void>((resolve) => {
         const unwatch = two.shared.watch('a', (end) => {
           if (end !== seq + 1) return
           unwatch()
@@ -253,7 +253,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
       })
       proxy.cut()
       await one.append('a', records.slice(seq, seq + 1))
-      await told
+      await notified
     }
   })
 

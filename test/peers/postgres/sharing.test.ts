@@ -104,7 +104,7 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
         two.resume(details.run_id, answer),
       ])
       assert.deepEqual(
-        answers.map((told) => told.gate_id),
+        answers.map((answered) => answered.gate_id),
         [gate_id, gate_id],
       )
     }

@@ -39,7 +39,7 @@ export interface StoredRun extends IndexedRun {
   bytesBySegment: number[]
   /** Appends not yet durable; they keep the run warm. */
   inFlight: number
-  /** `lastSeq` once they are; without any it means nothing. */
+  /** `lastSeq` once they are durable; meaningless while `inFlight` is 0. */
   queuedSeq: number
   warm: WarmPart | null
   cold: ColdPart | null
