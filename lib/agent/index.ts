@@ -85,7 +85,7 @@ export { MemoryStore } from './stores/memory-store.js'
 export type { MemoryStoreOptions } from './stores/memory-store.js'
 export { PostgresStore } from './stores/postgres/postgres-store.js'
 export type { PostgresStoreOptions } from './stores/postgres/postgres-store.js'
-export type { PgClient, PgNotification, PgPool, PgQuery, PgResult } from './stores/postgres/pool.js'
+export type { PgClient, PgNotification, PgPool, PgQuery, PgResult } from './stores/postgres/pg-types.js'
 export type {
   AbortWish,
   Admission,

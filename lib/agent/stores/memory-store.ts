@@ -11,7 +11,7 @@ import { indexFields, RunIndex, type IndexedRun, type Retention } from './run-in
 export interface MemoryStoreOptions {
   /** Which ended runs are kept. @defaultValue the newest 10 000 */
   readonly retain?: Retention | undefined
-  /** Tells how old a run is. @defaultValue the system's clock */
+  /** The time against which `retain.days` counts. @defaultValue the system's clock */
   readonly clock?: Clock | undefined
 }
 
@@ -21,8 +21,8 @@ interface MemoryRun extends IndexedRun {
 }
 
 /**
- * Keeps runs in this process and nowhere else: for tests, and for hosts that need no run to outlive
- * them. Nothing is durable, so appends are done at once.
+ * Keeps runs in the memory of this process only: for tests, and for hosts whose runs need not
+ * outlive them. Appends resolve immediately, as nothing is made durable.
  */
 export class MemoryStore implements RunStore {
   readonly #index = new RunIndex<MemoryRun>()

@@ -1,15 +1,15 @@
-/** What {@link OrderedRuns} orders by. */
-export interface Dated {
+/** The key of {@link OrderedRuns}: by `createdMs`, then by `runId`. */
+export interface SortKey {
   readonly runId: string
   /** Epoch milliseconds. */
   readonly createdMs: number
 }
 
 /**
- * Runs in the order of their creation, oldest first, by (`createdMs`, `runId`). New runs nearly
- * always go to the end; anything else is found by bisection.
+ * Runs in a sorted array, oldest first. New runs nearly always go to the end; all other positions
+ * are found by binary search.
  */
-export class OrderedRuns<R extends Dated> {
+export class OrderedRuns<R extends SortKey> {
   readonly #runs: R[] = []
 
   get size(): number {
@@ -20,7 +20,7 @@ export class OrderedRuns<R extends Dated> {
     return this.#runs[index]
   }
 
-  /** A copy. */
+  /** A copy of the array, which the caller owns. */
   all(): R[] {
     return this.#runs.slice()
   }
@@ -28,61 +28,61 @@ export class OrderedRuns<R extends Dated> {
   add(run: R): void {
     const last = this.#runs.at(-1)
     if (last === undefined || compareRuns(last, run) < 0) this.#runs.push(run)
-    else this.#runs.splice(this.place(run), 0, run)
+    else this.#runs.splice(this.indexOf(run), 0, run)
   }
 
-  /** Takes out a run that is there. */
+  /** Removes a run, which must be present. */
   remove(run: R): void {
-    this.#runs.splice(this.place(run), 1)
+    this.#runs.splice(this.indexOf(run), 1)
   }
 
-  /** Index of the first run that is not older than `dated`. */
-  place(dated: Dated): number {
+  /** Index of the first run that is not older than `key`. */
+  indexOf(key: SortKey): number {
     let low = 0
     let high = this.#runs.length
     while (low < high) {
       const middle = (low + high) >>> 1
       const run = this.#runs[middle]
-      if (run !== undefined && compareRuns(run, dated) < 0) low = middle + 1
+      if (run !== undefined && compareRuns(run, key) < 0) low = middle + 1
       else high = middle
     }
     return low
   }
 }
 
-/** Negative when `a` is older than `b`, 0 when they are the same run. */
-export function compareRuns(a: Dated, b: Dated): number {
+/** Negative when `a` sorts before `b`; 0 for the same key. */
+export function compareRuns(a: SortKey, b: SortKey): number {
   if (a.createdMs !== b.createdMs) return a.createdMs - b.createdMs
   return a.runId < b.runId ? -1 : a.runId === b.runId ? 0 : 1
 }
 
 /**
- * Walks backwards through lists that have no run in common, newest run first: from the one before
- * `before` to the one after `after`, where they are given.
+ * Merges lists that have no run in common, newest run first: the runs older than `before` and not
+ * older than `after`; null sets no bound.
  */
-export function* newestFirst<R extends Dated>(
+export function* newestFirst<R extends SortKey>(
   lists: readonly OrderedRuns<R>[],
-  before: Dated | null,
-  after: Dated | null,
+  before: SortKey | null,
+  after: SortKey | null,
 ): Generator<R> {
-  const walks = lists.map((list) => ({
+  const cursors = lists.map((list) => ({
     list,
-    at: (before === null ? list.size : list.place(before)) - 1,
-    end: after === null ? 0 : list.place(after),
+    at: (before === null ? list.size : list.indexOf(before)) - 1,
+    end: after === null ? 0 : list.indexOf(after),
   }))
-  const [only] = walks
-  if (walks.length === 1 && only !== undefined) {
+  const [only] = cursors
+  if (cursors.length === 1 && only !== undefined) {
     for (let { at } = only; at >= only.end; at--) yield only.list.at(at) as R
     return
   }
   for (;;) {
     let newest: R | undefined
-    let from: (typeof walks)[number] | undefined
-    for (const walk of walks) {
-      const run = walk.at >= walk.end ? walk.list.at(walk.at) : undefined
+    let from: (typeof cursors)[number] | undefined
+    for (const cursor of cursors) {
+      const run = cursor.at >= cursor.end ? cursor.list.at(cursor.at) : undefined
       if (run !== undefined && (newest === undefined || compareRuns(newest, run) < 0)) {
         newest = run
-        from = walk
+        from = cursor
       }
     }
     if (newest === undefined || from === undefined) return

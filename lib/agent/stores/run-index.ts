@@ -1,11 +1,11 @@
 /**
- * The order in which runs are listed, and what they are found by. Shared by the stores that keep
- * their runs in this process, so that they answer alike.
+ * The in-memory index of runs: lists, counts and lookup by idempotency key. Shared by MemoryStore
+ * and FileStore, so that both return the same pages.
  *
- * 1. Runs stand in arrays, oldest first: one of all, one for each status and each tenant. A page is
- *    a walk backwards from a place found by bisection, through the shortest that hold its runs.
- * 2. A cursor names the last run of its page, not a position: runs that are added or removed in the
- *    meantime neither repeat nor hide another.
+ * 1. Runs are in sorted arrays, oldest first: one of all runs, one per status, one per tenant. A
+ *    page reads the shortest of them that contain its runs backwards, from a binary search on.
+ * 2. A cursor names the last run of its page rather than an offset: runs added or removed in the
+ *    meantime cause neither repeats nor gaps.
  *
  * @module
  */
@@ -13,15 +13,15 @@ import { InvalidRequestError } from '../errors.js'
 import { isTerminal, type RunOwner, type RunStatus } from '../events.js'
 import type { RunHead } from '../run-details.js'
 import type { RunQuery } from '../store.js'
-import { compareRuns, newestFirst, OrderedRuns, type Dated } from './ordered-runs.js'
+import { compareRuns, newestFirst, OrderedRuns, type SortKey } from './ordered-runs.js'
 
-/** What a run is listed and found by. All but `status` and `endedMs` stay as they were created. */
-export interface IndexedRun extends Dated {
+/** The fields by which a run is listed and found. Only `status` and `endedMs` ever change. */
+export interface IndexedRun extends SortKey {
   readonly goal: string
   readonly modelName: string
   readonly ownerId: string | null
   readonly tenant: string | null
-  /** The idempotency key it was created with. */
+  /** Its idempotency key. */
   readonly key: string | null
   status: RunStatus
   /** Epoch milliseconds; 0 until the run has ended. */
@@ -34,11 +34,11 @@ export interface IndexPage<R> {
   readonly next: string | null
 }
 
-/** Which ended runs are kept. Omitted or undefined keeps all. */
+/** Which ended runs are kept. An omitted or undefined field sets no bound. */
 export interface Retention {
-  /** At most so many ended runs: those created first are dropped first. */
+  /** The number of ended runs to keep; the oldest by creation are dropped first. */
   readonly runs?: number | undefined
-  /** Runs that ended longer ago are dropped. */
+  /** Runs that ended more days ago are dropped. */
   readonly days?: number | undefined
 }
 
@@ -60,7 +60,6 @@ export function indexFields(head: RunHead): IndexedRun {
   }
 }
 
-/** Runs in the order of their creation, with counts by status and a lookup by idempotency key. */
 export class RunIndex<R extends IndexedRun> {
   readonly #byId = new Map<string, R>()
   readonly #all = new OrderedRuns<R>()
@@ -88,41 +87,41 @@ export class RunIndex<R extends IndexedRun> {
     return this.#all.all()
   }
 
-  /** Adds a run whose id is not in the index. */
+  /** Adds a run whose id is not in the index yet. */
   add(run: R): void {
     this.#byId.set(run.runId, run)
     this.#all.add(run)
     this.#byStatus[run.status].add(run)
-    let ofTenant = this.#byTenant.get(run.tenant)
-    if (ofTenant === undefined) {
-      ofTenant = new OrderedRuns()
-      this.#byTenant.set(run.tenant, ofTenant)
+    let inTenant = this.#byTenant.get(run.tenant)
+    if (inTenant === undefined) {
+      inTenant = new OrderedRuns()
+      this.#byTenant.set(run.tenant, inTenant)
     }
-    ofTenant.add(run)
+    inTenant.add(run)
     if (run.key === null) return
-    const name = keyName({ id: run.ownerId, tenant: run.tenant }, run.key)
+    const name = ownedKey({ id: run.ownerId, tenant: run.tenant }, run.key)
     const same = this.#byKey.get(name)
     if (same === undefined) this.#byKey.set(name, [run])
     else same.push(run)
   }
 
-  /** Takes a run out; one that is not in the index is no error. */
+  /** Removes a run, or does nothing when it is not in the index. */
   remove(run: R): void {
     if (this.#byId.get(run.runId) !== run) return
     this.#byId.delete(run.runId)
     this.#all.remove(run)
     this.#byStatus[run.status].remove(run)
-    const ofTenant = this.#byTenant.get(run.tenant)
-    ofTenant?.remove(run)
-    if (ofTenant?.size === 0) this.#byTenant.delete(run.tenant)
+    const inTenant = this.#byTenant.get(run.tenant)
+    inTenant?.remove(run)
+    if (inTenant?.size === 0) this.#byTenant.delete(run.tenant)
     if (run.key === null) return
-    const name = keyName({ id: run.ownerId, tenant: run.tenant }, run.key)
+    const name = ownedKey({ id: run.ownerId, tenant: run.tenant }, run.key)
     const others = (this.#byKey.get(name) ?? []).filter((other) => other !== run)
     if (others.length === 0) this.#byKey.delete(name)
     else this.#byKey.set(name, others)
   }
 
-  /** Notes what has changed in a run since it was added. */
+  /** Brings `status` and `endedMs` of a run up to date with its head. */
   update(run: R, head: RunHead): void {
     const { status, ended_at } = head.details
     if (run.status === status) return
@@ -132,7 +131,6 @@ export class RunIndex<R extends IndexedRun> {
     run.endedMs = ended_at === null ? 0 : Date.parse(ended_at)
   }
 
-  /** Number of runs by status. */
   counts(): Record<RunStatus, number> {
     const { pending, running, awaiting_human, achieved, failed, aborted } = this.#byStatus
     return {
@@ -146,12 +144,12 @@ export class RunIndex<R extends IndexedRun> {
   }
 
   /**
-   * The newest run that `owner` created with this key at or after `since` (float seconds since the
-   * epoch).
+   * The newest run that `owner` created with this key at or after `since`, in float seconds since
+   * the epoch.
    */
   findByKey(owner: RunOwner, key: string, since: number): R | undefined {
     let newest: R | undefined
-    for (const run of this.#byKey.get(keyName(owner, key)) ?? []) {
+    for (const run of this.#byKey.get(ownedKey(owner, key)) ?? []) {
       if (run.createdMs < Math.floor(toMs(since))) continue
       if (newest === undefined || compareRuns(newest, run) < 0) newest = run
     }
@@ -161,21 +159,21 @@ export class RunIndex<R extends IndexedRun> {
   /**
    * One page, newest first.
    *
-   * @throws {@link InvalidRequestError} for a cursor that no page gave, RangeError for a limit
-   * that is not an integer of 1 or more.
+   * @throws {@link InvalidRequestError} for an invalid cursor; RangeError for a `limit` that is no
+   * positive integer.
    */
   page(query: RunQuery): IndexPage<R> {
     const { limit, createdAfter, createdBefore, cursor } = query
     if (!Number.isInteger(limit) || limit < 1) {
       throw new RangeError(`limit must be an integer of 1 or more, got ${String(limit)}`)
     }
-    let before = createdBefore === undefined ? null : beginningOf(Math.ceil(toMs(createdBefore)))
+    let before = createdBefore === undefined ? null : startOfMs(Math.ceil(toMs(createdBefore)))
     if (cursor !== undefined) {
       const last = decodeCursor(cursor)
       if (before === null || compareRuns(last, before) < 0) before = last
     }
     const after =
-      createdAfter === undefined ? null : beginningOf(Math.floor(toMs(createdAfter)) + 1)
+      createdAfter === undefined ? null : startOfMs(Math.floor(toMs(createdAfter)) + 1)
     const matches = matcher(query)
     const runs: R[] = []
     for (const run of newestFirst(this.#candidates(query), before, after)) {
@@ -187,17 +185,17 @@ export class RunIndex<R extends IndexedRun> {
     return { runs, next: null }
   }
 
-  /** The shortest lists that hold every run of the query. */
+  /** The shortest lists that contain every matching run. */
   #candidates({ tenant, status }: RunQuery): readonly OrderedRuns<R>[] {
-    const ofTenant = tenant === undefined ? this.#all : this.#byTenant.get(tenant)
-    if (ofTenant === undefined) return []
-    if (status === undefined || status.length === 0) return [ofTenant]
-    const ofStatus = [...new Set(status)].map((one) => this.#byStatus[one])
-    const size = ofStatus.reduce((sum, list) => sum + list.size, 0)
-    return size < ofTenant.size ? ofStatus : [ofTenant]
+    const inTenant = tenant === undefined ? this.#all : this.#byTenant.get(tenant)
+    if (inTenant === undefined) return []
+    if (status === undefined || status.length === 0) return [inTenant]
+    const withStatus = [...new Set(status)].map((one) => this.#byStatus[one])
+    const size = withStatus.reduce((sum, list) => sum + list.size, 0)
+    return size < inTenant.size ? withStatus : [inTenant]
   }
 
-  /** Ended runs that the rule no longer keeps, oldest first. `now` in epoch milliseconds. */
+  /** Ended runs to be dropped, oldest first. `now` is in epoch milliseconds. */
   expired({ runs, days }: Retention, now: number): R[] {
     const { achieved, failed, aborted } = this.#byStatus
     let surplus = runs === undefined ? 0 : achieved.size + failed.size + aborted.size - runs
@@ -205,7 +203,7 @@ export class RunIndex<R extends IndexedRun> {
     const expired: R[] = []
     for (let i = 0; i < this.#all.size; i++) {
       const run = this.#all.at(i) as R
-      // Nothing that was created later has ended longer ago than this.
+      // A run created after the limit cannot have ended before it.
       if (surplus <= 0 && run.createdMs >= limit) break
       if (!isTerminal(run.status)) continue
       if (surplus > 0 || run.endedMs < limit) {
@@ -217,54 +215,54 @@ export class RunIndex<R extends IndexedRun> {
   }
 }
 
-/** Milliseconds of float seconds, without what the multiplication adds behind the microseconds. */
+/** Float seconds to milliseconds, rounded to microseconds to drop floating-point noise. */
 export function toMs(seconds: number): number {
   return Math.round(seconds * 1e6) / 1e3
 }
 
-function keyName({ id, tenant }: RunOwner, key: string): string {
+function ownedKey({ id, tenant }: RunOwner, key: string): string {
   return JSON.stringify([tenant, id, key])
 }
 
-/** The conditions of a query that the order of runs does not answer. */
+/** Tests a run against every condition of a query except time and cursor. */
 function matcher(query: RunQuery): (run: IndexedRun) => boolean {
   const { tenant, goal, modelName } = query
   const statuses = query.status === undefined || query.status.length === 0 ? null : query.status
-  const words = searchWords(query).map(anyCase)
+  const words = searchWords(query).map(ignoringCase)
   return (run) =>
     (tenant === undefined || run.tenant === tenant) &&
     (statuses === null || statuses.includes(run.status)) &&
     (goal === undefined || run.goal === goal) &&
     (modelName === undefined || run.modelName === modelName) &&
-    (words.length === 0 || holdsAll(run, words))
+    (words.length === 0 || containsAll(run, words))
 }
 
-/** What a query searches for, in lower case. */
+/** The words that a query searches for, in lower case. */
 export function searchWords({ search = '' }: RunQuery): string[] {
   return search.toLowerCase().split(/\s+/).filter(Boolean)
 }
 
-function holdsAll({ goal, modelName, runId }: IndexedRun, words: readonly RegExp[]): boolean {
+function containsAll({ goal, modelName, runId }: IndexedRun, words: readonly RegExp[]): boolean {
   return words.every((word) => word.test(goal) || word.test(modelName) || word.test(runId))
 }
 
-/** Finds a word in any case; unlike lower-casing each text it makes no copy of every goal. */
-function anyCase(word: string): RegExp {
+/** Matches a word in any case, without a lower-case copy of every goal. */
+function ignoringCase(word: string): RegExp {
   return new RegExp(word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'i')
 }
 
-/** Stands before every run that was created at this millisecond. */
-function beginningOf(createdMs: number): Dated {
+/** Sorts before every run created in this millisecond. */
+function startOfMs(createdMs: number): SortKey {
   return { createdMs, runId: '' }
 }
 
-/** The cursor of a page whose last run is this one. */
-export function encodeCursor({ createdMs, runId }: Dated): string {
+/** The cursor of a page that ends with this run. */
+export function encodeCursor({ createdMs, runId }: SortKey): string {
   return Buffer.from(JSON.stringify([createdMs, runId])).toString('base64url')
 }
 
-/** The last run of the page that a cursor was given with. @throws {@link InvalidRequestError} */
-export function decodeCursor(cursor: string): Dated {
+/** The last run of the page to which a cursor belongs. @throws {@link InvalidRequestError} */
+export function decodeCursor(cursor: string): SortKey {
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     if (Array.isArray(value) && value.length === 2) {
@@ -272,7 +270,7 @@ export function decodeCursor(cursor: string): Dated {
       if (typeof createdMs === 'number' && typeof runId === 'string') return { createdMs, runId }
     }
   } catch {
-    // Not JSON: said below.
+    // Not JSON: reported below.
   }
   throw new InvalidRequestError([
     { pointer: '/cursor', detail: 'is not the cursor of an earlier page; start again without it' },

@@ -1,6 +1,6 @@
 /**
- * What a host needs to test its agents, tools and stores: models that say what they are told to,
- * time that moves by hand, and the conformance suite of stores.
+ * For tests of agents, tools and stores: a model that follows a script, a clock that only moves
+ * when told to, and the conformance suite of stores.
  *
  * @module
  */

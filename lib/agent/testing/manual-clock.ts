@@ -6,7 +6,7 @@ interface ManualTimer extends Timer {
 }
 
 /**
- * A clock that stands still until it is told to move, for tests of deadlines, retries and budgets.
+ * A clock that moves only by `advance()`, for tests of deadlines, retries and budgets.
  *
  * @example
  * ```ts
@@ -27,12 +27,12 @@ export class ManualClock implements Clock {
     this.#now = now
   }
 
-  /** Milliseconds since the Unix epoch: the start plus everything that was advanced. */
+  /** Milliseconds since the Unix epoch: the start plus all advances. */
   now(): number {
     return this.#now
   }
 
-  /** Calls `callback` from the `advance()` that reaches `ms` milliseconds from now. */
+  /** Calls `callback` during the `advance()` that reaches `ms` milliseconds from now. */
   setTimeout(callback: () => void, ms: number): Timer {
     const timer: ManualTimer = {
       at: this.#now + Math.max(0, ms),
@@ -56,18 +56,17 @@ export class ManualClock implements Clock {
     return this.#timers.length
   }
 
-  /** Resolves once at least `count` timers are pending: the code under test has begun to wait. */
+  /** Resolves once at least `count` timers are pending, that is, the code under test waits. */
   whenPending(count = 1): Promise<void> {
     if (this.#timers.length >= count) return Promise.resolve()
     return new Promise((resolve) => this.#waiters.push({ count, resolve }))
   }
 
   /**
-   * Moves time on by `ms` milliseconds. Timers that come due fire in the order of their times
-   * (those of one time in the order in which they were set), each at its own time; timers that they
-   * set fire too when they come due within `ms`.
+   * Advances the time by `ms` milliseconds. Due timers fire in order of time, then of creation, and
+   * see their own time in `now()`. So do timers set by these callbacks, if due within `ms`.
    *
-   * @throws RangeError when `ms` is negative or no number.
+   * @throws RangeError when `ms` is negative or not a number.
    */
   advance(ms: number): void {
     if (!(ms >= 0)) throw new RangeError(`ms must be 0 or more, got ${ms}`)

@@ -1,6 +1,6 @@
 import type { RunRecord, RunRequest, RunStatus } from '../events.js'
 
-/** What {@link sampleRun} can be told; the rest has defaults. */
+/** Options of {@link sampleRun}. */
 export interface SampleRunOptions {
   /** Float seconds since the epoch. @defaultValue 1 700 000 000 */
   readonly createdAt?: number | undefined
@@ -11,14 +11,14 @@ export interface SampleRunOptions {
   readonly key?: string | undefined
   /** Status after the last record. @defaultValue `achieved` */
   readonly status?: RunStatus | undefined
-  /** How many records there are in all, at least as many as the status needs. @defaultValue 4 */
+  /** How many records to create, raised to what the status needs. @defaultValue 4 */
   readonly records?: number | undefined
-  /** Text in records that carry some; its size decides how large they are. */
+  /** Text of log records and reasons, which determines their size. @defaultValue `all well` */
   readonly text?: string | undefined
 }
 
-/** Records that each status needs besides fillers. */
-const LEAST: Readonly<Record<RunStatus, number>> = {
+/** The fewest records with which a run can have a status. */
+const MIN_RECORDS: Readonly<Record<RunStatus, number>> = {
   pending: 1,
   running: 2,
   awaiting_human: 3,
@@ -27,10 +27,10 @@ const LEAST: Readonly<Record<RunStatus, number>> = {
   aborted: 3,
 }
 
-/** The whole log of one run, made up but valid, for tests of stores. */
+/** A fictitious but valid log of one run, for tests of stores. */
 export function sampleRun(runId: string, options: SampleRunOptions = {}): RunRecord[] {
   const { createdAt = 1_700_000_000, status = 'achieved', text = 'all well' } = options
-  const count = Math.max(options.records ?? 4, LEAST[status])
+  const count = Math.max(options.records ?? 4, MIN_RECORDS[status])
   const fields = (seq: number) => ({
     v: 1 as const,
     run_id: runId,

@@ -10,7 +10,7 @@ import {
   type ScriptedTurn,
 } from '../models/scripted/script.js'
 
-/** A scripted turn, or a function that makes one (or throws) from the request. */
+/** A scripted turn, or a function that returns one for the request, or throws. */
 export type ScriptedStep =
   ScriptedTurn | ((request: ModelRequest) => ScriptedTurn | Promise<ScriptedTurn>)
 
@@ -22,18 +22,17 @@ export interface ScriptedModelOptions {
   readonly isLanguageModel?: boolean | undefined
   /** @defaultValue null */
   readonly contextWindow?: number | null | undefined
-  /** @defaultValue nothing costs anything */
+  /** @defaultValue zero */
   readonly prices?: ModelPrices | null | undefined
-  /** By which `delay_ms` is waited. @defaultValue the system's clock */
+  /** The clock that measures `delay_ms`. @defaultValue the system's clock */
   readonly clock?: Clock | undefined
 }
 
-/** Requests that are kept. */
 const MAX_REQUESTS = 1_000
 
 /**
- * A model for tests: gives turns written in code, records what it was asked, and can tell whether
- * all of it was used. The place in the script is the number of turns that the conversation has.
+ * A model for tests: returns scripted turns, records requests, and verifies that every turn was
+ * requested. The number of assistant turns in a conversation selects the next scripted turn.
  *
  * @example
  * ```ts
@@ -41,7 +40,7 @@ const MAX_REQUESTS = 1_000
  *   { calls: [{ tool: 'read_file', args: { path: 'sum.js' } }] },
  *   { text: 'Done.', expect: { last_tool_result_contains: 'return' } },
  * ])
- * // … run it …
+ * // … run an agent with it …
  * model.assertUsedUp()
  * ```
  */
@@ -50,7 +49,7 @@ export class ScriptedModel implements Model {
   readonly isLanguageModel: boolean
   readonly contextWindow: number | null
   readonly prices: ModelPrices | null
-  /** The last 1000 requests, oldest first, each as it was when it came. */
+  /** The last 1000 requests, oldest first; `messages` and `tools` are copies. */
   readonly requests: ModelRequest[] = []
   readonly #steps: readonly ScriptedStep[]
   readonly #clock: Clock
@@ -84,16 +83,13 @@ export class ScriptedModel implements Model {
     return buildScriptedTurn(turn, index)
   }
 
-  /** @throws Error naming the turns that nobody asked for. */
+  /** @throws Error that names the turns no request has reached. */
   assertUsedUp(): void {
-    const unused = this.#steps
-      .map((_, index) => index + 1)
-      .filter((place) => !this.#used.has(place - 1))
-    if (unused.length > 0) {
-      throw new Error(
-        `${this.name}: of ${this.#steps.length} turns, nobody asked for ${unused.join(', ')}`,
-      )
-    }
+    const numbers = this.#steps.map((_, index) => index + 1)
+    const unused = numbers.filter((number) => !this.#used.has(number - 1))
+    if (unused.length === 0) return
+    const problem = `of ${this.#steps.length} turns, never requested: ${unused.join(', ')}`
+    throw new Error(`${this.name}: ${problem}`)
   }
 
   async #turn(index: number, request: ModelRequest): Promise<ScriptedTurn> {

@@ -1,5 +1,5 @@
 /**
- * The contract of `RunStore`, sentence by sentence, as tests for `node:test`.
+ * The contract of `RunStore` as tests for `node:test`.
  *
  * @module
  */
@@ -16,30 +16,30 @@ import { testReads } from './store-contract/reads.js'
 import { testSharing } from './store-contract/sharing.js'
 import type { Suite } from './store-contract/suite.js'
 
-/** Options of {@link testRunStore}: what a store can do besides the contract's core. */
+/** Options of {@link testRunStore}. */
 export interface TestRunStoreOptions {
   /**
-   * Closes the store and opens the same data again, as a restart would. Without it the tests of
-   * durability are left out: for stores that keep nothing.
+   * Closes the store and opens the same data again, as a restart would. Omit it for stores that are
+   * not durable: the tests of durability are then left out.
    */
   readonly reopen?: ((store: RunStore, t: TestContext) => Promise<RunStore>) | undefined
   /**
-   * Opens a further store on the same data, as another process would. For stores that several
-   * processes share; without it the tests of that are left out. The suite closes what it returns.
+   * Opens another store on the same data, as another process would; the suite closes it. Omit it
+   * for stores that one process uses alone: the tests of sharing are then left out.
    */
   readonly connect?: ((store: RunStore, t: TestContext) => Promise<RunStore>) | undefined
-  /** Called after each test, once its store was closed: drops a schema, removes a folder. */
+  /** Called after each test once its store is closed, for example to drop a schema. */
   readonly teardown?: ((store: RunStore) => Promise<void> | void) | undefined
-  /** A reason to skip the whole suite: the database is not there. */
+  /** Why to skip the whole suite, for example because the database is missing. */
   readonly skip?: string | undefined
 }
 
 /**
- * Checks an implementation of `RunStore` against its contract. Call it at the top of a test file;
- * it defines a suite of tests.
+ * Defines a suite of tests that checks an implementation of `RunStore` against its contract. Call
+ * it at the top level of a test file.
  *
- * @param open - makes an empty store and calls its `open()`; the suite closes it. What has to be
- * cleaned up afterwards belongs into `t.after()` or `options.teardown`.
+ * @param open - creates an empty store and calls its `open()`; the suite closes it. Clean up after
+ * it in `t.after()` or `options.teardown`.
  *
  * @example
  * ```ts

@@ -1,28 +1,13 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { scratch } from '../../helpers/engine.js'
-import { programAt } from '../../helpers/programs.js'
+import { noSmallDisk, runOnSmallDisk } from '../../helpers/small-disk.js'
 
 test('a run that fills the disk fails with advice; its service and other runs go on', (t) => {
-  const mounted = spawnSync('unshare', ['-Urm', 'sh', '-c', 'mount -t tmpfs -o size=1m none /mnt'])
-  if (mounted.status !== 0) {
-    t.skip('this kernel lets no ordinary user mount a small file system (unshare -Urm)')
-    return
-  }
-  const node = [
-    process.execPath,
-    ...programAt('test/agent/crash/full-disk-child.ts'),
-    '/mnt',
-    scratch(t),
-  ]
-  const command = node.map((word) => `'${word}'`).join(' ')
-  const script = `mount -t tmpfs -o size=1m none /mnt && exec ${command}`
-  const { status, stdout, stderr } = spawnSync('unshare', ['-Urm', 'sh', '-c', script], {
-    encoding: 'utf8',
-    cwd: fileURLToPath(new URL('../../..', import.meta.url)),
-  })
+  const missing = noSmallDisk()
+  if (missing !== undefined) return t.skip(missing)
+  const program = 'test/agent/crash/full-disk-child.ts'
+  const { status, stdout, stderr } = runOnSmallDisk(program, scratch(t))
   assert.equal(status, 0, stderr)
   assert.match(
     stdout,

@@ -291,7 +291,7 @@ test('ScriptedModel records requests and knows its unused turns', async () => {
     model.requests.map((request) => request.messages.length),
     [1, 2],
   )
-  assert.throws(() => model.assertUsedUp(), /of 3 turns, nobody asked for 3/)
+  assert.throws(() => model.assertUsedUp(), /of 3 turns, never requested: 3/)
   await model.complete(modelRequest({ messages: [...messages, said('two')] }))
   model.assertUsedUp()
 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ManualClock } from '../../../lib/agent/testing/manual-clock.js'
+import { ManualClock } from 'runwright/agent/testing'
 import { systemClock } from '../../../lib/internal/clock.js'
 
-test('the system clock tells the time of day and goes on with fractions', () => {
+test('the system clock returns the time of day in fractions of milliseconds', () => {
   const before = Date.now()
   const readings = Array.from({ length: 1_000 }, () => systemClock.now())
   const after = Date.now()
@@ -11,7 +11,7 @@ test('the system clock tells the time of day and goes on with fractions', () => 
   assert.ok(readings.some((reading) => reading % 1 !== 0))
 })
 
-test('the system clock fires a timer, and not one that was cancelled', async () => {
+test('the system clock fires a timer unless it was cancelled', async () => {
   const fired: string[] = []
   systemClock.setTimeout(() => fired.push('cancelled'), 0).cancel()
   await new Promise<void>((resolve) => {
@@ -23,16 +23,16 @@ test('the system clock fires a timer, and not one that was cancelled', async () 
   assert.deepEqual(fired, ['kept'])
 })
 
-test('the system clock does not fire at once for delays that overflow a Node timer', async () => {
+test('the system clock does not fire early for a delay that overflows a Node timer', async () => {
   let fired = false
   const timer = systemClock.setTimeout(() => (fired = true), 2 ** 31 + 10)
-  // One that overflows is due after 1 ms in Node, and so before one of 1 ms that was set after it.
+  // Node turns a delay that overflows into 1 ms, which would fire before this later timer.
   await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, 1))
   timer.cancel()
   assert.equal(fired, false)
 })
 
-test('a manual clock fires due timers in the order of their times, each at its own time', () => {
+test('a manual clock fires due timers in order of time, each at its own time', () => {
   const clock = new ManualClock(1_000)
   const fired: string[] = []
   const note = (name: string) => () => void fired.push(`${name}@${clock.now()}`)
@@ -49,7 +49,7 @@ test('a manual clock fires due timers in the order of their times, each at its o
   assert.equal(clock.pending, 0)
 })
 
-test('a manual clock tells when the code under test has begun to wait', async () => {
+test('whenPending() of a manual clock resolves once the code under test waits', async () => {
   const clock = new ManualClock()
   const waiting = clock.whenPending(2)
   clock.setTimeout(() => {}, 5)

@@ -1,29 +1,26 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { writeSync } from 'node:fs'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import type { RunRecord } from '../../../lib/agent/events.js'
+import type { RunRecord } from 'runwright/agent'
 import { systemDisk, type Disk } from '../../../lib/agent/stores/file/disk.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import { programAt } from '../../helpers/programs.js'
+import { noSmallDisk, runOnSmallDisk } from '../../helpers/small-disk.js'
 import { assertHolds, openStore, temporaryFolder } from './store-files.js'
 
 type Operation = 'write' | 'sync' | 'truncate'
 
-/** A disk that does what it is told: each operation may fail once, or for as long as wanted. */
+/** A disk whose operations fail while `fault` is set. */
 class FaultyDisk implements Disk {
-  /** What fails, and with which code. */
   fault: { readonly on: readonly Operation[]; readonly code: string } | null = null
 
   #check(operation: Operation): void {
     if (this.fault?.on.includes(operation) !== true) return
-    throw Object.assign(new Error(`${this.fault.code}: told to fail`), { code: this.fault.code })
+    throw Object.assign(new Error(`${this.fault.code}: injected`), { code: this.fault.code })
   }
 
   writeNow(fd: number, data: Buffer, position: number): void {
     if (this.fault?.on.includes('write') === true) {
-      // As a full disk does: part of it gets there.
+      // A full disk writes a part of the data.
       writeSync(fd, data, 0, data.length >> 1, position)
     }
     this.#check('write')
@@ -60,7 +57,7 @@ for (const { code, on, problem } of [
 ] as const) {
   for (const sync of ['group', 'none'] as const) {
     if (sync === 'none' && on.some((operation) => operation === 'sync')) continue
-    const title = `${code} on ${on.join(' and ')} refuses the appends that met it, sync ${sync}`
+    const title = `${code} on ${on.join(' and ')} refuses only the affected appends, sync ${sync}`
     test(title, async (t) => {
       const directory = temporaryFolder(t)
       const disk = new FaultyDisk()
@@ -74,7 +71,7 @@ for (const { code, on, problem } of [
           [...logs].map(([id, records]) =>
             Promise.all([
               assert.rejects(store.append(id, records.slice(10, 12)), refused),
-              // Behind a line that is refused, and refused with it.
+              // Queued behind the first append, and refused with it.
               assert.rejects(store.append(id, records.slice(12, 14)), refused),
             ]),
           ),
@@ -97,7 +94,7 @@ for (const { code, on, problem } of [
   }
 }
 
-test('what was refused does not come back when the store is closed on a full disk', async (t) => {
+test('refused records do not reappear after a store is closed on a full disk', async (t) => {
   const directory = temporaryFolder(t)
   const disk = new FaultyDisk()
   const warnings: string[] = []
@@ -114,7 +111,7 @@ test('what was refused does not come back when the store is closed on a full dis
   await again.close()
 })
 
-test('a checkpoint or a rewrite that fails is told, and loses nothing', async (t) => {
+test('a failed index file or rewrite is reported and loses nothing', async (t) => {
   const directory = temporaryFolder(t)
   const disk = new FaultyDisk()
   const store = await openStore(directory, { segmentBytes: 4096 }, disk)
@@ -141,19 +138,10 @@ test('a checkpoint or a rewrite that fails is told, and loses nothing', async (t
   await again.close()
 })
 
-test('on a really full disk appends fail with what to do, and succeed when there is space', (t) => {
-  const mounted = spawnSync('unshare', ['-Urm', 'sh', '-c', 'mount -t tmpfs -o size=1m none /mnt'])
-  if (mounted.status !== 0) {
-    t.skip('this kernel lets no ordinary user mount a small file system (unshare -Urm)')
-    return
-  }
-  const node = [process.execPath, ...programAt('test/agent/stores/full-disk-child.ts'), '/mnt']
-  const command = node.map((word) => `'${word}'`).join(' ')
-  const script = `mount -t tmpfs -o size=1m none /mnt && exec ${command}`
-  const { status, stdout, stderr } = spawnSync('unshare', ['-Urm', 'sh', '-c', script], {
-    encoding: 'utf8',
-    cwd: fileURLToPath(new URL('../../..', import.meta.url)),
-  })
+test('appends on a full file system fail with a remedy, and succeed once there is space', (t) => {
+  const missing = noSmallDisk()
+  if (missing !== undefined) return t.skip(missing)
+  const { status, stdout, stderr } = runOnSmallDisk('test/agent/stores/full-disk-child.ts')
   assert.equal(stderr, '')
   assert.equal(status, 0)
   assert.match(
@@ -162,7 +150,7 @@ test('on a really full disk appends fail with what to do, and succeed when there
   )
 })
 
-test('check() tells that the disk takes nothing more, and that it does again', async (t) => {
+test('check() rejects while the disk is full, and resolves once there is space', async (t) => {
   const disk = new FaultyDisk()
   const store = await openStore(temporaryFolder(t), {}, disk)
   t.after(() => store.close())

@@ -11,19 +11,18 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import type { RunRecord } from '../../../lib/agent/events.js'
-import { FileStore, type FileStoreOptions } from '../../../lib/agent/stores/file/file-store.js'
+import { FileStore, type FileStoreOptions, type RunRecord } from 'runwright/agent'
+import { ManualClock, testRunStore } from 'runwright/agent/testing'
 import { encodeHeader, encodeRecords } from '../../../lib/agent/stores/file/journal-line.js'
-import { ManualClock } from '../../../lib/agent/testing/manual-clock.js'
 import { sampleRun, type SampleRunOptions } from '../../../lib/agent/testing/sample-records.js'
-import { testRunStore } from '../../../lib/agent/testing/test-run-store.js'
+import { Random } from '../../helpers/random.js'
 import {
   assertHolds,
   copyStore,
+  INDEX_FILE,
   journalFiles,
   openStore,
   readAll,
-  seededRandom,
   temporaryFolder,
 } from './store-files.js'
 
@@ -56,16 +55,16 @@ function suite(
 suite('FileStore', {})
 suite('FileStore with small segments', { segmentBytes: 1024 })
 suite('FileStore without sync', { sync: 'none', segmentBytes: 4096 })
-suite('FileStore that loses its checkpoint', { segmentBytes: 2048 }, ['checkpoint'])
+suite('FileStore that loses its index file', { segmentBytes: 2048 }, [INDEX_FILE])
 
-test('the data directory is closed to others, and so are its files', async (t) => {
+test('other users have no access to the data directory and its files', async (t) => {
   const directory = join(temporaryFolder(t), 'a', 'b')
   const store = await openStore(directory)
   await store.append('a', sampleRun('a'))
   await store.compact()
   assert.equal(statSync(directory).mode & 0o777, 0o700)
   const names = readdirSync(directory)
-  assert.deepEqual(names.sort(), ['checkpoint', 'journal-00000001.0.jsonl', 'lock'])
+  assert.deepEqual(names.sort(), [INDEX_FILE, 'journal-00000001.0.jsonl', 'lock'])
   for (const name of names) assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name)
   await store.close()
   chmodSync(directory, 0o755)
@@ -73,7 +72,7 @@ test('the data directory is closed to others, and so are its files', async (t) =
   assert.equal(statSync(directory).mode & 0o777, 0o700)
 })
 
-test('every line of the journal is JSON of its own', async (t) => {
+test('every line of the journal is one JSON object', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory)
   await store.append('a', sampleRun('a', { records: 5 }))
@@ -88,7 +87,7 @@ test('every line of the journal is JSON of its own', async (t) => {
   ])
 })
 
-test('a tail torn at any octet is cut, and appends go on behind it', async (t) => {
+test('a tail torn at any byte is cut off, and appends continue', async (t) => {
   const directory = temporaryFolder(t, 'in memory')
   const store = await openStore(directory)
   const running = (records: number): SampleRunOptions => ({ records, status: 'running' })
@@ -96,7 +95,7 @@ test('a tail torn at any octet is cut, and appends go on behind it', async (t) =
   for (const [runId, records] of logs) await store.append(runId, records)
   const [journal = ''] = journalFiles(directory)
   const durable = statSync(journal).size
-  // One group: two lines of one run, of which the second has two records, and one of another.
+  // One group of three lines: two of run a, the second with two records, and one of run b.
   const more = sampleRun('a', running(6)).slice(3)
   const other = sampleRun('b', running(4)).slice(3)
   await Promise.all([
@@ -127,7 +126,7 @@ test('a tail torn at any octet is cut, and appends go on behind it', async (t) =
   }
 })
 
-test('what a crash left of a new segment or a checkpoint is cleared away', async (t) => {
+test('unfinished segments and index files of a crash are removed', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory)
   const logs = new Map([['a', sampleRun('a')]])
@@ -136,7 +135,7 @@ test('what a crash left of a new segment or a checkpoint is cleared away', async
   const name = (id: number): string => join(directory, `journal-0000000${id}.0.jsonl`)
   for (const header of [Buffer.alloc(0), encodeHeader(2, 0).subarray(0, 20), encodeHeader(2, 0)]) {
     writeFileSync(name(2), header)
-    writeFileSync(join(directory, 'checkpoint.new'), 'half')
+    writeFileSync(join(directory, `${INDEX_FILE}.new`), 'half')
     writeFileSync(join(directory, 'journal-00000001.1.jsonl.new'), 'half')
     const again = await openStore(directory)
     assert.deepEqual(again.quarantined, [])
@@ -148,7 +147,7 @@ test('what a crash left of a new segment or a checkpoint is cleared away', async
   }
 })
 
-test('a damaged line sets its run apart by name, and no other', async (t) => {
+test('a damaged line quarantines its run and no other', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory)
   const logs = new Map(['a', 'b', 'c'].map((id) => [id, sampleRun(id, { records: 8 })]))
@@ -161,10 +160,10 @@ test('a damaged line sets its run apart by name, and no other', async (t) => {
   const at = text.indexOf('all well', text.indexOf('"run":"b"', text.length >> 1))
   text.write('ALL', at)
   writeFileSync(journal, text)
-  for (const round of ['from the journal', 'from the checkpoint']) {
+  for (const round of ['from the journal', 'from the index file']) {
     const again = await openStore(directory)
     assert.deepEqual(again.quarantined.map(({ runId }) => runId), ['b'], round)
-    assert.match(again.quarantined[0]?.reason ?? '', /journal-00000001.* at octet \d+ is damaged/)
+    assert.match(again.quarantined[0]?.reason ?? '', /journal-00000001.* at byte \d+ is damaged/)
     const corrupt = { code: 'ERR_AGENT_STORE_CORRUPT', message: /run b .* delete the run/ }
     await assert.rejects(again.read('b', 0, 10), corrupt)
     await assert.rejects(again.head('b'), corrupt)
@@ -180,14 +179,14 @@ test('a damaged line sets its run apart by name, and no other', async (t) => {
   assert.equal(await again.head('b'), null)
   await again.append('b', sampleRun('b'))
   await again.close()
-  rmSync(join(directory, 'checkpoint'))
+  rmSync(join(directory, INDEX_FILE))
   const last = await openStore(directory)
   assert.deepEqual(last.quarantined, [])
   assert.deepEqual(await readAll(last, 'b'), sampleRun('b'))
   await last.close()
 })
 
-test('damage behind the back of a checkpoint is found when the store is opened', async (t) => {
+test('damage to segments that the index file covers is found by open()', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory, { segmentBytes: 4096 })
   const logs = new Map<string, RunRecord[]>(
@@ -204,18 +203,18 @@ test('damage behind the back of a checkpoint is found when the store is opened',
   const warnings: string[] = []
   const again = await openStore(directory, { onWarning: ({ message }) => warnings.push(message) })
   assert.deepEqual(again.quarantined.map((run) => run.runId), [runId])
-  assert.match(warnings.join(), new RegExp(`run ${runId} is out of use`))
+  assert.match(warnings.join(), new RegExp(`run ${runId} is quarantined`))
   logs.delete(runId)
   await assertHolds(again, logs)
   await again.close()
 })
 
-test('a large journal is verified after the store was opened', async (t) => {
+test('a large journal is verified after the store is opened', async (t) => {
   const directory = temporaryFolder(t, 'in memory')
   const store = await openStore(directory, { sync: 'none' })
   const text = 'z'.repeat(1 << 20)
   const ids = Array.from({ length: 12 }, (_, i) => `run-${i}`)
-  // Two megabytes each: more than is verified before open() resolves.
+  // Two megabytes each, which is more than open() verifies.
   for (const id of ids) await store.append(id, sampleRun(id, { records: 4, text }))
   await store.compact()
   await store.close()
@@ -231,7 +230,7 @@ test('a large journal is verified after the store was opened', async (t) => {
   await again.close()
 })
 
-test('damage that is met by a reader sets the run apart', async (t) => {
+test('damage found by a read quarantines the run', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory)
   await store.append('a', sampleRun('a'))
@@ -240,7 +239,8 @@ test('damage that is met by a reader sets the run apart', async (t) => {
   const data = readFileSync(journal)
   data.write('#', data.indexOf('all well', data.indexOf('"run":"b"')))
   writeFileSync(journal, data)
-  const corrupt = { code: 'ERR_AGENT_STORE_CORRUPT', message: /run b is out of use: .* is damaged/ }
+  const message = /run b is quarantined: .* is damaged/
+  const corrupt = { code: 'ERR_AGENT_STORE_CORRUPT', message }
   await assert.rejects(readAll(store, 'b'), corrupt)
   await assert.rejects(store.head('b'), corrupt)
   assert.deepEqual(store.quarantined.map(({ runId }) => runId), ['b'])
@@ -249,7 +249,7 @@ test('damage that is met by a reader sets the run apart', async (t) => {
   await store.close()
 })
 
-test('damage that may be anybody’s sets apart every live run that may have lost something', async (t) => {
+test('damage of unknown runs quarantines every live run that may have lost records', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory)
   const running = (id: string): RunRecord[] => sampleRun(id, { status: 'running', records: 3 })
@@ -271,7 +271,7 @@ test('damage that may be anybody’s sets apart every live run that may have los
   await again.close()
 })
 
-test('after damage at any place each run is whole or set apart, nothing else', async (t) => {
+test('after damage at any offset each run is either whole or quarantined', async (t) => {
   const folder = temporaryFolder(t, 'in memory')
   const directory = join(folder, 'whole')
   const store = await openStore(directory, { segmentBytes: 8192 })
@@ -280,24 +280,24 @@ test('after damage at any place each run is whole or set apart, nothing else', a
   for (let at = 0; at < 12; at += 3) {
     await Promise.all([...logs].map(([id, records]) => store.append(id, records.slice(at, at + 3))))
   }
-  // The last line is nobody's that is looked at: its damage is taken for a torn tail.
+  // Damage to the last line counts as a torn tail, so this run is not among those checked.
   await store.append('last', sampleRun('last'))
   await store.close()
-  const random = seededRandom(20_240_601)
+  const random = new Random(20_240_601)
   for (let round = 0; round < 120; round++) {
     const copy = copyStore(directory, join(folder, 'copy'))
-    if (round % 2 === 0) rmSync(join(copy, 'checkpoint'), { force: true })
+    if (round % 2 === 0) rmSync(join(copy, INDEX_FILE), { force: true })
     const files = journalFiles(copy)
-    const path = files[Math.floor(random() * files.length)] ?? ''
+    const path = random.pick(files)
     const data = readFileSync(path)
-    const at = Math.floor(random() * (data.length - 1))
-    const length = Math.min([1, 1, 3, 700][Math.floor(random() * 4)] ?? 1, data.length - at)
-    for (let i = at; i < at + length; i++) data[i] = random() < 0.3 ? 0 : Math.floor(random() * 256)
+    const at = random.integer(0, data.length - 2)
+    const length = Math.min(random.pick([1, 1, 3, 700]), data.length - at)
+    for (let i = at; i < at + length; i++) data[i] = random.chance(0.3) ? 0 : random.integer(0, 255)
     writeFileSync(path, data)
     const again = await openStore(copy, { sync: 'none' })
-    const apart = new Set(again.quarantined.map(({ runId }) => runId))
+    const quarantined = new Set(again.quarantined.map(({ runId }) => runId))
     for (const [runId, records] of logs) {
-      if (apart.has(runId)) {
+      if (quarantined.has(runId)) {
         await assert.rejects(readAll(again, runId), { code: 'ERR_AGENT_STORE_CORRUPT' })
       } else {
         assert.deepEqual(await readAll(again, runId), records, `round ${round}: ${runId}`)
@@ -310,14 +310,14 @@ test('after damage at any place each run is whole or set apart, nothing else', a
   }
 })
 
-test('a checkpoint that is damaged or stale is not used', async (t) => {
+test('a damaged or stale index file is not used', async (t) => {
   const folder = temporaryFolder(t, 'in memory')
   const directory = join(folder, 'whole')
   const store = await openStore(directory, { segmentBytes: 4096 })
   const logs = new Map(Array.from({ length: 30 }, (_, i) => [`run-${i}`, sampleRun(`run-${i}`)]))
   for (const [id, records] of logs) await store.append(id, records)
   await store.compact()
-  const stale = readFileSync(join(directory, 'checkpoint'))
+  const stale = readFileSync(join(directory, INDEX_FILE))
   for (const id of ['run-3', 'run-4', 'run-5', 'run-6', 'run-7', 'run-8']) {
     await store.delete(id)
     logs.delete(id)
@@ -326,19 +326,19 @@ test('a checkpoint that is damaged or stale is not used', async (t) => {
   await store.append('more', sampleRun('more'))
   logs.set('more', sampleRun('more'))
   await store.close()
-  const good = readFileSync(join(directory, 'checkpoint'))
-  const random = seededRandom(7)
+  const good = readFileSync(join(directory, INDEX_FILE))
+  const random = new Random(7)
   const variants: Buffer[] = [stale, Buffer.alloc(0), Buffer.alloc(300, 65)]
   variants.push(good.subarray(0, good.length >> 1))
   for (let i = 0; i < 40; i++) {
     const copy = Buffer.from(good)
-    const at = Math.floor(random() * copy.length)
-    copy[at] = (copy[at] ?? 0) ^ (1 + Math.floor(random() * 255))
+    const at = random.integer(0, copy.length - 1)
+    copy[at] = (copy[at] ?? 0) ^ random.integer(1, 255)
     variants.push(copy)
   }
   for (const content of variants) {
     const copy = copyStore(directory, join(folder, 'copy'))
-    writeFileSync(join(copy, 'checkpoint'), content)
+    writeFileSync(join(copy, INDEX_FILE), content)
     const again = await openStore(copy, { sync: 'none' })
     assert.deepEqual(again.quarantined, [])
     await assertHolds(again, logs)
@@ -349,7 +349,7 @@ test('a checkpoint that is damaged or stale is not used', async (t) => {
   }
 })
 
-test('a record of a newer version refuses its run by name, and no other', async (t) => {
+test('a record of a newer version makes its run unusable, and no other', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory)
   await store.append('old', sampleRun('old'))
@@ -372,7 +372,7 @@ test('a record of a newer version refuses its run by name, and no other', async 
   }
 })
 
-test('a journal of a newer version is not opened, and not changed', async (t) => {
+test('a journal of a newer version is neither opened nor changed', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory)
   await store.append('a', sampleRun('a'))
@@ -388,7 +388,7 @@ test('a journal of a newer version is not opened, and not changed', async (t) =>
   assert.equal(readdirSync(directory).includes('lock'), false)
 })
 
-test('ended runs beyond the number or the age to keep are dropped, live ones never', async (t) => {
+test('ended runs beyond retain.runs or retain.days are dropped, live runs never', async (t) => {
   const directory = temporaryFolder(t)
   const clock = new ManualClock(1_700_000_000_000)
   const options = { clock, retain: { runs: 3, days: 10 } }
@@ -403,7 +403,7 @@ test('ended runs beyond the number or the age to keep are dropped, live ones nev
   }
   await put('l', 'running')
   for (const runId of ['a', 'b', 'c', 'd', 'e']) await put(runId, 'achieved')
-  await store.delete('nobody')
+  await store.delete('unknown')
   await store.append('f', sampleRun('f', { createdAt: clock.now() / 1000, status: 'running' }))
   assert.equal(await listed(store), 'fedcl')
   await store.close()
@@ -421,13 +421,13 @@ for (const { option, value, problem } of [
   { option: 'retain', value: { runs: -1 }, problem: /retain\.runs must be/ },
   { option: 'retain', value: { days: Number.NaN }, problem: /retain\.days must be/ },
 ]) {
-  test(`${option} ${JSON.stringify(value)} is refused when the store is made`, () => {
+  test(`the constructor refuses ${option} ${JSON.stringify(value)}`, () => {
     const options = { directory: '/nowhere', [option]: value } as unknown as FileStoreOptions
     assert.throws(() => new FileStore(options), problem)
   })
 }
 
-test('a store that was not opened, or twice, says so', async (t) => {
+test('calls before open() and a second open() are rejected', async (t) => {
   const directory = temporaryFolder(t)
   const store = new FileStore({ directory })
   await assert.rejects(store.head('a'), { code: 'ERR_AGENT_STORE', message: /call open\(\) first/ })
@@ -436,7 +436,7 @@ test('a store that was not opened, or twice, says so', async (t) => {
   await store.close()
 })
 
-test('a data directory that cannot be one is refused, and the process lives', async (t) => {
+test('an unusable data directory is refused', async (t) => {
   const folder = temporaryFolder(t)
   writeFileSync(join(folder, 'file'), '')
   const wrong = { code: 'ERR_AGENT_STORE', message: /cannot use .* as data directory/ }
@@ -449,7 +449,7 @@ test('a data directory that cannot be one is refused, and the process lives', as
 
 const asRoot = { skip: skipUnlessRoot() }
 
-test('a directory to which an ordinary user has no right is refused', asRoot, async (t) => {
+test('a directory to which the user has no write access is refused', asRoot, async (t) => {
   const directory = temporaryFolder(t)
   chmodSync(directory, 0o755)
   const { seteuid } = process as { seteuid(uid: number): void }
@@ -463,6 +463,6 @@ test('a directory to which an ordinary user has no right is refused', asRoot, as
 })
 
 function skipUnlessRoot(): string | false {
-  return process.getuid?.() === 0 ? false : 'needs root, which passes every permission check itself'
+  return process.getuid?.() === 0 ? false : 'needs root, to switch to another user'
 }
 

@@ -1,8 +1,8 @@
-/** Fills the file system that it is given, frees space, and goes on; see disk-faults.test.ts. */
+/** Appends until its file system is full, frees space and continues; see disk-faults.test.ts. */
 import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { StoreError } from '../../../lib/agent/errors.js'
+import { StoreError } from 'runwright/agent'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { openStore, readAll } from './store-files.js'
 

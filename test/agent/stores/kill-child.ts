@@ -1,7 +1,7 @@
 /**
- * Waits for a word on standard input, then appends to many runs at once until it is killed, and says on standard output what was
- * acknowledged, one line for each: `+ run seq` for an append up to seq, `- run` for a deletion, and
- * before each deletion is asked for `? run`. See kill.test.ts.
+ * Waits for input, then appends to many runs concurrently until it is killed. It prints one line
+ * per acknowledgement: `+ run seq` for an append up to seq, `- run` for a deletion, and `? run`
+ * before it requests one. See kill.test.ts, which bundles it: only relative imports work here.
  */
 import { once } from 'node:events'
 import { writeSync } from 'node:fs'
@@ -13,7 +13,7 @@ await once(process.stdin, 'data')
 const store = new FileStore({ directory, segmentBytes: 32 << 10 })
 await store.open()
 
-const say = (line: string): void => void writeSync(1, `${line}\n`)
+const print = (line: string): void => void writeSync(1, `${line}\n`)
 const { heads } = await store.list({ limit: 100_000 })
 const open = heads.filter(({ details }) => details.last_seq < RUN_LENGTH)
 const ended = heads.flatMap(({ details }) =>
@@ -21,7 +21,7 @@ const ended = heads.flatMap(({ details }) =>
 )
 let created = 0
 
-/** Goes on with runs that are there, then with new ones, and deletes some that have ended. */
+/** Continues stored runs, then creates new ones, and deletes some that have ended. */
 async function work(): Promise<never> {
   for (;;) {
     const head = open.pop()
@@ -31,17 +31,17 @@ async function work(): Promise<never> {
       const batch = batchAt(runId, seq + 1)
       await store.append(runId, batch)
       seq += batch.length
-      say(`+ ${runId} ${seq}`)
+      print(`+ ${runId} ${seq}`)
     }
     ended.push(runId)
     if (ended.length > 12) {
       const old = ended.shift() as string
-      say(`? ${old}`)
+      print(`? ${old}`)
       await store.delete(old)
-      say(`- ${old}`)
+      print(`- ${old}`)
     }
   }
 }
 
-say('ready')
+print('ready')
 await Promise.all(Array.from({ length: Number(workers) }, work))

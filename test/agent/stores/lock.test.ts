@@ -5,8 +5,8 @@ import { existsSync, readFileSync, readdirSync, utimesSync, writeFileSync } from
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { bundle } from '../../helpers/bundle.js'
 import { DirectoryLock } from '../../../lib/agent/stores/file/lock.js'
+import { bundle } from '../../helpers/bundle.js'
 import { openStore, temporaryFolder } from './store-files.js'
 
 const LOCKED = { code: 'ERR_AGENT_STORE_LOCKED' }
@@ -20,7 +20,7 @@ interface LockFile {
   token: string
 }
 
-/** The lock that this process would write, changed. */
+/** Writes the lock of this process with some fields changed; returns its path. */
 function forge(directory: string, changes: Partial<LockFile>): string {
   const lock = DirectoryLock.acquire(directory)
   const path = join(directory, 'lock')
@@ -30,7 +30,7 @@ function forge(directory: string, changes: Partial<LockFile>): string {
   return path
 }
 
-test('a second store of the same directory is refused, and told who holds it and where', async (t) => {
+test('a second store of a directory is refused with the process that holds it', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory)
   await assert.rejects(openStore(directory), ({ code, message }: NodeJS.ErrnoException) => {
@@ -60,17 +60,13 @@ test('the lock of a process that was killed is taken over', async (t) => {
 })
 
 for (const { title, changes, held } of [
-  { title: 'of a process that lives', changes: {}, held: true },
-  { title: 'of a pid that another process has now', changes: { started: '1' }, held: false },
-  { title: 'of a pid that is gone', changes: { pid: 4_194_304 }, held: false },
-  { title: 'from before the machine was started', changes: { boot: 'earlier' }, held: false },
+  { title: 'of a running process', changes: {}, held: true },
+  { title: 'of a reused pid', changes: { started: '1' }, held: false },
+  { title: 'of an unused pid', changes: { pid: 4_194_304 }, held: false },
+  { title: 'from before the last boot', changes: { boot: 'earlier' }, held: false },
+  { title: 'of another container, just refreshed,', changes: { namespace: 'pid:[1]' }, held: true },
   {
-    title: 'of another container, refreshed just now',
-    changes: { namespace: 'pid:[1]' },
-    held: true,
-  },
-  {
-    title: 'of another machine, refreshed just now',
+    title: 'of another machine, just refreshed,',
     changes: { boot: 'x', host: 'elsewhere' },
     held: true,
   },
@@ -83,7 +79,7 @@ for (const { title, changes, held } of [
   })
 }
 
-test('a lock of another container that is not refreshed any more is taken over', async (t) => {
+test('a lock of another container that is no longer refreshed is taken over', async (t) => {
   const directory = temporaryFolder(t)
   const path = forge(directory, { namespace: 'pid:[1]' })
   const old = new Date(Date.now() - 60_000)
@@ -92,7 +88,7 @@ test('a lock of another container that is not refreshed any more is taken over',
 })
 
 for (const content of ['', '{', 'null', '{"pid":"x"}', '{"pid":-1}']) {
-  test(`a lock file with ${JSON.stringify(content)} in it bars nobody`, async (t) => {
+  test(`a lock file with the content ${JSON.stringify(content)} is taken over`, async (t) => {
     const directory = temporaryFolder(t)
     writeFileSync(join(directory, 'lock'), content)
     writeFileSync(join(directory, 'lock.takeover'), content)
@@ -101,7 +97,7 @@ for (const content of ['', '{', 'null', '{"pid":"x"}', '{"pid":-1}']) {
   })
 }
 
-test('a store does not remove a lock that another has put in its place', async (t) => {
+test('a store does not remove a lock by which another process has replaced its own', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory)
   writeFileSync(join(directory, 'lock'), '{"pid":1,"token":"other"}')
@@ -109,7 +105,7 @@ test('a store does not remove a lock that another has put in its place', async (
   assert.equal(existsSync(join(directory, 'lock')), true)
 })
 
-test('of many processes that find a stale lock exactly one takes it over', async (t) => {
+test('of several processes that find a stale lock, exactly one takes it over', async (t) => {
   const folder = temporaryFolder(t)
   const script = bundle(new URL('lock-child.ts', import.meta.url), folder)
   const children: ChildProcess[] = []
@@ -123,20 +119,11 @@ test('of many processes that find a stale lock exactly one takes it over', async
       spawn(process.execPath, [script, directory], { stdio: ['pipe', 'pipe', 'inherit'] }),
     )
   }
-  const hear = async (child: ChildProcess): Promise<string> => {
-    const [data] = (await once(child.stdout as NonNullable<typeof child.stdout>, 'data')) as [
-      Buffer,
-    ]
-    return data.toString().trim()
-  }
-  assert.deepEqual(await Promise.all(children.map(hear)), Array(5).fill('ready'))
-  const answers = children.map(hear)
+  const nextOutput = async ({ stdout }: ChildProcess): Promise<string> =>
+    String(await once(stdout as NonNullable<typeof stdout>, 'data')).trim()
+  assert.deepEqual(await Promise.all(children.map(nextOutput)), Array(5).fill('ready'))
+  const outputs = children.map(nextOutput)
   for (const child of children) child.stdin?.write('go\n')
-  const outcomes = (await Promise.all(answers)).sort()
-  assert.equal(outcomes.filter((outcome) => outcome === 'locked it').length, 1, outcomes.join())
-  assert.equal(
-    outcomes.filter((outcome) => outcome === 'ERR_AGENT_STORE_LOCKED').length,
-    4,
-    outcomes.join(),
-  )
+  const outcomes = (await Promise.all(outputs)).sort()
+  assert.deepEqual(outcomes, [...Array(4).fill('ERR_AGENT_STORE_LOCKED'), 'locked'])
 })

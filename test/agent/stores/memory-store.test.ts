@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryStore } from '../../../lib/agent/stores/memory-store.js'
-import { ManualClock } from '../../../lib/agent/testing/manual-clock.js'
+import { MemoryStore } from 'runwright/agent'
+import { ManualClock, testRunStore } from 'runwright/agent/testing'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import { testRunStore } from '../../../lib/agent/testing/test-run-store.js'
 
 testRunStore('MemoryStore', async () => {
   const store = new MemoryStore()
@@ -11,14 +10,14 @@ testRunStore('MemoryStore', async () => {
   return store
 })
 
-test('a memory store that was not opened says so', async () => {
+test('a memory store that is not open rejects calls with what to do', async () => {
   await assert.rejects(new MemoryStore().head('a'), {
     code: 'ERR_AGENT_STORE',
     message: /open\(\) first/,
   })
 })
 
-test('a memory store drops ended runs beyond the number that it keeps, and never a live one', async () => {
+test('a memory store drops the oldest ended runs beyond retain.runs, and no live run', async () => {
   await using store = new MemoryStore({ retain: { runs: 2 } })
   await store.open()
   await store.append('live', sampleRun('live', { createdAt: 1, status: 'running' }))
@@ -31,7 +30,7 @@ test('a memory store drops ended runs beyond the number that it keeps, and never
   assert.deepEqual(heads.map(({ details }) => details.run_id), ['d', 'c', 'live'])
 })
 
-test('a memory store drops runs that ended longer ago than it keeps them', async () => {
+test('a memory store drops runs that ended more than retain.days ago', async () => {
   const clock = new ManualClock(1_000_000_000_000)
   await using store = new MemoryStore({ retain: { days: 1 }, clock })
   await store.open()

@@ -1,5 +1,5 @@
 /**
- * PostgresStore in short, where a driver and a server are at hand; the whole of it is tested by
+ * A smoke test of PostgresStore where a driver and a server are installed; for the full tests run
  * `npm run test:peers` (test/peers/postgres).
  */
 import assert from 'node:assert/strict'
@@ -9,7 +9,7 @@ import { PostgresStore, RunEngine, type PgPool } from 'runwright/agent'
 import { follow, scratch } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
-/** The part of test/peers/postgres/postgres.ts that is used here: its driver may not be installed. */
+/** The part of test/peers/postgres/postgres.ts that this file uses. */
 interface Helper {
   readonly noPostgres: string | undefined
   startPostgres(settings?: Record<string, string>): Promise<{
@@ -18,7 +18,7 @@ interface Helper {
   }>
 }
 
-// A variable, for the types of the driver need not be there either.
+// A variable hides the import from the compiler: the types of the driver may be missing.
 const postgres: string = '../../peers/postgres/postgres.js'
 const helper = existsSync(new URL('../../peers/node_modules/pg', import.meta.url))
   ? ((await import(postgres)) as Helper)
@@ -28,7 +28,7 @@ const missing =
     ? 'the driver is not installed (npm install --no-save --prefix test/peers)'
     : helper.noPostgres
 
-test('a run is kept in PostgreSQL and seen by another process', { skip: missing }, async (t) => {
+test('a run stored in PostgreSQL is visible to another engine', { skip: missing }, async (t) => {
   const postgres = await (helper as Helper).startPostgres({ fsync: 'off' })
   const pool = postgres.pool()
   t.after(async () => {

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { RunRecord } from '../../../lib/agent/events.js'
+import type { FileStore, RunRecord } from 'runwright/agent'
 import { systemDisk, type Disk } from '../../../lib/agent/stores/file/disk.js'
-import type { FileStore } from '../../../lib/agent/stores/file/file-store.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { Random } from '../../helpers/random.js'
 import {
   assertHolds,
   copyStore,
+  INDEX_FILE,
   journalFiles,
   openStore,
   readAll,
-  seededRandom,
   temporaryFolder,
 } from './store-files.js'
 
@@ -20,7 +20,7 @@ function sizeOf(directory: string): number {
   return journalFiles(directory).reduce((sum, path) => sum + statSync(path).size, 0)
 }
 
-/** Adds runs whose records lie between one another's. */
+/** Adds runs whose records are interleaved in the journal. */
 async function addRuns(
   store: FileStore,
   ids: readonly string[],
@@ -36,7 +36,7 @@ async function addRuns(
 const names = (count: number, prefix = 'run'): string[] =>
   Array.from({ length: count }, (_, i) => `${prefix}-${i}`)
 
-test('the space of deleted runs is given back, and what lives stays as it is', async (t) => {
+test('the space of deleted runs is reclaimed, and other runs stay unchanged', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory, { segmentBytes: 16_384 })
   const logs = await addRuns(store, names(40))
@@ -47,10 +47,10 @@ test('the space of deleted runs is given back, and what lives stays as it is', a
   }
   await store.compact()
   await store.compact()
-  assert.ok(sizeOf(directory) < before / 4, `${sizeOf(directory)} of ${before} octets are left`)
+  assert.ok(sizeOf(directory) < before / 4, `${sizeOf(directory)} of ${before} bytes are left`)
   await assertHolds(store, logs)
   await store.close()
-  for (const lost of ['nothing', 'checkpoint']) {
+  for (const lost of ['nothing', INDEX_FILE]) {
     rmSync(join(directory, lost), { force: true })
     const again = await openStore(directory, { segmentBytes: 16_384 })
     assert.deepEqual(again.quarantined, [])
@@ -59,19 +59,19 @@ test('the space of deleted runs is given back, and what lives stays as it is', a
   }
 })
 
-test('a store from which runs come and go does not grow for ever, by itself', async (t) => {
+test('a store that creates and drops runs reclaims space by itself', async (t) => {
   const directory = temporaryFolder(t, 'in memory')
   const options = { segmentBytes: 16_384, retain: { runs: 10 }, sync: 'none' } as const
   const store = await openStore(directory, options)
   for (let round = 0; round < 40; round++) await addRuns(store, names(10, `round-${round}`))
   await store.compact()
   assert.equal((await store.list({ limit: 1000 })).heads.length, 10)
-  assert.ok(sizeOf(directory) < 40 * 16_384, `${sizeOf(directory)} octets`)
+  assert.ok(sizeOf(directory) < 40 * 16_384, `${sizeOf(directory)} bytes`)
   assert.ok(journalFiles(directory).length < 20, `${journalFiles(directory).length} files`)
   await store.close()
 })
 
-test('runs that are read, written and deleted while segments are rewritten stay right', async (t) => {
+test('runs are read, written and deleted correctly while segments are rewritten', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory, { segmentBytes: 8192 })
   const logs = await addRuns(store, names(30))
@@ -85,7 +85,7 @@ test('runs that are read, written and deleted while segments are rewritten stay 
     store.compact(),
     store.delete('run-20'),
     ...live.slice(30).map((record) => store.append('live', [record])),
-    // Not of run-25: whether it is there still when it is read is open.
+    // Not run-25, which may or may not be deleted before it is read.
     ...names(30)
       .filter((_, i) => i > 20 && i !== 25)
       .map(async (id) => assert.deepEqual(await readAll(store, id), logs.get(id))),
@@ -98,13 +98,13 @@ test('runs that are read, written and deleted while segments are rewritten stay 
   logs.set('live', live)
   await assertHolds(store, logs)
   await store.close()
-  rmSync(join(directory, 'checkpoint'))
+  rmSync(join(directory, INDEX_FILE))
   const again = await openStore(directory, { segmentBytes: 8192 })
   await assertHolds(again, logs)
   await again.close()
 })
 
-/** A disk that keeps a copy of the whole directory before and after each thing it is asked to do. */
+/** A disk that copies the whole directory before and between its operations. */
 class SnapshotDisk implements Disk {
   readonly #take: () => void
 
@@ -140,7 +140,7 @@ class SnapshotDisk implements Disk {
   }
 }
 
-test('a crash between any two steps of a rewrite and a checkpoint leaves the same runs', async (t) => {
+test('a crash at any step of a rewrite or an index file leaves the same runs', async (t) => {
   const folder = temporaryFolder(t, 'in memory')
   const directory = join(folder, 'data')
   const snapshots: string[] = []
@@ -152,7 +152,7 @@ test('a crash between any two steps of a rewrite and a checkpoint leaves the sam
   const store = await openStore(directory, options, disk)
   const logs = await addRuns(store, names(12))
   await store.compact()
-  // Deletions whose runs lie in other segments than they do, and a run that comes again.
+  // Deletions in other segments than the records of their runs, and a run that is created again.
   for (const i of [0, 1, 2, 3, 5, 6, 7, 8, 9]) {
     await store.delete(`run-${i}`)
     logs.delete(`run-${i}`)
@@ -165,9 +165,9 @@ test('a crash between any two steps of a rewrite and a checkpoint leaves the sam
   taking = false
   await assertHolds(store, logs)
   await store.close()
-  assert.ok(snapshots.length > 12, `only ${snapshots.length} steps were seen`)
+  assert.ok(snapshots.length > 12, `only ${snapshots.length} steps were copied`)
   for (const snapshot of snapshots) {
-    for (const lost of ['nothing', 'checkpoint']) {
+    for (const lost of ['nothing', INDEX_FILE]) {
       const copy = copyStore(snapshot, join(folder, 'copy'))
       rmSync(join(copy, lost), { force: true })
       for (const round of ['first', 'second']) {
@@ -182,25 +182,25 @@ test('a crash between any two steps of a rewrite and a checkpoint leaves the sam
   }
 })
 
-test('whatever is done to a store in whatever order, it says the same as a map of lists', async (t) => {
+test('after any sequence of operations a store equals a map of lists', async (t) => {
   const folder = temporaryFolder(t, 'in memory')
   for (let seed = 1; seed <= 12; seed++) {
-    const random = seededRandom(seed)
-    const pick = (below: number): number => Math.floor(random() * below)
+    const random = new Random(seed)
+    const below = (limit: number): number => random.integer(0, limit - 1)
     const directory = join(folder, String(seed))
-    const options = { segmentBytes: 1024 << pick(5), sync: 'none' } as const
+    const options = { segmentBytes: 1024 << below(5), sync: 'none' } as const
     let store = await openStore(directory, options)
     const model = new Map<string, RunRecord[]>()
     const pending: Promise<unknown>[] = []
     for (let step = 0; step < 250; step++) {
-      const runId = `run-${pick(12)}`
+      const runId = `run-${below(12)}`
       const known = model.get(runId) ?? []
-      const action = random()
+      const action = random.next()
       if (action < 0.7) {
-        const text = 'y'.repeat(pick(400))
-        const createdAt = 1_700_000_000 + pick(9)
+        const text = 'y'.repeat(below(400))
+        const createdAt = 1_700_000_000 + below(9)
         const whole = sampleRun(runId, { records: 30, text, createdAt })
-        const batch = whole.slice(known.length, known.length + 1 + pick(4))
+        const batch = whole.slice(known.length, known.length + 1 + below(4))
         if (batch.length === 0) continue
         model.set(runId, [...known, ...batch])
         pending.push(store.append(runId, batch))
@@ -212,7 +212,7 @@ test('whatever is done to a store in whatever order, it says the same as a map o
       else {
         await Promise.all(pending.splice(0))
         await store.close()
-        if (random() < 0.5) rmSync(join(directory, 'checkpoint'), { force: true })
+        if (random.chance(0.5)) rmSync(join(directory, INDEX_FILE), { force: true })
         store = await openStore(directory, options)
         assert.deepEqual(store.quarantined, [], `seed ${seed}, step ${step}`)
         await assertHolds(store, model)

@@ -1,9 +1,9 @@
-/** Runs the contract over stores that break it, each in one way; see test-run-store.test.ts. */
+/** Runs the contract on stores that each violate it in one way; see test-run-store.test.ts. */
 import { MemoryStore, type RunRecord } from 'runwright/agent'
 import { testRunStore } from 'runwright/agent/testing'
 import { handleOn } from './shared-memory.js'
 
-/** A store that is right but for what a test overrides. */
+/** A correct store with some methods replaced. */
 function broken(name: string, change: (store: MemoryStore) => Partial<MemoryStore>): void {
   testRunStore(name, async () => {
     const store = new MemoryStore()
@@ -21,7 +21,7 @@ broken('accepts gaps', (store) => {
     },
   }
 })
-broken('keeps half of a refused append', (store) => {
+broken('stores half of a refused append', (store) => {
   const append = store.append.bind(store)
   return {
     append: async (runId, records) => {
@@ -37,12 +37,12 @@ broken('finds keys of other owners', (store) => {
   const find = store.findByKey.bind(store)
   return { findByKey: (owner, key, since) => find({ ...owner, tenant: null }, key, since) }
 })
-broken('forgets conditions of a list', (store) => {
+broken('ignores the conditions of a list', (store) => {
   const list = store.list.bind(store)
   return { list: ({ limit, cursor }) => list({ limit, cursor }) }
 })
 broken('deletes nothing', () => ({ delete: () => Promise.resolve() }))
-broken('works on when it is closed', () => ({ close: () => Promise.resolve() }))
+broken('keeps working after close', () => ({ close: () => Promise.resolve() }))
 
 const opened = async (): Promise<MemoryStore> => {
   const store = new MemoryStore()

@@ -1,9 +1,8 @@
 import { StoreError, type RunStore } from 'runwright/agent'
 
-/** A store's methods, all of them asynchronous. */
 type Method = 'append' | 'read' | 'head' | 'list' | 'counts' | 'findByKey' | 'delete' | 'open'
 
-/** A handle on a store that others hold as well, with a close of its own: as processes hold a database. */
+/** A handle on a shared store with its own `close()`, like a connection to a database. */
 export function handleOn(store: RunStore): RunStore {
   let closed = false
   return new Proxy(store, {
@@ -16,10 +15,9 @@ export function handleOn(store: RunStore): RunStore {
       }
       const value = Reflect.get(target, name) as unknown
       if (typeof value !== 'function') return value
-      return (...words: unknown[]): unknown => {
-        if (closed)
-          return Promise.reject(new StoreError('ERR_AGENT_STORE', 'this handle is closed'))
-        return (target[name as Method] as (...all: unknown[]) => unknown).apply(target, words)
+      return async (...args: unknown[]): Promise<unknown> => {
+        if (closed) throw new StoreError('ERR_AGENT_STORE', 'this handle is closed')
+        return await (target[name as Method] as (...all: unknown[]) => unknown).apply(target, args)
       }
     },
   })

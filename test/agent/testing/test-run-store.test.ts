@@ -7,8 +7,8 @@ import { testRunStore } from 'runwright/agent/testing'
 import { programAt } from '../../helpers/programs.js'
 import { handleOn } from './shared-memory.js'
 
-const shelf = new WeakMap<object, MemoryStore>()
-const closed: object[] = []
+const memoryOf = new WeakMap<object, MemoryStore>()
+const tornDown: object[] = []
 
 testRunStore(
   'a store that several processes share',
@@ -16,25 +16,25 @@ testRunStore(
     const memory = new MemoryStore()
     await memory.open()
     const handle = handleOn(memory)
-    shelf.set(handle, memory)
+    memoryOf.set(handle, memory)
     return handle
   },
   {
-    connect: (store) => Promise.resolve(handleOn(shelf.get(store) as MemoryStore)),
-    teardown: (store) => void closed.push(store),
+    connect: (store) => Promise.resolve(handleOn(memoryOf.get(store) as MemoryStore)),
+    teardown: (store) => void tornDown.push(store),
   },
 )
 
-testRunStore('a store that is not there', () => Promise.reject(new Error('opened')), {
-  skip: 'nothing listens',
+testRunStore('a store that is unavailable', () => Promise.reject(new Error('opened')), {
+  skip: 'the database is missing',
 })
 
 test('teardown is called once after each test', () => {
-  assert.ok(closed.length > 40)
-  assert.equal(new Set(closed).size, closed.length)
+  assert.ok(tornDown.length > 40)
+  assert.equal(new Set(tornDown).size, tornDown.length)
 })
 
-test('a store that breaks the contract in one way fails the tests of just that', () => {
+test('a store that violates one part of the contract fails the tests of that part', () => {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   const { stdout, status } = spawnSync(
     process.execPath,
@@ -54,15 +54,15 @@ test('a store that breaks the contract in one way fails the tests of just that',
     }
   }
   const expected: readonly (readonly [string, RegExp])[] = [
-    ['accepts gaps', /gap|repetition|start over/],
-    ['keeps half of a refused append', /gap within the call/],
+    ['accepts gaps', /gap|repetition|second beginning/],
+    ['stores half of a refused append', /gap within the call/],
     ['ignores the limit of a read', /at most 3 of 10/],
-    ['finds keys of other owners', /owner and key/],
-    ['forgets conditions of a list', /of one status/],
+    ['finds keys of other owners', /owner and idempotency key/],
+    ['ignores the conditions of a list', /of one status/],
     ['deletes nothing', /deleted run is gone/],
-    ['works on when it is closed', /closed store rejects/],
-    ['loses everything in a restart', /there again after a restart/],
-    ['shares nothing', /another sees at once/],
+    ['keeps working after close', /closed store rejects/],
+    ['loses everything in a restart', /survive a restart/],
+    ['shares nothing', /visible to another at once/],
   ]
   assert.deepEqual([...failed.keys()], expected.map(([name]) => name))
   for (const [name, title] of expected) {

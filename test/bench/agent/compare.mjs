@@ -1,23 +1,23 @@
 /**
- * Compares the run engine with agent frameworks and with floors, side by side in one run:
+ * Compares the run engine with agent frameworks and with floors, side by side:
  *
  *     npm install --no-save --prefix test/peers
  *     node test/bench/agent/compare.mjs [part of a table's name]… [--json FILE]
  *
  * A *step* is one iteration: a model call, one tool in process, and the evaluation. The model is a
- * script in the same process, so that what is measured is what a framework does around it. Ours
- * writes ten events a step, each with its time and number; `followed` means that somebody reads them
- * all as JSON while the run goes on. `file` is FileStore without sync, `durable` with.
+ * script in the same process, so only the framework around it is measured. runwright writes ten
+ * events per step; with `followed` a subscriber reads all of them as JSON while the run goes on.
+ * `file` is FileStore without sync, `durable` with sync.
  *
- * Each contender has a process of its own; they take turns, so that a busy machine is busy for all.
- * What is measured of ours is the built package. TURNS (default 5) is how many turns count, after one
- * to warm up, TURN_MS (default 400) how long one lasts at least, and CONTENDERS a list of parts of
- * names, for those who want to see less.
+ * Each contender has its own process. They take turns, so that load from elsewhere affects all of
+ * them. runwright is measured as the built package. TURNS (default 5) is the number of turns after
+ * one to warm up, TURN_MS (default 400) their minimum length, and CONTENDERS a comma-separated list
+ * of parts of contender names to run.
  *
- * Figures are medians of the turns with their range; a ratio is one of medians, to the first
- * contender of the table. `scenarios.mjs` says what is run and which bars we hold ourselves to.
- * `--json FILE` writes the tables in the format that is told in `test/bench/http/compare.mjs`; a row
- * with several bars has them joined by `; `.
+ * Figures are medians of the turns with their range; ratios are of medians, to the first contender
+ * of the table. `scenarios.mjs` defines the scenarios and the bars that runwright has to meet.
+ * `--json FILE` writes the tables in the format described in `test/bench/http/compare.mjs`; several
+ * bars of one row are joined by `; `.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -38,7 +38,6 @@ const TURNS = Number(process.env.TURNS ?? 5)
 const TURN_MS = Number(process.env.TURN_MS ?? 400)
 const wanted = process.env.CONTENDERS?.split(',') ?? ['']
 
-// What is measured is what is shipped: the built package.
 const built = buildPackage()
 const env = { ...process.env, RUNWRIGHT_AGENT: pathToFileURL(join(built, 'agent/index.js')).href }
 
@@ -52,7 +51,7 @@ async function start([file, name, options]) {
   return child
 }
 
-/** Runs the turns of one scenario: name of contender to its results. */
+/** Runs the turns of one scenario; resolves with results by contender. */
 async function run({ contenders, params = {} }) {
   const [floor, ...others] = Object.keys(contenders)
   const names = [floor, ...others.filter((name) => wanted.some((part) => name.includes(part)))]
@@ -61,21 +60,21 @@ async function run({ contenders, params = {} }) {
   const results = new Map(names.map((name) => [name, []]))
   for (let turn = -1; turn < TURNS; turn++) {
     for (const [name, child] of children) {
-      const answer = once(child, 'message')
+      const message = once(child, 'message')
       child.send({ ...params, ms: TURN_MS })
-      const [result] = await answer
+      const [result] = await message
       if (turn >= 0) results.get(name).push(result)
     }
   }
   for (const child of children.values()) {
-    const gone = once(child, 'exit')
+    const exited = once(child, 'exit')
     child.disconnect()
-    await gone
+    await exited
   }
   return results
 }
 
-/** The rows of one table. */
+/** The rows of one table, with ratios and bars; failed contenders are reported and left out. */
 function rowsOf({ title, figure, unit, bars }, results) {
   const rows = []
   let floor = null
@@ -139,9 +138,8 @@ for (const scenario of scenarios) {
   }
 }
 const missed = allRows.filter((row) => row.met === false)
-console.log(
-  `\n${allRows.filter((row) => row.met === true).length} rows hold their bars, ${missed.length} do not`,
-)
+const met = allRows.filter((row) => row.met === true)
+console.log(`\n${met.length} rows meet their bars, ${missed.length} do not`)
 for (const row of missed) console.log(`  missed: ${row.scenario}, ${row.contender}: ${row.missed}`)
 if (flags.json !== undefined) {
   const versions = versionsOf(['@langchain/langgraph', '@openai/agents', 'ai', '@mastra/core'])

@@ -1,4 +1,4 @@
-// One contender in a process of its own: measures for a while when it is told to.
+// One contender in its own process: measures one turn per message.
 import { median, Run } from './task.mjs'
 
 const [file, name, options] = process.argv.slice(2)
@@ -6,8 +6,8 @@ const make = (await import(new URL(file, import.meta.url).href))[name]
 const contender = await make(JSON.parse(options))
 
 /**
- * Microseconds of a step and from the start of a run to its first step (medians of the runs of this
- * turn), and of CPU time of a step (of all of them, with what threads of the engine below us do).
+ * Microseconds per step, and from the start of a run to its first step, as medians of this turn's
+ * runs; and CPU microseconds per step over all runs, threads of the JavaScript engine included.
  */
 async function measureSteps({ length, ms }) {
   const steps = []
@@ -17,8 +17,8 @@ async function measureSteps({ length, ms }) {
   do {
     const task = new Run(length)
     const started = performance.now()
-    const told = await contender.run(task, length)
-    steps.push((told ?? performance.now() - task.began) / length)
+    const stepsMs = await contender.run(task, length)
+    steps.push((stepsMs ?? performance.now() - task.began) / length)
     starts.push(task.began - started)
     task.check()
   } while (performance.now() < until)

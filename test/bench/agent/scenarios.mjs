@@ -1,6 +1,6 @@
 /**
- * What `compare.mjs` runs: contenders, the tables that are made of their turns, and our bars. The
- * first contender of a scenario is its floor, to which ratios are.
+ * The scenarios of `compare.mjs`: contenders, the tables of their results, and bars. Ratios are to
+ * the first contender of a scenario.
  */
 
 const runwright = (options) => ['contenders/runwright.mjs', 'runwright', options]
@@ -15,13 +15,13 @@ const LANGGRAPH = 'LangGraph.js'
 const OPENAI = '@openai/agents'
 const AI_SDK = 'Vercel AI SDK'
 
-/** A bar in units of the table. */
+/** A bar in the unit of the table. */
 const atMost = (of, limit, text = `<= ${limit}`) => ({
   of,
   text,
   holds: (row) => row.median <= limit,
 })
-/** A bar as a share of another contender of the table. */
+/** A bar relative to another contender of the table. */
 const timesLess = (of, than, times) => ({
   of,
   text: `${times}x less than ${than}`,
@@ -56,7 +56,7 @@ const stepBars = [
   atMost(FILE, 50, '<= 50 us'),
 ]
 
-/** A step behind 50 others must cost no more than one at the beginning. */
+/** A step of a long run must not cost more than a step of a short one. */
 const growth = [OURS, READ, FILE].map((of) => ({
   of,
   text: '<= 1.15x that of 50 steps',
@@ -152,13 +152,13 @@ export const scenarios = [
   ].map(({ title, runs, records, limit, text }) => ({
     contenders: {
       'reading the files': reopen('readFiles', { runs, records }),
-      'with a checkpoint': reopen('reopen', { runs, records, checkpoint: true }),
+      'with an index file': reopen('reopen', { runs, records, indexFile: true }),
       ...(runs > 1_000
         ? undefined
-        : { 'from the journal alone': reopen('reopen', { runs, records, checkpoint: false }) }),
+        : { 'from the journal alone': reopen('reopen', { runs, records, indexFile: false }) }),
     },
     measures: [
-      { title, figure: 'open', unit: 'ms', bars: [atMost('with a checkpoint', limit, text)] },
+      { title, figure: 'open', unit: 'ms', bars: [atMost('with an index file', limit, text)] },
     ],
   })),
   {

@@ -1,13 +1,11 @@
 /**
- * The task that every contender runs: so many iterations of one model call that asks for one tool,
- * that tool, and an evaluation that says "not yet". The model is a script in this process: what is
- * measured is what is around it.
+ * The task that every contender runs: iterations of one model call that requests one tool, that
+ * tool, and an evaluation that returns "not yet". The model is a script in this process, so that
+ * only the framework around it is measured.
  */
 
-/** What the model is asked to do. */
 export const PROMPT = 'Look up every key until the goal is met.'
 
-/** The one tool: its name and the schema of its arguments. */
 export const TOOL = {
   name: 'lookup',
   description: 'Gives the value of a key.',
@@ -19,7 +17,7 @@ export const TOOL = {
   },
 }
 
-/** What the model says in an iteration, 1 for the first. */
+/** The model's turn in an iteration, counted from 1. */
 export function modelTurn(iteration) {
   return {
     text: `Looking at key ${iteration}.`,
@@ -31,14 +29,14 @@ export function modelTurn(iteration) {
 /** Tokens of each model call. */
 export const TOKENS = { input: 100, output: 20 }
 
-/** Does what the tool does. */
+/** The result of the tool. */
 export function lookup({ key }) {
   return `the value of ${key}`
 }
 
-/** One run of the task: counts iterations, and notes when the first model call came. */
+/** One run of the task: counts iterations and tool calls. */
 export class Run {
-  /** When the first model call came, in milliseconds of this process. */
+  /** `performance.now()` at the first model call. */
   began = 0
   iterations = 0
   tools = 0
@@ -48,20 +46,20 @@ export class Run {
     this.#length = length
   }
 
-  /** The model's next turn. */
+  /** Called once per model call. */
   turn() {
     this.began ||= performance.now()
     this.iterations += 1
     return modelTurn(this.iterations)
   }
 
-  /** The tool's answer. */
+  /** Called once per tool call; returns the tool's result. */
   use(args) {
     this.tools += 1
     return lookup(args)
   }
 
-  /** Evaluates an iteration: is the goal met, or the bound reached? */
+  /** The evaluation: true after the last iteration. */
   get isOver() {
     return this.iterations >= this.#length
   }
@@ -75,7 +73,7 @@ export class Run {
   }
 }
 
-/** The number in the middle. @param {readonly number[]} numbers */
+/** The upper of two middle numbers for an even count. @param {readonly number[]} numbers */
 export function median(numbers) {
   return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]
 }

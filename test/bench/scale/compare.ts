@@ -5,14 +5,14 @@
  *     npm install --no-save --prefix test/peers
  *     node --import tsx test/bench/scale/compare.ts [part of a scenario's name]… [--json FILE]
  *
- * What is measured is the built package, in processes of its own on the same machine as the
- * database, which takes its share of the cores. TURNS (default 3) is how often each is measured,
- * TURN_MS (default 2000) how long. Figures are medians with their range. `--json FILE` writes them
- * in the format that is told in `test/bench/http/compare.mjs`.
+ * It measures the built package, in processes on the same machine as the database, which takes its
+ * share of the cores. TURNS (default 3) is how often each scenario is measured, TURN_MS (default
+ * 2000) for how long. Figures are medians with their range. `--json FILE` writes them in the format
+ * described in `test/bench/http/compare.mjs`.
  *
- * `--large "by what is stored"` compares 10 million stored events with 10 thousand, and looks at
- * reads, lists, searches and claims as well: it writes 4 GB and takes four minutes. `--port` takes a
- * server on this machine that was filled before.
+ * `--large "by what is stored"` compares 10 million stored events with 10 thousand, and measures
+ * reads, lists, searches and claims as well: it writes 4 GB and takes four minutes. `--port` uses a
+ * local server that an earlier run has filled.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -52,24 +52,26 @@ async function start(schema: string): Promise<ChildProcess> {
   return child
 }
 
-async function answer(child: ChildProcess): Promise<Record<string, unknown>> {
+async function nextMessage(child: ChildProcess): Promise<Record<string, unknown>> {
+  // The result of a role, or an intermediate message.
   const [message] = (await once(child, 'message')) as [{ result?: unknown; error?: string }]
   if (message.error !== undefined) throw new Error(message.error)
   return (message.result ?? message) as Record<string, unknown>
 }
 
-async function tell(child: ChildProcess, order: Record<string, unknown>): Promise<Result> {
-  const told = answer(child)
+/** Runs one role of `worker.mjs` and resolves with its result. */
+async function request(child: ChildProcess, order: Record<string, unknown>): Promise<Result> {
+  const result = nextMessage(child)
   child.send(order)
-  return (await told) as Result
+  return (await result) as Result
 }
 
 async function end(child: ChildProcess, signal?: NodeJS.Signals): Promise<void> {
   children.delete(child)
-  const gone = once(child, 'exit')
+  const exited = once(child, 'exit')
   if (signal === undefined) child.disconnect()
   else child.kill(signal)
-  await gone
+  await exited
 }
 
 function wanted(scenario: string): boolean {
@@ -84,23 +86,15 @@ function row(
   cpu: number | null = null,
 ): Row {
   const sorted = figures.toSorted((a, b) => a - b)
-  const middle = sorted[Math.floor(sorted.length / 2)] as number
-  const made: Row = {
-    ...{
-      scenario,
-      contender,
-      median: middle,
-      min: sorted[0] as number,
-      max: sorted.at(-1) as number,
-      unit,
-    },
-    ...{ ratio: null, cpu, bar: null, met: null },
-  }
+  const median = sorted[Math.floor(sorted.length / 2)] as number
+  const [min, max] = [sorted[0] as number, sorted.at(-1) as number]
+  const noBar = { ratio: null, bar: null, met: null }
+  const made: Row = { scenario, contender, median, min, max, unit, cpu, ...noBar }
   rows.push(made)
   return made
 }
 
-function hold(made: Row, bar: string, met: boolean): void {
+function setBar(made: Row, bar: string, met: boolean): void {
   made.bar = bar
   made.met = met
 }
@@ -111,7 +105,7 @@ async function turns<T>(count: number, work: () => Promise<T>): Promise<T[]> {
   return results
 }
 
-/** Appends by several processes at once: events a second of all of them. */
+/** Concurrent appends of several processes: events per second in all, CPU per event. */
 async function appends(
   processes: number,
   runs: number,
@@ -119,7 +113,7 @@ async function appends(
 ): Promise<{ rate: number; cpu: number }> {
   const workers = await Promise.all(Array.from({ length: processes }, () => start(schema)))
   const results = await Promise.all(
-    workers.map((child) => tell(child, { role: 'append', runs, ms: TURN_MS })),
+    workers.map((child) => request(child, { role: 'append', runs, ms: TURN_MS })),
   )
   await Promise.all(workers.map((child) => end(child)))
   const rate = results.reduce(
@@ -134,9 +128,10 @@ async function throughput(): Promise<void> {
   if (!wanted(scenario)) return
   for (const [processes, runs] of [[1, 1], [1, 64], [PROCESSES, 64]] as const) {
     const results = await turns(TURNS, () => appends(processes, runs))
-    const name = `${processes} process${processes > 1 ? 'es' : ''}, ${runs} run${runs > 1 ? 's' : ''} each`
+    const each = `${runs} run${runs > 1 ? 's' : ''} each`
+    const name = `${processes} process${processes > 1 ? 'es' : ''}, ${each}`
     const made = row(scenario, name, '/s', results.map(({ rate }) => rate), results[0]?.cpu ?? null)
-    if (processes === PROCESSES) hold(made, '>= 5000', made.median >= 5_000)
+    if (processes === PROCESSES) setBar(made, '>= 5000', made.median >= 5_000)
   }
 }
 
@@ -148,7 +143,7 @@ async function claims(): Promise<void> {
       const schema = `b${(schemas += 1)}`
       const workers = await Promise.all(Array.from({ length: processes }, () => start(schema)))
       const results = await Promise.all(
-        workers.map((child) => tell(child, { role: 'claim', runs: 50, ms: TURN_MS })),
+        workers.map((child) => request(child, { role: 'claim', runs: 50, ms: TURN_MS })),
       )
       await Promise.all(workers.map((child) => end(child)))
       return results.reduce(
@@ -166,13 +161,13 @@ async function tails(): Promise<void> {
   const results = await turns(TURNS, async () => {
     const schema = `b${(schemas += 1)}`
     const [writer, reader] = [await start(schema), await start(schema)]
-    const begun = answer(writer)
+    const begun = nextMessage(writer)
     writer.send({ role: 'pace', runs: 20, rate: 500, ms: TURN_MS })
     const { ids } = await begun
-    const following = answer(reader)
+    const following = nextMessage(reader)
     reader.send({ role: 'tail', ids, ms: TURN_MS + 500 })
     await following
-    const [read, written] = [answer(reader), answer(writer)]
+    const [read, written] = [nextMessage(reader), nextMessage(writer)]
     writer.send({ go: true })
     const [{ events: sent }, result] = [await written, await read] as [Result, Result]
     if (result['events'] !== sent) throw new Error(`${result['events']} of ${sent} events arrived`)
@@ -181,26 +176,30 @@ async function tails(): Promise<void> {
     return result
   })
   const p50 = row(scenario, 'p50', 'ms', results.map((result) => result['p50'] as number))
-  hold(p50, '< 10 ms', p50.median < 10)
+  setBar(p50, '< 10 ms', p50.median < 10)
   const p99 = row(scenario, 'p99', 'ms', results.map((result) => result['p99'] as number))
-  hold(p99, '< 50 ms', p99.median < 50)
+  setBar(p99, '< 50 ms', p99.median < 50)
 }
 
-/** Fills a schema with ended runs of 100 events of 300 octets each, by COPY. */
+/** Fills a schema with ended runs of 100 events of 300 bytes each, by COPY. */
 async function fill(schema: string, events: number): Promise<void> {
   const worker = await start(schema)
-  await tell(worker, { role: 'append', runs: 1, ms: 1 })
+  await request(worker, { role: 'append', runs: 1, ms: 1 })
   await end(worker)
   const runs = events / 100
-  // Nothing is lost when the machine fails in the meantime but a bench.
+  // A crash of the machine would only lose this benchmark.
   await pool.query('ALTER SYSTEM SET fsync = off')
   await pool.query('SELECT pg_reload_conf()')
-  await pool.query(`INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash, model_name, tenant, search_text, fixed, head, last_seq)
-    SELECT 'old-' || lpad(i::text, 7, '0'), i, i, (ARRAY['achieved', 'failed', 'aborted'])[1 + i % 3], md5(i::text), 'm', 't' || i % 20,
-      'make the tests of part ' || md5(i::text) || ' pass m old-' || lpad(i::text, 7, '0'), f.fixed, f.head, 100
+  await pool.query(`INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash,
+      model_name, tenant, search_text, fixed, head, last_seq)
+    SELECT 'old-' || lpad(i::text, 7, '0'), i, i,
+      (ARRAY['achieved', 'failed', 'aborted'])[1 + i % 3], md5(i::text), 'm', 't' || i % 20,
+      'make the tests of part ' || md5(i::text) || ' pass m old-' || lpad(i::text, 7, '0'),
+      f.fixed, f.head, 100
     FROM generate_series(1, ${runs}) i, (SELECT fixed, head FROM ${schema}.runs LIMIT 1) f`)
   const rows = `x = sprintf("%300s", ""); gsub(/ /, "x", x)
-    for (i = 1; i <= ${runs}; i++) for (s = 1; s <= 100; s++) printf "old-%07d\\t%d\\t\\"%s\\"\\n", i, s, x`
+    for (i = 1; i <= ${runs}; i++) for (s = 1; s <= 100; s++)
+      printf "old-%07d\\t%d\\t\\"%s\\"\\n", i, s, x`
   await pool.query(`COPY ${schema}.events FROM PROGRAM $copy$awk 'BEGIN { ${rows} }'$copy$`)
   await pool.query('ALTER SYSTEM RESET fsync')
   await pool.query('SELECT pg_reload_conf()')
@@ -209,18 +208,19 @@ async function fill(schema: string, events: number): Promise<void> {
   await pool.query('CHECKPOINT')
 }
 
-/** What an append costs, and with --large everything else, by what is stored. */
+/** The cost of an append, and with --large of all other statements, by the number of events. */
 async function growth(): Promise<void> {
   const scenario = 'cost of an event by what is stored'
   if (!wanted(scenario)) return
   const sizes = [10_000, flags.large === true ? 10_000_000 : 1_000_000]
   for (const size of sizes) if (!(await isFilled(size))) await fill(`g${size}`, size)
   const figures = new Map<number, number[]>(sizes.map((size) => [size, []]))
-  const looks = new Map<number, Result[]>(sizes.map((size) => [size, []]))
+  const others = new Map<number, Result[]>(sizes.map((size) => [size, []]))
   await turns(TURNS, async () => {
-    // In turns, so that a busy machine is busy for both.
+    // Alternating, so that load from elsewhere affects both.
     for (const size of sizes) figures.get(size)?.push(1e6 / (await appends(1, 64, `g${size}`)).rate)
-    if (flags.large === true) for (const size of sizes) looks.get(size)?.push(await look(size))
+    if (flags.large !== true) return
+    for (const size of sizes) others.get(size)?.push(await statements(size))
   })
   const compare = (what: string, unit: string, of: (size: number) => readonly number[]): Row => {
     const [, many] = sizes.map((size) =>
@@ -231,16 +231,16 @@ async function growth(): Promise<void> {
     return many
   }
   const many = compare(scenario, 'us', (size) => figures.get(size) ?? [])
-  hold(many, '<= 1.2x that at 10,000', (many.ratio ?? Infinity) <= 1.2)
-  for (const what of Object.keys(looks.get(sizes[0] as number)?.[0] ?? {})) {
-    compare(what, 'us', (size) => (looks.get(size) ?? []).map((result) => result[what] as number))
+  setBar(many, '<= 1.2x that at 10,000', (many.ratio ?? Infinity) <= 1.2)
+  for (const what of Object.keys(others.get(sizes[0] as number)?.[0] ?? {})) {
+    compare(what, 'us', (size) => (others.get(size) ?? []).map((result) => result[what] as number))
   }
 }
 
 /** Microseconds of each kind of statement in a schema of this size. */
-async function look(size: number): Promise<Result> {
+async function statements(size: number): Promise<Result> {
   const worker = await start(`g${size}`)
-  const result = await tell(worker, { role: 'look', runs: size / 100, ms: TURN_MS / 4 })
+  const result = await request(worker, { role: 'statements', runs: size / 100, ms: TURN_MS / 4 })
   await end(worker)
   return result
 }
@@ -259,14 +259,14 @@ async function steps(): Promise<void> {
   await turns(TURNS, async () => {
     for (const role of ['langgraph', 'step']) {
       const worker = await start(`b${(schemas += 1)}`)
-      figures[role]?.push((await tell(worker, { role, length: 50 }))['us'] as number)
+      figures[role]?.push((await request(worker, { role, length: 50 }))['us'] as number)
       await end(worker)
     }
   })
   const theirs = row(scenario, 'LangGraph.js, PostgresSaver', 'us', figures['langgraph'] ?? [])
   const ours = row(scenario, 'runwright', 'us', figures['step'] ?? [])
   ours.ratio = ours.median / theirs.median
-  hold(ours, '<= 0.5x', ours.ratio <= 0.5)
+  setBar(ours, '<= 0.5x', ours.ratio <= 0.5)
 }
 
 async function takeOvers(): Promise<void> {
@@ -275,16 +275,16 @@ async function takeOvers(): Promise<void> {
   const leaseMs = 2_000
   const figures = await turns(TURNS, async () => {
     const schema = `b${(schemas += 1)}`
-    const [holder, heir] = [await start(schema), await start(schema)]
-    await tell(holder, { role: 'hold', leaseMs })
+    const [holder, successor] = [await start(schema), await start(schema)]
+    await request(holder, { role: 'hold', leaseMs })
     const killedAt = performance.timeOrigin + performance.now()
     await end(holder, 'SIGKILL')
-    const { ms = Infinity } = await tell(heir, { role: 'takeOver', leaseMs, killedAt })
-    await end(heir)
+    const { ms = Infinity } = await request(successor, { role: 'takeOver', leaseMs, killedAt })
+    await end(successor)
     return ms
   })
   const made = row(scenario, `lease of ${leaseMs} ms`, 'ms', figures)
-  hold(made, '<= lease + 1000 ms', made.max <= leaseMs + 1_000)
+  setBar(made, '<= lease + 1000 ms', made.max <= leaseMs + 1_000)
 }
 
 function print(): void {

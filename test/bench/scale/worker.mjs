@@ -1,4 +1,4 @@
-// One process of the bench: opens a store, or an engine over it, and measures what it is told to.
+// One process of the benchmark: opens a store, or an engine on it, and runs one role per message.
 import { peer } from '../http/peer.mjs'
 import { langGraph } from '../agent/contenders/langgraph.mjs'
 import { openBenchEngine } from '../agent/contenders/runwright.mjs'
@@ -14,7 +14,7 @@ pool.on('error', () => undefined)
 const now = () => performance.timeOrigin + performance.now()
 let serial = 0
 
-/** A record as a tool's result is one: some 300 octets. */
+/** A record of some 300 bytes, the size of a typical tool result. */
 function record(runId, seq, message = 'x'.repeat(150)) {
   return {
     v: 1,
@@ -63,7 +63,7 @@ function created(runId) {
   }
 }
 
-/** A store whose runs go to this process alone, unless `options` say otherwise. */
+/** Opens a store whose runs only this process drives, unless `options` change its labels. */
 async function openStore(options = {}) {
   const mine = [String(process.pid)]
   const store = new PostgresStore({ pool, schema, labels: mine, labelsFor: () => mine, ...options })
@@ -72,7 +72,7 @@ async function openStore(options = {}) {
   return store
 }
 
-/** Begins `count` runs and claims them; their ids. */
+/** Creates and claims `count` runs; resolves with their ids. */
 async function holdRuns(store, count) {
   const mine = `${process.pid}-${(serial += 1)}`
   const ids = Array.from({ length: count }, (_, i) => `${mine}-${i}`)
@@ -82,7 +82,7 @@ async function holdRuns(store, count) {
 }
 
 const roles = {
-  /** Appends one event after another to each of `runs` runs at once. */
+  /** Appends to `runs` runs concurrently, one event after another in each. */
   async append({ runs, ms }) {
     const store = await openStore()
     const ids = await holdRuns(store, runs)
@@ -103,7 +103,7 @@ const roles = {
     return { events, elapsed, cpu: (user + system) / events }
   },
 
-  /** Claims runs in tens and gives them back. */
+  /** Claims runs ten at a time and releases them. */
   async claim({ runs, ms }) {
     const store = await openStore({ labels: [], labelsFor: () => [] })
     const mine = `${process.pid}-${(serial += 1)}`
@@ -124,7 +124,7 @@ const roles = {
     return { claims, elapsed }
   },
 
-  /** Appends `rate` events a second to `runs` runs in turn, each with the time of its append. */
+  /** Appends `rate` events per second to `runs` runs in turn, each with the time of its append. */
   async pace({ runs, rate, ms }) {
     const store = await openStore()
     const ids = await holdRuns(store, runs)
@@ -150,7 +150,7 @@ const roles = {
     return { events: [...seqs.values()].reduce((sum, seq) => sum + seq - 1, 0) }
   },
 
-  /** Follows runs and tells how old events are when they arrive. */
+  /** Subscribes to runs and measures the age of events on arrival. */
   async tail({ ids, ms }) {
     const engine = await RunEngine.open({
       store: new PostgresStore({ pool, schema, labels: ['tail'] }),
@@ -177,14 +177,14 @@ const roles = {
     return { events: ages.length, p50: at(0.5), p99: at(0.99), max: ages.at(-1) }
   },
 
-  /** Microseconds of each kind of statement, beside `runs` runs that have ended. */
-  async look({ runs, ms }) {
+  /** Microseconds of each kind of statement, in a store of `runs` ended runs. */
+  async statements({ runs, ms }) {
     const store = await openStore({ labels: [], labelsFor: () => [], listen: false })
     const anyRun = () => 1 + Math.floor(Math.random() * runs)
     const idOf = (i) => `old-${String(i).padStart(7, '0')}`
     const cursorAt = (i) => Buffer.from(JSON.stringify([i, idOf(i)])).toString('base64url')
     const page = 50
-    const looks = {
+    const statements = {
       'a page from the middle of a log': () => store.read(idOf(anyRun()), 25, page),
       'the head of a run': () => store.head(idOf(anyRun())),
       'the first page of the list': () => store.list({ limit: page }),
@@ -196,30 +196,30 @@ const roles = {
       'a search that finds nothing': () => store.list({ limit: page, search: 'nowhere' }),
       'counts by status': () => store.counts(),
     }
-    const took = async (work) => {
+    const timeOf = async (work) => {
       const began = performance.now()
       await work()
       return (performance.now() - began) * 1000
     }
     const results = {}
-    for (const [what, work] of Object.entries(looks)) {
+    for (const [what, work] of Object.entries(statements)) {
       const times = []
-      for (const began = performance.now(); performance.now() - began < ms;)
-        times.push(await took(work))
+      const until = performance.now() + ms
+      while (performance.now() < until) times.push(await timeOf(work))
       results[what] = median(times)
     }
     const claims = []
     for (const began = performance.now(); performance.now() - began < ms; ) {
       const runId = `${process.pid}-${(serial += 1)}`
       await store.append(runId, [created(runId)])
-      claims.push(await took(() => store.shared.claim(1)))
+      claims.push(await timeOf(() => store.shared.claim(1)))
       await store.delete(runId)
     }
     await store.close()
     return { ...results, 'a claim': median(claims) }
   },
 
-  /** Microseconds of a step of our engine. */
+  /** Microseconds of a step of runwright. */
   async step({ length }) {
     let task
     const engine = await openBenchEngine({
@@ -239,7 +239,7 @@ const roles = {
     return { us: median(steps) * 1000 }
   },
 
-  /** The same with LangGraph.js and its own checkpointer for PostgreSQL. */
+  /** Microseconds of a step of LangGraph.js with its own checkpointer for PostgreSQL. */
   async langgraph({ length }) {
     const { PostgresSaver } = await peer('@langchain/langgraph-checkpoint-postgres')
     const checkpointer = new PostgresSaver(pool)
@@ -255,14 +255,14 @@ const roles = {
     return { us: median(steps) * 1000 }
   },
 
-  /** Holds one run that never ends, until the process is killed. */
+  /** Claims one run, which is held until the process is killed. */
   async hold({ leaseMs }) {
     const store = await openStore({ leaseMs, labelsFor: () => [] })
     const [runId] = await holdRuns(store, 1)
     return { runId }
   },
 
-  /** Milliseconds until a run can be claimed whose process was just killed. */
+  /** Milliseconds until the run of a killed process can be claimed. */
   async takeOver({ leaseMs, killedAt }) {
     return await new Promise((resolve) => {
       const store = new PostgresStore({ pool, schema, leaseMs })
@@ -280,7 +280,7 @@ const roles = {
 }
 
 process.on('message', async (order) => {
-  if (order.role === undefined) return // to the role that runs
+  if (order.role === undefined) return // for the role in progress
   try {
     process.send({ result: await roles[order.role](order) })
   } catch (error) {

@@ -1,4 +1,4 @@
-/** What an engine does beside driving runs, over a database that others share: traces, secrets, deltas, judge, replay. */
+/** Traces, secrets, deltas, judge and replay of engines that share a database. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ import { noPostgres, startPostgres, type Postgres } from './postgres.js'
 const SECRET = 'host-secret-1234'
 const MARK = '[secret removed]'
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
-/** Longer than any machine stands still: no process loses its lease here. */
+/** Longer than any pause of a machine: no process loses its lease here. */
 const LEASE_MS = 600_000
 
 let postgres: Postgres
@@ -42,9 +42,9 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
     await postgres.remove()
   })
 
-  test('a run is one trace, whoever takes it up, and each process tells its own spans', async (t) => {
+  test('a run that changes processes stays one trace, with the spans of each', async (t) => {
     const world = newWorld(t)
-    const tracers = [new Notebook(), new Notebook()]
+    const tracers = [new RecordingTracer(), new RecordingTracer()]
     const provider = handedOver()
     const one = await world.open({ providers: [provider], tracer: tracers[0] })
     const trace = { traceparent: `00-${TRACE}-00f067aa0ba902b7-01`, tracestate: null }
@@ -70,8 +70,8 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
 
   test('a secret reaches no row of the database, no other process, and no model', async (t) => {
     const world = newWorld(t)
-    const heard: string[] = []
-    const said: readonly Said[] = [
+    const requests: string[] = []
+    const turns: readonly Said[] = [
       {
         calls: [
           { tool: 'read_file', args: { path: '.env' } },
@@ -88,8 +88,8 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
       { stop: 'refusal' },
     ]
     const provider = testProvider((request, n) => {
-      heard.push(JSON.stringify(request.messages))
-      return said[n] ?? {}
+      requests.push(JSON.stringify(request.messages))
+      return turns[n] ?? {}
     })
     const one = await world.open(
       { providers: [provider], secrets: [SECRET] },
@@ -108,15 +108,16 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
       [world.schema],
     )
     const stored = []
-    for (const { name } of tables)
+    for (const { name } of tables) {
       stored.push((await pool.query(`SELECT * FROM "${world.schema}"."${name}"`)).rows)
-    const all = JSON.stringify([stored, events, await two.get(details.run_id), heard])
+    }
+    const all = JSON.stringify([stored, events, await two.get(details.run_id), requests])
     assert.ok(tables.length > 2 && all.includes(MARK))
     assert.ok(!all.includes(SECRET))
     assert.equal(readFileSync(join(world.cwd, '.env'), 'utf8'), `KEY=${SECRET}\nMODE=b\n`)
   })
 
-  test('deltas are told where the run is driven, without secrets; others get the events alone', async (t) => {
+  test('only the driving process delivers deltas, and without secrets', async (t) => {
     const world = newWorld(t)
     let begun: () => void = () => undefined
     const reading = new Promise<void>((resolve) => (begun = resolve))
@@ -153,7 +154,7 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
     assertInvariants(here!.events)
   })
 
-  test('a goal in free text is judged in the process that has the run, by what both of them did', async (t) => {
+  test('the judge of the second process sees what both processes have done', async (t) => {
     const world = newWorld(t)
     const judges = [judgeProvider(secondFile), judgeProvider(secondFile)]
     const worker = handedOver({
@@ -192,7 +193,7 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
 
   test('a run of one process is replayed in another', async (t) => {
     const world = newWorld(t)
-    const said: readonly Said[] = [
+    const turns: readonly Said[] = [
       { text: 'I look.', calls: [{ tool: 'list_files', args: {} }], tokens: [100, 20] },
       {
         calls: [{ tool: 'write_file', args: { path: 'done', content: 'yes' } }],
@@ -200,13 +201,13 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
       },
       { text: 'That is all.', tokens: [300, 5] },
     ]
-    const one = await world.open({ providers: [testProvider((_, n) => said[n] ?? {})] })
+    const one = await world.open({ providers: [testProvider((_, n) => turns[n] ?? {})] })
     const first = await one.create({ goal: 'shell: test -f done' })
     const recorded = await follow(one, first.details.run_id)
     await one.close()
     rmSync(join(world.cwd, 'done'))
-    const unasked = testProvider(() => assert.fail('nobody is asked'))
-    const two = await world.open({ providers: [unasked] })
+    const unused = testProvider(() => assert.fail('a replay must not call a model'))
+    const two = await world.open({ providers: [unused] })
     const again = await two.create({
       goal: 'shell: test -f done',
       model_name: `replay:${first.details.run_id}`,
@@ -226,7 +227,7 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
   })
 })
 
-/** Engines with one schema and one folder, as processes of one service have. */
+/** Opens engines with the same schema and folder, like processes of one service. */
 function newWorld(t: TestContext): {
   readonly cwd: string
   readonly schema: string
@@ -250,7 +251,7 @@ function newWorld(t: TestContext): {
   }
 }
 
-/** A model that does one thing in its first iteration and then waits until its process lets go. */
+/** A model with one turn in the first iteration, which then waits until its engine is closed. */
 function handedOver(first: Said = { tokens: [3, 2] }): ModelProvider {
   return testProvider(async ({ signal, run }) => {
     if (run.iteration === 2)
@@ -264,14 +265,14 @@ const inIteration =
   ({ kind, iteration }: AgentEvent): boolean =>
     kind === 'step_start' && iteration === n
 
-/** A judge that is satisfied once it hears of the second file. */
+/** A judge that is satisfied once a request mentions the second file. */
 const secondFile = (_: number, request: ModelRequest): JudgeAnswer => ({
   achieved: JSON.stringify(request).includes('by the second'),
   reason: 'Seen.',
 })
 
-/** A tracer that keeps the spans that have ended. */
-class Notebook implements Tracer {
+/** A tracer that keeps ended spans. */
+class RecordingTracer implements Tracer {
   readonly ended: Span[] = []
 
   startSpan(): undefined {

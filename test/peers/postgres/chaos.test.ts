@@ -1,7 +1,7 @@
 /**
- * Four processes share the runs of one database while they are killed, stopped and cut off, and
- * while the database is restarted under them. What happens is drawn from a seed and from how far
- * the runs have come, never from the clock.
+ * Four processes share the runs of one database while they are killed, paused and disconnected, and
+ * while the database is restarted. The sequence of faults depends on a seed and on the progress of
+ * the runs, never on the clock.
  */
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
@@ -23,10 +23,9 @@ import type { WorkerOptions } from './worker.js'
 const RUNS = Number(process.env['RUNWRIGHT_CHAOS_RUNS'] ?? 60)
 const SEED = Number(process.env['RUNWRIGHT_CHAOS_SEED'] ?? Date.now() % 1_000_000)
 const LEASE_MS = 1_500
-/** Longer than any series of blows, on the slowest machine. */
+/** Longer than any series of faults, on the slowest machine. */
 const PATIENCE_MS = 600_000
-/** Events between two blows. */
-const PACE = 80
+const EVENTS_PER_FAULT = 80
 
 test(
   `${RUNS} runs on 4 processes survive kills, pauses, cuts and restarts (seed ${SEED})`,
@@ -56,7 +55,7 @@ test(
       await postgres.remove()
     })
 
-    // Two processes that take requests and watch, one of them without notifications.
+    // Two engines that accept requests and watch, one of them without notifications.
     const pool = postgres.pool({ host: '127.0.0.1', port: proxy.port, max: 20 })
     for (const more of [{}, { listen: false }] as const) {
       watchers.push(
@@ -80,19 +79,19 @@ test(
 
     let seen = 0
     let chaos = Promise.resolve()
-    const blows: string[] = []
+    const faults: string[] = []
     const onEvent = (): void => {
       seen += 1
-      if (seen % PACE === 0) chaos = chaos.then(strike)
+      if (seen % EVENTS_PER_FAULT === 0) chaos = chaos.then(injectFault)
     }
-    const strike = async (): Promise<void> => {
-      const blow = random.pick(['kill', 'kill', 'pause', 'pause', 'cut', 'restart'] as const)
-      blows.push(blow)
-      switch (blow) {
+    const injectFault = async (): Promise<void> => {
+      const fault = random.pick(['kill', 'kill', 'pause', 'pause', 'cut', 'restart'] as const)
+      faults.push(fault)
+      switch (fault) {
         case 'kill':
           return await workers.replace(random)
         case 'pause':
-          return workers.pauseOrGoOn(random)
+          return workers.pauseOrResume(random)
         case 'cut':
           return proxy.cut()
         case 'restart':
@@ -118,7 +117,7 @@ test(
     )
     const logs = await Promise.race([following, workers.failure])
     await chaos
-    workers.goOnAll()
+    workers.resumeAll()
 
     const started = new Set<string>()
     const ends: Record<string, number> = {}
@@ -137,9 +136,8 @@ test(
     assert.equal(new Set(calls).size, calls.length, 'no unsafe call ran twice')
     for (const call of calls) assert.ok(started.has(call), `call ${call} was durable before it ran`)
     assert.equal((await watchers[0]!.counts()).failed, RUNS)
-    t.diagnostic(
-      `${seen} events, blows: ${blows.join(' ')}; ${recoveries} recoveries; ends: ${JSON.stringify(ends)}`,
-    )
+    t.diagnostic(`${seen} events, faults: ${faults.join(' ')}`)
+    t.diagnostic(`${recoveries} recoveries; ends: ${JSON.stringify(ends)}`)
     const allowed = new Set(['max_iterations', 'recovery_failed'])
     assert.deepEqual(
       Object.keys(ends).filter((reason) => !allowed.has(reason)),
@@ -154,7 +152,7 @@ class Workers {
   readonly #running: ChildProcess[] = []
   readonly #paused = new Set<ChildProcess>()
   readonly #fail: (error: Error) => void
-  /** Rejects when a worker ends that nobody has killed. */
+  /** Rejects when a worker ends that was not killed. */
   readonly failure: Promise<never>
 
   constructor(t: TestContext, options: WorkerOptions) {
@@ -175,7 +173,7 @@ class Workers {
     await Promise.all(Array.from({ length: count }, () => this.#start()))
   }
 
-  /** Kills one and starts another in its place. */
+  /** Kills a worker and starts another one. */
   async replace(random: Random): Promise<void> {
     const child = random.pick(this.#running)
     this.#forget(child)
@@ -183,8 +181,8 @@ class Workers {
     await this.#start()
   }
 
-  /** Stops one where it is; when two are stopped already, lets the first go on. */
-  pauseOrGoOn(random: Random): void {
+  /** Pauses a worker; when two are paused already, resumes the first instead. */
+  pauseOrResume(random: Random): void {
     const [first] = this.#paused
     if (this.#paused.size >= 2 && first !== undefined) {
       this.#paused.delete(first)
@@ -196,7 +194,7 @@ class Workers {
     child.kill('SIGSTOP')
   }
 
-  goOnAll(): void {
+  resumeAll(): void {
     for (const child of this.#paused) child.kill('SIGCONT')
     this.#paused.clear()
   }
@@ -217,7 +215,7 @@ class Workers {
     this.#running.push(child)
     child.once('exit', (code, signal) => {
       if (this.#running.includes(child))
-        this.#fail(new Error(`a worker ended by itself: ${code ?? signal}`))
+        this.#fail(new Error(`a worker ended unexpectedly: ${code ?? signal}`))
     })
     await Promise.race([once(child.stdout, 'data'), this.failure])
   }

@@ -9,7 +9,7 @@ import { noPostgres, startPostgres } from './postgres.js'
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 test(
-  'examples/cluster.ts ends all its runs although one of its processes is killed',
+  'examples/cluster.ts completes all its runs although one of its processes is killed',
   { skip: noPostgres },
   async (t) => {
     const postgres = await startPostgres()

@@ -1,4 +1,4 @@
-/** What is rare: odd texts, roles with few rights, crowded pools, processes that stop in a bad moment. */
+/** Edge cases: unusual texts, roles with few rights, crowded pools, processes that stop midway. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, describe, test, type TestContext } from 'node:test'
@@ -6,17 +6,19 @@ import type pg from 'pg'
 import {
   PostgresStore,
   RunEngine,
+  type Admission,
   type PgClient,
   type PgPool,
   type RunRecord,
 } from 'runwright/agent'
-import { systemClock } from '../../../lib/internal/clock.js'
-import type { RunCreated } from '../../../lib/agent/events.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { systemClock } from '../../../lib/internal/clock.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
-import { firstClaim, openStore, proxyTo, until, wrap } from './stores.js'
+import { connectionLost, firstClaim, openStore, proxyTo, until, wrap } from './stores.js'
+
+type RunCreated = Admission['created']
 
 const ALL = 1_000
 let postgres: Postgres
@@ -28,7 +30,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
   after(() => postgres.remove())
 
-  test('a goal with half a character does not break the search of others', async (t) => {
+  test('a goal with a lone surrogate does not break searches', async (t) => {
     const store = await openStore(t, { pool: poolOf(t), schema: next(), listen: false })
     await store.append('a', sampleRun('a', { goal: 'half \ud800 of one' }))
     await store.append('b', sampleRun('b', { goal: 'whole ÄPFEL' }))
@@ -38,7 +40,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     assert.equal((await store.head('a'))?.details.goal, 'half \ud800 of one')
   })
 
-  test('texts that a column cannot hold are looked for in vain, and do no harm', async (t) => {
+  test('queries with texts that a column cannot hold find nothing and do no harm', async (t) => {
     const store = await openStore(t, { pool: poolOf(t), schema: next(), listen: false })
     await store.append('a', sampleRun('a'))
     for (const odd of ['\0', 'a\0', 'a\ud800', 'x'.repeat(5_000)]) {
@@ -48,11 +50,8 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
       assert.equal(await store.findByKey({ id: odd, tenant: odd }, odd, 0), null)
       for (const query of [{ search: odd }, { tenant: odd }, { modelName: odd }, { goal: odd }]) {
         if (odd.startsWith('a\0') && 'search' in query) continue
-        assert.deepEqual(
-          (await store.list({ ...query, limit: 9 })).heads,
-          [],
-          JSON.stringify(query),
-        )
+        const { heads } = await store.list({ ...query, limit: 9 })
+        assert.deepEqual(heads, [], JSON.stringify(query))
       }
       const cursor = Buffer.from(JSON.stringify([9e15, odd])).toString('base64url')
       assert.equal((await store.list({ limit: 9, cursor })).heads.length, 1)
@@ -63,7 +62,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     }
   })
 
-  test('owners, tenants, keys, models and folders of any length are told apart', async (t) => {
+  test('owners, tenants, keys, models and folders of any length are distinguished', async (t) => {
     const store = await openStore(t, { pool: poolOf(t), schema: next(), listen: false })
     const long = randomBytes(4_000).toString('base64')
     for (const [i, end] of ['1', '2', '\0', '\ud800', '\ud801'].entries()) {
@@ -94,11 +93,11 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     }
   })
 
-  test('what the database refuses of one run costs that run alone', async (t) => {
+  test('when the database rejects records of one run, only appends to that run fail', async (t) => {
     const pool = poolOf(t)
     const schema = next()
     const ids = ['a', 'bad', 'c']
-    // Each in a folder of its own.
+    // Labels give each run a folder of its own.
     const store = await openStore(t, {
       pool,
       schema,
@@ -111,7 +110,8 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     assert.equal((await store.shared.claim(3)).length, 3)
     await pool.query(`CREATE FUNCTION ${schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN IF new.run_id = 'bad' THEN RAISE 'not this one'; END IF; RETURN new; END $$;
-      CREATE TRIGGER refuse BEFORE INSERT ON ${schema}.events FOR EACH ROW EXECUTE FUNCTION ${schema}.refuse()`)
+      CREATE TRIGGER refuse BEFORE INSERT ON ${schema}.events
+      FOR EACH ROW EXECUTE FUNCTION ${schema}.refuse()`)
     const outcomes = await Promise.allSettled(
       ids.map((runId, i) => store.append(runId, logs[i]!.slice(2))),
     )
@@ -130,7 +130,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     assert.deepEqual(await store.read('bad', 0, ALL), logs[1])
   })
 
-  test('a process that stops in the middle of a claim does not stop the others', async (t) => {
+  test('a process that stops during a claim does not block others', async (t) => {
     const schema = next()
     let stopped = false
     const stuck = wrapReleases(poolOf(t), async (client, query) => {
@@ -154,13 +154,11 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     assert.deepEqual(claim, { runId: 'a', abandoned: false, abort: null, overdue: false })
   })
 
-  test('a claim that could not be given back is given back later', async (t) => {
+  test('a claim whose release failed is released later', async (t) => {
     const schema = next()
     let lose = true
     const losing = wrap(poolOf(t), async (client, query) => {
-      if (lose && query.text.includes('SET claimed_by = NULL')) {
-        throw Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' })
-      }
+      if (lose && query.text.includes('SET claimed_by = NULL')) throw connectionLost()
       return await client.query(query)
     })
     const one = await openStore(t, { pool: losing, schema, listen: false, patienceMs: 1 })
@@ -175,18 +173,18 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
 
   for (const listen of ['with', 'without'] as const) {
-    test(`a crowd in front of the pool does not hold up the heartbeat, ${listen} notifications`, async (t) => {
+    test(`a crowded pool does not delay heartbeats, ${listen} notifications`, async (t) => {
       const schema = next()
       const near = poolOf(t)
       const pool = poolOf(t, { max: 4 })
       const store = await openStore(t, {
-        // A heartbeat each second, which has a second for its answer.
+        // A heartbeat per second, with a timeout of one second.
         ...{ pool, schema, leaseMs: 3_000, pollMs: 20 },
         ...(listen === 'with' ? {} : { listen: false as const }),
       })
       await store.append('a', sampleRun('a', { status: 'running' }))
       assert.equal((await store.shared.claim(1)).length, 1)
-      // All that are left, for ever, and many who wait for one.
+      // Holds all other connections, with many more requests in the queue.
       const crowd = Array.from({ length: 30 }, () => pool.connect())
       const leave = async (): Promise<unknown> =>
         Promise.all(crowd.map(async (client) => (await client).release()))
@@ -201,7 +199,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     })
   }
 
-  test('many runs that change at once are all told, however long their ids', async (t) => {
+  test('watchers learn of many concurrent changes, whatever the length of run ids', async (t) => {
     const schema = next()
     const pool = poolOf(t)
     const [one, two] = [
@@ -219,7 +217,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     )
     const logs = ids.map((runId) => sampleRun(runId, { records: 4 }))
     await Promise.all(ids.map((runId, i) => one.append(runId, logs[i]!.slice(0, 2))))
-    const told = ids.map(
+    const notified = ids.map(
       (runId, i) =>
         new Promise<void>((resolve) => {
           two.shared.watch(runId, (end) => {
@@ -232,10 +230,10 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
         i % 2 === 0 ? one.delete(runId) : one.append(runId, logs[i]!.slice(2)),
       ),
     )
-    await Promise.all(told)
+    await Promise.all(notified)
   })
 
-  test('what happened while nobody listened is told as soon as somebody does', async (t) => {
+  test('changes missed while the connection was down are reported afterwards', async (t) => {
     const schema = next()
     const proxy = await proxyTo(t, postgres.port)
     const near = poolOf(t)
@@ -246,7 +244,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     const records = sampleRun('a', { status: 'running', records: 9 })
     await one.append('a', records.slice(0, 1))
     for (let seq = 1; seq < 9; seq++) {
-      const told = new Promise<void>((resolve) => {
+      const notified = new Promise<void>((resolve) => {
         const unwatch = two.shared.watch('a', (end) => {
           if (end !== seq + 1) return
           unwatch()
@@ -255,11 +253,11 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
       })
       proxy.cut()
       await one.append('a', records.slice(seq, seq + 1))
-      await told
+      await notified
     }
   })
 
-  test('a store is closed in time although the database says nothing', async (t) => {
+  test('close() resolves in time although the database does not answer', async (t) => {
     const schema = next()
     const near = await openStore(t, { pool: poolOf(t), schema, listen: false })
     await near.append('a', sampleRun('a', { status: 'running', records: 2 }))
@@ -273,7 +271,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
       pollMs: 20,
     })
     t.after(() => store.close())
-    // However long it takes until these are answered in the time that they have.
+    // On a slow machine these may time out several times.
     await until(() => store.open())
     await until(async () => {
       await store.shared.claim(1)
@@ -288,7 +286,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     proxy.flow()
   })
 
-  test('a role without the right to make schemas works with tables that are there', async (t) => {
+  test('a role without the right to create schemas can use existing tables', async (t) => {
     const admin = poolOf(t)
     const schema = next()
     await admin.query(
@@ -320,17 +318,18 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     }
   })
 
-  test('a role makes the tables in a schema that was made for it', async (t) => {
+  test('a role can create the tables in a schema that it owns', async (t) => {
     const admin = poolOf(t)
     const schema = next()
-    await admin.query(`CREATE ROLE owner_${schema} LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC;
+    await admin.query(`CREATE ROLE owner_${schema} LOGIN;
+      REVOKE CREATE ON DATABASE postgres FROM PUBLIC;
       CREATE SCHEMA ${schema} AUTHORIZATION owner_${schema}`)
     const store = await openStore(t, { pool: poolOf(t, { user: `owner_${schema}` }), schema })
     await store.append('a', sampleRun('a'))
     assert.equal((await store.read('a', 0, ALL)).length, 4)
   })
 
-  test('services in schemas of one database know nothing of one another, whatever the schemas are called', async (t) => {
+  test('stores in schemas of one database are independent, whatever their names', async (t) => {
     const pool = poolOf(t)
     const stores = await Promise.all(
       ['user', 'select', '_1'].map((schema) => openStore(t, { pool, schema })),
@@ -348,7 +347,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     assert.ok(stores[1]!.shared.holds('same'))
   })
 
-  test('a reader of a run that retention removes meanwhile is told so, and saw no gap', async (t) => {
+  test('a subscription to a run that retention removes ends without a gap', async (t) => {
     const schema = next()
     const pool = poolOf(t)
     const store = new PostgresStore({ pool, schema })
@@ -366,7 +365,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     assert.ok(seqs.length < 2_000)
   })
 
-  test('retention removes runs of any size in pieces, the first created first', async (t) => {
+  test('retention removes runs of any size in batches, the oldest first', async (t) => {
     const pool = poolOf(t)
     const schema = next()
     const store = await openStore(t, { pool, schema, listen: false })
@@ -385,7 +384,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     assert.equal(rows[0].logs, 101)
   })
 
-  test("a gate's time is up by the clock of the database, however wrong a process's own is", async (t) => {
+  test("a gate times out by the database's clock, not by that of a process", async (t) => {
     const schema = next()
     const root = scratch(t)
     const pool = poolOf(t)
@@ -413,7 +412,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     assert.equal((await late.get(details.run_id)).end_reason, 'gate_timeout')
   })
 
-  test('a run that waits for a machine that is gone is aborted from another', async (t) => {
+  test('a run whose labels no process has can be aborted', async (t) => {
     const root = scratch(t)
     const store = new PostgresStore({
       pool: poolOf(t),
@@ -431,7 +430,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     assert.equal((await engine.get(details.run_id)).status, 'aborted')
   })
 
-  test('a wish for an end is found by the poll alone', async (t) => {
+  test('polling alone finds abort requests', async (t) => {
     const schema = next()
     const pool = poolOf(t)
     const options = { pool, schema, listen: false as const, pollMs: 20, leaseMs: 3_600_000 }
@@ -445,11 +444,11 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     })
     assert.equal((await one.shared.claim(1)).length, 1)
     one.shared.watch('a', () => undefined)
-    await two.shared.requestAbort('a', 'somebody')
-    assert.deepEqual(await wanted, ['a', 'somebody'])
+    await two.shared.requestAbort('a', 'alice')
+    assert.deepEqual(await wanted, ['a', 'alice'])
   })
 
-  test('no statement reads a whole table', async (t) => {
+  test('no statement scans a whole table', async (t) => {
     const schema = next()
     const pool = poolOf(t)
     const scans: string[] = []
@@ -515,7 +514,7 @@ function poolOf(t: TestContext, more: pg.PoolConfig = {}): pg.Pool {
   return pool
 }
 
-/** As `wrap`, for a process that was stopped: what it holds is not given back. */
+/** As `wrap`, for a process that stopped: its connections are not released. */
 function wrapReleases(pool: PgPool, run: Parameters<typeof wrap>[1]): PgPool {
   const wrapped = wrap(pool, run)
   return {
@@ -533,18 +532,22 @@ async function found(store: PostgresStore, search: string): Promise<string[]> {
   return (await store.list({ search, limit: 9 })).heads.map(({ details }) => details.run_id)
 }
 
-/** Resolves when the pool listens that has this application's name. */
+/** Resolves once a connection with this application name listens. */
 async function listening(pool: pg.Pool, name: string): Promise<void> {
-  const text = `SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND state = 'idle' AND query <> ''`
+  const text = `SELECT 1 FROM pg_stat_activity
+    WHERE application_name = $1 AND state = 'idle' AND query <> ''`
   await until(async () => assert.equal((await pool.query(text, [name])).rows.length, 1))
 }
 
-/** Ended runs of one event each, made of the run `seed`. */
+/** Inserts ended runs of one event each, copies of the run `seed`. */
 async function fill(pool: pg.Pool, schema: string, runs: number): Promise<void> {
-  await pool.query(`INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash, model_name, tenant, fixed, head, last_seq)
-    SELECT 'old-' || i, 1.6e12 + i, 1.6e12 + i, (ARRAY['achieved', 'failed'])[1 + i % 2], md5(i::text), 'm-' || i % 50, 't' || i % 9,
+  await pool.query(`INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash,
+      model_name, tenant, fixed, head, last_seq)
+    SELECT 'old-' || i, 1.6e12 + i, 1.6e12 + i, (ARRAY['achieved', 'failed'])[1 + i % 2],
+      md5(i::text), 'm-' || i % 50, 't' || i % 9,
       replace(fixed::text, '"seed"', '"old-' || i || '"')::json, head, 100
-    FROM generate_series(1, ${runs}) i, (SELECT fixed, head FROM ${schema}.runs WHERE run_id = 'seed') s`)
+    FROM generate_series(1, ${runs}) i,
+      (SELECT fixed, head FROM ${schema}.runs WHERE run_id = 'seed') s`)
   await pool.query(`INSERT INTO ${schema}.events (run_id, seq, record)
     SELECT 'old-' || i, 1, '{}' FROM generate_series(1, ${runs}) i`)
   await pool.query(`ANALYZE ${schema}.runs; ANALYZE ${schema}.events`)

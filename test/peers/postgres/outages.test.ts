@@ -1,4 +1,4 @@
-/** A database that is away, slow, full or fought over, and processes that were taken for dead. */
+/** A database that is down, slow or out of connections, and processes that lost their lease. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -17,13 +17,21 @@ import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
-import { firstClaim, followThrough, openStore, proxyTo, until, wrap } from './stores.js'
+import {
+  connectionLost,
+  firstClaim,
+  followThrough,
+  openStore,
+  proxyTo,
+  until,
+  wrap,
+} from './stores.js'
 
 const UNAVAILABLE = { code: 'ERR_AGENT_STORE_UNAVAILABLE' }
 let postgres: Postgres
 let schemas = 0
 
-describe('PostgresStore in trouble', { skip: noPostgres }, () => {
+describe('PostgresStore during outages', { skip: noPostgres }, () => {
   before(async () => {
     postgres = await startPostgres({
       fsync: 'off',
@@ -33,7 +41,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
   })
   after(() => postgres.remove())
 
-  test('runs wait while the database is away, requests are refused, and all goes on', async (t) => {
+  test('while the database is down runs wait and requests fail; then runs continue', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
     const root = scratch(t)
     let reached: () => void = () => undefined
@@ -86,7 +94,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     assert.equal((await service.engine.get(details.run_id)).end_reason, 'max_iterations')
   })
 
-  test('a process that was cut off longer than its lease cannot append any more', async (t) => {
+  test('a process that was disconnected for longer than its lease cannot append', async (t) => {
     const proxy = await proxyTo(t, postgres.port)
     const far = await poolOf(t, proxy.port)
     const near = await poolOf(t, postgres.port)
@@ -121,12 +129,12 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
   test('an append whose answer was lost is stored once', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
     let lose = false
-    // Carries the statement out, and then behaves as if the connection had broken before the answer.
+    // Executes the statement, then behaves as if the connection broke before the answer.
     const losing = wrap(pool, async (client, query) => {
       const result = await client.query(query)
       if (!lose || !query.text.includes('INSERT INTO')) return result
       lose = false
-      throw Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' })
+      throw connectionLost()
     })
     const store = await openStore(t, { pool: losing, schema: next() })
     const records = sampleRun('a', { status: 'running', records: 30 })
@@ -144,14 +152,14 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     assert.deepEqual(await store.read('a', 30, 100), more)
   })
 
-  test('a claim whose answer was lost is found again', async (t) => {
+  test('a claim whose answer was lost is recovered by the next one', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
     let lose = false
     const losing = wrap(pool, async (client, query) => {
       const result = await client.query(query)
       if (!lose || query.text !== 'COMMIT') return result
       lose = false
-      throw Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' })
+      throw connectionLost()
     })
     const store = await openStore(t, { pool: losing, schema: next() })
     await store.append('a', sampleRun('a', { status: 'running', records: 2 }))
@@ -163,7 +171,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     ])
   })
 
-  test('a database that does not answer is given up on in time', async (t) => {
+  test('a statement without an answer fails after statementTimeoutMs', async (t) => {
     const proxy = await proxyTo(t, postgres.port)
     const { pool } = await poolOf(t, proxy.port)
     const schema = next()
@@ -176,7 +184,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
       leaseMs: 60_000,
     })
     t.after(() => store.close())
-    // However long it takes until it is answered in the time that it has.
+    // On a slow machine this may time out several times.
     await until(() => store.open())
     proxy.stall()
     await assert.rejects(store.head('a'), { ...UNAVAILABLE, message: /no answer within 300 ms/ })
@@ -186,18 +194,18 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     await until(async () => assert.equal(await store.head('a'), null))
   })
 
-  test('an answer that came while the process stood still counts', async (t) => {
+  test('an answer that arrived while the process was paused counts', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
-    const standStill = new Int32Array(new SharedArrayBuffer(4))
-    let stand = false
-    const standing = wrap(pool, (client, query) => {
-      if (stand) setImmediate(() => Atomics.wait(standStill, 0, 0, 600))
+    const neverNotified = new Int32Array(new SharedArrayBuffer(4))
+    let pausing = false
+    const pausable = wrap(pool, (client, query) => {
+      if (pausing) setImmediate(() => Atomics.wait(neverNotified, 0, 0, 600))
       return client.query(query)
     })
     const schema = next()
     await new PostgresStore({ pool, schema }).migrate()
     const store = new PostgresStore({
-      pool: standing,
+      pool: pausable,
       schema,
       listen: false,
       statementTimeoutMs: 300,
@@ -206,13 +214,13 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     })
     t.after(() => store.close())
     await until(() => store.open())
-    stand = true
-    // Each time it stands still for longer than an answer may take.
+    // Each statement is followed by a pause longer than its timeout.
+    pausing = true
     await until(async () => assert.equal(await store.head('a'), null))
-    stand = false
+    pausing = false
   })
 
-  test('a database without free connections is waited for', async (t) => {
+  test('a store opens once a database without free connections has some again', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
     const schema = next()
     const store = await openStore(t, {
@@ -237,9 +245,8 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     await pool.query(
       `DO $$ BEGIN CREATE ROLE visitor LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$`,
     )
-    await pool.query(
-      `GRANT ALL ON SCHEMA "${schema}" TO visitor; GRANT ALL ON ALL TABLES IN SCHEMA "${schema}" TO visitor`,
-    )
+    await pool.query(`GRANT ALL ON SCHEMA "${schema}" TO visitor;
+      GRANT ALL ON ALL TABLES IN SCHEMA "${schema}" TO visitor`)
     const taken = await Promise.allSettled(greedy.map((client) => client.connect()))
     t.after(() => Promise.allSettled(greedy.map((client) => client.end())))
     assert.ok(taken.some(({ status }) => status === 'rejected'))
@@ -251,7 +258,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     await crowded.close()
   })
 
-  test('eight processes make the tables at the same time', async (t) => {
+  test('eight processes can create the tables at the same time', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
     const schema = next()
     await Promise.all(Array.from({ length: 8 }, () => openStore(t, { pool, schema })))
@@ -259,7 +266,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     assert.deepEqual(rows, [{ version: 1 }])
   })
 
-  test('tables of a newer version are worked with while they allow it, and refused when not', async (t) => {
+  test('tables of a newer version are used if compatible and refused otherwise', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
     const schema = next()
     const store = await openStore(t, { pool, schema })
@@ -274,7 +281,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     })
   })
 
-  test('behind a pooler that forgets prepared statements it goes on without them', async (t) => {
+  test('behind a pooler that loses prepared statements, a store works without them', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
     const forgetful = wrap(pool, async (client, query) => {
       if (query.name === undefined) return await client.query(query)
@@ -292,7 +299,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     assert.equal(warnings.filter((text) => text.includes('prepared statements')).length, 1)
   })
 
-  test('runs that are kept no longer are removed with their logs', async (t) => {
+  test('sweep() removes runs beyond days or number, with their logs', async (t) => {
     const { pool } = await poolOf(t, postgres.port)
     const schema = next()
     const store = await openStore(t, { pool, schema })
@@ -316,7 +323,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     assert.equal(rows.length, 5)
   })
 
-  test('the password of the database is in no error', async (t) => {
+  test('errors do not contain the password of the database', async (t) => {
     const { pool } = await poolOf(t, postgres.port, { port: 1, password: 'hunter2-secret' })
     const store = new PostgresStore({ pool, patienceMs: 1 })
     const error = await store.open().catch((thrown: unknown) => thrown)
@@ -325,7 +332,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     assert.doesNotMatch(`${error.message} ${error.stack} ${JSON.stringify(error)}`, /hunter2/)
   })
 
-  test('bad options are named', () => {
+  test('an invalid option is refused by name', () => {
     const pool = { connect: () => undefined } as unknown as PgPool
     const bad: [Partial<PostgresStoreOptions>, RegExp][] = [
       [{ pool: {} as PgPool }, /^pool must be/],
@@ -339,7 +346,7 @@ describe('PostgresStore in trouble', { skip: noPostgres }, () => {
     }
   })
 
-  test('a subscriber that stands behind a cut connection misses nothing', async (t) => {
+  test('a subscriber whose connection is cut again and again misses nothing', async (t) => {
     const proxy = await proxyTo(t, postgres.port)
     const far = await poolOf(t, proxy.port)
     const near = await poolOf(t, postgres.port)

@@ -1,6 +1,6 @@
 /**
- * A real PostgreSQL in a scratch folder: made by `initdb`, on a free port, run as a user without
- * rights when the tests run as root (which PostgreSQL refuses).
+ * A real PostgreSQL server in a scratch folder, created by `initdb`, on a free port. PostgreSQL
+ * refuses to run as root: for tests that do, it runs as an unprivileged user.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { freePort } from '../programs.js'
 
-/** A user that owns nothing: `nobody`. */
+/** The user `nobody`. */
 const UNPRIVILEGED = 65_534
 
 /** Why PostgreSQL cannot be started here; undefined when it can. */
@@ -25,17 +25,17 @@ export const noPostgres: string | undefined =
 /** A running server. */
 export interface Postgres {
   readonly port: number
-  /** A pool of connections to it; ended by the caller. */
+  /** A pool of connections to it, which the caller ends. */
   pool(options?: pg.PoolConfig): pg.Pool
-  /** `smart` lets clients finish, `fast` cuts them off, `immediate` is a crash. */
+  /** `fast` disconnects clients, `immediate` is a crash. */
   stop(how?: 'fast' | 'immediate'): Promise<void>
-  /** Starts it again on the same port with the same data. */
+  /** Restarts it on the same port with the same data. */
   start(): Promise<void>
-  /** Ends it and removes its data. */
+  /** Stops it and removes its data. */
   remove(): Promise<void>
 }
 
-/** Starts a server; `settings` are those of postgresql.conf. */
+/** Starts a server with these settings of postgresql.conf. */
 export async function startPostgres(settings: Record<string, string> = {}): Promise<Postgres> {
   const bin = binaries()
   if (bin === undefined) throw new Error(noPostgres)
@@ -98,7 +98,7 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
   }
 }
 
-/** A pool of connections to a server on this machine; ended by the caller. */
+/** A pool of connections to a local server, which the caller ends. */
 export function poolTo(port: number, options: pg.PoolConfig = {}): pg.Pool {
   const pool = new pg.Pool({
     host: '127.0.0.1',

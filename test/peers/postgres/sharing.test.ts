@@ -1,4 +1,4 @@
-/** Engines that share one database, as processes on several machines would. */
+/** Engines that share one database, like processes on several machines. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
 
-/** Longer than any machine stands still: no process loses its lease here. */
+/** Longer than any pause of a machine: no process loses its lease here. */
 const LEASE_MS = 600_000
 
 let postgres: Postgres
@@ -33,7 +33,7 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     await postgres.remove()
   })
 
-  test('a run is driven once, and followed alike in every process', async (t) => {
+  test('a run is driven by one process, and every process sees the same events', async (t) => {
     const { engines, cwd } = await cluster(t, 3)
     const lists = await Promise.all(
       Array.from({ length: 6 }, async (_, i) => {
@@ -55,7 +55,7 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     }
   })
 
-  test('late, reconnecting and finished readers see each event once', async (t) => {
+  test('late, reconnecting and finished subscribers see each event once', async (t) => {
     let open: () => void = () => undefined
     const gate = new Promise<void>((resolve) => (open = resolve))
     const { engines } = await cluster(t, 2, { answer: async (n) => (n === 2 ? gate : undefined) })
@@ -82,7 +82,7 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     for (const engine of engines) assertInvariants(await follow(engine, details.run_id))
   })
 
-  test('a gate is answered wherever the answer is given, and the first of two counts', async (t) => {
+  test('a gate can be answered in any process, and repeated answers count once', async (t) => {
     const { engines } = await cluster(t, 2)
     const [one, two] = engines as [RunEngine, RunEngine]
     const { details } = await one.create({
@@ -98,13 +98,13 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
       )
       const gate_id = await gateId(one, details.run_id)
       const answer = { decision: 'approve', gate_id } as const
-      // The same answer twice is one answer, and no error.
+      // Repeating the same answer is not an error.
       const answers = await Promise.all([
         one.resume(details.run_id, answer),
         two.resume(details.run_id, answer),
       ])
       assert.deepEqual(
-        answers.map((told) => told.gate_id),
+        answers.map((answered) => answered.gate_id),
         [gate_id, gate_id],
       )
     }
@@ -114,7 +114,7 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     assert.equal(events.filter(({ kind }) => kind === 'run_recovered').length, 0)
   })
 
-  test('of an approval here and an abort there one wins and the other is told', async (t) => {
+  test('of an approval and an abort in two processes, one is refused', async (t) => {
     const { engines } = await cluster(t, 2)
     const [one, two] = engines as [RunEngine, RunEngine]
     for (let round = 0; round < 5; round++) {
@@ -139,14 +139,9 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     }
   })
 
-  test('a run is aborted from another process while it works, waits, or stands at a gate', async (t) => {
-    const never = new Promise<void>(() => undefined)
+  test('a running and a waiting run can be aborted from another process', async (t) => {
     const { engines, cwd } = await cluster(t, 2, {
-      answer: (_, signal) =>
-        Promise.race([
-          never,
-          once(signal, 'abort').then(() => Promise.reject(signal.reason as Error)),
-        ]),
+      answer: (_, signal) => rejectOnAbort(signal),
       engine: { maxConcurrentRuns: 1 },
       store: { maxRunning: 1 },
     })
@@ -166,7 +161,7 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     }
   })
 
-  test('a gate that nobody answers is timed out by whichever process is there', async (t) => {
+  test('a gate without an answer is timed out by some process', async (t) => {
     const { engines } = await cluster(t, 2, { engine: { gateTimeoutMs: 50 } })
     const { details } = await engines[0]!.create({ goal: 'shell: false', hitl_enabled: true })
     const events = await follow(engines[1]!, details.run_id)
@@ -175,7 +170,7 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     assert.equal(events.filter(({ kind }) => kind === 'human_check_response').length, 0)
   })
 
-  test('one run per folder, in the order of their creation, whoever drives them', async (t) => {
+  test('runs of one folder are driven one at a time, in order of creation', async (t) => {
     let working = 0
     let most = 0
     const order: string[] = []
@@ -203,7 +198,7 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     assert.equal(most, 1)
   })
 
-  test('the bound on all runs holds across processes', async (t) => {
+  test('maxRunning bounds the runs of all processes together', async (t) => {
     let working = 0
     let most = 0
     let meet: () => void = () => undefined
@@ -214,7 +209,7 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
         working += 1
         most = Math.max(most, working)
         if (working === 2) meet()
-        await met // two do work at the same time
+        await met // two are driven at the same time
         for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
         working -= 1
       },
@@ -232,15 +227,9 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     assert.equal(most, 2)
   })
 
-  test('a full queue, a busy folder and a used key are seen across processes', async (t) => {
-    const never = new Promise<void>(() => undefined)
-    const answer = (_: number, signal: AbortSignal): Promise<void> =>
-      Promise.race([
-        never,
-        once(signal, 'abort').then(() => Promise.reject(signal.reason as Error)),
-      ])
+  test('a full queue, a busy folder and a used key are detected across processes', async (t) => {
     const { engines, cwd } = await cluster(t, 2, {
-      answer,
+      answer: (_, signal) => rejectOnAbort(signal),
       engine: { maxQueuedRuns: 1, cwdPolicy: 'reject' },
       store: { maxRunning: 1 },
     })
@@ -264,7 +253,7 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     })
   })
 
-  test('a run goes only to a process that has its labels', async (t) => {
+  test('a run is only driven by a process that has its labels', async (t) => {
     const drivers: string[] = []
     const place = (name: string) => ({
       engine: { providers: [testProvider(() => (drivers.push(name), {}))] },
@@ -278,12 +267,12 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     assert.deepEqual(drivers, ['b', 'b', 'b'])
   })
 
-  test('a process that closes hands its runs over, which is no recovery', async (t) => {
-    let asked = 0
+  test('a closing process hands its runs over without a recovery', async (t) => {
+    let requests = 0
     const { engines } = await cluster(t, 1, {
       answer: async (n, signal) => {
-        asked += 1
-        if (n === 1) await once(signal, 'abort').then(() => Promise.reject(signal.reason as Error))
+        requests += 1
+        if (n === 1) await rejectOnAbort(signal)
       },
     })
     const { details } = await engines[0]!.create({ goal: 'shell: false', max_iterations: 3 })
@@ -299,10 +288,10 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     assertInvariants(events)
     assert.equal(events.filter(({ kind }) => kind === 'run_suspended').length, 1)
     assert.equal(events.filter(({ kind }) => kind === 'run_recovered').length, 0)
-    assert.ok(asked > 0)
+    assert.ok(requests > 0)
   })
 
-  test('without notifications the poll finds everything', async (t) => {
+  test('without notifications, polling finds gates and answers', async (t) => {
     const { engines } = await cluster(t, 2, { store: { listen: false, pollMs: 20 } })
     const [one, two] = engines as [RunEngine, RunEngine]
     const { details } = await one.create({
@@ -315,7 +304,7 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     assertInvariants(await follow(one, details.run_id))
   })
 
-  test('a run that is deleted ends its streams in every process', async (t) => {
+  test('a run deleted in one process is unknown in another', async (t) => {
     const { engines } = await cluster(t, 2)
     const [one, two] = engines as [RunEngine, RunEngine]
     const { details } = await one.create({ goal: 'shell: false', max_iterations: 1 })
@@ -358,6 +347,11 @@ async function cluster(
     t.after(() => engine.close())
   }
   return { engines, cwd }
+}
+
+async function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  await once(signal, 'abort')
+  throw signal.reason
 }
 
 async function gateId(engine: RunEngine, runId: string): Promise<string> {

@@ -1,7 +1,7 @@
 import { after, before } from 'node:test'
 import type pg from 'pg'
-import { PostgresStore } from '../../../lib/agent/stores/postgres/postgres-store.js'
-import { testRunStore } from '../../../lib/agent/testing/test-run-store.js'
+import { PostgresStore } from 'runwright/agent'
+import { testRunStore } from 'runwright/agent/testing'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
 
 let postgres: Postgres | undefined

@@ -1,4 +1,4 @@
-/** Stores, pools and readers for tests that disturb them. */
+/** Stores, pools and subscribers for tests that disturb them. */
 import type { TestContext } from 'node:test'
 import {
   PostgresStore,
@@ -6,13 +6,14 @@ import {
   type AgentEvent,
   type PgClient,
   type PgPool,
+  type PgQuery,
+  type PgResult,
   type PostgresStoreOptions,
   type RunEngine,
 } from 'runwright/agent'
-import type { PgQuery, PgResult } from '../../../lib/agent/stores/postgres/pool.js'
 import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
 
-/** An open store that is closed after the test. */
+/** Opens a store and closes it after the test. */
 export async function openStore(
   t: TestContext,
   options: PostgresStoreOptions,
@@ -23,7 +24,7 @@ export async function openStore(
   return store
 }
 
-/** A proxy that is closed after the test. */
+/** Opens a proxy and closes it after the test. */
 export async function proxyTo(t: TestContext, port: number): Promise<TcpProxy> {
   const proxy = await openTcpProxy(port)
   t.after(() => proxy.close())
@@ -50,18 +51,23 @@ export function wrap(
   }
 }
 
-/** The first claim that a store gets. */
+/** The error of a driver whose connection was lost. */
+export function connectionLost(): Error {
+  return Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' })
+}
+
+/** Claims whenever the store reports a claimable run; resolves with the first claim. */
 export async function firstClaim(store: PostgresStore): Promise<unknown> {
   return await new Promise((resolve, reject) => {
-    let asking = false
+    let claiming = false
     store.shared.listen({
       abortRequested: () => undefined,
       lost: () => undefined,
       claimable: () => {
-        if (asking) return
-        asking = true
+        if (claiming) return
+        claiming = true
         store.shared.claim(1).then(([claim]) => {
-          asking = false
+          claiming = false
           if (claim !== undefined) resolve(claim)
         }, reject)
       },
@@ -69,7 +75,7 @@ export async function firstClaim(store: PostgresStore): Promise<unknown> {
   })
 }
 
-/** Tries until it works. */
+/** Repeats `work` until it succeeds. */
 export async function until(work: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {
@@ -81,7 +87,7 @@ export async function until(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** Follows a run to its end; a stream that breaks is taken up again behind its last event. */
+/** Follows a run to its end; a broken subscription is resumed after its last event. */
 export async function followThrough(
   engine: RunEngine,
   runId: string,

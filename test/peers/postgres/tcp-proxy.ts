@@ -1,18 +1,18 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
-/** Stands between clients and a server on this machine, and can cut them off. */
+/** A proxy in front of a local server that can interrupt connections. */
 export interface TcpProxy {
   readonly port: number
-  /** Cuts every connection that there is; new ones are let through. */
+  /** Resets all present connections; new ones are accepted. */
   cut(): void
-  /** Holds back every octet in both directions until {@link TcpProxy.flow}. */
+  /** Forwards nothing in either direction until {@link TcpProxy.flow}. */
   stall(): void
   flow(): void
   close(): Promise<void>
 }
 
-/** Opens a proxy on a free port to `target` on this machine. */
+/** Opens a proxy on a free port to the local port `target`. */
 export async function openTcpProxy(target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let stalled = false
@@ -35,8 +35,8 @@ export async function openTcpProxy(target: number): Promise<TcpProxy> {
   await once(server, 'listening')
   const cut = (): void => {
     for (const socket of sockets) {
-      // One that is being ended already cannot be reset any more: it would stay open (EINVAL), and
-      // Node, when the process ends, would wait for it for ever.
+      // A socket that is already ending cannot be reset (EINVAL): it would stay open and keep the
+      // process alive.
       if (socket.writableEnded) socket.destroy()
       else socket.resetAndDestroy()
     }

@@ -1,9 +1,9 @@
 /**
- * A process that shares runs with others: claims them from a PostgreSQL store and drives them with
- * a model that asks for one unsafe tool in each iteration. The tool writes its call's id to a file,
- * so that a call that ran twice is seen. Ended by a signal.
+ * A process that claims runs from a PostgreSQL store and drives them with a model that calls one
+ * unsafe tool in each iteration. The tool appends its call's id to a file, which reveals calls that
+ * ran twice. It runs until a signal ends it. Bundled: only relative imports work here.
  *
- * Arguments: JSON of {@link WorkerOptions}. Says `ready` on standard output.
+ * Argument: JSON of {@link WorkerOptions}. Prints `ready`.
  */
 import { appendFileSync, writeSync } from 'node:fs'
 import pg from 'pg'
@@ -12,12 +12,11 @@ import { RunEngine } from '../../../lib/agent/engine.js'
 import { NO_USAGE } from '../../../lib/agent/usage.js'
 import { PostgresStore } from '../../../lib/agent/stores/postgres/postgres-store.js'
 
-/** What a worker is told. */
 export interface WorkerOptions {
   readonly port: number
   readonly schema: string
   readonly root: string
-  /** File to which the unsafe tool appends. */
+  /** The file to which the unsafe tool appends. */
   readonly marks: string
   readonly leaseMs: number
   readonly patienceMs: number
@@ -35,14 +34,14 @@ pool.on('error', () => undefined)
 
 const mark = defineTool({
   name: 'mark',
-  description: 'Notes that it was called.',
+  description: 'Records that it was called.',
   parameters: { type: 'object', properties: {} },
   async execute(_, { callId, signal }) {
     appendFileSync(options.marks, `${callId}\n`)
     for (let turns = 0; turns < 20 && !signal.aborted; turns++) {
       await new Promise((resolve) => setImmediate(resolve))
     }
-    return 'noted'
+    return 'recorded'
   },
 })
 
@@ -62,7 +61,7 @@ await RunEngine.open({
   providers: [
     {
       id: 'test',
-      description: 'asks for one call, then for none',
+      description: 'requests one call, then none',
       isLanguageModel: false,
       suggestions: ['m'],
       create: () => ({

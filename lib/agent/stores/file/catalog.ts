@@ -1,12 +1,12 @@
 /**
- * What a file store knows about its journal: which runs there are, where their records lie, what is
+ * What a file store knows about its journal: its runs, where their records are, which bytes are
  * dead, and what is damaged. All of it is a fold over the lines of the journal.
  *
- * 1. A run is *warm* when its head and the places of its records are in memory, and *cold* when
- *    they are in the checkpoint. Runs that have not ended are always warm.
- * 2. `live` of a segment counts the octets of lines that some run, or a deletion, still needs.
- * 3. A deletion is needed for as long as a segment holds lines of the deleted run: without it a
- *    journal that is read from its start would bring the run back.
+ * 1. A run is *warm* when its head and the extents of its records are in memory, and *cold* when
+ *    they are in the index file only. Runs that have not ended are always warm.
+ * 2. `live` of a segment counts the bytes of lines that a run or a tombstone still needs.
+ * 3. A tombstone is kept as long as a segment holds lines of the deleted run: without it, reading
+ *    the journal from its start would bring the run back.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import type { DataFile } from './data-file.js'
 import { indexFields, RunIndex, type IndexedRun } from '../run-index.js'
 import type { Segment } from './segment.js'
 
-/** Where the head and the places of a run are in the checkpoint. */
+/** Where the head and extents of a run are in the index file. */
 export interface ColdPart {
   readonly file: DataFile
   readonly offset: number
@@ -26,22 +26,22 @@ export interface ColdPart {
   readonly crc: number
 }
 
-/** What is known of a warm run. */
+/** The part of a run that is in memory only while it is warm. */
 export interface WarmPart {
   readonly head: RunHead
-  /** Where its records are, in order: segment, offset, length and first seq of each stretch. */
-  readonly places: number[]
+  /** Where its records are, in order: segment, offset, length and first seq of each extent. */
+  readonly extents: number[]
 }
 
 /** One run of the journal. */
 export interface StoredRun extends IndexedRun {
   lastSeq: number
-  /** Octets by segment: segment, octets, segment, octets, … */
-  spread: number[]
-  /** Lines that are on their way; the run stays warm for them. */
-  busy: number
-  /** The last seq that it will have with them; 0 when the last of them deletes it. */
-  nextSeq: number
+  /** A flat list of pairs: segment, bytes, segment, bytes, … */
+  bytesBySegment: number[]
+  /** Appends not yet durable; they keep the run warm. */
+  inFlight: number
+  /** `lastSeq` once they are durable; meaningless while `inFlight` is 0. */
+  queuedSeq: number
   warm: WarmPart | null
   cold: ColdPart | null
 }
@@ -50,34 +50,34 @@ export interface StoredRun extends IndexedRun {
 export interface Quarantined {
   readonly code: StoreErrorCode
   reason: string
-  /** Segments that hold something of it, and are kept as they are. */
+  /** Segments with lines of the run, which are never rewritten. */
   readonly segments: Set<number>
 }
 
 /** A deletion. */
-export interface Grave {
-  /** Where the line is that says so, and its octets. */
+export interface Tombstone {
+  /** Segment and size of the deletion's own line. */
   segment: number
-  octets: number
+  bytes: number
   /** Segments that hold lines of the deleted run. */
   readonly dead: Set<number>
 }
 
-/** Numbers of one stretch in {@link WarmPart.places}. */
-export const PLACE = 4
-/** Lines that touch make one stretch up to this many octets: what is read at least at once. */
-const MAX_STRETCH = 64 * 1024
+/** Numbers per extent in {@link WarmPart.extents}. */
+export const EXTENT = 4
+/** Adjacent lines form one extent up to this size, which bounds what a small read costs. */
+const MAX_EXTENT_BYTES = 64 * 1024
 
 export class Catalog {
   readonly runs: RunIndex<StoredRun> = new RunIndex()
-  readonly quarantine: Map<string, Quarantined> = new Map()
-  readonly graves: Map<string, Grave> = new Map()
-  /** In the order of their ids. */
+  readonly quarantined: Map<string, Quarantined> = new Map()
+  readonly tombstones: Map<string, Tombstone> = new Map()
+  /** By id, ascending. */
   readonly segments: Map<number, Segment> = new Map()
-  /** Segments with damage that may have been anybody's. */
+  /** Segments with damage that cannot be attributed to a run. */
   readonly damaged: Set<number> = new Set()
 
-  /** Notes records that are durable. Their first seq is the next one of the run, which is warm. */
+  /** Adds durable records. They follow the last record of the run, which is warm or new. */
   addRecords(
     runId: string,
     records: readonly RunRecord[],
@@ -91,87 +91,95 @@ export class Catalog {
     const first = records[0] as RunRecord
     let run = known
     if (run === undefined) {
-      const warm = { head: head as RunHead, places: [] }
-      const empty = { lastSeq: 0, spread: [], busy: 0, nextSeq: 0, cold: null }
+      const warm = { head: head as RunHead, extents: [] }
+      const empty = { lastSeq: 0, bytesBySegment: [], inFlight: 0, queuedSeq: 0, cold: null }
       run = { ...indexFields(warm.head), ...empty, warm }
       this.runs.add(run)
     } else {
       this.runs.update(run, head as RunHead)
     }
-    addPlace((run.warm as WarmPart).places, segment.id, offset, length, first.seq)
-    addOctets(run.spread, segment.id, length)
+    addExtent((run.warm as WarmPart).extents, segment.id, offset, length, first.seq)
+    addBytes(run.bytesBySegment, segment.id, length)
     segment.live += length
     run.lastSeq = first.seq + records.length - 1
     return run
   }
 
-  /** Notes a deletion that is durable, forgets the run, and tells how many octets have died. */
+  /** Adds a durable deletion, removes the run and returns how many of its bytes are now dead. */
   addDeletion(runId: string, segment: Segment, length: number): number {
-    let died = 0
-    const grave = this.graves.get(runId) ?? { segment: 0, octets: 0, dead: new Set<number>() }
-    this.#free(grave.segment, grave.octets)
+    let freed = 0
+    const known = this.tombstones.get(runId)
+    const tombstone: Tombstone = known ?? { segment: 0, bytes: 0, dead: new Set() }
+    this.#free(tombstone.segment, tombstone.bytes)
     const run = this.runs.get(runId)
     if (run !== undefined) {
       this.runs.remove(run)
-      for (const [id, octets] of pairs(run.spread)) {
-        this.#free(id, octets)
-        grave.dead.add(id)
-        died += octets
+      for (const [id, bytes] of pairs(run.bytesBySegment)) {
+        this.#free(id, bytes)
+        tombstone.dead.add(id)
+        freed += bytes
       }
     }
-    // Of a damaged run it is not known where else it may be.
-    if (this.quarantine.delete(runId)) for (const id of this.segments.keys()) grave.dead.add(id)
-    grave.segment = segment.id
-    grave.octets = length
+    if (this.quarantined.delete(runId)) {
+      // Any segment may hold lines of a damaged run.
+      for (const id of this.segments.keys()) tombstone.dead.add(id)
+    }
+    tombstone.segment = segment.id
+    tombstone.bytes = length
     segment.live += length
-    this.graves.set(runId, grave)
-    return died
+    this.tombstones.set(runId, tombstone)
+    return freed
   }
 
-  /** Takes a run out of use; everything that was written of it stays. */
-  setApart(runId: string, code: StoreErrorCode, reason: string, segments: Iterable<number>): void {
-    const known = this.quarantine.get(runId)
+  /** Takes a run out of use; all of its lines stay in the journal. */
+  quarantine(
+    runId: string,
+    code: StoreErrorCode,
+    reason: string,
+    segments: Iterable<number>,
+  ): void {
+    const known = this.quarantined.get(runId)
     if (known !== undefined) {
       for (const id of segments) known.segments.add(id)
       return
     }
-    const apart = { code, reason, segments: new Set(segments) }
+    const quarantined = { code, reason, segments: new Set(segments) }
     const run = this.runs.get(runId)
     if (run !== undefined) {
-      for (const [id] of pairs(run.spread)) apart.segments.add(id)
+      for (const [id] of pairs(run.bytesBySegment)) quarantined.segments.add(id)
       this.runs.remove(run)
     }
-    this.quarantine.set(runId, apart)
+    this.quarantined.set(runId, quarantined)
   }
 
-  /** Segments that must stay as they are, since they are damaged or belong to a damaged run. */
+  /** Segments that must not be rewritten: damaged, or with lines of a quarantined run. */
   pinned(): Set<number> {
     const pinned = new Set(this.damaged)
-    for (const { segments } of this.quarantine.values()) for (const id of segments) pinned.add(id)
+    for (const { segments } of this.quarantined.values()) for (const id of segments) pinned.add(id)
     return pinned
   }
 
   /**
-   * Forgets deletions that are needed no more, when the segments `gone` are replaced by segment
-   * `next`, which holds lines of the `orphans` that were deleted since they were copied.
+   * Drops tombstones that are no longer needed once segment `next` replaces the segments `gone`.
+   * `orphans` are runs deleted after their lines were copied to `next`.
    */
-  forgetGraves(gone: ReadonlySet<number>, next: number, orphans: ReadonlySet<string>): void {
-    for (const [runId, grave] of this.graves) {
-      for (const id of gone) grave.dead.delete(id)
-      if (orphans.has(runId)) grave.dead.add(next)
-      if (grave.dead.size > 0) continue
-      this.#free(grave.segment, grave.octets)
-      this.graves.delete(runId)
+  forgetTombstones(gone: ReadonlySet<number>, next: number, orphans: ReadonlySet<string>): void {
+    for (const [runId, tombstone] of this.tombstones) {
+      for (const id of gone) tombstone.dead.delete(id)
+      if (orphans.has(runId)) tombstone.dead.add(next)
+      if (tombstone.dead.size > 0) continue
+      this.#free(tombstone.segment, tombstone.bytes)
+      this.tombstones.delete(runId)
     }
   }
 
-  #free(segment: number, octets: number): void {
+  #free(segment: number, bytes: number): void {
     const found = this.segments.get(segment)
-    if (found !== undefined) found.live -= octets
+    if (found !== undefined) found.live -= bytes
   }
 }
 
-/** The newest format version among records. */
+/** The newest format version among records, at least the one of this code. */
 export function newestVersion(records: readonly RunRecord[]): number {
   let newest = RECORD_VERSION
   for (const { v } of records as readonly { readonly v: unknown }[]) {
@@ -180,47 +188,47 @@ export function newestVersion(records: readonly RunRecord[]): number {
   return newest
 }
 
-/** Adds a stretch behind the others, joined to the last one where they touch. */
-export function addPlace(
-  places: number[],
+/** Appends an extent, merged into the last one where they are adjacent. */
+export function addExtent(
+  extents: number[],
   segment: number,
   offset: number,
   length: number,
   firstSeq: number,
 ): void {
-  const last = places.length - PLACE
+  const last = extents.length - EXTENT
   if (last >= 0) {
-    const end = (places[last + 1] ?? 0) + (places[last + 2] ?? 0)
-    const joined = (places[last + 2] ?? 0) + length
-    if (places[last] === segment && end === offset && joined <= MAX_STRETCH) {
-      places[last + 2] = joined
+    const end = (extents[last + 1] ?? 0) + (extents[last + 2] ?? 0)
+    const joined = (extents[last + 2] ?? 0) + length
+    if (extents[last] === segment && end === offset && joined <= MAX_EXTENT_BYTES) {
+      extents[last + 2] = joined
       return
     }
   }
-  places.push(segment, offset, length, firstSeq)
+  extents.push(segment, offset, length, firstSeq)
 }
 
-/** One stretch: segment, offset, length and first seq. */
-export function placeAt(
-  places: readonly number[],
+/** The extent that begins at `index` of the flat list. */
+export function extentAt(
+  extents: readonly number[],
   index: number,
 ): readonly [segment: number, offset: number, length: number, firstSeq: number] {
   return [
-    places[index] ?? 0,
-    places[index + 1] ?? 0,
-    places[index + 2] ?? 0,
-    places[index + 3] ?? 0,
+    extents[index] ?? 0,
+    extents[index + 1] ?? 0,
+    extents[index + 2] ?? 0,
+    extents[index + 3] ?? 0,
   ]
 }
 
-/** Adds octets to the account of a segment. */
-export function addOctets(spread: number[], segment: number, octets: number): void {
-  const last = spread.length - 2
-  if (last >= 0 && spread[last] === segment) spread[last + 1] = (spread[last + 1] ?? 0) + octets
-  else spread.push(segment, octets)
+/** Adds bytes to the segment's entry, which is the last one or new. */
+export function addBytes(bySegment: number[], segment: number, bytes: number): void {
+  const end = bySegment.length
+  if (bySegment[end - 2] === segment) bySegment[end - 1] = (bySegment[end - 1] ?? 0) + bytes
+  else bySegment.push(segment, bytes)
 }
 
-/** The pairs of a flat list. */
+/** The pairs of a flat list such as {@link StoredRun.bytesBySegment}. */
 export function* pairs(flat: readonly number[]): Iterable<readonly [number, number]> {
   for (let i = 0; i + 1 < flat.length; i += 2) yield [flat[i] as number, flat[i + 1] as number]
 }

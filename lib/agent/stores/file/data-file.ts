@@ -1,31 +1,31 @@
 import { closeSync, openSync, read } from 'node:fs'
 
-/** Idle files that stay open. */
+/** Unused files that stay open. */
 const MAX_IDLE = 64
 
-/** Closes files that nobody reads, those used longest ago first, when too many are open. */
+/** Bounds the number of open files: closes unused ones, the least recently used first. */
 export class OpenFiles {
   readonly #idle = new Set<DataFile>()
   readonly #all = new Set<DataFile>()
 
-  /** Notes that a file was opened. */
+  /** Called by a file after it was opened. */
   opened(file: DataFile): void {
     this.#all.add(file)
   }
 
-  /** Notes that a file was closed. */
+  /** Called by a file after it was closed. */
   closed(file: DataFile): void {
     this.#all.delete(file)
     this.#idle.delete(file)
   }
 
-  /** Closes all files, those in use when their readers are done. */
+  /** Closes all files; those in use close at their last `release()`. */
   closeAll(): void {
     for (const file of this.#all) file.retire()
   }
 
-  /** Notes that a file is open and not in use. */
-  rest(file: DataFile): void {
+  /** Called by a file at its last `release()`. */
+  markIdle(file: DataFile): void {
     this.#idle.add(file)
     if (this.#idle.size <= MAX_IDLE) return
     for (const oldest of this.#idle) {
@@ -35,15 +35,15 @@ export class OpenFiles {
     }
   }
 
-  /** Notes that a file is in use. */
-  wake(file: DataFile): void {
+  /** Called by a file at each `acquire()`. */
+  markInUse(file: DataFile): void {
     this.#idle.delete(file)
   }
 }
 
 /**
- * A file for reading at any place. It may be removed or replaced while it is read: whoever reads
- * calls `acquire()` first, and the file is open until the last `release()`.
+ * A file for random reads. It may be removed or replaced while it is read: a reader calls
+ * `acquire()` first, and the file stays open until the last `release()`.
  */
 export class DataFile {
   readonly path: string
@@ -57,14 +57,14 @@ export class DataFile {
     this.#open = open
   }
 
-  /** Opens the file if need be. Each call needs a `release()`. @throws the system's error. */
+  /** Opens the file if necessary. Each call needs a `release()`. @throws the system's error. */
   acquire(): this {
     if (this.#fd === null) {
       this.#fd = openSync(this.path, 'r')
       this.#open.opened(this)
     }
     this.#users += 1
-    this.#open.wake(this)
+    this.#open.markInUse(this)
     return this
   }
 
@@ -72,10 +72,10 @@ export class DataFile {
     this.#users -= 1
     if (this.#users > 0) return
     if (this.#retired) this.closeIdle()
-    else this.#open.rest(this)
+    else this.#open.markIdle(this)
   }
 
-  /** Closes the file now, or after the last reader. It is not opened again by who knows of it. */
+  /** Closes the file now, or at the last `release()`. The caller must not acquire it again. */
   retire(): void {
     this.#retired = true
     if (this.#users === 0) this.closeIdle()
@@ -89,7 +89,7 @@ export class DataFile {
     this.#open.closed(this)
   }
 
-  /** Octets `offset` to `offset + length`, fewer at the end of the file. Acquire the file first. */
+  /** Reads `length` bytes at `offset`, fewer at the end of the file. Acquire the file first. */
   read(offset: number, length: number): Promise<Buffer> {
     const fd = this.#fd
     if (fd === null) throw new Error(`${this.path} is not open`)

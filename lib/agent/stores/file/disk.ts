@@ -1,25 +1,34 @@
 /**
- * What the journal does to its files, as a seam: so that tests can let a disk be full or broken.
+ * What the journal does to its files, as a seam: tests use it for full and failing disks.
  *
  * @module
  */
-import { closeSync, fdatasync, fsyncSync, ftruncateSync, openSync, write, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fdatasync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  rmSync,
+  write,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
 
 /** Writes to open files. Every method throws or rejects with the system's error. */
 export interface Disk {
-  /** Writes all of `data` at `position`, in this tick. */
+  /** Writes all of `data` at `position`, synchronously. */
   writeNow(fd: number, data: Buffer, position: number): void
   /** Writes all of `data` at `position` on another thread. */
   write(fd: number, data: Buffer, position: number): Promise<void>
-  /** Resolves once everything that was written to the file is on the medium. */
+  /** Resolves once everything written to the file is durable. */
   sync(fd: number): Promise<void>
-  /** Cuts the file. */
   truncate(fd: number, length: number): void
-  /** Makes the names in a folder durable: what was created, renamed or removed in it. */
+  /** Makes names in a directory durable: files created, renamed or removed in it. */
   syncDirectory(path: string): void
 }
 
-/** The same without waiting for the medium. */
+/** A disk whose syncs return at once. */
 export function withoutSync(disk: Disk): Disk {
   return {
     writeNow: (fd, data, position) => disk.writeNow(fd, data, position),
@@ -30,7 +39,22 @@ export function withoutSync(disk: Disk): Disk {
   }
 }
 
-/** The real one. */
+const PROBE_BYTES = 4_096
+
+/** Writes and syncs a small file in a directory, then removes it. @throws the system's error. */
+export async function probe(disk: Disk, directory: string): Promise<void> {
+  const path = join(directory, 'probe')
+  const fd = openSync(path, 'w', 0o600)
+  try {
+    await disk.write(fd, Buffer.alloc(PROBE_BYTES), 0)
+    await disk.sync(fd)
+  } finally {
+    closeSync(fd)
+    rmSync(path, { force: true })
+  }
+}
+
+/** The disk of the operating system. */
 export const systemDisk: Disk = {
   writeNow(fd, data, position) {
     for (let done = 0; done < data.length; ) {

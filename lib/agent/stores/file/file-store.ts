@@ -1,22 +1,21 @@
 /**
  * Runs in a directory, for one process.
  *
- *     lock                       who writes here
- *     journal-00000007.0.jsonl   every record of every run, in the order in which they came
- *     checkpoint                 what the journal said when this was written
+ *     lock                       names the process that writes here
+ *     journal-00000007.0.jsonl   every record of every run, in order of arrival
+ *     checkpoint                 the index file: a summary of the journal
  *
- * 1. The journal is the truth. What is in memory, and the checkpoint, are folds over it.
+ * 1. The journal is the truth. The index file, and everything in memory, are folds over it.
  * 2. An append is one line with a checksum: after a crash it is there as a whole, or not at all.
- * 3. Nothing is visible that is not durable, and nothing is acknowledged before.
- * 4. A problem with one run stays with that run; a problem with the disk fails the calls that met
- *    it, and never the process.
+ * 3. Records become visible, and are acknowledged, only once they are durable.
+ * 4. Damage affects the runs concerned and no others; a failing disk fails the calls that meet it,
+ *    and never the process.
  *
- * `docs/design/durability.md` tells why.
+ * `docs/design/durability.md` explains why.
  *
  * @module
  */
-import { chmodSync, closeSync, mkdirSync, openSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
@@ -25,20 +24,21 @@ import { checkPage } from '../append-checks.js'
 import { copyHead } from '../../log/head.js'
 import type { Catalog, StoredRun } from './catalog.js'
 import { OpenFiles } from './data-file.js'
-import { systemDisk, withoutSync, type Disk } from './disk.js'
+import { operationError, writeError } from './disk-errors.js'
+import { probe, systemDisk, withoutSync, type Disk } from './disk.js'
+import { Journal } from './journal.js'
+import { loadCatalog, type LoadedCatalog } from './load-catalog.js'
+import { DirectoryLock } from './lock.js'
+import { Maintenance } from './maintenance.js'
 import {
   resolveFileStoreOptions,
   type FileStoreOptions,
   type ResolvedFileStoreOptions,
 } from './options.js'
-import { asStoreError, Journal } from './journal.js'
-import { DirectoryLock } from './lock.js'
-import { Maintenance } from './maintenance.js'
-import { openJournal, type OpenedJournal } from './open-journal.js'
-import { refusal, RunReader } from './run-reader.js'
+import { quarantineError, RunReader } from './run-reader.js'
 import { RunWriter } from './run-writer.js'
 import type { Segment } from './segment.js'
-import { verifySegment } from './verify.js'
+import { verifySegments, type Verification } from './verify.js'
 
 export type { FileStoreOptions } from './options.js'
 
@@ -48,16 +48,12 @@ export interface QuarantinedRun {
   readonly reason: string
 }
 
-/** Journals up to this size are verified before `open()` resolves, larger ones after it. */
-const VERIFY_AT_OPEN = 16 << 20
-/** Between two megabytes that are verified later. */
+/** Journals up to this size are verified before `open()` resolves, larger ones in background. */
+const VERIFY_AT_OPEN_BYTES = 16 << 20
+/** Pause after each chunk of a background verification, which leaves the disk to the runs. */
 const VERIFY_PAUSE_MS = 10
 
-/** File that `check()` writes, and its size. */
-const PROBE = 'probe'
-const PROBE_BYTES = 4_096
-
-/** What an open store works with. */
+/** The components of an open store. */
 interface Parts {
   readonly lock: DirectoryLock
   readonly catalog: Catalog
@@ -87,10 +83,10 @@ export class FileStore implements RunStore {
   #state: 'new' | 'opening' | 'open' | 'closed' = 'new'
   #closing: Promise<void> | null = null
 
-  /** @throws TypeError for an option that is wrong. */
+  /** @throws TypeError that names an invalid option. */
   constructor(options: FileStoreOptions)
   /**
-   * With another disk, for tests of what disks do.
+   * With another disk, for tests of disk faults.
    *
    * @internal
    */
@@ -102,7 +98,8 @@ export class FileStore implements RunStore {
 
   async open(): Promise<void> {
     if (this.#state !== 'new') {
-      throw new StoreError('ERR_AGENT_STORE', `the store was opened before and is ${this.#state}`)
+      const problem = `open() was already called, the store is ${this.#state}; create another one`
+      throw new StoreError('ERR_AGENT_STORE', problem)
     }
     this.#state = 'opening'
     try {
@@ -121,24 +118,22 @@ export class FileStore implements RunStore {
     makeDirectory(directory)
     const lock = DirectoryLock.acquire(directory)
     try {
-      const found = await openJournal(directory, this.#open)
-      const { catalog } = found
+      const loaded = await loadCatalog(directory, this.#open)
+      const { catalog, indexFile, unindexedBytes } = loaded
       const reader = new RunReader(catalog)
-      const journal = await this.#openJournal(found, { directory, segmentBytes, sync })
+      const journal = await this.#openJournal(loaded, { directory, segmentBytes, sync })
       const files = { directory, segmentBytes, disk: this.#disk, open: this.#open }
-      const maintenance = new Maintenance(
-        { ...files, catalog, journal, reader },
-        found.checkpoint,
-        found.replayed,
-      )
+      const parts = { ...files, catalog, journal, reader }
+      const maintenance = new Maintenance(parts, indexFile, unindexedBytes)
       const writer = new RunWriter({
         catalog,
         journal,
         reader,
         onEnd: () => this.#dropExpired(),
-        onDead: (octets) => maintenance.noteDead(octets),
+        onDead: (bytes) => maintenance.addDead(bytes),
       })
-      await this.#verify(found, reader)
+      // Without an index file every line was just read and checked.
+      if (indexFile !== null) await this.#verify(catalog, reader)
       return { lock, catalog, reader, writer, journal, maintenance }
     } catch (error) {
       lock.release()
@@ -147,14 +142,16 @@ export class FileStore implements RunStore {
   }
 
   async #openJournal(
-    { catalog, scanned, tail }: OpenedJournal,
+    { catalog, scanned, validBytes }: LoadedCatalog,
     options: Pick<ResolvedFileStoreOptions, 'directory' | 'segmentBytes' | 'sync'>,
   ): Promise<Journal> {
     const segments = [...catalog.segments.values()]
     const last = segments.at(-1)
     const usable = last !== undefined && last.generation === 0 && !catalog.pinned().has(last.id)
-    // What was read is about to be shown: it must not be lost with the power.
-    for (const segment of scanned) await this.#makeDurable(segment, segment === last ? tail : null)
+    // Records that were read become visible now, so they must survive a loss of power.
+    for (const segment of scanned) {
+      await this.#makeDurable(segment, segment === last ? validBytes : null)
+    }
     return Journal.open(
       {
         ...options,
@@ -163,12 +160,12 @@ export class FileStore implements RunStore {
         onSegment: (segment) => void catalog.segments.set(segment.id, segment),
         onGroup: () => this.#afterGroup(),
       },
-      usable && tail > 0 ? { segment: last, tail } : null,
+      usable && validBytes > 0 ? { segment: last, validBytes } : null,
       (last?.id ?? 0) + 1,
     )
   }
 
-  /** Cuts a segment to `length`, if that is given, and makes it durable. */
+  /** Truncates a segment to `length`, unless that is null, and syncs it. */
   async #makeDurable(segment: Segment, length: number | null): Promise<void> {
     const fd = openSync(segment.file.path, 'r+')
     try {
@@ -182,32 +179,24 @@ export class FileStore implements RunStore {
     }
   }
 
-  async #verify({ catalog, checkpoint }: OpenedJournal, reader: RunReader): Promise<void> {
-    if (checkpoint === null) return
-    const segments = [...catalog.segments.values()]
-    const size = segments.reduce((sum, segment) => sum + segment.size, 0)
-    const verifyAll = async (pause?: () => Promise<void>): Promise<void> => {
-      for (const segment of segments) {
-        if (this.#state === 'closed') return
-        // A segment that is gone was written anew, from lines that were checked.
-        if (catalog.segments.get(segment.id) !== segment) continue
-        for (const runId of await verifySegment(segment, catalog, reader, pause)) {
-          this.#warn(refusal(runId, catalog))
-        }
-      }
+  async #verify(catalog: Catalog, reader: RunReader): Promise<void> {
+    const size = [...catalog.segments.values()].reduce((sum, segment) => sum + segment.size, 0)
+    const isClosed = (): boolean => this.#state === 'closed'
+    const steps: Verification = {
+      onDamaged: (runId) => this.#warn(quarantineError(runId, catalog)),
+      isClosed,
     }
-    if (size <= VERIFY_AT_OPEN) await verifyAll()
-    else {
-      // No hurry: others want the disk and this thread.
-      const pause = (): Promise<void> =>
-        new Promise((resolve) => {
-          if (this.#state === 'closed') resolve()
-          else setTimeout(resolve, VERIFY_PAUSE_MS)
-        })
-      this.#verification = verifyAll(pause).catch((error: unknown) => {
-        if (this.#state !== 'closed') this.#warn(error)
+    if (size <= VERIFY_AT_OPEN_BYTES) return verifySegments(catalog, reader, steps)
+    const pause = (): Promise<void> =>
+      new Promise((resolve) => {
+        if (isClosed()) resolve()
+        else setTimeout(resolve, VERIFY_PAUSE_MS)
       })
-    }
+    this.#verification = verifySegments(catalog, reader, { ...steps, pause }).catch(
+      (error: unknown) => {
+        if (!isClosed()) this.#warn(error)
+      },
+    )
   }
 
   append(runId: string, records: readonly RunRecord[]): Promise<void> {
@@ -240,26 +229,17 @@ export class FileStore implements RunStore {
   }
 
   /**
-   * Writes a few octets beside the journal and waits until they are on the medium.
+   * Writes and syncs a small file next to the journal, then removes it.
    *
-   * @throws {@link StoreError} when the disk is full, broken or read-only, or the directory gone.
+   * @throws {@link StoreError} when the disk is full, failing or read-only, or the directory gone.
    */
   async check(): Promise<void> {
     this.#use()
     const { directory } = this.#options
-    const path = join(directory, PROBE)
     try {
-      const fd = openSync(path, 'w', 0o600)
-      try {
-        await this.#disk.write(fd, Buffer.alloc(PROBE_BYTES), 0)
-        await this.#disk.sync(fd)
-      } finally {
-        closeSync(fd)
-        rmSync(path, { force: true })
-      }
+      await probe(this.#disk, directory)
     } catch (error) {
-      const problem = `cannot write to ${directory}: ${(error as Error).message}`
-      throw new StoreError('ERR_AGENT_STORE', problem, { cause: error })
+      throw operationError(`cannot write to ${directory}`, error)
     }
   }
 
@@ -278,28 +258,31 @@ export class FileStore implements RunStore {
     await this.#use().writer.delete(runId)
   }
 
-  /** Runs that cannot be used: their records are damaged, or of a newer version. */
+  /** Runs that cannot be used because records of theirs are damaged or of a newer version. */
   get quarantined(): readonly QuarantinedRun[] {
-    const { quarantine } = this.#use().catalog
-    return [...quarantine].map(([runId, { reason }]) => ({ runId, reason }))
+    const { quarantined } = this.#use().catalog
+    return [...quarantined].map(([runId, { reason }]) => ({ runId, reason }))
   }
 
   /**
-   * Gives back the space of deleted runs and writes a checkpoint now; the store does both by itself
-   * from time to time.
+   * Reclaims the space of deleted runs and writes the index file now. The store does both by itself
+   * as the journal grows.
    *
-   * @throws {@link StoreError} when the disk does not allow it; nothing is lost then.
+   * @throws {@link StoreError} when writing fails; nothing is lost then.
    */
   async compact(): Promise<void> {
     const { maintenance, journal } = this.#use()
     try {
       await maintenance.run()
     } catch (error) {
-      throw asStoreError(error, journal.segment)
+      throw writeError(error, journal.segment.file)
     }
   }
 
-  /** Resolves once the whole journal has been verified; large ones are after `open()`. */
+  /**
+   * Resolves once the checksums of the whole journal have been verified: `open()` does so for a
+   * small journal, a background task for a large one.
+   */
   async verified(): Promise<void> {
     this.#use()
     await this.#verification
@@ -320,8 +303,8 @@ export class FileStore implements RunStore {
     try {
       await maintenance.finish()
     } catch (error) {
-      // The next start reads more of the journal, that is all.
-      this.#warn(asStoreError(error, journal.segment))
+      // Costs only time: the next start reads more of the journal.
+      this.#warn(writeError(error, journal.segment.file))
     }
     try {
       await journal.close()
@@ -336,20 +319,20 @@ export class FileStore implements RunStore {
     await this.close()
   }
 
-  /** The parts of the open store. @throws when it is not open, or the run cannot be used. */
+  /** @throws {@link StoreError} when the store is not open or the run is quarantined. */
   #use(runId?: string): Parts {
     const parts = this.#parts
     if (this.#state !== 'open' || parts === null) {
       const what = this.#state === 'closed' ? 'is closed' : 'is not open yet; call open() first'
       throw new StoreError('ERR_AGENT_STORE', `the store ${what}`)
     }
-    if (runId !== undefined && parts.catalog.quarantine.has(runId)) {
-      throw refusal(runId, parts.catalog)
+    if (runId !== undefined && parts.catalog.quarantined.has(runId)) {
+      throw quarantineError(runId, parts.catalog)
     }
     return parts
   }
 
-  /** Reads something of a run; `gone` when it is deleted meanwhile. */
+  /** Resolves with `read()`, or with `gone` when the run is deleted meanwhile. */
   async #readRun<T>(run: StoredRun, read: () => Promise<T>, gone: T): Promise<T> {
     try {
       return await this.#tryRead(read)
@@ -364,9 +347,7 @@ export class FileStore implements RunStore {
     try {
       return await read()
     } catch (error) {
-      if (error instanceof StoreError) throw error
-      const problem = `cannot read from ${this.#options.directory}: ${(error as Error).message}`
-      throw new StoreError('ERR_AGENT_STORE', problem, { cause: error })
+      throw operationError(`cannot read from ${this.#options.directory}`, error)
     }
   }
 
@@ -385,35 +366,28 @@ export class FileStore implements RunStore {
     const parts = this.#parts
     if (this.#state !== 'open' || parts === null || !parts.maintenance.isDue()) return
     parts.maintenance.run().catch((error: unknown) => {
-      this.#warn(asStoreError(error, parts.journal.segment))
+      this.#warn(writeError(error, parts.journal.segment.file))
     })
   }
 
   #warn(error: unknown): void {
     const { directory, onWarning } = this.#options
-    if (error instanceof StoreError) onWarning(error)
-    else {
-      const problem = `work in the background in ${directory} failed: ${(error as Error).message}`
-      onWarning(new StoreError('ERR_AGENT_STORE', problem, { cause: error }))
-    }
+    onWarning(operationError(`background work in ${directory} failed`, error))
   }
 
   #asOpenError(error: unknown): unknown {
-    if (error instanceof StoreError) return error
     if ((error as NodeJS.ErrnoException).code === undefined) return error
-    const { directory } = this.#options
-    const problem = `cannot use ${directory} as data directory: ${(error as Error).message}`
-    return new StoreError('ERR_AGENT_STORE', problem, { cause: error })
+    return operationError(`cannot use ${this.#options.directory} as data directory`, error)
   }
 }
 
-/** Makes the directory, for this user alone. */
+/** Creates the directory and denies access to other users. */
 function makeDirectory(directory: string): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   try {
     chmodSync(directory, 0o700)
   } catch (error) {
-    // It belongs to somebody else who lets us in; our files in it are closed to others anyway.
+    // Another user owns it and lets us in; our files in it deny access to others anyway.
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
   }
 }

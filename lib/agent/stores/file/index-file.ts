@@ -1,17 +1,17 @@
 /**
- * The checkpoint: everything that is known about the journal up to a position in it, so that
- * opening a store costs what has happened since, not what ever happened. It may be removed at any
- * time; the journal is the truth.
+ * The index file: a summary of the journal up to a position in it, so that opening a store costs
+ * what has happened since, not what ever happened. It may be removed at any time: the journal is
+ * the truth.
  *
  * The file has four parts, all of them lines of JSON:
  *
- *     {"head":{…},"places":[…]}                 one for each run, read when it is asked for
- *     [[run_id,created,status,…],[…],…]         what runs are listed and found by, read at once
+ *     {"head":{…},"places":[…]}                 one per run, read on demand
+ *     [[run_id,created,status,…],[…],…]         index fields of all runs, read at once
  *     {"checkpoint":1,"position":[7,81920],…}   the rest of the catalog
- *     {"at":1234567890,"crc":"0f3a9c21"}        where that last part begins, and its checksum
+ *     {"at":1234567890,"crc":"0f3a9c21"}        offset and checksum of the part before this line
  *
- * It is written while runs go on. What it says of a run may thus be newer than its position; lines
- * behind the position that it knows already are skipped by their sequence numbers.
+ * It is written while runs go on, so what it holds of a run may be newer than its position; lines
+ * behind that position which it already covers are skipped by sequence number.
  *
  * @module
  */
@@ -20,42 +20,48 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { StoreErrorCode } from '../../errors.js'
 import { isTerminal, RECORD_VERSION, type RunStatus } from '../../events.js'
+import type { RunHead } from '../../run-details.js'
 import type { Catalog, ColdPart, StoredRun, WarmPart } from './catalog.js'
 import { DataFile, type OpenFiles } from './data-file.js'
 import type { Disk } from './disk.js'
 
 const VERSION = 1
+/** Name on disk. Like the keys below it dates from the first format, which all versions share. */
 const NAME = 'checkpoint'
-/** Rows in one line. */
-const ROWS = 512
-/** Octets collected before they are written, and read at once when cold runs are copied. */
-const CHUNK = 1 << 20
-/** Octets of the last line, which is padded. */
-const TRAILER_LENGTH = 64
+const ROWS_PER_LINE = 512
+/** Bytes collected before they are written, and read at once when cold runs are copied. */
+const CHUNK_BYTES = 1 << 20
+/** Size of the last line, which is padded, so that it is found from the end of the file. */
+const TRAILER_BYTES = 64
+const DAMAGED = 'the index file is damaged'
 
-/** Where in the journal: a segment and an offset in it. */
+/** A location in the journal: a segment's id and an offset in that segment. */
 export type Position = readonly [segment: number, offset: number]
 
-/** What a checkpoint says besides its runs. */
-export interface Checkpoint {
+/** What the index file holds besides runs. The keys are those on disk. */
+interface IndexContent {
+  /** The journal is covered up to here. */
   readonly position: Position
-  /** Segment, generation and size of each file that it speaks of. */
+  /** Id, generation and size of each segment at the time of writing. */
   readonly segments: readonly (readonly [number, number, number])[]
+  /** Tombstones: run id, segment and size of the deletion, segments with lines of the run. */
   readonly graves: readonly (readonly [string, number, number, readonly number[]])[]
   readonly quarantine: readonly (readonly [string, StoreErrorCode, string, readonly number[]])[]
   readonly damaged: readonly number[]
 }
 
-/** A checkpoint as it was read. */
-export interface LoadedCheckpoint extends Checkpoint {
+/** An index file that was read and is intact. */
+export interface LoadedIndexFile extends IndexContent {
   readonly runs: readonly StoredRun[]
-  /** Acquired. */
+  /** Acquired; the caller releases it. */
   readonly file: DataFile
-  readonly octets: number
+  readonly size: number
 }
 
-interface Footer extends Checkpoint {
+interface Footer extends IndexContent {
+  /** Version of this format. */
   readonly checkpoint: number
+  /** Newest record version that the writer knew. */
   readonly records: number
   readonly rows: readonly [offset: number, length: number, crc: number]
 }
@@ -65,8 +71,8 @@ type Row = [
   string | null, number[], number, number, number,
 ]
 
-/** Reads the checkpoint of a directory; null when there is none that can be used. */
-export function loadCheckpoint(directory: string, open: OpenFiles): LoadedCheckpoint | null {
+/** Reads the index file of a directory; null when it is missing, damaged or of another version. */
+export function readIndexFile(directory: string, open: OpenFiles): LoadedIndexFile | null {
   const path = join(directory, NAME)
   let fd: number
   try {
@@ -76,17 +82,17 @@ export function loadCheckpoint(directory: string, open: OpenFiles): LoadedCheckp
     throw error
   }
   try {
-    const octets = fstatSync(fd).size
-    const footer = readFooter(fd, octets)
+    const { size } = fstatSync(fd)
+    const footer = readFooter(fd, size)
     if (footer === null) return null
     const [offset, length, crc] = footer.rows
     const rows = readPart(fd, offset, length)
     if (crc32(rows) !== crc) return null
     const file = new DataFile(path, open)
     const runs = parseRows(rows, file)
-    return { ...footer, runs, file: file.acquire(), octets }
+    return { ...footer, runs, file: file.acquire(), size }
   } catch {
-    // Whatever is wrong with it, the journal knows all of it.
+    // Whatever is wrong with it: the journal holds everything.
     return null
   } finally {
     closeSync(fd)
@@ -94,15 +100,15 @@ export function loadCheckpoint(directory: string, open: OpenFiles): LoadedCheckp
 }
 
 function readFooter(fd: number, size: number): Footer | null {
-  if (size < TRAILER_LENGTH) return null
-  const trailer = JSON.parse(readPart(fd, size - TRAILER_LENGTH, TRAILER_LENGTH).toString()) as {
+  if (size < TRAILER_BYTES) return null
+  const trailer = JSON.parse(readPart(fd, size - TRAILER_BYTES, TRAILER_BYTES).toString()) as {
     readonly at: number
     readonly crc: number
   }
-  const text = readPart(fd, trailer.at, size - TRAILER_LENGTH - trailer.at)
+  const text = readPart(fd, trailer.at, size - TRAILER_BYTES - trailer.at)
   if (crc32(text) !== trailer.crc) return null
   const footer = JSON.parse(text.toString()) as Footer
-  // Runs that a newer version has written must be looked at one by one.
+  // Records of a newer version are only found by reading the journal.
   return footer.checkpoint === VERSION && footer.records <= RECORD_VERSION ? footer : null
 }
 
@@ -111,7 +117,7 @@ function readPart(fd: number, offset: number, length: number): Buffer {
   let done = 0
   while (done < length) {
     const count = readSync(fd, data, done, length - done, offset + done)
-    if (count === 0) throw new Error('the checkpoint is shorter than it says')
+    if (count === 0) throw new Error('the index file is shorter than its footer says')
     done += count
   }
   return data
@@ -120,7 +126,7 @@ function readPart(fd: number, offset: number, length: number): Buffer {
 function parseRows(text: Buffer, file: DataFile): StoredRun[] {
   const runs: StoredRun[] = []
   const shared = new Map<string, string>()
-  // One string for all runs that have the same goal, model and owner.
+  // Runs with the same goal, model or owner share one string.
   const share = <T extends string | null>(value: T): T => {
     if (value === null) return value
     const known = shared.get(value)
@@ -142,9 +148,9 @@ function parseRows(text: Buffer, file: DataFile): StoredRun[] {
         status: share(row[2]),
         endedMs: row[3],
         lastSeq: row[4],
-        spread: row[10],
-        busy: 0,
-        nextSeq: 0,
+        bytesBySegment: row[10],
+        inFlight: 0,
+        queuedSeq: 0,
         warm: null,
         cold: { file, offset: row[11], length: row[12], crc: row[13] },
       })
@@ -154,7 +160,7 @@ function parseRows(text: Buffer, file: DataFile): StoredRun[] {
   return runs
 }
 
-/** Head and places of a cold run. @throws Error when the checkpoint does not hold them. */
+/** Reads head and extents of a cold run. @throws Error when the index file is damaged. */
 export async function loadCold(cold: ColdPart): Promise<WarmPart> {
   cold.file.acquire()
   try {
@@ -164,25 +170,26 @@ export async function loadCold(cold: ColdPart): Promise<WarmPart> {
   }
 }
 
-/** The same from octets that were read already. */
+/** As {@link loadCold}, from bytes that were already read. @throws Error when they are damaged. */
 export function parseCold(cold: ColdPart, data: Buffer): WarmPart {
-  if (crc32(data) !== cold.crc) throw new Error('the checkpoint is damaged')
-  return JSON.parse(data.toString()) as WarmPart
+  if (crc32(data) !== cold.crc) throw new Error(DAMAGED)
+  const { head, places } = JSON.parse(data.toString()) as { head: RunHead; places: number[] }
+  return { head, extents: places }
 }
 
-/** Reads cold parts one after another; those that lie side by side cost one read for many. */
+/** Reads cold parts one after another; neighbours in the file share one read. */
 export class ColdReader {
   readonly #chunk: number
   #file: DataFile | null = null
   #at = 0
   #data: Buffer = Buffer.alloc(0)
 
-  /** Reads at least `chunk` octets at once. */
+  /** @param chunk - bytes to read at once, unless a part is larger. */
   constructor(chunk: number) {
     this.#chunk = chunk
   }
 
-  /** The octets of a cold part, as they are. */
+  /** The bytes of a cold part, unchecked. */
   async read({ file, offset, length }: ColdPart): Promise<Buffer> {
     const end = this.#at + this.#data.length
     if (file !== this.#file || offset < this.#at || offset + length > end) {
@@ -199,46 +206,39 @@ export class ColdReader {
   }
 }
 
-/** What {@link writeCheckpoint} made. */
-export interface WrittenCheckpoint {
-  /** Acquired. */
-  readonly file: DataFile
-  readonly octets: number
-}
-
 /**
- * Writes the catalog as a checkpoint and puts it in the place of the last one. Runs that have ended
- * are cold afterwards. `position` must be durable in the journal; the new name is not yet.
+ * Writes the catalog as an index file and replaces the previous one. Ended runs are cold
+ * afterwards. `position` must be durable in the journal; the caller makes the new name durable.
  *
- * @throws the system's error; the last checkpoint is then as it was.
+ * @throws the system's error; the previous index file is then unchanged.
  */
-export async function writeCheckpoint(
+export async function writeIndexFile(
   directory: string,
   catalog: Catalog,
   position: Position,
   open: OpenFiles,
   disk: Disk,
-): Promise<WrittenCheckpoint> {
+): Promise<Pick<LoadedIndexFile, 'file' | 'size'>> {
   const draft = join(directory, `${NAME}.new`)
   const path = join(directory, NAME)
   const fd = openSync(draft, 'w', 0o600)
   const file = new DataFile(path, open)
   const moved: { readonly run: StoredRun; readonly cold: ColdPart; readonly lastSeq: number }[] = []
-  let octets: number
+  let size: number
   try {
-    const out = new Output(fd, disk)
+    const out = new IndexFileWriter(fd, disk)
     const rows: Row[] = []
-    const reader = new ColdReader(CHUNK)
+    const reader = new ColdReader(CHUNK_BYTES)
     for (const run of catalog.runs.all()) {
       const { warm, lastSeq } = run
       const data = warm === null ? await reader.read(run.cold as ColdPart) : encodeWarm(warm)
       const crc = crc32(data)
       const cold = { file, offset: out.size, length: data.length, crc }
-      if (warm === null && crc !== run.cold?.crc) throw new Error('the checkpoint is damaged')
+      if (warm === null && crc !== run.cold?.crc) throw new Error(DAMAGED)
       moved.push({ run, cold, lastSeq })
       rows.push([
         run.runId, run.createdMs, run.status, run.endedMs, lastSeq, run.goal, run.modelName,
-        run.ownerId, run.tenant, run.key, run.spread.slice(), cold.offset, cold.length, crc,
+        run.ownerId, run.tenant, run.key, run.bytesBySegment.slice(), cold.offset, cold.length, crc,
       ])
       if (out.add(data)) await out.flush()
     }
@@ -249,7 +249,7 @@ export async function writeCheckpoint(
       rows: [out.rowsAt, out.size - out.rowsAt, out.rowsCrc],
       ...describe(catalog, position),
     })
-    octets = out.size
+    size = out.size
     await disk.sync(fd)
   } catch (error) {
     closeSync(fd)
@@ -258,39 +258,39 @@ export async function writeCheckpoint(
   }
   closeSync(fd)
   renameSync(draft, path)
-  // Open for as long as runs point into it: the next checkpoint has the same name.
+  // Kept open while runs point into it: the next index file takes the same name.
   file.acquire()
   for (const { run, cold, lastSeq } of moved) {
     if (run.warm === null) run.cold = cold
-    else if (isTerminal(run.status) && run.lastSeq === lastSeq && run.busy === 0) {
+    else if (isTerminal(run.status) && run.lastSeq === lastSeq && run.inFlight === 0) {
       run.cold = cold
       run.warm = null
     }
   }
-  return { file, octets }
+  return { file, size }
 }
 
-function encodeWarm({ head, places }: WarmPart): Buffer {
-  return Buffer.from(JSON.stringify({ head, places }))
+function encodeWarm({ head, extents }: WarmPart): Buffer {
+  return Buffer.from(JSON.stringify({ head, places: extents }))
 }
 
-function describe(catalog: Catalog, position: Position): Checkpoint {
+function describe(catalog: Catalog, position: Position): IndexContent {
   const segments = [...catalog.segments.values()]
   return {
     position,
     segments: segments.map(({ id, generation, size }) => [id, generation, size]),
-    graves: [...catalog.graves].map(([id, { segment, octets, dead }]) => [
-      id, segment, octets, [...dead],
+    graves: [...catalog.tombstones].map(([id, { segment, bytes, dead }]) => [
+      id, segment, bytes, [...dead],
     ]),
-    quarantine: [...catalog.quarantine].map(([id, apart]) => [
-      id, apart.code, apart.reason, [...apart.segments],
+    quarantine: [...catalog.quarantined].map(([id, { code, reason, segments }]) => [
+      id, code, reason, [...segments],
     ]),
     damaged: [...catalog.damaged],
   }
 }
 
-/** Collects lines and writes them in large pieces. */
-class Output {
+/** Collects lines and writes them in large chunks. */
+class IndexFileWriter {
   size = 0
   rowsAt = 0
   rowsCrc = 0
@@ -304,12 +304,12 @@ class Output {
     this.#disk = disk
   }
 
-  /** Adds a line; true when it is time to write. */
+  /** Adds a line; true when enough is collected for a {@link flush}. */
   add(line: Buffer): boolean {
     this.#parts.push(line, NEWLINE)
     this.size += line.length + 1
     this.#pending += line.length + 1
-    return this.#pending >= CHUNK
+    return this.#pending >= CHUNK_BYTES
   }
 
   async flush(): Promise<void> {
@@ -322,8 +322,8 @@ class Output {
 
   async writeRows(rows: readonly Row[]): Promise<void> {
     this.rowsAt = this.size
-    for (let i = 0; i < rows.length; i += ROWS) {
-      const line = Buffer.from(JSON.stringify(rows.slice(i, i + ROWS)))
+    for (let i = 0; i < rows.length; i += ROWS_PER_LINE) {
+      const line = Buffer.from(JSON.stringify(rows.slice(i, i + ROWS_PER_LINE)))
       this.rowsCrc = crc32(NEWLINE, crc32(line, this.rowsCrc))
       if (this.add(line)) await this.flush()
     }
@@ -334,7 +334,7 @@ class Output {
     const line = Buffer.from(JSON.stringify(footer))
     this.add(line)
     const trailer = JSON.stringify({ at, crc: crc32(NEWLINE, crc32(line)) })
-    this.add(Buffer.from(trailer.padEnd(TRAILER_LENGTH - 1)))
+    this.add(Buffer.from(trailer.padEnd(TRAILER_BYTES - 1)))
     await this.flush()
   }
 }

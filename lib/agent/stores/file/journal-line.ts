@@ -1,6 +1,6 @@
 /**
- * The lines of the journal. Each is one JSON object on its own that starts with a checksum of the
- * rest of the line, and each is one unit of writing: all of it is there, or none.
+ * The lines of the journal. Each is one JSON object that starts with a checksum of the rest of the
+ * line, and each is atomic: after a crash it is there as a whole, or not at all.
  *
  *     {"crc":"0f3a9c21","journal":1,"segment":7,"generation":0,"replaces":[]}     first of a file
  *     {"crc":"5b1d0e77","run":"0190…","records":[{…},{…}]}                        one append
@@ -11,52 +11,52 @@
 import { crc32 } from 'node:zlib'
 import type { RunRecord } from '../../events.js'
 
-/** The version of the journal's format that is written here, and the newest that is read. */
+/** The version of the journal's format that this code writes, and the newest that it reads. */
 export const JOURNAL_VERSION = 1
 
-/** Octets of `{"crc":"01234567",`, behind which the checksum counts. */
+/** Bytes of `{"crc":"01234567",`, which the checksum does not cover. */
 const PREFIX_LENGTH = 18
 const PREFIX: Buffer = Buffer.from('{"crc":"01234567",')
 const HEX_DIGITS: Buffer = Buffer.from('0123456789abcdef')
 const NEWLINE = 0x0a
 
 /** The first line of a segment. */
-export interface HeaderFrame {
+export interface HeaderLine {
   readonly type: 'header'
   readonly version: number
   readonly segment: number
   readonly generation: number
-  /** Segments whose living content was moved into this one. */
+  /** Segments whose live lines were moved into this one. */
   readonly replaces: readonly number[]
 }
 
 /** The records of one append. */
-export interface RecordsFrame {
+export interface RecordsLine {
   readonly type: 'records'
   readonly runId: string
   readonly records: readonly RunRecord[]
 }
 
 /** The end of a run's log. */
-export interface DeleteFrame {
+export interface DeletionLine {
   readonly type: 'delete'
   readonly runId: string
 }
 
-/** One line, read. */
-export type Frame = HeaderFrame | RecordsFrame | DeleteFrame
+/** One decoded line. */
+export type JournalLine = HeaderLine | RecordsLine | DeletionLine
 
-/** One append as a line. */
+/** The line of one append, newline included. */
 export function encodeRecords(runId: string, records: readonly RunRecord[]): Buffer {
   return encode(`"run":${JSON.stringify(runId)},"records":${JSON.stringify(records)}}`)
 }
 
-/** One deletion as a line. */
-export function encodeDelete(runId: string): Buffer {
+/** The line of one deletion, newline included. */
+export function encodeDeletion(runId: string): Buffer {
   return encode(`"run":${JSON.stringify(runId)},"deleted":true}`)
 }
 
-/** The first line of a segment. */
+/** The first line of a segment, newline included. */
 export function encodeHeader(
   segment: number,
   generation: number,
@@ -76,23 +76,23 @@ function encode(rest: string): Buffer {
   return line
 }
 
-/** Is this line (without its newline) as it was written? */
+/** Does the checksum of this line (without its newline) match? */
 export function isIntact(line: Buffer): boolean {
   if (line.length <= PREFIX_LENGTH) return false
   let crc = 0
   for (let i = 0; i < PREFIX_LENGTH; i++) {
-    const octet = line[i] ?? 0
+    const byte = line[i] ?? 0
     if (i >= 8 && i < 16) {
-      const digit = HEX_DIGITS.indexOf(octet)
+      const digit = HEX_DIGITS.indexOf(byte)
       if (digit === -1) return false
       crc = crc * 16 + digit
-    } else if (octet !== PREFIX[i]) return false
+    } else if (byte !== PREFIX[i]) return false
   }
   return crc32(line.subarray(PREFIX_LENGTH)) === crc
 }
 
-/** Reads one line (without its newline); null when it is not what was written. */
-export function decodeFrame(line: Buffer): Frame | null {
+/** Decodes a line (without its newline); null when it is damaged. */
+export function decodeLine(line: Buffer): JournalLine | null {
   if (!isIntact(line)) return null
   try {
     const value = JSON.parse(line.toString()) as Record<string, unknown>
@@ -111,20 +111,20 @@ export function decodeFrame(line: Buffer): Frame | null {
       }
     }
   } catch {
-    // An intact line that is no JSON was written by something else.
+    // Intact, yet not JSON: not written by a store.
   }
   return null
 }
 
-/** What a damaged stretch of the journal still tells. */
+/** What can be recovered from damaged bytes of the journal. */
 export interface Damage {
-  /** Runs that are named in it. */
+  /** Run ids found in them. */
   readonly runIds: readonly string[]
-  /** True when it was one line of one run and nothing else can have been lost in it. */
+  /** True when this was one line of one run, so that nothing else can have been lost. */
   readonly certain: boolean
 }
 
-/** Tells which runs a damaged line belonged to, as far as it can be seen. */
+/** Finds out which runs a damaged line belonged to, as far as it is still readable. */
 export function inspectDamage(line: Buffer): Damage {
   const text = line.toString('latin1')
   const runIds = new Set<string>()
@@ -137,8 +137,8 @@ export function inspectDamage(line: Buffer): Damage {
 }
 
 /**
- * Calls `onLine` for each complete line of `data`, without its newline, and returns the offset
- * behind the last one.
+ * Calls `onLine` for each complete line of `data`, without its newline, and returns the end of the
+ * last one, newline included.
  */
 export function splitLines(data: Buffer, onLine: (line: Buffer, offset: number) => void): number {
   let start = 0

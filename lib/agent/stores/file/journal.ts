@@ -1,12 +1,12 @@
 /**
  * The writing end of the journal.
  *
- * 1. Lines that come while a write is in flight go out together in the next one, with one
- *    `fdatasync` for all of them (group commit). A line is acknowledged once that is done.
- * 2. When a write or a sync fails, every line of the group is refused, and so are lines behind it
- *    of the same runs. The file is cut back to what is durable before anything else is written: a
- *    line that was refused must not come back. Until that succeeds, everything is refused.
- * 3. A segment that is full is followed by a new one, whose name is durable before its content.
+ * 1. Lines added while a write is in flight are written together by the next one, with one
+ *    `fdatasync` for all of them (group commit), and are acknowledged after it.
+ * 2. When a write or a sync fails, every line of the group is refused, and so are queued lines of
+ *    the same runs. The file is truncated to its durable size before the next write, since a
+ *    refused line must not reappear after a restart; until that succeeds, every line is refused.
+ * 3. A full segment is followed by a new one, whose name is durable before its content.
  *
  * @module
  */
@@ -14,24 +14,25 @@ import { closeSync, openSync, rmSync } from 'node:fs'
 import { nextTurn } from '../../../internal/next-turn.js'
 import { StoreError } from '../../errors.js'
 import type { OpenFiles } from './data-file.js'
+import { writeError } from './disk-errors.js'
 import type { Disk } from './disk.js'
 import { encodeHeader } from './journal-line.js'
 import { makeSegment, type Segment } from './segment.js'
 
-/** Octets of one write; more lines wait for the next. */
-const MAX_GROUP = 8 << 20
-/** Octets that may wait; beyond that, lines are refused. */
-const MAX_WAITING = 256 << 20
-/** Up to this size a write is done in place: handing it to another thread would cost more. */
-const MAX_WRITE_NOW = 64 << 10
+/** Size of one write; further lines wait for the next. */
+const MAX_GROUP_BYTES = 8 << 20
+/** Bytes that may be queued; beyond that, lines are refused. */
+const MAX_QUEUED_BYTES = 256 << 20
+/** Up to this size a write is synchronous: handing it to another thread would cost more. */
+const MAX_SYNC_WRITE_BYTES = 64 << 10
 
-/** One line on its way to the disk. */
-export interface Line {
+/** A line to be written. */
+export interface PendingLine {
   readonly runId: string
   readonly data: Buffer
-  /** Called in the order of the lines, once the line is durable. Does not throw. */
+  /** Called once the line is durable, in the order of the lines. Must not throw. */
   done(segment: Segment, offset: number): void
-  /** Called when the line was refused; nothing of it is in the journal. Does not throw. */
+  /** Called when the line was refused; the journal holds no part of it. Must not throw. */
   failed(error: StoreError): void
 }
 
@@ -39,13 +40,13 @@ export interface Line {
 export interface JournalOptions {
   readonly directory: string
   readonly segmentBytes: number
-  /** `none`: lines are written at once, since there is no sync that they could share. */
+  /** `none`: lines are written immediately, as there is no sync to share. */
   readonly sync: 'group' | 'none'
   readonly disk: Disk
   readonly open: OpenFiles
-  /** Told of each new segment before anything is in it. */
+  /** Called with each new segment before its first record. */
   readonly onSegment: (segment: Segment) => void
-  /** Called after each group. */
+  /** Called after each group was acknowledged. */
   readonly onGroup: () => void
 }
 
@@ -54,11 +55,11 @@ export class Journal {
   readonly #options: JournalOptions
   #segment: Segment
   #fd: number
-  #queue: Line[] = []
-  #waiting = 0
+  #queue: PendingLine[] = []
+  #queuedBytes = 0
   #flushing: Promise<void> | null = null
-  /** True when something stands behind the durable part of the segment. */
-  #soiled = false
+  /** True when the file may hold bytes beyond its durable size. */
+  #dirty = false
   #written = 0
 
   private constructor(options: JournalOptions, segment: Segment, fd: number) {
@@ -67,23 +68,21 @@ export class Journal {
     this.#fd = fd
   }
 
-  /**
-   * Goes on with `last`, whose file has `tail` good octets; with a new segment when that is null.
-   */
+  /** Continues `last`, whose file has `validBytes`; with null, creates a segment `nextId`. */
   static async open(
     options: JournalOptions,
-    last: { readonly segment: Segment; readonly tail: number } | null,
+    last: { readonly segment: Segment; readonly validBytes: number } | null,
     nextId: number,
   ): Promise<Journal> {
     if (last === null) {
       const { segment, fd } = await createSegment(options, nextId)
       return new Journal(options, segment, fd)
     }
-    const { segment, tail } = last
+    const { segment, validBytes } = last
     const fd = openSync(segment.file.path, 'r+')
     try {
-      if (segment.size > tail) options.disk.truncate(fd, tail)
-      segment.size = tail
+      if (segment.size > validBytes) options.disk.truncate(fd, validBytes)
+      segment.size = validBytes
       await options.disk.sync(fd)
       return new Journal(options, segment, fd)
     } catch (error) {
@@ -92,49 +91,50 @@ export class Journal {
     }
   }
 
-  /** The segment that is written to. */
+  /** The segment to which lines are appended. */
   get segment(): Segment {
     return this.#segment
   }
 
-  /** Octets written since the journal was opened. */
+  /** Bytes written since the journal was opened. */
   get written(): number {
     return this.#written
   }
 
-  /** Takes a line. In mode `none` it is written before this returns, unless others wait. */
-  add(line: Line): void {
-    if (this.#waiting + line.data.length > MAX_WAITING && this.#queue.length > 0) {
+  /** Queues a line. With `sync: 'none'` it is written before this returns, unless others wait. */
+  add(line: PendingLine): void {
+    const queuedBytes = this.#queuedBytes + line.data.length
+    if (queuedBytes > MAX_QUEUED_BYTES && this.#queue.length > 0) {
       const problem = `${this.#queue.length} appends wait for the disk; try again later`
       line.failed(new StoreError('ERR_AGENT_STORE', problem))
       return
     }
     this.#queue.push(line)
-    this.#waiting += line.data.length
+    this.#queuedBytes = queuedBytes
     if (this.#flushing !== null) return
     if (this.#options.sync === 'none' && this.#canWriteNow()) this.#writeNow()
     else this.#flushing = this.#flush()
   }
 
-  /** Resolves once no line waits. */
+  /** Resolves once every queued line is acknowledged or refused. */
   async drain(): Promise<void> {
     while (this.#flushing !== null) await this.#flushing
   }
 
-  /** Resolves once everything that was acknowledged is on the medium. */
+  /** Resolves once every acknowledged line is on disk, whatever the `sync` mode. */
   async sync(): Promise<void> {
     await this.drain()
     await this.#options.disk.sync(this.#fd)
   }
 
-  /** Waits for lines in flight and closes the file. */
+  /** Waits for queued lines and closes the file. */
   async close(): Promise<void> {
     await this.drain()
     closeSync(this.#fd)
   }
 
   #canWriteNow(): boolean {
-    return !this.#soiled && this.#segment.size < this.#options.segmentBytes
+    return !this.#dirty && this.#segment.size < this.#options.segmentBytes
   }
 
   #writeNow(): void {
@@ -142,7 +142,7 @@ export class Journal {
     try {
       this.#options.disk.writeNow(this.#fd, concat(group), this.#segment.size)
     } catch (error) {
-      this.#soiled = true
+      this.#dirty = true
       this.#refuse(group, error)
       return
     }
@@ -150,7 +150,7 @@ export class Journal {
   }
 
   async #flush(): Promise<void> {
-    // Others that were woken by the same event shall be in the first group.
+    // Callers woken by the same event join the first group.
     await nextTurn()
     while (this.#queue.length > 0) {
       const group = this.#takeGroup()
@@ -160,62 +160,63 @@ export class Journal {
       } catch (error) {
         this.#refuse(group, error)
       }
-      // Those whose lines have just become durable are about to send their next.
+      // Callers whose lines were acknowledged may append their next ones right away.
       await nextTurn()
     }
     this.#flushing = null
   }
 
-  #takeGroup(): Line[] {
+  #takeGroup(): PendingLine[] {
     let size = 0
     let count = 0
     for (const { data } of this.#queue) {
-      if (count > 0 && size + data.length > MAX_GROUP) break
+      if (count > 0 && size + data.length > MAX_GROUP_BYTES) break
       size += data.length
       count += 1
     }
-    this.#waiting -= size
+    this.#queuedBytes -= size
     return this.#queue.splice(0, count)
   }
 
-  async #commit(group: readonly Line[]): Promise<void> {
+  async #commit(group: readonly PendingLine[]): Promise<void> {
     const { disk, segmentBytes } = this.#options
-    if (this.#soiled) await this.#cutBack()
-    if (this.#segment.size >= segmentBytes) await this.#roll()
+    if (this.#dirty) await this.#cutBack()
+    if (this.#segment.size >= segmentBytes) await this.#startSegment()
     const data = concat(group)
-    this.#soiled = true
+    this.#dirty = true
     try {
-      if (data.length <= MAX_WRITE_NOW) disk.writeNow(this.#fd, data, this.#segment.size)
+      if (data.length <= MAX_SYNC_WRITE_BYTES) disk.writeNow(this.#fd, data, this.#segment.size)
       else await disk.write(this.#fd, data, this.#segment.size)
       await disk.sync(this.#fd)
     } catch (error) {
-      // At once if possible: the disk may be full, and others need it as well.
+      // Now rather than before the next write: it returns space to a full disk.
       await this.#cutBack().catch(() => {})
       throw error
     }
-    this.#soiled = false
+    this.#dirty = false
   }
 
+  /** Truncates the file to its durable size. */
   async #cutBack(): Promise<void> {
     const { disk } = this.#options
     disk.truncate(this.#fd, this.#segment.size)
     await disk.sync(this.#fd)
-    this.#soiled = false
+    this.#dirty = false
   }
 
-  /** Begins the next segment; when that fails the old one grows on. */
-  async #roll(): Promise<void> {
+  /** Starts the next segment; when that fails, the present one keeps growing. */
+  async #startSegment(): Promise<void> {
     try {
       const { segment, fd } = await createSegment(this.#options, this.#segment.id + 1)
       closeSync(this.#fd)
       this.#segment = segment
       this.#fd = fd
     } catch {
-      // A line that fits into no segment fails by itself, in the one that is there.
+      // If the disk is broken or full, the write to the present segment reports it.
     }
   }
 
-  #acknowledge(group: readonly Line[]): void {
+  #acknowledge(group: readonly PendingLine[]): void {
     for (const line of group) {
       const offset = this.#segment.size
       this.#segment.size += line.data.length
@@ -225,12 +226,12 @@ export class Journal {
     this.#options.onGroup()
   }
 
-  #refuse(group: readonly Line[], cause: unknown): void {
+  #refuse(group: readonly PendingLine[], cause: unknown): void {
     const runs = new Set(group.map(({ runId }) => runId))
     const behind = this.#queue.filter(({ runId }) => runs.has(runId))
     this.#queue = this.#queue.filter(({ runId }) => !runs.has(runId))
-    for (const { data } of behind) this.#waiting -= data.length
-    for (const line of [...group, ...behind]) line.failed(asStoreError(cause, this.#segment))
+    for (const { data } of behind) this.#queuedBytes -= data.length
+    for (const line of [...group, ...behind]) line.failed(writeError(cause, this.#segment.file))
   }
 }
 
@@ -257,24 +258,8 @@ async function createSegment(
   return { segment, fd }
 }
 
-function concat(group: readonly Line[]): Buffer {
+function concat(group: readonly PendingLine[]): Buffer {
   const [first] = group
   if (group.length === 1 && first !== undefined) return first.data
   return Buffer.concat(group.map(({ data }) => data))
-}
-
-/** What went wrong with the disk, for people, and what to do. */
-export function asStoreError(cause: unknown, segment: Segment): StoreError {
-  if (cause instanceof StoreError) return cause
-  const { code = '', message } = cause as NodeJS.ErrnoException
-  const remedies: Readonly<Record<string, string>> = {
-    ENOSPC: 'the disk is full; free some space',
-    EDQUOT: 'the disk quota is used up; free some space',
-    EACCES: 'access is denied; give this user the right to write there',
-    EROFS: 'the file system is read-only; mount it for writing',
-    EIO: 'the disk reports an error; check it',
-  }
-  const remedy = remedies[code] ?? message
-  const problem = `cannot write to ${segment.file.path}: ${remedy}`
-  return new StoreError('ERR_AGENT_STORE', problem, { cause })
 }

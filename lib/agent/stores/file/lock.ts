@@ -1,9 +1,9 @@
 /**
- * One writer for each data directory. The file `lock` names its holder; it is stale when that
- * process is gone, which is told by its id *and* its start time, since ids are used again.
+ * One writer per data directory. The file `lock` names its holder. It is stale when that process
+ * has ended, which is decided by its pid *and* start time, since pids are reused.
  *
  * A holder in another pid namespace (another container) or on another machine cannot be looked up;
- * its lock counts for as long as it is refreshed.
+ * its lock is valid as long as it is refreshed.
  *
  * @module
  */
@@ -22,8 +22,8 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { StoreError } from '../../errors.js'
 
-/** How often the lock is refreshed, and after how long without that a far holder counts as gone. */
 const REFRESH_MS = 10_000
+/** A remote holder that did not refresh its lock for this long counts as ended. */
 const EXPIRY_MS = 30_000
 
 interface Holder {
@@ -33,7 +33,7 @@ interface Holder {
   readonly boot: string | null
   readonly namespace: string | null
   readonly host: string
-  /** Tells two locks of one process apart. */
+  /** Distinguishes two locks of one process. */
   readonly token: string
 }
 
@@ -65,14 +65,14 @@ export class DirectoryLock {
     )
   }
 
-  /** Gives the lock back; what another process has put in its place is left alone. */
+  /** Removes the lock, unless another process has replaced it. */
   release(): void {
     clearInterval(this.#refresh)
     if (readHolder(this.#path)?.token === this.#holder.token) rmSync(this.#path, { force: true })
   }
 }
 
-/** Creates a lock file with its content at once; false when there is one. */
+/** Creates a lock file atomically with its content; false when it exists. */
 function create(path: string, holder: Holder): boolean {
   const draft = `${path}.${holder.token}`
   writeFileSync(draft, `${JSON.stringify(holder)}\n`, { mode: 0o600 })
@@ -88,15 +88,15 @@ function create(path: string, holder: Holder): boolean {
 }
 
 /**
- * Puts our lock in the place of a stale one. Only one process at a time may try: two that both saw
- * the stale lock would otherwise each replace it.
+ * Replaces a stale lock with ours. Only one process at a time may try: two that both saw the stale
+ * lock would otherwise each replace it.
  */
 function takeOver(path: string, holder: Holder): boolean {
   if (isHeld(path)) return false
-  const turn = `${path}.takeover`
-  // Who died while taking over, which is a matter of microseconds, must not bar the way for ever.
-  if (!isHeld(turn)) rmSync(turn, { force: true })
-  if (!create(turn, holder)) return false
+  const guard = `${path}.takeover`
+  // A process that died during its takeover must not block all others for ever.
+  if (!isHeld(guard)) rmSync(guard, { force: true })
+  if (!create(guard, holder)) return false
   try {
     if (isHeld(path)) return false
     const draft = `${path}.${holder.token}`
@@ -104,11 +104,11 @@ function takeOver(path: string, holder: Holder): boolean {
     renameSync(draft, path)
     return true
   } finally {
-    rmSync(turn, { force: true })
+    rmSync(guard, { force: true })
   }
 }
 
-/** Does the process that wrote this lock still live? */
+/** Is the process that wrote this lock still running? */
 function isHeld(path: string): boolean {
   const holder = readHolder(path)
   if (holder === null) return false
@@ -132,12 +132,12 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // EPERM: it lives, and belongs to another user.
+    // EPERM: it is running as another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 
-/** The holder that a lock file names; null when there is none, or none that can be read. */
+/** The holder that a lock file names; null when the file is missing or invalid. */
 function readHolder(path: string): Holder | null {
   try {
     const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<Holder> | null
@@ -160,12 +160,12 @@ function describeThisProcess(): Holder {
   }
 }
 
-/** When a process started: field 22 of its `stat`; the name in field 2 may hold anything. */
+/** Start time of a process: field 22 of its `stat`, counted after the name, which may hold `)`. */
 function startOf(pid: number): string | null {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
   if (stat === null) return null
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  // A zombie has ended; only its parent has not noticed.
+  // A zombie has ended; its parent has not waited for it yet.
   return fields[0] === 'Z' ? 'ended' : (fields[19] ?? null)
 }
 

@@ -1,13 +1,23 @@
+/**
+ * Keeps opening fast and reclaims space, in rounds: rewrites segments, writes an index file, then
+ * removes the files that neither needs any more.
+ *
+ * A round starts once as much was written as the previous index file is large, at least one
+ * segment. All index files together thus cost about as much as the journal, however many runs
+ * there are.
+ *
+ * @module
+ */
 import { rmSync } from 'node:fs'
-import type { Disk } from './disk.js'
 import type { Catalog } from './catalog.js'
-import { writeCheckpoint, type Position } from './index-file.js'
-import type { DataFile, OpenFiles } from './data-file.js'
+import type { OpenFiles } from './data-file.js'
+import type { Disk } from './disk.js'
+import { writeIndexFile, type LoadedIndexFile, type Position } from './index-file.js'
 import type { Journal } from './journal.js'
 import { planReclaim, rewrite, type Group } from './reclaim.js'
 import type { RunReader } from './run-reader.js'
 
-/** What {@link Maintenance} works on. */
+/** Collaborators of {@link Maintenance}. */
 export interface MaintenanceParts {
   readonly directory: string
   readonly segmentBytes: number
@@ -18,43 +28,39 @@ export interface MaintenanceParts {
   readonly open: OpenFiles
 }
 
-/** Less than this is read again at the next start rather than written at the end. */
-const SMALL_TAIL = 64 << 10
+/** Reading less than this at the next start is cheaper than a last index file. */
+const SMALL_TAIL_BYTES = 64 << 10
 
-/**
- * Keeps opening fast and the disk tidy: reclaims segments, then writes a checkpoint, then removes
- * what neither needs. A round begins when as much was written as the last checkpoint is large (at
- * least one segment), so that all of it together writes each octet a few times, however many runs
- * there are.
- */
+/** An index file, acquired. */
+type IndexFile = Pick<LoadedIndexFile, 'file' | 'size'>
+
 export class Maintenance {
   readonly #parts: MaintenanceParts
-  #checkpoint: { readonly file: DataFile; readonly octets: number } | null
-  /** `journal.written` at the last checkpoint; negative for what was there before. */
-  #coveredAt: number
-  #dead = 0
+  #indexFile: IndexFile | null
+  /** `journal.written` at the last index file; negative for bytes from before this process. */
+  #indexedAt: number
+  #deadBytes = 0
   #round: Promise<void> | null = null
   #finished = false
 
-  /** `unknown`: octets in the journal that the checkpoint does not know. */
-  constructor(
-    parts: MaintenanceParts,
-    checkpoint: { readonly file: DataFile; readonly octets: number } | null,
-    unknown: number,
-  ) {
+  /**
+   * @param indexFile - acquired; released by {@link finish} or when a new one replaces it.
+   * @param unindexedBytes - bytes of the journal that it does not cover.
+   */
+  constructor(parts: MaintenanceParts, indexFile: IndexFile | null, unindexedBytes: number) {
     this.#parts = parts
-    this.#checkpoint = checkpoint
-    this.#coveredAt = -unknown
+    this.#indexFile = indexFile
+    this.#indexedAt = -unindexedBytes
   }
 
-  /** Octets that opening would have to read again. */
-  get #behind(): number {
-    return this.#parts.journal.written - this.#coveredAt
+  /** Bytes that the next start would have to read. */
+  get #unindexedBytes(): number {
+    return this.#parts.journal.written - this.#indexedAt
   }
 
-  /** Notes that so many octets have died. */
-  noteDead(octets: number): void {
-    this.#dead += octets
+  /** Counts bytes of deleted runs. */
+  addDead(bytes: number): void {
+    this.#deadBytes += bytes
   }
 
   /** Is it time for a round? */
@@ -62,24 +68,23 @@ export class Maintenance {
     if (this.#round !== null) return false
     const { segmentBytes } = this.#parts
     return (
-      this.#behind >= Math.max(segmentBytes, this.#checkpoint?.octets ?? 0) ||
-      this.#dead >= Math.max(segmentBytes, this.#living())
+      this.#unindexedBytes >= Math.max(segmentBytes, this.#indexFile?.size ?? 0) ||
+      this.#deadBytes >= Math.max(segmentBytes, this.#liveBytes())
     )
   }
 
-  #living(): number {
+  #liveBytes(): number {
     let sum = 0
     for (const { live } of this.#parts.catalog.segments.values()) sum += live
     return sum
   }
 
-  /** Runs one round, after the one that is under way. @throws the system's error. */
+  /** Runs one round, after the current one if any. @throws the system's error. */
   async run(): Promise<void> {
-    await this.#alone(() => this.#work(true))
+    await this.#exclusively(() => this.#work(true))
   }
 
-  /** Does one thing at a time. */
-  async #alone(work: () => Promise<void>): Promise<void> {
+  async #exclusively(work: () => Promise<void>): Promise<void> {
     while (this.#round !== null) await this.#round
     if (this.#finished) return
     const round = work()
@@ -91,29 +96,29 @@ export class Maintenance {
     }
   }
 
-  /** Writes a last checkpoint if that is worth it; no round follows. @throws the system's error. */
+  /** Ends maintenance; writes a last index file if that pays off. @throws the system's error. */
   async finish(): Promise<void> {
     try {
-      await this.#alone(async () => {
+      await this.#exclusively(async () => {
         this.#finished = true
-        const least = Math.max(SMALL_TAIL, (this.#checkpoint?.octets ?? 0) / 50)
-        if (this.#behind >= least || this.#dead >= least) await this.#work(false)
+        const least = Math.max(SMALL_TAIL_BYTES, (this.#indexFile?.size ?? 0) / 50)
+        if (this.#unindexedBytes >= least || this.#deadBytes >= least) await this.#work(false)
       })
     } finally {
-      this.#dropCheckpoint()
+      this.#releaseIndexFile()
     }
   }
 
-  #dropCheckpoint(): void {
-    this.#checkpoint?.file.retire()
-    this.#checkpoint?.file.release()
-    this.#checkpoint = null
+  #releaseIndexFile(): void {
+    this.#indexFile?.file.retire()
+    this.#indexFile?.file.release()
+    this.#indexFile = null
   }
 
   async #work(reclaim: boolean): Promise<void> {
     const { catalog, journal, segmentBytes, directory, disk, open } = this.#parts
     const { written } = journal
-    const dead = this.#dead
+    const deadBytes = this.#deadBytes
     const rewritten: Group[] = []
     try {
       if (reclaim) {
@@ -124,14 +129,14 @@ export class Maintenance {
       }
       await journal.sync()
       const position: Position = [journal.segment.id, journal.segment.size]
-      const next = await writeCheckpoint(directory, catalog, position, open, disk)
-      this.#dropCheckpoint()
-      this.#checkpoint = next
+      const next = await writeIndexFile(directory, catalog, position, open, disk)
+      this.#releaseIndexFile()
+      this.#indexFile = next
       disk.syncDirectory(directory)
     } finally {
-      // Also after a failure: not again at once.
-      this.#coveredAt = written
-      this.#dead -= dead
+      // Also after a failure, so that the next round is not due immediately.
+      this.#indexedAt = written
+      this.#deadBytes -= deadBytes
     }
     this.#remove(rewritten)
   }

@@ -1,69 +1,68 @@
 /**
- * Gives back the space of deleted runs: segments in which little lives are written anew without
- * what is dead, several small ones as one, and with the records of each run side by side.
+ * Reclaims the space of deleted runs: rewrites segments that are mostly dead without the dead
+ * lines, merges small ones, and puts the records of each run next to one another.
  *
  * 1. The new file has the id of the last segment that it replaces and a higher generation. It gets
- *    its name when it is complete and durable; the old files stay until a checkpoint speaks of the
- *    new one. A crash at any moment leaves a journal that says the same.
- * 2. One round reads and writes a bounded number of octets; the rest waits for the next round.
+ *    its name when it is complete and durable; the old files stay until an index file lists the new
+ *    one. A crash at any moment leaves a journal with the same content.
+ * 2. One round reads and writes a bounded number of bytes; the rest waits for the next round.
  *
  * @module
  */
 import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { addOctets, addPlace, pairs, PLACE, placeAt } from './catalog.js'
+import { addBytes, addExtent, EXTENT, extentAt, pairs } from './catalog.js'
 import type { Catalog, StoredRun } from './catalog.js'
 import type { OpenFiles } from './data-file.js'
 import type { Disk } from './disk.js'
-import { encodeDelete, encodeHeader, isIntact, splitLines } from './journal-line.js'
+import { encodeDeletion, encodeHeader, isIntact, splitLines } from './journal-line.js'
 import type { RunReader } from './run-reader.js'
 import { makeSegment, type Segment } from './segment.js'
 
-/** Segments that become one. */
+/** Consecutive segments to be rewritten as one. */
 export type Group = readonly Segment[]
 
-/** Octets that one round reads. */
-const MAX_ROUND = 256 << 20
-/** Octets that are worth rewriting one segment. */
-const LEAST_GAIN = 1 << 10
-/** Runs that are copied before others get their turn. */
+const MAX_ROUND_BYTES = 256 << 20
+/** Dead bytes below which a rewrite is not worthwhile. */
+const MIN_GAIN_BYTES = 1 << 10
+/** Runs copied before the event loop gets a turn. */
 const RUNS_PER_TURN = 64
 
-/** Picks what is worth rewriting: neighbours in which at most half of the octets live. */
+/** Picks groups worth rewriting: at most half live, or at least four small segments. */
 export function planReclaim(catalog: Catalog, active: number, segmentBytes: number): Group[] {
   const pinned = catalog.pinned()
   const groups: Segment[][] = []
   let group: Segment[] = []
-  let living = 0
-  let budget = MAX_ROUND
+  let live = 0
+  let budget = MAX_ROUND_BYTES
   const finish = (): void => {
     const size = group.reduce((sum, segment) => sum + segment.size, 0)
-    const dead = size - living
-    const worthwhile = group.length >= 4 || (dead >= LEAST_GAIN && dead >= living)
+    const dead = size - live
+    const worthwhile = group.length >= 4 || (dead >= MIN_GAIN_BYTES && dead >= live)
     if (worthwhile && size <= budget) {
       groups.push(group)
       budget -= size
     }
     group = []
-    living = 0
+    live = 0
   }
   for (const segment of catalog.segments.values()) {
     const small = segment.size * 4 <= segmentBytes
-    const fits = !pinned.has(segment.id) && segment.id !== active
-    if (!fits || (segment.live * 2 > segment.size && !small)) {
+    const movable = !pinned.has(segment.id) && segment.id !== active
+    if (!movable || (segment.live * 2 > segment.size && !small)) {
       finish()
       continue
     }
-    if (living + segment.live > segmentBytes) finish()
+    if (live + segment.live > segmentBytes) finish()
     group.push(segment)
-    living += segment.live
+    live += segment.live
   }
   finish()
   return groups
 }
 
-/** What {@link rewrite} works with. */
-export interface RewriteTools {
+/** Collaborators of {@link rewrite}. */
+export interface RewriteContext {
   readonly catalog: Catalog
   readonly reader: RunReader
   readonly disk: Disk
@@ -72,34 +71,34 @@ export interface RewriteTools {
 
 interface Copy {
   readonly run: StoredRun
-  /** Stretches in the new file. */
-  readonly places: number[]
-  octets: number
+  /** Extents in the new file. */
+  readonly extents: number[]
+  bytes: number
 }
 
 /**
- * Writes the living lines of a group to a new file and makes the catalog speak of that. The files
- * of the group can be removed once a checkpoint has been written.
+ * Writes the live lines of a group to a new file and makes the catalog refer to it. The old files
+ * can be removed once an index file has been written.
  *
- * @throws the system's error, or an Error when a line is damaged; everything is then as it was.
+ * @throws the system's error, or an Error when a line is damaged; nothing has changed then.
  */
-export async function rewrite(group: Group, tools: RewriteTools): Promise<void> {
-  const { catalog, disk, open } = tools
+export async function rewrite(group: Group, context: RewriteContext): Promise<void> {
+  const { catalog, disk, open } = context
   const ids = new Set(group.map(({ id }) => id))
   const last = group.at(-1) as Segment
   const parts: Buffer[] = [
     encodeHeader(last.id, last.generation + 1, [...ids].filter((id) => id !== last.id)),
   ]
   let size = parts[0]?.length ?? 0
-  const graves: { readonly runId: string; readonly octets: number }[] = []
-  for (const [runId, grave] of catalog.graves) {
-    if (!ids.has(grave.segment) || [...grave.dead].every((id) => ids.has(id))) continue
-    const line = encodeDelete(runId)
+  const tombstones: { readonly runId: string; readonly bytes: number }[] = []
+  for (const [runId, tombstone] of catalog.tombstones) {
+    if (!ids.has(tombstone.segment) || [...tombstone.dead].every((id) => ids.has(id))) continue
+    const line = encodeDeletion(runId)
     parts.push(line)
     size += line.length
-    graves.push({ runId, octets: line.length })
+    tombstones.push({ runId, bytes: line.length })
   }
-  const copies = await copyRuns(group, ids, size, parts, tools)
+  const copies = await copyRuns(group, ids, size, parts, context)
   const directory = dirname(last.file.path)
   const segment = makeSegment(directory, last.id, last.generation + 1, 0, open)
   const draft = `${segment.file.path}.new`
@@ -118,23 +117,23 @@ export async function rewrite(group: Group, tools: RewriteTools): Promise<void> 
     closeSync(fd)
   }
   install(segment, ids, copies, catalog)
-  for (const { runId, octets } of graves) {
-    const grave = catalog.graves.get(runId)
-    // A run of the same id may have been deleted again, further on.
-    if (grave === undefined || !ids.has(grave.segment)) continue
-    grave.segment = segment.id
-    grave.octets = octets
-    segment.live += octets
+  for (const { runId, bytes } of tombstones) {
+    const tombstone = catalog.tombstones.get(runId)
+    // Moved meanwhile when a run of the same id was deleted again.
+    if (tombstone === undefined || !ids.has(tombstone.segment)) continue
+    tombstone.segment = segment.id
+    tombstone.bytes = bytes
+    segment.live += bytes
   }
 }
 
-/** Collects the lines of each run, oldest run first. */
+/** Appends the lines of each run in the group to `parts`, oldest run first. */
 async function copyRuns(
   group: Group,
   ids: ReadonlySet<number>,
   start: number,
   parts: Buffer[],
-  { catalog, reader }: RewriteTools,
+  { catalog, reader }: RewriteContext,
 ): Promise<Copy[]> {
   const contents = new Map<number, Buffer>()
   for (const { id, file, size, live } of group) {
@@ -149,20 +148,20 @@ async function copyRuns(
   const copies: Copy[] = []
   let at = start
   for (const run of catalog.runs.all()) {
-    if (![...pairs(run.spread)].some(([id]) => ids.has(id))) continue
+    if (![...pairs(run.bytesBySegment)].some(([id]) => ids.has(id))) continue
     if (copies.length % RUNS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve))
     if (catalog.runs.get(run.runId) !== run) continue
-    const { places } = await reader.warm(run)
-    const copy: Copy = { run, places: [], octets: 0 }
-    for (let i = 0; i < places.length; i += PLACE) {
-      const [id, offset, length, seq] = placeAt(places, i)
+    const { extents } = await reader.warm(run)
+    const copy: Copy = { run, extents: [], bytes: 0 }
+    for (let i = 0; i < extents.length; i += EXTENT) {
+      const [id, offset, length, seq] = extentAt(extents, i)
       if (!ids.has(id)) continue
       const lines = contents.get(id)?.subarray(offset, offset + length) ?? Buffer.alloc(0)
       checkLines(lines, length, run.runId)
       parts.push(lines)
-      addPlace(copy.places, (group.at(-1) as Segment).id, at, length, seq)
+      addExtent(copy.extents, (group.at(-1) as Segment).id, at, length, seq)
       at += length
-      copy.octets += length
+      copy.bytes += length
     }
     copies.push(copy)
   }
@@ -176,7 +175,7 @@ function checkLines(lines: Buffer, length: number, runId: string): void {
   if (end !== length) throw new Error(`records of run ${runId} are damaged`)
 }
 
-/** Puts the new file into the catalog in one tick. */
+/** Switches the catalog to the new file, synchronously. */
 function install(
   segment: Segment,
   ids: ReadonlySet<number>,
@@ -186,33 +185,33 @@ function install(
   const isGone = ({ run }: Copy): boolean =>
     catalog.runs.get(run.runId) !== run || run.warm === null
   const orphans = new Set(copies.filter(isGone).map(({ run }) => run.runId))
-  catalog.forgetGraves(ids, segment.id, orphans)
+  catalog.forgetTombstones(ids, segment.id, orphans)
   for (const id of ids) if (id !== segment.id) catalog.segments.delete(id)
-  // The id of the last one keeps its place in the order.
+  // The map keeps its order, since the key of the last segment stays.
   catalog.segments.set(segment.id, segment)
-  for (const { run, places, octets } of copies) {
+  for (const { run, extents, bytes } of copies) {
     if (orphans.has(run.runId) || run.warm === null) continue
-    const old = run.warm.places
+    const old = run.warm.extents
     const moved: number[] = []
     let placed = false
-    for (let i = 0; i < old.length; i += PLACE) {
-      if (!ids.has(old[i] ?? 0)) moved.push(...old.slice(i, i + PLACE))
+    for (let i = 0; i < old.length; i += EXTENT) {
+      if (!ids.has(old[i] ?? 0)) moved.push(...old.slice(i, i + EXTENT))
       else if (!placed) {
-        moved.push(...places)
+        moved.push(...extents)
         placed = true
       }
     }
     old.splice(0, old.length, ...moved)
-    const spread: number[] = []
+    const bytesBySegment: number[] = []
     placed = false
-    for (const [id, amount] of pairs(run.spread)) {
-      if (!ids.has(id)) addOctets(spread, id, amount)
+    for (const [id, amount] of pairs(run.bytesBySegment)) {
+      if (!ids.has(id)) addBytes(bytesBySegment, id, amount)
       else if (!placed) {
-        addOctets(spread, segment.id, octets)
+        addBytes(bytesBySegment, segment.id, bytes)
         placed = true
       }
     }
-    run.spread = spread
-    segment.live += octets
+    run.bytesBySegment = bytesBySegment
+    segment.live += bytes
   }
 }

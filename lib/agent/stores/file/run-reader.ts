@@ -2,32 +2,38 @@ import { StoreError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
 import { copyHead, foldHead } from '../../log/head.js'
 import type { RunHead } from '../../run-details.js'
-import { addPlace, pairs, PLACE, placeAt } from './catalog.js'
-import type { Catalog, StoredRun, WarmPart } from './catalog.js'
+import {
+  addExtent,
+  type Catalog,
+  EXTENT,
+  extentAt,
+  pairs,
+  type StoredRun,
+  type WarmPart,
+} from './catalog.js'
 import { ColdReader, loadCold, parseCold } from './index-file.js'
-import { decodeFrame, splitLines } from './journal-line.js'
+import { decodeLine, splitLines } from './journal-line.js'
 import { scanSegment, type Segment } from './segment.js'
 
-/** Stretches with less than this between them are read at once, what is between them as well. */
-const MAX_GAP = 32 * 1024
-/** Octets read at once, unless one stretch is larger. */
-const MAX_READ = 1 << 20
+/** Extents at most this far apart share one read, which includes the gap. */
+const MAX_GAP_BYTES = 32 * 1024
+/** Size of one read, unless a single extent is larger. */
+const MAX_READ_BYTES = 1 << 20
+/** Size of one read of the index file for lists. */
+const LIST_READ_BYTES = 128 * 1024
 
-/** Octets read at once for lists. */
-const LIST_READ = 128 * 1024
-
-/** Octets of one segment that hold stretches of one run. */
-interface Piece {
+/** One read of a segment. */
+interface ReadRange {
   readonly segment: Segment
   readonly offset: number
   length: number
-  /** Offset and length of each stretch within the piece. */
-  readonly stretches: [number, number][]
+  /** Offset (within the range) and length of each extent of the run. */
+  readonly extents: [number, number][]
 }
 
 /**
- * Reads runs back from the journal. Runs may be moved to other files while they are read: where
- * something lies is looked up and its file is opened in the same tick.
+ * Reads runs back from the journal. Reclaiming space may move a run to other files meanwhile, so
+ * extents are looked up and their files opened in the same tick.
  */
 export class RunReader {
   readonly #catalog: Catalog
@@ -36,7 +42,7 @@ export class RunReader {
     this.#catalog = catalog
   }
 
-  /** Calls `use` with what is known of a run, in the tick in which it is known to be so. */
+  /** Calls `use` with head and extents of a run, synchronously while they are current. */
   async use<T>(run: StoredRun, use: (part: WarmPart) => T): Promise<T> {
     for (;;) {
       if (run.warm !== null) return use(run.warm)
@@ -46,17 +52,17 @@ export class RunReader {
     }
   }
 
-  /** Keeps head and places of a run in memory from now on. */
+  /** Loads head and extents of a run and keeps them in memory. */
   async warm(run: StoredRun): Promise<WarmPart> {
     if (run.warm !== null) return run.warm
     return this.use(run, (part) => (run.warm = part))
   }
 
-  /** The heads of runs, as they are now; those that were deleted in the meantime are left out. */
+  /** Copies of the runs' present heads, in the same order. */
   async heads(runs: readonly StoredRun[]): Promise<RunHead[]> {
-    const reader = new ColdReader(LIST_READ)
+    const reader = new ColdReader(LIST_READ_BYTES)
     const heads: RunHead[] = []
-    // The checkpoint has the oldest first, lists the newest.
+    // Lists are newest first, the index file oldest first: read it forwards.
     for (const run of runs.toReversed()) {
       const { warm, cold } = run
       if (warm !== null) heads.push(copyHead(warm.head))
@@ -75,106 +81,106 @@ export class RunReader {
     try {
       if (run.cold !== null) return await loadCold(run.cold)
     } catch {
-      // The checkpoint is only a cache.
+      // The journal holds everything that the index file does.
     }
     return this.#rebuild(run)
   }
 
-  /** Head and places from the journal itself. */
+  /** Folds head and extents from the segments that hold lines of the run. */
   async #rebuild(run: StoredRun): Promise<WarmPart> {
     let head: RunHead | null = null
-    const places: number[] = []
-    for (const [id] of pairs(run.spread)) {
+    const extents: number[] = []
+    for (const [id] of pairs(run.bytesBySegment)) {
       const segment = this.#segment(id)
       await scanSegment(segment, 0, (line, offset) => {
-        const frame = decodeFrame(line)
-        if (frame === null || frame.type === 'header' || frame.runId !== run.runId) return
-        if (frame.type === 'delete') {
+        const parsed = decodeLine(line)
+        if (parsed === null || parsed.type === 'header' || parsed.runId !== run.runId) return
+        if (parsed.type === 'delete') {
           head = null
-          places.length = 0
+          extents.length = 0
           return
         }
-        for (const record of frame.records) head = foldHead(head, record)
-        addPlace(places, id, offset, line.length + 1, frame.records[0]?.seq ?? 0)
+        for (const record of parsed.records) head = foldHead(head, record)
+        addExtent(extents, id, offset, line.length + 1, parsed.records[0]?.seq ?? 0)
       })
     }
     const found = head as RunHead | null
     if (found === null || found.details.last_seq !== run.lastSeq) {
-      throw this.#setApart(run, 'the journal does not hold all of its records')
+      throw this.#quarantine(run, 'some of its records are missing from the journal')
     }
-    return { head: found, places }
+    return { head: found, extents }
   }
 
-  /** Records with `seq` greater than `after`, at most `limit`. */
+  /** Records with `seq` greater than `after`, at most `limit`, in order. */
   async records(run: StoredRun, after: number, limit: number): Promise<RunRecord[]> {
     const last = Math.min(run.lastSeq, after + limit)
     if (after >= last) return []
-    const pieces = await this.use(run, ({ places }) => this.#plan(places, after + 1, last))
+    const ranges = await this.use(run, ({ extents }) => this.#acquire(extents, after + 1, last))
     try {
       const records: RunRecord[] = []
-      for (const piece of pieces) await this.#readPiece(run, piece, records)
+      for (const range of ranges) await this.#readRange(run, range, records)
       const from = after + 1 - (records[0]?.seq ?? 0)
       const page = records.slice(from, from + last - after)
       if (from < 0 || page.length !== last - after || page.at(-1)?.seq !== last) {
-        throw this.#setApart(run, 'the journal does not hold all of its records')
+        throw this.#quarantine(run, 'some of its records are missing from the journal')
       }
       return page
     } finally {
-      for (const { segment } of pieces) segment.file.release()
+      for (const { segment } of ranges) segment.file.release()
     }
   }
 
-  /** What to read for the records `first` to `last`. Opens the files. */
-  #plan(places: readonly number[], first: number, last: number): Piece[] {
-    const pieces: Piece[] = []
-    for (let i = startOf(places, first); i < places.length; i += PLACE) {
-      const [id, offset, length, seq] = placeAt(places, i)
+  /** The reads for records `first` to `last`. Acquires their files. */
+  #acquire(extents: readonly number[], first: number, last: number): ReadRange[] {
+    const ranges: ReadRange[] = []
+    for (let i = extentWith(extents, first); i < extents.length; i += EXTENT) {
+      const [id, offset, length, seq] = extentAt(extents, i)
       if (seq > last) break
-      const piece = pieces.at(-1)
-      const end = piece === undefined ? 0 : piece.offset + piece.length
+      const range = ranges.at(-1)
+      const end = range === undefined ? 0 : range.offset + range.length
       if (
-        piece?.segment.id === id &&
+        range?.segment.id === id &&
         offset >= end &&
-        offset - end <= MAX_GAP &&
-        offset + length - piece.offset <= MAX_READ
+        offset - end <= MAX_GAP_BYTES &&
+        offset + length - range.offset <= MAX_READ_BYTES
       ) {
-        piece.stretches.push([offset - piece.offset, length])
-        piece.length = offset + length - piece.offset
+        range.extents.push([offset - range.offset, length])
+        range.length = offset + length - range.offset
       } else {
         const segment = this.#segment(id)
         segment.file.acquire()
-        pieces.push({ segment, offset, length, stretches: [[0, length]] })
+        ranges.push({ segment, offset, length, extents: [[0, length]] })
       }
     }
-    return pieces
+    return ranges
   }
 
-  async #readPiece(run: StoredRun, piece: Piece, records: RunRecord[]): Promise<void> {
-    const data = await piece.segment.file.read(piece.offset, piece.length)
-    for (const [start, length] of piece.stretches) {
+  async #readRange(run: StoredRun, range: ReadRange, records: RunRecord[]): Promise<void> {
+    const data = await range.segment.file.read(range.offset, range.length)
+    for (const [start, length] of range.extents) {
       splitLines(data.subarray(start, start + length), (line, offset) => {
-        const frame = decodeFrame(line)
-        if (frame?.type === 'records' && frame.runId === run.runId) {
-          for (const record of frame.records) records.push(record)
+        const parsed = decodeLine(line)
+        if (parsed?.type === 'records' && parsed.runId === run.runId) {
+          for (const record of parsed.records) records.push(record)
           return
         }
-        const where = `${piece.segment.file.path} at octet ${piece.offset + start + offset}`
-        throw this.#setApart(run, `${where} is damaged`)
+        const where = `${range.segment.file.path} at byte ${range.offset + start + offset}`
+        throw this.#quarantine(run, `${where} is damaged`)
       })
     }
   }
 
   #segment(id: number): Segment {
     const segment = this.#catalog.segments.get(id)
-    if (segment === undefined) throw new Error(`segment ${id} of the journal is not there`)
+    if (segment === undefined) throw new Error(`segment ${id} of the journal is missing`)
     return segment
   }
 
-  #setApart(run: StoredRun, reason: string): StoreError {
+  #quarantine(run: StoredRun, reason: string): StoreError {
     const { runId } = run
-    // A deletion in the meantime takes the records away, and is no damage.
+    // A run that was deleted in the meantime is not damaged.
     if (this.#catalog.runs.get(runId) === run) {
-      this.#catalog.setApart(runId, 'ERR_AGENT_STORE_CORRUPT', reason, [])
+      this.#catalog.quarantine(runId, 'ERR_AGENT_STORE_CORRUPT', reason, [])
     }
     return new StoreError('ERR_AGENT_STORE_CORRUPT', corruptMessage(runId, reason))
   }
@@ -182,25 +188,25 @@ export class RunReader {
 
 function corruptMessage(runId: string, reason: string): string {
   const remedy = 'restore the data directory from a backup, or delete the run'
-  return `run ${runId} is out of use: ${reason}; ${remedy}`
+  return `run ${runId} is quarantined: ${reason}; ${remedy}`
 }
 
-/** Says that a run was set apart, why, and what to do. */
-export function refusal(runId: string, catalog: Catalog): StoreError {
-  const { code, reason } = catalog.quarantine.get(runId) ?? { code: 'ERR_AGENT_STORE', reason: '' }
+/** Error for access to a quarantined run: why it is quarantined and what to do. */
+export function quarantineError(runId: string, catalog: Catalog): StoreError {
+  const { code, reason } = catalog.quarantined.get(runId) ?? { code: 'ERR_AGENT_STORE', reason: '' }
   const message =
     code === 'ERR_AGENT_STORE_VERSION' ? `run ${runId} ${reason}` : corruptMessage(runId, reason)
   return new StoreError(code, message)
 }
 
-/** Index of the stretch that holds `seq`. */
-function startOf(places: readonly number[], seq: number): number {
+/** Index of the extent that contains `seq`. */
+function extentWith(extents: readonly number[], seq: number): number {
   let low = 0
-  let high = places.length / PLACE - 1
+  let high = extents.length / EXTENT - 1
   while (low < high) {
     const middle = (low + high + 1) >>> 1
-    if ((places[middle * PLACE + 3] ?? 0) <= seq) low = middle
+    if ((extents[middle * EXTENT + 3] ?? 0) <= seq) low = middle
     else high = middle - 1
   }
-  return low * PLACE
+  return low * EXTENT
 }

@@ -2,37 +2,38 @@ import { StoreError } from '../../errors.js'
 import { isTerminal, type RunRecord } from '../../events.js'
 import { checkAppend } from '../append-checks.js'
 import type { Catalog, StoredRun } from './catalog.js'
-import { encodeDelete, encodeRecords } from './journal-line.js'
-import type { Journal, Line } from './journal.js'
-import { refusal, type RunReader } from './run-reader.js'
+import { encodeDeletion, encodeRecords } from './journal-line.js'
+import type { Journal, PendingLine } from './journal.js'
+import { quarantineError, type RunReader } from './run-reader.js'
 import type { Segment } from './segment.js'
 
-/** What {@link RunWriter} works with. */
+/** Collaborators of {@link RunWriter}. */
 export interface RunWriterParts {
   readonly catalog: Catalog
   readonly journal: Journal
   readonly reader: RunReader
-  /** Called when a run has ended. */
+  /** Called when the last record of a run is durable. */
   readonly onEnd: () => void
-  /** Called with the octets of a run that was deleted. */
-  readonly onDead: (octets: number) => void
+  /** Called with the size of a run's lines after its deletion. */
+  readonly onDead: (bytes: number) => void
 }
 
-/** Lines on their way of a run that the catalog does not know yet, or will soon forget. */
-interface Queued {
-  last: number
-  count: number
+/** Lines in flight of a run that is not in the catalog yet, or that is being deleted. */
+interface InFlight {
+  /** Seq of the last record in flight; 0 after a deletion. */
+  lastSeq: number
+  lines: number
 }
 
 /**
- * Puts appends and deletions on their way to the journal, and into the catalog when they are
- * durable. Several of one run may be on their way: each is checked against those before it.
+ * Sends appends and deletions to the journal and enters them into the catalog when they are
+ * durable. One run may have several in flight; each is checked against the ones before it.
  */
 export class RunWriter {
   readonly #parts: RunWriterParts
-  /** Runs that are being created or deleted; for others {@link StoredRun} counts. */
-  readonly #queued = new Map<string, Queued>()
-  /** Runs that are being read for those who append to them, in whose order they go on. */
+  /** Runs being created or deleted; for all others see {@link StoredRun.inFlight}. */
+  readonly #inFlight = new Map<string, InFlight>()
+  /** Cold runs being loaded; appends to such a run wait for it and then go on in order. */
   readonly #warming = new Map<StoredRun, Promise<unknown>>()
 
   constructor(parts: RunWriterParts) {
@@ -42,11 +43,11 @@ export class RunWriter {
   /** Resolves once the records are durable. */
   append(runId: string, records: readonly RunRecord[]): Promise<void> {
     const run = this.#parts.catalog.runs.get(runId)
-    // One that is being deleted needs not be warm: it is another run that begins here.
-    if (run !== undefined && run.warm === null && !this.#queued.has(runId)) {
+    // While a run is being deleted, an append begins a new run of the same id, without a head.
+    if (run !== undefined && run.warm === null && !this.#inFlight.has(runId)) {
       return this.#warmAndAppend(run, records.slice())
     }
-    let line: AppendLine
+    let line: PendingAppend
     try {
       line = this.#prepare(runId, run, records.slice())
     } catch (error) {
@@ -61,8 +62,8 @@ export class RunWriter {
 
   async #warmAndAppend(run: StoredRun, records: readonly RunRecord[]): Promise<void> {
     const { catalog, reader } = this.#parts
-    if (run.busy === 0) run.nextSeq = run.lastSeq
-    run.busy += 1
+    if (run.inFlight === 0) run.queuedSeq = run.lastSeq
+    run.inFlight += 1
     let warming = this.#warming.get(run)
     if (warming === undefined) {
       warming = reader.warm(run).finally(() => this.#warming.delete(run))
@@ -71,85 +72,89 @@ export class RunWriter {
     try {
       await warming
     } finally {
-      run.busy -= 1
+      run.inFlight -= 1
     }
-    if (catalog.quarantine.has(run.runId)) throw refusal(run.runId, catalog)
+    if (catalog.quarantined.has(run.runId)) throw quarantineError(run.runId, catalog)
     return this.append(run.runId, records)
   }
 
-  #prepare(runId: string, run: StoredRun | undefined, records: readonly RunRecord[]): AppendLine {
-    const queued = this.#queued.get(runId)
-    let last = 0
-    if (queued !== undefined) last = queued.last
-    else if (run !== undefined) last = run.busy > 0 ? run.nextSeq : run.lastSeq
-    checkAppend(runId, records, last)
-    const line = new AppendLine(this, queued === undefined ? run : undefined, runId, records)
-    last += records.length
-    if (queued !== undefined) {
-      queued.last = last
-      queued.count += 1
+  #prepare(
+    runId: string,
+    run: StoredRun | undefined,
+    records: readonly RunRecord[],
+  ): PendingAppend {
+    const inFlight = this.#inFlight.get(runId)
+    let lastSeq = 0
+    if (inFlight !== undefined) lastSeq = inFlight.lastSeq
+    else if (run !== undefined) lastSeq = run.inFlight > 0 ? run.queuedSeq : run.lastSeq
+    checkAppend(runId, records, lastSeq)
+    const line = new PendingAppend(this, inFlight === undefined ? run : undefined, runId, records)
+    lastSeq += records.length
+    if (inFlight !== undefined) {
+      inFlight.lastSeq = lastSeq
+      inFlight.lines += 1
     } else if (run !== undefined) {
-      run.nextSeq = last
-      run.busy += 1
+      run.queuedSeq = lastSeq
+      run.inFlight += 1
     } else {
-      this.#queued.set(runId, { last, count: 1 })
+      this.#inFlight.set(runId, { lastSeq, lines: 1 })
     }
     return line
   }
 
-  /** Resolves once the deletion is durable; at once for a run that is not known. */
+  /** Resolves once the deletion is durable; immediately for an unknown run. */
   async delete(runId: string): Promise<void> {
     const { catalog, journal } = this.#parts
     const run = catalog.runs.get(runId)
-    // Behind the appends that wait for it.
+    // Appends that wait for the run to be loaded were called first.
     const warming = run === undefined ? undefined : this.#warming.get(run)
     if (warming !== undefined) await warming.catch(() => {})
-    const queued = this.#queued.get(runId)
-    if (queued === undefined) {
-      if (catalog.runs.get(runId) === undefined && !catalog.quarantine.has(runId)) return
-      this.#queued.set(runId, { last: 0, count: 1 })
+    const inFlight = this.#inFlight.get(runId)
+    if (inFlight === undefined) {
+      if (catalog.runs.get(runId) === undefined && !catalog.quarantined.has(runId)) return
+      this.#inFlight.set(runId, { lastSeq: 0, lines: 1 })
     } else {
-      queued.last = 0
-      queued.count += 1
+      inFlight.lastSeq = 0
+      inFlight.lines += 1
     }
-    const data = encodeDelete(runId)
+    const data = encodeDeletion(runId)
     return new Promise((resolve, reject) => {
       journal.add({
         runId,
         data,
         done: (segment) => {
-          this.leave(runId, undefined)
-          const octets = catalog.addDeletion(runId, segment, data.length)
-          this.#parts.onDead(octets)
+          this.landed(runId, undefined)
+          const bytes = catalog.addDeletion(runId, segment, data.length)
+          this.#parts.onDead(bytes)
           resolve()
         },
         failed: (error) => {
-          this.leave(runId, undefined)
+          this.landed(runId, undefined)
           reject(error)
         },
       })
     })
   }
 
-  /** Is something of this run on its way? */
+  /** Does the run have lines in flight? */
   isBusy(run: StoredRun): boolean {
-    return run.busy > 0 || this.#queued.has(run.runId)
+    return run.inFlight > 0 || this.#inFlight.has(run.runId)
   }
 
-  /** Notes that a line is on its way no more. */
-  leave(runId: string, run: StoredRun | undefined): void {
+  /** Counts a line as no longer in flight, be it durable or refused. */
+  landed(runId: string, run: StoredRun | undefined): void {
     if (run !== undefined) {
-      run.busy -= 1
+      run.inFlight -= 1
       return
     }
-    const queued = this.#queued.get(runId)
-    if (queued === undefined) return
-    queued.count -= 1
-    if (queued.count === 0) this.#queued.delete(runId)
+    const inFlight = this.#inFlight.get(runId)
+    if (inFlight === undefined) return
+    inFlight.lines -= 1
+    if (inFlight.lines === 0) this.#inFlight.delete(runId)
   }
 
-  /** Notes records that are durable. @throws {@link StoreError} when the run cannot be used. */
-  enter(
+  /** Adds durable records to the catalog. @throws {@link StoreError} when the run is damaged. */
+  addRecords(
     runId: string,
     records: readonly RunRecord[],
     segment: Segment,
@@ -158,22 +163,22 @@ export class RunWriter {
   ): void {
     const { catalog, onEnd } = this.#parts
     let reason = ''
-    if (!catalog.quarantine.has(runId)) {
+    if (!catalog.quarantined.has(runId)) {
       try {
         const { status } = catalog.addRecords(runId, records, segment, offset, length)
         if (isTerminal(status)) onEnd()
         return
       } catch (error) {
-        reason = `a record cannot be understood: ${(error as Error).message}`
+        reason = `a record is invalid: ${(error as Error).message}`
       }
     }
-    catalog.setApart(runId, 'ERR_AGENT_STORE_CORRUPT', reason, [segment.id])
-    throw refusal(runId, catalog)
+    catalog.quarantine(runId, 'ERR_AGENT_STORE_CORRUPT', reason, [segment.id])
+    throw quarantineError(runId, catalog)
   }
 }
 
-/** One append on its way. A class, not closures: there are a hundred thousand in a second. */
-class AppendLine implements Line {
+/** One append in flight. A class rather than closures: there may be 100 000 a second. */
+class PendingAppend implements PendingLine {
   readonly runId: string
   readonly data: Buffer
   resolve: () => void = () => {}
@@ -196,9 +201,9 @@ class AppendLine implements Line {
   }
 
   done(segment: Segment, offset: number): void {
-    this.#writer.leave(this.runId, this.#run)
+    this.#writer.landed(this.runId, this.#run)
     try {
-      this.#writer.enter(this.runId, this.#records, segment, offset, this.data.length)
+      this.#writer.addRecords(this.runId, this.#records, segment, offset, this.data.length)
       this.resolve()
     } catch (error) {
       this.reject(error)
@@ -206,7 +211,7 @@ class AppendLine implements Line {
   }
 
   failed(error: StoreError): void {
-    this.#writer.leave(this.runId, this.#run)
+    this.#writer.landed(this.runId, this.#run)
     this.reject(error)
   }
 }

@@ -1,47 +1,47 @@
 import { foldHead } from '../../log/head.js'
 import type { RunHead } from '../../run-details.js'
 import { keyOf, type Admission, type Admitted } from '../../shared-store.js'
-import { beginQuery, type Place } from './appender.js'
+import { insertRunQuery, type Placement } from './append-statements.js'
 import type { Database, Transaction } from './database.js'
 import { keyQuery } from './run-queries.js'
 import { headOf } from './run-rows.js'
 
-/** What {@link admit} works with. */
+/** Collaborators of {@link admit}. */
 export interface AdmissionContext {
   readonly database: Database
   /** Quoted name of the schema. */
   readonly schema: string
   readonly patienceMs: number
-  /** Where the run may work, and the folder that it shares with others. */
-  readonly placeOf: (head: RunHead) => Place
+  readonly placementOf: (head: RunHead) => Placement
 }
 
 /**
- * Begins a run if its terms allow it. Admissions wait for one another, so that two of them never
- * take the last place in the queue, the same folder or the same key; one whose answer was lost may
- * be sent again, since it finds the run that it began.
+ * Begins a run if its terms allow it. Admissions run one at a time, so that two of them never take
+ * the last slot of the queue, the same folder or the same key. One whose answer was lost can be
+ * sent again: it finds the run that it began.
  */
 export async function admit(context: AdmissionContext, admission: Admission): Promise<Admitted> {
-  const { database, schema, patienceMs, placeOf } = context
+  const { database, schema, patienceMs, placementOf } = context
   const head = foldHead(null, admission.created)
-  const { folder, labels } = placeOf(head)
+  const { folder, labels } = placementOf(head)
   const json = [JSON.stringify(admission.created)]
-  const place = { folder: admission.cwdPolicy === 'allow' ? null : folder, labels }
+  const placement = { folder: admission.cwdPolicy === 'allow' ? null : folder, labels }
   return await database.transaction(patienceMs, async (transaction) => {
     const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 2)`
     await transaction.rows({ name: 'runwright_admit_lock', text: lock, values: [schema] })
-    const refusal = await refuse(transaction, schema, admission, place)
+    const refusal = await findRefusal(transaction, schema, admission, placement.folder)
     if (refusal !== null) return refusal
-    await transaction.rows(beginQuery(schema, head, place, json))
+    await transaction.rows(insertRunQuery(schema, head, placement, json))
     return { outcome: 'admitted' }
   })
 }
 
-async function refuse(
+/** Checks the terms of an admission; null when they allow the run. */
+async function findRefusal(
   { rows }: Transaction,
   schema: string,
   admission: Admission,
-  { folder }: Place,
+  folder: string | null,
 ): Promise<Admitted | null> {
   const { created, cwdPolicy, maxQueued, keysSince } = admission
   const key = keyOf(admission)

@@ -1,68 +1,67 @@
 /**
- * Writes logs. Appends of many runs go out as one statement, which is one commit: while it is on
- * its way, the next ones gather. A run has one statement on its way at a time, so that its records
- * keep their order.
+ * Appends records to logs.
  *
- * The statement moves the row of a run from the sequence number before the records to the one after
- * them, under the fence of this process, and adds the records of just those runs that it moved. It
- * may therefore be sent again when its outcome was lost: it takes effect once.
+ * 1. Appends of many runs are batched into one statement, which is one commit; further appends
+ *    queue up while it is in flight. A run has one statement in flight at a time, which keeps the
+ *    order of its records.
+ * 2. A statement advances a run's row from the sequence number before the records to the one after
+ *    them, under the fence of this process, and inserts records of the advanced rows only. When
+ *    its answer is lost it can be sent again: it takes effect once.
  *
  * @module
  */
 import { StoreError } from '../../errors.js'
-import { isTerminal, type RunRecord } from '../../events.js'
+import type { RunRecord } from '../../events.js'
 import { foldHead } from '../../log/head.js'
 import type { RunHead } from '../../run-details.js'
 import { checkAppend } from '../append-checks.js'
+import {
+  insertRunQuery,
+  keepsClaim,
+  updateRunsQuery,
+  type Placement,
+} from './append-statements.js'
 import type { Claims } from './claims.js'
 import { isUnavailable, type Database } from './database.js'
-import type { PgRow } from './pool.js'
-import {
-  epochMs,
-  fixedJson,
-  goalHash,
-  HEAD_COLUMNS,
-  headOf,
-  isRunId,
-  keyText,
-  movingJson,
-  searchText,
-} from './run-rows.js'
+import type { PgRow } from './pg-types.js'
+import { HEAD_COLUMNS, headOf, isRunId } from './run-rows.js'
 
-/** Statements on their way at a time. */
-const LANES = 2
-/** Bounds of one statement: runs, and characters unless one append has more. */
+const STATEMENTS_IN_FLIGHT = 2
 const RUNS_PER_STATEMENT = 256
+/** A single append may exceed this. */
 const CHARACTERS_PER_STATEMENT = 4 << 20
-/** Times that the row of a run is read again because somebody else was faster. */
+/** How often a run's row is read again because another process changed it first. */
 const MAX_RACES = 20
 
-/** Records that go together, and the caller who waits for them. */
-interface Group {
+/** One call of `append()` whose caller waits. */
+interface PendingAppend {
   readonly records: readonly RunRecord[]
   readonly json: readonly string[]
-  /** True once the answer to a statement with these records was lost: they may be stored already. */
+  /** True once the answer to a statement with these records was lost: they may be stored. */
   inDoubt: boolean
   races: number
   readonly resolve: () => void
   readonly reject: (error: Error) => void
 }
 
-/** The row of a run, as it was last seen or written by this process. */
-interface Row {
+/** The row of a run, as this process last read or wrote it. */
+interface RunRow {
   readonly head: RunHead
   readonly fence: string
   readonly claimed: boolean
 }
 
-/** What has to be written of one run. */
-interface Move {
+/** What to write for one run. */
+interface RunUpdate {
   readonly runId: string
-  readonly groups: readonly Group[]
-  readonly row: Row | null
-  readonly from: number
+  readonly appends: readonly PendingAppend[]
+  /** Null for a new run. */
+  readonly row: RunRow | null
+  /** The head after the appends. */
   readonly head: RunHead
 }
+
+type Batch = ReadonlyMap<string, readonly PendingAppend[]>
 
 /** Options of {@link Appender}. */
 export interface AppenderOptions {
@@ -71,28 +70,23 @@ export interface AppenderOptions {
   readonly schema: string
   readonly workerId: string
   readonly claims: Claims
-  /** Milliseconds for which appends to runs that this process does not hold are tried. */
+  /** How long, in milliseconds, to retry appends to runs that this process does not hold. */
   readonly patienceMs: number
-  /** Folder and labels of a run that begins. */
-  readonly placeOf: (head: RunHead) => Place
-  /** Told after each commit, once per run. */
-  readonly written: (head: RunHead) => void
+  /** Called for each new run. */
+  readonly placementOf: (head: RunHead) => Placement
+  /** Called after each commit, once per run. */
+  readonly onWritten: (head: RunHead) => void
 }
 
-/** Where a run may work, and which folder it wants for itself. */
-export interface Place {
-  readonly folder: string | null
-  readonly labels: readonly string[]
-}
-
-/** Appends records of all runs of this process. */
+/** Appends the records of all runs of this process. */
 export class Appender {
   readonly #options: AppenderOptions
-  readonly #waiting = new Map<string, Group[]>()
+  readonly #queues = new Map<string, PendingAppend[]>()
+  /** Runs with a statement in flight. */
   readonly #busy = new Set<string>()
-  /** Rows of the runs that this process holds: it alone changes them. */
-  readonly #rows = new Map<string, Row>()
-  readonly #lanes = new Set<Promise<void>>()
+  /** Rows of the runs that this process holds, which only it changes. */
+  readonly #rows = new Map<string, RunRow>()
+  readonly #writers = new Set<Promise<void>>()
 
   constructor(options: AppenderOptions) {
     this.#options = options
@@ -101,97 +95,96 @@ export class Appender {
   /** As `RunStore.append`. */
   async append(runId: string, records: readonly RunRecord[]): Promise<void> {
     if (!isRunId(runId)) {
-      const message = 'a run id has at most 600 characters, none of them NUL or half of one'
+      const message = 'a run id has at most 600 characters, without NUL and lone surrogates'
       throw new StoreError('ERR_AGENT_STORE', message)
     }
     const json = records.map((record) => JSON.stringify(record))
     await new Promise<void>((resolve, reject) => {
       const copy = [...records]
       this.#enqueue(runId, [{ records: copy, json, inDoubt: false, races: 0, resolve, reject }])
-      this.#open()
+      this.#startWriter()
     })
   }
 
-  /** Forgets what it knows of a run that this process holds no more. */
+  /** Forgets the row of a run that this process no longer holds. */
   forget(runId: string): void {
     this.#rows.delete(runId)
   }
 
-  /** Resolves once everything appended so far has settled. */
+  /** Resolves once all earlier appends have settled. */
   async drain(): Promise<void> {
-    while (this.#lanes.size > 0) await Promise.all(this.#lanes)
+    while (this.#writers.size > 0) await Promise.all(this.#writers)
   }
 
-  #enqueue(runId: string, groups: readonly Group[]): void {
-    const waiting = this.#waiting.get(runId)
-    if (waiting === undefined) this.#waiting.set(runId, [...groups])
-    else waiting.push(...groups)
+  #enqueue(runId: string, appends: readonly PendingAppend[]): void {
+    const queue = this.#queues.get(runId)
+    if (queue === undefined) this.#queues.set(runId, [...appends])
+    else queue.push(...appends)
   }
 
-  #open(): void {
-    if (this.#lanes.size >= LANES) return
-    const lane = this.#drive().finally(() => this.#lanes.delete(lane))
-    this.#lanes.add(lane)
+  #startWriter(): void {
+    if (this.#writers.size >= STATEMENTS_IN_FLIGHT) return
+    const writer = this.#writeQueues().finally(() => this.#writers.delete(writer))
+    this.#writers.add(writer)
   }
 
-  async #drive(): Promise<void> {
-    await null // whatever else is appended in this tick goes along
+  async #writeQueues(): Promise<void> {
+    await null // appends called in the same tick join the first batch
     for (;;) {
-      const batch = this.#next()
+      const batch = this.#nextBatch()
       if (batch.size === 0) return
       for (const runId of batch.keys()) this.#busy.add(runId)
       try {
         await this.#write(batch)
       } catch (error) {
-        for (const groups of batch.values())
-          for (const group of groups) group.reject(error as Error)
+        for (const append of [...batch.values()].flat()) append.reject(error as Error)
         for (const runId of batch.keys()) this.#rows.delete(runId)
       }
       for (const runId of batch.keys()) this.#busy.delete(runId)
     }
   }
 
-  /** Runs with something to write: held ones first, and never both kinds in one statement. */
-  #next(): Map<string, Group[]> {
-    const held = this.#take((runId) => this.#options.claims.fence(runId) !== undefined)
-    return held.size > 0 ? held : this.#take(() => true)
+  /** Queued appends of runs that this process holds, else of all others: never both in a batch. */
+  #nextBatch(): Batch {
+    const held = this.#takeBatch((runId) => this.#options.claims.fence(runId) !== undefined)
+    return held.size > 0 ? held : this.#takeBatch(() => true)
   }
 
-  #take(wanted: (runId: string) => boolean): Map<string, Group[]> {
-    const batch = new Map<string, Group[]>()
+  #takeBatch(wanted: (runId: string) => boolean): Batch {
+    const batch = new Map<string, PendingAppend[]>()
     let characters = 0
-    for (const [runId, groups] of this.#waiting) {
+    for (const [runId, appends] of this.#queues) {
       if (this.#busy.has(runId) || !wanted(runId)) continue
-      this.#waiting.delete(runId)
-      batch.set(runId, groups)
-      for (const { json } of groups) for (const text of json) characters += text.length
+      this.#queues.delete(runId)
+      batch.set(runId, appends)
+      for (const { json } of appends) for (const text of json) characters += text.length
       if (batch.size === RUNS_PER_STATEMENT || characters > CHARACTERS_PER_STATEMENT) break
     }
     return batch
   }
 
-  async #write(batch: ReadonlyMap<string, readonly Group[]>): Promise<void> {
+  async #write(batch: Batch): Promise<void> {
     const { claims, patienceMs } = this.#options
-    let left = batch
-    while (left.size > 0) {
-      const held = [...left.keys()].some((runId) => claims.fence(runId) !== undefined)
-      // A run of this process goes on when the database is back, however long that takes.
+    let remaining = batch
+    while (remaining.size > 0) {
+      const held = [...remaining.keys()].some((runId) => claims.fence(runId) !== undefined)
+      // A run of this process waits for the database however long that takes.
       const patience = held ? Infinity : patienceMs
-      const rows = await this.#load([...left.keys()], patience)
-      const moves: Move[] = []
-      for (const [runId, groups] of left) {
-        const move = await this.#plan(runId, groups, rows.get(runId) ?? null, patience)
-        if (move !== null) moves.push(move)
+      const rows = await this.#load([...remaining.keys()], patience)
+      const updates: RunUpdate[] = []
+      for (const [runId, appends] of remaining) {
+        const update = await this.#plan(runId, appends, rows.get(runId) ?? null, patience)
+        if (update !== null) updates.push(update)
       }
-      if (moves.length === 0) return
-      left = await this.#move(moves, patience)
+      if (updates.length === 0) return
+      remaining = await this.#store(updates, patience)
     }
   }
 
-  /** The rows of these runs, read where they are not known. */
-  async #load(runIds: readonly string[], patience: number): Promise<ReadonlyMap<string, Row>> {
+  /** The rows of these runs, read from the database where they are not known. */
+  async #load(runIds: readonly string[], patience: number): Promise<ReadonlyMap<string, RunRow>> {
     const { database, schema, claims } = this.#options
-    const found = new Map<string, Row>()
+    const found = new Map<string, RunRow>()
     for (const runId of runIds) {
       const row = this.#rows.get(runId)
       if (row !== undefined && row.fence === claims.fence(runId)?.toString()) found.set(runId, row)
@@ -205,47 +198,48 @@ export class Appender {
     return found
   }
 
-  /** What is to be written of a run; null when nothing is left, as all its groups have settled. */
+  /** Settles what needs no writing and folds the rest; null when nothing is left to write. */
   async #plan(
     runId: string,
-    groups: readonly Group[],
-    row: Row | null,
+    appends: readonly PendingAppend[],
+    row: RunRow | null,
     patience: number,
-  ): Promise<Move | null> {
-    const from = row?.head.details.last_seq ?? 0
+  ): Promise<RunUpdate | null> {
+    const storedSeq = row?.head.details.last_seq ?? 0
     let head = row?.head ?? null
-    const todo: Group[] = []
-    const refusal = this.#refusal(runId, row)
-    for (const [place, group] of groups.entries()) {
-      const last = group.records.at(-1)?.seq ?? 0
-      if (group.inDoubt && last <= from && (await this.#isStored(runId, group, patience))) {
-        group.resolve()
+    const accepted: PendingAppend[] = []
+    const claimError = this.#checkClaim(runId, row)
+    for (const [i, append] of appends.entries()) {
+      const lastSeq = append.records.at(-1)?.seq ?? 0
+      const mayBeStored = append.inDoubt && lastSeq <= storedSeq
+      if (mayBeStored && (await this.#isStored(runId, append, patience))) {
+        append.resolve()
         continue
       }
       try {
-        if (refusal !== null) throw refusal
-        checkAppend(runId, group.records, head?.details.last_seq ?? 0)
+        if (claimError !== null) throw claimError
+        checkAppend(runId, append.records, head?.details.last_seq ?? 0)
       } catch (error) {
-        group.reject(error as Error)
+        append.reject(error as Error)
         continue
       }
-      const folded = foldAll(head, group.records)
+      const folded = foldAll(head, append.records)
       if (folded instanceof Error) {
-        group.reject(folded)
-        // The head is of no use any more: what was to go with it waits for the row to be read again.
+        append.reject(folded)
+        // The head is half folded: queue the other appends again, on a row read from the database.
         this.#rows.delete(runId)
-        const others = [...todo, ...groups.slice(place + 1)]
+        const others = [...accepted, ...appends.slice(i + 1)]
         if (others.length > 0) this.#enqueue(runId, others)
         return null
       }
       head = folded
-      todo.push(group)
+      accepted.push(append)
     }
-    return todo.length === 0 || head === null ? null : { runId, groups: todo, row, from, head }
+    return accepted.length === 0 || head === null ? null : { runId, appends: accepted, row, head }
   }
 
-  /** Why this process may not append to the run, if so. */
-  #refusal(runId: string, row: Row | null): StoreError | null {
+  /** The error for a run that another process holds; null when this process may append. */
+  #checkClaim(runId: string, row: RunRow | null): StoreError | null {
     const fence = this.#options.claims.fence(runId)
     if (fence !== undefined) {
       if (row?.fence === String(fence)) return null
@@ -253,176 +247,115 @@ export class Appender {
     } else if (row?.claimed !== true) return null
     return new StoreError(
       'ERR_AGENT_CLAIM_LOST',
-      `run ${runId} is worked on by another process: nothing can be appended to it here`,
+      `run ${runId} is held by another process: this one cannot append to it`,
     )
   }
 
-  async #isStored(runId: string, { records, json }: Group, patience: number): Promise<boolean> {
+  async #isStored(
+    runId: string,
+    { records, json }: PendingAppend,
+    patience: number,
+  ): Promise<boolean> {
     const { database, schema } = this.#options
-    const text = `SELECT record FROM ${schema}.events WHERE run_id = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq`
+    const text = `SELECT record FROM ${schema}.events
+      WHERE run_id = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq`
     const values = [runId, records[0]?.seq, records.at(-1)?.seq]
     const rows = await database.rows({ text, values }, patience)
     return rows.length === json.length && rows.every((row, i) => row['record'] === json[i])
   }
 
-  /** Writes the moves; answers with the groups of the runs that somebody else was faster with. */
-  async #move(moves: readonly Move[], patience: number): Promise<Map<string, readonly Group[]>> {
-    const { claims, written } = this.#options
-    const moved = new Set<unknown>()
-    const begun = moves.filter(({ row }) => row === null)
-    for (const move of begun) if (await this.#begin(move, patience)) moved.add(move.runId)
-    const grown = moves.filter(({ row }) => row !== null)
-    const refused = new Set<Move>()
-    if (grown.length > 0)
-      for (const runId of await this.#growApart(grown, patience, refused)) moved.add(runId)
-    const missed = new Map<string, readonly Group[]>()
-    for (const move of moves) {
-      const { runId, groups, head, row } = move
+  /** Writes the updates. Returns the appends of runs that another process changed first. */
+  async #store(updates: readonly RunUpdate[], patience: number): Promise<Batch> {
+    const { claims, onWritten } = this.#options
+    const { written, refused } = await this.#send(updates, patience)
+    const raced = new Map<string, readonly PendingAppend[]>()
+    for (const update of updates) {
+      const { runId, appends, head, row } = update
       this.#rows.delete(runId)
-      if (refused.has(move)) continue
-      if (!moved.has(runId)) {
-        const late = groups.filter((group) => !gaveUp(runId, group))
-        if (late.length > 0) missed.set(runId, late)
+      if (refused.has(update)) continue
+      if (!written.has(runId)) {
+        const retried = appends.filter((append) => !rejectAfterRaces(runId, append))
+        if (retried.length > 0) raced.set(runId, retried)
         continue
       }
       if (!keepsClaim(head)) claims.forget(runId)
-      else if (row !== null && claims.fence(runId) !== undefined)
+      else if (row !== null && claims.fence(runId) !== undefined) {
         this.#rows.set(runId, { ...row, head })
-      written(head)
-      for (const group of groups) group.resolve()
+      }
+      onWritten(head)
+      for (const append of appends) append.resolve()
     }
-    return missed
+    return raced
   }
 
-  async #begin({ runId, groups, head }: Move, patience: number): Promise<boolean> {
-    const query = beginQuery(
-      this.#options.schema,
-      head,
-      this.#options.placeOf(head),
-      groups.flatMap(({ json }) => json),
-    )
-    const rows = await this.#options.database.rows(query, patience, () => doubt(groups))
+  /** Resolves with the ids of the runs that were written and the updates that were rejected. */
+  async #send(
+    updates: readonly RunUpdate[],
+    patience: number,
+  ): Promise<{ readonly written: Set<unknown>; readonly refused: Set<RunUpdate> }> {
+    const written = new Set<unknown>()
+    const refused = new Set<RunUpdate>()
+    for (const update of updates) {
+      if (update.row === null && (await this.#insert(update, patience))) written.add(update.runId)
+    }
+    const known = updates.filter(({ row }) => row !== null)
+    if (known.length > 0) {
+      for (const runId of await this.#updateEach(known, patience, refused)) written.add(runId)
+    }
+    return { written, refused }
+  }
+
+  async #insert({ runId, appends, head }: RunUpdate, patience: number): Promise<boolean> {
+    const { database, schema, placementOf } = this.#options
+    const json = appends.flatMap((append) => append.json)
+    const query = insertRunQuery(schema, head, placementOf(head), json)
+    const rows = await database.rows(query, patience, () => markInDoubt(appends))
     return rows.some((row) => row['run_id'] === runId)
   }
 
-  /** As `#grow`; what the database refuses of one run costs that run alone. */
-  async #growApart(
-    moves: readonly Move[],
+  /** As `#update`; when the database refuses a statement, only the run at fault is rejected. */
+  async #updateEach(
+    updates: readonly RunUpdate[],
     patience: number,
-    refused: Set<Move>,
+    refused: Set<RunUpdate>,
   ): Promise<readonly unknown[]> {
     try {
-      return await this.#grow(moves, patience)
+      return await this.#update(updates, patience)
     } catch (error) {
       if (isUnavailable(error)) throw error
-      const [first] = moves
-      if (moves.length === 1 && first !== undefined) {
+      const [first] = updates
+      if (updates.length === 1 && first !== undefined) {
         refused.add(first)
-        for (const group of first.groups) group.reject(error as Error)
+        for (const append of first.appends) append.reject(error as Error)
         return []
       }
     }
-    const moved: unknown[] = []
-    for (const move of moves) moved.push(...(await this.#growApart([move], patience, refused)))
-    return moved
+    const written: unknown[] = []
+    for (const update of updates) {
+      written.push(...(await this.#updateEach([update], patience, refused)))
+    }
+    return written
   }
 
-  async #grow(moves: readonly Move[], patience: number): Promise<readonly unknown[]> {
+  async #update(updates: readonly RunUpdate[], patience: number): Promise<readonly unknown[]> {
     const { database, schema, workerId, claims } = this.#options
-    const records: { readonly runId: string; readonly seq: number; readonly json: string }[] = []
-    for (const { runId, groups, from } of moves) {
-      let seq = from
-      for (const group of groups)
-        for (const json of group.json) records.push({ runId, seq: (seq += 1), json })
-    }
-    const values = [
-      moves.map(({ runId }) => runId),
-      moves.map(({ row }) => row?.fence),
-      moves.map(({ runId }) => claims.fence(runId) !== undefined),
-      moves.map(({ from }) => from),
-      moves.map(({ head }) => head.details.last_seq),
-      moves.map(({ head }) => head.details.status),
-      moves.map(({ head }) => movingJson(head)),
-      moves.map(({ head }) => epochMs(head.details.gate?.deadline ?? null)),
-      moves.map(({ head }) => epochMs(head.details.ended_at)),
-      moves.map(({ head }) => keepsClaim(head)),
-      records.map(({ runId }) => runId),
-      records.map(({ seq }) => seq),
-      records.map(({ json }) => json),
-      workerId,
-    ]
-    const text = `WITH moved AS (
-        UPDATE ${schema}.runs r SET
-          last_seq = m.last_seq, status = m.status, head = m.head, gate_deadline_ms = m.gate_deadline_ms,
-          ended_ms = m.ended_ms,
-          claimed_by = CASE WHEN m.keeps THEN r.claimed_by END,
-          holds_folder = r.holds_folder AND m.ended_ms IS NULL,
-          abort_wanted = r.abort_wanted AND m.ended_ms IS NULL
-        FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::integer[], $5::integer[], $6::text[], $7::json[],
-          $8::double precision[], $9::double precision[], $10::boolean[])
-          AS m(run_id, fence, held, from_seq, last_seq, status, head, gate_deadline_ms, ended_ms, keeps)
-        WHERE r.run_id = m.run_id AND r.last_seq = m.from_seq AND r.fence = m.fence
-          AND r.claimed_by IS NOT DISTINCT FROM CASE WHEN m.held THEN $14 END
-        RETURNING r.run_id
-      ), added AS (
-        INSERT INTO ${schema}.events (run_id, seq, record)
-        SELECT e.run_id, e.seq, e.record FROM unnest($11::text[], $12::integer[], $13::text[]) AS e(run_id, seq, record)
-        JOIN moved USING (run_id)
-      )
-      SELECT run_id FROM moved`
-    const again = (): void => moves.forEach(({ groups }) => doubt(groups))
-    const rows = await database.rows({ name: 'runwright_append', text, values }, patience, again)
+    const rowUpdates = updates.map(({ runId, appends, row, head }) => {
+      const json = appends.flatMap((append) => append.json)
+      const held = claims.fence(runId) !== undefined
+      return { runId, fence: row?.fence ?? '', held, head, json }
+    })
+    const query = updateRunsQuery(schema, workerId, rowUpdates)
+    const again = (): void => updates.forEach(({ appends }) => markInDoubt(appends))
+    const rows = await database.rows(query, patience, again)
     return rows.map((row) => row['run_id'])
   }
 }
 
-/** Stores a run that begins, unless there is one of this id. */
-export function beginQuery(
-  schema: string,
-  head: RunHead,
-  { folder, labels }: Place,
-  json: readonly string[],
-): { readonly name: string; readonly text: string; readonly values: unknown[] } {
-  const { details, owner, idempotency } = head
-  const text = `WITH begun AS (
-      INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash, model_name, owner_id, tenant,
-        idempotency_key, fixed, head, last_seq, gate_deadline_ms, folder, labels, search_text)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $17)
-      ON CONFLICT (run_id) DO NOTHING
-      RETURNING run_id
-    ), added AS (
-      INSERT INTO ${schema}.events (run_id, seq, record)
-      SELECT begun.run_id, e.seq, e.record
-      FROM begun, unnest($16::text[]) WITH ORDINALITY AS e(record, seq)
-    )
-    SELECT run_id FROM begun`
-  const values = [
-    details.run_id,
-    epochMs(details.created_at),
-    epochMs(details.ended_at),
-    details.status,
-    goalHash(details.goal),
-    keyText(details.model_name),
-    owner.id === null ? null : keyText(owner.id),
-    owner.tenant === null ? null : keyText(owner.tenant),
-    idempotency === null ? null : keyText(idempotency.key),
-    fixedJson(head),
-    movingJson(head),
-    details.last_seq,
-    epochMs(details.gate?.deadline ?? null),
-    folder,
-    [...labels],
-    [...json],
-    searchText(details),
-  ]
-  return { name: 'runwright_begin', text, values }
-}
-
-function rowOf(row: PgRow): Row {
+function rowOf(row: PgRow): RunRow {
   return { head: headOf(row), fence: row['fence'] as string, claimed: row['claimed'] === true }
 }
 
-/** The head after the records, or why they do not fit; `head` is changed either way. */
+/** The head after the records, or why they cannot be folded; `head` is changed either way. */
 function foldAll(head: RunHead | null, records: readonly RunRecord[]): RunHead | null | Error {
   try {
     return records.reduce(foldHead, head)
@@ -431,21 +364,18 @@ function foldAll(head: RunHead | null, records: readonly RunRecord[]): RunHead |
   }
 }
 
-/** Whether these records are stored is not known until it was looked up. */
-function doubt(groups: readonly Group[]): void {
-  for (const group of groups) group.inDoubt = true
+/** The answer was lost: whether these records are stored has to be looked up. */
+function markInDoubt(appends: readonly PendingAppend[]): void {
+  for (const append of appends) append.inDoubt = true
 }
 
-/** Nobody works on a run that waits for a human or has ended. */
-function keepsClaim({ details: { status } }: RunHead): boolean {
-  return status !== 'awaiting_human' && !isTerminal(status)
-}
-
-/** Rejects a group that was overtaken too often; true when it did. */
-function gaveUp(runId: string, group: Group): boolean {
-  group.races += 1
-  if (group.races <= MAX_RACES) return false
-  const message = `run ${runId} changes too fast: its records could not be appended`
-  group.reject(new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message))
+/** Counts a lost race; rejects the append and returns true after too many. */
+function rejectAfterRaces(runId: string, append: PendingAppend): boolean {
+  append.races += 1
+  if (append.races <= MAX_RACES) return false
+  const message =
+    `other processes append to run ${runId} all the time: ` +
+    `gave up after ${MAX_RACES} attempts; try again`
+  append.reject(new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message))
   return true
 }

@@ -1,29 +1,30 @@
 /**
- * Which process works on which run. A process has a lease, kept by a heartbeat; a run is claimed
- * for a process under a number, its fence, that grows with each claim. Whatever a process writes of
- * a run names the fence it was given, so that one that was taken for dead cannot write any more.
+ * Which process drives which run.
+ *
+ * 1. A process has a lease, which its heartbeats renew. A run whose holder has no lease is free.
+ * 2. Each claim of a run increments the run's fence. Every write names the fence of its claim, so a
+ *    process that lost its lease without noticing cannot write any more.
  *
  * @module
  */
 import type { Claim, SharedRunsListener } from '../../shared-store.js'
-import type { Changes } from './changes.js'
 import type { Database, Transaction } from './database.js'
-import type { PgQuery, PgRow } from './pool.js'
-import type { Pulse } from './pulse.js'
+import type { HeartbeatConnection } from './heartbeat-connection.js'
+import type { PgQuery, PgRow } from './pg-types.js'
 
-/** Runs that are taken at once only to be ended. */
-const ENDINGS = 64
+/** Runs per claim that only have to be ended, for which no slot is needed. */
+const MAX_ENDINGS = 64
 
 /** Options of {@link Claims}. */
 export interface ClaimsOptions {
   readonly database: Database
-  readonly pulse: Pulse
+  readonly heartbeat: HeartbeatConnection
   /** Quoted name of the schema. */
   readonly schema: string
   readonly workerId: string
   readonly leaseMs: number
   readonly labels: readonly string[]
-  /** Runs that all processes together work on; null for no bound but their own. */
+  /** How many runs all processes together drive; null for no common bound. */
   readonly maxRunning: number | null
   readonly patienceMs: number
 }
@@ -33,40 +34,40 @@ export class Claims {
   readonly #options: ClaimsOptions
   /** Fence by run. */
   readonly #held = new Map<string, bigint>()
-  /** Runs whose holder was told of the wish for their end. */
-  readonly #told = new Set<string>()
+  /** Held runs whose abort request was passed to the listener. */
+  readonly #abortReported = new Set<string>()
   #listener: SharedRunsListener | undefined
-  /** True after a claim or release whose outcome was lost: this process may hold runs that it does not know of. */
+  /** True after a lost answer: this process may hold claims in the database that are not here. */
   #inDoubt = false
-  #beating: Promise<void> | undefined
+  #heartbeats: Promise<void> | undefined
 
   constructor(options: ClaimsOptions) {
     this.#options = options
   }
 
-  /** The fence under which this process holds the run; undefined when it does not. */
+  /** The fence of this process's claim; undefined when it does not hold the run. */
   fence(runId: string): bigint | undefined {
     return this.#held.get(runId)
   }
 
-  /** Tells `listener` of wishes and losses. */
+  /** Sets the listener for abort requests and lost claims. */
   listen(listener: SharedRunsListener): void {
     this.#listener = listener
   }
 
-  /** Takes the lease, and keeps it from now on. @throws {@link StoreError} */
+  /** Acquires the lease and renews it until the database is closed. @throws {@link StoreError} */
   async start(): Promise<void> {
     await this.#beat(this.#options.patienceMs)
-    this.#beating = this.#keepBeating()
+    this.#heartbeats = this.#keepBeating()
   }
 
-  /** Gives the lease up; the database is closing. */
+  /** Resolves once heartbeats have ended, after `Database.giveUp()`. */
   async close(): Promise<void> {
-    await this.#beating
-    await this.#options.pulse.close()
+    await this.#heartbeats
+    await this.#options.heartbeat.close()
   }
 
-  /** Ends the lease at once, so that nobody waits for it to run out. */
+  /** Ends the lease, so that other processes need not wait until it runs out. */
   async resign(): Promise<void> {
     const { database, schema, workerId } = this.#options
     const text = `DELETE FROM ${schema}.workers WHERE worker_id = $1`
@@ -83,33 +84,34 @@ export class Claims {
         this.#claimWithin(transaction, slots),
       )
       this.#inDoubt = false
-      return rows.map((row) => this.#take(row))
+      return rows.map((row) => this.#addClaim(row))
     } catch (error) {
       this.#inDoubt = true
       throw error
     }
   }
 
-  /** The run belongs to nobody any more, by an append that has cleared the claim. */
+  /** Forgets a claim that an append has cleared in the database. */
   forget(runId: string): void {
     this.#held.delete(runId)
-    this.#told.delete(runId)
+    this.#abortReported.delete(runId)
   }
 
-  /** The run was found to belong to another process. */
+  /** Forgets a claim that another process has taken over, and reports the loss. */
   lose(runId: string): void {
     if (!this.#held.has(runId)) return
     this.forget(runId)
     this.#listener?.lost(runId)
   }
 
-  /** As `SharedRuns.release`; resolves with true when there was a claim to give back. */
+  /** As `SharedRuns.release`; resolves with true when there was a claim. */
   async release(runId: string): Promise<boolean> {
     const { database, schema, workerId, patienceMs } = this.#options
     const fence = this.#held.get(runId)
     if (fence === undefined) return false
     this.forget(runId)
-    const text = `UPDATE ${schema}.runs SET claimed_by = NULL WHERE run_id = $1 AND claimed_by = $2 AND fence = $3`
+    const text = `UPDATE ${schema}.runs SET claimed_by = NULL
+      WHERE run_id = $1 AND claimed_by = $2 AND fence = $3`
     try {
       await database.rows({ text, values: [runId, workerId, String(fence)] }, patienceMs)
     } catch (error) {
@@ -119,25 +121,26 @@ export class Claims {
     return true
   }
 
-  /** Notes that a run shall end; resolves with false when it has ended or was told so before. */
+  /** Records an abort request; resolves with false when the run has ended or already has one. */
   async requestAbort(runId: string, by: string | null): Promise<boolean> {
     const { database, schema, patienceMs } = this.#options
     const text = `UPDATE ${schema}.runs SET abort_wanted = true, abort_by = $2
       WHERE run_id = $1 AND ended_ms IS NULL AND NOT abort_wanted RETURNING run_id`
     const rows = await database.rows({ text, values: [runId, by] }, patienceMs)
-    if (rows.length > 0 && this.#held.has(runId)) this.#tellAbort(runId, by)
+    if (rows.length > 0 && this.#held.has(runId)) this.#reportAbort(runId, by)
     return rows.length > 0
   }
 
-  /** Looks whether an end is wanted of runs that this process holds, and whether it still holds them. */
-  async lookAt(runIds: readonly string[]): Promise<void> {
-    const news = runIds.some((runId) => this.#held.has(runId) && !this.#told.has(runId))
-    if (news) await this.#beat(0).catch(() => undefined)
+  /** Reads abort requests, by an extra heartbeat, if this process holds one of the runs. */
+  async checkAborts(runIds: readonly string[]): Promise<void> {
+    const isNew = (runId: string): boolean =>
+      this.#held.has(runId) && !this.#abortReported.has(runId)
+    if (runIds.some(isNew)) await this.#beat(0).catch(() => undefined)
   }
 
-  #tellAbort(runId: string, by: string | null): void {
-    if (this.#told.has(runId)) return
-    this.#told.add(runId)
+  #reportAbort(runId: string, by: string | null): void {
+    if (this.#abortReported.has(runId)) return
+    this.#abortReported.add(runId)
     this.#listener?.abortRequested(runId, { by })
   }
 
@@ -151,27 +154,25 @@ export class Claims {
   }
 
   async #beat(patienceMs: number): Promise<void> {
-    const { pulse, schema, workerId, leaseMs } = this.#options
+    const { heartbeat, schema, workerId, leaseMs } = this.#options
     const before = new Map(this.#held)
     const text = `WITH beat AS (
         INSERT INTO ${schema}.workers (worker_id, expires_at)
         VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond')
         ON CONFLICT (worker_id) DO UPDATE SET expires_at = excluded.expires_at
       )
-      SELECT run_id, fence::text AS fence, abort_wanted, abort_by FROM ${schema}.runs WHERE run_id = ANY($3)`
-    const query: PgQuery = {
-      name: 'runwright_beat',
-      text,
-      values: [workerId, leaseMs, [...before.keys()]],
-    }
-    const rows = await pulse.rows(query, patienceMs, leaseMs / 3)
+      SELECT run_id, fence::text AS fence, abort_wanted, abort_by
+      FROM ${schema}.runs WHERE run_id = ANY($3)`
+    const values = [workerId, leaseMs, [...before.keys()]]
+    const query: PgQuery = { name: 'runwright_beat', text, values }
+    const rows = await heartbeat.rows(query, patienceMs, leaseMs / 3)
     const found = new Map(rows.map((row) => [row['run_id'] as string, row]))
     for (const [runId, fence] of before) {
-      if (this.#held.get(runId) !== fence) continue // given back meanwhile
+      if (this.#held.get(runId) !== fence) continue // released meanwhile
       const row = found.get(runId)
       if (row === undefined || BigInt(row['fence'] as string) !== fence) this.lose(runId)
       else if (row['abort_wanted'] === true)
-        this.#tellAbort(runId, row['abort_by'] as string | null)
+        this.#reportAbort(runId, row['abort_by'] as string | null)
     }
   }
 
@@ -179,19 +180,19 @@ export class Claims {
     const { schema, workerId, maxRunning } = this.#options
     const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 1)`
     await rows({ name: 'runwright_claim_lock', text: lock, values: [schema] })
-    // With the lock: a claim that was given up on here may still have been on its way there.
-    if (this.#inDoubt) await rows(this.#dropUnknown())
+    // Under the lock, because a claim that timed out here may still have been running there.
+    if (this.#inDoubt) await rows(this.#releaseUnknown())
     let free = slots
     if (maxRunning !== null) {
-      const [row] = await rows(this.#working())
+      const [row] = await rows(this.#countRunning())
       free = Math.min(free, Math.max(0, maxRunning - (row?.['working'] as number)))
     }
-    const candidates = await rows(this.#candidates(free, free + ENDINGS))
-    const endings = candidates.filter((row) => row['ends'] === true).slice(0, ENDINGS)
+    const candidates = await rows(this.#candidates(free, free + MAX_ENDINGS))
+    const endings = candidates.filter((row) => row['ends'] === true).slice(0, MAX_ENDINGS)
     const others = candidates.filter((row) => row['ends'] === false).slice(0, free)
     const runIds = [...endings, ...others].map((row) => row['run_id'])
     if (runIds.length === 0) return []
-    // The rows are looked at again as they are now; one that somebody writes to is left for next time.
+    // Rows may have changed since they were read: check again, and skip those being written.
     const text = `UPDATE ${schema}.runs r
       SET claimed_by = $1, fence = r.fence + 1,
         holds_folder = r.folder IS NOT NULL AND (r.holds_folder OR NOT c.ends)
@@ -204,32 +205,33 @@ export class Claims {
       RETURNING r.run_id, r.fence::text AS fence, c.before, r.abort_wanted, r.abort_by,
         r.status = 'awaiting_human' AND coalesce(r.gate_deadline_ms <= ${NOW_MS}, false) AS overdue`
     const claimed = await rows({ name: 'runwright_claim', text, values: [workerId, runIds] })
-    const order = new Map(runIds.map((runId, place) => [runId, place]))
+    const order = new Map(runIds.map((runId, i) => [runId, i]))
     return [...claimed].sort(
       (a, b) => (order.get(a['run_id']) ?? 0) - (order.get(b['run_id']) ?? 0),
     )
   }
 
-  #take(row: PgRow): Claim {
+  #addClaim(row: PgRow): Claim {
     const runId = row['run_id'] as string
     this.#held.set(runId, BigInt(row['fence'] as string))
-    this.#told.delete(runId)
+    this.#abortReported.delete(runId)
     const wanted = row['abort_wanted'] === true
-    if (wanted) this.#told.add(runId)
+    if (wanted) this.#abortReported.add(runId)
     const abort = wanted ? { by: row['abort_by'] as string | null } : null
     return { runId, abandoned: row['before'] !== null, abort, overdue: row['overdue'] === true }
   }
 
-  /** Gives back what this process is said to hold and does not know of. */
-  #dropUnknown(): PgQuery {
+  /** Releases claims of this process in the database that it does not know of. */
+  #releaseUnknown(): PgQuery {
     const { schema, workerId } = this.#options
-    const text = `UPDATE ${schema}.runs SET claimed_by = NULL WHERE claimed_by = $1 AND NOT run_id = ANY($2)`
+    const text = `UPDATE ${schema}.runs SET claimed_by = NULL
+      WHERE claimed_by = $1 AND NOT run_id = ANY($2)`
     return { text, values: [workerId, [...this.#held.keys()]] }
   }
 
   /**
-   * Runs that may be claimed now, in order; `ends` marks those that only have to be ended, which any
-   * process may do: the machine that a run is pinned to may be gone. Without slots only those.
+   * Runs that may be claimed now, in order. `ends` marks runs that only have to be ended, which any
+   * process may do, as the machine with the run's labels may be gone. Without slots only these.
    */
   #candidates(slots: number, limit: number): PgQuery {
     const { schema, labels } = this.#options
@@ -240,7 +242,8 @@ export class Claims {
         WHERE (status IN ('pending', 'running') OR abort_wanted) AND ${open}
         UNION ALL
         SELECT ${columns} FROM ${schema}.runs
-        WHERE status = 'awaiting_human' AND NOT abort_wanted AND gate_deadline_ms <= ${NOW_MS} AND ${open}
+        WHERE status = 'awaiting_human' AND NOT abort_wanted
+          AND gate_deadline_ms <= ${NOW_MS} AND ${open}
       ), free AS (
         SELECT *, row_number() OVER (
           PARTITION BY CASE WHEN ends OR holds_folder OR folder IS NULL THEN 'run ' || run_id
@@ -257,14 +260,14 @@ export class Claims {
     return { name: 'runwright_candidates', text, values: [[...labels], limit, slots > 0] }
   }
 
-  #working(): PgQuery {
+  #countRunning(): PgQuery {
     const { schema } = this.#options
     const text = `SELECT count(*)::integer AS working FROM ${schema}.runs
       WHERE claimed_by IS NOT NULL AND NOT ${ENDS} AND NOT ${this.#unclaimed()}`
     return { name: 'runwright_working', text }
   }
 
-  /** Condition: no process that lives holds the run. */
+  /** Condition: no process with a lease holds the run. */
   #unclaimed(): string {
     return `(claimed_by IS NULL OR claimed_by NOT IN (
       SELECT worker_id FROM ${this.#options.schema}.workers WHERE expires_at > clock_timestamp()
@@ -272,16 +275,7 @@ export class Claims {
   }
 }
 
-/** The database's own clock, in epoch milliseconds: processes need not agree on the time. */
+/** The database's clock, in epoch milliseconds: clocks of processes need not agree. */
 const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)'
-/** Condition: nothing is left to do for the run but to end it. */
+/** Condition: the run only has to be ended. */
 const ENDS = `(abort_wanted OR status = 'awaiting_human')`
-
-/** Tells the other processes that a run may be claimed, when a claim was given back. */
-export async function releaseAndTell(
-  claims: Claims,
-  changes: Changes,
-  runId: string,
-): Promise<void> {
-  if (await claims.release(runId)) changes.claimable()
-}

@@ -1,5 +1,5 @@
 /**
- * Runs statements over the host's pool, and tells what may be tried again from what may not.
+ * Runs statements on the host's pool, and distinguishes failures that may pass from others.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import { hash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { StoreError } from '../../errors.js'
-import type { PgClient, PgPool, PgQuery, PgRow } from './pool.js'
+import type { PgClient, PgPool, PgQuery, PgRow } from './pg-types.js'
 
-/** Failures of the connection, of the server's state or of a race, by SQLSTATE: the same statement may succeed later. */
+/** SQLSTATEs after which the same statement may succeed later: connection, server state, races. */
 const TRANSIENT = /^(08|53|57P0|25P0[34]$|40001$|40P01$|55P03$|57014$|25006$)/
-/** Failures of the socket under the connection, by Node's code. */
+/** Error codes of sockets. */
 const SOCKET = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -30,19 +30,25 @@ const SOCKET = new Set([
   'EMFILE',
   'ENOENT',
 ])
-/** A prepared statement that the server behind a pooler does not know, or knows from another client. */
+/** The driver reports some lost connections by message alone. */
+const CONNECTION_LOSS = new RegExp(
+  'connection terminated|terminating connection|connection timeout|timeout exceeded|' +
+    'client (was|has) (closed|encountered)|not queryable',
+  'i',
+)
+/** A pooler lost a prepared statement (26000), or another client's has its name (42P05). */
 const UNPREPARED = /^(26000|42P05)$/
 const BACKOFF: Backoff = { firstMs: 50, maxMs: 2_000 }
 /**
- * Longest silence inside a transaction, in milliseconds. The server ends one that says nothing for
- * longer, with its locks: a process that was paused or cut off in it must not stop all others.
+ * The server aborts a transaction that is idle for longer, and so releases its locks: a process
+ * that was paused or cut off must not block all others.
  */
-const SILENCE_MS = 3_000
+const MAX_IDLE_IN_TRANSACTION_MS = 3_000
 
-/** Clients whose `error` event is heard: without a listener a lost connection would end the process. */
-const heard = new WeakSet<PgClient>()
+/** Clients with an `error` listener; without one, a lost connection would end the process. */
+const listenedTo = new WeakSet<PgClient>()
 
-/** How the statements of one store are run. */
+/** Options of {@link Database}. */
 export interface DatabaseOptions {
   readonly pool: PgPool
   /** Milliseconds after which a statement counts as lost, and its connection is closed. */
@@ -51,7 +57,7 @@ export interface DatabaseOptions {
   readonly prepare: boolean
 }
 
-/** A connection inside a transaction. */
+/** Runs statements within one transaction. */
 export interface Transaction {
   rows(query: PgQuery): Promise<readonly PgRow[]>
 }
@@ -61,42 +67,42 @@ export class Database {
   readonly #pool: PgPool
   readonly #timeoutMs: number
   readonly #closing = new AbortController()
-  /** Names of prepared statements by their text. */
+  /** Names of prepared statements by text. */
   readonly #names = new Map<string, string>()
   readonly #inUse = new Set<Promise<unknown>>()
   #prepare: boolean
 
   constructor({ pool, statementTimeoutMs, prepare }: DatabaseOptions) {
-    setMaxListeners(0, this.#closing.signal) // one for each statement that is tried again
+    setMaxListeners(0, this.#closing.signal) // one per statement that waits for a retry
     this.#pool = pool
     this.#timeoutMs = statementTimeoutMs
     this.#prepare = prepare
   }
 
-  /** Fires when the store is closed. */
+  /** Aborted by {@link giveUp}, when the store is closed. */
   get closing(): AbortSignal {
     return this.#closing.signal
   }
 
   /**
-   * The rows of one statement, tried again for up to `patienceMs` (0: once; Infinity: until the
-   * store is closed) while the database cannot be reached. Only for statements that may run twice;
-   * `again` is told before each further try, when the one before may have taken effect.
+   * Runs one statement, and retries for up to `patienceMs` (0: never; Infinity: until the store is
+   * closed) while the database is unavailable. Only for statements that may run twice; `again` is
+   * called before each retry, when the previous attempt may have taken effect.
    *
-   * @throws {@link StoreError}: `ERR_AGENT_STORE_UNAVAILABLE` when patience ends.
+   * @throws {@link StoreError} with `ERR_AGENT_STORE_UNAVAILABLE` after `patienceMs`.
    */
   rows(query: PgQuery, patienceMs: number, again?: () => void): Promise<readonly PgRow[]> {
     const attempt = (client: PgClient): Promise<readonly PgRow[]> => this.#rows(client, query)
     return this.patiently(patienceMs, () => this.#checkedOut(attempt), again)
   }
 
-  /** As {@link Database.rows} for several statements that take effect together or not at all. */
+  /** As {@link Database.rows}, for several statements in one transaction. */
   transaction<T>(patienceMs: number, work: (transaction: Transaction) => Promise<T>): Promise<T> {
     const attempt = (client: PgClient): Promise<T> => this.#transact(client, work)
     return this.patiently(patienceMs, () => this.#checkedOut(attempt))
   }
 
-  /** Runs `attempt` again while it fails with `ERR_AGENT_STORE_UNAVAILABLE` and patience lasts. */
+  /** Retries `attempt` for up to `patienceMs` while it fails with `ERR_AGENT_STORE_UNAVAILABLE`. */
   async patiently<T>(
     patienceMs: number,
     attempt: () => Promise<T>,
@@ -116,12 +122,12 @@ export class Database {
     }
   }
 
-  /** Waits, or less when the store is closed. */
+  /** Waits; returns early when the store is closed. */
   async pause(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.#closing.signal }).catch(() => undefined)
   }
 
-  /** A connection of a pool; the caller releases it. */
+  /** Checks a connection out of the pool; the caller releases it. */
   async connect(pool: PgPool = this.#pool): Promise<PgClient> {
     const connected = this.inTime(checkOut(pool), this.#timeoutMs, (late) => late.release())
     return await connected.catch((error: unknown) => {
@@ -129,31 +135,30 @@ export class Database {
     })
   }
 
-  /** Stops all patience: what cannot be done now fails. */
+  /** Ends all retries: statements that fail from now on reject. */
   giveUp(): void {
     this.#closing.abort()
   }
 
-  /** Stops all patience and resolves when every statement in flight has ended. */
+  /** Ends all retries and resolves once every statement in flight has ended. */
   async close(): Promise<void> {
     this.giveUp()
     await Promise.allSettled(this.#inUse)
   }
 
-  /** An error of the driver as one of ours. The text of the statement and its values stay out of it. */
-  failure(cause: unknown): Error {
+  /** Converts an error of the driver, without the text and values of the statement. */
+  failure(cause: unknown): StoreError {
     if (cause instanceof StoreError) return cause
     const { code = '', message = String(cause) } = cause as { code?: string; message?: string }
-    if (TRANSIENT.test(code) || SOCKET.has(code) || isConnectionLoss(message)) {
-      const text = `the database cannot be reached now (${message}); it is tried again`
+    if (TRANSIENT.test(code) || SOCKET.has(code) || CONNECTION_LOSS.test(message)) {
+      const text = `the database is unavailable (${message}); try again later`
       return new StoreError('ERR_AGENT_STORE_UNAVAILABLE', text, { cause })
     }
-    return new StoreError('ERR_AGENT_STORE', `the database refused a statement: ${message}`, {
-      cause,
-    })
+    const text = `the database rejected a statement: ${message}`
+    return new StoreError('ERR_AGENT_STORE', text, { cause })
   }
 
-  /** As {@link Database.rows}, on a connection that the caller has; it is the caller's to release. */
+  /** Runs one statement once, on a connection that the caller holds and releases. */
   async rowsOn(client: PgClient, query: PgQuery, timeoutMs: number): Promise<readonly PgRow[]> {
     try {
       return await this.inTime(this.#rows(client, query), timeoutMs)
@@ -181,16 +186,17 @@ export class Database {
       return result
     } catch (error) {
       const failure = this.failure(error)
-      // A connection in an unknown state is not given to the next statement.
+      // The connection may be in any state: close it.
       client?.release(true)
       throw failure
     }
   }
 
   async #transact<T>(client: PgClient, work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const idleMs = Math.ceil(Math.min(MAX_IDLE_IN_TRANSACTION_MS, this.#timeoutMs))
     await client.query({
       text: `BEGIN ISOLATION LEVEL READ COMMITTED;
-        SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(Math.min(SILENCE_MS, this.#timeoutMs))};
+        SET LOCAL idle_in_transaction_session_timeout = ${idleMs};
         SET LOCAL statement_timeout = ${Math.ceil(this.#timeoutMs)}`,
     })
     const result = await work({ rows: (query) => this.#rows(client, query) })
@@ -200,28 +206,23 @@ export class Database {
 
   async #rows(client: PgClient, query: PgQuery): Promise<readonly PgRow[]> {
     const { name, ...plain } = query
+    const named = this.#prepare && name !== undefined
     try {
-      const { rows } = await client.query(
-        this.#prepare && name !== undefined ? this.#named(query) : plain,
-      )
+      const { rows } = await client.query(named ? this.#named(query) : plain)
       return rows as readonly PgRow[]
     } catch (error) {
       if (!this.#prepare || !UNPREPARED.test((error as { code?: string }).code ?? '')) throw error
       this.#prepare = false
       process.emitWarning(
-        `a pooler between here and the database does not keep prepared statements (seen at ${name}); going on without them`,
+        'the pooler in front of the database does not keep prepared statements ' +
+          `(seen at ${name}): they are disabled; set prepare: false to avoid this warning`,
       )
-      throw new StoreError(
-        'ERR_AGENT_STORE_UNAVAILABLE',
-        'a prepared statement was lost; it is tried again',
-        {
-          cause: error,
-        },
-      )
+      const problem = 'the pooler lost a prepared statement; try again without it'
+      throw new StoreError('ERR_AGENT_STORE_UNAVAILABLE', problem, { cause: error })
     }
   }
 
-  /** Stores of other schemas may use the same connection: the name tells the text as well. */
+  /** The name contains a hash of the text, as stores of other schemas may share the connection. */
   #named(query: PgQuery): PgQuery {
     let name = this.#names.get(query.text)
     if (name === undefined) {
@@ -231,25 +232,25 @@ export class Database {
     return { ...query, name }
   }
 
-  /** `work`, or a failure when it takes too long; what then still comes is handed to `late`. */
+  /** Rejects when `work` takes longer than `timeoutMs`; `late` receives a result after that. */
   inTime<T>(
     work: Promise<T>,
     timeoutMs: number = this.#timeoutMs,
     late?: (result: T) => void,
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      let over = false
+      let timedOut = false
       const giveUp = (): void => {
-        over = true
+        timedOut = true
         const message = `no answer within ${timeoutMs} ms`
         reject(Object.assign(new Error(message), { code: 'ETIMEDOUT' }))
       }
-      // A process that stood still finds its timers due before it reads what has come meanwhile.
+      // After a pause of the process, timers fire before it reads an answer that has arrived.
       const timer = setTimeout(() => setImmediate(giveUp), timeoutMs)
       work.then(
         (result) => {
           clearTimeout(timer)
-          if (over) late?.(result)
+          if (timedOut) late?.(result)
           else resolve(result)
         },
         (error: unknown) => {
@@ -262,33 +263,26 @@ export class Database {
 }
 
 /**
- * A connection of the pool. It gets a listener for its errors in the very moment in which it is
- * handed over: one that the server closes just then would otherwise end this process.
+ * Checks out a connection and adds an `error` listener in the same tick: an unhandled `error` event
+ * would end this process.
  */
-export function checkOut(pool: PgPool): Promise<PgClient> {
+function checkOut(pool: PgPool): Promise<PgClient> {
   return new Promise((resolve, reject) => {
     pool.connect((error, client) => {
       if (client === undefined) {
-        reject(error ?? new Error('the pool gave no connection'))
+        reject(error ?? new Error('the pool returned no connection'))
         return
       }
-      if (!heard.has(client)) {
-        heard.add(client)
-        client.on('error', () => undefined) // the statement in flight tells
+      if (!listenedTo.has(client)) {
+        listenedTo.add(client)
+        client.on('error', () => undefined) // the statement in flight rejects as well
       }
       resolve(client)
     })
   })
 }
 
-/** Is this a failure that may pass? */
+/** May the same call succeed later? */
 export function isUnavailable(error: unknown): boolean {
   return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_UNAVAILABLE'
-}
-
-/** The driver reports some losses of a connection by message alone. */
-function isConnectionLoss(message: string): boolean {
-  return /connection terminated|terminating connection|connection timeout|timeout exceeded|client (was|has) (closed|encountered)|not queryable/i.test(
-    message,
-  )
 }

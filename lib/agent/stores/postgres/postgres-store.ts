@@ -1,6 +1,6 @@
 /**
- * Runs in a PostgreSQL database that any number of processes share. The database does the
- * coordination: claims with leases and fences, order, exclusivity, and notifications.
+ * Runs in a PostgreSQL database that any number of processes share. The database coordinates them:
+ * claims with leases and fences, the order of runs, exclusive folders, and notifications.
  *
  * @module
  */
@@ -8,202 +8,132 @@ import { hostname } from 'node:os'
 import { uuidV7 } from '../../../internal/uuid.js'
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
-import type { RunDetails, RunHead } from '../../run-details.js'
-import type { SharedRuns } from '../../shared-store.js'
+import type { RunHead } from '../../run-details.js'
+import type { SharedRuns, SharedRunsListener } from '../../shared-store.js'
 import type { RunPage, RunQuery, RunStore } from '../../store.js'
 import { checkPage } from '../append-checks.js'
+import type { Retention } from '../run-index.js'
 import { admit } from './admission.js'
-import { Appender, type Place } from './appender.js'
-import { Changes } from './changes.js'
-import { Claims, releaseAndTell } from './claims.js'
+import { placementOf, type Placement } from './append-statements.js'
+import { Appender } from './appender.js'
+import { Claims } from './claims.js'
 import { Database } from './database.js'
-import type { PgPool } from './pool.js'
-import { Pulse } from './pulse.js'
+import { HeartbeatConnection } from './heartbeat-connection.js'
+import { Notifications } from './notifications.js'
+import {
+  resolvePostgresStoreOptions,
+  type PostgresStoreOptions,
+  type ResolvedPostgresStoreOptions,
+} from './options.js'
 import { sweep } from './retention.js'
 import { RunQueries } from './run-queries.js'
-import { isRunId, keyText } from './run-rows.js'
-import { checkVersion, migrate, quoteSchema } from './schema.js'
-import type { Retention } from '../run-index.js'
+import { isRunId } from './run-rows.js'
+import { checkVersion, migrate } from './schema.js'
 
-/** Milliseconds between two looks for runs that are kept no longer. */
-const SWEEP_MS = 10 * 60_000
+export type { PostgresStoreOptions } from './options.js'
 
-/** Options of {@link PostgresStore}. */
-export interface PostgresStoreOptions {
-  /**
-   * The host's pool, for example `new pg.Pool({ connectionString })`. It stays the host's and is
-   * not ended by `close()`. Four connections are enough for one process, one of which it keeps.
-   */
-  readonly pool: PgPool
-  /** Schema of the tables. Stores of different schemas know nothing of one another. @defaultValue 'runwright' */
-  readonly schema?: string | undefined
-  /** Make and update the tables in `open()`; otherwise call {@link PostgresStore.migrate} beforehand. @defaultValue true */
-  readonly migrate?: boolean | undefined
-  /**
-   * Where the connection comes from that listens for notifications: it is held as long as the store
-   * is open, and must not go through a pooler that hands connections out per transaction. `false`
-   * listens to nothing and polls more often. @defaultValue `pool`
-   */
-  readonly listen?: PgPool | false | undefined
-  /**
-   * Milliseconds between two looks for what no notification told. @defaultValue 500, without
-   * `listen` 100
-   */
-  readonly pollMs?: number | undefined
-  /**
-   * Milliseconds after its last sign of life at which the runs of a process are given to others.
-   * The same for all processes. @defaultValue 10 000
-   */
-  readonly leaseMs?: number | undefined
-  /** Runs that all processes together work on at a time; the same for all. @defaultValue no bound but their own */
-  readonly maxRunning?: number | undefined
-  /** What this process has that others have not, for example `['host:a', 'gpu']`. @defaultValue none */
-  readonly labels?: readonly string[] | undefined
-  /**
-   * Labels that a process must have to work on a run, decided when it is created: for folders that
-   * not every machine has. @defaultValue none
-   */
-  readonly labelsFor?: ((details: RunDetails) => readonly string[]) | undefined
-  /** Which ended runs are kept. @defaultValue all */
-  readonly retain?: Retention | undefined
-  /**
-   * Milliseconds for which a request waits for a database that cannot be reached, before it is
-   * refused with `ERR_AGENT_STORE_UNAVAILABLE`. Runs wait as long as it takes. @defaultValue 5000
-   */
-  readonly patienceMs?: number | undefined
-  /** Milliseconds after which a statement counts as lost. @defaultValue 15 000 */
-  readonly statementTimeoutMs?: number | undefined
-  /** Use prepared statements; given up by itself where a pooler does not keep them. @defaultValue true */
-  readonly prepare?: boolean | undefined
-}
+const SWEEP_INTERVAL_MS = 10 * 60_000
 
 /** Keeps runs in PostgreSQL (14 or newer), for any number of processes. */
 export class PostgresStore implements RunStore {
   readonly shared: SharedRuns
+  readonly #options: ResolvedPostgresStoreOptions
   readonly #database: Database
-  readonly #schema: string
-  readonly #options: PostgresStoreOptions
-  readonly #patienceMs: number
+  readonly #placementOf: (head: RunHead) => Placement
   readonly #claims: Claims
-  readonly #changes: Changes
+  readonly #notifications: Notifications
   readonly #appender: Appender
   readonly #queries: RunQueries
+  #listener: SharedRunsListener | undefined
   #state: 'new' | 'open' | 'closed' = 'new'
   #closing: Promise<void> | undefined
   #sweeping: Promise<void> | undefined
 
-  /** @throws TypeError naming the option that is wrong. */
+  /** @throws TypeError that names an invalid option. */
   constructor(options: PostgresStoreOptions) {
-    const { pool, listen = pool, labels = [], labelsFor = () => [] } = options
-    const {
-      leaseMs = 10_000,
-      patienceMs = 5_000,
-      statementTimeoutMs = 15_000,
-      prepare = true,
-    } = options
-    const pollMs = options.pollMs ?? (listen === false ? 100 : 500)
-    for (const [name, value] of Object.entries({
-      leaseMs,
-      patienceMs,
-      statementTimeoutMs,
-      pollMs,
-    })) {
-      if (!(value > 0))
-        throw new TypeError(`${name} must be a positive number of milliseconds, got ${value}`)
-    }
-    const { maxRunning = null } = options
-    if (maxRunning !== null && !(Number.isInteger(maxRunning) && maxRunning > 0)) {
-      throw new TypeError(`maxRunning must be a whole number from 1 up, got ${maxRunning}`)
-    }
-    if (typeof pool?.connect !== 'function') {
-      throw new TypeError(
-        'pool must be a pool of connections with connect(), such as new pg.Pool()',
-      )
-    }
-    const schema = quoteSchema(options.schema ?? 'runwright')
+    const resolved = resolvePostgresStoreOptions(options)
+    const { schema, patienceMs, leaseMs, labels, maxRunning, listen, pollMs } = resolved
     const workerId = `${hostname()}/${process.pid}/${uuidV7(Date.now())}`
-    const database = new Database({ pool, statementTimeoutMs, prepare })
-    const placeOf = (head: RunHead): Place => placeIn(head, labelsFor(head.details))
-    this.#options = options
+    const database = new Database(resolved)
+    const heartbeat = new HeartbeatConnection(database, listen === null)
+    const common = { database, schema, workerId, heartbeat, patienceMs }
+    this.#options = resolved
     this.#database = database
-    this.#schema = schema
-    this.#patienceMs = patienceMs
+    this.#placementOf = (head) => placementOf(head, resolved.labelsFor(head.details))
     this.#queries = new RunQueries(database, schema, patienceMs)
-    const pulse = new Pulse(database, listen === false)
-    this.#claims = new Claims({
-      database,
-      pulse,
-      schema,
-      workerId,
-      leaseMs,
-      labels,
-      maxRunning,
-      patienceMs,
-    })
-    let claimable = (): void => undefined
-    this.#changes = new Changes({
-      database,
-      pulse,
-      schema,
-      workerId,
+    this.#claims = new Claims({ ...common, leaseMs, labels, maxRunning })
+    this.#notifications = new Notifications({
+      ...common,
+      listen,
       pollMs,
-      listen: listen === false ? null : listen,
-      claimable: () => claimable(),
-      abortsWanted: (runIds) => void this.#claims.lookAt(runIds),
+      onClaimable: () => this.#listener?.claimable(),
+      onAbortsRequested: (runIds) => void this.#claims.checkAborts(runIds),
     })
     this.#appender = new Appender({
-      database,
-      schema,
-      workerId,
-      patienceMs,
-      placeOf,
+      ...common,
       claims: this.#claims,
-      written: (head) => this.#written(head),
+      placementOf: this.#placementOf,
+      onWritten: (head) => this.#onWritten(head),
     })
-    this.shared = {
+    this.shared = this.#sharedRuns()
+  }
+
+  #sharedRuns(): SharedRuns {
+    const { schema, patienceMs } = this.#options
+    const claims = this.#claims
+    const notifications = this.#notifications
+    const admissions = {
+      database: this.#database,
+      schema,
+      patienceMs,
+      placementOf: this.#placementOf,
+    }
+    return {
       admit: async (admission) => {
         this.#checkOpen()
-        const admitted = await admit({ database, schema, patienceMs, placeOf }, admission)
-        if (admitted.outcome === 'admitted') this.#changes.claimable()
+        const admitted = await admit(admissions, admission)
+        if (admitted.outcome === 'admitted') notifications.claimable()
         return admitted
       },
       claim: async (slots) => {
         this.#checkOpen()
-        return await this.#claims.claim(slots)
+        return await claims.claim(slots)
       },
       release: async (runId) => {
         this.#appender.forget(runId)
-        await releaseAndTell(this.#claims, this.#changes, runId)
+        if (await claims.release(runId)) notifications.claimable()
       },
       requestAbort: async (runId, by) => {
         this.#checkOpen()
-        if (!(await this.#claims.requestAbort(runId, by))) return
-        this.#changes.abortWanted(runId)
-        this.#changes.claimable()
+        if (!(await claims.requestAbort(runId, by))) return
+        notifications.abortRequested(runId)
+        notifications.claimable()
       },
       listen: (listener) => {
-        claimable = () => listener.claimable()
-        this.#claims.listen(listener)
+        this.#listener = listener
+        claims.listen(listener)
       },
-      watch: (runId, changed) => this.#changes.watch(runId, changed),
-      holds: (runId) => this.#claims.fence(runId) !== undefined,
+      watch: (runId, changed) => notifications.watch(runId, changed),
+      holds: (runId) => claims.fence(runId) !== undefined,
     }
   }
 
-  /** Makes and updates the tables; done by `open()` as well unless `migrate: false`. */
+  /** Creates and updates the tables; `open()` does so too unless `migrate` is false. */
   async migrate(): Promise<void> {
-    await migrate(this.#database, this.#schema, this.#patienceMs)
+    const { schema, patienceMs } = this.#options
+    await migrate(this.#database, schema, patienceMs)
   }
 
   async open(): Promise<void> {
     if (this.#state === 'closed') this.#checkOpen()
     if (this.#state === 'open') return
-    if (this.#options.migrate !== false) await this.migrate()
-    else await checkVersion(this.#database, this.#schema, this.#patienceMs)
+    const { schema, patienceMs, retain } = this.#options
+    if (this.#options.migrate) await this.migrate()
+    else await checkVersion(this.#database, schema, patienceMs)
     await this.#claims.start()
     this.#state = 'open'
-    this.#changes.start()
-    this.#sweeping = this.#keepSweeping(this.#options.retain)
+    this.#notifications.start()
+    this.#sweeping = this.#keepSweeping(retain)
   }
 
   async append(runId: string, records: readonly RunRecord[]): Promise<void> {
@@ -240,28 +170,31 @@ export class PostgresStore implements RunStore {
   async delete(runId: string): Promise<void> {
     this.#checkOpen()
     if (!isRunId(runId)) return
-    await this.#database.transaction(this.#patienceMs, async ({ rows }) => {
-      await rows({ text: `DELETE FROM ${this.#schema}.runs WHERE run_id = $1`, values: [runId] })
-      await rows({ text: `DELETE FROM ${this.#schema}.events WHERE run_id = $1`, values: [runId] })
+    const { schema, patienceMs } = this.#options
+    await this.#database.transaction(patienceMs, async ({ rows }) => {
+      await rows({ text: `DELETE FROM ${schema}.runs WHERE run_id = $1`, values: [runId] })
+      await rows({ text: `DELETE FROM ${schema}.events WHERE run_id = $1`, values: [runId] })
     })
     this.#appender.forget(runId)
     this.#claims.forget(runId)
-    this.#changes.deleted(runId)
+    this.#notifications.deleted(runId)
   }
 
   async check(): Promise<void> {
     this.#checkOpen()
     const [row] = await this.#database.rows({ text: 'SELECT pg_is_in_recovery() AS standby' }, 0)
     if (row?.['standby'] !== true) return
-    const message =
-      'the database is a standby, which takes no records; it is waited for to be promoted'
+    const message = 'the database is a read-only standby; promote it or connect to the primary'
     throw new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message)
   }
 
-  /** Removes ended runs that `retain` keeps no more, as is done every ten minutes; tells how many. */
+  /**
+   * Removes ended runs that `retain` no longer keeps and returns how many. The store does so by
+   * itself every ten minutes.
+   */
   async sweep(retain: Retention = this.#options.retain ?? {}): Promise<number> {
     this.#checkOpen()
-    return await sweep(this.#database, this.#schema, retain)
+    return await sweep(this.#database, this.#options.schema, retain)
   }
 
   close(): Promise<void> {
@@ -278,28 +211,27 @@ export class PostgresStore implements RunStore {
     const wasOpen = this.#state === 'open'
     this.#state = 'closed'
     if (wasOpen) {
-      // What still waits is given up when the database does not come back in time.
-      const patience = this.#database.pause(this.#patienceMs).then(() => this.#database.giveUp())
+      // Pending appends fail when the database stays unavailable for this long.
+      void this.#database.pause(this.#options.patienceMs).then(() => this.#database.giveUp())
       await this.#appender.drain()
       await this.#claims.resign()
-      void patience
     }
     await this.#database.close()
-    await Promise.all([this.#changes.close(), this.#claims.close(), this.#sweeping])
+    await Promise.all([this.#notifications.close(), this.#claims.close(), this.#sweeping])
   }
 
-  #written({ details }: RunHead): void {
-    this.#changes.grown(details.run_id, details.last_seq)
-    // Its folder, its slot or the run itself may be free now.
-    if (this.#claims.fence(details.run_id) === undefined) this.#changes.claimable()
+  #onWritten({ details }: RunHead): void {
+    this.#notifications.grown(details.run_id, details.last_seq)
+    // The append may have freed the run, its folder or its slot.
+    if (this.#claims.fence(details.run_id) === undefined) this.#notifications.claimable()
   }
 
-  async #keepSweeping(retain: Retention | undefined): Promise<void> {
-    // Without a rule only what processes left behind is removed, which is in no hurry.
-    if (retain === undefined) await this.#database.pause(SWEEP_MS)
+  async #keepSweeping(retain: Retention | null): Promise<void> {
+    // Without retention only rows of ended processes are removed, which is not urgent.
+    if (retain === null) await this.#database.pause(SWEEP_INTERVAL_MS)
     while (!this.#database.closing.aborted) {
-      await sweep(this.#database, this.#schema, retain ?? {}).catch(() => 0)
-      await this.#database.pause(SWEEP_MS)
+      await sweep(this.#database, this.#options.schema, retain ?? {}).catch(() => 0)
+      await this.#database.pause(SWEEP_INTERVAL_MS)
     }
   }
 
@@ -308,10 +240,4 @@ export class PostgresStore implements RunStore {
     const what = this.#state === 'new' ? 'is not open yet; call open() first' : 'is closed'
     throw new StoreError('ERR_AGENT_STORE', `the store ${what}`)
   }
-}
-
-/** The folder that a run wants for itself: one path is another folder on machines of another label. */
-function placeIn({ details }: RunHead, labels: readonly string[]): Place {
-  const sorted = [...new Set(labels)].sort()
-  return { folder: keyText(JSON.stringify([details.cwd, ...sorted])), labels: sorted }
 }

@@ -1,18 +1,19 @@
 import type { Retention } from '../run-index.js'
 import type { Database, Transaction } from './database.js'
-import type { PgRow } from './pool.js'
+import type { PgRow } from './pg-types.js'
 
-/** Bounds of one transaction: runs, and events unless one run has more. They are short, so that nobody waits for them. */
+/** Bounds of one transaction, so that it holds its locks only briefly. */
 const RUNS_PER_BATCH = 200
+/** A single run may have more. */
 const EVENTS_PER_BATCH = 20_000
 const MS_PER_DAY = 86_400_000
 
-/** The oldest runs that go next. */
+/** Selects the next runs to remove. */
 type Expired = (transaction: Transaction) => Promise<readonly PgRow[]>
 
 /**
- * Removes ended runs that `retain` keeps no more, oldest first, and what processes left that are
- * long gone. One process at a time does it; the others find it done.
+ * Removes ended runs that `retain` no longer keeps, oldest first, and rows of processes that ended
+ * long ago. One process at a time does this; for the others there is nothing left to do.
  *
  * @returns how many runs were removed.
  */
@@ -23,10 +24,10 @@ export async function sweep(
 ): Promise<number> {
   let removed = 0
   const remove = async (expired: Expired): Promise<void> => {
+    const once = (transaction: Transaction): Promise<number> =>
+      removeBatch(transaction, schema, expired)
     for (let batch = 1; batch > 0 && !database.closing.aborted; removed += batch) {
-      batch = await database.transaction(0, (transaction) =>
-        removeBatch(transaction, schema, expired),
-      )
+      batch = await database.transaction(0, once)
     }
   }
   await remove(async ({ rows }) => {
@@ -43,7 +44,7 @@ export async function sweep(
     await remove(({ rows }) => rows({ text, values: [days * MS_PER_DAY] }))
   }
   if (runs !== undefined) {
-    // The newest that goes: found once, as it is far down the list.
+    // The newest run to remove: looked up once, as finding it reads all that are kept.
     const newest = `SELECT created_ms, run_id FROM ${schema}.runs WHERE ended_ms IS NOT NULL
       ORDER BY created_ms DESC, run_id DESC OFFSET $1 LIMIT 1`
     const [row] = await database.rows({ text: newest, values: [runs] }, 0)

@@ -1,5 +1,5 @@
 /**
- * Reads: logs, heads, lists and counts. All of them may run on any connection, at any time.
+ * The reads of a store: logs, heads, lists and counts. Any of them may be repeated.
  *
  * @module
  */
@@ -8,13 +8,12 @@ import type { RunHead } from '../../run-details.js'
 import type { RunPage, RunQuery } from '../../store.js'
 import { decodeCursor, encodeCursor, searchWords, toMs } from '../run-index.js'
 import type { Database } from './database.js'
-import type { PgQuery } from './pool.js'
+import type { PgQuery } from './pg-types.js'
 import { goalHash, HEAD_COLUMNS, headOf, isRunId, keyText, searchable } from './run-rows.js'
 
-/** Milliseconds that a read of the log waits for a database that restarts or fails over. */
+/** Longer than for other reads: subscriptions should survive a restart or failover. */
 const LOG_PATIENCE_MS = 60_000
 
-/** The reads of a store in one schema. */
 export class RunQueries {
   readonly #database: Database
   readonly #schema: string
@@ -28,7 +27,8 @@ export class RunQueries {
 
   async read(runId: string, after: number, limit: number): Promise<readonly RunRecord[]> {
     if (!isRunId(runId)) return []
-    const text = `SELECT record FROM ${this.#schema}.events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`
+    const text = `SELECT record FROM ${this.#schema}.events
+      WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`
     const query: PgQuery = { name: 'runwright_read', text, values: [runId, after, limit] }
     const rows = await this.#database.rows(query, LOG_PATIENCE_MS)
     return rows.map((row) => JSON.parse(row['record'] as string) as RunRecord)
@@ -47,7 +47,7 @@ export class RunQueries {
       throw new RangeError(`limit must be an integer of 1 or more, got ${String(limit)}`)
     }
     const values: unknown[] = []
-    const value = (one: unknown): string => `$${values.push(one)}`
+    const value = (parameter: unknown): string => `$${values.push(parameter)}`
     const where = conditions(query, value)
     const text = `SELECT ${HEAD_COLUMNS}, created_ms FROM ${this.#schema}.runs
       ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}
@@ -63,7 +63,8 @@ export class RunQueries {
   }
 
   async counts(): Promise<Readonly<Record<RunStatus, number>>> {
-    const text = `SELECT status, count(*)::integer AS runs FROM ${this.#schema}.runs GROUP BY status`
+    const text = `SELECT status, count(*)::integer AS runs
+      FROM ${this.#schema}.runs GROUP BY status`
     const counts = { pending: 0, running: 0, awaiting_human: 0, achieved: 0, failed: 0, aborted: 0 }
     for (const row of await this.#rows({ name: 'runwright_counts', text })) {
       counts[row['status'] as RunStatus] = row['runs'] as number
@@ -81,7 +82,7 @@ export class RunQueries {
   }
 }
 
-/** Finds the newest run that was created with a key at or after `since` (float seconds). */
+/** Selects the newest run that was created with a key at or after `since`, in float seconds. */
 export function keyQuery(
   schema: string,
   { id, tenant }: RunOwner,
@@ -89,8 +90,8 @@ export function keyQuery(
   since: number,
 ): PgQuery {
   const text = `SELECT ${HEAD_COLUMNS} FROM ${schema}.runs
-    WHERE idempotency_key = $1 AND owner_id IS NOT DISTINCT FROM $2 AND tenant IS NOT DISTINCT FROM $3
-      AND created_ms >= $4
+    WHERE idempotency_key = $1 AND owner_id IS NOT DISTINCT FROM $2
+      AND tenant IS NOT DISTINCT FROM $3 AND created_ms >= $4
     ORDER BY created_ms DESC, run_id DESC LIMIT 1`
   const values = [
     keyText(key),
@@ -100,7 +101,8 @@ export function keyQuery(
   return { name: 'runwright_key', text, values: [...values, Math.floor(toMs(since))] }
 }
 
-function conditions(query: RunQuery, value: (one: unknown) => string): string[] {
+/** The conditions of a query; `value` adds a parameter and returns its placeholder. */
+function conditions(query: RunQuery, value: (parameter: unknown) => string): string[] {
   const { tenant, status, goal, modelName, createdAfter, createdBefore, cursor } = query
   const where: string[] = []
   if (tenant === null) where.push('tenant IS NULL')
@@ -111,15 +113,15 @@ function conditions(query: RunQuery, value: (one: unknown) => string): string[] 
   for (const word of searchWords(query)) {
     where.push(`strpos(search_text, ${value(searchable(word))}) > 0`)
   }
-  if (createdAfter !== undefined)
+  if (createdAfter !== undefined) {
     where.push(`created_ms >= ${value(Math.floor(toMs(createdAfter)) + 1)}`)
-  if (createdBefore !== undefined)
+  }
+  if (createdBefore !== undefined) {
     where.push(`created_ms < ${value(Math.ceil(toMs(createdBefore)))}`)
+  }
   if (cursor !== undefined) {
-    const last = decodeCursor(cursor)
-    where.push(
-      `(created_ms, run_id) < (${value(last.createdMs)}, ${value(searchable(last.runId))})`,
-    )
+    const { createdMs, runId } = decodeCursor(cursor)
+    where.push(`(created_ms, run_id) < (${value(createdMs)}, ${value(searchable(runId))})`)
   }
   return where
 }

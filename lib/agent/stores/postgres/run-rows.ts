@@ -1,15 +1,15 @@
 /**
- * A run's head as a row, and back. What never changes after the first record stands in columns of
- * its own, so that an append does not write it again.
+ * Conversion of heads to rows and back. Fields that never change after the first record are in a
+ * column of their own, which appends do not write again.
  *
  * @module
  */
 import { hash } from 'node:crypto'
 import { toUSVString } from 'node:util'
 import type { RunDetails, RunHead } from '../../run-details.js'
-import type { PgRow } from './pool.js'
+import type { PgRow } from './pg-types.js'
 
-/** Fields of the details that are the same for the whole life of a run. */
+/** Fields of the details that never change. */
 const FIXED: readonly (keyof RunDetails)[] = [
   'run_id',
   'goal',
@@ -28,16 +28,16 @@ const FIXED: readonly (keyof RunDetails)[] = [
 ]
 const IS_FIXED = new Set<string>(FIXED)
 
-/** The columns from which {@link headOf} makes a head. */
+/** The columns that {@link headOf} needs. */
 export const HEAD_COLUMNS = 'run_id, fixed::text AS fixed, head::text AS head'
 
-/** The column `fixed`: written once. */
+/** Content of the column `fixed`, which is written once. */
 export function fixedJson({ details, owner, idempotency }: RunHead): string {
   const fixed = Object.fromEntries(FIXED.map((name) => [name, details[name]]))
   return JSON.stringify({ details: fixed, owner, idempotency })
 }
 
-/** The column `head`: written with each append. */
+/** Content of the column `head`, which each append writes. */
 export function movingJson({ details, recoveries, last_ts, lastDecision }: RunHead): string {
   const moving: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(details)) if (!IS_FIXED.has(name)) moving[name] = value
@@ -51,40 +51,40 @@ export function headOf(row: PgRow): RunHead {
   return { ...fixed, ...moving, details: { ...fixed.details, ...moving.details } }
 }
 
-/** Longest text that goes into an index as it is: a key of PostgreSQL's has 2704 octets at most. */
-const LONGEST_KEY = 600
+/** Characters of a text that is indexed as it is; PostgreSQL limits an index key to 2704 bytes. */
+const MAX_KEY_LENGTH = 600
 
-/** Can a run have this id in a database? */
+/** Can a column hold this run id? */
 export function isRunId(runId: string): boolean {
   return isColumnText(runId)
 }
 
-/** What a text is found by in a column: itself, or its hash when a column or its index does not take it. */
+/** A text as an indexed column holds it: its hash when it is too long or not storable. */
 export function keyText(text: string): string {
   return isColumnText(text) ? text : `sha256:${goalHash(JSON.stringify(text))}`
 }
 
-/** Is the text what a column gives back, short enough for an index? */
+/** Does the text survive a column unchanged, and is it short enough for an index? */
 function isColumnText(text: string): boolean {
-  return text.length <= LONGEST_KEY && !text.includes('\0') && toUSVString(text) === text
+  return text.length <= MAX_KEY_LENGTH && !text.includes('\0') && toUSVString(text) === text
 }
 
-/** The column `search_text`, in which words are searched: goal, model and id, in lower case. */
+/** Content of the column `search_text`: goal, model and id. */
 export function searchText({ goal, model_name, run_id }: RunDetails): string {
   return searchable(`${goal} ${model_name} ${run_id}`)
 }
 
-/** A text, or a word to search for, as it stands in `search_text`. */
+/** A text, or a word to search for, in the form of `search_text`: lower case, storable. */
 export function searchable(text: string): string {
   return toUSVString(text.toLowerCase().replaceAll('\0', '\ufffd'))
 }
 
-/** What a goal is found by: goals may be longer than an index takes, and hold octets that columns do not. */
+/** The value by which a goal is found; a goal may be too long for an index or not storable. */
 export function goalHash(goal: string): string {
   return hash('sha256', goal)
 }
 
-/** Epoch milliseconds of an ISO time, null of none. */
+/** Epoch milliseconds of an ISO time; null for null. */
 export function epochMs(time: string | null): number | null {
   return time === null ? null : Date.parse(time)
 }

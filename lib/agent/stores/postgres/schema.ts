@@ -1,17 +1,17 @@
 /**
- * The tables, as a list of migrations. A migration is only ever added, and only adds: processes of
- * the version before go on working beside those of the new one.
+ * The tables, as a list of migrations. Migrations are never changed, and only add to the schema, so
+ * that processes of the previous version keep working next to those of the new one.
  *
  * @module
  */
 import { StoreError } from '../../errors.js'
 import type { Database } from './database.js'
 
-/** One step of the schema. `$schema` stands for the quoted name of the schema. */
 interface Migration {
   readonly version: number
-  /** The oldest version of this list whose code works with the schema after this step. */
+  /** The oldest version whose code works with the schema after this migration. */
   readonly compatibleFrom: number
+  /** `$schema` is replaced by the quoted name of the schema. */
   readonly statements: readonly string[]
 }
 
@@ -20,12 +20,12 @@ const MIGRATIONS: readonly Migration[] = [
     version: 1,
     compatibleFrom: 1,
     statements: [
-      // Processes. A run belongs to a process as long as the process's lease lasts.
+      // Processes. A claim is valid as long as its process's lease.
       `CREATE TABLE $schema.workers (
         worker_id text PRIMARY KEY,
         expires_at timestamptz NOT NULL
       )`,
-      // One row per run: what it is listed, claimed and fenced by. The log is in events.
+      // One row per run: the fields by which it is listed, claimed and fenced. Logs are in events.
       `CREATE TABLE $schema.runs (
         run_id text COLLATE "C" PRIMARY KEY,
         queue_number bigint GENERATED ALWAYS AS IDENTITY,
@@ -50,8 +50,8 @@ const MIGRATIONS: readonly Migration[] = [
         claimed_by text,
         fence bigint NOT NULL DEFAULT 0
       ) WITH (fillfactor = 70)`,
-      // The log. Its key begins with the run, whose ids begin with their time: ranges of it are
-      // ranges of time, by which the table can be partitioned.
+      // The logs. Run ids begin with their time, so ranges of the key are ranges of time, by which
+      // the table can be partitioned.
       `CREATE TABLE $schema.events (
         run_id text COLLATE "C" NOT NULL,
         seq integer NOT NULL,
@@ -63,11 +63,14 @@ const MIGRATIONS: readonly Migration[] = [
       `CREATE INDEX runs_by_tenant ON $schema.runs (tenant, created_ms DESC, run_id DESC)`,
       `CREATE INDEX runs_by_goal ON $schema.runs (goal_hash, created_ms DESC, run_id DESC)`,
       `CREATE INDEX runs_by_model ON $schema.runs (model_name, created_ms DESC, run_id DESC)`,
-      `CREATE INDEX runs_by_key ON $schema.runs (idempotency_key) WHERE idempotency_key IS NOT NULL`,
+      `CREATE INDEX runs_by_key ON $schema.runs (idempotency_key)
+        WHERE idempotency_key IS NOT NULL`,
       `CREATE INDEX runs_to_claim ON $schema.runs (queue_number)
         WHERE status IN ('pending', 'running') OR abort_wanted`,
-      `CREATE INDEX runs_at_gates ON $schema.runs (gate_deadline_ms) WHERE status = 'awaiting_human'`,
-      `CREATE INDEX runs_in_folders ON $schema.runs (folder) WHERE folder IS NOT NULL AND ended_ms IS NULL`,
+      `CREATE INDEX runs_at_gates ON $schema.runs (gate_deadline_ms)
+        WHERE status = 'awaiting_human'`,
+      `CREATE INDEX runs_in_folders ON $schema.runs (folder)
+        WHERE folder IS NOT NULL AND ended_ms IS NULL`,
       `CREATE UNIQUE INDEX runs_one_in_a_folder ON $schema.runs (folder) WHERE holds_folder`,
       `CREATE INDEX runs_claimed ON $schema.runs (claimed_by) WHERE claimed_by IS NOT NULL`,
       `CREATE INDEX runs_ended ON $schema.runs (ended_ms) WHERE ended_ms IS NOT NULL`,
@@ -77,20 +80,21 @@ const MIGRATIONS: readonly Migration[] = [
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0
 
-/** Checks the name of a schema and quotes it. @throws TypeError naming the option. */
+/** Checks the name of a schema and quotes it. @throws TypeError that names the option. */
 export function quoteSchema(name: string): string {
   if (/^[a-z_][a-z0-9_]{0,40}$/.test(name)) return `"${name}"`
   throw new TypeError(
-    `schema must be 1 to 41 lower-case letters, digits and underscores, not beginning with a digit, got ${JSON.stringify(name)}`,
+    'schema must be 1 to 41 lower-case letters, digits and underscores, and must not begin with ' +
+      `a digit, got ${JSON.stringify(name)}`,
   )
 }
 
 /**
- * Makes or updates the tables. Processes that do so at the same time wait for one another; one that
- * finds nothing to do needs no right to change the schema.
+ * Creates or updates the tables. Processes that do so at the same time wait for one another; when
+ * there is nothing to do, no right to change the schema is needed.
  *
- * @throws {@link StoreError} with `ERR_AGENT_STORE_VERSION` when a newer version has changed the
- * tables so that this one cannot work with them.
+ * @throws {@link StoreError} with `ERR_AGENT_STORE_VERSION` when a newer version has made the
+ * tables incompatible with this one.
  */
 export async function migrate(
   database: Database,
@@ -101,12 +105,10 @@ export async function migrate(
   await database.transaction(patienceMs, async ({ rows }) => {
     const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 0)`
     await rows({ text: lock, values: [`runwright migrate ${schema}`] })
-    // Asked for beforehand: a role that may not make schemas may own one that was made for it.
-    const [there] = await rows({
-      text: 'SELECT to_regnamespace($1) IS NOT NULL AS found',
-      values: [schema],
-    })
-    if (there?.['found'] !== true) await rows({ text: `CREATE SCHEMA IF NOT EXISTS ${schema}` })
+    // CREATE SCHEMA needs a right that the owner of an existing schema may not have.
+    const exists = 'SELECT to_regnamespace($1) IS NOT NULL AS found'
+    const [existing] = await rows({ text: exists, values: [schema] })
+    if (existing?.['found'] !== true) await rows({ text: `CREATE SCHEMA IF NOT EXISTS ${schema}` })
     await rows({
       text: `CREATE TABLE IF NOT EXISTS ${schema}.migrations (
         version integer PRIMARY KEY,
@@ -120,8 +122,9 @@ export async function migrate(
     const current = Number(done[0]?.['version'] ?? 0)
     for (const { version, compatibleFrom, statements } of MIGRATIONS) {
       if (version <= current) continue
-      for (const statement of statements)
+      for (const statement of statements) {
         await rows({ text: statement.replaceAll('$schema', schema) })
+      }
       const text = `INSERT INTO ${schema}.migrations (version, compatible_from) VALUES ($1, $2)`
       await rows({ text, values: [version, compatibleFrom] })
     }
@@ -129,10 +132,10 @@ export async function migrate(
 }
 
 /**
- * Checks tables that somebody else makes and updates.
+ * Checks tables that the host migrates itself.
  *
- * @throws {@link StoreError} with `ERR_AGENT_STORE_VERSION` when they are not there yet, too old or
- * too new.
+ * @throws {@link StoreError} with `ERR_AGENT_STORE_VERSION` when they are missing, too old or too
+ * new.
  */
 export async function checkVersion(
   database: Database,
@@ -142,11 +145,14 @@ export async function checkVersion(
   const version = await readVersion(database, schema, patienceMs)
   if (version >= NEWEST) return
   const found = version === 0 ? 'has no tables of runwright' : `has tables of version ${version}`
-  const message = `schema ${schema} ${found}, and this is version ${NEWEST}; call migrate() of the store with a role that may change it`
-  throw new StoreError('ERR_AGENT_STORE_VERSION', message)
+  throw new StoreError(
+    'ERR_AGENT_STORE_VERSION',
+    `schema ${schema} ${found}, this store needs version ${NEWEST}; ` +
+      'call migrate() of the store with a role that may change the schema',
+  )
 }
 
-/** The version of the tables that are there; 0 when there are none. */
+/** The version of the existing tables; 0 when there are none. */
 async function readVersion(
   database: Database,
   schema: string,
@@ -157,13 +163,15 @@ async function readVersion(
     patienceMs,
   )
   if (found[0]?.['found'] !== true) return 0
-  const text = `SELECT max(version) AS version, max(compatible_from) AS compatible_from FROM ${schema}.migrations`
+  const text = `SELECT max(version) AS version, max(compatible_from) AS compatible_from
+    FROM ${schema}.migrations`
   const [row] = await database.rows({ text }, patienceMs)
   const compatibleFrom = Number(row?.['compatible_from'] ?? 0)
   if (compatibleFrom > NEWEST) {
     throw new StoreError(
       'ERR_AGENT_STORE_VERSION',
-      `the tables in schema ${schema} need version ${compatibleFrom} of the store, this is ${NEWEST}; update runwright in this process`,
+      `the tables in schema ${schema} need version ${compatibleFrom} of the store, this one has ` +
+        `${NEWEST}; update runwright in this process`,
     )
   }
   return Number(row?.['version'] ?? 0)

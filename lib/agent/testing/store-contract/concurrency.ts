@@ -1,11 +1,10 @@
-/** Many appends at once, and closing while they are under way. @module */
+/** Concurrent appends, and closing while they are in flight. @module */
 import assert from 'node:assert/strict'
 import { sampleRun } from '../sample-records.js'
 import { add, ALL, fold, ownedBy, rejectsWith, type Suite } from './suite.js'
 
-/** Defines the tests of appends at the same time, and closing. */
 export function testConcurrency({ test }: Suite): void {
-  test('many runs that append at the same time do not disturb one another', async (store) => {
+  test('concurrent appends to many runs do not interfere', async (store) => {
     const logs = Array.from({ length: 40 }, (_, i) =>
       sampleRun(`run-${i}`, { records: 10 + (i % 7) }),
     )
@@ -22,7 +21,7 @@ export function testConcurrency({ test }: Suite): void {
     }
   })
 
-  test('a read during appends sees a beginning of the log, without a gap', async (store) => {
+  test('a read during appends returns a prefix of the log, without a gap', async (store) => {
     const records = sampleRun('a', { records: 200 })
     const appends = records.map((record) => store.append('a', [record]))
     const pages = await Promise.all(Array.from({ length: 20 }, () => store.read('a', 0, ALL)))
@@ -32,16 +31,15 @@ export function testConcurrency({ test }: Suite): void {
   })
 }
 
-/** Defines the tests of appends at the same time, and closing. */
 export function testClosing({ test }: Suite): void {
-  test('closing waits for appends in flight, and closing twice is harmless', async (store) => {
+  test('close waits for appends in flight, and may be called twice', async (store) => {
     const appended = store.append('a', sampleRun('a'))
     await Promise.all([store.close(), store.close()])
     await appended
     await store.close()
   })
 
-  test('a closed store rejects everything', async (store) => {
+  test('a closed store rejects every call', async (store) => {
     await add(store, 'a')
     await store.close()
     const closed = rejectsWith('ERR_AGENT_STORE')

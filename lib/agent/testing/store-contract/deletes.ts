@@ -3,9 +3,8 @@ import assert from 'node:assert/strict'
 import type { RunRecord } from '../../events.js'
 import { add, ALL, listAll, ownedBy, rejectsWith, type Suite } from './suite.js'
 
-/** Defines the tests of how runs are deleted. */
 export function testDeletes({ test }: Suite): void {
-  test('a deleted run is gone from everywhere, and others stay', async (store) => {
+  test('a deleted run is gone from every read, and other runs stay', async (store) => {
     await add(store, 'a', { key: 'k' })
     const records = await add(store, 'b', { status: 'running' })
     await store.delete('a')
@@ -18,14 +17,14 @@ export function testDeletes({ test }: Suite): void {
     assert.deepEqual(await store.read('b', 0, ALL), records)
   })
 
-  test('deleting an unknown run, or twice, is no error', async (store) => {
-    await store.delete('nobody')
+  test('deleting an unknown run, or one run twice, is not an error', async (store) => {
+    await store.delete('unknown')
     await add(store, 'a')
     await store.delete('a')
     await store.delete('a')
   })
 
-  test('a deleted run takes no more records', async (store) => {
+  test('an append that continues a deleted run is refused', async (store) => {
     const records = await add(store, 'a', { status: 'running', records: 3 })
     await store.delete('a')
     const next = { ...records[2], seq: 4 } as RunRecord

@@ -1,4 +1,4 @@
-/** What a restart must find again. @module */
+/** What must survive a restart. @module */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { RunRecord, RunStatus } from '../../events.js'
@@ -6,12 +6,11 @@ import type { RunStore } from '../../store.js'
 import { sampleRun } from '../sample-records.js'
 import { add, ALL, fold, ownedBy, rejectsWith, type Suite } from './suite.js'
 
-/** Defines the tests of what a restart must find again. */
 export function testDurability(
   { test }: Suite,
   reopen: (store: RunStore, t: TestContext) => Promise<RunStore>,
 ): void {
-  test('everything is there again after a restart', async (store, t) => {
+  test('records, heads, lists, counts and keys survive a restart', async (store, t) => {
     const runs: (readonly [string, RunRecord[]])[] = []
     const statuses = Object.keys(await store.counts()) as RunStatus[]
     for (let i = 0; i < 30; i++) {
@@ -37,7 +36,7 @@ export function testDurability(
     }
   })
 
-  test('a run goes on after a restart where it stopped', async (store, t) => {
+  test('a run continues after a restart where it stopped', async (store, t) => {
     const records = sampleRun('a', { records: 20 })
     await store.append('a', records.slice(0, 9))
     const again = await reopen(store, t)
@@ -52,7 +51,7 @@ export function testDurability(
     }
   })
 
-  test('a cursor outlives a restart', async (store, t) => {
+  test('a cursor remains valid after a restart', async (store, t) => {
     for (let i = 0; i < 6; i++) await add(store, `run-${i}`, { createdAt: 1_700_000_000 + i })
     const { next } = await store.list({ limit: 3 })
     const again = await reopen(store, t)

@@ -3,10 +3,9 @@ import assert from 'node:assert/strict'
 import { sampleRun } from '../sample-records.js'
 import { add, fold, type Suite } from './suite.js'
 
-/** Defines the tests of heads and counts. */
 export function testHeads({ test }: Suite): void {
   test('an unknown run has no head', async (store) => {
-    assert.equal(await store.head('nobody'), null)
+    assert.equal(await store.head('unknown'), null)
   })
 
   test('the head is the fold of the records after each append', async (store) => {
@@ -17,7 +16,7 @@ export function testHeads({ test }: Suite): void {
     }
   })
 
-  test('a head that was given out does not change', async (store) => {
+  test('a returned head does not change with later appends', async (store) => {
     const records = sampleRun('a')
     await store.append('a', records.slice(0, 2))
     const head = await store.head('a')

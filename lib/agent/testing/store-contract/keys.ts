@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict'
 import { add, ownedBy, type Suite } from './suite.js'
 
-/** Defines the tests of how runs are found by idempotency key. */
 export function testKeys({ test }: Suite): void {
   const T = 1_700_000_000
 
-  test('a run is found by its owner and key', async (store) => {
+  test('a run is found by its owner and idempotency key', async (store) => {
     await add(store, 'a', { ownerId: 'me', key: 'k' })
     await add(store, 'b', { ownerId: null, key: 'k' })
     await add(store, 'c', { ownerId: 'me', key: 'other' })
@@ -17,13 +16,13 @@ export function testKeys({ test }: Suite): void {
     assert.equal(await store.findByKey({ id: 'me', tenant: 'other' }, 'k', 0), null)
   })
 
-  test('a run that was created before the window is not found', async (store) => {
+  test('a run created before `since` is not found by its key', async (store) => {
     await add(store, 'a', { createdAt: T, key: 'k' })
     assert.equal((await store.findByKey(ownedBy(null), 'k', T))?.details.run_id, 'a')
     assert.equal(await store.findByKey(ownedBy(null), 'k', T + 1), null)
   })
 
-  test('of two runs with the same key the one in the window is found', async (store) => {
+  test('of two runs with the same key, the one created since `since` is found', async (store) => {
     await add(store, 'old', { createdAt: T, key: 'k' })
     await add(store, 'new', { createdAt: T + 100, key: 'k' })
     assert.equal((await store.findByKey(ownedBy(null), 'k', T + 50))?.details.run_id, 'new')

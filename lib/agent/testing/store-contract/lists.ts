@@ -4,7 +4,6 @@ import type { RunQuery, RunStore } from '../../store.js'
 import type { SampleRunOptions } from '../sample-records.js'
 import { add, listAll, type Suite } from './suite.js'
 
-/** Defines the tests of how runs are listed. */
 export function testLists({ test }: Suite): void {
   const T = 1_700_000_000
   const runs: readonly (SampleRunOptions & { readonly id: string })[] = [
@@ -24,30 +23,30 @@ export function testLists({ test }: Suite): void {
     readonly ids: string
   }
   const cases: readonly Case[] = [
-    { title: 'without conditions', query: {}, ids: 'aedbc' },
+    { title: 'of all kinds', query: {}, ids: 'aedbc' },
     { title: 'of one status', query: { status: ['running'] }, ids: 'ab' },
     { title: 'of one of two statuses', query: { status: ['failed', 'aborted'] }, ids: 'ed' },
-    { title: 'with an empty list of statuses', query: { status: [] }, ids: 'aedbc' },
+    { title: 'of an empty list of statuses', query: { status: [] }, ids: 'aedbc' },
     { title: 'with a goal', query: { goal: 'npm-test' }, ids: 'dbc' },
     { title: 'with part of a goal', query: { goal: 'npm' }, ids: '' },
     { title: 'with a model', query: { modelName: 'openai:x' }, ids: 'ad' },
-    { title: 'with words of the goal in any case', query: { search: 'Npm TEST' }, ids: 'dbc' },
-    { title: 'with words of goal and model', query: { search: 'test openai:' }, ids: 'ad' },
+    { title: 'with words of their goal in any case', query: { search: 'Npm TEST' }, ids: 'dbc' },
+    { title: 'with words of their goal and model', query: { search: 'test openai:' }, ids: 'ad' },
     { title: 'with words that no run has', query: { search: 'npm %' }, ids: '' },
-    { title: 'with blanks to search for', query: { search: ' ' }, ids: 'aedbc' },
+    { title: 'found by a search for blanks', query: { search: ' ' }, ids: 'aedbc' },
     { title: 'of a tenant', query: { tenant: 'blue' }, ids: 'ebc' },
-    { title: 'of no tenant', query: { tenant: null }, ids: 'ad' },
+    { title: 'without a tenant', query: { tenant: null }, ids: 'ad' },
     { title: 'created after a time', query: { createdAfter: T + 1 }, ids: 'ae' },
     { title: 'created before a time', query: { createdBefore: T + 1 }, ids: 'c' },
-    { title: 'created between', query: { createdAfter: T, createdBefore: T + 2 }, ids: 'edb' },
+    { title: 'from a time span', query: { createdAfter: T, createdBefore: T + 2 }, ids: 'edb' },
     {
-      title: 'by several conditions',
+      title: 'that meet several conditions',
       query: { goal: 'npm-test', status: ['running'], tenant: 'blue' },
       ids: 'b',
     },
   ]
   for (const { title, query, ids } of cases) {
-    test(`runs are listed newest first ${title}, in pages of any size`, async (store) => {
+    test(`runs ${title} are listed newest first, in pages of any size`, async (store) => {
       await fill(store)
       for (const limit of [1, 2, 3, 100]) {
         assert.deepEqual((await listAll(store, { ...query, limit })).join(''), ids)
@@ -55,7 +54,7 @@ export function testLists({ test }: Suite): void {
     })
   }
 
-  test('a list has the heads of its runs', async (store) => {
+  test('a list contains the current heads of its runs', async (store) => {
     await fill(store)
     const { heads } = await store.list({ limit: 100 })
     for (const head of heads) assert.deepEqual(head, await store.head(head.details.run_id))
@@ -65,7 +64,7 @@ export function testLists({ test }: Suite): void {
     assert.deepEqual(await store.list({ limit: 10 }), { heads: [], next: null })
   })
 
-  test('a cursor stays right while runs are added and deleted', async (store) => {
+  test('a cursor remains correct while runs are added and deleted', async (store) => {
     for (let i = 0; i < 10; i++) await add(store, `run-${i}`, { createdAt: T + i })
     const first = await store.list({ limit: 4 })
     await add(store, 'newer', { createdAt: T + 100 })
@@ -81,7 +80,7 @@ export function testLists({ test }: Suite): void {
     assert.equal(rest[0], 'newer')
   })
 
-  test('a cursor that no page gave is refused', async (store) => {
+  test('an invalid cursor is refused', async (store) => {
     await fill(store)
     for (const cursor of ['', 'x', 'bm90IGpzb24', 'W10']) {
       await assert.rejects(store.list({ limit: 1, cursor }), { code: 'ERR_AGENT_INVALID_REQUEST' })

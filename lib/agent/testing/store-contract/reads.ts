@@ -4,10 +4,9 @@ import type { RunRecord } from '../../events.js'
 import { sampleRun } from '../sample-records.js'
 import { add, ALL, type Suite } from './suite.js'
 
-/** Defines the tests of how logs are read. */
 export function testReads({ test }: Suite): void {
   test('an unknown run has no records', async (store) => {
-    assert.deepEqual(await store.read('nobody', 0, ALL), [])
+    assert.deepEqual(await store.read('unknown', 0, ALL), [])
   })
 
   for (const { after, limit, seqs } of [
@@ -17,7 +16,8 @@ export function testReads({ test }: Suite): void {
     { after: 10, limit: 1, seqs: [] },
     { after: 99, limit: 1, seqs: [] },
   ]) {
-    test(`reading after ${after} at most ${limit} of 10 records gives [${seqs.join()}]`, async (store) => {
+    const title = `reading after ${after} at most ${limit} of 10 records returns [${seqs.join()}]`
+    test(title, async (store) => {
       const records = sampleRun('a', { records: 10 })
       await store.append('a', records.slice(0, 4))
       await store.append('a', records.slice(4))
@@ -26,7 +26,7 @@ export function testReads({ test }: Suite): void {
     })
   }
 
-  test('pages put together are the log', async (store) => {
+  test('consecutive pages make up the log', async (store) => {
     const records = await add(store, 'a', { records: 101 })
     const read: RunRecord[] = []
     for (;;) {

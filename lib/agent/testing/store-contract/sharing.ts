@@ -1,12 +1,21 @@
-/** Stores that several processes share: what one does, the others see, and one of two wins. @module */
+/** Sharing between processes: changes are visible to all, and one of two writers wins. @module */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { RunRecord } from '../../events.js'
 import type { RunStore } from '../../store.js'
 import { sampleRun } from '../sample-records.js'
-import { add, ALL, fold, listAll, ownedBy, rejectsWith, type Suite } from './suite.js'
+import {
+  add,
+  ALL,
+  assertOneConflict,
+  fold,
+  listAll,
+  ownedBy,
+  rejectsWith,
+  type Suite,
+} from './suite.js'
 
-/** Defines the tests; `connect` opens a further store on the data of one, as another process would. */
+/** `connect` opens another store on the same data, as another process would. */
 export function testSharing(
   suite: Suite,
   connect: (store: RunStore, t: TestContext) => Promise<RunStore>,
@@ -21,7 +30,7 @@ export function testSharing(
       }
     })
 
-  test('what one process has appended, another sees at once', async (one, other) => {
+  test('records appended by one process are visible to another at once', async (one, other) => {
     const records = sampleRun('a', { records: 5, key: 'k' })
     await one.append('a', records.slice(0, 3))
     assert.deepEqual(await other.read('a', 0, ALL), records.slice(0, 3))
@@ -42,16 +51,12 @@ export function testSharing(
     for (const store of [one, other]) assert.deepEqual(await store.read('a', 0, ALL), records)
   })
 
-  test('of two processes that write the same record, one is refused', async (one, other) => {
+  test('of two processes that append the same record, one is refused', async (one, other) => {
     const [created, ...rest] = sampleRun('a', { records: 20 }) as [RunRecord, ...RunRecord[]]
     await one.append('a', [created])
     for (const record of rest) {
-      const outcomes = await Promise.allSettled(
-        [one, other].map((store) => store.append('a', [record])),
-      )
-      assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
-      const refused = outcomes.find((outcome) => outcome.status === 'rejected')
-      rejectsWith('ERR_AGENT_SEQ_CONFLICT')(refused?.reason)
+      const appends = [one, other].map((store) => store.append('a', [record]))
+      assertOneConflict(await Promise.allSettled(appends))
     }
     for (const store of [one, other]) {
       assert.deepEqual(await store.read('a', 0, ALL), [created, ...rest])
@@ -67,7 +72,7 @@ export function testSharing(
     assert.deepEqual(await one.read('a', 0, ALL), records)
   })
 
-  test('a run that one process deleted is gone for another, and takes no more records', async (one, other) => {
+  test('a run deleted by one process is gone for another', async (one, other) => {
     const records = await add(one, 'a', { status: 'running', records: 3 })
     assert.equal((await other.head('a'))?.details.last_seq, 3)
     await one.delete('a')
@@ -77,14 +82,14 @@ export function testSharing(
     await assert.rejects(other.append('a', [next]), rejectsWith('ERR_AGENT_SEQ_CONFLICT'))
   })
 
-  test('a cursor of one process is good in another', async (one, other) => {
+  test('a cursor from one process is valid in another', async (one, other) => {
     for (let i = 0; i < 6; i++) await add(one, `run-${i}`, { createdAt: 1_700_000_000 + i })
     const { next } = await one.list({ limit: 3 })
     const page = await other.list({ limit: 3, cursor: next ?? '' })
     assert.deepEqual(page.heads.map(({ details }) => details.run_id), ['run-2', 'run-1', 'run-0'])
   })
 
-  test('many runs of two processes at the same time do not disturb one another', async (one, other) => {
+  test('concurrent appends of two processes to many runs do not interfere', async (one, other) => {
     const logs = Array.from({ length: 30 }, (_, i) => sampleRun(`run-${i}`, { records: 12 }))
     await Promise.all(
       logs.map(async (records, i) => {
@@ -98,7 +103,7 @@ export function testSharing(
     }
   })
 
-  test('when one process closes its store, another goes on', async (one, other) => {
+  test('after one process closes its store, another can still append', async (one, other) => {
     const records = sampleRun('a', { records: 6 })
     await one.append('a', records.slice(0, 3))
     await one.close()

@@ -1,4 +1,4 @@
-/** What the parts of the contract share. @module */
+/** Helpers of the contract's tests. @module */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { StoreError, type StoreErrorCode } from '../../errors.js'
@@ -8,15 +8,15 @@ import type { RunHead } from '../../run-details.js'
 import type { RunQuery, RunStore } from '../../store.js'
 import { sampleRun, type SampleRunOptions } from '../sample-records.js'
 
-/** Defines tests that each get an empty store of their own. */
+/** Defines tests, each with its own empty store. */
 export interface Suite {
   test(title: string, body: (store: RunStore, t: TestContext) => Promise<void>): void
 }
 
-/** A limit that no log here reaches. */
+/** A limit above the length of every log here. */
 export const ALL = 1_000_000
 
-/** Appends a whole sample run at once, and returns its records. */
+/** Appends a whole sample run in one call, and returns its records. */
 export async function add(
   store: RunStore,
   runId: string,
@@ -36,14 +36,21 @@ export function rejectsWith(code: StoreErrorCode): (error: unknown) => boolean {
   }
 }
 
-/** The head that a store must have after these records. */
+/** Asserts that one of two appends succeeded and the other one met a conflict. */
+export function assertOneConflict(outcomes: readonly PromiseSettledResult<void>[]): void {
+  assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+  const refused = outcomes.find((outcome) => outcome.status === 'rejected')
+  rejectsWith('ERR_AGENT_SEQ_CONFLICT')(refused?.reason)
+}
+
+/** The head that a store must return after these records. */
 export function fold(records: readonly RunRecord[]): RunHead {
   const head = records.reduce<RunHead | null>(foldHead, null)
   assert.ok(head !== null)
   return head
 }
 
-/** Ids of all runs that a query gives, page after page. */
+/** The ids of all matching runs, read page by page. */
 export async function listAll(
   store: RunStore,
   query: Omit<RunQuery, 'cursor'>,
@@ -55,12 +62,12 @@ export async function listAll(
     ids.push(...heads.map(({ details }) => details.run_id))
     assert.ok(heads.length <= query.limit)
     if (next === null) return ids
-    assert.equal(heads.length, query.limit, 'only the last page may be short')
+    assert.equal(heads.length, query.limit, 'only the last page may be shorter than the limit')
     cursor = next
   }
 }
 
-/** An owner of the tenant that is none. */
+/** An owner without a tenant. */
 export function ownedBy(id: string | null): RunOwner {
   return { id, tenant: null }
 }

@@ -1,7 +1,7 @@
 import { PROMPT, TOKENS, TOOL } from '../task.mjs'
 import { peer } from '../../http/peer.mjs'
 
-/** `generateText()`; the evaluation is its stop condition. */
+/** `generateText()`, with the evaluation as its stop condition. */
 export async function aiSdk() {
   const { generateText, jsonSchema, tool } = await peer('ai')
   return {

@@ -1,6 +1,6 @@
 import { PROMPT } from '../task.mjs'
 
-/** A loop and nothing else: the floor. */
+/** The floor: a plain loop. */
 export async function bareLoop() {
   return {
     async run(task) {

@@ -2,8 +2,8 @@ import { PROMPT } from '../task.mjs'
 import { peer } from '../../http/peer.mjs'
 
 /**
- * The smallest graph that does the task: plan, act and evaluate as one node each. `checkpointer` is
- * one of theirs, or true for the one in memory; `name` begins the names of threads.
+ * The smallest graph for the task, with a node each for plan, act and evaluate. `checkpointer` is
+ * one of LangGraph's, true for MemorySaver or false for none; `name` prefixes thread ids.
  */
 export async function langGraph({ checkpointer, name = 'thread' }) {
   const { Annotation, END, MemorySaver, START, StateGraph } = await peer('@langchain/langgraph')

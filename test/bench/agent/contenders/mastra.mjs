@@ -1,7 +1,7 @@
 import { PROMPT, TOKENS, TOOL } from '../task.mjs'
 import { peer } from '../../http/peer.mjs'
 
-/** `Agent.generate()` without memory or telemetry; the evaluation is its stop condition. */
+/** `Agent.generate()` without memory and telemetry, with the evaluation as its stop condition. */
 export async function mastra() {
   const { Agent } = await peer('@mastra/core/agent')
   const { createTool } = await peer('@mastra/core/tools')

@@ -1,7 +1,7 @@
 import { PROMPT, TOKENS, TOOL } from '../task.mjs'
 import { peer } from '../../http/peer.mjs'
 
-/** `Runner.run()` without tracing; the evaluation is what it calls after each tool. */
+/** `Runner.run()` without tracing, with the evaluation as its tool-use behaviour. */
 export async function openaiAgents() {
   const { Agent, Runner, tool, Usage } = await peer('@openai/agents')
   const runner = new Runner({ tracingDisabled: true })

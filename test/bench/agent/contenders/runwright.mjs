@@ -3,15 +3,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Run, TOKENS, TOOL } from '../task.mjs'
 
-/** step_start ×3, llm_usage, model_turn, tool_call, tool_started, tool_result, goal_check, iteration_complete. */
+/**
+ * step_start ×3, llm_usage, model_turn, tool_call, tool_started, tool_result, goal_check,
+ * iteration_complete.
+ */
 export const EVENTS_PER_STEP = 10
 /** run_created, run_started, the check before the first iteration, run_end. */
 const EVENTS_AROUND = 4
 
-/** Ended runs that stay in memory: as many as one that is measured needs not to be dropped. */
+/** Ended runs that the store keeps: enough that a run is not dropped before it is measured. */
 const KEPT_RUNS = 64
 
-/** An engine whose model and only tool are scripts: `task()` says which. */
+/** An engine whose model and only tool belong to the task that `task()` returns. */
 export async function openBenchEngine({ store, cwd, concurrent = 1, task }) {
   const { NO_USAGE, RunEngine } = await import(process.env.RUNWRIGHT_AGENT)
   const usage = { ...NO_USAGE, input_tokens: TOKENS.input, output_tokens: TOKENS.output }
@@ -49,8 +52,8 @@ export async function openBenchEngine({ store, cwd, concurrent = 1, task }) {
     providers: [provider],
     defaultModel: 'bench:script',
     tools: [tool],
-    // As with the others, an iteration is one model call. The goal is checked after each, in
-    // process: a command would cost milliseconds, and what is around it is the question.
+    // As with the other contenders, an iteration is one model call. The goal is checked after each
+    // by an executor in process: a real command would take milliseconds and hide the engine's cost.
     maxTurnsPerIteration: 1,
     maxConcurrentRuns: concurrent,
     cwdPolicy: 'allow',
@@ -69,8 +72,8 @@ export async function openBenchEngine({ store, cwd, concurrent = 1, task }) {
 }
 
 /**
- * The engine as a host mounts it: a run per task, every event in its log. `store` is memory, file
- * (without sync) or durable; with `reader` somebody follows the run and gets each event as JSON.
+ * The engine as a host uses it: a run per task, every event in its log. `store` is memory, file
+ * (without sync) or durable; with `reader` a subscriber receives each event as JSON.
  */
 export async function runwright({ store: kind, reader, concurrent = 1 }) {
   const { FileStore, MemoryStore } = await import(process.env.RUNWRIGHT_AGENT)
@@ -92,7 +95,7 @@ export async function runwright({ store: kind, reader, concurrent = 1 }) {
     return log
   }
   return {
-    /** Resolves with the milliseconds of the steps where the log tells them better than the caller's clock. */
+    /** Resolves with the milliseconds of all steps by the log, or undefined to use the caller's. */
     async run(next, length) {
       if (!reader) {
         const log = await this.log(next, length)
@@ -131,8 +134,9 @@ export async function runwright({ store: kind, reader, concurrent = 1 }) {
   }
 }
 
-/** Waits for a run that nobody reads. */
+/** Polls, since a subscription would be part of what is measured. */
 async function untilEnded(engine, runId) {
-  while ((await engine.get(runId)).ended_at === null)
+  while ((await engine.get(runId)).ended_at === null) {
     await new Promise((resolve) => setTimeout(resolve, 1))
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * Appends of one record of about 300 octets, by so many writers that each wait for their own. The
- * floors write the same octets with nothing around them: no checksum, no index, no head of a run.
+ * Appends of one record of about 300 bytes by concurrent writers, each of which waits for its own.
+ * The floors write the same bytes and nothing else: no checksum, no index, no head of a run.
  */
 import { closeSync, fdatasync, fdatasyncSync, openSync, write, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { agent, folder, sampleRun } from './folder.mjs'
 
 const TEXT = 'x'.repeat(180)
 
-/** A record that goes on from any run. */
+/** A record that can follow any other. */
 const logRecord = (runId, seq) => ({
   v: 1,
   run_id: runId,
@@ -21,7 +21,7 @@ const logRecord = (runId, seq) => ({
 const line = (seq) =>
   Buffer.from(`${JSON.stringify({ run: 'run-12', records: [logRecord('run-12', seq)] })}\n`)
 
-/** Lets `writers` append until the time is over; microseconds of an append, of CPU too. */
+/** Lets `writers` append for `ms`; returns wall and CPU microseconds per append. */
 async function race(append, writers, ms) {
   const cpu = process.cpuUsage()
   const started = performance.now()
@@ -34,12 +34,12 @@ async function race(append, writers, ms) {
       }
     }),
   )
-  const took = performance.now() - started
+  const elapsed = performance.now() - started
   const { user, system } = process.cpuUsage(cpu)
-  return { append: (took / count) * 1000, cpu: (user + system) / count }
+  return { append: (elapsed / count) * 1000, cpu: (user + system) / count }
 }
 
-/** One sync for each record. */
+/** The floor without group commit: one sync per record. */
 export async function syncEach() {
   const fd = openSync(join(folder(), 'floor'), 'w')
   let seq = 0
@@ -50,7 +50,7 @@ export async function syncEach() {
   return { measure: ({ ms }) => race(append, 1, ms), close: () => closeSync(fd) }
 }
 
-/** Group commit and nothing else: writers wait, one write and one sync for all who do. */
+/** Bare group commit: one write and one sync for all waiting writers. */
 export async function groupCommit({ writers }) {
   const fd = openSync(join(folder(), 'floor'), 'w')
   let [waiting, busy, seq] = [[], false, 0]
@@ -80,7 +80,7 @@ export async function groupCommit({ writers }) {
   return { measure: ({ ms }) => race(append, writers, ms), close: () => closeSync(fd) }
 }
 
-/** A store of ours: `memory`, `none` (a file without sync) or `group`. */
+/** A store of runwright; `sync` is `group`, `none`, or `memory` for MemoryStore. */
 export async function store({ sync, writers }) {
   const { FileStore, MemoryStore } = agent
   const open =
@@ -91,29 +91,26 @@ export async function store({ sync, writers }) {
   let turn = 0
   return {
     async measure({ ms }) {
-      // New runs for each turn, and none of the turns before: their logs would fill the memory.
+      // New runs for each turn; those of earlier turns are deleted, as they would fill the memory.
       turn += 1
       const runs = Array.from({ length: writers }, (_, i) => ({ id: `run-${turn}-${i}`, seq: 1 }))
       await Promise.all(
         runs.map(({ id }) => open.append(id, sampleRun(id, { status: 'pending', records: 1 }))),
       )
-      const told = await race(
-        (writer) => {
-          const run = runs[writer]
-          run.seq += 1
-          return open.append(run.id, [logRecord(run.id, run.seq)])
-        },
-        writers,
-        ms,
-      )
+      const append = (writer) => {
+        const run = runs[writer]
+        run.seq += 1
+        return open.append(run.id, [logRecord(run.id, run.seq)])
+      }
+      const result = await race(append, writers, ms)
       for (const { id } of runs) await open.delete(id)
-      return told
+      return result
     },
     close: () => open.close(),
   }
 }
 
-/** One append to a run that has `events` already. */
+/** Microseconds of an append to a run that already has `events` events. */
 export async function behind({ sync, events }) {
   const { FileStore } = agent
   const open = new FileStore({ directory: folder(), sync })

@@ -1,11 +1,11 @@
-// What happens to runs while they live: many at once, long ones, late readers, an abort.
+// Runs in progress: many at once, long ones, late subscribers, an abort.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { median, Run } from '../task.mjs'
 import { runwright } from '../contenders/runwright.mjs'
 import { agent, folder, sampleRun } from './folder.mjs'
 
-/** Microseconds of an event while `runs` work at once. */
+/** Microseconds per event while `runs` runs are driven at once. */
 export async function manyRuns({ runs, store }) {
   const engine = await runwright({ store, reader: false, concurrent: runs })
   return {
@@ -15,35 +15,35 @@ export async function manyRuns({ runs, store }) {
       const started = performance.now()
       do events += await engine.runMany(runs, 100)
       while (performance.now() - started < ms)
-      const took = performance.now() - started
+      const elapsed = performance.now() - started
       const { user, system } = process.cpuUsage(cpu)
-      return { append: (took / events) * 1000, cpu: (user + system) / events }
+      return { append: (elapsed / events) * 1000, cpu: (user + system) / events }
     },
     close: () => engine.close(),
   }
 }
 
-/** Microseconds of a step in one run of 1000, where its log has about `events` events. */
+/** Microseconds per step in a run of 1000, where its log has about `events` events. */
 export async function stepBehind({ events, store }) {
   const contender = await runwright({ store, reader: false })
   const first = Math.max(1, events / 10 - 50)
   return {
     async measure({ ms }) {
-      const took = []
+      const steps = []
       const until = performance.now() + ms
       do {
         const task = new Run(1_000)
         const log = await contender.log(task, 1_000)
         const ends = log.filter(({ kind }) => kind === 'iteration_complete').map(({ ts }) => ts)
-        took.push((ends[first + 48] - ends[first - 1]) / 49)
+        steps.push((ends[first + 48] - ends[first - 1]) / 49)
       } while (performance.now() < until)
-      return { step: median(took) * 1e6 }
+      return { step: median(steps) * 1e6 }
     },
     close: () => contender.close(),
   }
 }
 
-/** Milliseconds until a late subscriber has all events of a run that has ended. */
+/** Milliseconds until a late subscriber has received all events of an ended run. */
 export async function lateReader({ store: kind, events }) {
   const { FileStore, MemoryStore, RunEngine } = agent
   const store = kind === 'memory' ? new MemoryStore() : new FileStore({ directory: folder() })
@@ -52,30 +52,30 @@ export async function lateReader({ store: kind, events }) {
   for (let at = 0; at < events; at += 5) await store.append('late', log.slice(at, at + 5))
   return {
     async measure({ ms }) {
-      const took = []
+      const times = []
       const until = performance.now() + ms
       do {
         const started = performance.now()
         let count = 0
         for await (const batch of await engine.subscribe('late')) count += batch.length
-        if (count !== events) throw new Error(`${count} events instead of ${events}`)
-        took.push(performance.now() - started)
+        if (count !== events) throw new Error(`got ${count} events, expected ${events}`)
+        times.push(performance.now() - started)
       } while (performance.now() < until)
-      return { replay: median(took) }
+      return { replay: median(times) }
     },
     close: () => engine.close(),
   }
 }
 
-/** The floor of that: the same events, encoded from an array. */
+/** The floor of {@link lateReader}: encodes the same events from an array. */
 export async function encodeArray({ events }) {
   const log = sampleRun('late', { records: events, text: 'x'.repeat(180) })
   return {
     measure() {
       const started = performance.now()
-      let octets = 0
-      for (const record of log) octets += JSON.stringify(record).length
-      if (octets === 0) throw new Error('no events')
+      let length = 0
+      for (const record of log) length += JSON.stringify(record).length
+      if (length === 0) throw new Error('no events')
       return { replay: performance.now() - started }
     },
   }
@@ -83,7 +83,7 @@ export async function encodeArray({ events }) {
 
 const SLEEP = 'sleep 300 & sleep 300'
 
-/** Milliseconds from an abort until the process group of the run's command is gone. */
+/** Milliseconds from an abort until the process group of the run's command has ended. */
 export async function abortRun() {
   const { MemoryStore, RunEngine, NO_USAGE } = agent
   const model = {
@@ -138,7 +138,7 @@ async function groupOf(subscription) {
   throw new Error('the command did not start')
 }
 
-/** The floor of that: a process in a group of its own, killed. */
+/** The floor of {@link abortRun}: kills a process in a group of its own. */
 export async function killGroup() {
   return {
     async measure() {
@@ -152,7 +152,7 @@ export async function killGroup() {
   }
 }
 
-/** Resolves once no process of the group is left. */
+/** Resolves once every process of the group has ended. */
 async function untilGone(pgid) {
   for (;;) {
     try {

@@ -1,11 +1,13 @@
-// Opening a data directory that holds many runs, and listing them.
+// Opening a data directory with many runs, and listing them.
 import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { agent, folder, sampleRun } from './folder.mjs'
 
 const TEXT = 'x'.repeat(180)
+/** The index file's name on disk. */
+const INDEX_FILE = 'checkpoint'
 
-/** Fills a directory: runs whose records came a few at a time, all runs side by side. */
+/** Fills a directory with runs whose records are interleaved in the journal. */
 async function fill({ runs, records }) {
   const directory = folder()
   const store = new agent.FileStore({ directory })
@@ -29,40 +31,40 @@ async function fill({ runs, records }) {
   return directory
 }
 
-/** Milliseconds until a store of so many runs is open; `checkpoint: false` reads the whole journal. */
-export async function reopen({ runs, records, checkpoint }) {
+/** Milliseconds until a store of `runs` runs is open, with its index file or without. */
+export async function reopen({ runs, records, indexFile }) {
   const directory = await fill({ runs, records })
   return {
     async measure() {
-      if (!checkpoint) rmSync(join(directory, 'checkpoint'), { force: true })
+      if (!indexFile) rmSync(join(directory, INDEX_FILE), { force: true })
       const store = new agent.FileStore({ directory })
       const started = performance.now()
       await store.open()
       const open = performance.now() - started
       const { heads } = await store.list({ limit: 50 })
       if (heads.length !== 50) throw new Error('runs are missing')
-      await store.compact() // so that there is a checkpoint next time
+      await store.compact() // writes an index file for the next turn
       await store.close()
       return { open }
     },
   }
 }
 
-/** The floor: reads the same files, and does nothing with them. */
+/** The floor: reads the same files and does nothing with them. */
 export async function readFiles({ runs, records }) {
   const directory = await fill({ runs, records })
   return {
     measure() {
       const started = performance.now()
       for (const name of readdirSync(directory)) {
-        if (name !== 'checkpoint') readFileSync(join(directory, name))
+        if (name !== INDEX_FILE) readFileSync(join(directory, name))
       }
       return { open: performance.now() - started }
     },
   }
 }
 
-/** Milliseconds of one page of 50 of 100 000 runs. */
+/** Milliseconds of a page of 50 of 100 000 runs. */
 export async function list({ where }) {
   const store = new agent.MemoryStore({ retain: {} })
   await store.open()

@@ -1,5 +1,5 @@
 /**
- * What is used of the host's `pg.Pool`, by shape: nothing here imports a driver.
+ * The part of `pg.Pool` that the store uses, by shape: nothing here imports a driver.
  *
  * @module
  */
@@ -7,20 +7,20 @@
 /** One row, by column name. */
 export type PgRow = Readonly<Record<string, unknown>>
 
-/** What a query answers with. */
+/** The result of a query. */
 export interface PgResult {
   readonly rows: readonly unknown[]
   readonly rowCount: number | null
 }
 
-/** A statement with its values; one with a name is prepared once per connection. */
+/** A statement with its values; a named one is prepared once per connection. */
 export interface PgQuery {
   readonly text: string
   readonly values?: unknown[]
   readonly name?: string
 }
 
-/** A notification, as a listening connection gets it. */
+/** A notification that a listening connection received. */
 export interface PgNotification {
   readonly channel: string
   readonly payload?: string | undefined
@@ -30,18 +30,18 @@ export interface PgNotification {
 export interface PgClient {
   /** Runs one statement. */
   query(query: PgQuery): Promise<PgResult>
-  /** Back to the pool; with `true` or an error it is closed instead. */
+  /** Returns the connection to the pool; with `true` or an error, closes it instead. */
   release(destroy?: Error | boolean): void
-  /** Calls back for each notification of a channel that is listened to. */
+  /** Called for each notification on a channel that the connection listens to. */
   on(event: 'notification', listener: (message: PgNotification) => void): unknown
-  /** Calls back when the connection breaks while nothing is asked. */
+  /** Called when the connection breaks while no statement is in flight. */
   on(event: 'error', listener: (error: Error) => void): unknown
-  /** Calls back when the connection has ended. */
+  /** Called when the connection has ended. */
   on(event: 'end', listener: () => void): unknown
 }
 
-/** A pool of connections, as `pg.Pool` has it. It stays the host's: the store never ends it. */
+/** A pool of connections, such as `pg.Pool`. The host owns it: the store never ends it. */
 export interface PgPool {
-  /** Calls back with a connection at once when it has one: an error may follow in the same breath. */
+  /** Calls back with a connection, whose `error` event may fire in the same tick. */
   connect(callback: (error: Error | undefined, client: PgClient | undefined) => void): void
 }

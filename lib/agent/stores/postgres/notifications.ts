@@ -1,55 +1,56 @@
 /**
- * How processes hear of one another: notifications sent after commits, one at a time so that they
- * carry whatever has happened meanwhile, and a poll as the safety net. A notification is a hint to
- * look; what is true stands in the tables.
+ * How processes learn of changes made by others: notifications after commits, and a poll as the
+ * safety net. A notification is only a hint; the tables are the truth.
+ *
+ * Notifications are sent one at a time, each with everything that has changed meanwhile.
  *
  * @module
  */
 import { backoffDelay, type Backoff } from '../../../internal/backoff.js'
 import type { LogEnd } from '../../shared-store.js'
 import type { Database } from './database.js'
-import type { PgPool } from './pool.js'
-import type { Pulse } from './pulse.js'
+import type { PgPool } from './pg-types.js'
+import type { HeartbeatConnection } from './heartbeat-connection.js'
 
-/** Octets of ids in one notification, of which PostgreSQL takes less than 8000 in all. */
+/** Bytes of ids in one notification; PostgreSQL takes less than 8000 bytes in all. */
 const IDS_BYTES = 7_000
-/** Octets around an id: quotes, a comma, the end of a log. */
+/** Bytes around an id: quotes, a comma, a sequence number. */
 const AROUND_ID_BYTES = 16
 const LISTEN_BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
 
-/** What goes on the channel. */
+/** The payload of a notification. */
 interface Message {
-  /** The process that sent it, which heard it before it was sent. */
+  /** The sender, which ignores its own messages. */
   readonly from: string
-  /** Ends of logs that have grown. */
+  /** `last_seq` of runs whose logs have grown. */
   readonly ends?: Readonly<Record<string, number>>
   readonly deleted?: readonly string[]
   readonly aborts?: readonly string[]
-  /** There may be something to claim. */
+  /** There may be a run to claim. */
   readonly claimable?: boolean
 }
 
-/** Options of {@link Changes}. */
-export interface ChangesOptions {
+/** Options of {@link Notifications}. */
+export interface NotificationsOptions {
   readonly database: Database
-  /** Is lent the connection that listens, and finds out with its heartbeats whether that still stands. */
-  readonly pulse: Pulse
-  /** Where the listening connection comes from; null to poll only. */
+  /** Shares the listening connection; a failed heartbeat reveals that the connection is broken. */
+  readonly heartbeat: HeartbeatConnection
+  /** The pool for the listening connection; null to poll only. */
   readonly listen: PgPool | null
   /** Quoted name of the schema. */
   readonly schema: string
   readonly workerId: string
-  /** Milliseconds between two looks at the watched runs, when nothing is heard. */
+  /** Milliseconds between two polls. */
   readonly pollMs: number
-  /** Something may be claimed, here or anywhere. */
-  readonly claimable: () => void
-  /** Somebody elsewhere asked for the end of these runs. */
-  readonly abortsWanted: (runIds: readonly string[]) => void
+  /** Called when there may be a run to claim, also for changes of this process. */
+  readonly onClaimable: () => void
+  /** Called when another process requested the end of these runs. */
+  readonly onAbortsRequested: (runIds: readonly string[]) => void
 }
 
-/** Tells other processes what changed here, and watchers here what changed anywhere. */
-export class Changes {
-  readonly #options: ChangesOptions
+/** Notifies other processes of changes here, and watchers here of changes anywhere. */
+export class Notifications {
+  readonly #options: NotificationsOptions
   readonly #channel: string
   readonly #watchers = new Map<string, Set<(end: LogEnd) => void>>()
   #ends = new Map<string, number>()
@@ -59,24 +60,24 @@ export class Changes {
   #sending: Promise<void> | undefined
   readonly #loops: Promise<void>[] = []
 
-  constructor(options: ChangesOptions) {
+  constructor(options: NotificationsOptions) {
     this.#options = options
     this.#channel = `runwright_${options.schema.replaceAll('"', '')}`
   }
 
-  /** Begins to listen and to poll. */
+  /** Starts listening and polling. */
   start(): void {
     this.#loops.push(this.#poll())
     const { listen } = this.#options
     if (listen !== null) this.#loops.push(this.#listen(listen))
   }
 
-  /** Resolves when nothing runs any more; the database is closing. */
+  /** Resolves once listening, polling and sending have ended, after `Database.giveUp()`. */
   async close(): Promise<void> {
     await Promise.all([...this.#loops, this.#sending])
   }
 
-  /** Calls back when the log of a run may have grown; the result ends it. */
+  /** Calls back when the log of a run may have grown, until the returned function is called. */
   watch(runId: string, changed: (end: LogEnd) => void): () => void {
     const watchers = this.#watchers.get(runId) ?? new Set()
     this.#watchers.set(runId, watchers.add(changed))
@@ -87,33 +88,33 @@ export class Changes {
     }
   }
 
-  /** The log of a run has grown by a commit of this process. */
+  /** Reports that this process has committed records of a run. */
   grown(runId: string, lastSeq: number): void {
-    this.#tell(runId, lastSeq)
+    this.#notifyWatchers(runId, lastSeq)
     this.#ends.set(runId, lastSeq)
     this.#send()
   }
 
   deleted(runId: string): void {
-    this.#tell(runId, 'deleted')
+    this.#notifyWatchers(runId, 'deleted')
     this.#deleted.add(runId)
     this.#send()
   }
 
-  /** A run may be claimed, also by other processes. */
+  /** Reports that there may be a run to claim, for this process or others. */
   claimable(): void {
-    this.#options.claimable()
+    this.#options.onClaimable()
     this.#claimable = true
     this.#send()
   }
 
-  /** Whoever holds this run shall look at the wish for its end. */
-  abortWanted(runId: string): void {
+  /** Asks the process that holds the run to check for an abort request. */
+  abortRequested(runId: string): void {
     this.#aborts.add(runId)
     this.#send()
   }
 
-  #tell(runId: string, end: LogEnd): void {
+  #notifyWatchers(runId: string, end: LogEnd): void {
     for (const changed of this.#watchers.get(runId) ?? []) changed(end)
   }
 
@@ -122,11 +123,11 @@ export class Changes {
   }
 
   async #sendAll(): Promise<void> {
-    await null // whatever else happens in this tick goes along
+    await null // changes of the same tick go into one message
     for (let message = this.#next(); message !== null; message = this.#next()) {
       const text = 'SELECT pg_notify($1, $2)'
       const values = [this.#channel, JSON.stringify(message)]
-      // One that is lost is made up for by the poll.
+      // The poll makes up for a lost notification.
       await this.#options.database
         .rows({ name: 'runwright_notify', text, values }, 0)
         .catch(() => [])
@@ -151,15 +152,15 @@ export class Changes {
   async #listen(pool: PgPool): Promise<void> {
     const { database } = this.#options
     for (let retry = 1; !database.closing.aborted; retry++) {
-      const heard = await this.#listenOnce(pool).catch(() => false)
-      if (heard) retry = 1
+      const listened = await this.#listenOnce(pool).catch(() => false)
+      if (listened) retry = 1
       await database.pause(backoffDelay(retry, LISTEN_BACKOFF))
     }
   }
 
-  /** Listens until the connection ends; true when it listened at all. */
+  /** Listens until the connection ends; resolves with false when listening never started. */
   async #listenOnce(pool: PgPool): Promise<boolean> {
-    const { database, pulse } = this.#options
+    const { database, heartbeat } = this.#options
     const { closing } = database
     let end: () => void = () => undefined
     const ended = new Promise<void>((resolve) => (end = resolve))
@@ -174,39 +175,41 @@ export class Changes {
     client.on('error', end)
     client.on('end', end)
     client.on('notification', ({ channel, payload }) => {
-      if (channel === this.#channel && payload !== undefined) this.#hear(payload)
+      if (channel === this.#channel && payload !== undefined) this.#receive(payload)
     })
-    let takeBack: () => void = () => undefined
+    let unshare: () => void = () => undefined
     try {
       await Promise.race([
         ended,
         database.inTime(client.query({ text: `LISTEN "${this.#channel}"` })),
       ])
-      takeBack = pulse.lend(client, end)
-      this.#options.claimable()
-      await this.#lookAtAll().catch(() => undefined) // whatever was told before somebody listened
+      unshare = heartbeat.share(client, end)
+      this.#options.onClaimable()
+      await this.#checkWatched().catch(() => undefined) // changes from before it listened
       await ended
       return true
     } finally {
-      takeBack()
+      unshare()
       closing.removeEventListener('abort', end)
       client.release(true)
     }
   }
 
-  #hear(payload: string): void {
+  #receive(payload: string): void {
     let message: Message
     try {
       message = JSON.parse(payload) as Message
     } catch {
-      return // not ours
+      return // not sent by a store
     }
     if (message.from === this.#options.workerId) return
-    for (const [runId, lastSeq] of Object.entries(message.ends ?? {})) this.#tell(runId, lastSeq)
-    for (const runId of message.deleted ?? []) this.#tell(runId, 'deleted')
-    if (message.aborts !== undefined && message.aborts.length > 0)
-      this.#options.abortsWanted(message.aborts)
-    if (message.claimable === true) this.#options.claimable()
+    for (const [runId, lastSeq] of Object.entries(message.ends ?? {})) {
+      this.#notifyWatchers(runId, lastSeq)
+    }
+    for (const runId of message.deleted ?? []) this.#notifyWatchers(runId, 'deleted')
+    const { aborts = [] } = message
+    if (aborts.length > 0) this.#options.onAbortsRequested(aborts)
+    if (message.claimable === true) this.#options.onClaimable()
   }
 
   async #poll(): Promise<void> {
@@ -214,27 +217,27 @@ export class Changes {
     while (!database.closing.aborted) {
       await database.pause(pollMs)
       if (database.closing.aborted) return
-      this.#options.claimable()
-      await this.#lookAtAll().catch(() => undefined)
+      this.#options.onClaimable()
+      await this.#checkWatched().catch(() => undefined)
     }
   }
 
-  async #lookAtAll(): Promise<void> {
+  async #checkWatched(): Promise<void> {
     const { database, schema } = this.#options
     const runIds = [...this.#watchers.keys()]
     if (runIds.length === 0) return
     const text = `SELECT run_id, last_seq, abort_wanted FROM ${schema}.runs WHERE run_id = ANY($1)`
     const rows = await database.rows({ name: 'runwright_look', text, values: [runIds] }, 0)
     const ends = new Map(rows.map((row) => [row['run_id'] as string, row['last_seq'] as number]))
-    for (const runId of runIds) this.#tell(runId, ends.get(runId) ?? 'deleted')
+    for (const runId of runIds) this.#notifyWatchers(runId, ends.get(runId) ?? 'deleted')
     const aborts = rows
       .filter((row) => row['abort_wanted'] === true)
       .map((row) => row['run_id'] as string)
-    if (aborts.length > 0) this.#options.abortsWanted(aborts)
+    if (aborts.length > 0) this.#options.onAbortsRequested(aborts)
   }
 }
 
-/** Takes ids out of a collection as long as there is room; what is too long for any is left to the poll. */
+/** Removes ids from a collection while there is room; an id that never fits is left to the poll. */
 function take(
   ids: { keys(): Iterable<string>; delete(id: string): unknown },
   room: { bytes: number },
