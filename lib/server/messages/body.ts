@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ProblemError } from '../errors.js'
-import type { HttpRequest } from './reply.js'
 import { duplicateKey } from './duplicate-key.js'
+import type { HttpRequest } from './reply.js'
 
 /** A request whose content a framework's body parser may have read. */
 interface ParsedBody {

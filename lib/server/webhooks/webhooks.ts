@@ -23,8 +23,8 @@ import { systemClock, type Clock } from '../../internal/clock.js'
 import { sleep } from '../../internal/sleep.js'
 import { EVENT_KINDS } from '../describe/schemas.js'
 import { WebhookCursor } from './cursor.js'
+import { deliver, type ResolveName, type TargetRules } from './delivery.js'
 import { parseSecret, signatureHeaders } from './signature.js'
-import { deliver, type ResolveName } from './delivery.js'
 
 /** The part of an engine that deliveries read. */
 type WebhookEngine = Pick<RunEngine, 'events' | 'list' | 'observe'>
@@ -126,11 +126,10 @@ class Endpoint {
   readonly #url: URL
   readonly #secrets: readonly Buffer[]
   readonly #kinds: ReadonlySet<EventKind>
-  readonly #allowPrivate: boolean
   readonly #retryMs: number
   readonly #onFailure: (failure: WebhookFailure) => void
   readonly #clock: Clock
-  readonly #resolve: ResolveName | undefined
+  readonly #rules: TargetRules
   readonly #stop = new AbortController()
   /** Runs with events to deliver, in order of arrival. */
   readonly #waiting = new Set<string>()
@@ -148,11 +147,10 @@ class Endpoint {
     this.#url = parseUrl(endpoint)
     this.#secrets = [endpoint.secret].flat().map(parseSecret)
     this.#kinds = new Set(checkKinds(endpoint.kinds ?? DEFAULT_KINDS))
-    this.#allowPrivate = endpoint.allowPrivate ?? false
     this.#retryMs = retryMs
     this.#onFailure = onFailure ?? warn
     this.#clock = clock
-    this.#resolve = resolve
+    this.#rules = { allowPrivate: endpoint.allowPrivate ?? false, resolve }
   }
 
   static async open(
@@ -258,8 +256,8 @@ class Endpoint {
       let final = now - first >= GIVE_UP_MS
       try {
         const headers = signatureHeaders(this.#secrets, id, Math.floor(now / 1_000), body)
-        const rules = { allowPrivate: this.#allowPrivate, resolve: this.#resolve }
-        const { status, retryAfterMs } = await deliver(this.#url, headers, body, rules, signal)
+        const response = await deliver(this.#url, headers, body, this.#rules, signal)
+        const { status, retryAfterMs } = response
         if (status >= 200 && status < 300) return
         problem = `the endpoint answered ${status}`
         if (status === 410) final = true
