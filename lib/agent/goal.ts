@@ -44,7 +44,7 @@ export interface GoalSpec {
   readonly instructions: string
 }
 
-/** What held when the run started, to compare with. */
+/** The workspace when the run started, with which later checks compare it. */
 export interface GoalBaseline {
   /** SHA-256 of each protected file (for package.json, of its relevant part) by relative path. */
   readonly files: { readonly [path: string]: string }

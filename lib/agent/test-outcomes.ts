@@ -1,14 +1,14 @@
-/** The test runners whose reports we can read, with a reporter of our own. */
+/** The test runners whose results are collected by a reporter of this package. */
 export type TestReporter =
   'node-test' | 'jest' | 'vitest' | 'mocha' | 'pytest' | 'unittest' | 'cargo' | 'go' | 'bun'
 
-/** How one test ended. */
+/** The result of one test. */
 export type TestOutcome = 'pass' | 'fail' | 'skip'
 
-/** Every test of one check by its full name (file, suites and title, joined by ` > `). */
+/** All tests of one check by full name (file, suites and title, joined by ` > `). */
 export type TestOutcomes = { readonly [name: string]: TestOutcome }
 
-/** Numbers of tests of one check. */
+/** How many tests one check ran, by result. */
 export interface TestCounts {
   readonly total: number
   readonly passed: number

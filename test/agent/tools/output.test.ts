@@ -11,7 +11,7 @@ test('long text keeps its head and tail, with the size of the rest between them'
   const text = `${'a'.repeat(600)}${'z'.repeat(600)}`
   assert.equal(
     headAndTail(text, 100),
-    `${'a'.repeat(50)}\n[… 1100 octets left out …]\n${'z'.repeat(50)}`,
+    `${'a'.repeat(50)}\n[… 1100 bytes left out …]\n${'z'.repeat(50)}`,
   )
 })
 
@@ -20,7 +20,7 @@ test('cuts never fall inside a character', () => {
     for (const text of ['🙂'.repeat(40), 'ä'.repeat(80), 'aä🙂€'.repeat(20)]) {
       const cut = headAndTail(text, max)
       assert.ok(!cut.includes('\ufffd'), `${max}: ${cut}`)
-      const kept = cut.replace(/\n\[… \d+ octets left out …\]\n/, '')
+      const kept = cut.replace(/\n\[… \d+ bytes left out …\]\n/, '')
       const left = Number(/\[… (\d+) /.exec(cut)?.[1])
       assert.equal(Buffer.byteLength(kept) + left, Buffer.byteLength(text))
     }
@@ -59,5 +59,5 @@ test('invalid UTF-8 is replaced and does not throw', () => {
 test('a keeper of zero bytes counts what it leaves out', () => {
   const keeper = new OutputKeeper(0)
   keeper.add(Buffer.from('abc'))
-  assert.deepEqual(keeper.finish(), { text: '\n[… 3 octets left out …]\n', truncated: true })
+  assert.deepEqual(keeper.finish(), { text: '\n[… 3 bytes left out …]\n', truncated: true })
 })
