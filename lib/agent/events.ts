@@ -12,8 +12,7 @@
  */
 import type { JsonObject } from '../internal/json.js'
 import type { GoalBaseline, GoalSpec, TestCounts, TestOutcomes } from './goal.js'
-import type { AssistantMessage } from './model.js'
-import type { TraceContext } from './tracing/trace-context.js'
+import type { AssistantMessage, TraceContext } from './model.js'
 import type { ModelPrices } from './usage.js'
 import type { FileChange } from './workspace/workspace.js'
 

@@ -68,7 +68,7 @@ export type {
 export { transition } from './log/transitions.js'
 export type { Trigger } from './log/transitions.js'
 export type { AttributeValue, Span, SpanAttributes, SpanEvent, Tracer } from './tracing/tracing.js'
-export type { TraceContext } from './tracing/trace-context.js'
+export type { TraceContext } from './model.js'
 export type {
   DeltaPayload,
   EncodedDelta,
@@ -85,7 +85,13 @@ export { MemoryStore } from './stores/memory-store.js'
 export type { MemoryStoreOptions } from './stores/memory-store.js'
 export { PostgresStore } from './stores/postgres/postgres-store.js'
 export type { PostgresStoreOptions } from './stores/postgres/postgres-store.js'
-export type { PgClient, PgNotification, PgPool, PgQuery, PgResult } from './stores/postgres/pg-types.js'
+export type {
+  PgClient,
+  PgNotification,
+  PgPool,
+  PgQuery,
+  PgResult,
+} from './stores/postgres/pg-types.js'
 export type {
   AbortWish,
   Admission,

@@ -6,8 +6,15 @@
  */
 import type { JsonObject } from '../internal/json.js'
 import type { JsonSchema } from './schema.js'
-import type { TraceContext } from './tracing/trace-context.js'
 import type { ModelPrices, Usage } from './usage.js'
+
+/** Position in a trace, as HTTP headers carry it (W3C Trace Context, Level 1). */
+export interface TraceContext {
+  /** `00-<trace id>-<parent id>-<flags>` in lower case (section 3.2). */
+  readonly traceparent: string
+  /** Vendor data (section 3.3), forwarded unchanged; null when there is none. */
+  readonly tracestate: string | null
+}
 
 /** A tool call as the model made it. */
 export interface ToolCall {

@@ -64,25 +64,25 @@ export const boxes: readonly Box[] = [
   },
   {
     id: 'tools',
-    title: 'agent/tools/, mcp/',
+    title: 'agent/tools, mcp',
     about: ['what a model may call'],
     holds: ['agent/tools/', 'agent/mcp/'],
   },
   {
     id: 'conversation',
-    title: 'agent/conversation/',
-    about: ['what a model is sent'],
-    holds: ['agent/conversation/'],
+    title: 'agent/conversation, redaction',
+    about: ['what a model is sent;', 'secrets removed'],
+    holds: ['agent/conversation/', 'agent/redaction/'],
   },
   {
-    id: 'watching',
-    title: 'agent/tracing/, redaction/',
-    about: ['spans; secrets removed', 'before anything is stored'],
-    holds: ['agent/tracing/', 'agent/redaction/'],
+    id: 'tracing',
+    title: 'agent/tracing/',
+    about: ["spans for the host's tracer"],
+    holds: ['agent/tracing/'],
   },
   {
     id: 'workspace',
-    title: 'agent/workspace/, executors/',
+    title: 'agent/workspace, executors',
     about: ['confined files; commands', 'in process groups'],
     holds: ['agent/workspace/', 'agent/executors/'],
   },
@@ -98,6 +98,10 @@ export const boxes: readonly Box[] = [
     about: ['events, errors and the seams:', 'model, tool, goal, store, executor'],
     holds: [
       'errors',
+      'usage',
+      'run-details',
+      'test-outcomes',
+      'model-provider',
       'events',
       'model',
       'tool',
@@ -107,7 +111,10 @@ export const boxes: readonly Box[] = [
       'executor',
       'schema',
       'output',
-    ].map((name) => `agent/${name}.ts`),
+    ]
+      .map((name) => `agent/${name}.ts`)
+      // Types only: what a workspace is.
+      .concat('agent/workspace/workspace.ts'),
   },
 ]
 

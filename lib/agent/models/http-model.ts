@@ -18,9 +18,8 @@ import {
 } from '../../http/index.js'
 import { parseJson } from '../../internal/json.js'
 import { ModelError } from '../errors.js'
-import type { Model, ModelRequest, ModelTurn } from '../model.js'
+import type { Model, ModelRequest, ModelTurn, TraceContext } from '../model.js'
 import type { ModelPrices } from '../usage.js'
-import type { TraceContext } from '../tracing/trace-context.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { knownContextWindow } from './known-models.js'
 import {

@@ -1,5 +1,4 @@
 import type { Model, ModelRequest, ModelTurn } from '../model.js'
-import type { RepairEngine } from './repair/index.js'
 
 /**
  * Makes the model `builtin:repair`: a deterministic program-repair engine, not a language model.
@@ -21,7 +20,7 @@ class RepairModel implements Model {
   readonly isLanguageModel = false
   readonly contextWindow = null
   readonly prices = { input: 0, output: 0, cached: 0, as_of: '2026-01-01' }
-  #engine: RepairEngine | undefined
+  #engine: { complete(request: ModelRequest): ModelTurn } | undefined
 
   async complete(request: ModelRequest): Promise<ModelTurn> {
     request.signal.throwIfAborted()

@@ -15,10 +15,9 @@
  */
 import { AgentError } from '../errors.js'
 import type { GoalVerdict } from '../goal.js'
-import type { ModelTurn, StopReason } from '../model.js'
+import type { ModelTurn, StopReason, TraceContext } from '../model.js'
 import type { RunDetails } from '../run-details.js'
 import type { Tool } from '../tool.js'
-import type { TraceContext } from './trace-context.js'
 import type { OpenSpan, SpanAttributes, SpanFailure, Tracing } from './tracing.js'
 
 /** Characters of a goal that go into a span. */

@@ -5,14 +5,7 @@
  * @module
  */
 import { randomFillSync } from 'node:crypto'
-
-/** Position in a trace, as HTTP headers carry it. */
-export interface TraceContext {
-  /** `00-<trace id>-<parent id>-<flags>` in lower case (section 3.2). */
-  readonly traceparent: string
-  /** Vendor data (section 3.3), forwarded unchanged; null when there is none. */
-  readonly tracestate: string | null
-}
+import type { TraceContext } from '../model.js'
 
 /** The parts of a `traceparent`. */
 export interface TraceParent {

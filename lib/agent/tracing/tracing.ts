@@ -13,13 +13,9 @@
  */
 import { channel } from 'node:diagnostics_channel'
 import type { Clock } from '../../internal/clock.js'
+import type { TraceContext } from '../model.js'
 import type { Redactor } from '../redaction/redactor.js'
-import {
-  formatTraceparent,
-  newSpanId,
-  parseTraceparent,
-  type TraceContext,
-} from './trace-context.js'
+import { formatTraceparent, newSpanId, parseTraceparent } from './trace-context.js'
 
 /** Value of a span's attribute. */
 export type AttributeValue = string | number | boolean | readonly string[]
