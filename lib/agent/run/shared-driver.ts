@@ -65,7 +65,6 @@ export class SharedDriver implements RunDriver {
     return this.#driven.has(runId)
   }
 
-  /** Starts to claim runs. */
   async start(): Promise<void> {
     this.#options.shared.listen({
       claimable: () => this.#claimSoon(),

@@ -20,7 +20,6 @@ const COMMAND_CHARACTERS = 100
 const MAX_FILES = 20
 const MAX_COMMANDS = 5
 
-/** A gate to open. */
 export interface NewGate {
   readonly kind: 'iteration' | 'tool' | 'recovery'
   readonly calls: readonly GatedCall[]
