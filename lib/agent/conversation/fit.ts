@@ -16,7 +16,6 @@
  */
 import type { Message, ToolMessage, UserMessage } from '../model.js'
 
-/** The result of fitting a conversation. */
 export type FittedContext =
   | {
       readonly fits: true
@@ -232,7 +231,6 @@ export function estimateTokens(message: Message): number {
   return tokens
 }
 
-/** Tokens of several messages. */
 export function estimateConversation(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + estimateTokens(message), 0)
 }

@@ -65,7 +65,6 @@ export interface ChangedFile {
   readonly removed: number
 }
 
-/** The last goal check. */
 export interface LastCheck {
   readonly payload: EventPayloads['goal_check']
   readonly output: string

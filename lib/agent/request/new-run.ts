@@ -14,7 +14,6 @@ import type { ModelPrices } from '../usage.js'
 import { resolveUnderRoots } from '../workspace/open.js'
 import { completeRequest, type StartRequest } from './start-request.js'
 
-/** What start requests are resolved with. */
 export interface RequestContext {
   readonly roots: readonly string[]
   readonly allowTestChanges: boolean

@@ -13,14 +13,12 @@ import type { RunDetails, RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import type { Tool } from '../tool.js'
 
-/** The result of {@link RunDriver.begin}. */
 export interface BegunRun {
   readonly head: RunHead
   /** False when the request repeats one that began this run earlier. */
   readonly created: boolean
 }
 
-/** The result of {@link RunDriver.answer}. */
 export interface AnsweredGate {
   readonly status: RunStatus
   readonly gateId: string
@@ -32,11 +30,9 @@ export interface DriverOptions {
   readonly cwdPolicy: 'queue' | 'reject' | 'allow'
   readonly maxQueuedRuns: number
   readonly observers: Observers
-  /** The tools that are offered now. */
   readonly offeredTools: () => ReadonlyMap<string, Tool>
 }
 
-/** Takes runs to their end. */
 export interface RunDriver {
   /** Takes over the runs that have not ended, and accepts new ones from now on. */
   start(): Promise<void>

@@ -9,7 +9,6 @@ import type { CallState, RunState } from '../log/state.js'
 import { exhausted, remainingCalls } from './budgets.js'
 import { ABORTED, type Outcome } from './outcome.js'
 
-/** What the loop does next. */
 export type Step =
   | { readonly kind: 'start' }
   | { readonly kind: 'baseline' }

@@ -1,6 +1,5 @@
 import type { EndReason, RunStatus } from '../events.js'
 
-/** How a run ends. */
 export interface Outcome {
   readonly status: Extract<RunStatus, 'achieved' | 'failed' | 'aborted'>
   readonly endReason: EndReason

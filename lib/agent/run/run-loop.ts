@@ -25,8 +25,13 @@ import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step
 import { ABORTED, type Outcome } from './outcome.js'
 import type { Scheduler } from './scheduler.js'
 import { promptOf, type StepContext } from './step-context.js'
-import { closingRecord, failureOf, finishRun, type Failure } from './steps/finish.js'
-import { answerGate } from './steps/human-check.js'
+import {
+  answerGate,
+  closingRecord,
+  failureOf,
+  finishRun,
+  type Failure,
+} from './steps/finish.js'
 
 /** What a run needs of its engine. */
 export interface RunLoopOptions

@@ -29,7 +29,7 @@ import type { Claim, SharedRuns } from '../shared-store.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
 import type { RunLoop } from './run-loop.js'
-import { answerGate } from './steps/human-check.js'
+import { answerGate } from './steps/finish.js'
 
 /** Retries of an answer after another process appended to the run in between. */
 const MAX_RACES = 20
@@ -65,7 +65,6 @@ export class SharedDriver implements RunDriver {
     return this.#driven.has(runId)
   }
 
-  /** Starts to claim runs. */
   async start(): Promise<void> {
     this.#options.shared.listen({
       claimable: () => this.#claimSoon(),

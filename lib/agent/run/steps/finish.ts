@@ -1,5 +1,6 @@
 /**
- * How a run ends: the records that close its log, and the outcome of a run in which a step threw.
+ * How a run ends: the records that close its log, the outcome of a run in which a step threw, and
+ * the answer to a gate, which may be the end of the run.
  *
  * @module
  */
@@ -7,8 +8,9 @@ import { AgentError, GoalCheckError, GoalError, ModelError } from '../../errors.
 import type { RecordDraft } from '../../events.js'
 import type { CallState, RunState } from '../../log/state.js'
 import type { LogWriter } from '../../log/writer.js'
-import type { RunFailure } from '../../run-details.js'
-import type { Outcome } from '../outcome.js'
+import { responseRecord, type ResumeAnswer } from '../../request/gate-answer.js'
+import type { Gate, RunFailure } from '../../run-details.js'
+import { ABORTED_BY_HUMAN, type Outcome } from '../outcome.js'
 
 /** Characters of a traceback that are logged. */
 const TRACEBACK_CHARACTERS = 8_000
@@ -47,6 +49,18 @@ export async function finishRun(
   failure?: Failure,
 ): Promise<void> {
   await log.append(endingRecords(log.state, outcome, failure))
+}
+
+/** Answers a gate; resolves once the answer is durable, with the end of the run if it aborts. */
+export function answerGate(
+  log: LogWriter,
+  gate: Gate,
+  answer: ResumeAnswer,
+  by: string | null,
+): Promise<void> {
+  return log.append([responseRecord(gate, answer, by)], (state) =>
+    answer.decision === 'abort' ? endingRecords(state, ABORTED_BY_HUMAN) : [],
+  )
 }
 
 /** The last records of a run: a result for each open call, the error if any, `run_end`. */

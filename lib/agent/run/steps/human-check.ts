@@ -2,13 +2,8 @@ import { uuidV7 } from '../../../internal/uuid.js'
 import type { GatedCall, RecordDraft } from '../../events.js'
 import { isoTime } from '../../log/head.js'
 import type { CallState, RunState } from '../../log/state.js'
-import type { LogWriter } from '../../log/writer.js'
 import { escapeInvisible, headAndTail } from '../../output.js'
-import { responseRecord, type ResumeAnswer } from '../../request/gate-answer.js'
-import type { Gate } from '../../run-details.js'
-import { ABORTED_BY_HUMAN } from '../outcome.js'
 import type { StepContext } from '../step-context.js'
-import { endingRecords } from './finish.js'
 
 /** Bytes of a gate's summary, without the line that says how much was dropped. */
 const SUMMARY_BYTES = 1_940
@@ -20,7 +15,6 @@ const COMMAND_CHARACTERS = 100
 const MAX_FILES = 20
 const MAX_COMMANDS = 5
 
-/** A gate to open. */
 export interface NewGate {
   readonly kind: 'iteration' | 'tool' | 'recovery'
   readonly calls: readonly GatedCall[]
@@ -60,18 +54,6 @@ export async function askForCalls(
   const gated = calls.map(({ call, args }) => ({ call_id: call.call_id, tool: call.tool, args }))
   const { log } = context
   await log.append(gateRecords(log.state, { kind: 'tool', calls: gated }, context))
-}
-
-/** Answers a gate; resolves once the answer is durable, with the end of the run if it aborts. */
-export function answerGate(
-  log: LogWriter,
-  gate: Gate,
-  answer: ResumeAnswer,
-  by: string | null,
-): Promise<void> {
-  return log.append([responseRecord(gate, answer, by)], (state) =>
-    answer.decision === 'abort' ? endingRecords(state, ABORTED_BY_HUMAN) : [],
-  )
 }
 
 function summaryOf(state: RunState, gate: NewGate): string {

@@ -25,7 +25,6 @@ const MAX_TURNS = 2
 /** Records read from the store at once. */
 const PAGE = 500
 
-/** A verdict by a judge. */
 export interface JudgeVerdict extends GoalVerdict {
   /** True when the judge reached no verdict: the next check asks it again. */
   readonly undecided: boolean
