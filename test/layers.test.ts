@@ -1,42 +1,36 @@
+/**
+ * The direction of imports in `lib`, types included: between modules, between the folders of a
+ * module, and how deep they go.
+ */
 import assert from 'node:assert/strict'
-import { readFileSync, readdirSync } from 'node:fs'
-import { dirname, join, normalize, relative } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { boxes } from './architecture/boxes.js'
+import { root } from './helpers/markdown.js'
+import {
+  findCycle,
+  graph,
+  imports,
+  longestChain,
+  sourceFiles,
+  type Import,
+  type ImportGraph,
+} from './helpers/imports.js'
 
-const lib = fileURLToPath(new URL('../lib', import.meta.url))
+const inside = imports.filter(({ target }) => target.endsWith('.ts'))
 
-interface Import {
-  readonly from: string
-  readonly target: string
-  readonly typeOnly: boolean
-}
-
-function sourceFiles(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => normalize(name))
-}
-
-function importsOf(file: string): Import[] {
-  const text = readFileSync(join(lib, file), 'utf8').replaceAll(/\/\*[^]*?\*\//g, '')
-  const pattern =
-    /^[ \t]*(import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/gm
-  return [...text.matchAll(pattern)].map((match) => {
-    const specifier = match[3] ?? match[4] ?? ''
-    const target = specifier.startsWith('.')
-      ? normalize(join(dirname(file), specifier)).replace(/\.js$/, '.ts')
-      : specifier
-    return { from: file, target, typeOnly: match[2] !== undefined }
-  })
-}
-
-const imports = sourceFiles(lib).flatMap(importsOf)
-
-/** The module that a path under lib belongs to: its first folder, or 'root' for lib/index.ts. */
+/** The module of a path under lib: its first folder, or 'root' for lib/index.ts. */
 const moduleOf = (path: string): string => (path.includes('/') ? path.split('/')[0]! : 'root')
 
-/** What each module may import besides itself, and from which of its folders. */
+/** The folder of a path within its module; '' for the files in the module's root. */
+const folderOf = (path: string): string => path.split('/').slice(1, -1)[0] ?? ''
+
+function assertNone(wrong: readonly Import[]): void {
+  assert.deepEqual(wrong.map(({ from, target }) => `${from} imports ${target}`), [])
+}
+
+/** May a file of one module import a file of another? */
 function mayImport(from: string, target: string): boolean {
   const [source, goal] = [moduleOf(from), moduleOf(target)]
   if (source === goal || source === 'root') return true
@@ -49,50 +43,176 @@ function mayImport(from: string, target: string): boolean {
 }
 
 test('lib imports nothing but node: modules and its own files', () => {
-  const foreign = imports.filter(
-    ({ target }) => !target.startsWith('node:') && !/\.ts$/.test(target),
-  )
-  assert.deepEqual(
-    foreign.map(({ from, target }) => `${from} imports ${target}`),
-    [],
+  assertNone(
+    imports.filter(({ target }) => !target.startsWith('node:') && !target.endsWith('.ts')),
   )
 })
 
-test('modules are imported in one direction only: server over agent, ws and http, internal under all', () => {
-  const wrong = imports.filter(
-    ({ from, target }) => target.endsWith('.ts') && !mayImport(from, target),
-  )
-  assert.deepEqual(
-    wrong.map(({ from, target }) => `${from} imports ${target}`),
-    [],
-  )
+test('modules are imported in one direction only: server over agent, ws and http', () => {
+  assertNone(inside.filter(({ from, target }) => !mayImport(from, target)))
 })
 
 test('one module reaches another through its index only', () => {
-  const deep = imports.filter(({ from, target }) => {
-    const [source, goal] = [moduleOf(from), moduleOf(target)]
-    if (!target.endsWith('.ts') || source === goal || goal === 'internal') return false
-    return target !== `${goal}/index.ts`
-  })
-  assert.deepEqual(deep.map(({ from, target }) => `${from} imports ${target}`), [])
+  assertNone(
+    inside.filter(({ from, target }) => {
+      const [source, goal] = [moduleOf(from), moduleOf(target)]
+      return source !== goal && goal !== 'internal' && target !== `${goal}/index.ts`
+    }),
+  )
 })
 
-test('no file under lib takes part in a runtime import cycle', () => {
-  const graph = new Map<string, string[]>()
-  for (const { from, target, typeOnly } of imports) {
-    if (!typeOnly && target.endsWith('.ts')) graph.set(from, [...(graph.get(from) ?? []), target])
-  }
-  const done = new Set<string>()
-  const visit = (file: string, trail: readonly string[]): void => {
-    const at = trail.indexOf(file)
-    assert.equal(at, -1, `import cycle: ${[...trail.slice(at), file].join(' → ')}`)
-    if (done.has(file)) return
-    for (const next of graph.get(file) ?? []) visit(next, [...trail, file])
-    done.add(file)
-  }
-  for (const file of graph.keys()) visit(file, [])
+test('no file under lib takes part in an import cycle, types included', () => {
+  assert.deepEqual(findCycle(graph), null)
+})
+
+test('a cycle is found, also one of three files', () => {
+  const ring: ImportGraph = new Map([['a', ['b']], ['b', ['c']], ['c', ['a']], ['d', ['a']]])
+  assert.deepEqual(findCycle(ring), ['a', 'b', 'c', 'a'])
+})
+
+/** Files that a reader must know at most, one behind the other, to follow an import to its end. */
+const depths = { agent: 14, http: 20, server: 11, ws: 11 }
+
+for (const [name, most] of Object.entries(depths)) {
+  test(`imports of ${name} are at most ${most} files deep, types included`, () => {
+    const chain = longestChain(graph, name)
+    assert.ok(chain.length <= most, chain.join(' → '))
+  })
+}
+
+/** What the folders of agent may import besides themselves and the contracts. */
+const agentFolders: Readonly<Record<string, readonly string[]>> = {
+  conversation: [],
+  executors: [],
+  goals: ['workspace'],
+  log: ['conversation', 'redaction'],
+  mcp: ['executors'],
+  models: [],
+  redaction: [],
+  request: ['goals', 'models', 'tools', 'workspace'],
+  run: ['conversation', 'goals', 'log', 'models', 'request', 'tools', 'tracing', 'workspace'],
+  stores: ['log'],
+  testing: ['log', 'models'],
+  tools: ['workspace'],
+  tracing: ['redaction'],
+  workspace: [],
+}
+
+const contracts = new Set(boxes.find(({ id }) => id === 'contracts')?.holds)
+
+test('the contracts of agent import only each other', () => {
+  assertNone(
+    inside.filter(({ from, target }) => {
+      return contracts.has(from) && moduleOf(target) === 'agent' && !contracts.has(target)
+    }),
+  )
+})
+
+test('folders of agent import only the contracts and the folders listed for them', () => {
+  assertNone(
+    inside.filter(({ from, target }) => {
+      const [source, goal] = [folderOf(from), folderOf(target)]
+      if (moduleOf(from) !== 'agent' || moduleOf(target) !== 'agent' || source === '') return false
+      if (source === goal || contracts.has(target)) return false
+      return !(agentFolders[source] ?? []).includes(goal)
+    }),
+  )
+})
+
+test('every folder of agent has its place in that order', () => {
+  const folders = new Set(sourceFiles.filter((it) => moduleOf(it) === 'agent').map(folderOf))
+  folders.delete('')
+  assert.deepEqual([...folders].sort(), Object.keys(agentFolders).sort())
+})
+
+/** Files of http's root that decide what is sent, in which order, and again: what clients share. */
+const brain = new Set(
+  [
+    'api',
+    'async-client',
+    'build-request',
+    'call-options',
+    'client',
+    'client-transports',
+    'event-source',
+    'exchange',
+    'hooks',
+    'index',
+    'options',
+    'pagination',
+    'redirects',
+  ].map((name) => `http/${name}.ts`),
+)
+
+test('in http, content, auth, cookies and transports know nothing of the clients', () => {
+  for (const file of brain) assert.ok(sourceFiles.includes(file), `there is no lib/${file}`)
+  assertNone(
+    inside.filter(({ from, target }) => {
+      return moduleOf(from) === 'http' && folderOf(from) !== '' && brain.has(target)
+    }),
+  )
+})
+
+test('in http, content, auth and cookies know nothing of transports', () => {
+  assertNone(
+    inside.filter(({ from, target }) => {
+      return /^http\/(content|auth|cookies)\//.test(from) && target.startsWith('http/transports/')
+    }),
+  )
+})
+
+test('HTTP/1.1, HTTP/2 and proxies know nothing of each other, nor of the blocking client', () => {
+  const room = (path: string): string => /^http\/transports\/(\w+)\//.exec(path)?.[1] ?? ''
+  assertNone(
+    inside.filter(({ from, target }) => {
+      const [source, goal] = [room(from), room(target)]
+      return source !== '' && source !== 'blocking' && goal !== '' && source !== goal
+    }),
+  )
+})
+
+/** Folders of server from the bottom up: each may import those before it, and files of the root. */
+const serverFolders = [
+  'messages',
+  'access',
+  'describe',
+  'webhooks',
+  'streams',
+  'monitoring',
+  'dashboard',
+  'routes',
+  'client',
+]
+
+test('folders of server import only those below them', () => {
+  const level = (path: string): number => serverFolders.indexOf(folderOf(path))
+  assertNone(
+    inside.filter(({ from, target }) => {
+      if (moduleOf(from) !== 'server' || moduleOf(target) !== 'server') return false
+      return level(from) !== -1 && level(target) > level(from)
+    }),
+  )
+})
+
+test('a folder with an index is imported from outside through it', () => {
+  assertNone(
+    inside.filter(({ from, target }) => {
+      const folder = dirname(target)
+      if (basename(target) === 'index.ts' || from.startsWith(`${folder}/`)) return false
+      if (moduleOf(from) !== moduleOf(target) || !folder.includes('/')) return false
+      return existsSync(join(root, 'lib', folder, 'index.ts'))
+    }),
+  )
+})
+
+test('importing runwright/agent does not import the repair engine', () => {
+  const loads = (file: string): string[] => [...(graph.get(file) ?? [])]
+  const reached = new Set(['agent/index.ts'])
+  for (const file of reached) for (const next of loads(file)) reached.add(next)
+  assert.deepEqual([...reached].filter((file) => file.startsWith('agent/models/repair/')), [])
 })
 
 test('the layer check reads the files that are there', () => {
-  assert.ok(imports.length > 20, `only ${imports.length} imports found under ${relative('.', lib)}`)
+  assert.ok(imports.length > 1000, `only ${imports.length} imports were found`)
+  assert.ok(readFileSync(join(root, 'lib/agent/index.ts'), 'utf8').length > 0)
 })

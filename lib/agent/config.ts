@@ -15,7 +15,7 @@ import { DEFAULT_MODEL } from './models/registry.js'
 import { SHORTEST_SECRET } from './redaction/redactor.js'
 import type { RunStore } from './store.js'
 import type { Tool } from './tool.js'
-import { builtinTools } from './tools/index.js'
+import { builtinTools } from './tools/builtin.js'
 import type { Tracer } from './tracing/tracing.js'
 
 /** What a host gives to the engine. */

@@ -12,9 +12,11 @@ import { boxes, drawnArrows, levels, type Box } from './boxes.js'
 export const PICTURE = 'docs/images/architecture.svg'
 
 const WIDTH = 1000
-const BOX_WIDTH = 206
+const BOX_WIDTH = 216
 const BOX_HEIGHT = 62
 const ROW = 112
+/** Room that an arrow takes where it passes between boxes. */
+const PASSAGE = 16
 const TOP = 20
 /** Boxes of one module share a colour. */
 const colours: Readonly<Record<string, string>> = {
@@ -31,38 +33,68 @@ interface Placed {
   readonly y: number
 }
 
-/** Rows of boxes, one per level; within a row in an order that keeps arrows short. */
-function place(): ReadonlyMap<string, Placed> {
-  const byLevel = groupByLevel()
-  const placed = new Map<string, Placed>()
-  const top = Math.max(...byLevel.keys())
-  const arrows = drawnArrows()
-  for (let level = top; level >= 0; level--) {
-    const row = byLevel.get(level) ?? []
-    const pull = (box: Box): number => {
-      const above = arrows.filter(([, to]) => to === box.id).map(([from]) => placed.get(from)!.x)
-      return above.length === 0 ? WIDTH / 2 : above.reduce((a, b) => a + b) / above.length
-    }
-    const order = row.map((box) => ({ box, pull: pull(box) })).sort((a, b) => a.pull - b.pull)
-    order.forEach(({ box, pull: wanted }, index) => {
-      const even = (WIDTH * (index + 0.5)) / order.length
-      const x = order.length === 1 ? wanted : even
-      const half = BOX_WIDTH / 2 + 8
-      const inside = Math.round(Math.min(Math.max(x, half), WIDTH - half))
-      placed.set(box.id, { box, x: inside, y: TOP + (top - level) * ROW + BOX_HEIGHT / 2 })
-    })
-  }
-  return placed
+/** A box, or the point where a longer arrow passes between the boxes of a row. */
+interface Stop {
+  readonly id: string
+  readonly box: Box | null
 }
 
-function groupByLevel(): Map<number, Box[]> {
-  const rows = new Map<number, Box[]>()
+interface Layout {
+  readonly placed: ReadonlyMap<string, Placed>
+  /** The points of each drawn arrow, from its box to the box it points to. */
+  readonly routes: readonly (readonly Point[])[]
+}
+
+interface Point {
+  readonly x: number
+  readonly y: number
+}
+
+/** Rows of boxes, one per level; within a row in an order that keeps arrows short. */
+function place(): Layout {
   const level = levels()
-  for (const box of boxes) {
-    const row = rows.get(level.get(box.id)!) ?? []
-    rows.set(level.get(box.id)!, [...row, box])
+  const top = Math.max(...level.values())
+  const rows: Stop[][] = Array.from({ length: top + 1 }, () => [])
+  for (const box of boxes) rows[top - level.get(box.id)!]!.push({ id: box.id, box })
+  const above = new Map<string, string[]>()
+  const chains = drawnArrows().map(([from, to]) => {
+    const chain = [from]
+    for (let row = top - level.get(from)! + 1; row < top - level.get(to)!; row++) {
+      const stop = { id: `${from}-${to}-${row}`, box: null }
+      rows[row]!.push(stop)
+      chain.push(stop.id)
+    }
+    chain.push(to)
+    chain.slice(1).forEach((id, n) => above.set(id, [...(above.get(id) ?? []), chain[n]!]))
+    return chain
+  })
+  const points = new Map<string, Point>()
+  rows.forEach((row, index) => placeRow(row, TOP + index * ROW + BOX_HEIGHT / 2, above, points))
+  const placed = new Map(boxes.map((box) => [box.id, { box, ...points.get(box.id)! }]))
+  return { placed, routes: chains.map((chain) => chain.map((id) => points.get(id)!)) }
+}
+
+/** Spreads a row over the width, each stop as near as may be to what points at it from above. */
+function placeRow(
+  row: readonly Stop[],
+  y: number,
+  above: ReadonlyMap<string, readonly string[]>,
+  points: Map<string, Point>,
+): void {
+  const pull = ({ id }: Stop): number => {
+    const xs = (above.get(id) ?? []).map((from) => points.get(from)!.x)
+    return xs.length === 0 ? WIDTH : xs.reduce((a, b) => a + b) / xs.length
   }
-  return rows
+  const order = row.map((stop) => ({ stop, pull: pull(stop) })).sort((a, b) => a.pull - b.pull)
+  const widthOf = ({ box }: Stop): number => (box === null ? PASSAGE : BOX_WIDTH)
+  const free = WIDTH - order.reduce((sum, { stop }) => sum + widthOf(stop), 0)
+  const gap = Math.max(free / (order.length + 1), 0)
+  let left = gap
+  for (const { stop } of order) {
+    const width = widthOf(stop)
+    points.set(stop.id, { x: Math.round(left + width / 2), y })
+    left += width + gap
+  }
 }
 
 function drawBox({ box, x, y }: Placed): string {
@@ -77,17 +109,25 @@ function drawBox({ box, x, y }: Placed): string {
   return lines.join('\n')
 }
 
-function drawArrow(from: Placed, to: Placed): string {
-  const [y1, y2] = [from.y + BOX_HEIGHT / 2, to.y - BOX_HEIGHT / 2 - 4]
-  const bend = Math.max(30, (y2 - y1) / 3)
-  return `<path d="M${from.x} ${y1}C${from.x} ${y1 + bend} ${to.x} ${y2 - bend} ${to.x} ${y2}"/>`
+function drawArrow(route: readonly Point[]): string {
+  const half = BOX_HEIGHT / 2
+  const last = route.length - 1
+  let path = `M${route[0]!.x} ${route[0]!.y + half}`
+  for (let n = 1; n <= last; n++) {
+    const [from, to] = [route[n - 1]!, route[n]!]
+    const [y1, y2] = [from.y + half, to.y - half - (n === last ? 4 : 0)]
+    const bend = (y2 - y1) * 0.6
+    path += `C${from.x} ${y1 + bend} ${to.x} ${y2 - bend} ${to.x} ${y2}`
+    if (n < last) path += `V${to.y + half}`
+  }
+  return `<path d="${path}"/>`
 }
 
 /** The picture as SVG text. */
 export function draw(): string {
-  const placed = place()
+  const { placed, routes } = place()
   const height = Math.max(...[...placed.values()].map(({ y }) => y)) + BOX_HEIGHT / 2 + TOP
-  const arrows = drawnArrows().map(([from, to]) => drawArrow(placed.get(from)!, placed.get(to)!))
+  const arrows = routes.map(drawArrow)
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img">
 <title>The folders of lib and what each imports; arrows that others imply are left out</title>
 <style>

@@ -7,7 +7,7 @@ import { invalidField, ProblemError } from '../errors.js'
 import { readInteger } from '../messages/query.js'
 import { jsonText, type Reply } from '../messages/reply.js'
 import type { Call, RouteDefinition } from '../router.js'
-import { readKinds, readStreamQuery, STREAM_PARAMETERS } from '../streams/parameters.js'
+import { readKinds, readStreamQuery, STREAM_PARAMETERS } from '../describe/stream-parameters.js'
 import type { SseStreams } from '../streams/sse.js'
 
 const EVENT_STREAM = 'text/event-stream'

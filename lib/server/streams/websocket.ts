@@ -25,7 +25,7 @@ import type { ServiceContext } from '../context.js'
 import { draining, ProblemError, problemOf, toProblemError, unknownRun } from '../errors.js'
 import { targetOf } from '../messages/request-target.js'
 import { isRunId } from '../router.js'
-import { readStreamQuery } from './parameters.js'
+import { readStreamQuery } from '../describe/stream-parameters.js'
 import { pump, type EventSink, type PumpEnd, type StreamEnd } from './pump.js'
 
 /** Path of the streams, relative to the mount. */

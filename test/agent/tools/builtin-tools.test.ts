@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { checkArguments, type JsonObject, type Tool, type ToolContext } from 'runwright/agent'
-import { builtinTools } from '../../../lib/agent/tools/index.js'
+import { builtinTools } from '../../../lib/agent/tools/builtin.js'
 import { HeldTimers } from '../../helpers/held-timers.js'
 import { toolContext } from './tool-context.js'
 

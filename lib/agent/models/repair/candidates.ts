@@ -1,4 +1,4 @@
-import { OPERATORS } from './operators/index.js'
+import { OPERATORS } from './operators/all.js'
 import type { Clues, OperatorContext, OperatorName, Patch } from './operators/patch.js'
 import type { SourceFile } from './source.js'
 import type { Suspicion } from './suspicion.js'

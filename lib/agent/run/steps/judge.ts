@@ -10,7 +10,7 @@ import {
   NOT_JUDGED,
   readVerdict,
   VERDICT_TOOL,
-} from '../../goals/judge.js'
+} from '../../goals/judged-goal.js'
 import { readLog } from '../../log/read-log.js'
 import type { ModelTurn } from '../../model.js'
 import { retryDelay } from '../../models/call-retry.js'
