@@ -1,7 +1,7 @@
 /**
- * Builds `dist`, or the folder that is given, from `lib`: a few files of JavaScript for each module of the package instead of one
- * for each file of the source, so that an import opens few files, and the declarations that the
- * entry points lead to.
+ * Builds `dist`, or the given folder, from `lib`: a few JavaScript files per module of the package
+ * instead of one per source file, so that an import opens few files, and the declarations that the
+ * entry points reach.
  *
  * 1. Modules stay apart: `agent` imports `../http/index.js`, so that there is one of every class
  *    whichever entry points a program uses. What two entries of one module share, and what is

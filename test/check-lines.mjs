@@ -9,12 +9,14 @@ import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const COLUMNS = 100
+/** Projects that tests and the demo work on. */
+const data = /^(test\/fixtures|examples\/demo-project)\//
 const longLiteral = /(['"`/]).{60,}\1/
 
 const known = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root })
 const files = String(known)
   .split('\n')
-  .filter((path) => /\.(ts|mts|js|mjs|css)$/.test(path) && !path.startsWith('test/fixtures/'))
+  .filter((path) => /\.(ts|mts|js|mjs|css)$/.test(path) && !data.test(path))
 const long = files.flatMap((path) => {
   const lines = readFileSync(`${root}/${path}`, 'utf8').split('\n')
   return lines.flatMap((line, index) => {

@@ -78,10 +78,17 @@ function mirror(folder, target) {
 }
 
 /**
+ * What a plugin of the bundler gets, as far as it is used here.
+ *
+ * @typedef {(file: { path: string }) => object | undefined} Load
+ * @typedef {{ onLoad(where: { filter: RegExp }, load: Load): void }} Bundling
+ */
+
+/**
  * Test files read fixtures and start children beside themselves: to them, `import.meta` is that of
  * the source.
  *
- * @param {{ onLoad(where: { filter: RegExp }, load: (file: { path: string }) => object | undefined): void }} build
+ * @param {Bundling} build
  */
 function tellWhere(build) {
   build.onLoad({ filter: /\.ts$/ }, ({ path }) => {

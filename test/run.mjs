@@ -125,6 +125,6 @@ child.on('close', (code, signal) => {
   if (compiled !== null) rmSync(compiled, { recursive: true, force: true })
   if (ran === 0) console.error('no test ran')
   if (leaveOut) console.log(`${slowTests.length} slow tests left out: npm run test:all has them`)
-  for (const name of missing) console.error(`test/slow-tests.mjs names a test that did not run: ${name}`)
+  for (const name of missing) console.error(`in test/slow-tests.mjs, but did not run: ${name}`)
   process.exitCode = signal !== null || ran === 0 || missing.size > 0 ? 1 : (code ?? 1)
 })

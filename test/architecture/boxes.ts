@@ -157,7 +157,7 @@ export function levels(): ReadonlyMap<string, number> {
   const edges = arrows()
   const known = new Map<string, number>()
   const visit = (id: string, trail: readonly string[]): number => {
-    if (trail.includes(id)) throw new Error(`boxes import in a circle: ${[...trail, id].join(' → ')}`)
+    if (trail.includes(id)) throw new Error(`boxes form a cycle: ${[...trail, id].join(' → ')}`)
     const level = known.get(id)
     if (level !== undefined) return level
     const below = [...edges.get(id)!].map((next) => visit(next, [...trail, id]))

@@ -21,7 +21,10 @@ import {
   TotalTimeoutError,
   WorkerError,
 } from 'runwright/http'
-import { WORKER_TIMEOUTS, sharedChannel } from '../../lib/http/transports/blocking/worker-channel.js'
+import {
+  sharedChannel,
+  WORKER_TIMEOUTS,
+} from '../../lib/http/transports/blocking/worker-channel.js'
 import { serve } from '../helpers/serve.js'
 import { compiled, withLoader } from '../helpers/programs.js'
 import { Random } from '../helpers/random.js'

@@ -189,7 +189,8 @@ for (const { name, turn, maxTurns, reason } of [
     assert.match(end.payload.reason, reason)
     assert.ok(details.usage.model_calls < 12, `${details.usage.model_calls} calls`)
     assert.ok(
-      maxTurns > 1 || received.some((output) => /Repeating them once more ends the run/.test(output)),
+      maxTurns > 1 ||
+        received.some((output) => /Repeating them once more ends the run/.test(output)),
     )
   })
 }

@@ -14,7 +14,8 @@ import { providerError } from '../../../lib/agent/models/provider-errors.js'
 import { afterCalls, context, modelRequest, recording, seeded } from './exchange.js'
 
 /** Values that may replace any other. */
-const REPLACEMENTS = [null, 0, -1, 1e400, '', 'x', '{', true, [], {}, [[]], { error: 1 }, ['a', null]]
+const SCALARS = [null, 0, -1, 1e400, '', 'x', '{', true]
+const REPLACEMENTS = [...SCALARS, [], {}, [[]], { error: 1 }, ['a', null]]
 
 /** A copy of `value` with one random part replaced or removed. */
 function damage(value: unknown, random: () => number): unknown {

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-// The packed package in the project of a stranger: compiled, required, bundled, and checked by tools.
+// The packed package in a project of its own: compiled, required, bundled, and checked by tools.
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../../../', import.meta.url))
@@ -39,7 +39,8 @@ import { ManualClock, ScriptedModel } from 'runwright/agent/testing'
 import { createRunService } from 'runwright/server'
 import { WebSocketServer } from 'runwright/ws'
 
-const client = new AsyncClient({ transport: new MockTransport(() => new Response(200, { json: { ok: true } })) })
+const transport = new MockTransport(() => new Response(200, { json: { ok: true } }))
+const client = new AsyncClient({ transport })
 const answer = await client.get('http://a.test/')
 const status: number = answer.statusCode
 const code: 'no number' extends typeof answer.statusCode ? never : number = status
@@ -50,7 +51,8 @@ const all: readonly unknown[] = [
   Client, MemoryStore, RunEngine, ManualClock, ScriptedModel, createRunService, WebSocketServer,
   agent.RunEngine, http.AsyncClient, server.createRunService, ws.WebSocketServer,
 ]
-if (agent.RunEngine !== RunEngine || http.Client !== Client) throw new Error('there are two of one class')
+const same = agent.RunEngine === RunEngine && http.Client === Client
+if (!same) throw new Error('there are two of one class')
 console.log(code, all.every((one) => typeof one === 'function'), JSON.stringify(answer.json()))
 `
 
