@@ -1,6 +1,6 @@
 /**
- * Appends of one record of about 300 octets, by so many writers that each wait for their own. The
- * floors write the same octets with nothing around them: no checksum, no index, no head of a run.
+ * Appends of one record of about 300 bytes by several writers, each waiting for its own append. The
+ * floors write the same bytes with nothing around them: no checksum, no index, no head of a run.
  */
 import { closeSync, fdatasync, fdatasyncSync, openSync, write, writeSync } from 'node:fs'
 import { join } from 'node:path'
