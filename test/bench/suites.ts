@@ -25,11 +25,11 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/http/compare.mjs',
     quick: { TURNS: '3', TURN_MS: '250' },
     measured:
-      'Time and client CPU of one request to a server that answers with prepared bytes. Ratios ' +
-      "are to Node's own client. For the asynchronous clients, server and client have a core each.",
+      'Time and client CPU of one request to a server that sends prepared bytes. Ratios are to ' +
+      "Node's own client. For the asynchronous clients, server and client have a core each.",
     notMeasured:
-      'Networks with latency or loss, many hosts at once, proxies. A contender without the ' +
-      'feature (HTTP/2 in most) is left out of the table.',
+      'Networks with latency or loss, many hosts at once, proxies. Contenders without the ' +
+      'feature (most lack HTTP/2) are omitted from the table.',
     plots: [
       {
         scenario: /^GET, 64 in flight$/,
@@ -45,12 +45,12 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/agent/compare.mjs',
     quick: { TURNS: '3', TURN_MS: '200' },
     measured:
-      'The work of an engine around a model call, a tool call and a check: the model is a script ' +
-      'in the same process. Ours writes ten events per step; *followed* means that a reader ' +
+      'The work of an engine around a model call, a tool call and a check; the model is a script ' +
+      'in the same process. runwright writes ten events per step; *followed* means that a reader ' +
       'receives all of them as JSON.',
     notMeasured:
-      'Models over a network, which cost a thousand times as much, and the quality of the work. ' +
-      'The frameworks differ in what they store: most of them store nothing on disk.',
+      'Models over a network, which take a thousand times as long, and the quality of the work. ' +
+      'The frameworks differ in what they store; most store nothing on disk.',
     plots: [
       {
         scenario: /^50 steps in a run$/,
@@ -65,8 +65,8 @@ export const suites: readonly Suite[] = [
     script: 'test/bench/server/rest.mjs',
     quick: { TURNS: '5', TURN_MS: '250', ROUNDS: '100' },
     measured:
-      'Time of one request over 64 connections; the hand-written routes of the others answer ' +
-      'with the same bytes as ours. CPU is that of the server. Lists are over 100 000 runs.',
+      'Time of one request over 64 connections; the hand-written routes of the others send the ' +
+      'same bytes as runwright. CPU is that of the server. Lists are over 100 000 runs.',
     notMeasured: 'TLS, authentication, a reverse proxy in front.',
     plots: [{ scenario: /^GET run$/, file: 'bench-rest.svg', title: 'GET /api/runs/{id}' }],
   },
@@ -79,7 +79,9 @@ export const suites: readonly Suite[] = [
       "The time from a model's answer until the last subscriber has its last event, per " +
       'delivery; the peer is a server on `ws` that follows the same engine. Memory is the growth ' +
       'of RSS.',
-    notMeasured: 'Subscribers on slow networks (see *one that stalls* below), Server-Sent Events.',
+    notMeasured:
+      'Subscribers on slow networks (see *one stalled* under [WebSocket server]' +
+      '(#websocket-server)), server-sent events.',
     plots: [
       {
         scenario: /^bursts to/,
@@ -95,14 +97,14 @@ export const suites: readonly Suite[] = [
     quick: { TURNS: '5', TURN_MS: '300' },
     measured:
       'One round trip, or one delivery of a broadcast to 1000 subscribers, with the CPU of the ' +
-      'server. *raw* writes prepared frames to sockets and is the floor. Ratios are to `ws`, ' +
+      'server. *raw* writes prepared frames to sockets, the lower bound. Ratios are to `ws` ' +
       'without its native addon.',
     notMeasured: 'Compression, TLS, uWebSockets.js (which is not on npm).',
     plots: [
       {
-        scenario: /^broadcast of 300 octets to 1000, 10 a turn$/,
+        scenario: /^broadcast of 300 bytes to 1000, 10 per turn$/,
         file: 'bench-ws.svg',
-        title: 'Broadcast to 1000, ten messages a turn',
+        title: 'Broadcast to 1000, ten messages per turn',
       },
     ],
   },
@@ -113,11 +115,11 @@ export const suites: readonly Suite[] = [
     quick: { TURNS: '2', TURN_MS: '1000' },
     measured:
       "The store that processes share, with PostgreSQL's durable defaults, all on one machine: " +
-      'the database uses the same cores.',
+      'the database runs on the same cores.',
     notMeasured: 'A database on its own machine, replication, connection pools behind a proxy.',
     plots: [
       {
-        scenario: /^a step of an agent on PostgreSQL$/,
+        scenario: /^one agent step on PostgreSQL$/,
         file: 'bench-scale.svg',
         title: 'One step, stored in PostgreSQL',
       },

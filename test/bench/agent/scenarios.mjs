@@ -56,7 +56,7 @@ const stepBars = [
   atMost(FILE, 50, '<= 50 us'),
 ]
 
-/** A step of a long run must not cost more than a step of a short one. */
+/** A step after 50 others must cost no more than one at the beginning. */
 const growth = [OURS, READ, FILE].map((of) => ({
   of,
   text: '<= 1.15x that of 50 steps',
@@ -64,10 +64,10 @@ const growth = [OURS, READ, FILE].map((of) => ({
     row.median <= 1.15 * (medianOf('50 steps in a run', of) ?? Infinity),
 }))
 
-const SYNC_EACH = 'a write and a sync for each'
+const SYNC_EACH = 'one write and sync per append'
 const GROUP = 'bare group commit'
 const EVENTS = [10, 1_000, 10_000]
-const behind = (events) => `behind ${events} events`
+const behind = (events) => `after ${events} events`
 const flat = EVENTS.slice(1).map((events) => timesOf(behind(events), behind(EVENTS[0]), 1.15))
 
 export const scenarios = [
@@ -152,13 +152,13 @@ export const scenarios = [
   ].map(({ title, runs, records, limit, text }) => ({
     contenders: {
       'reading the files': reopen('readFiles', { runs, records }),
-      'with an index file': reopen('reopen', { runs, records, indexFile: true }),
+        'with the index file': reopen('reopen', { runs, records, indexFile: true }),
       ...(runs > 1_000
         ? undefined
         : { 'from the journal alone': reopen('reopen', { runs, records, indexFile: false }) }),
     },
     measures: [
-      { title, figure: 'open', unit: 'ms', bars: [atMost('with an index file', limit, text)] },
+      { title, figure: 'open', unit: 'ms', bars: [atMost('with the index file', limit, text)] },
     ],
   })),
   {

@@ -49,9 +49,9 @@ export const scenarios = [
     pinned: true,
     contenders: ASYNC.filter((name) => name !== 'ky'),
     measures: [
-      { title: '100 MB down', unit: 'ms', figure: (turn) => turn.us / 1000 },
+      { title: '100 MB download', unit: 'ms', figure: (turn) => turn.us / 1000 },
       {
-        title: '100 MB down, CPU',
+        title: '100 MB download, CPU',
         unit: 'ms',
         figure: (turn) => turn.cpu / 1000,
         bars: [atMost(1.2)],
@@ -66,7 +66,7 @@ export const scenarios = [
     contenders: ASYNC.filter((name) => name !== 'ky'),
     measures: [
       {
-        title: '100 MB down, growth of RSS',
+        title: '100 MB download, RSS growth',
         unit: 'MB',
         figure: (turn) => turn.grown,
         bars: [atMost(1.2)],
@@ -129,7 +129,7 @@ export const scenarios = [
     ],
     measures: [
       {
-        title: 'first answer in a fresh process',
+        title: 'first response in a fresh process',
         unit: 'ms',
         figure: (turn) => turn.ms,
         bars: [within(60, 'runwright AsyncClient'), within(60, 'runwright Client')],

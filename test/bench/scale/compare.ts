@@ -124,7 +124,7 @@ async function appends(
 }
 
 async function throughput(): Promise<void> {
-  const scenario = 'durable events a second'
+  const scenario = 'durable events per second'
   if (!wanted(scenario)) return
   for (const [processes, runs] of [[1, 1], [1, 64], [PROCESSES, 64]] as const) {
     const results = await turns(TURNS, () => appends(processes, runs))
@@ -136,7 +136,7 @@ async function throughput(): Promise<void> {
 }
 
 async function claims(): Promise<void> {
-  const scenario = 'claims a second'
+  const scenario = 'claims per second'
   if (!wanted(scenario)) return
   for (const processes of [1, PROCESSES]) {
     const figures = await turns(TURNS, async () => {
@@ -253,7 +253,7 @@ async function isFilled(size: number): Promise<boolean> {
 }
 
 async function steps(): Promise<void> {
-  const scenario = 'a step of an agent on PostgreSQL'
+  const scenario = 'one agent step on PostgreSQL'
   if (!wanted(scenario)) return
   const figures: Record<string, number[]> = { step: [], langgraph: [] }
   await turns(TURNS, async () => {

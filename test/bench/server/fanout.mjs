@@ -151,7 +151,7 @@ async function bursts() {
 }
 
 async function idle() {
-  const scenario = 'memory of 5000 idle subscribers'
+  const scenario = 'memory per idle subscriber, of 5000'
   let base
   for (const name of ['ws', 'runwright']) {
     const one = await start(name, 1, 100)
@@ -185,7 +185,7 @@ async function hold(scenario, runCount, perRun, rounds) {
   const growth = median(last) / median(second)
   add(`${scenario}: RSS`, 'runwright', samples, 'MB', {
     ratio: growth,
-    bar: '<= 1.15x over the time',
+    bar: '<= 1.15x over time',
     met: growth <= 1.15,
   })
   add(

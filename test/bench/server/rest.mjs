@@ -167,7 +167,7 @@ if (wants('list')) {
     ['50 of 100 000, first page', 'GET /api/runs?limit=50 HTTP/1.1\r\nHost: localhost\r\n\r\n'],
     ['50 of 100 000, in the middle', list],
     [
-      '50 of 100 000, text that few have',
+      '50 of 100 000, rare text',
       'GET /api/runs?limit=50&search=needle HTTP/1.1\r\nHost: localhost\r\n\r\n',
     ],
     [

@@ -190,7 +190,7 @@ async function echo(
   await withPairs(folder, names, async (pairs) => {
     for (const one of pairs) await open(one, count, '/echo')
     await measure(
-      `echo of ${bytes} octets (${binary ? 'binary' : 'text'}) on ${count}`,
+      `echo of ${bytes} bytes (${binary ? 'binary' : 'text'}) on ${count}`,
       pairs,
       async ({ load, server }) => {
         const before = await server.ask<Answer>({ kind: 'cpu' })
@@ -226,14 +226,14 @@ async function broadcast(folder: string): Promise<void> {
   await withPairs(folder, NAMES, async (pairs) => {
     for (const one of pairs) await open(one, 1_000, '/')
     for (const perTurn of [1, 10]) {
-      const title = `broadcast of 300 octets to 1000, ${perTurn} a turn`
+      const title = `broadcast of 300 bytes to 1000, ${perTurn} per turn`
       await measure(title, pairs, broadcastTurn(perTurn), { bar: BROADCAST_BARS[perTurn]! })
     }
   })
 }
 
 async function memory(folder: string): Promise<void> {
-  const scenario = 'memory of an idle connection, JS heap'
+  const scenario = 'memory per idle connection, JS heap'
   console.log(`\n${scenario}`)
   const heaps = new Map<string, number>()
   for (const name of NAMES) {
@@ -273,7 +273,7 @@ async function stalled(folder: string): Promise<void> {
   const blocked = { ...(await pair('runwright', folder, { STALLED: '1' })), name: 'one stalled' }
   await clear.load.ask({ kind: 'open', port: clear.port, count: 200, path: '/' })
   await blocked.load.ask({ kind: 'open', port: blocked.port, count: 201, path: '/', stalled: 1 })
-  const title = 'broadcast to 200 that read, without and with one more that never does'
+  const title = 'broadcast to 200 readers, without and with a stalled one'
   await measure(title, [clear, blocked], broadcastTurn(1), {
     reference: 'all read',
     of: 'one stalled',

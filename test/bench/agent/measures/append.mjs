@@ -1,6 +1,6 @@
 /**
- * Appends of one record of about 300 bytes by concurrent writers, each of which waits for its own.
- * The floors write the same bytes and nothing else: no checksum, no index, no head of a run.
+ * Appends of one record of about 300 bytes by several writers, each waiting for its own append. The
+ * floors write the same bytes with nothing around them: no checksum, no index, no head of a run.
  */
 import { closeSync, fdatasync, fdatasyncSync, openSync, write, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { agent, folder, sampleRun } from './folder.mjs'
 
 const TEXT = 'x'.repeat(180)
 
-/** A record that can follow any other. */
+/** A record that goes on from any run. */
 const logRecord = (runId, seq) => ({
   v: 1,
   run_id: runId,
@@ -21,7 +21,7 @@ const logRecord = (runId, seq) => ({
 const line = (seq) =>
   Buffer.from(`${JSON.stringify({ run: 'run-12', records: [logRecord('run-12', seq)] })}\n`)
 
-/** Lets `writers` append for `ms`; returns wall and CPU microseconds per append. */
+/** Lets `writers` append until the time is over; microseconds of an append, of CPU too. */
 async function race(append, writers, ms) {
   const cpu = process.cpuUsage()
   const started = performance.now()
@@ -34,12 +34,12 @@ async function race(append, writers, ms) {
       }
     }),
   )
-  const elapsed = performance.now() - started
+  const took = performance.now() - started
   const { user, system } = process.cpuUsage(cpu)
-  return { append: (elapsed / count) * 1000, cpu: (user + system) / count }
+  return { append: (took / count) * 1000, cpu: (user + system) / count }
 }
 
-/** The floor without group commit: one sync per record. */
+/** One sync for each record. */
 export async function syncEach() {
   const fd = openSync(join(folder(), 'floor'), 'w')
   let seq = 0
@@ -50,7 +50,7 @@ export async function syncEach() {
   return { measure: ({ ms }) => race(append, 1, ms), close: () => closeSync(fd) }
 }
 
-/** Bare group commit: one write and one sync for all waiting writers. */
+/** Group commit and nothing else: writers wait, one write and one sync for all who do. */
 export async function groupCommit({ writers }) {
   const fd = openSync(join(folder(), 'floor'), 'w')
   let [waiting, busy, seq] = [[], false, 0]
@@ -80,7 +80,7 @@ export async function groupCommit({ writers }) {
   return { measure: ({ ms }) => race(append, writers, ms), close: () => closeSync(fd) }
 }
 
-/** A store of runwright; `sync` is `group`, `none`, or `memory` for MemoryStore. */
+/** A store of ours: `memory`, `none` (a file without sync) or `group`. */
 export async function store({ sync, writers }) {
   const { FileStore, MemoryStore } = agent
   const open =
@@ -91,26 +91,29 @@ export async function store({ sync, writers }) {
   let turn = 0
   return {
     async measure({ ms }) {
-      // New runs for each turn; those of earlier turns are deleted, as they would fill the memory.
+      // New runs for each turn, and none of the turns before: their logs would fill the memory.
       turn += 1
       const runs = Array.from({ length: writers }, (_, i) => ({ id: `run-${turn}-${i}`, seq: 1 }))
       await Promise.all(
         runs.map(({ id }) => open.append(id, sampleRun(id, { status: 'pending', records: 1 }))),
       )
-      const append = (writer) => {
-        const run = runs[writer]
-        run.seq += 1
-        return open.append(run.id, [logRecord(run.id, run.seq)])
-      }
-      const result = await race(append, writers, ms)
+      const told = await race(
+        (writer) => {
+          const run = runs[writer]
+          run.seq += 1
+          return open.append(run.id, [logRecord(run.id, run.seq)])
+        },
+        writers,
+        ms,
+      )
       for (const { id } of runs) await open.delete(id)
-      return result
+      return told
     },
     close: () => open.close(),
   }
 }
 
-/** Microseconds of an append to a run that already has `events` events. */
+/** One append to a run that has `events` already. */
 export async function behind({ sync, events }) {
   const { FileStore } = agent
   const open = new FileStore({ directory: folder(), sync })
