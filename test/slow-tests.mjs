@@ -1,10 +1,127 @@
+const KILLS = 'starts a process for each kill'
+const GRACE = 'the two seconds between SIGTERM and SIGKILL pass in real time'
+const REPAIR = 'runs the tests of a project once for each patch it tries'
+const CRASHES = 'starts the engine once for each position of a log'
+const RANDOM = 'plays dozens of random runs to their end'
+
 /**
- * The tests that `npm test` leaves out and `npm run test:all` runs: each takes over two seconds
- * alone on a machine with two cores, and the reason says why it cannot take less.
+ * The tests that `npm test` leaves out and `npm run test:all` runs, by file: each takes over two
+ * seconds alone on a machine with two cores.
  *
- * @type {readonly { file: string, name: string, seconds: number, reason: string }[]}
+ * @typedef {readonly [name: string, seconds: number, reason: string]} SlowTest
+ * @type {Readonly<Record<string, readonly SlowTest[]>>}
  */
-export const slowTests = []
+const byFile = {
+  'test/agent/abort.test.ts': [
+    [
+      'when an aborted run has ended, so have its processes: a command that ignores SIGTERM',
+      2.1,
+      GRACE,
+    ],
+  ],
+  'test/agent/crash/kills.test.ts': [
+    ['runs that are killed 50 times lose, duplicate and repeat nothing', 13.5, KILLS],
+  ],
+  'test/agent/crash/matrix.test.ts': [
+    [
+      'a process that drives a run without gates can be killed at any append of its log',
+      7.1,
+      KILLS,
+    ],
+    ['a process that drives a run with gates can be killed at any append of its log', 7.9, KILLS],
+  ],
+  'test/agent/crash/random-crashes.test.ts': [
+    ['60 random runs keep every invariant even if their process dies', 3.7, RANDOM],
+  ],
+  'test/agent/executors/bubblewrap.test.ts': [
+    ['bubblewrap: a command that ignores SIGTERM is killed', 2.1, GRACE],
+  ],
+  'test/agent/executors/process.test.ts': [
+    ['process: a command that ignores SIGTERM is killed', 2.1, GRACE],
+  ],
+  'test/agent/goals/check-python.test.ts': [
+    [
+      'pytest plugins are disabled only if the outcomes are the same without them',
+      16.9,
+      'starts pytest with and without each combination of plugins',
+    ],
+  ],
+  'test/agent/goals/reports.test.ts': [
+    [
+      'cargo-test reports the tests of every program, also those that never ended',
+      3,
+      'waits for programs that never end to be stopped',
+    ],
+  ],
+  'test/agent/mcp/stdio.test.ts': [
+    ['closing kills a server that ignores it, and its processes', 2.1, GRACE],
+  ],
+  'test/agent/models/repair-fixtures.test.ts': [
+    ['repairs calendar: a logical operator', 54.8, REPAIR],
+    ['repairs graph-ts: the wrong end of a queue', 7.2, REPAIR],
+    ['repairs intervals-py: operands swapped', 6.5, REPAIR],
+    ['repairs geometry: swapped functions', 3.4, REPAIR],
+  ],
+  'test/agent/models/repair.test.ts': [
+    ['a bug that no small patch repairs is given up, and the files are unchanged', 6.7, REPAIR],
+    ['the same conversation gives the same turns, from new and old instances', 2.4, REPAIR],
+    ['a run continues in a new instance where the old one stopped', 7, REPAIR],
+    [
+      'when another program changes the sources, the search restarts and keeps that',
+      3.5,
+      REPAIR,
+    ],
+  ],
+  'test/agent/properties.test.ts': [
+    ['60 random runs keep every invariant, whatever model, tools and humans do', 2.4, RANDOM],
+  ],
+  'test/agent/run/recovery.test.ts': [
+    ['a run without gates recovers from a crash at every position of its log', 2.9, CRASHES],
+    ['a run with gates recovers from a crash at every position of its log', 3.7, CRASHES],
+  ],
+  'test/agent/stores/kill.test.ts': [
+    ['after 50 kills every acknowledged append is stored once and as a whole', 11.4, KILLS],
+  ],
+  'test/agent/tools/builtin-tools.test.ts': [
+    [
+      'search_files stops a regular expression that would run forever',
+      2.1,
+      'its time limit of two seconds passes in real time',
+    ],
+  ],
+  'test/agent/workspace/workspace.test.ts': [
+    [
+      'a folder that is constantly swapped for a link never exposes what is outside',
+      2.3,
+      'races for two seconds with another process',
+    ],
+  ],
+  'test/docs.test.ts': [
+    ['the TypeScript samples of README.md compile', 3.8, 'starts the compiler on the whole library'],
+  ],
+  'test/examples.test.ts': [
+    [
+      'the demo achieves its goal without network or language model, even with a key',
+      13.7,
+      'the demo repairs four bugs',
+    ],
+  ],
+  'test/standalone.test.ts': [
+    ['a run survives three kill -9, and no event is lost or duplicated', 6.1, KILLS],
+  ],
+  'test/ws/fuzz.test.ts': [
+    [
+      '3000 random streams of frames get the replies of the RFC, by handler',
+      4.8,
+      'thousands of connections',
+    ],
+  ],
+}
+
+/** The same as one list. @type {readonly { file: string, name: string }[]} */
+export const slowTests = Object.entries(byFile).flatMap(([file, tests]) =>
+  tests.map(([name]) => ({ file, name })),
+)
 
 /**
  * Files that do not share a process with others, and why.
@@ -12,5 +129,7 @@ export const slowTests = []
  * @type {Readonly<Record<string, string>>}
  */
 export const ownProcess = {
+  'test/agent/models/repair-loading.test.ts': 'asks which files its process has loaded',
+  'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',
   'test/http/built.test.ts': 'starts many children beside a server in the same process',
 }

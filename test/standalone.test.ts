@@ -241,7 +241,7 @@ test('--help lists every variable of docs/reference.md and exits', async (t) => 
   assert.equal(code, 0)
   const table = readFileSync(join(root, 'docs/reference.md'), 'utf8')
     .split('`npm start`')[1]!
-    .split('\nOf ')[0]!
+    .split('\nVariables of ')[0]!
   const names = [...table.matchAll(/`([A-Z][A-Z_]+)`/g)].map((match) => match[1]!)
   assert.ok(names.includes('RUNWRIGHT_MODEL'))
   for (const name of names) assert.match(stdout, new RegExp(`^  ${name} `, 'm'))
