@@ -96,9 +96,6 @@ const byFile = {
       'races for two seconds with another process',
     ],
   ],
-  'test/docs.test.ts': [
-    ['the TypeScript samples of README.md compile', 3.8, 'starts the compiler on the whole library'],
-  ],
   'test/examples.test.ts': [
     [
       'the demo achieves its goal without network or language model, even with a key',

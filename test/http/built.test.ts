@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import ts from 'typescript'
+import { transform } from '../helpers/bundle.js'
 
 const lib = fileURLToPath(new URL('../../lib/', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'runwright-built-'))
@@ -23,12 +23,9 @@ before(async () => {
   for (const part of ['http', 'internal']) {
     for (const name of readdirSync(join(lib, part), { recursive: true, encoding: 'utf8' })) {
       if (!name.endsWith('.ts')) continue
-      const { outputText } = ts.transpileModule(readFileSync(join(lib, part, name), 'utf8'), {
-        compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 },
-      })
       const path = join(folder, part, name.replace(/\.ts$/, '.js'))
       mkdirSync(dirname(path), { recursive: true })
-      writeFileSync(path, outputText)
+      writeFileSync(path, transform(readFileSync(join(lib, part, name), 'utf8')))
     }
   }
   app = new Worker(new URL('../fixtures/http/app-worker.mjs', import.meta.url), { execArgv: [] })

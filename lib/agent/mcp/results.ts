@@ -46,13 +46,13 @@ function partText(part: JsonObject): string {
       return textOf(part['text'])
     case 'image':
     case 'audio':
-      return `[${part['type']} ${label(part['mimeType'])}, ${decodedLength(part['data'])} octets]`
+      return `[${part['type']} ${label(part['mimeType'])}, ${decodedLength(part['data'])} bytes]`
     case 'resource': {
       const resource = isJsonObject(part['resource']) ? part['resource'] : {}
       const head = `[resource ${label(resource['uri'])} ${label(resource['mimeType'])}`
       const text = textOf(resource['text'])
       if (text !== '') return `${head}]\n${text}`
-      return `${head}, ${decodedLength(resource['blob'])} octets]`
+      return `${head}, ${decodedLength(resource['blob'])} bytes]`
     }
     case 'resource_link':
       return `[link to ${label(part['uri'])} ${label(part['name'])}]`

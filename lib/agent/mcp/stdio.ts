@@ -163,12 +163,12 @@ class StdioChannel implements McpChannel {
     if (from < chunk.length) this.#parts.push(chunk.subarray(from))
     this.#size += chunk.length - from
     if (this.#size > this.#maxMessageBytes)
-      this.#lost(`it sent a message of more than ${this.#maxMessageBytes} octets`)
+      this.#lost(`it sent a message of more than ${this.#maxMessageBytes} bytes`)
   }
 
   #line(line: Buffer): void {
     if (line.length > this.#maxMessageBytes) {
-      this.#lost(`it sent a message of more than ${this.#maxMessageBytes} octets`)
+      this.#lost(`it sent a message of more than ${this.#maxMessageBytes} bytes`)
       return
     }
     const value = parseJson(line.toString())

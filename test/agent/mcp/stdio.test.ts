@@ -41,10 +41,10 @@ test('results become text: images, resources and links are described', async (t)
   const { output } = await call(server, 'pictures')
   assert.deepEqual(output.split('\n'), [
     'see',
-    '[image image/png, 4 octets]',
+    '[image image/png, 4 bytes]',
     '[resource file:///a text/plain]',
     'inside',
-    '[resource file:///b , 3 octets]',
+    '[resource file:///b , 3 bytes]',
     '[link to file:///c c]',
     '[a part of kind hologram]',
   ])
@@ -130,7 +130,7 @@ test('a message that is too large disconnects the server', async (t) => {
   const server = await open(t, tiny('good', { maxMessageBytes: 1_000_000 }))
   const { output, exitCode } = await call(server, 'huge')
   assert.equal(exitCode, -1)
-  assert.match(output, /a message of more than 1000000 octets/)
+  assert.match(output, /a message of more than 1000000 bytes/)
 })
 
 test('lists are read page by page, up to a limit', async (t) => {
