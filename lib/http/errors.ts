@@ -163,7 +163,7 @@ export class WriteError extends NetworkError {
   override readonly code = 'ERR_HTTP_WRITE'
 }
 
-/** A connection could not be closed cleanly. */
+/** The client was closed while the call was waiting or in progress. */
 export class CloseError extends NetworkError {
   override name = 'CloseError'
   override readonly code = 'ERR_HTTP_CLOSE'

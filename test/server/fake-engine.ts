@@ -16,7 +16,7 @@ import {
   InvalidRequestError,
   RunStateError,
   UnknownRunError,
-} from '../../lib/agent/errors.js'
+} from 'runwright/agent'
 
 type Caller = Parameters<ServiceEngine['get']>[1]
 
