@@ -13,7 +13,6 @@ export interface RequestOptions extends RequestInit {
   readonly cookies?: CookiesInit | null | undefined
   /** Time limits in ms, merged over those of the client; `null` for none. */
   readonly timeout?: TimeoutOptions | undefined
-  /** Whether this call follows redirects. */
   readonly followRedirects?: boolean | undefined
   /** Retries of this call; `null` for none. */
   readonly retry?: RetryOptions | null | undefined
@@ -23,7 +22,7 @@ export interface RequestOptions extends RequestInit {
 export interface SendOptions {
   /** Authentication of this call; `null` for none. */
   readonly auth?: AuthInit | null | undefined
-  /** Whether this call follows redirects. */
+  /** Omitted: as the client is set. */
   readonly followRedirects?: boolean | undefined
   /** Time limits in ms, merged over those with which the request was built. */
   readonly timeout?: TimeoutOptions | undefined

@@ -231,7 +231,7 @@ export class TooManyRedirectsError extends RequestError {
 export class ResponseTooLargeError extends DecodingError {
   override name = 'ResponseTooLargeError'
   override readonly code = 'ERR_HTTP_RESPONSE_TOO_LARGE'
-  /** The limit in bytes. */
+  /** The `maxResponseBytes` that was exceeded. */
   readonly maxBytes: number
 
   constructor(maxBytes: number) {
@@ -259,12 +259,12 @@ export class HttpStatusError extends HttpError {
     return this.#response
   }
 
-  /** The request of that response. */
+  /** The request of that response, after any redirects. Printing it masks secrets. */
   get request(): HttpMessages['request'] {
     return this.#response.request
   }
 
-  /** The status of the response. */
+  /** Never 2xx; may be 3xx, as of a redirect that was not followed. */
   get statusCode(): number {
     return this.#response.statusCode
   }

@@ -12,7 +12,7 @@ import { Headers } from './headers.js'
 import type { BaseResponse } from './response.js'
 import { redactUrl } from './url.js'
 
-/** Options of `sse()`. */
+/** Options of `sse()`, besides those of any request. */
 export interface SseOptions extends RequestOptions {
   /** @defaultValue 'GET' */
   readonly method?: string | undefined

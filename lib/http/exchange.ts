@@ -280,7 +280,7 @@ function* retried(call: Call, request: Request): Flow<AnyResponse> {
   })
 }
 
-/** One exchange with a transport. */
+/** Sends `request` once: no retries, redirects, authentication or hooks. */
 function* single(call: Call, request: Request): Flow<AnyResponse> {
   call.check()
   const outgoing = forTransport(call, request)

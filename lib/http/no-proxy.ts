@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { hostOf, portOf } from './url.js'
 
-/** One entry of NO_PROXY. */
+/** One entry of NO_PROXY. `host` is that of `url`, without brackets or a final dot. */
 export interface NoProxyRule {
   matches(url: URL, host: string): boolean
 }

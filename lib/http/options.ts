@@ -25,7 +25,7 @@ import type { HttpTransportOptions } from './transports/http-transport.js'
 import type { ProxyInit } from './transports/proxy/proxy.js'
 import { paramPairs, parseUrl, type ParamsInit } from './url.js'
 
-/** Options of both clients. */
+/** Options of `Client` and `AsyncClient`; `R` is their response, `T` their transport. */
 export interface BaseClientOptions<R extends BaseResponse, T> {
   /** Base of relative URLs. @defaultValue null */
   readonly baseUrl?: string | URL | null | undefined
@@ -35,7 +35,7 @@ export interface BaseClientOptions<R extends BaseResponse, T> {
   readonly headers?: HeadersInit | null | undefined
   /** Initial cookies. A {@link Cookies} is not copied, so that clients can share one. */
   readonly cookies?: CookiesInit | null | undefined
-  /** Query parameters of every request. */
+  /** Added to the query of every request. `params` of a call override them; `null` drops them. */
   readonly params?: ParamsInit | null | undefined
   /** Time limits in ms. @defaultValue 5000 for connect, read, write and pool, none in total */
   readonly timeout?: TimeoutOptions | undefined
@@ -63,7 +63,7 @@ export interface BaseClientOptions<R extends BaseResponse, T> {
   readonly cert?: ClientCertificate | null | undefined
   /** Encoding of text without a charset. @defaultValue 'utf-8' */
   readonly defaultEncoding?: DefaultEncoding | undefined
-  /** Functions called around each exchange. */
+  /** Called around each exchange, redirects and authentication requests included. */
   readonly eventHooks?: EventHookOptions<R> | null | undefined
   /** Most decoded bytes that a call reads; `null` for no limit. @defaultValue 256 MiB */
   readonly maxResponseBytes?: number | null | undefined

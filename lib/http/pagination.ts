@@ -3,7 +3,7 @@ import { RemoteProtocolError } from './errors.js'
 import type { BaseResponse } from './response.js'
 import { applyParams, paramPairs, sameOrigin, type ParamsInit } from './url.js'
 
-/** Options of `paginate()`. */
+/** Options of `paginate()`, besides those of any request. */
 export interface PaginateOptions extends RequestOptions {
   /** @defaultValue 'GET' */
   readonly method?: string | undefined

@@ -11,7 +11,7 @@ import { applyParams, parseUrl, redactUrl, type ParamsInit } from './url.js'
 
 /** At most one body: `json`, `content`, or `data` and `files` together. */
 export interface BodyOptions {
-  /** Sent as compact JSON. */
+  /** Sent as compact JSON; an error where JSON would change or drop a value, such as NaN. */
   readonly json?: unknown
   /** Sent as a form; with `files`, or as a FormData that has files, as multipart/form-data. */
   readonly data?: ParamsInit | FormData | undefined

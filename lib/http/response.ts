@@ -214,7 +214,7 @@ export abstract class BaseResponse {
     return this.#statusClass === 1
   }
 
-  /** Whether the status is 2xx. */
+  /** Whether the status is 2xx; `raiseForStatus()` throws for any other. */
   get isSuccess(): boolean {
     return this.#statusClass === 2
   }
@@ -436,7 +436,7 @@ export function initOf<S>(raw: TransportResponse<S>): ResponseInit<S> {
   return { headers, stream, reasonPhrase, httpVersion, trailers, extensions, timings }
 }
 
-/** Options of the `iter…` methods. */
+/** Options of `iterRaw()`, `iterBytes()` and `iterText()`. */
 export interface IterOptions {
   /** Bytes (for text, characters) of each piece but the last; by default pieces as they arrive. */
   readonly chunkSize?: number | undefined

@@ -109,7 +109,7 @@ export function delayAfterError(
 
 /** What {@link withRetries} needs from the client or transport that it serves. */
 export interface Retrying<R> {
-  /** Sends the request once. */
+  /** Sends the request once; what it throws may be retried too. */
   attempt(): Flow<R>
   /** Frees the connection of a response that is not returned. */
   discard(response: R): Flow<void>

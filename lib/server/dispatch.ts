@@ -28,7 +28,7 @@ class Exchange {
   route: Route | null = null
   runId: string | null = null
   principal: Principal | null = null
-  /** Releases the limiter's slot. */
+  /** Releases the limiter's slot; null when none was taken. */
   release: (() => void) | null = null
 
   constructor(request: HttpRequest, began: number) {

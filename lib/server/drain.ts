@@ -4,7 +4,7 @@ import type { RunService } from './service.js'
 export interface DrainableServer {
   /** Stops accepting connections; calls back when the last one has ended. */
   close(callback?: (error?: Error) => void): unknown
-  /** Closes the remaining connections. */
+  /** Closes what `close` leaves open: idle connections, and readers that do not read. */
   closeAllConnections?(): void
 }
 

@@ -55,7 +55,7 @@ export interface FieldError extends SchemaViolation {
   readonly in?: 'query' | 'header'
 }
 
-/** An `application/problem+json` document. */
+/** The body of an error response: `application/problem+json` (RFC 9457). */
 export interface Problem {
   /** `about:blank`: the problem has no meaning beyond its status and `code`. */
   readonly type: 'about:blank'
@@ -66,7 +66,7 @@ export interface Problem {
   readonly detail: string
   /** For programs; a {@link ProblemCode} unless the host throws its own. */
   readonly code: string
-  /** All invalid fields. */
+  /** All invalid fields; absent when there are none. */
   readonly errors?: readonly FieldError[]
 }
 
@@ -114,7 +114,6 @@ export interface RunServiceErrorFacts {
 /** Thrown by `RunServiceClient` for a response other than success. */
 export class RunServiceError extends Error {
   override name = 'RunServiceError'
-  /** Status of the response. */
   readonly status: number
   /**
    * The `code` of the problem details; a host may add its own. `unexpected_answer` when there are

@@ -52,7 +52,7 @@ export interface RunService extends AsyncDisposable {
    * included, until {@link RunService.close}. All others are left to the server's other listeners.
    */
   readonly attach: (server: AttachableServer) => void
-  /** The engine behind the service. */
+  /** The engine given, or the one that the service opened and closes. */
   readonly engine: ServiceEngine
   /** The option of the same name, or `''`. */
   readonly basePath: string

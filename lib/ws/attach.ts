@@ -14,7 +14,7 @@ import { type PlainResponse, sendRefusal } from './refusal.js'
 import { refuseUpgrade } from './upgrade-http1.js'
 import { refuseConnect, requestOf } from './upgrade-http2.js'
 
-/** Any Node HTTP server. */
+/** Any Node HTTP server; for WebSockets over HTTP/2 also set {@link AttachOptions.http2}. */
 export type AttachableServer = HttpServer | HttpsServer | Http2Server | Http2SecureServer
 
 /** Which requests of an HTTP server go to the WebSocket server. */

@@ -1,6 +1,6 @@
 import { ConnectionLostError, type WebSocketError } from './errors.js'
 
-/** How a connection ended. */
+/** How a connection ended, as `closed` and `onClose` report it. */
 export interface CloseInfo {
   /** The code of the peer's Close frame: 1005 if it had no code, 1006 without a Close frame. */
   readonly code: number

@@ -85,7 +85,7 @@ export interface WebSocketServerConfig {
   readonly receiveAheadBytes: number
   /** `null` sends no pings and never gives a peer up. */
   readonly keepAlive: KeepAlive | null
-  /** Limits for slow readers. */
+  /** How much may wait for a slow reader, and what happens beyond that. */
   readonly backpressure: Backpressure
   /** `null`, the default, declines compression. */
   readonly deflate: Deflate | null
@@ -102,7 +102,7 @@ export type WebSocketServerSettings = {
     | { readonly [K in keyof KeepAlive]?: KeepAlive[K] | undefined }
     | null
     | undefined
-  /** Limits for slow readers. */
+  /** How much may wait for a slow reader, and what happens beyond that. */
   readonly backpressure?:
     | { readonly [K in keyof Backpressure]?: Backpressure[K] | undefined }
     | undefined
@@ -114,7 +114,7 @@ export type WebSocketServerSettings = {
     | undefined
 }
 
-/** The settings of `new WebSocketServer()`. */
+/** What `new WebSocketServer()` uses for settings that are omitted. */
 export const DEFAULT_CONFIG: WebSocketServerConfig = {
   protocols: [],
   origins: 'same',
@@ -131,7 +131,7 @@ export const DEFAULT_CONFIG: WebSocketServerConfig = {
   deflate: null,
 }
 
-/** The settings of `deflate: true`. */
+/** The settings of `deflate: true`, and those that a `deflate` object omits. */
 export const DEFAULT_DEFLATE: Deflate = {
   serverMaxWindowBits: 15,
   clientMaxWindowBits: 15,

@@ -18,7 +18,7 @@ export interface UpgradeRequest {
   readonly socket: { readonly remoteAddress?: string | undefined }
 }
 
-/** A valid opening handshake. */
+/** What the server needs from a valid opening handshake in order to answer it. */
 export interface Handshake {
   /** The value of Sec-WebSocket-Accept; `null` over HTTP/2, where a key is optional. */
   readonly accept: string | null

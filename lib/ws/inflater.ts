@@ -11,7 +11,7 @@ export type Inflated = (chunks: readonly Buffer[], fault: WebSocketError | null)
 
 /** The bytes that a sender removes from the end of each message (RFC 7692, section 7.2.1). */
 const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff])
-/** The largest LZ77 window. */
+/** The largest LZ77 window, 2^15 bytes (RFC 7692, section 7.1.2). */
 const WINDOW_BYTES = 32_768
 /** More than any real sender puts into one message; each costs a new zlib engine. */
 const MAX_FINAL_BLOCKS = 64

@@ -59,7 +59,7 @@ export class MessageQueue {
     return next
   }
 
-  /** Empties the queue into `take`. */
+  /** Empties the queue into `take`, without calling `onTake`. */
   drain(take: (message: WebSocketMessage) => void): void {
     for (let message = this.#shift(); message !== undefined; message = this.#shift()) take(message)
   }

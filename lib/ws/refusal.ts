@@ -17,15 +17,14 @@ export interface Refusal {
 
 /** The part of a response that is needed to answer a plain request, over HTTP/1.1 or HTTP/2. */
 export interface PlainResponse {
-  /** The status to send. */
   statusCode: number
-  /** Sets one header field. */
+  /** Replaces a field of the same name: Content-Type may be set twice. */
   setHeader(name: string, value: string): unknown
   /** Sends the content and ends the response. */
   end(body: Uint8Array): unknown
 }
 
-/** Answers a plain request. */
+/** For plain requests; those that ask for an upgrade come without a response object. */
 export function sendRefusal(response: PlainResponse, refusal: Refusal): void {
   response.statusCode = refusal.status
   response.setHeader('Content-Type', TEXT_PLAIN)

@@ -5,7 +5,7 @@ import { FrameBatch } from './frame-batch.js'
 import { encodeFrame, encodeHeader, encodeText, Opcode, RSV1 } from './frame.js'
 import { frameOf, PreparedMessage } from './prepared-message.js'
 
-/** Settings of one message. */
+/** Options of `send()` for one message. */
 export interface SendOptions {
   /**
    * Under the policy `coalesce`: while the peer is slow, this message replaces a waiting one with
@@ -161,7 +161,7 @@ export class Sender {
     if (this.#pending !== null) this.flush()
   }
 
-  /** Writes all pending frames now. */
+  /** Writes all pending frames without waiting for the end of the turn. */
   flush(): void {
     const pending = this.#pending
     if (pending === null) return
@@ -197,7 +197,7 @@ export class Sender {
     return new Promise((resolve) => this.#slowPeer().waiters.push(resolve))
   }
 
-  /** Discards everything pending. */
+  /** Discards everything pending; `whenDrained()` resolves false. */
   destroy(): void {
     this.#deflater?.destroy()
     this.#pending = null

@@ -38,7 +38,7 @@ export interface HandshakeOffer {
   readonly signal: AbortSignal
 }
 
-/** Accepts a client. */
+/** Returned by `authorize` to accept a client. */
 export interface Admission<Context> {
   /** Becomes `connection.context`. */
   readonly context: Context

@@ -19,7 +19,6 @@ export interface McpChannel {
   close(): Promise<void>
 }
 
-/** Receives what a channel reads. */
 export interface ChannelListener {
   /** Called with each JSON value that the server sends. */
   onMessage(value: JsonValue): void

@@ -26,7 +26,7 @@ export interface McpEndpoint {
   readonly url: string
   /** Sent as `Authorization: Bearer …`; a function is called before each request. */
   readonly bearer?: string | (() => string | Promise<string>) | undefined
-  /** Further headers for every request. */
+  /** Sent with every request; their values are masked when headers are printed. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Replaces the network, for gateways and tests. */
   readonly transport?: AsyncTransport | undefined

@@ -9,7 +9,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/js
 /** The id of a request; requests sent from here use numbers. */
 export type RpcId = string | number
 
-/** A received message. */
+/** A received message. The id of an error is null when it is missing or invalid. */
 export type RpcMessage =
   | { readonly kind: 'request'; readonly id: RpcId; readonly method: string }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
@@ -49,12 +49,10 @@ function readMessage(value: JsonValue): RpcMessage | null {
   return { kind: 'result', id: validId, result: isJsonObject(result) ? result : {} }
 }
 
-/** Builds a request. */
 export function rpcRequest(id: number, method: string, params: JsonObject): JsonObject {
   return { jsonrpc: '2.0', id, method, params }
 }
 
-/** Builds a notification. */
 export function rpcNotification(method: string, params?: JsonObject): JsonObject {
   return { jsonrpc: '2.0', method, ...(params !== undefined && { params }) }
 }

@@ -77,7 +77,7 @@ export class McpServer implements AsyncDisposable {
     return this.#closing
   }
 
-  /** Calls `close()`. */
+  /** For `await using`: calls `close()`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }

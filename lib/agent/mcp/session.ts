@@ -26,7 +26,7 @@ const PROTOCOL_VERSIONS: readonly string[] = [
   '2024-11-05',
 ]
 
-/** Concurrent requests. */
+/** Requests under way, beyond which further ones are refused. */
 const MAX_PENDING = 256
 /** Progress extends a request's deadline to at most this many timeouts in total. */
 const MAX_EXTENSION = 10
@@ -44,7 +44,6 @@ export interface SessionOptions {
   readonly connect: (listener: ChannelListener) => Promise<McpChannel>
 }
 
-/** Options of one request. */
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
   /** Milliseconds without an answer or progress. @defaultValue that of the session */
@@ -54,7 +53,7 @@ export interface RequestOptions {
 interface Pending {
   readonly resolve: (result: JsonObject) => void
   readonly reject: (error: unknown) => void
-  /** Restarts the timeout. */
+  /** Called on each progress notification: restarts the timeout. */
   readonly progress: () => void
 }
 

@@ -11,7 +11,7 @@ import type { WireContext } from './provider-errors.js'
 
 /** One request, complete except for the key. */
 export interface WireRequest {
-  /** Appended to the base URL. */
+  /** Appended to the path of the base URL; begins with a slash. */
   readonly path: string
   readonly params: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
@@ -42,7 +42,7 @@ export interface ModelAdapter {
   readonly defaultBaseUrl: string
   /** List price of a model, given how this adapter calls it; null when it is not known. */
   prices(model: string): ModelPrices | null
-  /** Headers that carry the key. */
+  /** Headers that carry the key; not called without one. */
   authHeaders(apiKey: string): Readonly<Record<string, string>>
   /** Translates a request into the provider's form. */
   encode(request: ModelRequest, options: WireOptions): WireRequest

@@ -147,7 +147,7 @@ export class HttpModel implements Model, AsyncDisposable {
     return this.#client.close()
   }
 
-  /** Calls `close()`. */
+  /** For `await using`: calls `close()`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }

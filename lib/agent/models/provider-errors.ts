@@ -25,7 +25,7 @@ export interface ProviderFailure {
   readonly header: HeaderLookup
   /** Parsed JSON, or text. */
   readonly body: unknown
-  /** Milliseconds since the epoch. */
+  /** Epoch milliseconds, for a Retry-After that is a date. */
   readonly now: number
 }
 

@@ -10,6 +10,7 @@ import type { RunOwner, RunRecord } from '../events.js'
 import type { Model, ModelRequest, ModelTurn, StopReason } from '../model.js'
 import { type ModelPrices, NO_USAGE, type Usage } from '../usage.js'
 import type { RunStore } from '../store.js'
+import { mistakeIn } from './mistake-feedback.js'
 import { turnIndex } from './scripted/script.js'
 
 /** Records per read from the store. */
@@ -132,11 +133,6 @@ class TurnReader {
     const stop = payload.stop as StopReason
     return { turn: { message, reasoning: this.#reasoning, usage: this.#usage ?? NO_USAGE, stop } }
   }
-}
-
-/** Extracts the provider's error from the feedback that the engine wrote for the model. */
-function mistakeIn(feedback: string): string {
-  return /of your last answer: ([^]*)\nCall a tool again/.exec(feedback)?.[1] ?? feedback
 }
 
 function failure(name: string, problem: string): ModelError {

@@ -222,7 +222,7 @@ export function abandonChunks(
   }
 }
 
-/** `data` as application/x-www-form-urlencoded. */
+/** `data` as application/x-www-form-urlencoded (WHATWG URL, section 5.2); space becomes `+`. */
 export function formBody(data: ParamsInit): Body {
   const text = new URLSearchParams(paramPairs(data, 'data')).toString()
   return bytesBody(Buffer.from(text), 'application/x-www-form-urlencoded')

@@ -156,7 +156,7 @@ function* inTurn(sources: readonly Iterable<Uint8Array>[]): Generator<Uint8Array
   for (const source of sources) yield* source
 }
 
-/** Content types by file extension. */
+/** Content types by extension, for files given without a type. */
 const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css',
   csv: 'text/csv',

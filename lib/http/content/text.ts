@@ -127,7 +127,7 @@ export class LineSplitter {
   #rest = ''
   #skipLineFeed = false
 
-  /** The lines that `text` completes. */
+  /** The lines that `text` completes. A CR at its end completes one: an LF may follow, or not. */
   feed(text: string): string[] {
     let input = text
     if (this.#skipLineFeed && input !== '') {
@@ -163,7 +163,7 @@ export class ByteChunker {
     this.#size = size
   }
 
-  /** The chunks that `bytes` completes. */
+  /** The chunks that `bytes` completes; they may share its memory. */
   feed(bytes: Uint8Array): Uint8Array[] {
     this.#pending.push(bytes)
     this.#pendingLength += bytes.length

@@ -31,7 +31,7 @@ const SKIPPABLE_MAGIC = 0x184d2a50
 const DICTIONARY_BYTES = [0, 1, 2, 4] as const
 const SIZE_BYTES = [0, 2, 4, 8] as const
 
-/** Consecutive bytes of one frame. */
+/** Consecutive bytes of one frame, for the decoder of that frame. */
 export interface FramePiece {
   readonly bytes: Uint8Array
   /** Whether the frame ends with them. */

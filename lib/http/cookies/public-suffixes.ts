@@ -128,7 +128,7 @@ const BY_TOP = `
   za: agric alt grondar law ngo nic nis school
 `
 
-/** Wildcard rules and their exceptions. */
+/** `*.bd`: every name directly below `bd` is a public suffix; `!` marks one that is not. */
 const WILDCARDS = `
   *.bd *.ck !www.ck *.er *.fk *.jm *.kh *.mm *.np *.pg
 `

@@ -22,7 +22,7 @@ export interface TransportResponse<S = SyncByteStream | AsyncByteStream> {
   /** Omitted: "HTTP/1.1". */
   readonly httpVersion?: string | undefined
   readonly headers: Headers
-  /** The content before any decoding. */
+  /** Still in its Content-Encoding, which the client decodes. */
   readonly stream: S
   /** Fields after the content; complete once the stream has ended. */
   readonly trailers?: Headers | undefined

@@ -9,11 +9,10 @@ export interface DialOptions {
   readonly port: number
   /** Path of a unix socket; replaces host and port. */
   readonly socketPath?: string | null
-  /** Local address to connect from. */
   readonly localAddress?: string | null
 }
 
-/** What ends a wait early. */
+/** Limits of opening a connection or waiting for one; null for none. */
 export interface WaitLimits {
   readonly timeoutMs: number | null
   readonly signal: AbortSignal | null

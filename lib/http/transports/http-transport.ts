@@ -53,7 +53,7 @@ export interface HttpTransportOptions {
   readonly trustEnv?: boolean | undefined
   /** Path of a unix socket to which every request goes, whatever its host. */
   readonly socketPath?: string | null | undefined
-  /** Local address to connect from. */
+  /** IP address to connect from; by default the system chooses. */
   readonly localAddress?: string | null | undefined
   /**
    * How long an HTTP/2 connection may be silent, in ms, before it is sent a ping; after as long

@@ -93,7 +93,7 @@ export class ConnectionPool {
     }
   }
 
-  /** Returns an unused permit. */
+  /** Returns a permit when the connection could not be opened, so that another waiter gets it. */
   forfeit(key: string): void {
     this.#release(key)
     this.#serve()

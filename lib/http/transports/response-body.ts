@@ -7,7 +7,7 @@ export interface BodySource {
   waiting(): void
   /** The reader is too slow: stop receiving. */
   pause(): void
-  /** Continues after `pause`. */
+  /** The reader has caught up: receive again. */
   resume(): void
   /** The reader closed the body before its end. */
   abandon(): void

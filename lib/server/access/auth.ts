@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** The identity of a caller. */
+/** A caller that `authorize` has admitted. */
 export interface Principal {
   /** Recorded as the owner of a run and in the answer of a gate; scopes idempotency keys. */
   readonly id: string
@@ -23,7 +23,7 @@ export type Authorize = (
   request: AuthorizableRequest & object,
 ) => Principal | null | Promise<Principal | null>
 
-/** Subprotocol of the event streams. */
+/** WebSocket subprotocol of the event streams, the only one that the service selects. */
 export const STREAM_PROTOCOL = 'runwright.v1'
 
 const BEARER_PROTOCOL = 'bearer.'

@@ -30,7 +30,7 @@ interface Account {
   streams: number
 }
 
-/** Enforces the limits. */
+/** Counts in memory, so several processes each grant the limits in full. */
 export class Limiter {
   readonly #settings: LimitSettings
   readonly #now: () => number
@@ -42,7 +42,7 @@ export class Limiter {
     this.#now = now
   }
 
-  /** Number of principals in memory. */
+  /** Principals in memory; read by tests. */
   get size(): number {
     return this.#accounts.size
   }

@@ -265,7 +265,7 @@ export class RunServiceClient implements AsyncDisposable {
     await this.#http.close()
   }
 
-  /** Calls `close()`. */
+  /** For `await using`: calls `close()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }

@@ -12,10 +12,9 @@ import { EVENT_KINDS } from './schemas.js'
 
 const RUN_ID = { run_id: { description: 'UUID of the run, in lower case' } }
 
-/** Names of all messages. */
 const MESSAGES: readonly (EventKind | 'model_delta')[] = [...EVENT_KINDS, 'model_delta']
 
-/** Returns the AsyncAPI document. */
+/** The document served at `/api/asyncapi.json`. */
 export function describeStreams(basePath: string): object {
   return {
     asyncapi: '3.0.0',

@@ -10,7 +10,7 @@ export interface Parameter {
   readonly repeated?: boolean
 }
 
-/** A response of an operation. */
+/** A response; its media type defaults to JSON, and without a schema it has no content. */
 export interface Answer {
   readonly description: string
   readonly schema?: JsonSchema
@@ -26,7 +26,7 @@ export interface Operation {
   readonly parameters?: readonly Parameter[]
   /** Schema of the JSON body; `optional` when it may be omitted. */
   readonly body?: { readonly schema: JsonSchema; readonly optional?: boolean }
-  /** Successful responses by status. */
+  /** Successful responses by status; several where the media type is negotiated. */
   readonly answers: Readonly<Record<number, Answer | readonly Answer[]>>
   /** Statuses with problem details, besides those of any call. */
   readonly problems: readonly number[]

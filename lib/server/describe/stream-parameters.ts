@@ -4,7 +4,7 @@ import type { Parameter } from './operation.js'
 import { EVENT_KINDS } from './schemas.js'
 import { readChoices, readInteger, readList, readText } from '../messages/query.js'
 
-/** Their descriptions. */
+/** Their descriptions, the same in OpenAPI and AsyncAPI. */
 export const STREAM_PARAMETERS: readonly Parameter[] = [
   {
     name: 'after',

@@ -16,7 +16,7 @@ const TIMEOUT_MS = 5_000
 
 const DRAINING: HealthReport = { status: 'draining', problem: 'the service is shutting down' }
 
-/** Checks engine and store. */
+/** Checks the store when asked, not in the background, and looks at the engine's queue. */
 export class Health {
   readonly #context: ServiceContext
   #checked = -Infinity

@@ -17,7 +17,7 @@ export interface RequestLine {
   readonly tenant: string | null
 }
 
-/** An ended stream. */
+/** The end of a stream; `duration_ms` counts from its opening. */
 export interface StreamLine {
   readonly event: 'stream_end'
   readonly time: string
@@ -28,7 +28,7 @@ export interface StreamLine {
   readonly duration_ms: number
 }
 
-/** An ended run. */
+/** The end of a run, logged by the process that drove it. */
 export interface RunLine {
   readonly event: 'run_end'
   readonly time: string
@@ -46,7 +46,7 @@ export interface RunLine {
 /** One line of the service's log. It has no header, query, body or goal, hence no secret. */
 export type LogLine = RequestLine | StreamLine | RunLine
 
-/** The transport of a stream. */
+/** The transport of a stream; in the metrics, the label `kind`. */
 export type StreamKind = 'websocket' | 'sse'
 
 /**

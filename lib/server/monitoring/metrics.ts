@@ -19,7 +19,7 @@ export interface Metric {
 /** The content type of the page. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** A value that only grows. */
+/** A value that only grows; without labels, present as 0 from the start. */
 export class Counter implements Metric {
   readonly #name: string
   readonly #help: string
@@ -146,7 +146,7 @@ class Series<T> {
   }
 }
 
-/** Renders metrics as a page. */
+/** Renders the page that Prometheus scrapes. */
 export function exposition(metrics: readonly Metric[]): string {
   const lines: string[] = []
   for (const metric of metrics) metric.write(lines)

@@ -14,7 +14,6 @@ import { Counter, exposition, Gauge, Histogram } from './metrics.js'
 const APPEND_BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2]
 const REQUEST_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 
-/** The outcome of a request. */
 export interface AnsweredRequest {
   readonly method: string
   /** The route's path; null when none matched. */
@@ -107,7 +106,7 @@ export class Monitor {
     this.#unobserve = engine.observe((append) => this.#appended(append))
   }
 
-  /** Renders the page for Prometheus. */
+  /** The text of `/metrics`; each call reads the numbers of runs from the store. */
   async page(): Promise<string> {
     // A store that cannot be read must not hide the other numbers.
     this.#counts = await this.#engine.counts().catch(() => null)
@@ -146,7 +145,6 @@ export class Monitor {
     }
   }
 
-  /** Stops observing the engine. */
   close(): void {
     this.#unobserve()
   }

@@ -20,7 +20,6 @@ const BATCH = 64
 /** Characters after which a page ends, whatever its limit. */
 const MAX_PAGE_CHARACTERS = 4 * 1024 * 1024
 
-/** Creates the routes of events. */
 export function eventRoutes(
   context: ServiceContext,
   streams: SseStreams,

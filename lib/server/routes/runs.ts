@@ -81,7 +81,6 @@ const TRACEPARENT: Parameter = {
   schema: { type: 'string' },
 }
 
-/** Creates the routes of runs. */
 export function runRoutes(context: ServiceContext): readonly RouteDefinition[] {
   const encoded = new EncodedDetails()
   return [

@@ -11,13 +11,13 @@
  */
 import type { EventKind, RunSubscription, StreamItem, SubscriptionEnd } from '../../agent/index.js'
 
-/** The transport to one reader. */
+/** The transport to one reader: a WebSocket, or a response with Server-Sent Events. */
 export interface EventSink {
   /** Writes events; false when the transport's buffer is full (they are buffered anyway). */
   write(events: readonly StreamItem[]): boolean
   /** Resolves once the transport has room again, or is closed. */
   drained(): Promise<void>
-  /** Bytes buffered for the reader. */
+  /** Bytes buffered for the reader; it counts as stuck while they do not get fewer. */
   readonly pending: number
 }
 

@@ -38,7 +38,7 @@ const MAX_MESSAGES_PER_SECOND = 20
 /** Unanswered pings after which a peer counts as lost. */
 const MAX_LOST_PINGS = 3
 
-/** An admitted reader. */
+/** The context of an admitted connection. */
 interface Reader {
   /** Called once, when the stream has ended. */
   readonly onEnd: (end: StreamEnd) => void

@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** The content of the file. */
+/** What the file holds, as JSON. */
 interface Saved {
   readonly version: 1
   /** Epoch ms: every run created up to then is either finished or in `runs`. */

@@ -15,7 +15,7 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 /** Milliseconds for one delivery, from resolving the name to the head of the response. */
 const TIMEOUT_MS = 15_000
 
-/** The response to a delivery. */
+/** A response of any status; a delivery without a response throws. */
 export interface Delivered {
   readonly status: number
   /** The Retry-After of the response; null without one. */

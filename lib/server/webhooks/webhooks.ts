@@ -29,7 +29,7 @@ import { parseSecret, signatureHeaders } from './signature.js'
 /** The part of an engine that deliveries read. */
 type WebhookEngine = Pick<RunEngine, 'events' | 'list' | 'observe'>
 
-/** One receiver of events. */
+/** A receiver of events. Its progress is stored under its `url`, so a new `url` starts afresh. */
 export interface WebhookEndpoint {
   /** `https:`, or with `allowPrivate` also `http:`. */
   readonly url: string
@@ -41,7 +41,7 @@ export interface WebhookEndpoint {
   readonly allowPrivate?: boolean | undefined
 }
 
-/** Webhooks of a service. */
+/** The option `webhooks` of `createRunService()`. */
 export interface WebhookOptions {
   /** Folder for the progress of each endpoint. It must not lie inside a root. */
   readonly directory: string
@@ -119,7 +119,7 @@ export class Webhooks {
   }
 }
 
-/** Deliveries to one receiver. */
+/** Deliveries to one receiver: several runs at once, the events of each in order. */
 class Endpoint {
   readonly #engine: WebhookEngine
   readonly #cursor: WebhookCursor

@@ -14,7 +14,7 @@ const SEPARATE_FIELDS = new Set(['role', 'tool_calls', 'function_call'])
 interface OpenCall {
   id: string
   name: string
-  /** Fragments of JSON text. */
+  /** The arguments as JSON text, as far as received. */
   text: string
   /** The arguments, where a server sends them as an object. */
   object: JsonObject | null

@@ -3,7 +3,6 @@ import type { ReportKind } from './report.js'
 /** How to run the goal's check so that its report can be parsed. Commands are shell lines. */
 export interface CheckPlan {
   readonly kind: ReportKind
-  /** Runs every test. */
   readonly whole: TestCommand
   /**
    * Runs the tests of one file, the fastest way first; empty when the check cannot be limited to a

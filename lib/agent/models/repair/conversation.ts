@@ -15,7 +15,6 @@ export interface PlannedTurn {
   readonly givesUp?: boolean
 }
 
-/** The outcome of one call. */
 export interface CallResult {
   readonly output: string
   readonly exitCode: number

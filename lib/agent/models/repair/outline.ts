@@ -15,7 +15,6 @@ export interface Region {
   readonly isAsync: boolean
 }
 
-/** The declaration of a name. */
 export interface Declaration {
   readonly name: string
   /** Index of the declaring token. */

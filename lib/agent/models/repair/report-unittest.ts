@@ -37,7 +37,7 @@ function mark(name: string): string {
   return name
 }
 
-/** Tracebacks of `python3 -m unittest`. */
+/** Failures that `python3 -m unittest` reports; of the subtests of a test, only the first. */
 export function parseUnittestFailures(output: string): Failure[] {
   const failures: Failure[] = []
   const seen = new Map<string, 'pass' | 'fail' | 'skip'>()

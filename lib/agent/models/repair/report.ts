@@ -18,7 +18,7 @@ export interface Failure {
   readonly actual?: string | undefined
   /** Innermost first. */
   readonly frames: readonly Frame[]
-  /** Location of the test. */
+  /** A line of the test; undefined when the report shows none. */
   readonly at?: Frame | undefined
 }
 

@@ -28,13 +28,13 @@ export interface SearchFacts {
   readonly tools: readonly string[]
 }
 
-/** Calls of one turn. */
+/** Calls of a turn that reads files; trying the largest batch of patches takes as many. */
 const MAX_CALLS = 22
-/** Files read in one run. */
+/** Files after which a run reads no more. */
 const MAX_FILES = 120
 /** A larger file is not repaired, because `read_file` truncates it. */
 const MAX_FILE_BYTES = 60_000
-/** Patches tried in one run. */
+/** Patches after which a run gives up. */
 const MAX_TRIALS = 4_000
 /** CPU seconds for each process of a test run, until the actual time is known. */
 const WHOLE_CPU_SECONDS = 120

@@ -47,7 +47,7 @@ export interface NameFacts {
   readonly declaredAt: ReadonlySet<number>
   /** Names that are called as functions. */
   readonly called: ReadonlySet<string>
-  /** Names of functions and methods. */
+  /** Names of functions and methods that the file declares. */
   readonly functions: ReadonlySet<string>
   /** Names used after `this.` or `self.`. */
   readonly fields: ReadonlySet<string>

@@ -57,11 +57,11 @@ export interface ScriptedTurn {
   readonly usage?: Partial<Usage> | undefined
   /** @defaultValue 'tool_calls' with calls, 'end' without */
   readonly stop?: StopReason | undefined
-  /** Milliseconds before the answer. */
+  /** Milliseconds to wait before the answer or the error. */
   readonly delay_ms?: number | undefined
   /** Fails instead of answering. */
   readonly error?: ScriptedError | undefined
-  /** Checked before anything else. */
+  /** Checked before anything else; when it does not hold, the call fails and is not retried. */
   readonly expect?: ScriptedExpectation | undefined
 }
 

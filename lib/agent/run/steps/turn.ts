@@ -7,6 +7,7 @@ import { DeltaWriter } from '../../log/deltas.js'
 import type { RunState } from '../../log/state.js'
 import type { Message, ModelTurn, ToolCall } from '../../model.js'
 import { retryDelay } from '../../models/call-retry.js'
+import { mistakeFeedback } from '../../models/mistake-feedback.js'
 import { costOf } from '../../models/pricing.js'
 import { soundUsage } from '../../models/usage.js'
 import type { Usage } from '../../usage.js'
@@ -195,9 +196,7 @@ function mistakeRecord(
     payload: { turn: state.turns + 1, text: '', stop: 'other' },
     private: {
       message: { role: 'assistant', text: '(this turn could not be read)', calls: [] },
-      feedback:
-        `${model} could not make a tool call of your last answer: ${detail}\n` +
-        'Call a tool again, with valid JSON arguments.',
+      feedback: mistakeFeedback(model, detail),
     },
   }
 }

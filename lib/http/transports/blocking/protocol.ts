@@ -8,7 +8,7 @@ import type { WireTimings } from '../../timings.js'
 export const CONTROL = {
   /** Counts messages and mail for the caller, which sleeps on it. */
   posted: 0,
-  /** Counts replies to pings. */
+  /** Counts replies to pings: the worker is not stuck while it grows. */
   heartbeat: 1,
   /** One of {@link WORKER}. */
   state: 2,
@@ -18,14 +18,14 @@ export const CONTROL = {
   mail: 4,
   /** Bytes of head and content in the mailbox. */
   mailLength: 5,
-  /** The number of indices. */
+  /** No index, but the length of the array. */
   length: 6,
 } as const
 
 /** Values of {@link CONTROL.state}. */
 export const WORKER = { starting: 0, ready: 1, dead: 2 } as const
 
-/** The `workerData` of the worker. */
+/** Passed to the worker as `workerData`. Both sides share `control` and `mailbox`. */
 export interface WorkerStart {
   readonly port: MessagePort
   readonly control: Int32Array
@@ -109,7 +109,7 @@ export type FromWorker =
     }
   | { readonly t: 'error'; readonly id: number; readonly error: WireError }
 
-/** An error as data. */
+/** An error as data: structured cloning would lose its class and code. */
 export interface WireError {
   readonly name: string
   readonly message: string
@@ -121,7 +121,7 @@ export interface WireError {
   readonly cause: WireError | undefined
 }
 
-/** Turns any error into data. */
+/** Accepts anything thrown. Keeps at most three causes, so that a cycle ends. */
 export function encodeError(error: unknown, depth = 0): WireError {
   const known = error instanceof Error ? error : new Error(String(error))
   const fields = known as Partial<WireError>

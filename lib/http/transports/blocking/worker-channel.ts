@@ -41,7 +41,7 @@ export class WorkerChannel {
   #lastId = 0
   readonly #adaptiveSpin = new AdaptiveSpin()
   #state: 'alive' | 'dead' = 'alive'
-  /** `performance.now()` of the pending ping. */
+  /** `performance.now()` of the unanswered ping; null without one. */
   #pingedAt: number | null = null
   #pingBeat = 0
 

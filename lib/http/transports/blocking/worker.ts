@@ -91,7 +91,7 @@ class Job {
     resolve?.(chunk)
   }
 
-  /** Allows another window of content. */
+  /** The caller has taken in what it was sent: allows another window of content. */
   more(): void {
     this.#window = WINDOW_BYTES
     this.#onMore?.()

@@ -6,7 +6,7 @@ import { checkTarget } from '../request-checks.js'
 export interface WireOptions {
   /** Request target: path and query, or an absolute URL for a proxy. */
   readonly target: string
-  /** Fields for the proxy only. */
+  /** Fields for the proxy that forwards the request, such as Proxy-Authorization. */
   readonly proxyHeaders?: Headers | undefined
 }
 

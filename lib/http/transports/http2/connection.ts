@@ -493,7 +493,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
     } else this.#idleTimer.refresh()
   }
 
-  /** Lets blocked uploads try again. */
+  /** Lets blocked uploads look again: there is room, or their stream is over. */
   #wake(): void {
     for (const resolve of this.#blocked.splice(0)) resolve()
   }

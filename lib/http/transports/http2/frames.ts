@@ -231,7 +231,7 @@ export function settingsIn(payload: Buffer): [setting: number, value: number][] 
   return settings
 }
 
-/** Four bytes, big-endian. */
+/** Four bytes, big-endian, one per character. */
 export function uint32(value: number): string {
   return String.fromCharCode(
     (value >>> 24) & 255,

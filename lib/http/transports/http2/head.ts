@@ -45,7 +45,7 @@ export function encodeHead(encoder: HpackEncoder, request: Request, target: stri
   return block
 }
 
-/** The head of a response. */
+/** The head of a final or informational response. */
 export interface Http2Head {
   readonly statusCode: number
   /** Without `:status`. */

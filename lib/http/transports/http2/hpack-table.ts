@@ -56,7 +56,6 @@ export class DynamicTable {
     return this.#maxSize
   }
 
-  /** The number of entries. */
   get length(): number {
     return this.#entries.length
   }

@@ -13,7 +13,7 @@ import {
 /** A header block that cannot be decoded: the table is out of step, so the connection must end. */
 export class HpackError extends Error {}
 
-/** A decoded header block. */
+/** A decoded header block: the head or the trailers of a message. */
 export interface FieldSection {
   /** Name, value, name, value, …; pseudo-header fields with their colon. */
   readonly fields: string[]
@@ -156,7 +156,7 @@ export class HpackEncoder {
   /** A table size that the next block must announce. */
   #newSize: number | null = null
 
-  /** Takes the peer's SETTINGS_HEADER_TABLE_SIZE. */
+  /** Applies the peer's SETTINGS_HEADER_TABLE_SIZE, up to the default size. */
   limitTable(size: number): void {
     const limited = Math.min(size, DEFAULT_TABLE_SIZE)
     if (limited === this.#table.maxSize) return

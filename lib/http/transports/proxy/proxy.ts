@@ -121,7 +121,7 @@ export class Proxy {
     return redactUrl(this.#url)
   }
 
-  /** The URL without credentials. */
+  /** Keeps credentials out of `JSON.stringify()` too. */
   toJSON(): string {
     return this.toString()
   }

@@ -92,7 +92,7 @@ const ASSIGNMENTS: ReadonlyMap<string, readonly (readonly [string, number])[]> =
   }),
 )
 
-/** Replaces an assignment operator. */
+/** Replaces an assignment operator by another; `=` only where the variable already exists. */
 export const assignment: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file

@@ -12,7 +12,6 @@ const FLIPS: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 )
 
-/** Flips a truth value. */
 export const boolean: Operator = (context, at) => {
   const token = context.file.tokens[at]!
   if (token.kind !== 'keyword') return

@@ -266,7 +266,7 @@ function isKeyOrType(file: SourceFile, at: number): boolean {
 
 interface VisibleName {
   readonly name: string
-  /** Declared in the same function. */
+  /** Declared in an enclosing function; always true for a token at the top level. */
   readonly near: boolean
   readonly isFunction: boolean
 }

@@ -37,7 +37,7 @@ export interface Patch {
   readonly operator: OperatorName
   /** Likelihood of such a change regardless of its location, about 0 to 1. */
   readonly weight: number
-  /** The changed token, for ranking. */
+  /** Index of the changed token, by which its function is found. */
   readonly token: number
 }
 
@@ -45,9 +45,9 @@ export interface Patch {
 export interface Clues {
   /** Factor for the likelihood of a family of patches; 1 without a clue. */
   boost(operator: OperatorName): number
-  /** Compared strings, without quotes. */
+  /** Compared strings, without quotes; in both directions where the sides are uncertain. */
   readonly strings: readonly { readonly expected: string; readonly actual: string }[]
-  /** Numbers that a test expected. */
+  /** Numbers that failing tests expected, as JavaScript prints them. */
   readonly numbers: readonly string[]
   /** Names that did not exist at run time. */
   readonly missing: ReadonlySet<string>
@@ -55,7 +55,7 @@ export interface Clues {
   readonly testStrings: ReadonlySet<string>
   /** Uses of each property that is not called, in the project and its tests. */
   readonly properties: ReadonlyMap<string, number>
-  /** Uses of each method. */
+  /** The same for properties that are called. */
   readonly methods: ReadonlyMap<string, number>
   /** Uses of each string as a key. */
   readonly keys: ReadonlyMap<string, number>
