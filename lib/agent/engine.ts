@@ -362,7 +362,7 @@ export class RunEngine {
     return this.#closing
   }
 
-  /** Closes without grace. */
+  /** For `await using`: suspends running work at once, as `close()` without `graceMs` does. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }

@@ -124,7 +124,7 @@ export class UnknownRunError extends AgentError {
 export class RunStateError extends AgentError {
   override name = 'RunStateError'
   override readonly code = 'ERR_AGENT_RUN_STATE'
-  /** What prevents it, for programs. */
+  /** Stable, unlike the message: programs may match on it. */
   readonly problem: 'not_waiting' | 'stale_gate' | 'already_decided' | 'ended' | 'live'
 
   constructor(problem: RunStateError['problem'], message: string) {

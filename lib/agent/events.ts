@@ -24,7 +24,7 @@ export function isTerminal(status: RunStatus): boolean {
   return status === 'achieved' || status === 'failed' || status === 'aborted'
 }
 
-/** Why a run ended. */
+/** Why a run ended: `human_abort` at a gate, `cancelled` by a request to abort the run. */
 export type EndReason =
   | 'goal_achieved'
   | 'max_iterations'
@@ -42,7 +42,7 @@ export type EndReason =
   | 'cancelled'
   | 'gate_timeout'
 
-/** The nodes of one iteration. */
+/** Parts of an iteration: `act` begins with the first tool call, `evaluate` checks the goal. */
 export type NodeName = 'plan' | 'act' | 'evaluate' | 'human_check'
 
 /** What a human may answer at a gate; `reject` only where single tool calls are gated. */
@@ -211,7 +211,7 @@ export interface PrivatePayloads {
   }
 }
 
-/** The owner of a run. */
+/** Whom a run belongs to: idempotency keys are per owner, visibility is per tenant. */
 export interface RunOwner {
   /** The principal that started the run; null when the host has no authorization. */
   readonly id: string | null

@@ -39,7 +39,7 @@ export interface CommandResult {
   readonly durationMs: number
 }
 
-/** Runs shell commands. */
+/** Runs the shell commands of tools and goal checks. */
 export interface Executor {
   readonly name: string
   /**

@@ -50,7 +50,7 @@ export interface GoalBaseline {
   readonly files: { readonly [path: string]: string }
 }
 
-/** The result of one check. */
+/** The result of one check; a check that cannot run at all throws instead. */
 export interface GoalVerdict {
   readonly achieved: boolean
   /** One line for people, for example `3 of 11 tests fail` or `tests changed: …`. */
@@ -64,7 +64,7 @@ export interface GoalVerdict {
   readonly output: string
 }
 
-/** What one check may use. */
+/** What one check gets from its run; the goal itself is frozen in its {@link GoalSpec}. */
 export interface GoalCheckContext {
   readonly executor: Executor
   /** Real path of the workspace. */

@@ -24,7 +24,7 @@ export class OutputKeeper {
     this.#tail = Buffer.allocUnsafe(half)
   }
 
-  /** Bytes added so far. */
+  /** Bytes added so far, dropped ones included. */
   get total(): number {
     return this.#total
   }

@@ -91,7 +91,7 @@ export interface RunHead {
   readonly idempotency: { readonly key: string; readonly body_hash: string } | null
   /** How often the run was taken over after its process had died. */
   recoveries: number
-  /** `ts` of the last record. */
+  /** `ts` of the last record: seconds since the Unix epoch, with fraction. */
   last_ts: number
   /** The last answered gate and its answer, by which a repeated answer is recognised. */
   lastDecision: { readonly gate_id: string; readonly decision: string } | null

@@ -2,7 +2,7 @@
 export type TestReporter =
   'node-test' | 'jest' | 'vitest' | 'mocha' | 'pytest' | 'unittest' | 'cargo' | 'go' | 'bun'
 
-/** The result of one test. */
+/** The result of one test, in the same words for every runner. */
 export type TestOutcome = 'pass' | 'fail' | 'skip'
 
 /** All tests of one check by full name (file, suites and title, joined by ` > `). */

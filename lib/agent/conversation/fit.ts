@@ -46,7 +46,7 @@ const SHORT_OUTPUT = 200
 /** A placeholder for dropped turns, whose number and size still count in steps. */
 interface Dropped extends UserMessage {
   readonly turns: number
-  /** With their outputs masked. */
+  /** Tokens of those turns with their outputs masked. */
   readonly tokens: number
 }
 

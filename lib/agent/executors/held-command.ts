@@ -27,7 +27,6 @@ const STOPPED = { aborted: 130, timeout: 124 } as const
 /** The longest delay that a timer takes. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** The process to start. */
 export interface Launch {
   readonly file: string
   readonly args: readonly string[]
@@ -189,7 +188,7 @@ class Stop implements Disposable {
     else signal.addEventListener('abort', this.#abort, { once: true })
   }
 
-  /** Starts the time limit. */
+  /** Starts the time limit: only once the command may run, so that its start takes none of it. */
   after(timeoutMs: number): void {
     const delayMs = Math.min(Math.max(timeoutMs, 0), MAX_TIMER_MS)
     this.#timer = setTimeout(() => this.#settle('timeout'), delayMs)

@@ -7,7 +7,6 @@
 import { lstat, readlink, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 
-/** The sandbox of one command. */
 export interface SandboxPlan {
   readonly cwd: string
   readonly home: string | undefined

@@ -17,7 +17,7 @@ import { readSmallFile } from './small-file.js'
 
 const MAX_TEXTS = 40
 
-/** What a command runs. */
+/** What the command of a check runs, found by reading its scripts. */
 export interface CheckScript {
   /** The command, then all scripts that it leads to. */
   readonly text: string

@@ -49,7 +49,7 @@ function packagePart(content: string): string | null {
   return entries.length === 0 ? null : stable(Object.fromEntries(entries))
 }
 
-/** JSON with sorted keys. */
+/** JSON with sorted keys, so that their order in package.json does not matter. */
 function stable(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stable).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)

@@ -9,12 +9,12 @@ export const JS_TESTS: readonly string[] = [
 /** Test files by the patterns of pytest and unittest. */
 export const PYTHON_TESTS: readonly string[] = ['**/test_*.py', '**/*_test.py', '**/tests.py']
 
-/** pytest's own configuration files. */
+/** Files that only pytest reads; it also reads tox.ini, setup.cfg and pyproject.toml. */
 export const PYTEST_CONFIG: readonly string[] = [
   'pytest.ini', '.pytest.ini', 'pytest.toml', '.pytest.toml',
 ]
 
-/** Globs of Cargo's configuration. */
+/** Globs of Cargo's manifests and settings, and of the files that select the toolchain. */
 export const CARGO_CONFIG: readonly string[] = [
   '**/Cargo.toml',
   '**/.cargo/config{,.toml}',

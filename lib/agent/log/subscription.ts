@@ -35,7 +35,7 @@ export interface DeltaPayload {
 /** An item of a subscription with deltas. */
 export type StreamItem = EncodedEvent | EncodedDelta
 
-/** Why a subscription ended. */
+/** Why a subscription ended: `closed` by its reader, `shutdown` with the engine. */
 export type SubscriptionEnd = 'run_end' | 'deleted' | 'closed' | 'shutdown'
 
 /**

@@ -37,7 +37,7 @@ const KEY_SHAPES = [
   'A(?:KIA|SIA)[A-Z2-7]{16}(?![A-Za-z0-9])',
   'eyJ[\\w-]{10,}\\.eyJ[\\w-]{10,}\\.[\\w-]{10,}',
 ].map((shape) => `\\b${shape}`)
-/** Prefixes of such keys. */
+/** How keys of these shapes begin, to find one that the end of the text cuts. */
 const KEY_PREFIXES = [
   'sk-',
   'sk_',
@@ -93,13 +93,13 @@ const ORDINARY_VALUE = /^(?:.{0,7}|[a-z]{8,15}|[A-Z]{8,15}|\d+|\/.*)$/s
 /** Characters of the shortest secret that a host may name. */
 export const SHORTEST_SECRET = 6
 
-/** Finds secrets and replaces them. */
+/** Replaces given secrets, and everything of the shape of a key, with {@link REDACTED}. */
 export class Redactor {
   readonly #find: RegExp
   readonly #every: RegExp
   /** The given secrets in all their written forms, longest first. */
   readonly #exact: readonly string[]
-  /** First characters of `#exact`. */
+  /** First characters of `#exact`, to skip most offsets cheaply. */
   readonly #firsts: ReadonlySet<string>
   readonly #longest: number
 

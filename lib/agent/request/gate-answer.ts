@@ -12,7 +12,7 @@ import type { Tool } from '../tool.js'
 import { checkArguments } from '../tools/define.js'
 import { RESUME_SCHEMA } from './start-request.js'
 
-/** An answer to a gate. */
+/** A human's answer to a gate, as {@link RESUME_SCHEMA} describes it. */
 export interface ResumeAnswer {
   /** Required: a missing field must never approve. */
   readonly decision: Decision
@@ -92,7 +92,6 @@ function editViolations(
   })
 }
 
-/** The record that answers `gate`. */
 export function responseRecord(
   gate: Gate,
   answer: ResumeAnswer,

@@ -97,7 +97,7 @@ export class MemoryStore implements RunStore {
     this.#state = 'closed'
   }
 
-  /** Calls `close()`. */
+  /** For `await using`; the same as `close()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }

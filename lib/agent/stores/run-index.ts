@@ -21,7 +21,7 @@ export interface IndexedRun extends SortKey {
   readonly modelName: string
   readonly ownerId: string | null
   readonly tenant: string | null
-  /** Its idempotency key. */
+  /** Idempotency key; null for a run that was started without one. */
   readonly key: string | null
   status: RunStatus
   /** Epoch milliseconds; 0 until the run has ended. */

@@ -5,7 +5,6 @@ import { answering, refusal, showPath } from './answers.js'
 import { changePlan, verifyByHash } from './change-plan.js'
 import { defineTool } from './define.js'
 
-/** The arguments of a call. */
 interface Edit {
   readonly path: string
   readonly old_text: string

@@ -13,7 +13,6 @@ const MAX_LINE = 300
 /** Milliseconds that a regular expression may take for all files of a search together. */
 const REGEX_BUDGET_MS = 2_000
 
-/** One line that matches. */
 export interface LineMatch {
   /** Counted from 1. */
   readonly line: number

@@ -5,7 +5,7 @@ import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath } from './a
 import { defineTool } from './define.js'
 import { literalMatcher, regexMatcher, type LineMatcher } from './line-matcher.js'
 
-/** Files searched by one call. */
+/** Entries listed by one call, folders included. */
 const MAX_FILES = 20_000
 /** Larger files are skipped, because `workspace.readFile` would refuse them. */
 const MAX_FILE_BYTES = 2 * 1024 * 1024

@@ -7,7 +7,6 @@
 import { randomFillSync } from 'node:crypto'
 import type { TraceContext } from '../model.js'
 
-/** The parts of a `traceparent`. */
 export interface TraceParent {
   /** 32 hexadecimal digits. */
   readonly traceId: string

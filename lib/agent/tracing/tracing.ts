@@ -17,7 +17,7 @@ import type { TraceContext } from '../model.js'
 import type { Redactor } from '../redaction/redactor.js'
 import { formatTraceparent, newSpanId, parseTraceparent } from './trace-context.js'
 
-/** Value of a span's attribute. */
+/** The part of OpenTelemetry's attribute types that spans of runs need. */
 export type AttributeValue = string | number | boolean | readonly string[]
 
 /** Attributes of a span or of a span's event, by name. */

@@ -8,7 +8,7 @@ import { hash } from 'node:crypto'
 import { decodeText } from './text.js'
 import type { FileChange } from './workspace.js'
 
-/** A diff of two texts. */
+/** A diff of two texts; those that differ too much are shown as one replaced block. */
 export interface TextDiff {
   /** Unified format with three lines of context; empty when the texts are equal. */
   readonly diff: string

@@ -21,7 +21,7 @@ const MAX_PATH_LENGTH = 4_096
 /** True when folders can be entered through their descriptors. */
 const HAS_PROC: boolean = process.platform === 'linux' && existsSync('/proc/self/fd')
 
-/** Where a path leads. */
+/** Where a path leads once its symbolic links are resolved. */
 export interface Location {
   /** The absolute path: real as far as it exists, followed by the names that do not exist yet. */
   readonly real: string

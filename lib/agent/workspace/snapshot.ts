@@ -32,7 +32,7 @@ export interface SnapshotLimits {
   readonly keptBytes: number
   /** Changes reported at once. */
   readonly changes: number
-  /** Bytes of all their diffs. */
+  /** Bytes of all their diffs; a diff beyond that is left empty. */
   readonly diffBytes: number
 }
 
@@ -46,7 +46,7 @@ export const SNAPSHOT_LIMITS: SnapshotLimits = {
 }
 
 const MAX_DEPTH = 64
-/** Names read from one folder. */
+/** Names read from one folder, so that a huge one cannot exhaust the memory. */
 const MAX_NAMES = 200_000
 /** Entries scanned between yields to the event loop. */
 const SLICE = 100
@@ -205,7 +205,7 @@ interface Found {
   readonly born: number
 }
 
-/** One scan of the workspace. */
+/** Walks the workspace level by level, so that a bound on entries omits the deepest. */
 class Scan {
   readonly found: Map<string, Entry> = new Map()
   /** Files that are new or may differ, in the order of the walk. */

@@ -12,7 +12,6 @@ export interface ReportInjection {
   readonly path?: string
 }
 
-/** Where a reporter works. */
 export interface ReportPlace {
   /** The private folder of the check. */
   readonly folder: string
@@ -28,7 +27,6 @@ export interface ReportedTest {
   readonly outcome: TestOutcome
 }
 
-/** The results of one check. */
 export interface TestReport {
   readonly tests: TestOutcomes
   /**

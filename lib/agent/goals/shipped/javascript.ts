@@ -25,7 +25,6 @@ export const nodeTest: GoalDefinition = namedGoal(
   },
 )
 
-/** `npm test`, whatever it runs. */
 export const npmTest: GoalDefinition = namedGoal(
   'npm-test',
   '`npm test` succeeds; tests of a known runner behind it are compared by name.',
@@ -53,7 +52,6 @@ export const npmTest: GoalDefinition = namedGoal(
   },
 )
 
-/** `bun test`. */
 export const bunTest: GoalDefinition = namedGoal(
   'bun-test',
   'All tests of `bun test` pass.',

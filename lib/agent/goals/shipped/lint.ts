@@ -9,7 +9,7 @@ import { hasFile, packageScripts } from './workspace-facts.js'
 
 interface Linter {
   readonly command: string
-  /** Globs of the linter's configuration. */
+  /** Globs of its configuration, which the goal seals. */
   readonly config: readonly string[]
 }
 

@@ -3,7 +3,6 @@ import { namedGoal } from '../command-goal.js'
 import { unsuitable } from './unsuitable.js'
 import { makeTargets } from './workspace-facts.js'
 
-/** `make test`, or another target. */
 export const makeTest: GoalDefinition = namedGoal(
   'make-test',
   '`make test` succeeds (or another target: `make-test: check`).',

@@ -18,7 +18,7 @@ export const pytest: GoalDefinition = namedGoal(
   },
 )
 
-/** The standard library's test runner. */
+/** Its default pattern is `test*.py`, of which `PYTHON_TESTS` covers only a part. */
 export const unittest: GoalDefinition = namedGoal(
   'unittest',
   'All tests of `python -m unittest` pass.',

@@ -3,7 +3,6 @@ import type { GoalDefinition } from '../../goal.js'
 import { commandGoal } from '../command-goal.js'
 import { unsuitable } from './unsuitable.js'
 
-/** Any command line. */
 export const shell: GoalDefinition = {
   name: 'shell',
   description:

@@ -33,7 +33,7 @@ export interface WarmPart {
   readonly extents: number[]
 }
 
-/** One run of the journal. */
+/** What stays in memory of every run; the rest is in `warm`, or on disk at `cold`. */
 export interface StoredRun extends IndexedRun {
   lastSeq: number
   /** A flat list of pairs: segment, bytes, segment, bytes, … */
@@ -54,7 +54,7 @@ export interface Quarantined {
   readonly segments: Set<number>
 }
 
-/** A deletion. */
+/** Keeps a deleted run from coming back while segments still hold lines of it. */
 export interface Tombstone {
   /** Segment and size of the deletion's own line. */
   segment: number

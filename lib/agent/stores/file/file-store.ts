@@ -314,7 +314,7 @@ export class FileStore implements RunStore {
     }
   }
 
-  /** Calls `close()`. */
+  /** For `await using`; the same as `close()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }

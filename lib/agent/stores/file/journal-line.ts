@@ -30,7 +30,7 @@ export interface HeaderLine {
   readonly replaces: readonly number[]
 }
 
-/** The records of one append. */
+/** One append: under one checksum, its records are valid together or not at all. */
 export interface RecordsLine {
   readonly type: 'records'
   readonly runId: string
@@ -43,7 +43,6 @@ export interface DeletionLine {
   readonly runId: string
 }
 
-/** One decoded line. */
 export type JournalLine = HeaderLine | RecordsLine | DeletionLine
 
 /** The line of one append, newline included. */
@@ -118,7 +117,7 @@ export function decodeLine(line: Buffer): JournalLine | null {
 
 /** What can be recovered from damaged bytes of the journal. */
 export interface Damage {
-  /** Run ids found in them. */
+  /** All that are still readable; some may only be mentioned there. */
   readonly runIds: readonly string[]
   /** True when this was one line of one run, so that nothing else can have been lost. */
   readonly certain: boolean

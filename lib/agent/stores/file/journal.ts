@@ -26,7 +26,6 @@ const MAX_QUEUED_BYTES = 256 << 20
 /** Up to this size a write is synchronous: handing it to another thread would cost more. */
 const MAX_SYNC_WRITE_BYTES = 64 << 10
 
-/** A line to be written. */
 export interface PendingLine {
   readonly runId: string
   readonly data: Buffer

@@ -115,7 +115,7 @@ interface LocatedDamage extends Damage {
   readonly offset: number
 }
 
-/** Builds one catalog. */
+/** Fills one catalog: from the index file, then from the part of the journal after it. */
 class CatalogLoader {
   readonly #catalog = new Catalog()
   readonly #reader = new RunReader(this.#catalog)

@@ -31,7 +31,7 @@ export interface MaintenanceParts {
 /** Reading less than this at the next start is cheaper than a last index file. */
 const SMALL_TAIL_BYTES = 64 << 10
 
-/** An index file, acquired. */
+/** Acquired; {@link Maintenance} releases it. */
 type IndexFile = Pick<LoadedIndexFile, 'file' | 'size'>
 
 export class Maintenance {
@@ -58,7 +58,7 @@ export class Maintenance {
     return this.#parts.journal.written - this.#indexedAt
   }
 
-  /** Counts bytes of deleted runs. */
+  /** Called with the bytes that a deletion freed; enough of them make a round due. */
   addDead(bytes: number): void {
     this.#deadBytes += bytes
   }

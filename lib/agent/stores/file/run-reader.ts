@@ -22,7 +22,7 @@ const MAX_READ_BYTES = 1 << 20
 /** Size of one read of the index file for lists. */
 const LIST_READ_BYTES = 128 * 1024
 
-/** One read of a segment. */
+/** One read, of one or more extents and the gaps between them. */
 interface ReadRange {
   readonly segment: Segment
   readonly offset: number

@@ -9,7 +9,7 @@ export interface Verification {
   readonly onDamaged: (runId: string) => void
   /** Ends the verification when it returns true. */
   readonly isClosed: () => boolean
-  /** Awaited after each chunk. */
+  /** Awaited after each chunk, to leave time for other work. */
   readonly pause?: () => Promise<void>
 }
 

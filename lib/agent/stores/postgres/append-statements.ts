@@ -26,7 +26,7 @@ export interface RowUpdate {
   readonly held: boolean
   /** The head after the records. */
   readonly head: RunHead
-  /** The records, in order. */
+  /** JSON of each record, in the order of `seq`. */
   readonly json: readonly string[]
 }
 

@@ -29,7 +29,7 @@ export interface ClaimsOptions {
   readonly patienceMs: number
 }
 
-/** The claims of this process. */
+/** The runs that this process holds, and the lease by which it keeps them. */
 export class Claims {
   readonly #options: ClaimsOptions
   /** Fence by run. */

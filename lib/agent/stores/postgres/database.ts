@@ -12,7 +12,7 @@ import type { PgClient, PgPool, PgQuery, PgRow } from './pg-types.js'
 
 /** SQLSTATEs after which the same statement may succeed later: connection, server state, races. */
 const TRANSIENT = /^(08|53|57P0|25P0[34]$|40001$|40P01$|55P03$|57014$|25006$)/
-/** Error codes of sockets. */
+/** Socket errors after which the same statement may succeed later. */
 const SOCKET = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -53,11 +53,11 @@ export interface DatabaseOptions {
   readonly pool: PgPool
   /** Milliseconds after which a statement counts as lost, and its connection is closed. */
   readonly statementTimeoutMs: number
-  /** Use prepared statements. */
+  /** Use prepared statements, until a pooler turns out not to keep them. */
   readonly prepare: boolean
 }
 
-/** Runs statements within one transaction. */
+/** Valid only within the callback that receives it. */
 export interface Transaction {
   rows(query: PgQuery): Promise<readonly PgRow[]>
 }

@@ -18,7 +18,7 @@ const IDS_BYTES = 7_000
 const AROUND_ID_BYTES = 16
 const LISTEN_BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
 
-/** The payload of a notification. */
+/** The payload of a notification, sent as JSON. */
 interface Message {
   /** The sender, which ignores its own messages. */
   readonly from: string
@@ -40,7 +40,6 @@ export interface NotificationsOptions {
   /** Quoted name of the schema. */
   readonly schema: string
   readonly workerId: string
-  /** Milliseconds between two polls. */
   readonly pollMs: number
   /** Called when there may be a run to claim, also for changes of this process. */
   readonly onClaimable: () => void
@@ -65,7 +64,6 @@ export class Notifications {
     this.#channel = `runwright_${options.schema.replaceAll('"', '')}`
   }
 
-  /** Starts listening and polling. */
   start(): void {
     this.#loops.push(this.#poll())
     const { listen } = this.#options

@@ -7,7 +7,7 @@
 /** One row, by column name. */
 export type PgRow = Readonly<Record<string, unknown>>
 
-/** The result of a query. */
+/** The part of `pg.QueryResult` that the store relies on. */
 export interface PgResult {
   readonly rows: readonly unknown[]
   readonly rowCount: number | null
@@ -28,7 +28,7 @@ export interface PgNotification {
 
 /** One connection, as `pg.PoolClient` has it. */
 export interface PgClient {
-  /** Runs one statement. */
+  /** Runs one statement; rejects with an error whose `code` is the SQLSTATE or the socket's. */
   query(query: PgQuery): Promise<PgResult>
   /** Returns the connection to the pool; with `true` or an error, closes it instead. */
   release(destroy?: Error | boolean): void

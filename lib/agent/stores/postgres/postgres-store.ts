@@ -202,7 +202,7 @@ export class PostgresStore implements RunStore {
     return this.#closing
   }
 
-  /** Calls `close()`. */
+  /** For `await using`; the same as `close()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
