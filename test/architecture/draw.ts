@@ -132,7 +132,7 @@ export function draw(): string {
 <title>The folders of lib and what each imports; arrows that others imply are left out</title>
 <style>
 text{font:12px system-ui,sans-serif;text-anchor:middle;fill:#333}
-.title{font-weight:600;font-size:13px;fill:#111}
+.title{font-weight:600;fill:#111}
 path{fill:none;stroke:#7c889c;marker-end:url(#tip)}
 </style>
 <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" \
