@@ -99,7 +99,7 @@ export class Redactor {
   readonly #every: RegExp
   /** The given secrets in all their written forms, longest first. */
   readonly #exact: readonly string[]
-  /** First characters of `#exact`, to skip most offsets cheaply. */
+  /** First UTF-16 units of `#exact`, to skip most offsets cheaply. */
   readonly #firsts: ReadonlySet<string>
   readonly #longest: number
 
@@ -107,7 +107,7 @@ export class Redactor {
   constructor(secrets: readonly string[]) {
     const exact = [...new Set(secrets.flatMap(writtenForms))].sort((a, b) => b.length - a.length)
     this.#exact = exact
-    this.#firsts = new Set(exact.map(([first = '']) => first))
+    this.#firsts = new Set(exact.map((secret) => secret.charAt(0)))
     this.#longest = exact[0]?.length ?? 0
     const source = [...exact.map(escapePattern), ...KEY_SHAPES, PRIVATE_KEY].join('|')
     this.#find = new RegExp(source)

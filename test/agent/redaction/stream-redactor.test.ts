@@ -9,7 +9,13 @@ import { openEngine } from '../../helpers/engine.js'
 const PEM_BODY = 'MIIEow+/AB\n'.repeat(12)
 const PEM = `-----BEGIN RSA PRIVATE KEY-----\n${PEM_BODY}-----END RSA PRIVATE KEY-----`
 const JWT = `eyJ${'a'.repeat(20)}.eyJ${'b'.repeat(20)}.${'c'.repeat(20)}`
-const NAMED = ['hunter2-horse', 'hunter2-horse-battery', 'two\nlines "quoted"', 'aXaXab']
+const NAMED = [
+  'hunter2-horse',
+  'hunter2-horse-battery',
+  'two\nlines "quoted"',
+  'aXaXab',
+  '\u{1f511}secretvalue99',
+]
 const redactor = new Redactor(NAMED)
 
 /** Redacts a text whose pieces end at these offsets. */
@@ -26,6 +32,7 @@ const SECRETS: readonly (readonly [string, string])[] = [
   ['a text as it stands in JSON', JSON.stringify(NAMED[2]).slice(1, -1)],
   ['a text as it stands in a URL', encodeURIComponent(NAMED[2]!)],
   ['a name that begins like itself', 'aXaXab'],
+  ['a name that begins with two UTF-16 units', NAMED[4]!],
   ['a key of Anthropic', `sk-ant-${'api03-Ab_'.repeat(5)}`],
   ['a key of GitHub', `ghp_${'aB3'.repeat(13)}`],
   ['a key of Amazon', 'AKIAABCDEFGHIJKLMNOP'],
