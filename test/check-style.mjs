@@ -26,7 +26,7 @@ function problem(path, line) {
 const known = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root })
 const files = String(known)
   .split('\n')
-  .filter((path) => /\.(ts|mts|js|mjs|css)$/.test(path) && !data.test(path))
+  .filter((path) => /\.(ts|mts|js|mjs|css|html)$/.test(path) && !data.test(path))
 const found = files.flatMap((path) => {
   const lines = readFileSync(`${root}/${path}`, 'utf8').split('\n')
   return lines.flatMap((line, index) => {
