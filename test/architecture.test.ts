@@ -46,3 +46,12 @@ test('every function that the page follows is in the file it names', () => {
     }
   }
 })
+
+test('every path that CONTRIBUTING names is there', () => {
+  const paths = inCode(read('CONTRIBUTING.md')).filter((it) => /^[\w./-]+\/[\w.-]+\.ts$/.test(it))
+  assert.ok(paths.length >= 20, `only ${paths.length} were found`)
+  const places = ['', 'lib', 'lib/agent', 'lib/server']
+  const isThere = (path: string): boolean =>
+    places.some((place) => existsSync(join(root, place, path)))
+  assert.deepEqual(paths.filter((path) => !isThere(path)), [])
+})
