@@ -39,7 +39,7 @@ import type { RunDriver } from './run/driver.js'
 import { LocalDriver } from './run/local-driver.js'
 import { SharedDriver } from './run/shared-driver.js'
 import { performStep } from './run/steps/perform.js'
-import type { RunQuery } from './store.js'
+import type { RunQuery, StoreDamage } from './store.js'
 import type { Tool } from './tool.js'
 import { readTraceContext } from './tracing/trace-context.js'
 import { Tracing } from './tracing/tracing.js'
@@ -341,6 +341,11 @@ export class RunEngine {
     const { store } = this.#config
     if (store.check !== undefined) await store.check()
     else await store.counts()
+  }
+
+  /** What the store has found to be damaged or missing; empty lists when nothing is. */
+  damage(): StoreDamage {
+    return this.#config.store.damage?.() ?? { runs: [], files: [] }
   }
 
   /** Calls `observer` after every append of this engine; the returned function stops that. */

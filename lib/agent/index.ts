@@ -78,9 +78,9 @@ export type {
   SubscriptionEnd,
 } from './log/subscription.js'
 export type { ObservedAppend, RunObserver } from './log/observer.js'
-export type { RunPage, RunQuery, RunStore } from './store.js'
+export type { QuarantinedRun, RunPage, RunQuery, RunStore, StoreDamage } from './store.js'
 export { FileStore } from './stores/file/file-store.js'
-export type { FileStoreOptions, QuarantinedRun } from './stores/file/file-store.js'
+export type { FileStoreOptions } from './stores/file/file-store.js'
 export { MemoryStore } from './stores/memory-store.js'
 export type { MemoryStoreOptions } from './stores/memory-store.js'
 export { PostgresStore } from './stores/postgres/postgres-store.js'

@@ -95,4 +95,6 @@ export interface RunHead {
   last_ts: number
   /** The last answered gate and its answer, by which a repeated answer is recognised. */
   lastDecision: { readonly gate_id: string; readonly decision: string } | null
+  /** Why the run cannot be used; only in lists, for a quarantined run. Never stored. */
+  readonly problem?: string
 }

@@ -42,12 +42,30 @@ export interface RunPage {
   readonly next: string | null
 }
 
+/** A run that cannot be used, and why. */
+export interface QuarantinedRun {
+  readonly runId: string
+  readonly reason: string
+}
+
+/** What a store has found to be damaged or missing in its data; both lists are empty if nothing. */
+export interface StoreDamage {
+  readonly runs: readonly QuarantinedRun[]
+  /** One sentence for each file, or part of a file, that is missing or unreadable. */
+  readonly files: readonly string[]
+}
+
 /** Stores the logs of runs; the rules are in the comment of this file. */
 export interface RunStore {
   /** Folders of the store's data: closed to every tool, even inside a root. */
   readonly closedFolders?: readonly string[]
   /** Set by stores that several processes share. */
   readonly shared?: SharedRuns | undefined
+  /**
+   * Aborted once another process has taken this store over. The reason is a {@link StoreError} with
+   * `ERR_AGENT_STORE_LOCKED`; no call succeeds any more, and the runs belong to the other process.
+   */
+  readonly lost?: AbortSignal | undefined
   /**
    * Makes the store ready; called once, before anything else.
    *
@@ -59,14 +77,19 @@ export interface RunStore {
    * Appends records of one run. `records` is not empty; it is neither kept nor changed.
    *
    * @throws {@link StoreError} with `ERR_AGENT_SEQ_CONFLICT` when the first `seq` is not the next;
-   * with `ERR_AGENT_STORE` when the records could not be made durable.
+   * with `ERR_AGENT_STORE_UNAVAILABLE` when the records could not be made durable: none of them is
+   * stored, and the same call may succeed later; with `ERR_AGENT_STORE_LOCKED` when another process
+   * has taken the store over.
    */
   append(runId: string, records: readonly RunRecord[]): Promise<void>
   /** At most `limit` records with `seq` greater than `after`, in order; none for an unknown run. */
   read(runId: string, after: number, limit: number): Promise<readonly RunRecord[]>
   /** The current head of a run, or null; later appends do not change the returned object. */
   head(runId: string): Promise<RunHead | null>
-  /** A page of runs, newest first, with heads as {@link RunStore.head} returns them. */
+  /**
+   * A page of runs, newest first, with heads as {@link RunStore.head} returns them. A quarantined
+   * run is listed with what is still known of it and with `problem`.
+   */
   list(query: RunQuery): Promise<RunPage>
   /** The number of runs in each status. */
   counts(): Promise<Readonly<Record<RunStatus, number>>>
@@ -84,6 +107,8 @@ export interface RunStore {
    * @throws {@link StoreError} with the reason when they cannot.
    */
   check?(): Promise<void>
+  /** What is known to be damaged now; without this method, nothing ever is. */
+  damage?(): StoreDamage
   /** Waits for appends in flight and frees all resources. Calling it twice is harmless. */
   close(): Promise<void>
 }

@@ -65,7 +65,7 @@ for (const { code, on, problem } of [
       const logs = new Map(['a', 'b', 'c'].map((id) => [id, sampleRun(id, { records: 30 })]))
       for (const [id, records] of logs) await store.append(id, records.slice(0, 10))
       disk.fault = { on, code }
-      const refused = { code: 'ERR_AGENT_STORE', message: problem }
+      const refused = { code: 'ERR_AGENT_STORE_UNAVAILABLE', message: problem }
       for (let i = 0; i < 3; i++) {
         await Promise.all(
           [...logs].map(([id, records]) =>
@@ -103,7 +103,7 @@ test('refused records do not reappear after a store is closed on a full disk', a
   const records = sampleRun('a', { records: 900 })
   await store.append('a', records.slice(0, 800))
   disk.fault = { on: ['write', 'sync'], code: 'ENOSPC' }
-  await assert.rejects(store.append('a', records.slice(800)), { code: 'ERR_AGENT_STORE' })
+  await assert.rejects(store.append('a', records.slice(800)), { code: 'ERR_AGENT_STORE_UNAVAILABLE' })
   await store.close()
   assert.match(warnings.join(), /the disk is full/)
   const again = await openStore(directory)
@@ -126,7 +126,7 @@ test('a failed index file or rewrite is reported and loses nothing', async (t) =
   }
   for (const on of ['write', 'sync'] as const) {
     disk.fault = { on: [on], code: 'ENOSPC' }
-    await assert.rejects(store.compact(), { code: 'ERR_AGENT_STORE', message: /the disk is full/ })
+    await assert.rejects(store.compact(), { code: 'ERR_AGENT_STORE_UNAVAILABLE', message: /the disk is full/ })
     await assertHolds(store, logs)
   }
   disk.fault = null
@@ -158,7 +158,7 @@ test('check() rejects while the disk is full, and resolves once there is space',
   for (const on of ['write', 'sync'] as const) {
     disk.fault = { on: [on], code: 'ENOSPC' }
     await assert.rejects(store.check(), {
-      code: 'ERR_AGENT_STORE',
+      code: 'ERR_AGENT_STORE_UNAVAILABLE',
       message: /cannot write to .*ENOSPC/,
     })
   }

@@ -22,9 +22,9 @@ while (refusal === null) {
     refusal = error
   }
 }
-assert.ok(refusal instanceof StoreError && refusal.code === 'ERR_AGENT_STORE')
+assert.ok(refusal instanceof StoreError && refusal.code === 'ERR_AGENT_STORE_UNAVAILABLE')
 console.log(`refused: ${refusal.message}`)
-await assert.rejects(store.append('a', records.slice(at, at + 200)), { code: 'ERR_AGENT_STORE' })
+await assert.rejects(store.append('a', records.slice(at, at + 200)), { code: 'ERR_AGENT_STORE_UNAVAILABLE' })
 assert.deepEqual(await readAll(store, 'a'), records.slice(0, at))
 rmSync(ballast)
 await store.append('a', records.slice(at, at + 7))

@@ -21,6 +21,7 @@ export function operationError(problem: string, cause: unknown): StoreError {
   return diskError(`${problem}: ${(cause as Error).message}`, cause)
 }
 
+/** What a disk refuses now it may accept later: whatever failed had no effect. */
 function diskError(message: string, cause: unknown): StoreError {
-  return new StoreError('ERR_AGENT_STORE', message, { cause })
+  return new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message, { cause })
 }

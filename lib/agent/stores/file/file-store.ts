@@ -19,7 +19,7 @@ import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
-import type { RunPage, RunQuery, RunStore } from '../../store.js'
+import type { QuarantinedRun, RunPage, RunQuery, RunStore, StoreDamage } from '../../store.js'
 import { checkPage } from '../append-checks.js'
 import { copyHead } from '../../log/head.js'
 import type { Catalog, StoredRun } from './catalog.js'
@@ -41,12 +41,6 @@ import type { Segment } from './segment.js'
 import { verifySegments, type Verification } from './verify.js'
 
 export type { FileStoreOptions } from './options.js'
-
-/** A run that cannot be used, and why. */
-export interface QuarantinedRun {
-  readonly runId: string
-  readonly reason: string
-}
 
 /** Journals up to this size are verified before `open()` resolves, larger ones in background. */
 const VERIFY_AT_OPEN_BYTES = 16 << 20
@@ -264,6 +258,10 @@ export class FileStore implements RunStore {
     return [...quarantined].map(([runId, { reason }]) => ({ runId, reason }))
   }
 
+  damage(): StoreDamage {
+    return { runs: this.quarantined, files: [] }
+  }
+
   /**
    * Reclaims the space of deleted runs and writes the index file now. The store does both by itself
    * as the journal grows.
@@ -376,8 +374,12 @@ export class FileStore implements RunStore {
   }
 
   #asOpenError(error: unknown): unknown {
-    if ((error as NodeJS.ErrnoException).code === undefined) return error
-    return operationError(`cannot use ${this.#options.directory} as data directory`, error)
+    const isSystemError = (error as NodeJS.ErrnoException).syscall !== undefined
+    if (!isSystemError) return error
+    const problem = `cannot use ${this.#options.directory} as data directory`
+    return new StoreError('ERR_AGENT_STORE', `${problem}: ${(error as Error).message}`, {
+      cause: error,
+    })
   }
 }
 
