@@ -15,7 +15,6 @@
  *
  * @module
  */
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
@@ -25,10 +24,10 @@ import { copyHead } from '../../log/head.js'
 import type { Catalog, StoredRun } from './catalog.js'
 import { OpenFiles } from './data-file.js'
 import { operationError, writeError } from './disk-errors.js'
-import { probe, systemDisk, withoutSync, type Disk } from './disk.js'
+import { probe, SystemDisk, type Disk } from './disk.js'
 import { Journal } from './journal.js'
 import { loadCatalog, type LoadedCatalog } from './load-catalog.js'
-import { DirectoryLock } from './lock.js'
+import { DirectoryLock, type LockHolder } from './lock.js'
 import { Maintenance } from './maintenance.js'
 import {
   resolveFileStoreOptions,
@@ -71,7 +70,8 @@ interface Parts {
 export class FileStore implements RunStore {
   readonly #options: ResolvedFileStoreOptions
   readonly #disk: Disk
-  readonly #open = new OpenFiles()
+  readonly #process: LockHolder | undefined
+  readonly #open: OpenFiles
   #parts: Parts | null = null
   #verification: Promise<void> = Promise.resolve()
   #state: 'new' | 'opening' | 'open' | 'closed' = 'new'
@@ -80,14 +80,16 @@ export class FileStore implements RunStore {
   /** @throws TypeError that names an invalid option. */
   constructor(options: FileStoreOptions)
   /**
-   * With another disk, for tests of disk faults.
+   * With another disk and as another process, for tests of disk faults and of two writers.
    *
    * @internal
    */
-  constructor(options: FileStoreOptions, disk: Disk | undefined)
-  constructor(options: FileStoreOptions, disk: Disk = systemDisk) {
+  constructor(options: FileStoreOptions, disk: Disk | undefined, process?: LockHolder)
+  constructor(options: FileStoreOptions, disk?: Disk, process?: LockHolder) {
     this.#options = resolveFileStoreOptions(options)
-    this.#disk = this.#options.sync === 'none' ? withoutSync(disk) : disk
+    this.#disk = disk ?? new SystemDisk(this.#options.sync === 'group')
+    this.#process = process
+    this.#open = new OpenFiles(this.#disk)
   }
 
   async open(): Promise<void> {
@@ -109,8 +111,8 @@ export class FileStore implements RunStore {
 
   async #openParts(): Promise<Parts> {
     const { directory, segmentBytes, sync } = this.#options
-    makeDirectory(directory)
-    const lock = DirectoryLock.acquire(directory)
+    this.#disk.makeDirectory(directory)
+    const lock = DirectoryLock.acquire(directory, this.#disk, this.#process)
     try {
       const loaded = await loadCatalog(directory, this.#open)
       const { catalog, indexFile, unindexedBytes } = loaded
@@ -161,7 +163,7 @@ export class FileStore implements RunStore {
 
   /** Truncates a segment to `length`, unless that is null, and syncs it. */
   async #makeDurable(segment: Segment, length: number | null): Promise<void> {
-    const fd = openSync(segment.file.path, 'r+')
+    const fd = this.#disk.open(segment.file.path, 'r+')
     try {
       if (length !== null && length < segment.size) {
         this.#disk.truncate(fd, length)
@@ -169,7 +171,7 @@ export class FileStore implements RunStore {
       }
       await this.#disk.sync(fd)
     } finally {
-      closeSync(fd)
+      this.#disk.close(fd)
     }
   }
 
@@ -380,16 +382,5 @@ export class FileStore implements RunStore {
     return new StoreError('ERR_AGENT_STORE', `${problem}: ${(error as Error).message}`, {
       cause: error,
     })
-  }
-}
-
-/** Creates the directory and denies access to other users. */
-function makeDirectory(directory: string): void {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
-  try {
-    chmodSync(directory, 0o700)
-  } catch (error) {
-    // Another user owns it and lets us in; our files in it deny access to others anyway.
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
   }
 }

@@ -15,7 +15,6 @@
  *
  * @module
  */
-import { closeSync, fstatSync, openSync, readSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { StoreErrorCode } from '../../errors.js'
@@ -73,20 +72,21 @@ type Row = [
 
 /** Reads the index file of a directory; null when it is missing, damaged or of another version. */
 export function readIndexFile(directory: string, open: OpenFiles): LoadedIndexFile | null {
+  const { disk } = open
   const path = join(directory, NAME)
   let fd: number
   try {
-    fd = openSync(path, 'r')
+    fd = disk.open(path, 'r')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
   try {
-    const { size } = fstatSync(fd)
-    const footer = readFooter(fd, size)
+    const size = disk.size(fd)
+    const footer = readFooter(disk, fd, size)
     if (footer === null) return null
     const [offset, length, crc] = footer.rows
-    const rows = readPart(fd, offset, length)
+    const rows = readPart(disk, fd, offset, length)
     if (crc32(rows) !== crc) return null
     const file = new DataFile(path, open)
     const runs = parseRows(rows, file)
@@ -95,31 +95,26 @@ export function readIndexFile(directory: string, open: OpenFiles): LoadedIndexFi
     // Whatever is wrong with it: the journal holds everything.
     return null
   } finally {
-    closeSync(fd)
+    disk.close(fd)
   }
 }
 
-function readFooter(fd: number, size: number): Footer | null {
+function readFooter(disk: Disk, fd: number, size: number): Footer | null {
   if (size < TRAILER_BYTES) return null
-  const trailer = JSON.parse(readPart(fd, size - TRAILER_BYTES, TRAILER_BYTES).toString()) as {
+  const trailer = JSON.parse(readPart(disk, fd, size - TRAILER_BYTES, TRAILER_BYTES).toString()) as {
     readonly at: number
     readonly crc: number
   }
-  const text = readPart(fd, trailer.at, size - TRAILER_BYTES - trailer.at)
+  const text = readPart(disk, fd, trailer.at, size - TRAILER_BYTES - trailer.at)
   if (crc32(text) !== trailer.crc) return null
   const footer = JSON.parse(text.toString()) as Footer
   // Records of a newer version are only found by reading the journal.
   return footer.checkpoint === VERSION && footer.records <= RECORD_VERSION ? footer : null
 }
 
-function readPart(fd: number, offset: number, length: number): Buffer {
-  const data = Buffer.allocUnsafeSlow(length)
-  let done = 0
-  while (done < length) {
-    const count = readSync(fd, data, done, length - done, offset + done)
-    if (count === 0) throw new Error('the index file is shorter than its footer says')
-    done += count
-  }
+function readPart(disk: Disk, fd: number, offset: number, length: number): Buffer {
+  const data = disk.readNow(fd, length, offset)
+  if (data.length < length) throw new Error('the index file is shorter than its footer says')
   return data
 }
 
@@ -221,7 +216,7 @@ export async function writeIndexFile(
 ): Promise<Pick<LoadedIndexFile, 'file' | 'size'>> {
   const draft = join(directory, `${NAME}.new`)
   const path = join(directory, NAME)
-  const fd = openSync(draft, 'w', 0o600)
+  const fd = disk.open(draft, 'w')
   const file = new DataFile(path, open)
   const moved: { readonly run: StoredRun; readonly cold: ColdPart; readonly lastSeq: number }[] = []
   let size: number
@@ -252,12 +247,12 @@ export async function writeIndexFile(
     size = out.size
     await disk.sync(fd)
   } catch (error) {
-    closeSync(fd)
-    rmSync(draft, { force: true })
+    disk.close(fd)
+    disk.remove(draft)
     throw error
   }
-  closeSync(fd)
-  renameSync(draft, path)
+  disk.close(fd)
+  disk.rename(draft, path)
   // Kept open while runs point into it: the next index file takes the same name.
   file.acquire()
   for (const { run, cold, lastSeq } of moved) {

@@ -10,7 +10,6 @@
  *
  * @module
  */
-import { closeSync, openSync, rmSync } from 'node:fs'
 import { nextTurn } from '../../../internal/next-turn.js'
 import { StoreError } from '../../errors.js'
 import type { OpenFiles } from './data-file.js'
@@ -78,14 +77,14 @@ export class Journal {
       return new Journal(options, segment, fd)
     }
     const { segment, validBytes } = last
-    const fd = openSync(segment.file.path, 'r+')
+    const fd = options.disk.open(segment.file.path, 'r+')
     try {
       if (segment.size > validBytes) options.disk.truncate(fd, validBytes)
       segment.size = validBytes
       await options.disk.sync(fd)
       return new Journal(options, segment, fd)
     } catch (error) {
-      closeSync(fd)
+      options.disk.close(fd)
       throw error
     }
   }
@@ -129,7 +128,7 @@ export class Journal {
   /** Waits for queued lines and closes the file. */
   async close(): Promise<void> {
     await this.drain()
-    closeSync(this.#fd)
+    this.#options.disk.close(this.#fd)
   }
 
   #canWriteNow(): boolean {
@@ -207,7 +206,7 @@ export class Journal {
   async #startSegment(): Promise<void> {
     try {
       const { segment, fd } = await createSegment(this.#options, this.#segment.id + 1)
-      closeSync(this.#fd)
+      this.#options.disk.close(this.#fd)
       this.#segment = segment
       this.#fd = fd
     } catch {
@@ -241,7 +240,7 @@ async function createSegment(
   const { directory, disk, open } = options
   const segment = makeSegment(directory, id, 0, 0, open)
   const { path } = segment.file
-  const fd = openSync(path, 'wx', 0o600)
+  const fd = disk.open(path, 'wx')
   try {
     const header = encodeHeader(id, 0)
     disk.writeNow(fd, header, 0)
@@ -249,8 +248,8 @@ async function createSegment(
     await disk.sync(fd)
     disk.syncDirectory(directory)
   } catch (error) {
-    closeSync(fd)
-    rmSync(path, { force: true })
+    disk.close(fd)
+    disk.remove(path)
     throw error
   }
   options.onSegment(segment)

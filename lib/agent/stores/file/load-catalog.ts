@@ -11,7 +11,6 @@
  *
  * @module
  */
-import { readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from '../../errors.js'
 import { isTerminal, RECORD_VERSION } from '../../events.js'
@@ -45,14 +44,15 @@ export interface LoadedCatalog {
 
 /** Loads the catalog. @throws {@link StoreError} when the journal is of a newer version. */
 export async function loadCatalog(directory: string, open: OpenFiles): Promise<LoadedCatalog> {
-  const names = readdirSync(directory)
+  const { disk } = open
+  const names = disk.list(directory)
   for (const name of names) {
-    if (name.endsWith('.new')) rmSync(join(directory, name), { force: true })
+    if (name.endsWith('.new')) disk.remove(join(directory, name))
   }
   const files = names.flatMap((name) => {
     const parsed = parseSegmentName(name)
     if (parsed === null) return []
-    const { size } = statSync(join(directory, name))
+    const { size } = disk.stat(join(directory, name))
     return [makeSegment(directory, parsed.id, parsed.generation, size, open)]
   })
   files.sort((a, b) => a.id - b.id || a.generation - b.generation)
@@ -61,7 +61,7 @@ export async function loadCatalog(directory: string, open: OpenFiles): Promise<L
   if (indexFile === null) found?.file.release()
   const { current, obsolete } =
     indexFile === null ? await newestFiles(files) : filesOf(indexFile, files)
-  for (const { file } of obsolete) rmSync(file.path, { force: true })
+  for (const { file } of obsolete) disk.remove(file.path)
   const loader = new CatalogLoader(current, indexFile)
   return { indexFile, ...(await loader.scan(indexFile?.position ?? [0, 0])) }
 }

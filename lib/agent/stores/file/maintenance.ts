@@ -8,7 +8,6 @@
  *
  * @module
  */
-import { rmSync } from 'node:fs'
 import type { Catalog } from './catalog.js'
 import type { OpenFiles } from './data-file.js'
 import type { Disk } from './disk.js'
@@ -144,7 +143,7 @@ export class Maintenance {
   #remove(rewritten: readonly Group[]): void {
     for (const { file } of rewritten.flat()) {
       file.retire()
-      rmSync(file.path, { force: true })
+      this.#parts.disk.remove(file.path)
     }
     if (rewritten.length > 0) this.#parts.disk.syncDirectory(this.#parts.directory)
   }

@@ -9,7 +9,6 @@
  *
  * @module
  */
-import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { addBytes, addExtent, EXTENT, extentAt, pairs } from './catalog.js'
 import type { Catalog, StoredRun } from './catalog.js'
@@ -102,19 +101,19 @@ export async function rewrite(group: Group, context: RewriteContext): Promise<vo
   const directory = dirname(last.file.path)
   const segment = makeSegment(directory, last.id, last.generation + 1, 0, open)
   const draft = `${segment.file.path}.new`
-  const fd = openSync(draft, 'w', 0o600)
+  const fd = disk.open(draft, 'w')
   try {
     const data = Buffer.concat(parts)
     await disk.write(fd, data, 0)
     await disk.sync(fd)
     segment.size = data.length
-    renameSync(draft, segment.file.path)
+    disk.rename(draft, segment.file.path)
     disk.syncDirectory(directory)
   } catch (error) {
-    rmSync(draft, { force: true })
+    disk.remove(draft)
     throw error
   } finally {
-    closeSync(fd)
+    disk.close(fd)
   }
   install(segment, ids, copies, catalog)
   for (const { runId, bytes } of tombstones) {
