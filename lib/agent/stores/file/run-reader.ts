@@ -2,6 +2,7 @@ import { StoreError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
 import { copyHead, foldHead } from '../../log/head.js'
 import type { RunHead } from '../../run-details.js'
+import { unreadableHead } from '../unreadable-head.js'
 import {
   addExtent,
   type Catalog,
@@ -70,11 +71,21 @@ export class RunReader {
         try {
           heads.push(parseCold(cold, await reader.read(cold)).head)
         } catch {
-          heads.push(await this.use(run, ({ head }) => copyHead(head)))
+          heads.push(await this.#headOf(run))
         }
       }
     }
     return heads.reverse()
+  }
+
+  /** One run that is unreadable, and quarantined now, must not hide the others. */
+  async #headOf(run: StoredRun): Promise<RunHead> {
+    try {
+      return await this.use(run, ({ head }) => copyHead(head))
+    } catch (error) {
+      if (!isCorrupt(error)) throw error
+      return unreadableHead(run.runId)
+    }
   }
 
   async #load(run: StoredRun): Promise<WarmPart> {
@@ -184,6 +195,11 @@ export class RunReader {
     }
     return new StoreError('ERR_AGENT_STORE_CORRUPT', corruptMessage(runId, reason))
   }
+}
+
+/** Is data damaged, as opposed to a disk that fails for now? */
+export function isCorrupt(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_CORRUPT'
 }
 
 function corruptMessage(runId: string, reason: string): string {
