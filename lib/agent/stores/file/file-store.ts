@@ -119,7 +119,7 @@ export class FileStore implements RunStore {
     this.#disk.makeDirectory(directory)
     const lock = DirectoryLock.acquire(directory, this.#disk, this.#process)
     try {
-      const loaded = await loadCatalog(directory, this.#open)
+      const loaded = await loadCatalog(directory, this.#open, lock.isContested)
       const { catalog, indexFile, isIndexed, unindexedBytes } = loaded
       catalog.addUnreadable()
       this.#reportDamage(catalog)
@@ -165,6 +165,7 @@ export class FileStore implements RunStore {
       open: this.#open,
       onSegment: (segment: Segment) => void catalog.segments.set(segment.id, segment),
       onGroup: () => this.#afterGroup(),
+      backlog: () => this.#parts?.maintenance.backlog ?? null,
     }
     // No need for another file if there is nothing in the last one.
     const isReusable = isLastEmpty && crc !== null && !lock.isContested

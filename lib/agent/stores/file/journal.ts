@@ -56,6 +56,8 @@ export interface JournalOptions {
   readonly onSegment: (segment: Segment) => void
   /** Called after each group was acknowledged. */
   readonly onGroup: () => void
+  /** What the next group has to wait for, if anything. */
+  readonly backlog: () => Promise<void> | null
 }
 
 /** A segment that is being written to, and the checksum of its durable bytes. */
@@ -174,6 +176,7 @@ export class Journal {
     await nextTurn()
     while (this.#queue.length > 0 || this.#rotations.length > 0) {
       if (this.#rotations.length > 0) await this.#rotateNow()
+      await this.#options.backlog()
       const group = this.#takeGroup()
       if (group.length === 0) continue
       const data = concat(group)

@@ -41,6 +41,7 @@ import {
   readHeader,
   scanSegment,
   type Segment,
+  type SegmentHeader,
 } from './segment.js'
 import { readTail, type JournalTail } from './tail-file.js'
 
@@ -67,26 +68,31 @@ export interface LoadedCatalog {
   readonly nextId: number
 }
 
-/** Loads the catalog. @throws {@link StoreError} when the journal is of a newer version. */
-export async function loadCatalog(directory: string, open: OpenFiles): Promise<LoadedCatalog> {
+/**
+ * Loads the catalog. `isContested`: another process may still be at work in the directory.
+ *
+ * @throws {@link StoreError} when the journal is of a newer version.
+ */
+export async function loadCatalog(
+  directory: string,
+  open: OpenFiles,
+  isContested: boolean,
+): Promise<LoadedCatalog> {
   const { disk } = open
-  await checkVersion(listSegments(directory, open))
+  let survey = await surveyDirectory(directory, open)
   for (const name of disk.list(directory)) {
     if (name.endsWith('.new')) disk.remove(join(directory, name))
   }
-  // Listed again: what another process has left unfinished cannot get its name any more.
-  const files = listSegments(directory, open)
-  const tail = readTail(disk, directory)
-  const found = readIndexFile(directory, open)
-  const indexFile = found === 'damaged' ? null : found
-  const isIndexed = indexFile !== null && matches(indexFile, files)
-  const { links, obsolete } = isIndexed
-    ? await filesOf(indexFile, files)
-    : await newestFiles(files)
+  if (isContested) {
+    // What the other process has left unfinished cannot get its name any more.
+    survey.indexFile?.file.release()
+    survey = await surveyDirectory(directory, open)
+  }
+  const { files, links, obsolete, tail, indexFile, isIndexDamaged, isIndexed } = survey
   const chain = checkChain(links, tail === 'damaged' ? null : tail)
   const loader = new CatalogLoader(chain, indexFile, isIndexed)
   const { catalog } = loader
-  if (found === 'damaged') catalog.addProblem('the index file is damaged; it is built again')
+  if (isIndexDamaged) catalog.addProblem('the index file is damaged; it is built again')
   if (tail === 'damaged') catalog.addProblem(`${join(directory, 'tail')} is damaged`)
   const scan = await loader.scan()
   if (catalog.problems.size === 0) {
@@ -103,6 +109,28 @@ export async function loadCatalog(directory: string, open: OpenFiles): Promise<L
   }
 }
 
+interface Survey extends Choice {
+  readonly files: readonly Segment[]
+  readonly tail: JournalTail | 'damaged' | null
+  readonly indexFile: LoadedIndexFile | null
+  readonly isIndexDamaged: boolean
+  readonly isIndexed: boolean
+}
+
+/** Reads what is in a directory, and changes nothing. */
+async function surveyDirectory(directory: string, open: OpenFiles): Promise<Survey> {
+  const files = listSegments(directory, open)
+  const tail = readTail(open.disk, directory)
+  const found = readIndexFile(directory, open)
+  const isIndexDamaged = found === 'damaged'
+  const indexFile = isIndexDamaged ? null : found
+  const isIndexed = indexFile !== null && matches(indexFile, files)
+  const choice = isIndexed ? await filesOf(indexFile, files) : await newestFiles(files)
+  for (const { segment, header } of choice.links) checkVersion(segment, header)
+  for (const segment of choice.obsolete) checkVersion(segment, await readHeader(segment))
+  return { files, tail, indexFile, isIndexDamaged, isIndexed, ...choice }
+}
+
 function listSegments(directory: string, open: OpenFiles): Segment[] {
   const files = open.disk.list(directory).flatMap((name) => {
     const parsed = parseSegmentName(name)
@@ -113,11 +141,15 @@ function listSegments(directory: string, open: OpenFiles): Segment[] {
   return files.sort((a, b) => a.id - b.id || a.generation - b.generation)
 }
 
-/** Every process that opens a directory begins a segment, so the last one tells the version. */
-async function checkVersion(files: readonly Segment[]): Promise<void> {
-  const last = files.at(-1)
-  const version = last === undefined ? 0 : ((await readHeader(last))?.line.version ?? 0)
-  if (version > JOURNAL_VERSION) throw newerVersion((last as Segment).file.path, version)
+/** @throws {@link StoreError} with `ERR_AGENT_STORE_VERSION` when this code cannot read it. */
+function checkVersion({ file }: Segment, header: SegmentHeader | null | undefined): void {
+  const version = header?.line.version ?? 0
+  if (version <= JOURNAL_VERSION) return
+  throw new StoreError(
+    'ERR_AGENT_STORE_VERSION',
+    `${file.path} was written by a newer version (format ${version}, this one reads up to ` +
+      `${JOURNAL_VERSION}); install that version or use another directory`,
+  )
 }
 
 /** The loss of a tail stays visible: later openings find the same segment missing or too short. */
@@ -300,12 +332,9 @@ class CatalogLoader {
       else found.push({ parsed, offset, length: line.length + 1 })
     })
     for (const { parsed, offset, length } of found) {
-      if (parsed.type === 'header') {
-        const { version } = parsed
-        if (version > JOURNAL_VERSION) throw newerVersion(segment.file.path, version)
-      } else if (parsed.type === 'records') {
+      if (parsed.type === 'records') {
         await this.#addRecords(parsed, segment, offset, length)
-      } else {
+      } else if (parsed.type === 'delete') {
         this.catalog.addDeletion(parsed.runId, segment, length)
         this.#deletedAt.set(parsed.runId, [segment.id, offset])
       }
@@ -418,14 +447,6 @@ class CatalogLoader {
 }
 
 const NEWLINE: Buffer = Buffer.from('\n')
-
-function newerVersion(path: string, version: number): StoreError {
-  return new StoreError(
-    'ERR_AGENT_STORE_VERSION',
-    `${path} was written by a newer version (format ${version}, this one reads up to ` +
-      `${JOURNAL_VERSION}); install that version or use another directory`,
-  )
-}
 
 function isAfter(position: Position, segment: number, offset: number): boolean {
   return position[0] > segment || (position[0] === segment && position[1] > offset)

@@ -5,9 +5,10 @@
  * 1. A round starts once as much was written as the previous index file is large, at least one
  *    segment. All index files together thus cost about as much as the journal, however many runs
  *    there are.
- * 2. It also starts once half as many bytes have died as are live. A rewritten segment is at most
- *    half dead, so the journal stays below three times what it retains (and 1 MiB).
- * 3. No round waits for the journal to be idle, which a busy one never is.
+ * 2. It also starts once half as many bytes have died as are live. What a round leaves is at most
+ *    half dead, so the journal stays below three times what it retains.
+ * 3. No round waits for the journal to be idle, which a busy one never is. Where lines die faster
+ *    than a round reclaims them, the journal waits for the round.
  *
  * @module
  */
@@ -34,7 +35,7 @@ export interface MaintenanceParts {
 }
 
 /** Fewer dead bytes are not worth a round. */
-const MIN_DEAD_BYTES = 1 << 20
+const MIN_DEAD_BYTES = 256 << 10
 /** More small segments than this, one for each start of the process, are worth a round. */
 const MAX_SMALL_SEGMENTS = 32
 /** Reading less than this at the next start is cheaper than a last index file. */
@@ -49,6 +50,10 @@ export class Maintenance {
   /** `journal.written` at the last index file; negative for bytes from before this process. */
   #indexedAt: number
   #deadBytes: number
+  /** Dead bytes that make a round due; too low when more has become live since. */
+  #deadLimit = 0
+  /** `#deadBytes` when the present round began. */
+  #deadAtStart = 0
   #round: Promise<void> | null = null
   #finished = false
 
@@ -82,8 +87,19 @@ export class Maintenance {
     if (this.#round !== null) return false
     const { segmentBytes } = this.#parts
     if (this.#unindexedBytes >= Math.max(segmentBytes, this.#indexFile?.size ?? 0)) return true
-    const least = Math.min(MIN_DEAD_BYTES, segmentBytes)
-    return this.#deadBytes >= least && this.#deadBytes * 2 >= this.#liveBytes()
+    return this.#isTooMuch(this.#deadBytes)
+  }
+
+  /** The present round, if so much died during it that the journal has to wait for it. */
+  get backlog(): Promise<void> | null {
+    return this.#isTooMuch(this.#deadBytes - this.#deadAtStart) ? this.#round : null
+  }
+
+  #isTooMuch(deadBytes: number): boolean {
+    if (deadBytes < this.#deadLimit) return false
+    const least = Math.min(MIN_DEAD_BYTES, this.#parts.segmentBytes)
+    this.#deadLimit = Math.max(least, this.#liveBytes() / 2)
+    return deadBytes >= this.#deadLimit
   }
 
   #liveBytes(): number {
@@ -132,6 +148,7 @@ export class Maintenance {
     const { catalog, journal, segmentBytes, directory, disk, lock } = this.#parts
     const { written } = journal
     const deadBytes = this.#deadBytes
+    this.#deadAtStart = deadBytes
     const rewritten: Group[] = []
     try {
       if (reclaim) {
@@ -153,6 +170,8 @@ export class Maintenance {
       // Also after a failure, so that the next round is not due immediately.
       this.#indexedAt = written
       this.#deadBytes = Number.isFinite(deadBytes) ? this.#deadBytes - deadBytes : 0
+      this.#deadAtStart = 0
+      this.#deadLimit = 0
     }
     this.#remove(rewritten)
   }
