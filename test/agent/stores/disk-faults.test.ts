@@ -126,7 +126,8 @@ test('a failed index file or rewrite is reported and loses nothing', async (t) =
   }
   for (const on of ['write', 'sync'] as const) {
     disk.fault = { on: [on], code: 'ENOSPC' }
-    await assert.rejects(store.compact(), { code: 'ERR_AGENT_STORE_UNAVAILABLE', message: /the disk is full/ })
+    const refused = { code: 'ERR_AGENT_STORE_UNAVAILABLE', message: /the disk is full/ }
+    await assert.rejects(store.compact(), refused)
     await assertHolds(store, logs)
   }
   disk.fault = null

@@ -24,9 +24,9 @@ export class OpenFiles {
     this.#idle.delete(file)
   }
 
-  /** Closes all files; those in use close at their last `release()`. */
+  /** Closes all files, those in use as well: nothing may read them any more. */
   closeAll(): void {
-    for (const file of this.#all) file.retire()
+    for (const file of this.#all) file.abandon()
   }
 
   /** Called by a file at its last `release()`. */
@@ -75,7 +75,7 @@ export class DataFile {
 
   release(): void {
     this.#users -= 1
-    if (this.#users > 0) return
+    if (this.#users !== 0) return
     if (this.#retired) this.closeIdle()
     else this.#open.markIdle(this)
   }
@@ -84,6 +84,12 @@ export class DataFile {
   retire(): void {
     this.#retired = true
     if (this.#users === 0) this.closeIdle()
+  }
+
+  /** Closes the file now, whoever has acquired it. */
+  abandon(): void {
+    this.#users = 0
+    this.retire()
   }
 
   /** Closes the file unless it is in use; the next `acquire()` opens it again. */

@@ -24,7 +24,7 @@ import {
   write,
   writeSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 /** What {@link Disk.stat} reports of a file. `dev` and `ino` identify it while it is open. */
 export interface FileStat {
@@ -37,8 +37,11 @@ export interface FileStat {
 
 /** Every method throws or rejects with the system's error. Descriptors are the disk's own. */
 export interface Disk {
-  /** Creates a directory and its parents if missing, and denies access to other users. */
-  makeDirectory(path: string): void
+  /**
+   * Creates a directory and its parents if missing, and denies access to other users. Returns the
+   * first directory that was created, if any.
+   */
+  makeDirectory(path: string): string | undefined
   /** Names in a directory, in any order. */
   list(directory: string): string[]
   stat(path: string): FileStat
@@ -84,6 +87,20 @@ export async function probe(disk: Disk, directory: string): Promise<void> {
   }
 }
 
+/** Creates a directory, durably: its own name and those of the parents that were missing. */
+export function makeDurableDirectory(disk: Disk, path: string): void {
+  const created = disk.makeDirectory(path) ?? path
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      disk.syncDirectory(dirname(at))
+    } catch (error) {
+      // A parent that this user may not read was not created by it.
+      if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
+    }
+    if (at === created || at === dirname(at)) return
+  }
+}
+
 /** The whole content of a file. @throws the system's error. */
 export function readFile(disk: Disk, path: string): Buffer {
   const fd = disk.open(path, 'r')
@@ -102,14 +119,15 @@ export class SystemDisk implements Disk {
     this.#syncs = syncs
   }
 
-  makeDirectory(path: string): void {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+  makeDirectory(path: string): string | undefined {
+    const created = mkdirSync(path, { recursive: true, mode: 0o700 })
     try {
       chmodSync(path, 0o700)
     } catch (error) {
       // Another user owns it and lets us in; our files in it deny access to others anyway.
       if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
     }
+    return created
   }
 
   list(directory: string): string[] {

@@ -28,7 +28,7 @@ import { copyHead } from '../../log/head.js'
 import type { Catalog, StoredRun } from './catalog.js'
 import { OpenFiles } from './data-file.js'
 import { operationError, writeError } from './disk-errors.js'
-import { probe, SystemDisk, type Disk } from './disk.js'
+import { makeDurableDirectory, probe, SystemDisk, type Disk } from './disk.js'
 import { Journal } from './journal.js'
 import { loadCatalog, type LoadedCatalog } from './load-catalog.js'
 import { DirectoryLock, type LockHolder } from './lock.js'
@@ -116,7 +116,7 @@ export class FileStore implements RunStore {
 
   async #openParts(): Promise<Parts> {
     const { directory, segmentBytes } = this.#options
-    this.#disk.makeDirectory(directory)
+    makeDurableDirectory(this.#disk, directory)
     const lock = DirectoryLock.acquire(directory, this.#disk, this.#process)
     try {
       const loaded = await loadCatalog(directory, this.#open, lock.isContested)
@@ -124,6 +124,8 @@ export class FileStore implements RunStore {
       catalog.addUnreadable()
       this.#reportDamage(catalog)
       const reader = new RunReader(catalog)
+      // Without an index file that fits, every line was just read and checked.
+      if (isIndexed) await this.#verify(catalog, reader)
       const journal = await this.#openJournal(loaded, lock)
       const files = { directory, segmentBytes, disk: this.#disk, open: this.#open, lock }
       const parts = { ...files, catalog, journal, reader }
@@ -135,8 +137,6 @@ export class FileStore implements RunStore {
         onEnd: () => this.#dropExpired(),
         onDead: (bytes) => maintenance.addDead(bytes),
       })
-      // Without an index file that fits, every line was just read and checked.
-      if (isIndexed) await this.#verify(catalog, reader)
       return { lock, catalog, reader, writer, journal, maintenance }
     } catch (error) {
       lock.release()

@@ -109,10 +109,8 @@ export function readIndexFile(
 
 function readFooter(disk: Disk, fd: number, size: number): Footer | null {
   if (size < TRAILER_BYTES) throw new Error(DAMAGED)
-  const trailer = JSON.parse(readPart(disk, fd, size - TRAILER_BYTES, TRAILER_BYTES).toString()) as {
-    readonly at: number
-    readonly crc: number
-  }
+  const last = readPart(disk, fd, size - TRAILER_BYTES, TRAILER_BYTES).toString()
+  const trailer = JSON.parse(last) as { readonly at: number; readonly crc: number }
   const text = readPart(disk, fd, trailer.at, size - TRAILER_BYTES - trailer.at)
   if (crc32(text) !== trailer.crc) throw new Error(DAMAGED)
   const footer = JSON.parse(text.toString()) as Footer
@@ -269,14 +267,14 @@ export async function writeIndexFile(
     })
     size = out.size
     await disk.sync(fd)
+    lock.check()
+    disk.rename(draft, path)
   } catch (error) {
-    disk.close(fd)
     disk.remove(draft)
     throw error
+  } finally {
+    disk.close(fd)
   }
-  disk.close(fd)
-  lock.check()
-  disk.rename(draft, path)
   // Kept open while runs point into it: the next index file takes the same name.
   file.acquire()
   for (const { run, cold, lastSeq } of moved) {

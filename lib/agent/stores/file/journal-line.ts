@@ -155,7 +155,9 @@ function headerOf(version: number, value: Record<string, unknown>): HeaderLine {
     generation: Number(generation),
     replaces: Array.isArray(replaces) ? (replaces as number[]) : [],
     previous:
-      id === undefined ? (previous as null | undefined) : { segment: id, bytes: bytes ?? 0, crc: crc ?? null },
+      id === undefined
+        ? (previous as null | undefined)
+        : { segment: id, bytes: bytes ?? 0, crc: crc ?? null },
     body: bodyBytes === undefined ? null : { bytes: bodyBytes, crc: bodyCrc ?? null },
   }
 }

@@ -56,7 +56,7 @@ export interface LoadedCatalog {
   readonly unindexedBytes: number
   /** Segments that were read and may not be durable yet. */
   readonly scanned: readonly Segment[]
-  /** Bytes of the last segment to keep; less than its size when its tail is torn. */
+  /** Bytes of the last segment to keep: less than its file has when its tail is torn. */
   readonly validBytes: number
   /** Of the valid bytes of the last segment; null when unknown. */
   readonly crc: number | null
@@ -290,7 +290,7 @@ class CatalogLoader {
       const isResumed = segment.id === from
       this.#crc = isResumed && start > 0 ? (this.#index?.crc ?? null) : 0
       const rest = await this.#scanSegment(segment, isResumed ? start : 0)
-      if (segment === last) validBytes = segment.size - rest.length
+      if (segment === last) validBytes = segment.size -= rest.length
       else if (rest.length > 0) this.#addDamage(segment, segment.size - rest.length, rest)
       this.#checkContent(segment)
     }
@@ -305,7 +305,8 @@ class CatalogLoader {
   #isEmpty(segment: Segment): boolean {
     const link = this.#chain.segments.find((one) => one.segment === segment)
     const isCurrent = link?.header?.line.version === JOURNAL_VERSION && segment.generation === 0
-    return isCurrent && this.#lines === 1 && !this.#damages.some((one) => one.segment === segment.id)
+    const isDamaged = this.#damages.some((one) => one.segment === segment.id)
+    return isCurrent && this.#lines === 1 && !isDamaged
   }
 
   #addGaps(): void {

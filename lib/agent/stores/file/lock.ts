@@ -105,12 +105,14 @@ export class DirectoryLock {
     clearInterval(this.#refresh)
     try {
       if (!this.#lost.signal.aborted && this.#isOurs()) this.#disk.remove(this.#path)
+    } catch {
+      // The disk fails: the lock stays, and is stale when this process has ended.
     } finally {
       this.#disk.close(this.#file.fd)
     }
   }
 
-  /** The lock file is replaced, never rewritten; ours stays open, so that no other is its double. */
+  /** A lock is replaced, never rewritten; ours stays open, so that no other gets its inode. */
   #isOurs(): boolean {
     try {
       const { dev, ino } = this.#disk.stat(this.#path)
@@ -156,14 +158,13 @@ class LockFiles {
     const draft = this.#writeDraft(path)
     try {
       this.#disk.link(draft.path, path)
-      return draft
     } catch (error) {
-      this.#disk.close(draft.fd)
+      this.#discard(draft)
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') return null
       throw error
-    } finally {
-      this.#disk.remove(draft.path)
     }
+    this.#removeQuietly(draft.path)
+    return draft
   }
 
   /**
@@ -181,11 +182,16 @@ class LockFiles {
       const liveness = this.#livenessOf(path)
       if (liveness === 'alive') return null
       const draft = this.#writeDraft(path)
-      this.#disk.rename(draft.path, path)
+      try {
+        this.#disk.rename(draft.path, path)
+      } catch (error) {
+        this.#discard(draft)
+        throw error
+      }
       return { file: draft, isContested: liveness === 'unknown' }
     } finally {
       this.#disk.close(guarded.fd)
-      this.#disk.remove(guard)
+      this.#removeQuietly(guard)
     }
   }
 
@@ -210,8 +216,22 @@ class LockFiles {
       return { fd, dev, ino, path: draft }
     } catch (error) {
       this.#disk.close(fd)
-      this.#disk.remove(draft)
+      this.#removeQuietly(draft)
       throw error
+    }
+  }
+
+  #discard(draft: LockFile & { readonly path: string }): void {
+    this.#disk.close(draft.fd)
+    this.#removeQuietly(draft.path)
+  }
+
+  /** What is left behind is small, and stale when its process has ended. */
+  #removeQuietly(path: string): void {
+    try {
+      this.#disk.remove(path)
+    } catch {
+      // The disk fails; what was to be done is done, or its error is on the way.
     }
   }
 

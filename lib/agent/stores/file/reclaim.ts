@@ -125,7 +125,7 @@ export async function rewrite(group: Group, context: RewriteContext): Promise<vo
     disk.close(fd)
   }
   for (const { extents } of copies) {
-    for (let i = 0; i < extents.length; i += EXTENT) extents[i + 1] = (extents[i + 1] ?? 0) + header.length
+    for (let i = 1; i < extents.length; i += EXTENT) extents[i] = (extents[i] ?? 0) + header.length
   }
   install(segment, ids, copies, catalog)
   for (const { runId, bytes } of tombstones) {
