@@ -324,10 +324,11 @@ export class FileStore implements RunStore {
    * @throws {@link StoreError} when writing fails; nothing is lost then.
    */
   async compact(): Promise<void> {
-    const { maintenance, journal } = this.#use()
+    const { maintenance, journal, lock } = this.#use()
     try {
       await maintenance.run()
     } catch (error) {
+      lock.check()
       throw writeError(error, journal.segment.file)
     }
   }
