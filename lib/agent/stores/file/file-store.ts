@@ -119,7 +119,7 @@ export class FileStore implements RunStore {
     makeDurableDirectory(this.#disk, directory)
     const lock = DirectoryLock.acquire(directory, this.#disk, this.#process)
     try {
-      const loaded = await loadCatalog(directory, this.#open, lock.isContested)
+      const loaded = await loadCatalog(directory, this.#open, lock)
       const { catalog, indexFile, isIndexed, unindexedBytes } = loaded
       catalog.addUnreadable()
       this.#reportDamage(catalog)
@@ -150,9 +150,9 @@ export class FileStore implements RunStore {
     const last = [...catalog.segments.values()].at(-1)
     // Records that were read become visible now, so they must survive a loss of power.
     for (const segment of scanned) {
-      if (segment !== last) await this.#makeDurable(segment, segment.size)
+      if (segment !== last) await this.#makeDurable(segment, segment.size, lock)
       else if (lock.isContested) await this.#replaceByCopy(segment, validBytes, lock)
-      else await this.#makeDurable(segment, validBytes)
+      else await this.#makeDurable(segment, validBytes, lock)
     }
     const tail = await TailFile.open(this.#disk, directory)
     const options = {
@@ -179,9 +179,11 @@ export class FileStore implements RunStore {
   }
 
   /** Truncates a segment to `length` and syncs it. */
-  async #makeDurable(segment: Segment, length: number): Promise<void> {
+  async #makeDurable(segment: Segment, length: number, lock: DirectoryLock): Promise<void> {
     const fd = this.#disk.open(segment.file.path, 'r+')
     try {
+      // After it was opened: another process that has taken over works with a copy.
+      lock.check()
       if (length < this.#disk.size(fd)) this.#disk.truncate(fd, length)
       segment.size = length
       await this.#disk.sync(fd)

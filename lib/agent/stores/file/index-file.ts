@@ -99,7 +99,8 @@ export function readIndexFile(
     const file = new DataFile(path, open)
     const runs = parseRows(rows, file)
     return { ...footer, runs, file: file.acquire(), size }
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== undefined) throw error
     // Whatever is wrong with it: the journal holds everything.
     return 'damaged'
   } finally {

@@ -5,6 +5,7 @@
  *     {"crc":"0f3a9c21","journal":2,"segment":7,"generation":0,…}     first of a file
  *     {"crc":"5b1d0e77","run":"0190…","records":[{…},{…}]}            one append
  *     {"crc":"e2c41b08","run":"0190…","deleted":true}                 one deletion
+ *     {"crc":"77ab01c2","group":8213}                                 before lines written together
  *
  * @module
  */
@@ -65,7 +66,17 @@ export interface DeletionLine {
   readonly runId: string
 }
 
-export type JournalLine = HeaderLine | RecordsLine | DeletionLine
+/**
+ * Precedes lines that were written together and acknowledged by one sync. When the power fails
+ * before it, any part of them may be on disk.
+ */
+export interface GroupLine {
+  readonly type: 'group'
+  /** Size of the lines that follow and belong to the group. */
+  readonly bytes: number
+}
+
+export type JournalLine = HeaderLine | RecordsLine | DeletionLine | GroupLine
 
 /** The line of one append, newline included. */
 export function encodeRecords(runId: string, records: readonly RunRecord[]): Buffer {
@@ -95,6 +106,11 @@ export function encodeHeader(
     ...(body != null && { body: [body.bytes, body.crc] }),
   }
   return encode(JSON.stringify(fields).slice(1))
+}
+
+/** The line before a group of other lines, newline included. */
+export function encodeGroup(bytes: number): Buffer {
+  return encode(`"group":${bytes}}`)
 }
 
 /** The line of the file `tail`, newline included. */
@@ -132,12 +148,13 @@ export function decodeLine(line: Buffer): JournalLine | null {
   if (!isIntact(line)) return null
   try {
     const value = JSON.parse(line.toString()) as Record<string, unknown>
-    const { run, records, deleted, journal } = value
+    const { run, records, deleted, journal, group } = value
     if (typeof run === 'string' && Array.isArray(records) && records.length > 0) {
       return { type: 'records', runId: run, records: records as RunRecord[] }
     }
     if (typeof run === 'string' && deleted === true) return { type: 'delete', runId: run }
     if (typeof journal === 'number') return headerOf(journal, value)
+    if (typeof group === 'number') return { type: 'group', bytes: group }
   } catch {
     // Intact, yet not JSON: not written by a store.
   }

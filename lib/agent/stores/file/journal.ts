@@ -19,7 +19,7 @@ import { StoreError } from '../../errors.js'
 import type { OpenFiles } from './data-file.js'
 import { writeError } from './disk-errors.js'
 import type { Disk } from './disk.js'
-import { encodeHeader, type PreviousSegment } from './journal-line.js'
+import { encodeGroup, encodeHeader, type PreviousSegment } from './journal-line.js'
 import type { DirectoryLock } from './lock.js'
 import { makeSegment, type Segment } from './segment.js'
 import type { TailFile } from './tail-file.js'
@@ -101,6 +101,13 @@ export class Journal {
   /** Continues a segment that nothing but this process can write to. */
   static resume(options: JournalOptions, segment: Segment, crc: number): Journal {
     const fd = options.disk.open(segment.file.path, 'r+')
+    try {
+      // After it was opened: another process that has taken over works with a copy.
+      options.lock.check()
+    } catch (error) {
+      options.disk.close(fd)
+      throw error
+    }
     return new Journal(options, { segment, fd, crc })
   }
 
@@ -149,6 +156,7 @@ export class Journal {
   /** Waits for queued lines and closes the file. */
   async close(): Promise<void> {
     await this.drain()
+    if (this.#dirty) await this.#cutBack().catch(() => {})
     this.#options.disk.close(this.#fd)
     this.#options.tail.close()
   }
@@ -226,7 +234,12 @@ export class Journal {
   /** Truncates the file to its durable size. */
   async #cutBack(): Promise<void> {
     const { disk, lock } = this.#options
-    lock.check()
+    try {
+      lock.check()
+    } catch (error) {
+      // While that cannot be found out, the file is still ours: a successor works with a copy.
+      if (lock.lost.aborted) throw error
+    }
     disk.truncate(this.#fd, this.#segment.size)
     await disk.sync(this.#fd)
     this.#dirty = false
@@ -256,6 +269,8 @@ export class Journal {
 
   #acknowledge(group: readonly PendingLine[], data: Buffer): void {
     this.#crc = crc32(data, this.#crc)
+    const lines = group.reduce((sum, line) => sum + line.data.length, 0)
+    this.#segment.size += data.length - lines
     for (const line of group) {
       const offset = this.#segment.size
       this.#segment.size += line.data.length
@@ -332,8 +347,10 @@ function createFile(
   }
 }
 
+/** The bytes of a group; a single line needs no other to be atomic. */
 function concat(group: readonly PendingLine[]): Buffer {
   const [first] = group
   if (group.length === 1 && first !== undefined) return first.data
-  return Buffer.concat(group.map(({ data }) => data))
+  const bytes = group.reduce((sum, { data }) => sum + data.length, 0)
+  return Buffer.concat([encodeGroup(bytes), ...group.map(({ data }) => data)])
 }

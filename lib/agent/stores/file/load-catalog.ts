@@ -33,7 +33,8 @@ import {
   type PreviousSegment,
   type RecordsLine,
 } from './journal-line.js'
-import { RunReader } from './run-reader.js'
+import type { DirectoryLock } from './lock.js'
+import { isCorrupt, RunReader } from './run-reader.js'
 import {
   isWhole,
   makeSegment,
@@ -44,6 +45,7 @@ import {
   type SegmentHeader,
 } from './segment.js'
 import { readTail, type JournalTail } from './tail-file.js'
+import { sizeWithoutTornGroup } from './torn-group.js'
 
 /** The catalog of a journal, and what was found out on the way. */
 export interface LoadedCatalog {
@@ -69,34 +71,39 @@ export interface LoadedCatalog {
 }
 
 /**
- * Loads the catalog. `isContested`: another process may still be at work in the directory.
+ * Loads the catalog.
  *
  * @throws {@link StoreError} when the journal is of a newer version.
  */
 export async function loadCatalog(
   directory: string,
   open: OpenFiles,
-  isContested: boolean,
+  lock: DirectoryLock,
 ): Promise<LoadedCatalog> {
   const { disk } = open
   let survey = await surveyDirectory(directory, open)
   for (const name of disk.list(directory)) {
-    if (name.endsWith('.new')) disk.remove(join(directory, name))
+    if (!name.endsWith('.new')) continue
+    lock.check()
+    disk.remove(join(directory, name))
   }
-  if (isContested) {
+  if (lock.isContested) {
     // What the other process has left unfinished cannot get its name any more.
     survey.indexFile?.file.release()
     survey = await surveyDirectory(directory, open)
   }
   const { files, links, obsolete, tail, indexFile, isIndexDamaged, isIndexed } = survey
   const chain = checkChain(links, tail === 'damaged' ? null : tail)
-  const loader = new CatalogLoader(chain, indexFile, isIndexed)
+  const loader = new CatalogLoader(chain, indexFile, isIndexed, tail === 'damaged' ? null : tail)
   const { catalog } = loader
   if (isIndexDamaged) catalog.addProblem('the index file is damaged; it is built again')
   if (tail === 'damaged') catalog.addProblem(`${join(directory, 'tail')} is damaged`)
   const scan = await loader.scan()
   if (catalog.problems.size === 0) {
-    for (const { file } of [...obsolete, ...chain.unused]) disk.remove(file.path)
+    for (const { file } of [...obsolete, ...chain.unused]) {
+      lock.check()
+      disk.remove(file.path)
+    }
   }
   const known = tail === null || tail === 'damaged' ? 0 : tail.segment
   const ids = [...files.map(({ id }) => id), ...(indexFile?.segments ?? []).map(([id]) => id)]
@@ -236,6 +243,7 @@ class CatalogLoader {
   readonly #chain: Chain
   readonly #index: LoadedIndexFile | null
   readonly #isIndexed: boolean
+  readonly #tail: JournalTail | null
   readonly #damages: LocatedDamage[] = []
   readonly #deletedAt = new Map<string, Position>()
   #scannedBytes = 0
@@ -243,8 +251,14 @@ class CatalogLoader {
   #lines = 0
   #crc: number | null = 0
 
-  constructor(chain: Chain, index: LoadedIndexFile | null, isIndexed: boolean) {
+  constructor(
+    chain: Chain,
+    index: LoadedIndexFile | null,
+    isIndexed: boolean,
+    tail: JournalTail | null,
+  ) {
     this.#chain = chain
+    this.#tail = tail
     this.#index = index
     this.#isIndexed = isIndexed
     for (const { segment } of chain.segments) this.catalog.segments.set(segment.id, segment)
@@ -278,9 +292,8 @@ class CatalogLoader {
     const [from, start] = this.#isIndexed ? (this.#index?.position ?? [0, 0]) : [0, 0]
     // Runs that have not ended are always warm.
     for (const run of catalog.runs.all()) {
-      if (!isTerminal(run.status) && !catalog.quarantined.has(run.runId)) {
-        await this.#reader.warm(run)
-      }
+      if (isTerminal(run.status) || catalog.quarantined.has(run.runId)) continue
+      await this.#reader.warm(run).catch(ignoreQuarantined)
     }
     this.#addGaps()
     const scanned = [...catalog.segments.values()].filter(({ id }) => id >= from)
@@ -289,6 +302,7 @@ class CatalogLoader {
     for (const segment of scanned) {
       const isResumed = segment.id === from
       this.#crc = isResumed && start > 0 ? (this.#index?.crc ?? null) : 0
+      if (segment === last) await this.#cutTornGroup(segment, isResumed ? start : 0)
       const rest = await this.#scanSegment(segment, isResumed ? start : 0)
       if (segment === last) validBytes = segment.size -= rest.length
       else if (rest.length > 0) this.#addDamage(segment, segment.size - rest.length, rest)
@@ -318,6 +332,12 @@ class CatalogLoader {
       const next = segments.find((link) => link.segment.id > segment)
       if (next !== undefined) this.catalog.damaged.add(next.segment.id)
     }
+  }
+
+  async #cutTornGroup(segment: Segment, start: number): Promise<void> {
+    const tail = this.#tail
+    if (tail?.segment !== segment.id || segment.generation > 0) return
+    segment.size = await sizeWithoutTornGroup(segment, Math.max(start, tail.bytes))
   }
 
   /** Resolves with the bytes after the last newline. */
@@ -448,6 +468,11 @@ class CatalogLoader {
 }
 
 const NEWLINE: Buffer = Buffer.from('\n')
+
+/** The reader has quarantined the run, which is all that damage of one run leads to. */
+function ignoreQuarantined(error: unknown): void {
+  if (!isCorrupt(error)) throw error
+}
 
 function isAfter(position: Position, segment: number, offset: number): boolean {
   return position[0] > segment || (position[0] === segment && position[1] > offset)

@@ -179,10 +179,17 @@ class LockFiles {
     const guarded = this.create(guard)
     if (guarded === null) return null
     try {
+      const stale = this.#identityOf(path)
       const liveness = this.#livenessOf(path)
       if (liveness === 'alive') return null
       const draft = this.#writeDraft(path)
       try {
+        // This process may have been stopped for so long that another one overtook it.
+        const isGuarded = this.#identityOf(guard) === `${guarded.dev}:${guarded.ino}`
+        if (!isGuarded || this.#identityOf(path) !== stale) {
+          this.#discard(draft)
+          return null
+        }
         this.#disk.rename(draft.path, path)
       } catch (error) {
         this.#discard(draft)
@@ -192,6 +199,16 @@ class LockFiles {
     } finally {
       this.#disk.close(guarded.fd)
       this.#removeQuietly(guard)
+    }
+  }
+
+  #identityOf(path: string): string {
+    try {
+      const { dev, ino } = this.#disk.stat(path)
+      return `${dev}:${ino}`
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+      throw error
     }
   }
 

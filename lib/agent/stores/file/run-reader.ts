@@ -102,10 +102,11 @@ export class RunReader {
     let head: RunHead | null = null
     const extents: number[] = []
     for (const [id] of pairs(run.bytesBySegment)) {
-      const segment = this.#segment(id)
+      const segment = this.#segmentOf(run, id)
       await scanSegment(segment, 0, (line, offset) => {
         const parsed = decodeLine(line)
-        if (parsed === null || parsed.type === 'header' || parsed.runId !== run.runId) return
+        if (parsed?.type !== 'records' && parsed?.type !== 'delete') return
+        if (parsed.runId !== run.runId) return
         if (parsed.type === 'delete') {
           head = null
           extents.length = 0
@@ -126,7 +127,9 @@ export class RunReader {
   async records(run: StoredRun, after: number, limit: number): Promise<RunRecord[]> {
     const last = Math.min(run.lastSeq, after + limit)
     if (after >= last) return []
-    const ranges = await this.use(run, ({ extents }) => this.#acquire(extents, after + 1, last))
+    const ranges = await this.use(run, ({ extents }) =>
+      this.#acquire(run, extents, after + 1, last),
+    )
     try {
       const records: RunRecord[] = []
       for (const range of ranges) await this.#readRange(run, range, records)
@@ -142,7 +145,12 @@ export class RunReader {
   }
 
   /** The reads for records `first` to `last`. Acquires their files. */
-  #acquire(extents: readonly number[], first: number, last: number): ReadRange[] {
+  #acquire(
+    run: StoredRun,
+    extents: readonly number[],
+    first: number,
+    last: number,
+  ): ReadRange[] {
     const ranges: ReadRange[] = []
     for (let i = extentWith(extents, first); i < extents.length; i += EXTENT) {
       const [id, offset, length, seq] = extentAt(extents, i)
@@ -158,7 +166,7 @@ export class RunReader {
         range.extents.push([offset - range.offset, length])
         range.length = offset + length - range.offset
       } else {
-        const segment = this.#segment(id)
+        const segment = this.#segmentOf(run, id)
         segment.file.acquire()
         ranges.push({ segment, offset, length, extents: [[0, length]] })
       }
@@ -181,10 +189,10 @@ export class RunReader {
     }
   }
 
-  #segment(id: number): Segment {
+  #segmentOf(run: StoredRun, id: number): Segment {
     const segment = this.#catalog.segments.get(id)
-    if (segment === undefined) throw new Error(`segment ${id} of the journal is missing`)
-    return segment
+    if (segment !== undefined) return segment
+    throw this.#quarantine(run, `segment ${id} of the journal is missing`)
   }
 
   #quarantine(run: StoredRun, reason: string): StoreError {
