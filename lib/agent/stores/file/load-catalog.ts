@@ -11,7 +11,8 @@
  * 3. An index file that does not fit the segments is not used, but it remains a witness: runs of
  *    which the journal has less than the index file knew are quarantined.
  * 4. Of two files of one segment the one with the higher generation counts, if it is whole; it was
- *    complete before it got its name. An index file is only used with the files that it lists.
+ *    complete before it got its name. An index file is only used with the files that it lists, and
+ *    with no other rewritten ones.
  * 5. Nothing is changed in a directory that a newer version has written.
  *
  * @module
@@ -205,8 +206,12 @@ async function filesOf(
       links.push({ segment, header: undefined })
     }
   }
-  const later = await newestFiles(files.filter(({ id }) => id > position[0]))
-  return { links: [...links, ...later.links], obsolete: [...obsolete, ...later.obsolete] }
+  for (const segment of files.filter(({ id }) => id > position[0])) {
+    // A crash came before an index file listed this rewrite; what it replaces is still there.
+    if (segment.generation > 0) obsolete.push(segment)
+    else links.push({ segment, header: await readHeader(segment) })
+  }
+  return { links, obsolete }
 }
 
 async function newestFiles(files: readonly Segment[]): Promise<Choice> {
@@ -451,6 +456,7 @@ class CatalogLoader {
   #compareWithIndex(): void {
     const { catalog } = this
     if (this.#isIndexed || this.#index === null) return
+    this.#deleteAgain(this.#index)
     for (const [runId, code, reason, segments] of this.#index.quarantine) {
       if (!this.#deletedAt.has(runId)) catalog.quarantine(runId, code, reason, segments)
     }
@@ -463,6 +469,19 @@ class CatalogLoader {
       const range = `records ${(run?.lastSeq ?? 0) + 1} to ${lastSeq}`
       const reason = `${range} are missing from the journal`
       catalog.quarantine(runId, 'ERR_AGENT_STORE_CORRUPT', reason, [])
+    }
+  }
+
+  /** Repeats deletions whose lines may be lost. */
+  #deleteAgain({ graves, position }: LoadedIndexFile): void {
+    const { catalog } = this
+    const last = [...catalog.segments.values()].at(-1)
+    for (const [runId] of graves) {
+      const [id = 0, offset = 0] = catalog.runs.get(runId)?.warm?.extents ?? []
+      const isNew = id > position[0] || (id === position[0] && offset >= position[1])
+      if (last === undefined || isNew || this.#deletedAt.has(runId)) continue
+      catalog.addDeletion(runId, last, 0)
+      this.#deletedAt.set(runId, [last.id, 0])
     }
   }
 }
