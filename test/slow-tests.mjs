@@ -79,6 +79,11 @@ const byFile = {
     ['a run without gates recovers from a crash at every position of its log', 2.9, CRASHES],
     ['a run with gates recovers from a crash at every position of its log', 3.7, CRASHES],
   ],
+  'test/agent/stores/aimed-kills.test.ts': [
+    'create', 'sync', 'sync directory', 'write', 'rename', 'remove', 'tail',
+  ].map((name) => [
+    `a process killed around any ${name} loses nothing and repeats nothing`, 1.2, KILLS,
+  ]),
   'test/agent/stores/kill.test.ts': [
     ['after 50 kills every acknowledged append is stored once and as a whole', 11.4, KILLS],
   ],

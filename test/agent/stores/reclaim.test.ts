@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { rmSync, statSync } from 'node:fs'
+import { readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { FileStore, RunRecord } from 'runwright/agent'
@@ -223,4 +223,55 @@ test('after any sequence of operations a store equals a map of lists', async (t)
     await assertHolds(store, model)
     await store.close()
   }
+})
+
+/** Bytes of a directory's files; those that disappear meanwhile count as none. */
+function bytesIn(directory: string): number {
+  let sum = 0
+  for (const name of readdirSync(directory)) {
+    sum += statSync(join(directory, name), { throwIfNoEntry: false })?.size ?? 0
+  }
+  return sum
+}
+
+test('a journal that is never idle stays within three times what it retains', async (t) => {
+  const directory = temporaryFolder(t, 'in memory')
+  const store = await openStore(directory, { retain: { runs: 200 } })
+  let created = 0
+  let peak = 0
+  const work = async (): Promise<void> => {
+    while (created < 3_000) {
+      const runId = `run-${created++}`
+      const records = sampleRun(runId, { records: 12, text: 'x'.repeat(500) })
+      for (let at = 0; at < records.length; at += 3) {
+        await store.append(runId, records.slice(at, at + 3))
+      }
+      peak = Math.max(peak, bytesIn(directory))
+    }
+  }
+  await Promise.all(Array.from({ length: 16 }, work))
+  // Its segment may be mostly dead; the first round begins another one, the second rewrites it.
+  await store.compact()
+  await store.compact()
+  const retained = bytesIn(directory)
+  const written = 3_000 * 12 * 500
+  assert.ok(retained * 6 < written, `${retained} bytes are retained`)
+  assert.ok(peak <= 3 * retained + (1 << 20), `${peak} bytes for ${retained} that are retained`)
+  await store.close()
+})
+
+test('many short lives of a process do not leave many files', async (t) => {
+  const directory = temporaryFolder(t, 'in memory')
+  const logs = new Map<string, RunRecord[]>()
+  for (let i = 0; i < 80; i++) {
+    const store = await openStore(directory)
+    const records = sampleRun(`run-${i}`, { records: 6 })
+    logs.set(`run-${i}`, records)
+    await store.append(`run-${i}`, records)
+    await store.close()
+  }
+  assert.ok(journalFiles(directory).length <= 40, `${journalFiles(directory).length} files`)
+  const store = await openStore(directory)
+  await assertHolds(store, logs)
+  await store.close()
 })

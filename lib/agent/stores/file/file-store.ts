@@ -330,7 +330,7 @@ export class FileStore implements RunStore {
     try {
       await maintenance.run()
     } catch (error) {
-      lock.check()
+      if (lock.isLost()) throw lock.lost.reason
       throw writeError(error, journal.segment.file)
     }
   }

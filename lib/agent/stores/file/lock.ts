@@ -100,6 +100,16 @@ export class DirectoryLock {
     throw error
   }
 
+  /** Has another process taken the lock, as far as that can be found out? */
+  isLost(): boolean {
+    try {
+      this.check()
+    } catch {
+      // Known now, or the disk fails.
+    }
+    return this.#lost.signal.aborted
+  }
+
   /** Removes the lock, unless another process has replaced it. */
   release(): void {
     clearInterval(this.#refresh)
@@ -124,12 +134,7 @@ export class DirectoryLock {
   }
 
   #renew(): void {
-    try {
-      this.check()
-      this.#disk.touch(this.#path)
-    } catch {
-      // Lost, which `check()` has made known; or not known, and the next attempt finds out.
-    }
+    if (!this.isLost()) this.#disk.touch(this.#path)
   }
 }
 
