@@ -112,6 +112,8 @@ export class RunReader {
           extents.length = 0
           return
         }
+        // Appended since, and not a part of this run's entry in the catalog yet.
+        if ((parsed.records[0]?.seq ?? 0) > run.lastSeq) return
         for (const record of parsed.records) head = foldHead(head, record)
         addExtent(extents, id, offset, line.length + 1, parsed.records[0]?.seq ?? 0)
       })
