@@ -87,6 +87,13 @@ const byFile = {
   'test/agent/stores/kill.test.ts': [
     ['after 50 kills every acknowledged append is stored once and as a whole', 11.4, KILLS],
   ],
+  'test/agent/stores/two-writers.test.ts': [
+    [
+      'a process that is taken over before any of its disk operations harms nothing',
+      4.0,
+      'starts a process for each takeover',
+    ],
+  ],
   'test/agent/tools/builtin-tools.test.ts': [
     [
       'search_files stops a regular expression that would run forever',

@@ -151,6 +151,14 @@ test('appends on a full file system fail with a remedy, and succeed once there i
   )
 })
 
+test('a directory that becomes read-only refuses what it must, and recovers', (t) => {
+  const missing = noSmallDisk()
+  if (missing !== undefined) return t.skip(missing)
+  const { status, stdout, stderr } = runOnSmallDisk('test/agent/stores/read-only-child.ts')
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, /all there/)
+})
+
 test('check() rejects while the disk is full, and resolves once there is space', async (t) => {
   const disk = new FaultyDisk()
   const store = await openStore(temporaryFolder(t), {}, disk)

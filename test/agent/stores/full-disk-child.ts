@@ -24,7 +24,8 @@ while (refusal === null) {
 }
 assert.ok(refusal instanceof StoreError && refusal.code === 'ERR_AGENT_STORE_UNAVAILABLE')
 console.log(`refused: ${refusal.message}`)
-await assert.rejects(store.append('a', records.slice(at, at + 200)), { code: 'ERR_AGENT_STORE_UNAVAILABLE' })
+const unavailable = { code: 'ERR_AGENT_STORE_UNAVAILABLE' }
+await assert.rejects(store.append('a', records.slice(at, at + 200)), unavailable)
 assert.deepEqual(await readAll(store, 'a'), records.slice(0, at))
 rmSync(ballast)
 await store.append('a', records.slice(at, at + 7))

@@ -150,9 +150,11 @@ export class FileStore implements RunStore {
     const last = [...catalog.segments.values()].at(-1)
     // Records that were read become visible now, so they must survive a loss of power.
     for (const segment of scanned) {
-      if (segment !== last) await this.#makeDurable(segment, segment.size, lock)
-      else if (lock.isContested) await this.#replaceByCopy(segment, validBytes, lock)
-      else await this.#makeDurable(segment, validBytes, lock)
+      const length = segment === last ? validBytes : segment.size
+      // The last one, or the one before it: the other process may just have begun the last one.
+      const isShared = lock.isContested && scanned.indexOf(segment) >= scanned.length - 2
+      if (isShared) await this.#replaceByCopy(segment, length, lock)
+      else await this.#makeDurable(segment, length, lock)
     }
     const tail = await TailFile.open(this.#disk, directory)
     const options = {
