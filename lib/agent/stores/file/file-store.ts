@@ -154,7 +154,7 @@ export class FileStore implements RunStore {
       // The last one, or the one before it: the other process may just have begun the last one.
       const isShared = lock.isContested && scanned.indexOf(segment) >= scanned.length - 2
       if (isShared) await this.#replaceByCopy(segment, length, lock)
-      else await this.#makeDurable(segment, length, lock)
+      else await this.#makeDurable(segment, segment === last ? length : null, lock)
     }
     const tail = await TailFile.open(this.#disk, directory)
     const options = {
@@ -180,14 +180,17 @@ export class FileStore implements RunStore {
     }
   }
 
-  /** Truncates a segment to `length` and syncs it. */
-  async #makeDurable(segment: Segment, length: number, lock: DirectoryLock): Promise<void> {
+  /** Truncates a segment to `length`, unless that is null, and syncs it. */
+  async #makeDurable(
+    segment: Segment,
+    length: number | null,
+    lock: DirectoryLock,
+  ): Promise<void> {
     const fd = this.#disk.open(segment.file.path, 'r+')
     try {
       // After it was opened: another process that has taken over works with a copy.
       lock.check()
-      if (length < this.#disk.size(fd)) this.#disk.truncate(fd, length)
-      segment.size = length
+      if (length !== null && length < this.#disk.size(fd)) this.#disk.truncate(fd, length)
       await this.#disk.sync(fd)
     } finally {
       this.#disk.close(fd)

@@ -79,6 +79,8 @@ export class Journal {
   /** True when the file may hold bytes beyond its durable size. */
   #dirty = false
   #written = 0
+  /** True when another file's header may have fixed the length of the present segment. */
+  #isFixed = false
   /** Callers of {@link Journal.rotate} that wait. */
   #rotations: (() => void)[] = []
 
@@ -95,7 +97,8 @@ export class Journal {
     nextId: number,
     previous: PreviousSegment | null,
   ): Promise<Journal> {
-    return new Journal(options, await createSegment(options, nextId, previous))
+    const file = createFile(options, nextId)
+    return new Journal(options, await beginSegment(options, file, previous))
   }
 
   /** Continues a segment that nothing but this process can write to. */
@@ -162,7 +165,7 @@ export class Journal {
   }
 
   #canWriteNow(): boolean {
-    return !this.#dirty && this.#segment.size < this.#options.segmentBytes
+    return !this.#dirty && !this.#isFixed && this.#segment.size < this.#options.segmentBytes
   }
 
   #writeNow(): void {
@@ -216,7 +219,7 @@ export class Journal {
   async #commit(data: Buffer): Promise<void> {
     const { disk, lock, segmentBytes } = this.#options
     if (this.#dirty) await this.#cutBack()
-    if (this.#segment.size >= segmentBytes) await this.#startSegment()
+    if (this.#isFixed || this.#segment.size >= segmentBytes) await this.#startSegment()
     this.#dirty = true
     try {
       if (data.length <= MAX_SYNC_WRITE_BYTES) disk.writeNow(this.#fd, data, this.#segment.size)
@@ -248,23 +251,35 @@ export class Journal {
   async #rotateNow(): Promise<void> {
     const waiting = this.#rotations
     this.#rotations = []
-    if (!this.#dirty) await this.#startSegment()
+    // The next group reports why it failed, if that lasts.
+    if (!this.#dirty) await this.#startSegment().catch(() => {})
     for (const resolve of waiting) resolve()
   }
 
-  /** Starts the next segment; when that fails, the present one keeps growing. */
+  /**
+   * Starts the next segment. When its file cannot be created, the present one keeps growing.
+   *
+   * @throws the system's error when the file may be there: its header has fixed the present
+   * segment's length, which must not grow any more, since a later header may not follow.
+   */
   async #startSegment(): Promise<void> {
     const { id, size } = this.#segment
+    let file: NewFile
     try {
-      const previous = { segment: id, bytes: size, crc: this.#crc }
-      const { segment, fd, crc } = await createSegment(this.#options, id + 1, previous)
-      this.#options.disk.close(this.#fd)
-      this.#segment = segment
-      this.#fd = fd
-      this.#crc = crc
-    } catch {
+      file = createFile(this.#options, id + 1)
+    } catch (error) {
+      if (this.#isFixed) throw error
       // If the disk is broken or full, the write to the present segment reports it.
+      return
     }
+    this.#isFixed = true
+    const previous = { segment: id, bytes: size, crc: this.#crc }
+    const { segment, fd, crc } = await beginSegment(this.#options, file, previous)
+    this.#options.disk.close(this.#fd)
+    this.#segment = segment
+    this.#fd = fd
+    this.#crc = crc
+    this.#isFixed = false
   }
 
   #acknowledge(group: readonly PendingLine[], data: Buffer): void {
@@ -297,13 +312,17 @@ export class Journal {
   }
 }
 
-async function createSegment(
-  options: JournalOptions,
-  nextId: number,
+interface NewFile {
+  readonly segment: Segment
+  readonly fd: number
+}
+
+/** Makes an empty file a segment. @throws the system's error; the file may remain then. */
+async function beginSegment(
+  { directory, disk, lock, tail, onSegment }: JournalOptions,
+  { segment, fd }: NewFile,
   previous: PreviousSegment | null,
 ): Promise<OpenSegment> {
-  const { directory, disk, lock, tail } = options
-  const { segment, fd } = createFile(options, nextId)
   const header = encodeHeader(segment.id, 0, { previous })
   try {
     disk.writeNow(fd, header, 0)
@@ -323,7 +342,7 @@ async function createSegment(
   } catch {
     // The witness stays behind the journal, which it may be.
   }
-  options.onSegment(segment)
+  onSegment(segment)
   return { segment, fd, crc: crc32(header) }
 }
 
@@ -334,7 +353,7 @@ async function createSegment(
 function createFile(
   { directory, disk, open, lock }: JournalOptions,
   nextId: number,
-): { readonly segment: Segment; readonly fd: number } {
+): NewFile {
   for (let id = nextId; ; id++) {
     lock.check()
     const segment = makeSegment(directory, id, 0, 0, open)
