@@ -34,4 +34,4 @@ export type { LogLine, RequestLine, RunLine, StreamKind, StreamLine } from './mo
 export { createRunService } from './service.js'
 export type { NextFunction, RunService } from './service.js'
 export type { PumpEnd } from './streams/pump.js'
-export type { WebhookEndpoint, WebhookFailure, WebhookOptions } from './webhooks/webhooks.js'
+export type { WebhookEndpoint, WebhookFailure, WebhookOptions } from './webhooks/options.js'

@@ -185,7 +185,13 @@ export class FakeEngine implements ServiceEngine {
 
   readonly list: ServiceEngine['list'] = async (query = {}) => {
     this.#enter('list', query)
-    const visible = [...this.runs.values()].filter((run) => run.tenant === (query.tenant ?? null))
+    const { tenant = null, createdAfter = -Infinity, status = [] } = query
+    const visible = [...this.runs.values()].filter(
+      (run) =>
+        run.tenant === tenant &&
+        Date.parse(run.details.created_at) > createdAfter * 1_000 &&
+        (status.length === 0 || status.includes(run.details.status)),
+    )
     const page = visible.reverse().slice(Number(query.cursor ?? 0))
     const limit = query.limit ?? page.length
     const next = page.length > limit ? String(Number(query.cursor ?? 0) + limit) : null
