@@ -22,6 +22,7 @@ export type ServiceEngine = Pick<
   | 'counts'
   | 'capacity'
   | 'check'
+  | 'damage'
   | 'observe'
   | 'close'
 >

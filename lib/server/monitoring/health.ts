@@ -1,12 +1,26 @@
+import type { StoreDamage } from '../../agent/index.js'
 import type { ServiceContext } from '../context.js'
 
-/** Health of a service: `busy` accepts no more runs for now, `failing` cannot store anything. */
-export type HealthStatus = 'ok' | 'busy' | 'failing' | 'draining'
+/**
+ * Health of a service: `damaged` works without the data that is damaged or missing, `busy` accepts
+ * no more runs for now, `failing` cannot store anything.
+ */
+export type HealthStatus = 'ok' | 'damaged' | 'busy' | 'failing' | 'draining'
+
+/** The number of damaged runs, and of files that are missing or unreadable. */
+export interface DamageCounts {
+  readonly runs: number
+  readonly files: number
+}
 
 export interface HealthReport {
   readonly status: HealthStatus
   /** What is wrong; null when nothing is. Not for callers of a single tenant. */
   readonly problem: string | null
+}
+
+export function countDamage({ runs, files }: StoreDamage): DamageCounts {
+  return { runs: runs.length, files: files.length }
 }
 
 /** Milliseconds for which a check of the store is reused: callers need no key to trigger one. */
@@ -33,8 +47,11 @@ export class Health {
     if (this.#context.state !== 'open') return DRAINING
     if (problem !== null) return { status: 'failing', problem }
     const { queued, maxQueued } = this.#context.engine.capacity()
-    if (queued < maxQueued) return { status: 'ok', problem: null }
-    return { status: 'busy', problem: `the queue is full: ${queued} runs are waiting` }
+    if (queued >= maxQueued) {
+      return { status: 'busy', problem: `the queue is full: ${queued} runs are waiting` }
+    }
+    const damage = describeDamage(this.#context.engine.damage())
+    return { status: damage === null ? 'ok' : 'damaged', problem: damage }
   }
 
   #storeProblem(): Promise<string | null> {
@@ -44,6 +61,16 @@ export class Health {
     }
     return this.#check
   }
+}
+
+/** The numbers, and one cause of each kind: a list of all may be long. */
+function describeDamage({ runs, files }: StoreDamage): string | null {
+  const parts: string[] = []
+  const [run] = runs
+  const [file] = files
+  if (run !== undefined) parts.push(`damaged runs: ${runs.length}, ${run.runId}: ${run.reason}`)
+  if (file !== undefined) parts.push(`damaged files: ${files.length}, ${file}`)
+  return parts.length === 0 ? null : parts.join('; ')
 }
 
 /** The problem of the store, as text; null when there is none. */
