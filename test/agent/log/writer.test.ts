@@ -20,7 +20,8 @@ class CountingStore extends MemoryStore {
 
   override append(runId: string, records: readonly RunRecord[]): Promise<void> {
     this.appends.push(records.length)
-    if (this.refuses) return Promise.reject(new StoreError('ERR_AGENT_STORE_UNAVAILABLE', 'the disk is full'))
+    const full = new StoreError('ERR_AGENT_STORE_UNAVAILABLE', 'the disk is full')
+    if (this.refuses) return Promise.reject(full)
     return super.append(runId, records)
   }
 }

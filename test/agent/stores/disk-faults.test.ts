@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeSync } from 'node:fs'
 import { test } from 'node:test'
 import type { RunRecord } from 'runwright/agent'
-import { systemDisk, type Disk } from '../../../lib/agent/stores/file/disk.js'
+import { SystemDisk } from '../../../lib/agent/stores/file/disk.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { noSmallDisk, runOnSmallDisk } from '../../helpers/small-disk.js'
 import { assertHolds, openStore, temporaryFolder } from './store-files.js'
@@ -10,7 +10,7 @@ import { assertHolds, openStore, temporaryFolder } from './store-files.js'
 type Operation = 'write' | 'sync' | 'truncate'
 
 /** A disk whose operations fail while `fault` is set. */
-class FaultyDisk implements Disk {
+class FaultyDisk extends SystemDisk {
   fault: { readonly on: readonly Operation[]; readonly code: string } | null = null
 
   #check(operation: Operation): void {
@@ -18,33 +18,33 @@ class FaultyDisk implements Disk {
     throw Object.assign(new Error(`${this.fault.code}: injected`), { code: this.fault.code })
   }
 
-  writeNow(fd: number, data: Buffer, position: number): void {
+  override writeNow(fd: number, data: Buffer, position: number): void {
     if (this.fault?.on.includes('write') === true) {
       // A full disk writes a part of the data.
       writeSync(fd, data, 0, data.length >> 1, position)
     }
     this.#check('write')
-    systemDisk.writeNow(fd, data, position)
+    super.writeNow(fd, data, position)
   }
 
-  async write(fd: number, data: Buffer, position: number): Promise<void> {
+  override async write(fd: number, data: Buffer, position: number): Promise<void> {
     this.#check('write')
-    await systemDisk.write(fd, data, position)
+    await super.write(fd, data, position)
   }
 
-  async sync(fd: number): Promise<void> {
+  override async sync(fd: number): Promise<void> {
     this.#check('sync')
-    await systemDisk.sync(fd)
+    await super.sync(fd)
   }
 
-  truncate(fd: number, length: number): void {
+  override truncate(fd: number, length: number): void {
     this.#check('truncate')
-    systemDisk.truncate(fd, length)
+    super.truncate(fd, length)
   }
 
-  syncDirectory(path: string): void {
+  override syncDirectory(path: string): void {
     this.#check('sync')
-    systemDisk.syncDirectory(path)
+    super.syncDirectory(path)
   }
 }
 
@@ -126,7 +126,8 @@ test('a failed index file or rewrite is reported and loses nothing', async (t) =
   }
   for (const on of ['write', 'sync'] as const) {
     disk.fault = { on: [on], code: 'ENOSPC' }
-    await assert.rejects(store.compact(), { code: 'ERR_AGENT_STORE_UNAVAILABLE', message: /the disk is full/ })
+    const refused = { code: 'ERR_AGENT_STORE_UNAVAILABLE', message: /the disk is full/ }
+    await assert.rejects(store.compact(), refused)
     await assertHolds(store, logs)
   }
   disk.fault = null

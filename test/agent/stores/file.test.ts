@@ -64,7 +64,7 @@ test('other users have no access to the data directory and its files', async (t)
   await store.compact()
   assert.equal(statSync(directory).mode & 0o777, 0o700)
   const names = readdirSync(directory)
-  assert.deepEqual(names.sort(), [INDEX_FILE, 'journal-00000001.0.jsonl', 'lock'])
+  assert.deepEqual(names.sort(), [INDEX_FILE, 'journal-00000001.0.jsonl', 'lock', 'tail'])
   for (const name of names) assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name)
   await store.close()
   chmodSync(directory, 0o755)
@@ -95,7 +95,8 @@ test('a tail torn at any byte is cut off, and appends continue', async (t) => {
   for (const [runId, records] of logs) await store.append(runId, records)
   const [journal = ''] = journalFiles(directory)
   const durable = statSync(journal).size
-  // One group of three lines: two of run a, the second with two records, and one of run b.
+  const witness = readFileSync(join(directory, 'tail'))
+  // One group: its own line, two of run a, the second with two records, and one of run b.
   const more = sampleRun('a', running(6)).slice(3)
   const other = sampleRun('b', running(4)).slice(3)
   await Promise.all([
@@ -107,16 +108,18 @@ test('a tail torn at any byte is cut off, and appends continue', async (t) => {
   await store.close()
   const text = readFileSync(journal)
   const lineEnds = [...text.keys()].filter((i) => i >= durable && text[i] === 10).map((i) => i + 1)
-  assert.deepEqual(lineEnds.length, 3)
+  assert.deepEqual(lineEnds.length, 4)
   for (let cut = durable; cut <= end; cut++) {
+    for (const later of journalFiles(directory).slice(1)) rmSync(later)
+    writeFileSync(join(directory, 'tail'), witness)
     writeFileSync(journal, text.subarray(0, cut))
     const again = await openStore(directory, { sync: 'none' })
     assert.deepEqual(again.quarantined, [])
     const whole = lineEnds.filter((at) => at <= cut).length
     const expected = new Map(logs)
-    const ofA = [0, 1, 1, 3][whole] ?? 0
+    const ofA = [0, 0, 1, 1, 3][whole] ?? 0
     expected.set('a', [...(logs.get('a') ?? []), ...more.slice(0, ofA)])
-    if (whole >= 2) expected.set('b', [...(logs.get('b') ?? []), ...other])
+    if (whole >= 3) expected.set('b', [...(logs.get('b') ?? []), ...other])
     await assertHolds(again, expected)
     const next = { ...more[0], seq: 4 + ofA } as RunRecord
     await again.append('a', [next])
@@ -379,7 +382,7 @@ test('a journal of a newer version is neither opened nor changed', async (t) => 
   await store.close()
   const [journal = ''] = journalFiles(directory)
   const { crc32 } = await import('node:zlib')
-  const rest = '"journal":2,"segment":2,"generation":0,"replaces":[]}'
+  const rest = '"journal":3,"segment":2,"generation":0,"replaces":[]}'
   const line = `{"crc":"${crc32(rest).toString(16).padStart(8, '0')}",${rest}\n`
   writeFileSync(journal.replace('01.0', '02.0'), line)
   const newer = { code: 'ERR_AGENT_STORE_VERSION', message: /newer version/ }

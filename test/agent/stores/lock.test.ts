@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -100,7 +107,8 @@ for (const content of ['', '{', 'null', '{"pid":"x"}', '{"pid":-1}']) {
 test('a store does not remove a lock by which another process has replaced its own', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory)
-  writeFileSync(join(directory, 'lock'), '{"pid":1,"token":"other"}')
+  writeFileSync(join(directory, 'other'), '{"pid":1,"token":"other"}')
+  renameSync(join(directory, 'other'), join(directory, 'lock'))
   await store.close()
   assert.equal(existsSync(join(directory, 'lock')), true)
 })

@@ -3,7 +3,7 @@ import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { FileStore, RunRecord } from 'runwright/agent'
-import { systemDisk, type Disk } from '../../../lib/agent/stores/file/disk.js'
+import { SystemDisk } from '../../../lib/agent/stores/file/disk.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { Random } from '../../helpers/random.js'
 import {
@@ -105,38 +105,39 @@ test('runs are read, written and deleted correctly while segments are rewritten'
 })
 
 /** A disk that copies the whole directory before and between its operations. */
-class SnapshotDisk implements Disk {
+class SnapshotDisk extends SystemDisk {
   readonly #take: () => void
 
   constructor(take: () => void) {
+    super()
     this.#take = take
   }
 
-  writeNow(fd: number, data: Buffer, position: number): void {
+  override writeNow(fd: number, data: Buffer, position: number): void {
     this.#take()
-    systemDisk.writeNow(fd, data, position)
+    super.writeNow(fd, data, position)
     this.#take()
   }
 
-  async write(fd: number, data: Buffer, position: number): Promise<void> {
+  override async write(fd: number, data: Buffer, position: number): Promise<void> {
     this.#take()
-    await systemDisk.write(fd, data.subarray(0, data.length >> 1), position)
+    await super.write(fd, data.subarray(0, data.length >> 1), position)
     this.#take()
-    await systemDisk.write(fd, data.subarray(data.length >> 1), position + (data.length >> 1))
+    await super.write(fd, data.subarray(data.length >> 1), position + (data.length >> 1))
   }
 
-  async sync(fd: number): Promise<void> {
+  override async sync(fd: number): Promise<void> {
     this.#take()
-    await systemDisk.sync(fd)
+    await super.sync(fd)
   }
 
-  truncate(fd: number, length: number): void {
-    systemDisk.truncate(fd, length)
+  override truncate(fd: number, length: number): void {
+    super.truncate(fd, length)
   }
 
-  syncDirectory(path: string): void {
+  override syncDirectory(path: string): void {
     this.#take()
-    systemDisk.syncDirectory(path)
+    super.syncDirectory(path)
   }
 }
 

@@ -15,6 +15,7 @@ import { RECORD_VERSION, type RunRecord } from '../../events.js'
 import { foldHead } from '../../log/head.js'
 import type { RunHead } from '../../run-details.js'
 import type { DataFile } from './data-file.js'
+import { unreadableHead } from '../unreadable-head.js'
 import { indexFields, RunIndex, type IndexedRun } from '../run-index.js'
 import type { Segment } from './segment.js'
 
@@ -63,6 +64,8 @@ export interface Tombstone {
   readonly dead: Set<number>
 }
 
+/** Further findings add nothing for a person who has to restore a backup anyway. */
+const MAX_PROBLEMS = 1_000
 /** Numbers per extent in {@link WarmPart.extents}. */
 export const EXTENT = 4
 /** Adjacent lines form one extent up to this size, which bounds what a small read costs. */
@@ -76,6 +79,8 @@ export class Catalog {
   readonly segments: Map<number, Segment> = new Map()
   /** Segments with damage that cannot be attributed to a run. */
   readonly damaged: Set<number> = new Set()
+  /** What was found to be damaged or missing since the store was opened, a sentence each. */
+  readonly problems: Set<string> = new Set()
 
   /** Adds durable records. They follow the last record of the run, which is warm or new. */
   addRecords(
@@ -131,7 +136,12 @@ export class Catalog {
     return freed
   }
 
-  /** Takes a run out of use; all of its lines stay in the journal. */
+  /** Notes damage that was found, unless it is known already. */
+  addProblem(problem: string): void {
+    if (this.problems.size < MAX_PROBLEMS) this.problems.add(problem)
+  }
+
+  /** Takes a run out of use; it stays in the index, and all of its lines in the journal. */
   quarantine(
     runId: string,
     code: StoreErrorCode,
@@ -145,11 +155,18 @@ export class Catalog {
     }
     const quarantined = { code, reason, segments: new Set(segments) }
     const run = this.runs.get(runId)
-    if (run !== undefined) {
-      for (const [id] of pairs(run.bytesBySegment)) quarantined.segments.add(id)
-      this.runs.remove(run)
-    }
+    for (const [id] of pairs(run?.bytesBySegment ?? [])) quarantined.segments.add(id)
     this.quarantined.set(runId, quarantined)
+  }
+
+  /** Makes quarantined runs of which nothing else is known appear in lists. */
+  addUnreadable(): void {
+    for (const runId of this.quarantined.keys()) {
+      if (this.runs.get(runId) !== undefined) continue
+      const warm = { head: unreadableHead(runId), extents: [] }
+      const empty = { lastSeq: 0, bytesBySegment: [], inFlight: 0, queuedSeq: 0, cold: null }
+      this.runs.add({ ...indexFields(warm.head), ...empty, warm })
+    }
   }
 
   /** Segments that must not be rewritten: damaged, or with lines of a quarantined run. */

@@ -1,12 +1,17 @@
-import { closeSync, openSync, read } from 'node:fs'
+import type { Disk } from './disk.js'
 
 /** Unused files that stay open. */
 const MAX_IDLE = 64
 
 /** Bounds the number of open files: closes unused ones, the least recently used first. */
 export class OpenFiles {
+  readonly disk: Disk
   readonly #idle = new Set<DataFile>()
   readonly #all = new Set<DataFile>()
+
+  constructor(disk: Disk) {
+    this.disk = disk
+  }
 
   /** Called by a file after it was opened. */
   opened(file: DataFile): void {
@@ -19,9 +24,9 @@ export class OpenFiles {
     this.#idle.delete(file)
   }
 
-  /** Closes all files; those in use close at their last `release()`. */
+  /** Closes all files, those in use as well: nothing may read them any more. */
   closeAll(): void {
-    for (const file of this.#all) file.retire()
+    for (const file of this.#all) file.abandon()
   }
 
   /** Called by a file at its last `release()`. */
@@ -60,7 +65,7 @@ export class DataFile {
   /** Opens the file if necessary. Each call needs a `release()`. @throws the system's error. */
   acquire(): this {
     if (this.#fd === null) {
-      this.#fd = openSync(this.path, 'r')
+      this.#fd = this.#open.disk.open(this.path, 'r')
       this.#open.opened(this)
     }
     this.#users += 1
@@ -70,7 +75,7 @@ export class DataFile {
 
   release(): void {
     this.#users -= 1
-    if (this.#users > 0) return
+    if (this.#users !== 0) return
     if (this.#retired) this.closeIdle()
     else this.#open.markIdle(this)
   }
@@ -81,10 +86,16 @@ export class DataFile {
     if (this.#users === 0) this.closeIdle()
   }
 
+  /** Closes the file now, whoever has acquired it. */
+  abandon(): void {
+    this.#users = 0
+    this.retire()
+  }
+
   /** Closes the file unless it is in use; the next `acquire()` opens it again. */
   closeIdle(): void {
     if (this.#users > 0 || this.#fd === null) return
-    closeSync(this.#fd)
+    this.#open.disk.close(this.#fd)
     this.#fd = null
     this.#open.closed(this)
   }
@@ -93,17 +104,6 @@ export class DataFile {
   read(offset: number, length: number): Promise<Buffer> {
     const fd = this.#fd
     if (fd === null) throw new Error(`${this.path} is not open`)
-    const data = Buffer.allocUnsafeSlow(length)
-    return new Promise((resolve, reject) => {
-      const next = (done: number): void => {
-        if (done === length) return resolve(data)
-        read(fd, data, done, length - done, offset + done, (error, count) => {
-          if (error !== null) reject(error)
-          else if (count === 0) resolve(data.subarray(0, done))
-          else next(done + count)
-        })
-      }
-      next(0)
-    })
+    return this.#open.disk.read(fd, length, offset)
   }
 }

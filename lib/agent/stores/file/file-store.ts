@@ -3,19 +3,22 @@
  *
  *     lock                       names the process that writes here
  *     journal-00000007.0.jsonl   every record of every run, in order of arrival
+ *     tail                       how far the journal reached at least
  *     checkpoint                 the index file: a summary of the journal
  *
- * 1. The journal is the truth. The index file, and everything in memory, are folds over it.
+ * 1. The journal is the truth. The index file, and everything in memory, are folds over it; the
+ *    index file and `tail` are witnesses where a part of the journal is missing.
  * 2. An append is one line with a checksum: after a crash it is there as a whole, or not at all.
  * 3. Records become visible, and are acknowledged, only once they are durable.
- * 4. Damage affects the runs concerned and no others; a failing disk fails the calls that meet it,
- *    and never the process.
+ * 4. Damage affects the runs concerned and no others, and is reported; a failing disk fails the
+ *    calls that meet it, and never the process.
+ * 5. One process writes at a time. One that was stopped while another took over acknowledges
+ *    nothing any more and fails every call.
  *
  * `docs/design/durability.md` explains why.
  *
  * @module
  */
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
@@ -25,10 +28,10 @@ import { copyHead } from '../../log/head.js'
 import type { Catalog, StoredRun } from './catalog.js'
 import { OpenFiles } from './data-file.js'
 import { operationError, writeError } from './disk-errors.js'
-import { probe, systemDisk, withoutSync, type Disk } from './disk.js'
+import { makeDurableDirectory, probe, SystemDisk, type Disk } from './disk.js'
 import { Journal } from './journal.js'
 import { loadCatalog, type LoadedCatalog } from './load-catalog.js'
-import { DirectoryLock } from './lock.js'
+import { DirectoryLock, type LockHolder } from './lock.js'
 import { Maintenance } from './maintenance.js'
 import {
   resolveFileStoreOptions,
@@ -38,6 +41,7 @@ import {
 import { quarantineError, RunReader } from './run-reader.js'
 import { RunWriter } from './run-writer.js'
 import type { Segment } from './segment.js'
+import { TailFile } from './tail-file.js'
 import { verifySegments, type Verification } from './verify.js'
 
 export type { FileStoreOptions } from './options.js'
@@ -71,7 +75,8 @@ interface Parts {
 export class FileStore implements RunStore {
   readonly #options: ResolvedFileStoreOptions
   readonly #disk: Disk
-  readonly #open = new OpenFiles()
+  readonly #process: LockHolder | undefined
+  readonly #open: OpenFiles
   #parts: Parts | null = null
   #verification: Promise<void> = Promise.resolve()
   #state: 'new' | 'opening' | 'open' | 'closed' = 'new'
@@ -80,14 +85,16 @@ export class FileStore implements RunStore {
   /** @throws TypeError that names an invalid option. */
   constructor(options: FileStoreOptions)
   /**
-   * With another disk, for tests of disk faults.
+   * With another disk and as another process, for tests of disk faults and of two writers.
    *
    * @internal
    */
-  constructor(options: FileStoreOptions, disk: Disk | undefined)
-  constructor(options: FileStoreOptions, disk: Disk = systemDisk) {
+  constructor(options: FileStoreOptions, disk: Disk | undefined, process?: LockHolder)
+  constructor(options: FileStoreOptions, disk?: Disk, process?: LockHolder) {
     this.#options = resolveFileStoreOptions(options)
-    this.#disk = this.#options.sync === 'none' ? withoutSync(disk) : disk
+    this.#disk = disk ?? new SystemDisk(this.#options.sync === 'group')
+    this.#process = process
+    this.#open = new OpenFiles(this.#disk)
   }
 
   async open(): Promise<void> {
@@ -108,15 +115,19 @@ export class FileStore implements RunStore {
   }
 
   async #openParts(): Promise<Parts> {
-    const { directory, segmentBytes, sync } = this.#options
-    makeDirectory(directory)
-    const lock = DirectoryLock.acquire(directory)
+    const { directory, segmentBytes } = this.#options
+    makeDurableDirectory(this.#disk, directory)
+    const lock = DirectoryLock.acquire(directory, this.#disk, this.#process)
     try {
-      const loaded = await loadCatalog(directory, this.#open)
-      const { catalog, indexFile, unindexedBytes } = loaded
+      const loaded = await loadCatalog(directory, this.#open, lock)
+      const { catalog, indexFile, isIndexed, unindexedBytes } = loaded
+      catalog.addUnreadable()
+      this.#reportDamage(catalog)
       const reader = new RunReader(catalog)
-      const journal = await this.#openJournal(loaded, { directory, segmentBytes, sync })
-      const files = { directory, segmentBytes, disk: this.#disk, open: this.#open }
+      // Without an index file that fits, every line was just read and checked.
+      if (isIndexed) await this.#verify(catalog, reader)
+      const journal = await this.#openJournal(loaded, lock)
+      const files = { directory, segmentBytes, disk: this.#disk, open: this.#open, lock }
       const parts = { ...files, catalog, journal, reader }
       const maintenance = new Maintenance(parts, indexFile, unindexedBytes)
       const writer = new RunWriter({
@@ -126,8 +137,6 @@ export class FileStore implements RunStore {
         onEnd: () => this.#dropExpired(),
         onDead: (bytes) => maintenance.addDead(bytes),
       })
-      // Without an index file every line was just read and checked.
-      if (indexFile !== null) await this.#verify(catalog, reader)
       return { lock, catalog, reader, writer, journal, maintenance }
     } catch (error) {
       lock.release()
@@ -135,42 +144,72 @@ export class FileStore implements RunStore {
     }
   }
 
-  async #openJournal(
-    { catalog, scanned, validBytes }: LoadedCatalog,
-    options: Pick<ResolvedFileStoreOptions, 'directory' | 'segmentBytes' | 'sync'>,
-  ): Promise<Journal> {
-    const segments = [...catalog.segments.values()]
-    const last = segments.at(-1)
-    const usable = last !== undefined && last.generation === 0 && !catalog.pinned().has(last.id)
+  async #openJournal(loaded: LoadedCatalog, lock: DirectoryLock): Promise<Journal> {
+    const { catalog, scanned, validBytes, crc, isLastEmpty, previous, nextId } = loaded
+    const { directory, segmentBytes, sync } = this.#options
+    const last = [...catalog.segments.values()].at(-1)
     // Records that were read become visible now, so they must survive a loss of power.
     for (const segment of scanned) {
-      await this.#makeDurable(segment, segment === last ? validBytes : null)
+      if (segment !== last) await this.#makeDurable(segment, segment.size, lock)
+      else if (lock.isContested) await this.#replaceByCopy(segment, validBytes, lock)
+      else await this.#makeDurable(segment, validBytes, lock)
     }
-    return Journal.open(
-      {
-        ...options,
-        disk: this.#disk,
-        open: this.#open,
-        onSegment: (segment) => void catalog.segments.set(segment.id, segment),
-        onGroup: () => this.#afterGroup(),
-      },
-      usable && validBytes > 0 ? { segment: last, validBytes } : null,
-      (last?.id ?? 0) + 1,
-    )
+    const tail = await TailFile.open(this.#disk, directory)
+    const options = {
+      directory,
+      segmentBytes,
+      sync,
+      lock,
+      tail,
+      disk: this.#disk,
+      open: this.#open,
+      onSegment: (segment: Segment) => void catalog.segments.set(segment.id, segment),
+      onGroup: () => this.#afterGroup(),
+      backlog: () => this.#parts?.maintenance.backlog ?? null,
+    }
+    // No need for another file if there is nothing in the last one.
+    const isReusable = isLastEmpty && crc !== null && !lock.isContested
+    try {
+      if (last !== undefined && isReusable) return Journal.resume(options, last, crc)
+      return await Journal.open(options, nextId, previous)
+    } catch (error) {
+      tail.close()
+      throw error
+    }
   }
 
-  /** Truncates a segment to `length`, unless that is null, and syncs it. */
-  async #makeDurable(segment: Segment, length: number | null): Promise<void> {
-    const fd = openSync(segment.file.path, 'r+')
+  /** Truncates a segment to `length` and syncs it. */
+  async #makeDurable(segment: Segment, length: number, lock: DirectoryLock): Promise<void> {
+    const fd = this.#disk.open(segment.file.path, 'r+')
     try {
-      if (length !== null && length < segment.size) {
-        this.#disk.truncate(fd, length)
-        segment.size = length
-      }
+      // After it was opened: another process that has taken over works with a copy.
+      lock.check()
+      if (length < this.#disk.size(fd)) this.#disk.truncate(fd, length)
+      segment.size = length
       await this.#disk.sync(fd)
     } finally {
-      closeSync(fd)
+      this.#disk.close(fd)
     }
+  }
+
+  /** Takes a segment away from a process that may still have it open for writing. */
+  async #replaceByCopy(segment: Segment, length: number, lock: DirectoryLock): Promise<void> {
+    const { file } = segment
+    const draft = `${file.path}.${lock.token}.new`
+    file.acquire()
+    const fd = this.#disk.open(draft, 'w')
+    try {
+      await this.#disk.write(fd, await file.read(0, length), 0)
+      await this.#disk.sync(fd)
+      segment.size = length
+    } finally {
+      this.#disk.close(fd)
+      file.release()
+    }
+    file.closeIdle()
+    lock.check()
+    this.#disk.rename(draft, file.path)
+    this.#disk.syncDirectory(this.#options.directory)
   }
 
   async #verify(catalog: Catalog, reader: RunReader): Promise<void> {
@@ -178,6 +217,10 @@ export class FileStore implements RunStore {
     const isClosed = (): boolean => this.#state === 'closed'
     const steps: Verification = {
       onDamaged: (runId) => this.#warn(quarantineError(runId, catalog)),
+      onProblem: (problem) => {
+        catalog.addProblem(problem)
+        this.#warn(new StoreError('ERR_AGENT_STORE_CORRUPT', problem))
+      },
       isClosed,
     }
     if (size <= VERIFY_AT_OPEN_BYTES) return verifySegments(catalog, reader, steps)
@@ -219,7 +262,9 @@ export class FileStore implements RunStore {
   async list(query: RunQuery): Promise<RunPage> {
     const { catalog, reader } = this.#use()
     const { runs, next } = catalog.runs.page(query)
-    return { heads: await this.#tryRead(() => reader.heads(runs)), next }
+    const heads = await this.#tryRead(() => reader.heads(runs))
+    if (catalog.quarantined.size === 0) return { heads, next }
+    return { heads: heads.map((head) => withProblem(head, catalog)), next }
   }
 
   /**
@@ -228,9 +273,10 @@ export class FileStore implements RunStore {
    * @throws {@link StoreError} when the disk is full, failing or read-only, or the directory gone.
    */
   async check(): Promise<void> {
-    this.#use()
+    const { lock } = this.#use()
     const { directory } = this.#options
     try {
+      lock.check()
       await probe(this.#disk, directory)
     } catch (error) {
       throw operationError(`cannot write to ${directory}`, error)
@@ -238,7 +284,13 @@ export class FileStore implements RunStore {
   }
 
   async counts(): Promise<Readonly<Record<RunStatus, number>>> {
-    return this.#use().catalog.runs.counts()
+    const { runs, quarantined } = this.#use().catalog
+    const counts = runs.counts()
+    for (const runId of quarantined.keys()) {
+      const run = runs.get(runId)
+      if (run !== undefined) counts[run.status] -= 1
+    }
+    return counts
   }
 
   async findByKey(owner: RunOwner, key: string, since: number): Promise<RunHead | null> {
@@ -259,7 +311,12 @@ export class FileStore implements RunStore {
   }
 
   damage(): StoreDamage {
-    return { runs: this.quarantined, files: [] }
+    return { runs: this.quarantined, files: [...this.#use().catalog.problems] }
+  }
+
+  /** Aborted once another process has taken the directory over. */
+  get lost(): AbortSignal | undefined {
+    return this.#parts?.lock.lost
   }
 
   /**
@@ -269,10 +326,11 @@ export class FileStore implements RunStore {
    * @throws {@link StoreError} when writing fails; nothing is lost then.
    */
   async compact(): Promise<void> {
-    const { maintenance, journal } = this.#use()
+    const { maintenance, journal, lock } = this.#use()
     try {
       await maintenance.run()
     } catch (error) {
+      lock.check()
       throw writeError(error, journal.segment.file)
     }
   }
@@ -302,7 +360,7 @@ export class FileStore implements RunStore {
       await maintenance.finish()
     } catch (error) {
       // Costs only time: the next start reads more of the journal.
-      this.#warn(writeError(error, journal.segment.file))
+      if (!lock.lost.aborted) this.#warn(writeError(error, journal.segment.file))
     }
     try {
       await journal.close()
@@ -324,6 +382,7 @@ export class FileStore implements RunStore {
       const what = this.#state === 'closed' ? 'is closed' : 'is not open yet; call open() first'
       throw new StoreError('ERR_AGENT_STORE', `the store ${what}`)
     }
+    parts.lock.lost.throwIfAborted()
     if (runId !== undefined && parts.catalog.quarantined.has(runId)) {
       throw quarantineError(runId, parts.catalog)
     }
@@ -349,13 +408,20 @@ export class FileStore implements RunStore {
     }
   }
 
+  #reportDamage(catalog: Catalog): void {
+    for (const problem of catalog.problems) {
+      this.#warn(new StoreError('ERR_AGENT_STORE_CORRUPT', problem))
+    }
+    for (const runId of catalog.quarantined.keys()) this.#warn(quarantineError(runId, catalog))
+  }
+
   #dropExpired(): void {
     const { retain, clock } = this.#options
     if (retain.runs === undefined && retain.days === undefined) return
     const parts = this.#parts
     if (this.#state !== 'open' || parts === null) return
     for (const run of parts.catalog.runs.expired(retain, clock.now())) {
-      if (parts.writer.isBusy(run)) continue
+      if (parts.writer.isBusy(run) || parts.catalog.quarantined.has(run.runId)) continue
       parts.writer.delete(run.runId).catch((error: unknown) => this.#warn(error))
     }
   }
@@ -364,6 +430,7 @@ export class FileStore implements RunStore {
     const parts = this.#parts
     if (this.#state !== 'open' || parts === null || !parts.maintenance.isDue()) return
     parts.maintenance.run().catch((error: unknown) => {
+      if (parts.lock.lost.aborted) return
       this.#warn(writeError(error, parts.journal.segment.file))
     })
   }
@@ -383,13 +450,7 @@ export class FileStore implements RunStore {
   }
 }
 
-/** Creates the directory and denies access to other users. */
-function makeDirectory(directory: string): void {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
-  try {
-    chmodSync(directory, 0o700)
-  } catch (error) {
-    // Another user owns it and lets us in; our files in it deny access to others anyway.
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
-  }
+function withProblem(head: RunHead, { quarantined }: Catalog): RunHead {
+  const problem = quarantined.get(head.details.run_id)?.reason
+  return problem === undefined ? head : { ...head, problem }
 }

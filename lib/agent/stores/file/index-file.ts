@@ -15,17 +15,19 @@
  *
  * @module
  */
-import { closeSync, fstatSync, openSync, readSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { StoreErrorCode } from '../../errors.js'
 import { isTerminal, RECORD_VERSION, type RunStatus } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
 import type { Catalog, ColdPart, StoredRun, WarmPart } from './catalog.js'
+import { unreadableHead } from '../unreadable-head.js'
 import { DataFile, type OpenFiles } from './data-file.js'
 import type { Disk } from './disk.js'
+import type { DirectoryLock } from './lock.js'
 
-const VERSION = 1
+/** Version 2 came with that of the journal; code that knows only version 1 has to read that. */
+const VERSION = 2
 /** Name on disk. Like the keys below it dates from the first format, which all versions share. */
 const NAME = 'checkpoint'
 const ROWS_PER_LINE = 512
@@ -48,6 +50,8 @@ interface IndexContent {
   readonly graves: readonly (readonly [string, number, number, readonly number[]])[]
   readonly quarantine: readonly (readonly [string, StoreErrorCode, string, readonly number[]])[]
   readonly damaged: readonly number[]
+  /** Checksum of the position's segment up to there; version 1 did not have it. */
+  readonly crc?: number | null
 }
 
 /** An index file that was read and is intact. */
@@ -71,55 +75,53 @@ type Row = [
   string | null, number[], number, number, number,
 ]
 
-/** Reads the index file of a directory; null when it is missing, damaged or of another version. */
-export function readIndexFile(directory: string, open: OpenFiles): LoadedIndexFile | null {
+/** Reads the index file of a directory; null when it is missing or of a newer version. */
+export function readIndexFile(
+  directory: string,
+  open: OpenFiles,
+): LoadedIndexFile | 'damaged' | null {
+  const { disk } = open
   const path = join(directory, NAME)
   let fd: number
   try {
-    fd = openSync(path, 'r')
+    fd = disk.open(path, 'r')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
   try {
-    const { size } = fstatSync(fd)
-    const footer = readFooter(fd, size)
+    const size = disk.size(fd)
+    const footer = readFooter(disk, fd, size)
     if (footer === null) return null
     const [offset, length, crc] = footer.rows
-    const rows = readPart(fd, offset, length)
-    if (crc32(rows) !== crc) return null
+    const rows = readPart(disk, fd, offset, length)
+    if (crc32(rows) !== crc) return 'damaged'
     const file = new DataFile(path, open)
     const runs = parseRows(rows, file)
     return { ...footer, runs, file: file.acquire(), size }
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== undefined) throw error
     // Whatever is wrong with it: the journal holds everything.
-    return null
+    return 'damaged'
   } finally {
-    closeSync(fd)
+    disk.close(fd)
   }
 }
 
-function readFooter(fd: number, size: number): Footer | null {
-  if (size < TRAILER_BYTES) return null
-  const trailer = JSON.parse(readPart(fd, size - TRAILER_BYTES, TRAILER_BYTES).toString()) as {
-    readonly at: number
-    readonly crc: number
-  }
-  const text = readPart(fd, trailer.at, size - TRAILER_BYTES - trailer.at)
-  if (crc32(text) !== trailer.crc) return null
+function readFooter(disk: Disk, fd: number, size: number): Footer | null {
+  if (size < TRAILER_BYTES) throw new Error(DAMAGED)
+  const last = readPart(disk, fd, size - TRAILER_BYTES, TRAILER_BYTES).toString()
+  const trailer = JSON.parse(last) as { readonly at: number; readonly crc: number }
+  const text = readPart(disk, fd, trailer.at, size - TRAILER_BYTES - trailer.at)
+  if (crc32(text) !== trailer.crc) throw new Error(DAMAGED)
   const footer = JSON.parse(text.toString()) as Footer
   // Records of a newer version are only found by reading the journal.
-  return footer.checkpoint === VERSION && footer.records <= RECORD_VERSION ? footer : null
+  return footer.checkpoint <= VERSION && footer.records <= RECORD_VERSION ? footer : null
 }
 
-function readPart(fd: number, offset: number, length: number): Buffer {
-  const data = Buffer.allocUnsafeSlow(length)
-  let done = 0
-  while (done < length) {
-    const count = readSync(fd, data, done, length - done, offset + done)
-    if (count === 0) throw new Error('the index file is shorter than its footer says')
-    done += count
-  }
+function readPart(disk: Disk, fd: number, offset: number, length: number): Buffer {
+  const data = disk.readNow(fd, length, offset)
+  if (data.length < length) throw new Error('the index file is shorter than its footer says')
   return data
 }
 
@@ -206,6 +208,15 @@ export class ColdReader {
   }
 }
 
+/** Collaborators of {@link writeIndexFile}. */
+export interface IndexFileParts {
+  readonly open: OpenFiles
+  readonly disk: Disk
+  readonly lock: DirectoryLock
+  /** Reads a run from the journal; null when it is damaged there, too. */
+  readonly readAgain: (run: StoredRun) => Promise<WarmPart | null>
+}
+
 /**
  * Writes the catalog as an index file and replaces the previous one. Ended runs are cold
  * afterwards. `position` must be durable in the journal; the caller makes the new name durable.
@@ -215,26 +226,31 @@ export class ColdReader {
 export async function writeIndexFile(
   directory: string,
   catalog: Catalog,
-  position: Position,
-  open: OpenFiles,
-  disk: Disk,
+  { position, crc: positionCrc }: Pick<IndexContent, 'position' | 'crc'>,
+  { open, disk, lock, readAgain }: IndexFileParts,
 ): Promise<Pick<LoadedIndexFile, 'file' | 'size'>> {
-  const draft = join(directory, `${NAME}.new`)
+  const draft = join(directory, `${NAME}.${lock.token}.new`)
   const path = join(directory, NAME)
-  const fd = openSync(draft, 'w', 0o600)
+  const fd = disk.open(draft, 'w')
   const file = new DataFile(path, open)
   const moved: { readonly run: StoredRun; readonly cold: ColdPart; readonly lastSeq: number }[] = []
   let size: number
   try {
     const out = new IndexFileWriter(fd, disk)
     const rows: Row[] = []
-    const reader = new ColdReader(CHUNK_BYTES)
+    const previous = new ColdReader(CHUNK_BYTES)
     for (const run of catalog.runs.all()) {
-      const { warm, lastSeq } = run
-      const data = warm === null ? await reader.read(run.cold as ColdPart) : encodeWarm(warm)
+      if (catalog.runs.get(run.runId) !== run) continue
+      let { warm } = run
+      const { lastSeq, cold: before } = run
+      let data = warm === null ? await previous.read(before as ColdPart) : encodeWarm(warm)
+      if (warm === null && crc32(data) !== before?.crc) {
+        // The journal has it all; or it is quarantined now, and what is left of it stays listed.
+        warm = await readAgain(run)
+        data = encodeWarm(warm ?? { head: unreadableHead(run.runId), extents: [] })
+      }
       const crc = crc32(data)
       const cold = { file, offset: out.size, length: data.length, crc }
-      if (warm === null && crc !== run.cold?.crc) throw new Error(DAMAGED)
       moved.push({ run, cold, lastSeq })
       rows.push([
         run.runId, run.createdMs, run.status, run.endedMs, lastSeq, run.goal, run.modelName,
@@ -248,16 +264,18 @@ export async function writeIndexFile(
       records: RECORD_VERSION,
       rows: [out.rowsAt, out.size - out.rowsAt, out.rowsCrc],
       ...describe(catalog, position),
+      crc: positionCrc ?? null,
     })
     size = out.size
     await disk.sync(fd)
+    lock.check()
+    disk.rename(draft, path)
   } catch (error) {
-    closeSync(fd)
-    rmSync(draft, { force: true })
+    disk.remove(draft)
     throw error
+  } finally {
+    disk.close(fd)
   }
-  closeSync(fd)
-  renameSync(draft, path)
   // Kept open while runs point into it: the next index file takes the same name.
   file.acquire()
   for (const { run, cold, lastSeq } of moved) {

@@ -2,23 +2,39 @@
  * The lines of the journal. Each is one JSON object that starts with a checksum of the rest of the
  * line, and each is atomic: after a crash it is there as a whole, or not at all.
  *
- *     {"crc":"0f3a9c21","journal":1,"segment":7,"generation":0,"replaces":[]}     first of a file
- *     {"crc":"5b1d0e77","run":"0190…","records":[{…},{…}]}                        one append
- *     {"crc":"e2c41b08","run":"0190…","deleted":true}                             one deletion
+ *     {"crc":"0f3a9c21","journal":2,"segment":7,"generation":0,…}     first of a file
+ *     {"crc":"5b1d0e77","run":"0190…","records":[{…},{…}]}            one append
+ *     {"crc":"e2c41b08","run":"0190…","deleted":true}                 one deletion
+ *     {"crc":"77ab01c2","group":8213}                                 before lines written together
  *
  * @module
  */
 import { crc32 } from 'node:zlib'
 import type { RunRecord } from '../../events.js'
 
-/** The version of the journal's format that this code writes, and the newest that it reads. */
-export const JOURNAL_VERSION = 1
+/**
+ * The version of the journal's format that this code writes, and the newest that it reads. Version
+ * 2 chains segments, which a reader must not ignore: it tells missing records and those that a
+ * process wrote after it had lost the lock.
+ */
+export const JOURNAL_VERSION = 2
 
 /** Bytes of `{"crc":"01234567",`, which the checksum does not cover. */
 const PREFIX_LENGTH = 18
 const PREFIX: Buffer = Buffer.from('{"crc":"01234567",')
 const HEX_DIGITS: Buffer = Buffer.from('0123456789abcdef')
 const NEWLINE = 0x0a
+
+/** A stretch of bytes; `crc` is null where it is not known. */
+export interface Extent {
+  readonly bytes: number
+  readonly crc: number | null
+}
+
+/** The segment before another one, as it was when the other one was begun. */
+export interface PreviousSegment extends Extent {
+  readonly segment: number
+}
 
 /** The first line of a segment. */
 export interface HeaderLine {
@@ -28,7 +44,14 @@ export interface HeaderLine {
   readonly generation: number
   /** Segments whose live lines were moved into this one. */
   readonly replaces: readonly number[]
+  /** Null in the first segment of a journal; undefined in version 1, which did not have it. */
+  readonly previous: PreviousSegment | null | undefined
+  /** What follows this line in a rewritten segment; null in others, and in version 1. */
+  readonly body: Extent | null
 }
+
+/** What the header of a new segment says besides its id and generation. */
+export type HeaderFields = Partial<Pick<HeaderLine, 'replaces' | 'previous' | 'body'>>
 
 /** One append: under one checksum, its records are valid together or not at all. */
 export interface RecordsLine {
@@ -43,7 +66,17 @@ export interface DeletionLine {
   readonly runId: string
 }
 
-export type JournalLine = HeaderLine | RecordsLine | DeletionLine
+/**
+ * Precedes lines that were written together and acknowledged by one sync. When the power fails
+ * before it, any part of them may be on disk.
+ */
+export interface GroupLine {
+  readonly type: 'group'
+  /** Size of the lines that follow and belong to the group. */
+  readonly bytes: number
+}
+
+export type JournalLine = HeaderLine | RecordsLine | DeletionLine | GroupLine
 
 /** The line of one append, newline included. */
 export function encodeRecords(runId: string, records: readonly RunRecord[]): Buffer {
@@ -59,10 +92,30 @@ export function encodeDeletion(runId: string): Buffer {
 export function encodeHeader(
   segment: number,
   generation: number,
-  replaces: readonly number[] = [],
+  { replaces = [], previous, body }: HeaderFields = {},
 ): Buffer {
-  const fields = JSON.stringify({ journal: JOURNAL_VERSION, segment, generation, replaces })
-  return encode(fields.slice(1))
+  const fields = {
+    journal: JOURNAL_VERSION,
+    segment,
+    generation,
+    replaces,
+    // A rewritten segment of version 1 does not say what was before it; nor can its successor.
+    ...(previous !== undefined && {
+      previous: previous && [previous.segment, previous.bytes, previous.crc],
+    }),
+    ...(body != null && { body: [body.bytes, body.crc] }),
+  }
+  return encode(JSON.stringify(fields).slice(1))
+}
+
+/** The line before a group of other lines, newline included. */
+export function encodeGroup(bytes: number): Buffer {
+  return encode(`"group":${bytes}}`)
+}
+
+/** The line of the file `tail`, newline included. */
+export function encodeTail(segment: number, bytes: number): Buffer {
+  return encode(`"tail":[${segment},${bytes}]}`)
 }
 
 function encode(rest: string): Buffer {
@@ -95,24 +148,35 @@ export function decodeLine(line: Buffer): JournalLine | null {
   if (!isIntact(line)) return null
   try {
     const value = JSON.parse(line.toString()) as Record<string, unknown>
-    const { run, records, deleted, journal, segment, generation, replaces } = value
+    const { run, records, deleted, journal, group } = value
     if (typeof run === 'string' && Array.isArray(records) && records.length > 0) {
       return { type: 'records', runId: run, records: records as RunRecord[] }
     }
     if (typeof run === 'string' && deleted === true) return { type: 'delete', runId: run }
-    if (typeof journal === 'number') {
-      return {
-        type: 'header',
-        version: journal,
-        segment: Number(segment),
-        generation: Number(generation),
-        replaces: Array.isArray(replaces) ? (replaces as number[]) : [],
-      }
-    }
+    if (typeof journal === 'number') return headerOf(journal, value)
+    if (typeof group === 'number') return { type: 'group', bytes: group }
   } catch {
     // Intact, yet not JSON: not written by a store.
   }
   return null
+}
+
+function headerOf(version: number, value: Record<string, unknown>): HeaderLine {
+  const { segment, generation, replaces, previous, body } = value
+  const [id, bytes, crc] = (previous ?? []) as number[]
+  const [bodyBytes, bodyCrc] = (body ?? []) as number[]
+  return {
+    type: 'header',
+    version,
+    segment: Number(segment),
+    generation: Number(generation),
+    replaces: Array.isArray(replaces) ? (replaces as number[]) : [],
+    previous:
+      id === undefined
+        ? (previous as null | undefined)
+        : { segment: id, bytes: bytes ?? 0, crc: crc ?? null },
+    body: bodyBytes === undefined ? null : { bytes: bodyBytes, crc: bodyCrc ?? null },
+  }
 }
 
 /** What can be recovered from damaged bytes of the journal. */
@@ -132,7 +196,9 @@ export function inspectDamage(line: Buffer): Damage {
   }
   const oneLine =
     text.startsWith('{"crc":"') && text.endsWith('}') && text.indexOf('{"crc":"', 1) === -1
-  return { runIds: [...runIds], certain: runIds.size === 1 && oneLine && !/[\0-\x1f]/.test(text) }
+  const isHeader = runIds.size === 0 && text.includes('"generation":') && !text.includes('"run')
+  const certain = (runIds.size === 1 || isHeader) && oneLine && !/[\0-\x1f]/.test(text)
+  return { runIds: [...runIds], certain }
 }
 
 /**

@@ -6,18 +6,23 @@
  * 2. When a write or a sync fails, every line of the group is refused, and so are queued lines of
  *    the same runs. The file is truncated to its durable size before the next write, since a
  *    refused line must not reappear after a restart; until that succeeds, every line is refused.
- * 3. A full segment is followed by a new one, whose name is durable before its content.
+ * 3. A full segment is followed by a new one, whose name is durable before its content, and whose
+ *    header fixes length and checksum of the one before it.
+ * 4. Nothing is acknowledged without a look at the lock after the sync. A process that has lost it
+ *    refuses every line and touches no file any more: they belong to another process.
  *
  * @module
  */
-import { closeSync, openSync, rmSync } from 'node:fs'
+import { crc32 } from 'node:zlib'
 import { nextTurn } from '../../../internal/next-turn.js'
 import { StoreError } from '../../errors.js'
 import type { OpenFiles } from './data-file.js'
 import { writeError } from './disk-errors.js'
 import type { Disk } from './disk.js'
-import { encodeHeader } from './journal-line.js'
+import { encodeGroup, encodeHeader, type PreviousSegment } from './journal-line.js'
+import type { DirectoryLock } from './lock.js'
 import { makeSegment, type Segment } from './segment.js'
+import type { TailFile } from './tail-file.js'
 
 /** Size of one write; further lines wait for the next. */
 const MAX_GROUP_BYTES = 8 << 20
@@ -25,6 +30,8 @@ const MAX_GROUP_BYTES = 8 << 20
 const MAX_QUEUED_BYTES = 256 << 20
 /** Up to this size a write is synchronous: handing it to another thread would cost more. */
 const MAX_SYNC_WRITE_BYTES = 64 << 10
+/** How many ids are tried when files of a process that had lost the lock are in the way. */
+const MAX_ID_ATTEMPTS = 16
 
 export interface PendingLine {
   readonly runId: string
@@ -43,10 +50,21 @@ export interface JournalOptions {
   readonly sync: 'group' | 'none'
   readonly disk: Disk
   readonly open: OpenFiles
+  readonly lock: DirectoryLock
+  readonly tail: TailFile
   /** Called with each new segment before its first record. */
   readonly onSegment: (segment: Segment) => void
   /** Called after each group was acknowledged. */
   readonly onGroup: () => void
+  /** What the next group has to wait for, if anything. */
+  readonly backlog: () => Promise<void> | null
+}
+
+/** A segment that is being written to, and the checksum of its durable bytes. */
+interface OpenSegment {
+  readonly segment: Segment
+  readonly fd: number
+  readonly crc: number
 }
 
 /** Appends lines to the last segment of a journal. */
@@ -54,45 +72,53 @@ export class Journal {
   readonly #options: JournalOptions
   #segment: Segment
   #fd: number
+  #crc: number
   #queue: PendingLine[] = []
   #queuedBytes = 0
   #flushing: Promise<void> | null = null
   /** True when the file may hold bytes beyond its durable size. */
   #dirty = false
   #written = 0
+  /** Callers of {@link Journal.rotate} that wait. */
+  #rotations: (() => void)[] = []
 
-  private constructor(options: JournalOptions, segment: Segment, fd: number) {
+  private constructor(options: JournalOptions, { segment, fd, crc }: OpenSegment) {
     this.#options = options
     this.#segment = segment
     this.#fd = fd
+    this.#crc = crc
   }
 
-  /** Continues `last`, whose file has `validBytes`; with null, creates a segment `nextId`. */
+  /** Begins a segment with id `nextId` or a higher one; `previous` is the one before it. */
   static async open(
     options: JournalOptions,
-    last: { readonly segment: Segment; readonly validBytes: number } | null,
     nextId: number,
+    previous: PreviousSegment | null,
   ): Promise<Journal> {
-    if (last === null) {
-      const { segment, fd } = await createSegment(options, nextId)
-      return new Journal(options, segment, fd)
-    }
-    const { segment, validBytes } = last
-    const fd = openSync(segment.file.path, 'r+')
+    return new Journal(options, await createSegment(options, nextId, previous))
+  }
+
+  /** Continues a segment that nothing but this process can write to. */
+  static resume(options: JournalOptions, segment: Segment, crc: number): Journal {
+    const fd = options.disk.open(segment.file.path, 'r+')
     try {
-      if (segment.size > validBytes) options.disk.truncate(fd, validBytes)
-      segment.size = validBytes
-      await options.disk.sync(fd)
-      return new Journal(options, segment, fd)
+      // After it was opened: another process that has taken over works with a copy.
+      options.lock.check()
     } catch (error) {
-      closeSync(fd)
+      options.disk.close(fd)
       throw error
     }
+    return new Journal(options, { segment, fd, crc })
   }
 
   /** The segment to which lines are appended. */
   get segment(): Segment {
     return this.#segment
+  }
+
+  /** The checksum of its durable bytes. */
+  get crc(): number {
+    return this.#crc
   }
 
   /** Bytes written since the journal was opened. */
@@ -120,16 +146,19 @@ export class Journal {
     while (this.#flushing !== null) await this.#flushing
   }
 
-  /** Resolves once every acknowledged line is on disk, whatever the `sync` mode. */
-  async sync(): Promise<void> {
-    await this.drain()
-    await this.#options.disk.sync(this.#fd)
+  /** Begins a segment after the group in flight; when that fails, the present one goes on. */
+  async rotate(): Promise<void> {
+    const rotated = new Promise<void>((resolve) => this.#rotations.push(resolve))
+    this.#flushing ??= this.#flush()
+    await rotated
   }
 
   /** Waits for queued lines and closes the file. */
   async close(): Promise<void> {
     await this.drain()
-    closeSync(this.#fd)
+    if (this.#dirty) await this.#cutBack().catch(() => {})
+    this.#options.disk.close(this.#fd)
+    this.#options.tail.close()
   }
 
   #canWriteNow(): boolean {
@@ -138,24 +167,31 @@ export class Journal {
 
   #writeNow(): void {
     const group = this.#takeGroup()
+    const data = concat(group)
     try {
-      this.#options.disk.writeNow(this.#fd, concat(group), this.#segment.size)
+      this.#options.disk.writeNow(this.#fd, data, this.#segment.size)
+      this.#options.lock.check()
     } catch (error) {
       this.#dirty = true
       this.#refuse(group, error)
       return
     }
-    this.#acknowledge(group)
+    this.#acknowledge(group, data)
   }
 
   async #flush(): Promise<void> {
     // Callers woken by the same event join the first group.
     await nextTurn()
-    while (this.#queue.length > 0) {
+    while (this.#queue.length > 0 || this.#rotations.length > 0) {
+      if (this.#rotations.length > 0) await this.#rotateNow()
+      await this.#options.backlog()
       const group = this.#takeGroup()
+      if (group.length === 0) continue
+      const data = concat(group)
       try {
-        await this.#commit(group)
-        this.#acknowledge(group)
+        await this.#commit(data)
+        this.#acknowledge(group, data)
+        this.#writeTail()
       } catch (error) {
         this.#refuse(group, error)
       }
@@ -177,16 +213,16 @@ export class Journal {
     return this.#queue.splice(0, count)
   }
 
-  async #commit(group: readonly PendingLine[]): Promise<void> {
-    const { disk, segmentBytes } = this.#options
+  async #commit(data: Buffer): Promise<void> {
+    const { disk, lock, segmentBytes } = this.#options
     if (this.#dirty) await this.#cutBack()
     if (this.#segment.size >= segmentBytes) await this.#startSegment()
-    const data = concat(group)
     this.#dirty = true
     try {
       if (data.length <= MAX_SYNC_WRITE_BYTES) disk.writeNow(this.#fd, data, this.#segment.size)
       else await disk.write(this.#fd, data, this.#segment.size)
       await disk.sync(this.#fd)
+      lock.check()
     } catch (error) {
       // Now rather than before the next write: it returns space to a full disk.
       await this.#cutBack().catch(() => {})
@@ -197,25 +233,44 @@ export class Journal {
 
   /** Truncates the file to its durable size. */
   async #cutBack(): Promise<void> {
-    const { disk } = this.#options
+    const { disk, lock } = this.#options
+    try {
+      lock.check()
+    } catch (error) {
+      // While that cannot be found out, the file is still ours: a successor works with a copy.
+      if (lock.lost.aborted) throw error
+    }
     disk.truncate(this.#fd, this.#segment.size)
     await disk.sync(this.#fd)
     this.#dirty = false
   }
 
+  async #rotateNow(): Promise<void> {
+    const waiting = this.#rotations
+    this.#rotations = []
+    if (!this.#dirty) await this.#startSegment()
+    for (const resolve of waiting) resolve()
+  }
+
   /** Starts the next segment; when that fails, the present one keeps growing. */
   async #startSegment(): Promise<void> {
+    const { id, size } = this.#segment
     try {
-      const { segment, fd } = await createSegment(this.#options, this.#segment.id + 1)
-      closeSync(this.#fd)
+      const previous = { segment: id, bytes: size, crc: this.#crc }
+      const { segment, fd, crc } = await createSegment(this.#options, id + 1, previous)
+      this.#options.disk.close(this.#fd)
       this.#segment = segment
       this.#fd = fd
+      this.#crc = crc
     } catch {
       // If the disk is broken or full, the write to the present segment reports it.
     }
   }
 
-  #acknowledge(group: readonly PendingLine[]): void {
+  #acknowledge(group: readonly PendingLine[], data: Buffer): void {
+    this.#crc = crc32(data, this.#crc)
+    const lines = group.reduce((sum, line) => sum + line.data.length, 0)
+    this.#segment.size += data.length - lines
     for (const line of group) {
       const offset = this.#segment.size
       this.#segment.size += line.data.length
@@ -223,6 +278,14 @@ export class Journal {
       line.done(this.#segment, offset)
     }
     this.#options.onGroup()
+  }
+
+  #writeTail(): void {
+    try {
+      this.#options.tail.write({ segment: this.#segment.id, bytes: this.#segment.size })
+    } catch {
+      // The witness stays behind the journal, which it may be.
+    }
   }
 
   #refuse(group: readonly PendingLine[], cause: unknown): void {
@@ -236,29 +299,58 @@ export class Journal {
 
 async function createSegment(
   options: JournalOptions,
-  id: number,
-): Promise<{ readonly segment: Segment; readonly fd: number }> {
-  const { directory, disk, open } = options
-  const segment = makeSegment(directory, id, 0, 0, open)
-  const { path } = segment.file
-  const fd = openSync(path, 'wx', 0o600)
+  nextId: number,
+  previous: PreviousSegment | null,
+): Promise<OpenSegment> {
+  const { directory, disk, lock, tail } = options
+  const { segment, fd } = createFile(options, nextId)
+  const header = encodeHeader(segment.id, 0, { previous })
   try {
-    const header = encodeHeader(id, 0)
     disk.writeNow(fd, header, 0)
     segment.size = header.length
     await disk.sync(fd)
+    lock.check()
     disk.syncDirectory(directory)
   } catch (error) {
-    closeSync(fd)
-    rmSync(path, { force: true })
+    disk.close(fd)
+    if (!lock.lost.aborted) disk.remove(segment.file.path)
     throw error
   }
+  try {
+    // Only now: it must not name a segment that a loss of power may remove.
+    tail.write({ segment: segment.id, bytes: segment.size })
+    await tail.sync()
+  } catch {
+    // The witness stays behind the journal, which it may be.
+  }
   options.onSegment(segment)
-  return { segment, fd }
+  return { segment, fd, crc: crc32(header) }
 }
 
+/**
+ * Creates the file of a segment. A process that was stopped between a look at the lock and this may
+ * have used the id; a file of its own it then left unused, and the next id is free.
+ */
+function createFile(
+  { directory, disk, open, lock }: JournalOptions,
+  nextId: number,
+): { readonly segment: Segment; readonly fd: number } {
+  for (let id = nextId; ; id++) {
+    lock.check()
+    const segment = makeSegment(directory, id, 0, 0, open)
+    try {
+      return { segment, fd: disk.open(segment.file.path, 'wx') }
+    } catch (error) {
+      const isTaken = (error as NodeJS.ErrnoException).code === 'EEXIST'
+      if (!isTaken || id - nextId >= MAX_ID_ATTEMPTS) throw error
+    }
+  }
+}
+
+/** The bytes of a group; a single line needs no other to be atomic. */
 function concat(group: readonly PendingLine[]): Buffer {
   const [first] = group
   if (group.length === 1 && first !== undefined) return first.data
-  return Buffer.concat(group.map(({ data }) => data))
+  const bytes = group.reduce((sum, { data }) => sum + data.length, 0)
+  return Buffer.concat([encodeGroup(bytes), ...group.map(({ data }) => data)])
 }

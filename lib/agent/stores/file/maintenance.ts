@@ -2,20 +2,25 @@
  * Keeps opening fast and reclaims space, in rounds: rewrites segments, writes an index file, then
  * removes the files that neither needs any more.
  *
- * A round starts once as much was written as the previous index file is large, at least one
- * segment. All index files together thus cost about as much as the journal, however many runs
- * there are.
+ * 1. A round starts once as much was written as the previous index file is large, at least one
+ *    segment. All index files together thus cost about as much as the journal, however many runs
+ *    there are.
+ * 2. It also starts once half as many bytes have died as are live. What a round leaves is at most
+ *    half dead, so the journal stays below three times what it retains.
+ * 3. No round waits for the journal to be idle, which a busy one never is. Where lines die faster
+ *    than a round reclaims them, the journal waits for the round.
  *
  * @module
  */
-import { rmSync } from 'node:fs'
-import type { Catalog } from './catalog.js'
+import type { Catalog, StoredRun, WarmPart } from './catalog.js'
 import type { OpenFiles } from './data-file.js'
 import type { Disk } from './disk.js'
-import { writeIndexFile, type LoadedIndexFile, type Position } from './index-file.js'
+import { writeIndexFile, type LoadedIndexFile } from './index-file.js'
 import type { Journal } from './journal.js'
+import type { DirectoryLock } from './lock.js'
 import { planReclaim, rewrite, type Group } from './reclaim.js'
-import type { RunReader } from './run-reader.js'
+import { isCorrupt, type RunReader } from './run-reader.js'
+import type { Segment } from './segment.js'
 
 /** Collaborators of {@link Maintenance}. */
 export interface MaintenanceParts {
@@ -26,8 +31,13 @@ export interface MaintenanceParts {
   readonly reader: RunReader
   readonly disk: Disk
   readonly open: OpenFiles
+  readonly lock: DirectoryLock
 }
 
+/** Fewer dead bytes are not worth a round. */
+const MIN_DEAD_BYTES = 256 << 10
+/** More small segments than this, one for each start of the process, are worth a round. */
+const MAX_SMALL_SEGMENTS = 32
 /** Reading less than this at the next start is cheaper than a last index file. */
 const SMALL_TAIL_BYTES = 64 << 10
 
@@ -39,7 +49,11 @@ export class Maintenance {
   #indexFile: IndexFile | null
   /** `journal.written` at the last index file; negative for bytes from before this process. */
   #indexedAt: number
-  #deadBytes = 0
+  #deadBytes: number
+  /** Dead bytes that make a round due; too low when more has become live since. */
+  #deadLimit = 0
+  /** `#deadBytes` when the present round began. */
+  #deadAtStart = 0
   #round: Promise<void> | null = null
   #finished = false
 
@@ -51,6 +65,11 @@ export class Maintenance {
     this.#parts = parts
     this.#indexFile = indexFile
     this.#indexedAt = -unindexedBytes
+    const { segmentBytes, catalog } = parts
+    const segments = [...catalog.segments.values()]
+    const small = segments.filter(({ size }) => size * 4 <= segmentBytes)
+    const dead = segments.reduce((sum, { size, live }) => sum + size - live, 0)
+    this.#deadBytes = small.length > MAX_SMALL_SEGMENTS ? Infinity : dead
   }
 
   /** Bytes that the next start would have to read. */
@@ -67,10 +86,20 @@ export class Maintenance {
   isDue(): boolean {
     if (this.#round !== null) return false
     const { segmentBytes } = this.#parts
-    return (
-      this.#unindexedBytes >= Math.max(segmentBytes, this.#indexFile?.size ?? 0) ||
-      this.#deadBytes >= Math.max(segmentBytes, this.#liveBytes())
-    )
+    if (this.#unindexedBytes >= Math.max(segmentBytes, this.#indexFile?.size ?? 0)) return true
+    return this.#isTooMuch(this.#deadBytes)
+  }
+
+  /** The present round, if so much died during it that the journal has to wait for it. */
+  get backlog(): Promise<void> | null {
+    return this.#isTooMuch(this.#deadBytes - this.#deadAtStart) ? this.#round : null
+  }
+
+  #isTooMuch(deadBytes: number): boolean {
+    if (deadBytes < this.#deadLimit) return false
+    const least = Math.min(MIN_DEAD_BYTES, this.#parts.segmentBytes)
+    this.#deadLimit = Math.max(least, this.#liveBytes() / 2)
+    return deadBytes >= this.#deadLimit
   }
 
   #liveBytes(): number {
@@ -116,35 +145,56 @@ export class Maintenance {
   }
 
   async #work(reclaim: boolean): Promise<void> {
-    const { catalog, journal, segmentBytes, directory, disk, open } = this.#parts
+    const { catalog, journal, segmentBytes, directory, disk, lock } = this.#parts
     const { written } = journal
     const deadBytes = this.#deadBytes
+    this.#deadAtStart = deadBytes
     const rewritten: Group[] = []
     try {
       if (reclaim) {
+        if (this.#isMostlyDead(journal.segment)) await journal.rotate()
         for (const group of planReclaim(catalog, journal.segment.id, segmentBytes)) {
           await rewrite(group, this.#parts)
           rewritten.push(group)
         }
       }
-      await journal.sync()
-      const position: Position = [journal.segment.id, journal.segment.size]
-      const next = await writeIndexFile(directory, catalog, position, open, disk)
+      lock.check()
+      const { segment, crc } = journal
+      const end = { position: [segment.id, segment.size], crc } as const
+      const readAgain = (run: StoredRun): Promise<WarmPart | null> => this.#readAgain(run)
+      const next = await writeIndexFile(directory, catalog, end, { ...this.#parts, readAgain })
       this.#releaseIndexFile()
       this.#indexFile = next
       disk.syncDirectory(directory)
     } finally {
       // Also after a failure, so that the next round is not due immediately.
       this.#indexedAt = written
-      this.#deadBytes -= deadBytes
+      this.#deadBytes = Number.isFinite(deadBytes) ? this.#deadBytes - deadBytes : 0
+      this.#deadAtStart = 0
+      this.#deadLimit = 0
     }
     this.#remove(rewritten)
+  }
+
+  async #readAgain(run: StoredRun): Promise<WarmPart | null> {
+    try {
+      return await this.#parts.reader.warm(run)
+    } catch (error) {
+      if (!isCorrupt(error)) throw error
+      return null
+    }
+  }
+
+  /** The segment in use is not rewritten; only another one takes its place. */
+  #isMostlyDead({ size, live }: Segment): boolean {
+    return size - live >= Math.max(live, Math.min(MIN_DEAD_BYTES, this.#parts.segmentBytes) / 4)
   }
 
   #remove(rewritten: readonly Group[]): void {
     for (const { file } of rewritten.flat()) {
       file.retire()
-      rmSync(file.path, { force: true })
+      this.#parts.lock.check()
+      this.#parts.disk.remove(file.path)
     }
     if (rewritten.length > 0) this.#parts.disk.syncDirectory(this.#parts.directory)
   }

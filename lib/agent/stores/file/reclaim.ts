@@ -9,15 +9,22 @@
  *
  * @module
  */
-import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { addBytes, addExtent, EXTENT, extentAt, pairs } from './catalog.js'
 import type { Catalog, StoredRun } from './catalog.js'
 import type { OpenFiles } from './data-file.js'
 import type { Disk } from './disk.js'
-import { encodeDeletion, encodeHeader, isIntact, splitLines } from './journal-line.js'
+import {
+  encodeDeletion,
+  encodeHeader,
+  isIntact,
+  splitLines,
+  type HeaderFields,
+} from './journal-line.js'
+import type { DirectoryLock } from './lock.js'
 import type { RunReader } from './run-reader.js'
-import { makeSegment, type Segment } from './segment.js'
+import { makeSegment, readHeader, type Segment } from './segment.js'
 
 /** Consecutive segments to be rewritten as one. */
 export type Group = readonly Segment[]
@@ -67,6 +74,7 @@ export interface RewriteContext {
   readonly reader: RunReader
   readonly disk: Disk
   readonly open: OpenFiles
+  readonly lock: DirectoryLock
 }
 
 interface Copy {
@@ -83,13 +91,11 @@ interface Copy {
  * @throws the system's error, or an Error when a line is damaged; nothing has changed then.
  */
 export async function rewrite(group: Group, context: RewriteContext): Promise<void> {
-  const { catalog, disk, open } = context
+  const { catalog, disk, open, lock } = context
   const ids = new Set(group.map(({ id }) => id))
   const last = group.at(-1) as Segment
-  const parts: Buffer[] = [
-    encodeHeader(last.id, last.generation + 1, [...ids].filter((id) => id !== last.id)),
-  ]
-  let size = parts[0]?.length ?? 0
+  const parts: Buffer[] = []
+  let size = 0
   const tombstones: { readonly runId: string; readonly bytes: number }[] = []
   for (const [runId, tombstone] of catalog.tombstones) {
     if (!ids.has(tombstone.segment) || [...tombstone.dead].every((id) => ids.has(id))) continue
@@ -99,22 +105,27 @@ export async function rewrite(group: Group, context: RewriteContext): Promise<vo
     tombstones.push({ runId, bytes: line.length })
   }
   const copies = await copyRuns(group, ids, size, parts, context)
+  const body = Buffer.concat(parts)
+  const header = encodeHeader(last.id, last.generation + 1, await headerFields(group, body))
   const directory = dirname(last.file.path)
   const segment = makeSegment(directory, last.id, last.generation + 1, 0, open)
-  const draft = `${segment.file.path}.new`
-  const fd = openSync(draft, 'w', 0o600)
+  const draft = `${segment.file.path}.${lock.token}.new`
+  const fd = disk.open(draft, 'w')
   try {
-    const data = Buffer.concat(parts)
-    await disk.write(fd, data, 0)
+    await disk.write(fd, Buffer.concat([header, body]), 0)
     await disk.sync(fd)
-    segment.size = data.length
-    renameSync(draft, segment.file.path)
+    segment.size = header.length + body.length
+    lock.check()
+    disk.rename(draft, segment.file.path)
     disk.syncDirectory(directory)
   } catch (error) {
-    rmSync(draft, { force: true })
+    disk.remove(draft)
     throw error
   } finally {
-    closeSync(fd)
+    disk.close(fd)
+  }
+  for (const { extents } of copies) {
+    for (let i = 1; i < extents.length; i += EXTENT) extents[i] = (extents[i] ?? 0) + header.length
   }
   install(segment, ids, copies, catalog)
   for (const { runId, bytes } of tombstones) {
@@ -124,6 +135,16 @@ export async function rewrite(group: Group, context: RewriteContext): Promise<vo
     tombstone.segment = segment.id
     tombstone.bytes = bytes
     segment.live += bytes
+  }
+}
+
+/** The new file takes the place of the group's first segment in the chain. */
+async function headerFields(group: Group, body: Buffer): Promise<HeaderFields> {
+  const header = await readHeader(group[0] as Segment)
+  return {
+    replaces: group.slice(0, -1).map(({ id }) => id),
+    previous: header?.line.previous,
+    body: { bytes: body.length, crc: crc32(body) },
   }
 }
 

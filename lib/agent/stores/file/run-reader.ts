@@ -2,6 +2,7 @@ import { StoreError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
 import { copyHead, foldHead } from '../../log/head.js'
 import type { RunHead } from '../../run-details.js'
+import { unreadableHead } from '../unreadable-head.js'
 import {
   addExtent,
   type Catalog,
@@ -70,11 +71,21 @@ export class RunReader {
         try {
           heads.push(parseCold(cold, await reader.read(cold)).head)
         } catch {
-          heads.push(await this.use(run, ({ head }) => copyHead(head)))
+          heads.push(await this.#headOf(run))
         }
       }
     }
     return heads.reverse()
+  }
+
+  /** One run that is unreadable, and quarantined now, must not hide the others. */
+  async #headOf(run: StoredRun): Promise<RunHead> {
+    try {
+      return await this.use(run, ({ head }) => copyHead(head))
+    } catch (error) {
+      if (!isCorrupt(error)) throw error
+      return unreadableHead(run.runId)
+    }
   }
 
   async #load(run: StoredRun): Promise<WarmPart> {
@@ -91,10 +102,11 @@ export class RunReader {
     let head: RunHead | null = null
     const extents: number[] = []
     for (const [id] of pairs(run.bytesBySegment)) {
-      const segment = this.#segment(id)
+      const segment = this.#segmentOf(run, id)
       await scanSegment(segment, 0, (line, offset) => {
         const parsed = decodeLine(line)
-        if (parsed === null || parsed.type === 'header' || parsed.runId !== run.runId) return
+        if (parsed?.type !== 'records' && parsed?.type !== 'delete') return
+        if (parsed.runId !== run.runId) return
         if (parsed.type === 'delete') {
           head = null
           extents.length = 0
@@ -115,7 +127,9 @@ export class RunReader {
   async records(run: StoredRun, after: number, limit: number): Promise<RunRecord[]> {
     const last = Math.min(run.lastSeq, after + limit)
     if (after >= last) return []
-    const ranges = await this.use(run, ({ extents }) => this.#acquire(extents, after + 1, last))
+    const ranges = await this.use(run, ({ extents }) =>
+      this.#acquire(run, extents, after + 1, last),
+    )
     try {
       const records: RunRecord[] = []
       for (const range of ranges) await this.#readRange(run, range, records)
@@ -131,7 +145,12 @@ export class RunReader {
   }
 
   /** The reads for records `first` to `last`. Acquires their files. */
-  #acquire(extents: readonly number[], first: number, last: number): ReadRange[] {
+  #acquire(
+    run: StoredRun,
+    extents: readonly number[],
+    first: number,
+    last: number,
+  ): ReadRange[] {
     const ranges: ReadRange[] = []
     for (let i = extentWith(extents, first); i < extents.length; i += EXTENT) {
       const [id, offset, length, seq] = extentAt(extents, i)
@@ -147,7 +166,7 @@ export class RunReader {
         range.extents.push([offset - range.offset, length])
         range.length = offset + length - range.offset
       } else {
-        const segment = this.#segment(id)
+        const segment = this.#segmentOf(run, id)
         segment.file.acquire()
         ranges.push({ segment, offset, length, extents: [[0, length]] })
       }
@@ -170,10 +189,10 @@ export class RunReader {
     }
   }
 
-  #segment(id: number): Segment {
+  #segmentOf(run: StoredRun, id: number): Segment {
     const segment = this.#catalog.segments.get(id)
-    if (segment === undefined) throw new Error(`segment ${id} of the journal is missing`)
-    return segment
+    if (segment !== undefined) return segment
+    throw this.#quarantine(run, `segment ${id} of the journal is missing`)
   }
 
   #quarantine(run: StoredRun, reason: string): StoreError {
@@ -184,6 +203,11 @@ export class RunReader {
     }
     return new StoreError('ERR_AGENT_STORE_CORRUPT', corruptMessage(runId, reason))
   }
+}
+
+/** Is data damaged, as opposed to a disk that fails for now? */
+export function isCorrupt(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_CORRUPT'
 }
 
 function corruptMessage(runId: string, reason: string): string {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { DataFile, type OpenFiles } from './data-file.js'
-import { splitLines } from './journal-line.js'
+import { decodeLine, splitLines, type Extent, type HeaderLine } from './journal-line.js'
 
 /** One file of the journal. Only the last one is written to. */
 export interface Segment {
@@ -9,7 +9,7 @@ export interface Segment {
   /** How many times the segment was rewritten to reclaim space. */
   readonly generation: number
   readonly file: DataFile
-  /** Durable bytes. */
+  /** Durable bytes that count; a process that had lost the lock may have added others. */
   size: number
   /** Bytes of lines that are still needed. */
   live: number
@@ -19,6 +19,8 @@ const NAME = /^journal-(\d{8,})\.(\d+)\.jsonl$/
 
 /** Bytes read at once when a segment is scanned. */
 const CHUNK_BYTES = 1 << 20
+/** Enough for most first lines; longer ones cost a second read. */
+const HEADER_BYTES = 512
 
 /** Describes a segment; opens and creates nothing. */
 export function makeSegment(
@@ -36,6 +38,34 @@ export function makeSegment(
 export function parseSegmentName(name: string): { id: number; generation: number } | null {
   const match = NAME.exec(name)
   return match === null ? null : { id: Number(match[1]), generation: Number(match[2]) }
+}
+
+/** The first line of a segment and its length, newline included. */
+export interface SegmentHeader {
+  readonly line: HeaderLine
+  readonly bytes: number
+}
+
+/** Reads a segment's first line; null when it is missing, damaged or of another segment. */
+export async function readHeader({ id, file, size }: Segment): Promise<SegmentHeader | null> {
+  file.acquire()
+  try {
+    for (let length = HEADER_BYTES; ; length = CHUNK_BYTES) {
+      const data = await file.read(0, Math.min(length, size))
+      const end = data.indexOf(0x0a)
+      if (end === -1 && length < size && length < CHUNK_BYTES) continue
+      const line = end === -1 ? null : decodeLine(data.subarray(0, end))
+      return line?.type === 'header' && line.segment === id ? { line, bytes: end + 1 } : null
+    }
+  } finally {
+    file.release()
+  }
+}
+
+/** Is a rewritten segment as long as its header says? Version 1 did not say. */
+export function isWhole({ size }: Segment, { line, bytes }: SegmentHeader): boolean {
+  const body: Extent | null = line.body
+  return body === null || size >= bytes + body.bytes
 }
 
 /**

@@ -7,6 +7,8 @@ import { scanSegment, type Segment } from './segment.js'
 export interface Verification {
   /** Called with each run that was quarantined. */
   readonly onDamaged: (runId: string) => void
+  /** Called with a sentence for each damaged line. */
+  readonly onProblem: (problem: string) => void
   /** Ends the verification when it returns true. */
   readonly isClosed: () => boolean
   /** Awaited after each chunk, to leave time for other work. */
@@ -17,13 +19,13 @@ export interface Verification {
 export async function verifySegments(
   catalog: Catalog,
   reader: RunReader,
-  { onDamaged, isClosed, pause }: Verification,
+  steps: Verification,
 ): Promise<void> {
   for (const segment of [...catalog.segments.values()]) {
-    if (isClosed()) return
+    if (steps.isClosed()) return
     // A segment that is gone was rewritten, from lines that were checked.
     if (catalog.segments.get(segment.id) !== segment) continue
-    for (const runId of await verifySegment(segment, catalog, reader, pause)) onDamaged(runId)
+    await verifySegment(segment, catalog, reader, steps)
   }
 }
 
@@ -31,8 +33,8 @@ async function verifySegment(
   segment: Segment,
   catalog: Catalog,
   reader: RunReader,
-  pause?: () => Promise<void>,
-): Promise<string[]> {
+  { onDamaged, onProblem, pause }: Verification,
+): Promise<void> {
   const damaged: { readonly start: number; readonly end: number }[] = []
   const check = (line: Buffer, start: number): void => {
     if (!isIntact(line)) damaged.push({ start, end: start + line.length })
@@ -40,7 +42,8 @@ async function verifySegment(
   // A copy, because the last segment grows meanwhile; up to its present size it is whole lines.
   const rest = await scanSegment({ ...segment }, 0, check, pause)
   if (rest.length > 0) damaged.push({ start: segment.size - rest.length, end: segment.size })
-  if (damaged.length === 0) return []
+  if (damaged.length === 0 || catalog.segments.get(segment.id) !== segment) return
+  for (const { start } of damaged) onProblem(`${segment.file.path} at byte ${start} is damaged`)
   const firstDamage = ({ extents }: WarmPart): number | null => {
     // Rewritten in the meantime, from lines that were checked.
     if (catalog.segments.get(segment.id) !== segment) return null
@@ -53,14 +56,13 @@ async function verifySegment(
     }
     return null
   }
-  const quarantined: string[] = []
   for (const run of catalog.runs.all()) {
+    if (catalog.quarantined.has(run.runId)) continue
     if (![...pairs(run.bytesBySegment)].some(([id]) => id === segment.id)) continue
     const at = await reader.use(run, firstDamage)
     if (at === null || catalog.runs.get(run.runId) !== run) continue
     const reason = `${segment.file.path} at byte ${at} is damaged`
     catalog.quarantine(run.runId, 'ERR_AGENT_STORE_CORRUPT', reason, [segment.id])
-    quarantined.push(run.runId)
+    onDamaged(run.runId)
   }
-  return quarantined
 }
