@@ -230,21 +230,15 @@ function storeUnavailable({ message }: Error, seesAll: boolean): ProblemError {
   })
 }
 
-/** The 500 for a run whose log cannot be used; it was reported when that was found. */
-function unusableRun(
-  code: 'run_damaged' | 'run_too_new',
-  what: string,
-): (error: Error, seesAll: boolean) => ProblemError {
-  return ({ message }, seesAll) =>
-    new ProblemError(500, code, seesAll ? message : `${what}; ask the operator of this service`)
-}
-
-/** Whether a problem is no fault of this call: the run cannot be used until it is restored. */
+/** Whether the run cannot be used until it is restored. Its store has reported that already. */
 export function isUnusableRun(code: string): boolean {
   return code === 'run_damaged' || code === 'run_too_new'
 }
 
 type Translate = (error: Error & EngineErrorFacts, seesAll: boolean) => ProblemError
+
+/** For callers of a single tenant, who may not see paths of the store. */
+const ASK = 'ask the operator of this service'
 
 /** Engine errors that a client can act on. All others are faults of the service, hence 500. */
 const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
@@ -275,8 +269,10 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
   ERR_AGENT_STORE_UNAVAILABLE: storeUnavailable,
   ERR_AGENT_STORE_LOCKED: storeUnavailable,
   ERR_AGENT_CLAIM_LOST: storeUnavailable,
-  ERR_AGENT_STORE_CORRUPT: unusableRun('run_damaged', 'the log of this run is damaged'),
-  ERR_AGENT_STORE_VERSION: unusableRun('run_too_new', 'a newer version has written this run'),
+  ERR_AGENT_STORE_CORRUPT: ({ message }, seesAll) =>
+    new ProblemError(500, 'run_damaged', seesAll ? message : `this run is damaged; ${ASK}`),
+  ERR_AGENT_STORE_VERSION: ({ message }, seesAll) =>
+    new ProblemError(500, 'run_too_new', seesAll ? message : `this run is too new; ${ASK}`),
 }
 
 /**

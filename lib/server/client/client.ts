@@ -26,7 +26,8 @@ import {
   type RetryOptions,
   type TimeoutOptions,
 } from '../../http/index.js'
-import type { DamageCounts, HealthStatus } from '../monitoring/health.js'
+import type { DamageCounts } from '../monitoring/damage.js'
+import type { HealthStatus } from '../monitoring/health.js'
 import type { RunService } from '../service.js'
 import { answerError } from './answer-error.js'
 import { followEvents, type FollowOptions, type ModelDelta } from './follow.js'

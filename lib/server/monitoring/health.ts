@@ -1,5 +1,5 @@
-import type { StoreDamage } from '../../agent/index.js'
 import type { ServiceContext } from '../context.js'
+import { damageOf, describeDamage } from './damage.js'
 
 /**
  * Health of a service: `damaged` works without the data that is damaged or missing, `busy` accepts
@@ -7,20 +7,10 @@ import type { ServiceContext } from '../context.js'
  */
 export type HealthStatus = 'ok' | 'damaged' | 'busy' | 'failing' | 'draining'
 
-/** The number of damaged runs, and of files that are missing or unreadable. */
-export interface DamageCounts {
-  readonly runs: number
-  readonly files: number
-}
-
 export interface HealthReport {
   readonly status: HealthStatus
   /** What is wrong; null when nothing is. Not for callers of a single tenant. */
   readonly problem: string | null
-}
-
-export function countDamage({ runs, files }: StoreDamage): DamageCounts {
-  return { runs: runs.length, files: files.length }
 }
 
 /** Milliseconds for which a check of the store is reused: callers need no key to trigger one. */
@@ -50,7 +40,7 @@ export class Health {
     if (queued >= maxQueued) {
       return { status: 'busy', problem: `the queue is full: ${queued} runs are waiting` }
     }
-    const damage = describeDamage(this.#context.engine.damage())
+    const damage = describeDamage(damageOf(this.#context.engine))
     return { status: damage === null ? 'ok' : 'damaged', problem: damage }
   }
 
@@ -61,16 +51,6 @@ export class Health {
     }
     return this.#check
   }
-}
-
-/** The numbers, and one cause of each kind: a list of all may be long. */
-function describeDamage({ runs, files }: StoreDamage): string | null {
-  const parts: string[] = []
-  const [run] = runs
-  const [file] = files
-  if (run !== undefined) parts.push(`damaged runs: ${runs.length}, ${run.runId}: ${run.reason}`)
-  if (file !== undefined) parts.push(`damaged files: ${files.length}, ${file}`)
-  return parts.length === 0 ? null : parts.join('; ')
 }
 
 /** The problem of the store, as text; null when there is none. */

@@ -6,7 +6,8 @@ import { describeApi } from '../describe/openapi.js'
 import * as schemas from '../describe/schemas.js'
 import { ProblemError } from '../errors.js'
 import { json, jsonText } from '../messages/reply.js'
-import { countDamage, Health } from '../monitoring/health.js'
+import { countDamage, damageOf } from '../monitoring/damage.js'
+import { Health } from '../monitoring/health.js'
 import { METRICS_TYPE } from '../monitoring/metrics.js'
 import type { Monitor } from '../monitoring/monitor.js'
 import type { Call, Route, RouteDefinition } from '../router.js'
@@ -119,7 +120,7 @@ function health(context: ServiceContext): RouteDefinition {
     },
     handle: async (call) => {
       const { status, problem } = await service.report()
-      const damaged = countDamage(engine.damage())
+      const damaged = countDamage(damageOf(engine))
       const facts = (await maySeeAll(context, call))
         ? {
             version: VERSION,
