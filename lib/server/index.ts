@@ -28,6 +28,7 @@ export type {
   RunServiceErrorFacts,
 } from './errors.js'
 export type { HttpRequest, HttpResponse } from './messages/reply.js'
+export type { DamageCounts } from './monitoring/damage.js'
 export type { HealthStatus } from './monitoring/health.js'
 export { jsonLines } from './monitoring/log.js'
 export type { LogLine, RequestLine, RunLine, StreamKind, StreamLine } from './monitoring/log.js'

@@ -151,8 +151,11 @@ test('a client does not follow a damaged run again and again', async (t) => {
   const { engine, free } = await openDamaged(t)
   await using opened = await openService({ engine })
   await using client = new RunServiceClient({ baseUrl: opened.served.origin, retry: null })
+  let requests = 0
+  opened.served.server.on('request', () => (requests += 1))
   const first = client.events(free, { reconnectMs: 1 }).next()
   await assert.rejects(first, (error: RunServiceError) => error.code === 'run_damaged')
+  assert.equal(requests, 1)
   const { damaged } = await client.health()
   assert.deepEqual(damaged, { runs: 2, files: 0 })
 })
