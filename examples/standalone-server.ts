@@ -101,7 +101,7 @@ async function openService(
   }
   const service = await createRunService({
     engine: {
-      store: new FileStore({ directory: join(data, 'runs') }),
+      store: new FileStore({ directory: join(data, 'runs'), onWarning }),
       roots: settings.roots ?? [demo as string, process.cwd()],
       defaultModel: model,
       providers: providersFromEnvironment(process.env),
@@ -110,6 +110,11 @@ async function openService(
   })
   if (demo !== null) await refreshDemo(service, demo)
   return { service, demo }
+}
+
+/** One line for each thing that is found to be damaged, now or later. */
+function onWarning({ message }: Error): void {
+  console.error(`runwright: ${message.replaceAll('\n', ' ')}`)
 }
 
 /** Restores the planted bugs, unless a run that has not ended uses the copy. */

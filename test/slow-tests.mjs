@@ -125,6 +125,13 @@ const byFile = {
       'thousands of connections',
     ],
   ],
+  'test/server/webhooks/kill.test.ts': [
+    [
+      'a process that is killed while it waits keeps to the schedule when it is back',
+      2.9,
+      'the wait is longer than the start of a process takes',
+    ],
+  ],
 }
 
 /** The same as one list. @type {readonly { file: string, name: string }[]} */

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,6 +27,8 @@ interface Started {
   readonly child: ChildProcess
   readonly baseUrl: string
   readonly lines: readonly string[]
+  /** What it has printed to standard error so far, in pieces. */
+  readonly stderr: readonly string[]
 }
 
 function scratch(t: TestContext): string {
@@ -68,7 +77,7 @@ async function start(
   })
   const baseUrl = /^runwright listening on (http:\S+)\n/.exec(printed)?.[1]
   assert.ok(baseUrl !== undefined, `it prints its address: ${printed}${stderr.join('')}`)
-  return { child, baseUrl, lines: printed.trim().split('\n') }
+  return { child, baseUrl, lines: printed.trim().split('\n'), stderr }
 }
 
 async function failsToStart(
@@ -157,6 +166,37 @@ async function read(
     await once(child, 'exit')
   }
 }
+
+test('damage is printed to standard error, one line each, and shown by the API', async (t) => {
+  const folder = scratch(t)
+  const data = join(folder, 'data')
+  const env = { RUNWRIGHT_DATA: data, RUNWRIGHT_ROOTS: folder }
+  const first = await start(t, env)
+  await using before = new AsyncClient({ baseUrl: first.baseUrl })
+  const created = await before.post('/api/runs', { json: { goal: 'shell: true' } })
+  const { run_id } = created.json<RunDetails>()
+  await read(before, run_id, [], () => false, first.child)
+  first.child.kill('SIGKILL')
+  await once(first.child, 'exit')
+  const name = readdirSync(join(data, 'runs')).find((file) => /^journal-.*jsonl$/.test(file))!
+  const path = join(data, 'runs', name)
+  writeFileSync(path, readFileSync(path, 'utf8').replaceAll('"goal_check"', '"goal_chekc"'))
+  const { child, baseUrl, stderr } = await start(t, env)
+  while (!stderr.join('').includes(run_id)) await once(child.stderr!, 'data')
+  await using client = new AsyncClient({ baseUrl })
+  const run = await client.get(`/api/runs/${run_id}`)
+  assert.equal(run.statusCode, 500)
+  assert.equal(run.json<{ code: string }>().code, 'run_damaged')
+  const health = await client.get('/api/health')
+  assert.equal(health.json<{ status: string }>().status, 'damaged')
+  const [listed] = (await client.get('/api/runs')).json<{ run_id: string; problem: string }[]>()
+  assert.equal(listed!.run_id, run_id)
+  assert.match(listed!.problem, /damaged/)
+  const lines = stderr.join('').trimEnd().split('\n')
+  const own = lines.filter((line) => line.startsWith('runwright: ') && line.includes(run_id))
+  assert.equal(own.length, 1, stderr.join(''))
+  assert.match(own[0]!, /restore the data directory from a backup, or delete the run/)
+})
 
 test('Ctrl-C ends it cleanly, and it prints how to start a run', async (t) => {
   const { child, lines, baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t) }, npmStart)

@@ -193,7 +193,7 @@ export class RunEngine {
     query: Partial<RunQuery> = {},
   ): Promise<{ readonly runs: readonly RunSummary[]; readonly next: string | null }> {
     const { heads, next } = await this.#config.store.list({ limit: LIST_LIMIT, ...query })
-    return { runs: heads.map(({ details }) => summarize(details)), next }
+    return { runs: heads.map(summarize), next }
   }
 
   /** @throws {@link UnknownRunError} when no run with this id is visible to the caller. */

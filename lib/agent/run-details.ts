@@ -82,6 +82,8 @@ export interface RunSummary {
   readonly ended_at: string | null
   readonly parent_run_id: string | null
   readonly last_seq: number
+  /** Why the run cannot be used, because its log is damaged or of a newer version; usually null. */
+  readonly problem: string | null
 }
 
 /** The small fold of a run that stores keep beside its log, for lists and lookups. */

@@ -3,7 +3,7 @@ import type { Authorize } from './access/auth.js'
 import type { LimitSettings } from './access/limits.js'
 import { isHttpOrigin } from './access/origin.js'
 import type { LogLine } from './monitoring/log.js'
-import type { WebhookOptions } from './webhooks/webhooks.js'
+import type { WebhookOptions } from './webhooks/options.js'
 
 /** The part of {@link RunEngine} that the service uses. */
 export type ServiceEngine = Pick<
@@ -22,6 +22,7 @@ export type ServiceEngine = Pick<
   | 'counts'
   | 'capacity'
   | 'check'
+  | 'damage'
   | 'observe'
   | 'close'
 >

@@ -11,10 +11,10 @@
 import type { Caller } from '../agent/index.js'
 import type { AuthorizableRequest, Principal } from './access/auth.js'
 import { checkCaller, PREFLIGHT_HEADERS } from './access/origin.js'
-import { accountOf, authorized, callerFor } from './access/principal.js'
+import { accountOf, authorized, callerFor, seesAll } from './access/principal.js'
 import type { ServiceConfig } from './config.js'
 import type { ServiceContext } from './context.js'
-import { draining, ProblemError, toProblemError, unknownRun } from './errors.js'
+import { draining, isUnusableRun, ProblemError, toProblemError, unknownRun } from './errors.js'
 import { chooseType } from './messages/accept.js'
 import { problemReply, type HttpRequest, type Reply } from './messages/reply.js'
 import { failedCall, targetOf, type Target } from './messages/request-target.js'
@@ -162,12 +162,12 @@ export class Dispatcher {
     return route.handle(new RoutedCall(exchange, route, match.parameter, target.query, mediaType))
   }
 
-  #refuse(error: unknown, { request }: Exchange): Reply {
-    const known = toProblemError(error)
+  #refuse(error: unknown, { request, principal }: Exchange): Reply {
+    const known = toProblemError(error, seesAll(this.#context.config, principal))
     // While the store closes, errors are expected: the caller should come back later.
     const isExpected = known.status === 500 && this.#context.state !== 'open'
     const problem = isExpected ? draining() : known
-    if (problem.status === 500) {
+    if (problem.status === 500 && !isUnusableRun(problem.code)) {
       this.#context.report(problem.cause ?? problem, failedCall(request))
     }
     return problemReply(problem)

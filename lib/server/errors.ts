@@ -45,6 +45,8 @@ export type ProblemCode =
   | 'rate_limited'
   | 'too_many_at_once'
   | 'internal_error'
+  | 'run_damaged'
+  | 'run_too_new'
   | 'mount_mismatch'
   | 'draining'
   | 'store_unavailable'
@@ -217,15 +219,26 @@ export function draining(): ProblemError {
   })
 }
 
-/** The 503 for a store that cannot be reached, or whose run another process has claimed. */
-function storeUnavailable(): ProblemError {
-  const detail = 'the store is unavailable; try again in a moment'
+/**
+ * The 503 for a store that takes nothing at present, that another process has taken over, or whose
+ * run another process has claimed. `cause` may contain a path: it is for callers of all tenants.
+ */
+function storeUnavailable({ message }: Error, seesAll: boolean): ProblemError {
+  const detail = `the store is unavailable${seesAll ? `: ${message}` : '; try again in a moment'}`
   return new ProblemError(503, 'store_unavailable', detail, {
     headers: { 'Retry-After': String(STORE_RETRY_SECONDS) },
   })
 }
 
-type Translate = (error: Error & EngineErrorFacts) => ProblemError
+/** Whether the run cannot be used until it is restored. Its store has reported that already. */
+export function isUnusableRun(code: string): boolean {
+  return code === 'run_damaged' || code === 'run_too_new'
+}
+
+type Translate = (error: Error & EngineErrorFacts, seesAll: boolean) => ProblemError
+
+/** For callers of a single tenant, who may not see paths of the store. */
+const ASK = 'ask the operator of this service'
 
 /** Engine errors that a client can act on. All others are faults of the service, hence 500. */
 const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
@@ -253,21 +266,28 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
     }),
   ERR_AGENT_CURSOR: ({ message }) => new ProblemError(409, 'cursor_ahead', message),
   ERR_AGENT_CLOSED: () => draining(),
-  ERR_AGENT_STORE_UNAVAILABLE: () => storeUnavailable(),
-  ERR_AGENT_CLAIM_LOST: () => storeUnavailable(),
+  ERR_AGENT_STORE_UNAVAILABLE: storeUnavailable,
+  ERR_AGENT_STORE_LOCKED: storeUnavailable,
+  ERR_AGENT_CLAIM_LOST: storeUnavailable,
+  ERR_AGENT_STORE_CORRUPT: ({ message }, seesAll) =>
+    new ProblemError(500, 'run_damaged', seesAll ? message : `this run is damaged; ${ASK}`),
+  ERR_AGENT_STORE_VERSION: ({ message }, seesAll) =>
+    new ProblemError(500, 'run_too_new', seesAll ? message : `this run is too new; ${ASK}`),
 }
 
 /**
  * The problem to answer a thrown value with. An unknown value becomes a 500 with the value as
  * `cause`, for the host's log only.
+ *
+ * @param seesAll - whether the caller may see all tenants, and hence paths of the store.
  */
-export function toProblemError(error: unknown): ProblemError {
+export function toProblemError(error: unknown, seesAll: boolean): ProblemError {
   if (error instanceof ProblemError) return error
   if (error instanceof Error) {
     const code = (error as EngineErrorFacts).code
     const known = typeof code === 'string' && Object.hasOwn(TRANSLATIONS, code)
     const translate = known ? TRANSLATIONS[code as AgentErrorCode] : undefined
-    if (translate !== undefined) return translate(error)
+    if (translate !== undefined) return translate(error, seesAll)
   }
   const detail = 'the service failed to answer; its log has the cause'
   return new ProblemError(500, 'internal_error', detail, { cause: error })

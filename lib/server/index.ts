@@ -28,10 +28,11 @@ export type {
   RunServiceErrorFacts,
 } from './errors.js'
 export type { HttpRequest, HttpResponse } from './messages/reply.js'
+export type { DamageCounts } from './monitoring/damage.js'
 export type { HealthStatus } from './monitoring/health.js'
 export { jsonLines } from './monitoring/log.js'
 export type { LogLine, RequestLine, RunLine, StreamKind, StreamLine } from './monitoring/log.js'
 export { createRunService } from './service.js'
 export type { NextFunction, RunService } from './service.js'
 export type { PumpEnd } from './streams/pump.js'
-export type { WebhookEndpoint, WebhookFailure, WebhookOptions } from './webhooks/webhooks.js'
+export type { WebhookEndpoint, WebhookFailure, WebhookOptions } from './webhooks/options.js'

@@ -75,7 +75,7 @@ for (const { error, status, code, pointers = [] } of [
       ? `${error.name} ${(error as { problem?: string }).problem ?? ''}`
       : String(error)
   test(`${name.trim()} is answered with ${status} ${code}`, () => {
-    const problem = problemOf(toProblemError(error))
+    const problem = problemOf(toProblemError(error, false))
     assert.equal(problem.status, status)
     assert.equal(problem.code, code)
     assert.equal(problem.type, 'about:blank')
@@ -89,13 +89,13 @@ for (const { error, status, code, pointers = [] } of [
 }
 
 test('errors that pass have Retry-After', () => {
-  assert.match(toProblemError(new QueueFullError(1)).headers['Retry-After']!, /^\d+$/)
-  assert.match(toProblemError(new EngineClosedError()).headers['Retry-After']!, /^\d+$/)
+  assert.match(toProblemError(new QueueFullError(1), false).headers['Retry-After']!, /^\d+$/)
+  assert.match(toProblemError(new EngineClosedError(), false).headers['Retry-After']!, /^\d+$/)
 })
 
 test('a problem of the host keeps its own status and code', () => {
   const error = new ProblemError(402, 'out_of_credit', 'top up', { headers: { 'X-Hint': 'a' } })
-  assert.equal(toProblemError(error), error)
+  assert.equal(toProblemError(error, false), error)
   assert.deepEqual(problemOf(error), {
     type: 'about:blank',
     title: 'Client Error',

@@ -7,6 +7,7 @@ import type {
   RunObserver,
   RunSubscription,
   RunSummary,
+  StoreDamage,
   SubscriptionEnd,
 } from 'runwright/agent'
 import type { ServiceEngine } from 'runwright/server'
@@ -27,6 +28,8 @@ interface FakeRun {
   readonly encoded: EncodedEvent[]
   readonly readers: Set<FakeSubscription>
   end: SubscriptionEnd | undefined
+  /** Set for a run that lists show as damaged. */
+  problem: string | null
 }
 
 /**
@@ -46,6 +49,7 @@ export class FakeEngine implements ServiceEngine {
   /** The error of `check()`, when the store cannot be written. */
   broken: Error | null = null
   readonly observers: Set<RunObserver> = new Set()
+  damaged: StoreDamage = { runs: [], files: [] }
   #closed = false
 
   /** Adds a run with its first event only. */
@@ -100,6 +104,7 @@ export class FakeEngine implements ServiceEngine {
       encoded: [],
       readers: new Set(),
       end: undefined,
+      problem: null,
     })
     this.append(runId, 'run_started', {})
     return runId
@@ -185,11 +190,17 @@ export class FakeEngine implements ServiceEngine {
 
   readonly list: ServiceEngine['list'] = async (query = {}) => {
     this.#enter('list', query)
-    const visible = [...this.runs.values()].filter((run) => run.tenant === (query.tenant ?? null))
+    const { tenant = null, createdAfter = -Infinity, status = [] } = query
+    const visible = [...this.runs.values()].filter(
+      (run) =>
+        run.tenant === tenant &&
+        Date.parse(run.details.created_at) > createdAfter * 1_000 &&
+        (status.length === 0 || status.includes(run.details.status)),
+    )
     const page = visible.reverse().slice(Number(query.cursor ?? 0))
     const limit = query.limit ?? page.length
     const next = page.length > limit ? String(Number(query.cursor ?? 0) + limit) : null
-    return { runs: page.slice(0, limit).map(({ details }) => details as RunSummary), next }
+    return { runs: page.slice(0, limit).map(summaryOf), next }
   }
 
   readonly get: ServiceEngine['get'] = async (runId, caller) => {
@@ -269,6 +280,8 @@ export class FakeEngine implements ServiceEngine {
     if (this.broken !== null) throw this.broken
   }
 
+  readonly damage: ServiceEngine['damage'] = () => this.damaged
+
   readonly observe: ServiceEngine['observe'] = (observer) => {
     this.observers.add(observer)
     return () => this.observers.delete(observer)
@@ -278,6 +291,10 @@ export class FakeEngine implements ServiceEngine {
     this.#closed = true
     for (const runId of this.runs.keys()) this.endReaders(runId, 'shutdown')
   }
+}
+
+function summaryOf({ details, problem }: FakeRun): RunSummary {
+  return { ...details, problem }
 }
 
 class FakeSubscription implements RunSubscription {

@@ -150,7 +150,7 @@ export function copyHead(head: RunHead): RunHead {
 }
 
 /** The fields of a run that lists show. */
-export function summarize(details: RunDetails): RunSummary {
+export function summarize({ details, problem }: RunHead): RunSummary {
   return {
     run_id: details.run_id,
     goal: details.goal,
@@ -163,6 +163,7 @@ export function summarize(details: RunDetails): RunSummary {
     ended_at: details.ended_at,
     parent_run_id: details.parent_run_id,
     last_seq: details.last_seq,
+    problem: problem ?? null,
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Caller } from '../../agent/index.js'
+import type { ServiceConfig } from '../config.js'
 import { ProblemError } from '../errors.js'
 import type { Principal } from './auth.js'
 
@@ -9,6 +10,12 @@ const ANONYMOUS: Caller = { owner: { id: null, tenant: null } }
 export function callerFor(principal: Principal | null): Caller {
   if (principal === null) return ANONYMOUS
   return { owner: { id: principal.id, tenant: principal.tenant ?? null } }
+}
+
+/** Whether a caller may know of all tenants, and hence of the store itself. */
+export function seesAll({ authorize }: ServiceConfig, principal: Principal | null): boolean {
+  if (principal === null) return authorize === null
+  return (principal.tenant ?? null) === null
 }
 
 /** The key under which the limiter counts a principal. */

@@ -26,6 +26,7 @@ import {
   type RetryOptions,
   type TimeoutOptions,
 } from '../../http/index.js'
+import type { DamageCounts } from '../monitoring/damage.js'
 import type { HealthStatus } from '../monitoring/health.js'
 import type { RunService } from '../service.js'
 import { answerError } from './answer-error.js'
@@ -86,6 +87,8 @@ export interface ServiceHealth {
   readonly status: HealthStatus
   /** What is wrong; null when nothing is. */
   readonly problem?: string | null
+  /** Present when something is damaged. */
+  readonly damaged?: DamageCounts
   readonly version?: string
   readonly runs?: Readonly<Record<RunStatus, number>>
 }

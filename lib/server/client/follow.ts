@@ -29,7 +29,7 @@ import {
 } from '../../http/index.js'
 import { backoffDelay, TRANSIENT_STATUSES } from '../../internal/backoff.js'
 import { sleep } from '../../internal/sleep.js'
-import { RunServiceError } from '../errors.js'
+import { isUnusableRun, RunServiceError } from '../errors.js'
 import { answerError } from './answer-error.js'
 
 /**
@@ -201,7 +201,9 @@ class Cursor {
 class BrokenStreamError extends RemoteProtocolError {}
 
 function isTransient(error: unknown): boolean {
-  if (error instanceof RunServiceError) return TRANSIENT_STATUSES.includes(error.status)
+  if (error instanceof RunServiceError) {
+    return TRANSIENT_STATUSES.includes(error.status) && !isUnusableRun(error.code)
+  }
   if (error instanceof TotalTimeoutError) return false
   return (
     error instanceof NetworkError ||

@@ -13,6 +13,8 @@ export interface RunSummary {
   readonly started_at: string | null
   readonly ended_at: string | null
   readonly last_seq: number
+  /** Why the run cannot be used; usually null. */
+  readonly problem: string | null
 }
 
 export interface GatedCall {
@@ -30,7 +32,7 @@ export interface Gate {
   readonly calls: readonly GatedCall[]
 }
 
-export interface RunDetails extends RunSummary {
+export interface RunDetails extends Omit<RunSummary, 'problem'> {
   readonly max_iterations: number
   readonly hitl_enabled: boolean
   readonly cwd: string

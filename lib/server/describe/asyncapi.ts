@@ -33,9 +33,10 @@ export function describeStreams(basePath: string): object {
         title: 'WebSocket',
         description:
           `One event in each text message. Subprotocol ${STREAM_PROTOCOL}. A refused reader gets ` +
-          'an HTTP response with problem details in place of the 101. Close codes: 1000 after ' +
-          'run_end, 1001 the service is shutting down, 1011 the log could not be read, 1013 the ' +
-          'reader does not read, 4404 the run was deleted. Messages from the client are ignored.',
+          'an HTTP response with problem details in place of the 101, with the code run_damaged ' +
+          'when the log is damaged. Close codes: 1000 after run_end, 1001 the service is ' +
+          'shutting down, 1011 the log could not be read, 1013 the reader does not read, 4404 ' +
+          'the run was deleted. Messages from the client are ignored.',
         bindings: {
           ws: { method: 'GET', query: queryOf(STREAM_PARAMETERS), bindingVersion: '0.1.0' },
         },

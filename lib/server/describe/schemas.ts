@@ -183,6 +183,7 @@ export const RUN_SUMMARY: JsonSchema = record({
   ended_at: orNull(time),
   parent_run_id: orNull(runId),
   last_seq: count,
+  problem: orNull(text, 'why the run cannot be used, usually null: its log is damaged'),
 })
 
 export const AGENT_EVENT: JsonSchema = record({
@@ -217,14 +218,20 @@ export const HEALTH: JsonSchema = record(
   {
     status: {
       type: 'string',
-      enum: ['ok', 'busy', 'failing', 'draining'],
-      description: '`busy`: accepts no more runs for now; `failing`: cannot store anything',
+      enum: ['ok', 'damaged', 'busy', 'failing', 'draining'],
+      description:
+        '`damaged`: works, but stored data is damaged or missing; `busy`: accepts no more runs ' +
+        'for now; `failing`: cannot store anything',
     },
     problem: orNull(text, 'what is wrong'),
+    damaged: {
+      ...record({ runs: count, files: count }),
+      description: 'damaged runs, and missing or unreadable files; absent when there are none',
+    },
     version: text,
     runs: { type: 'object', additionalProperties: count, description: 'number of runs by status' },
   },
-  ['version', 'problem', 'runs'],
+  ['version', 'problem', 'damaged', 'runs'],
 )
 
 /** Problem details (RFC 9457). */

@@ -1,7 +1,11 @@
 import type { ServiceContext } from '../context.js'
+import { damageOf, describeDamage } from './damage.js'
 
-/** Health of a service: `busy` accepts no more runs for now, `failing` cannot store anything. */
-export type HealthStatus = 'ok' | 'busy' | 'failing' | 'draining'
+/**
+ * Health of a service: `damaged` works without the data that is damaged or missing, `busy` accepts
+ * no more runs for now, `failing` cannot store anything.
+ */
+export type HealthStatus = 'ok' | 'damaged' | 'busy' | 'failing' | 'draining'
 
 export interface HealthReport {
   readonly status: HealthStatus
@@ -33,8 +37,11 @@ export class Health {
     if (this.#context.state !== 'open') return DRAINING
     if (problem !== null) return { status: 'failing', problem }
     const { queued, maxQueued } = this.#context.engine.capacity()
-    if (queued < maxQueued) return { status: 'ok', problem: null }
-    return { status: 'busy', problem: `the queue is full: ${queued} runs are waiting` }
+    if (queued >= maxQueued) {
+      return { status: 'busy', problem: `the queue is full: ${queued} runs are waiting` }
+    }
+    const damage = describeDamage(damageOf(this.#context.engine))
+    return { status: damage === null ? 'ok' : 'damaged', problem: damage }
   }
 
   #storeProblem(): Promise<string | null> {

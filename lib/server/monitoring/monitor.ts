@@ -7,6 +7,7 @@ import type { ObservedAppend, RunStatus } from '../../agent/index.js'
 import type { Principal } from '../access/auth.js'
 import type { ServiceEngine } from '../config.js'
 import type { StreamEnd } from '../streams/pump.js'
+import { countDamage, damageOf } from './damage.js'
 import type { LogLine, StreamKind } from './log.js'
 import { Counter, exposition, Gauge, Histogram } from './metrics.js'
 
@@ -84,6 +85,9 @@ export class Monitor {
     ]),
     new Gauge('runwright_gates_waiting', 'Runs waiting for a human.', [], () =>
       this.#counts === null ? [] : [[this.#counts.awaiting_human]],
+    ),
+    new Gauge('runwright_damaged', 'Damaged runs, and missing or unreadable files.', ['kind'], () =>
+      Object.entries(countDamage(damageOf(this.#engine))).map(([kind, count]) => [count, kind]),
     ),
     new Gauge('runwright_streams_open', 'Connected readers.', ['kind'], () =>
       Object.entries(this.#streams).map(([kind, count]) => [count, kind]),

@@ -6,6 +6,7 @@ import { describeApi } from '../describe/openapi.js'
 import * as schemas from '../describe/schemas.js'
 import { ProblemError } from '../errors.js'
 import { json, jsonText } from '../messages/reply.js'
+import { countDamage, damageOf } from '../monitoring/damage.js'
 import { Health } from '../monitoring/health.js'
 import { METRICS_TYPE } from '../monitoring/metrics.js'
 import type { Monitor } from '../monitoring/monitor.js'
@@ -109,17 +110,27 @@ function health(context: ServiceContext): RouteDefinition {
       summary: 'Health of the service',
       description: 'Only callers who may see the runs of all tenants get more than the status.',
       answers: {
-        200: { description: 'it works, though it may be too busy for another run', schema },
+        200: {
+          description: 'it works, though it may be too busy for another run, or data is damaged',
+          schema,
+        },
         503: { description: 'it is shutting down, or cannot store anything', schema },
       },
       problems: [],
     },
     handle: async (call) => {
       const { status, problem } = await service.report()
+      const damaged = countDamage(damageOf(engine))
       const facts = (await maySeeAll(context, call))
-        ? { version: VERSION, problem, runs: await counts() }
+        ? {
+            version: VERSION,
+            problem,
+            ...(damaged.runs + damaged.files > 0 && { damaged }),
+            runs: await counts(),
+          }
         : {}
-      return json(status === 'ok' || status === 'busy' ? 200 : 503, { status, ...facts })
+      const works = status !== 'failing' && status !== 'draining'
+      return json(works ? 200 : 503, { status, ...facts })
     },
   }
 }

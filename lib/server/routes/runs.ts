@@ -3,6 +3,7 @@ import {
   START_REQUEST_SCHEMA,
   type RunDetails,
   type RunStatus,
+  type RunSummary,
   type TraceContext,
 } from '../../agent/index.js'
 import type { ServiceConfig } from '../config.js'
@@ -144,9 +145,9 @@ function listRuns({ engine, config }: ServiceContext): RouteDefinition {
       },
       problems: [422],
     },
-    handle: async ({ query, caller }) => {
+    handle: async ({ query, caller, principal }) => {
       const limit = readInteger(query, 'limit', 1, MAX_LISTED) ?? MAX_LISTED
-      const { runs, next } = await engine.list({
+      const listed = await engine.list({
         tenant: caller.owner.tenant,
         status: readChoices<RunStatus>(query, 'status', RUN_STATUSES),
         goal: readText(query, 'goal'),
@@ -157,6 +158,9 @@ function listRuns({ engine, config }: ServiceContext): RouteDefinition {
         limit,
         cursor: readText(query, 'cursor'),
       })
+      // What is wrong with a run may name a path of the store.
+      const runs = principal?.tenant == null ? listed.runs : listed.runs.map(withoutPaths)
+      const { next } = listed
       if (next === null) return json(200, runs)
       const nextQuery = new URLSearchParams(query)
       nextQuery.set('limit', String(limit))
@@ -262,6 +266,11 @@ function retryRun(context: ServiceContext): RouteDefinition {
       return json(201, details, locationOf(details, config))
     },
   }
+}
+
+function withoutPaths(run: RunSummary): RunSummary {
+  const problem = 'this run cannot be used; ask the operator of this service'
+  return run.problem === null ? run : { ...run, problem }
 }
 
 function checkOpen({ state }: ServiceContext): void {

@@ -20,9 +20,16 @@ import {
 } from '../../ws/index.js'
 import { STREAM_PROTOCOL, type Principal } from '../access/auth.js'
 import { checkCaller } from '../access/origin.js'
-import { accountOf, authorized, callerFor } from '../access/principal.js'
+import { accountOf, authorized, callerFor, seesAll } from '../access/principal.js'
 import type { ServiceContext } from '../context.js'
-import { draining, ProblemError, problemOf, toProblemError, unknownRun } from '../errors.js'
+import {
+  draining,
+  isUnusableRun,
+  ProblemError,
+  problemOf,
+  toProblemError,
+  unknownRun,
+} from '../errors.js'
 import { targetOf } from '../messages/request-target.js'
 import { isRunId } from '../router.js'
 import { readStreamQuery } from '../describe/stream-parameters.js'
@@ -152,8 +159,9 @@ export class RunSockets {
       }
       return { context: reader }
     } catch (error) {
-      const problem = toProblemError(error)
-      if (problem.status === 500) this.#report(problem.cause ?? problem)
+      const problem = toProblemError(error, false)
+      if (problem.status === 500 && !isUnusableRun(problem.code))
+        this.#report(problem.cause ?? problem)
       this.#context.monitor?.answered({ ...answered, status: problem.status })
       return {
         status: problem.status,
@@ -179,7 +187,10 @@ export class RunSockets {
     const runId = target.path.slice(STREAMS.length)
     if (!isRunId(runId)) throw unknownRun()
     const { kinds, ...range } = readStreamQuery(new URLSearchParams(target.query))
-    const subscription = await engine.subscribe(runId, range, callerFor(principal))
+    const subscribed = engine.subscribe(runId, range, callerFor(principal))
+    const subscription = await subscribed.catch((error: unknown) => {
+      throw toProblemError(error, seesAll(config, principal))
+    })
     try {
       return { subscription, kinds, onEnd: this.#context.openStream('websocket', runId, principal) }
     } catch (error) {

@@ -117,13 +117,18 @@ export function deliver(
     })
     request.on('error', reject)
     request.on('response', (response: IncomingMessage) => {
-      const asked = response.headers['retry-after'] ?? ''
-      const retryAfterMs = /^\d{1,6}$/.test(asked) ? Number(asked) * 1_000 : null
+      const retryAfterMs = parseRetryAfter(response.headers['retry-after'] ?? '')
       resolve({ status: response.statusCode ?? 0, retryAfterMs })
       response.destroy()
     })
     request.end(body)
   })
+}
+
+/** Seconds, or a date (RFC 9110, section 10.2.3). */
+function parseRetryAfter(text: string): number | null {
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now()
+  return Number.isNaN(ms) ? null : ms
 }
 
 /** A lookup that returns checked addresses only, so the connection cannot go anywhere else. */

@@ -4,6 +4,14 @@ import { bearerKeys } from 'runwright/server'
 import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
 
+const DAMAGE = {
+  runs: [
+    { runId: 'r1', reason: 'a line is damaged' },
+    { runId: 'r2', reason: 'a line is missing' },
+  ],
+  files: ['/data/7.log is missing'],
+}
+
 for (const { what, break: breakIt, code, status, problem } of [
   { what: 'works', break: () => {}, code: 200, status: 'ok', problem: null },
   {
@@ -12,6 +20,33 @@ for (const { what, break: breakIt, code, status, problem } of [
     code: 200,
     status: 'busy',
     problem: 'the queue is full: 2 runs are waiting',
+  },
+  {
+    what: 'has found damage',
+    break: (engine: FakeEngine) => (engine.damaged = DAMAGE),
+    code: 200,
+    status: 'damaged',
+    problem: 'damaged runs: 2, r1: a line is damaged; damaged files: 1, /data/7.log is missing',
+  },
+  {
+    what: 'has found damage in one run, and has a full queue',
+    break: (engine: FakeEngine) => {
+      engine.damaged = { ...DAMAGE, files: [] }
+      engine.queued = 2
+    },
+    code: 200,
+    status: 'busy',
+    problem: 'the queue is full: 2 runs are waiting',
+  },
+  {
+    what: 'has found damage and cannot write to its disk',
+    break: (engine: FakeEngine) => {
+      engine.damaged = DAMAGE
+      engine.broken = new Error('ENOSPC')
+    },
+    code: 503,
+    status: 'failing',
+    problem: 'ENOSPC',
   },
   {
     what: 'cannot write to its disk',
@@ -29,6 +64,9 @@ for (const { what, break: breakIt, code, status, problem } of [
     assert.equal(answer.status, code)
     assert.equal(answer.json.status, status)
     assert.equal(answer.json.problem, problem)
+    const { runs, files } = engine.damaged
+    const counts = { runs: runs.length, files: files.length }
+    assert.deepEqual(answer.json.damaged, counts.runs > 0 ? counts : undefined)
   })
 }
 
@@ -36,6 +74,7 @@ test('the problem is reported to callers without a tenant, the status to all', a
   const [free, bound] = ['free-key-0123456789', 'bound-key-0123456789']
   const engine = new FakeEngine()
   engine.broken = new Error('cannot write to /data: ENOSPC')
+  engine.damaged = DAMAGE
   await using opened = await openService({
     engine,
     authorize: bearerKeys({ free, bound: { key: bound, tenant: 'acme' } }),

@@ -96,6 +96,8 @@ test('the page has runs, events, tokens, cost, requests and streams', async (t) 
     runwright_queue_depth: 0,
     runwright_queue_limit: 256,
     runwright_gates_waiting: 0,
+    'runwright_damaged{kind="runs"}': 0,
+    'runwright_damaged{kind="files"}': 0,
     'runwright_streams_open{kind="sse"}': 0,
     runwright_events_appended_total: events.length,
     'runwright_runs_ended_total{status="failed",end_reason="max_iterations"}': 1,

@@ -1,73 +1,12 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
-import type { WebhookFailure, WebhookOptions } from 'runwright/server'
+import { test } from 'node:test'
+import type { WebhookFailure } from 'runwright/server'
 import { Webhooks } from '../../../lib/server/webhooks/webhooks.js'
 import { deliver, isPublicAddress } from '../../../lib/server/webhooks/delivery.js'
 import { scratch } from '../../helpers/engine.js'
-import { serve } from '../../helpers/serve.js'
 import { FakeEngine } from '../fake-engine.js'
-
-const KEY = Buffer.alloc(32, 7)
-const SECRET = `whsec_${KEY.toString('base64')}`
-
-interface Received {
-  readonly id: string
-  readonly body: any
-  readonly raw: string
-  readonly headers: IncomingMessage['headers']
-}
-
-/** A receiver that answers with a function, and the deliveries that it got. */
-async function openReceiver(
-  t: TestContext,
-  answer: (received: Received, response: ServerResponse) => void = (_, response) => response.end(),
-): Promise<{ url: string; received: Received[]; until: (count: number) => Promise<void> }> {
-  const received: Received[] = []
-  let wake = (): void => {}
-  const served = await serve((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const raw = Buffer.concat(chunks).toString()
-      const { headers } = request
-      const one = { id: String(headers['webhook-id']), body: JSON.parse(raw), raw, headers }
-      received.push(one)
-      answer(one, response)
-      wake()
-    })
-  })
-  t.after(() => served.close())
-  const until = async (count: number): Promise<void> => {
-    while (received.length < count) await new Promise<void>((resolve) => (wake = resolve))
-  }
-  return { url: `${served.origin}/hook?key=s3cret`, received, until }
-}
-
-async function openWebhooks(
-  t: TestContext,
-  engine: FakeEngine,
-  url: string,
-  more: Partial<WebhookOptions> = {},
-): Promise<Webhooks> {
-  const directory = more.directory ?? mkdtempSync(join(tmpdir(), 'runwright-webhooks-'))
-  const webhooks = await Webhooks.open(engine, {
-    endpoints: [{ url, secret: SECRET, allowPrivate: true }],
-    retryMs: 1,
-    onFailure: () => {},
-    ...more,
-    directory,
-  })
-  t.after(async () => {
-    await webhooks.close()
-    rmSync(directory, { recursive: true, force: true })
-  })
-  return webhooks
-}
+import { KEY, openReceiver, openWebhooks, progressFolder, SECRET } from './receiver.js'
 
 test('wanted events are delivered in order, signed, each with its own id', async (t) => {
   const { url, received, until } = await openReceiver(t)
@@ -133,7 +72,7 @@ test('after a 410 the event is not sent again', async (t) => {
 })
 
 test('a restart resumes all runs, those that the killed process never saved too', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'runwright-webhooks-'))
+  const directory = progressFolder(t)
   let taking = false
   const { url, received, until } = await openReceiver(t, (_, response) => {
     // Requests of the killed process get no response.

@@ -24,6 +24,7 @@ export class Home {
   #tiles = h('div', { class: 'tiles', hidden: true })
   /** The data that the list of waiting runs was drawn from, as JSON. */
   #drawn = ''
+  #health = h('p', { class: 'notice bad', role: 'status', hidden: true })
   #waiting = h('section', { class: 'waiting', 'aria-labelledby': 'waiting-title', hidden: true })
   #welcome = h(
     'section',
@@ -45,6 +46,7 @@ export class Home {
     fill(
       this.element,
       h('h1', { id: 'home-title' }, 'Runs'),
+      this.#health,
       this.#welcome,
       this.#tiles,
       this.#waiting,
@@ -70,7 +72,9 @@ export class Home {
         page(`api/runs?status=awaiting_human&limit=${SHOWN}`),
         call('GET', 'api/health'),
       ])
-      this.#drawWaiting(waiting.items, waiting.next !== null)
+      this.#drawHealth(health)
+      const usable = waiting.items.filter(({ problem }) => problem === null)
+      this.#drawWaiting(usable, waiting.next !== null)
       /** @type {Partial<Record<Status, number>>} */
       const counts = health.runs ?? {}
       // Callers of a single tenant get no numbers.
@@ -79,6 +83,13 @@ export class Home {
     } catch {
       // The list of runs shows the error.
     }
+  }
+
+  /** @param {{ status: string, problem?: string | null }} health */
+  #drawHealth({ status, problem }) {
+    this.#health.hidden = status !== 'damaged'
+    // Callers of a single tenant get no details.
+    setText(this.#health, `Stored data is damaged or missing. ${problem ?? ''}`)
   }
 
   /**

@@ -134,7 +134,7 @@ export class RunList {
       declined = error instanceof ApiError && error.status === 401
     }
     if (document.hidden) return
-    const live = this.#runs.some(({ status }) => isLive(status))
+    const live = this.#runs.some(({ status, problem }) => problem === null && isLive(status))
     clearTimeout(this.#timer)
     const pause = declined ? DECLINED_MS : live ? LIVE_MS : IDLE_MS
     this.#timer = setTimeout(() => void this.refresh(), pause)
@@ -229,15 +229,18 @@ class ListItem {
   #link
   #chip = h('span', { class: 'chip' })
   #when = h('span', { class: 'when' })
+  #problem = h('span', { class: 'run-problem', hidden: true })
 
   /** @param {RunSummary} run */
   constructor(run) {
     this.#link = h(
       'a',
       { href: `#/runs/${run.run_id}`, class: 'run' },
-      h('span', { class: 'run-goal', dir: 'auto' }, run.goal),
+      // Of a damaged run the goal may be unknown.
+      h('span', { class: 'run-goal', dir: 'auto' }, run.goal || run.run_id),
       h('span', { class: 'run-meta' }, this.#chip, this.#when),
       h('span', { class: 'run-model' }, run.model_name),
+      this.#problem,
     )
     this.element = h('li', {}, this.#link)
   }
@@ -247,8 +250,11 @@ class ListItem {
    * @param {boolean} current
    */
   update(run, current) {
-    setText(this.#chip, statusLabel(run.status))
-    this.#chip.className = `chip ${run.status}`
+    const { problem } = run
+    setText(this.#chip, problem === null ? statusLabel(run.status) : 'Damaged')
+    this.#chip.className = `chip ${problem === null ? run.status : 'failed'}`
+    setText(this.#problem, problem ?? '')
+    this.#problem.hidden = problem === null
     setText(this.#when, ago(run.created_at))
     if (current) this.#link.setAttribute('aria-current', 'page')
     else this.#link.removeAttribute('aria-current')

@@ -1,0 +1,260 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import {
+  StoreError,
+  UnknownRunError,
+  type AgentEvent,
+  type EventKind,
+  type ObservedAppend,
+  type RunEngine,
+  type RunQuery,
+} from '../../agent/index.js'
+import { backoffDelay } from '../../internal/backoff.js'
+import type { Clock } from '../../internal/clock.js'
+import { WebhookCursor, type Progress } from './cursor.js'
+import { deliver, type Delivered, type ResolveName, type TargetRules } from './delivery.js'
+import {
+  parseKinds,
+  parseUrl,
+  warnOfFailure,
+  type WebhookEndpoint,
+  type WebhookFailure,
+  type WebhookOptions,
+} from './options.js'
+import { Schedule, type TurnEnd } from './schedule.js'
+import { parseSecret, signatureHeaders } from './signature.js'
+
+/** The part of an engine that deliveries read. */
+export type WebhookEngine = Pick<RunEngine, 'events' | 'list' | 'observe'>
+
+const DEFAULT_RETRY_MS = 1_000
+const MAX_RETRY_MS = 3_600_000
+/** Time after which an event is given up, in milliseconds. */
+const GIVE_UP_MS = 3 * 24 * 3_600_000
+/** Milliseconds after which a run with more events lets others go first. */
+const TURN_MS = 1_000
+/** Until a failed read of the log is repeated, in milliseconds. */
+const READ_RETRY_MS = 10_000
+/** Events read from the store at a time. */
+const PAGE = 256
+/** Runs listed at a time. */
+const LISTED = 1_000
+/** Characters of a delivery; the payload of a larger event is left out. */
+const MAX_BODY = 262_144
+
+/** Deliveries to one receiver: several runs at once, the events of each in order. */
+export class Endpoint {
+  readonly #engine: WebhookEngine
+  readonly #cursor: WebhookCursor
+  readonly #schedule: Schedule
+  readonly #url: URL
+  readonly #secrets: readonly Buffer[]
+  readonly #kinds: ReadonlySet<EventKind>
+  readonly #retryMs: number
+  readonly #onFailure: (failure: WebhookFailure) => void
+  readonly #clock: Clock
+  readonly #rules: TargetRules
+  readonly #stop = new AbortController()
+  /** Since when the store could not be read, in epoch ms; null when it could. */
+  #unreadable: number | null = null
+
+  private constructor(
+    engine: WebhookEngine,
+    endpoint: WebhookEndpoint,
+    { retryMs = DEFAULT_RETRY_MS, onFailure = warnOfFailure }: WebhookOptions,
+    seams: { readonly clock: Clock; readonly resolve: ResolveName | undefined },
+    cursor: WebhookCursor,
+  ) {
+    const { clock, resolve } = seams
+    this.#engine = engine
+    this.#cursor = cursor
+    this.#schedule = new Schedule((runId) => this.#turn(runId), MAX_RETRY_MS, clock)
+    this.#url = parseUrl(endpoint)
+    this.#secrets = [endpoint.secret].flat().map(parseSecret)
+    this.#kinds = parseKinds(endpoint)
+    this.#retryMs = retryMs
+    this.#onFailure = onFailure
+    this.#clock = clock
+    this.#rules = { allowPrivate: endpoint.allowPrivate ?? false, resolve }
+  }
+
+  static async open(
+    engine: WebhookEngine,
+    endpoint: WebhookEndpoint,
+    options: WebhookOptions,
+    seams: { readonly clock: Clock; readonly resolve: ResolveName | undefined },
+  ): Promise<Endpoint> {
+    const { href } = parseUrl(endpoint)
+    const name = createHash('sha256').update(href).digest('hex').slice(0, 16)
+    const path = join(options.directory, `webhook-${name}.json`)
+    const cursor = await WebhookCursor.open(path, seams.clock)
+    return new Endpoint(engine, endpoint, options, seams, cursor)
+  }
+
+  /** Resumes unfinished runs, and adds those that were not saved. */
+  async resume(): Promise<void> {
+    for (const [runId, { attempts, next }] of this.#cursor.runs) {
+      if (attempts > 0) this.#schedule.retryAt(runId, next)
+      else this.#schedule.add(runId)
+    }
+    await this.#addListed({ createdAfter: this.#cursor.known / 1_000 })
+    // The clock may have been set back before one of these was created.
+    await this.#addListed({
+      createdAfter: this.#cursor.start / 1_000,
+      status: ['pending', 'running', 'awaiting_human'],
+    })
+  }
+
+  observe({ details, events }: ObservedAppend): void {
+    const { run_id } = details
+    if (!this.#cursor.runs.has(run_id)) {
+      const created = Date.parse(details.created_at)
+      // Another run may have been saved before this one, and the process killed in between.
+      const isMissed = events[0]?.seq !== 1 && created > this.#cursor.start
+      if (events[0]?.seq === 1 || isMissed) this.#cursor.add(run_id, created)
+    }
+    const isOver = events.at(-1)?.kind === 'run_end'
+    if (isOver || events.some(({ kind }) => this.#kinds.has(kind))) this.#schedule.add(run_id)
+  }
+
+  /** Deliveries in progress are aborted, and repeated after the next start. */
+  async close(): Promise<void> {
+    this.#stop.abort(new Error('the service shuts down'))
+    await this.#schedule.close()
+    await this.#cursor.close()
+  }
+
+  async #addListed(query: Partial<RunQuery>): Promise<void> {
+    let cursor: string | undefined
+    do {
+      const page = await this.#engine.list({ ...query, limit: LISTED, cursor })
+      for (const { run_id, created_at } of page.runs) {
+        if (this.#cursor.runs.has(run_id)) continue
+        this.#cursor.add(run_id, Date.parse(created_at))
+        this.#schedule.add(run_id)
+      }
+      cursor = page.next ?? undefined
+    } while (cursor !== undefined)
+  }
+
+  /** Never rejects. */
+  async #turn(runId: string): Promise<TurnEnd> {
+    try {
+      return await this.#deliverRun(runId)
+    } catch (error) {
+      if (this.#stop.signal.aborted) return 'idle'
+      if (error instanceof UnknownRunError) {
+        // The run was deleted.
+        this.#cursor.finish(runId)
+        return 'idle'
+      }
+      return isDamage(error) ? 'idle' : this.#afterFailedRead(error)
+    }
+  }
+
+  /** Delivers the wanted events of a run that are behind its cursor, for some time. */
+  async #deliverRun(runId: string): Promise<TurnEnd> {
+    const progress = this.#cursor.runs.get(runId)
+    if (progress === undefined) return 'idle'
+    const began = this.#clock.now()
+    const events = await this.#engine.events(runId, { after: progress.seq, limit: PAGE })
+    this.#unreadable = null
+    for (const event of events) {
+      const isWanted = this.#kinds.has(event.kind)
+      const next = isWanted ? await this.#attempt(event, progress) : null
+      if (next !== null) return next
+      this.#cursor.advance(runId, event.seq)
+      if (event.kind === 'run_end') this.#cursor.finish(runId)
+      if (isWanted) void this.#cursor.save()
+      if (event.kind === 'run_end') return 'idle'
+      if (this.#clock.now() - began >= TURN_MS) return 'more'
+    }
+    return events.length < PAGE ? 'idle' : 'more'
+  }
+
+  /**
+   * One attempt to deliver an event.
+   *
+   * @returns when the next one is due; null when the event was accepted or is given up.
+   * @throws the reason of `#stop`
+   */
+  async #attempt(event: AgentEvent, progress: Readonly<Progress>): Promise<number | null> {
+    const { run_id, seq } = event
+    const now = Math.floor(this.#clock.now())
+    // A time in the future means that the clock was set back.
+    if (progress.first === 0 || progress.first > now) {
+      this.#cursor.update(run_id, { first: now })
+      await this.#cursor.save()
+    }
+    const { problem, status, retryAfterMs } = await this.#send(event)
+    if (problem === null) return null
+    const final = status === 410 || now - progress.first >= GIVE_UP_MS
+    const attempts = progress.attempts + 1
+    const url = this.#url.origin + this.#url.pathname
+    this.#report({ url, run_id, seq, attempts, problem, final })
+    if (final) return null
+    const delay = backoffDelay(attempts, { firstMs: this.#retryMs, maxMs: MAX_RETRY_MS })
+    const waitMs = Math.min(Math.max(delay, retryAfterMs ?? 0), MAX_RETRY_MS)
+    const next = Math.floor(this.#clock.now() + waitMs)
+    this.#cursor.update(run_id, { attempts, next })
+    void this.#cursor.save()
+    return next
+  }
+
+  /** `problem` is null when the event was accepted. @throws the reason of `#stop` */
+  async #send(event: AgentEvent): Promise<Delivered & { readonly problem: string | null }> {
+    const { signal } = this.#stop
+    signal.throwIfAborted()
+    const body = encode(event)
+    const seconds = Math.floor(this.#clock.now() / 1_000)
+    const id = `${event.run_id}.${event.seq}`
+    try {
+      const headers = signatureHeaders(this.#secrets, id, seconds, body)
+      const response = await deliver(this.#url, headers, body, this.#rules, signal)
+      const isAccepted = response.status >= 200 && response.status < 300
+      const problem = isAccepted ? null : `the endpoint answered ${response.status}`
+      return { ...response, problem }
+    } catch (error) {
+      signal.throwIfAborted()
+      const problem = error instanceof Error ? error.message : String(error)
+      return { status: 0, retryAfterMs: null, problem }
+    }
+  }
+
+  /** The store may be unavailable for some time, or closing. */
+  #afterFailedRead(error: unknown): number {
+    const now = this.#clock.now()
+    const since = (this.#unreadable ??= now)
+    if (since !== -Infinity && now - since >= READ_RETRY_MS) {
+      this.#unreadable = -Infinity
+      process.emitWarning(`webhooks: runs cannot be read, deliveries wait: ${String(error)}`)
+    }
+    return now + READ_RETRY_MS
+  }
+
+  #report(failure: WebhookFailure): void {
+    try {
+      this.#onFailure(failure)
+    } catch (error) {
+      process.emitWarning(`onFailure of webhooks failed: ${String(error)}`)
+    }
+  }
+}
+
+/** A damaged run is not read again until it is used; {@link RunEngine.damage} has the cause. */
+function isDamage(error: unknown): boolean {
+  if (!(error instanceof StoreError)) return false
+  return error.code === 'ERR_AGENT_STORE_CORRUPT' || error.code === 'ERR_AGENT_STORE_VERSION'
+}
+
+function encode(event: AgentEvent): string {
+  const timestamp = new Date(Math.round(event.ts * 1_000)).toISOString()
+  const body = JSON.stringify({ type: event.kind, timestamp, data: event })
+  if (body.length <= MAX_BODY) return body
+  return JSON.stringify({
+    type: event.kind,
+    timestamp,
+    data: { ...event, payload: null },
+    truncated: true,
+  })
+}

@@ -1,0 +1,67 @@
+import type { EventKind } from '../../agent/index.js'
+import { EVENT_KINDS } from '../describe/schemas.js'
+
+/** A receiver of events. Its progress is stored under its `url`, so a new `url` starts afresh. */
+export interface WebhookEndpoint {
+  /** `https:`, or with `allowPrivate` also `http:`. */
+  readonly url: string
+  /** `whsec_` and base64 of 24 to 64 bytes; several during a key rotation. */
+  readonly secret: string | readonly string[]
+  /** Kinds of events to deliver. @defaultValue run_end and human_check_required */
+  readonly kinds?: readonly EventKind[] | undefined
+  /** Allow addresses of this machine and of private networks. @defaultValue false */
+  readonly allowPrivate?: boolean | undefined
+}
+
+/** The option `webhooks` of `createRunService()`. */
+export interface WebhookOptions {
+  /** Folder for the progress of each endpoint. It must not lie inside a root. */
+  readonly directory: string
+  /** Each gets all wanted events, independently of the others. */
+  readonly endpoints: readonly WebhookEndpoint[]
+  /** Milliseconds before the first retry; doubles up to an hour. @defaultValue 1000 */
+  readonly retryMs?: number | undefined
+  /** Called after each failed attempt. @defaultValue a warning for the first and the last one */
+  readonly onFailure?: ((failure: WebhookFailure) => void) | undefined
+}
+
+/** A failed attempt to deliver an event. */
+export interface WebhookFailure {
+  /** Without the query, which may contain a key. */
+  readonly url: string
+  readonly run_id: string
+  readonly seq: number
+  readonly attempts: number
+  readonly problem: string
+  /** True when the event will not be sent again. */
+  readonly final: boolean
+}
+
+const DEFAULT_KINDS: readonly EventKind[] = ['run_end', 'human_check_required']
+
+/** The address of an endpoint. @throws TypeError when it is not allowed. */
+export function parseUrl({ url, allowPrivate = false }: WebhookEndpoint): URL {
+  const parsed = URL.canParse(url) ? new URL(url) : null
+  const good = allowPrivate ? ['https:', 'http:'] : ['https:']
+  if (parsed !== null && good.includes(parsed.protocol)) return parsed
+  const hint = allowPrivate ? '' : '; http: needs allowPrivate'
+  throw new TypeError(`webhooks: url must be an ${good.join(' or ')} address${hint}`)
+}
+
+/** The kinds that an endpoint wants. @throws TypeError for an unknown one. */
+export function parseKinds({ kinds = DEFAULT_KINDS }: WebhookEndpoint): ReadonlySet<EventKind> {
+  const wrong = kinds.find((kind) => !EVENT_KINDS.includes(kind))
+  if (wrong === undefined && kinds.length > 0) return new Set(kinds)
+  throw new TypeError(`webhooks: kinds must be some of ${EVENT_KINDS.join(', ')}`)
+}
+
+/** The default of `onFailure`. */
+export function warnOfFailure(failure: WebhookFailure): void {
+  const { url, run_id, seq, attempts, problem, final } = failure
+  // One warning for the first failure, and one when the event is given up.
+  if (attempts > 1 && !final) return
+  const then = final ? 'given up' : 'retrying'
+  process.emitWarning(
+    `webhook ${url}: event ${seq} of run ${run_id} was not accepted, ${then}: ${problem}`,
+  )
+}

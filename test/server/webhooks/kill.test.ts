@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { test } from 'node:test'
+import { scratch } from '../../helpers/engine.js'
+import { programAt } from '../../helpers/programs.js'
+import { openReceiver } from './receiver.js'
+
+/** How long the receiver asks to wait, in seconds: longer than a start of the child takes. */
+const ASKED_S = 2
+
+test('a process that is killed while it waits keeps to the schedule when it is back', async (t) => {
+  const folder = scratch(t)
+  const times: number[] = []
+  const { url, received, until } = await openReceiver(t, (_, response) => {
+    times.push(Date.now())
+    if (times.length > 1) response.writeHead(204).end()
+    else response.writeHead(503, { 'retry-after': String(ASKED_S) }).end()
+  })
+  const start = (): ChildProcess => {
+    const program = programAt('test/server/webhooks/kill-child.ts')
+    const child = spawn(process.execPath, [...program, folder, url], { stdio: 'inherit' })
+    t.after(() => child.kill('SIGKILL'))
+    return child
+  }
+  const first = start()
+  await until(1)
+  const directory = join(folder, 'webhooks')
+  const isSaved = (): boolean =>
+    readdirSync(directory).some((name) =>
+      readFileSync(join(directory, name), 'utf8').includes('"attempts":1'),
+    )
+  while (!isSaved()) await delay(5)
+  first.kill('SIGKILL')
+  await once(first, 'exit')
+  const second = start()
+  await until(2)
+  second.kill('SIGKILL')
+  await once(second, 'exit')
+  assert.equal(received[1]!.id, received[0]!.id)
+  // The wait is counted from when the response was read, so it is never shorter.
+  assert.ok(times[1]! - times[0]! >= ASKED_S * 1_000 - 1, `after ${times[1]! - times[0]!} ms`)
+})
