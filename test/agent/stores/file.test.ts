@@ -469,3 +469,26 @@ function skipUnlessRoot(): string | false {
   return process.getuid?.() === 0 ? false : 'needs root, to switch to another user'
 }
 
+
+test('damage that only a reader finds is reported as well, once', async (t) => {
+  const directory = temporaryFolder(t)
+  const warnings: string[] = []
+  const onWarning = ({ message }: Error): void => void warnings.push(message)
+  const store = await openStore(directory, { onWarning })
+  await store.append('a', sampleRun('a'))
+  await store.append('b', sampleRun('b'))
+  const [journal = ''] = journalFiles(directory)
+  const text = readFileSync(journal)
+  text.write('#', text.indexOf('"run":"a"') + 40)
+  writeFileSync(journal, text)
+  for (let attempt = 1; attempt <= 2; attempt++) {
+    await assert.rejects(store.read('a', 0, 10), { code: 'ERR_AGENT_STORE_CORRUPT' })
+  }
+  assert.equal(warnings.length, 1)
+  assert.match(warnings[0] ?? '', /run a is quarantined/)
+  assert.deepEqual(store.damage().runs.map(({ runId }) => runId), ['a'])
+  const { heads } = await store.list({ limit: 10 })
+  assert.deepEqual(heads.map(({ problem }) => problem !== undefined), [false, true])
+  assert.deepEqual(await readAll(store, 'b'), sampleRun('b'))
+  await store.close()
+})

@@ -123,7 +123,8 @@ export class FileStore implements RunStore {
       const { catalog, indexFile, isIndexed, unindexedBytes } = loaded
       catalog.addUnreadable()
       this.#reportDamage(catalog)
-      const reader = new RunReader(catalog)
+      const onDamaged = (runId: string): void => this.#warn(quarantineError(runId, catalog))
+      const reader = new RunReader(catalog, onDamaged)
       // Without an index file that fits, every line was just read and checked.
       if (isIndexed) await this.#verify(catalog, reader)
       const journal = await this.#openJournal(loaded, lock)

@@ -18,7 +18,11 @@ export interface FileStoreOptions {
    * @defaultValue 'group'
    */
   readonly sync?: 'group' | 'none' | undefined
-  /** Called when background work fails, and when damage is found while the store is open. */
+  /**
+   * Called with each piece of damage that is found, by `open()` and later, and when background work
+   * fails. Must not throw.
+   * @defaultValue `process.emitWarning`, which writes to standard error
+   */
   readonly onWarning?: ((error: StoreError) => void) | undefined
   /** The time against which `retain.days` counts. @defaultValue the system's clock */
   readonly clock?: Clock | undefined
@@ -52,9 +56,13 @@ export function resolveFileStoreOptions(options: FileStoreOptions): ResolvedFile
     retain: { ...retain },
     segmentBytes,
     sync,
-    onWarning: options.onWarning ?? (() => {}),
+    onWarning: options.onWarning ?? emitWarning,
     clock: options.clock ?? systemClock,
   }
+}
+
+function emitWarning({ message, code }: StoreError): void {
+  process.emitWarning(message, { type: 'StoreWarning', code })
 }
 
 function checkRetention({ runs, days }: Retention): void {

@@ -38,9 +38,12 @@ interface ReadRange {
  */
 export class RunReader {
   readonly #catalog: Catalog
+  readonly #onDamaged: (runId: string) => void
 
-  constructor(catalog: Catalog) {
+  /** @param onDamaged - called with each run that is quarantined because it could not be read. */
+  constructor(catalog: Catalog, onDamaged: (runId: string) => void = () => {}) {
     this.#catalog = catalog
+    this.#onDamaged = onDamaged
   }
 
   /** Calls `use` with head and extents of a run, synchronously while they are current. */
@@ -200,8 +203,9 @@ export class RunReader {
   #quarantine(run: StoredRun, reason: string): StoreError {
     const { runId } = run
     // A run that was deleted in the meantime is not damaged.
-    if (this.#catalog.runs.get(runId) === run) {
+    if (this.#catalog.runs.get(runId) === run && !this.#catalog.quarantined.has(runId)) {
       this.#catalog.quarantine(runId, 'ERR_AGENT_STORE_CORRUPT', reason, [])
+      this.#onDamaged(runId)
     }
     return new StoreError('ERR_AGENT_STORE_CORRUPT', corruptMessage(runId, reason))
   }
