@@ -193,8 +193,8 @@ export class Journal {
       const data = concat(group)
       try {
         await this.#commit(data)
+        this.#writeTail(data.length)
         this.#acknowledge(group, data)
-        this.#writeTail()
       } catch (error) {
         this.#refuse(group, error)
       }
@@ -295,9 +295,10 @@ export class Journal {
     this.#options.onGroup()
   }
 
-  #writeTail(): void {
+  /** Before the bytes are acknowledged: what was must not lack its witness after a crash. */
+  #writeTail(added: number): void {
     try {
-      this.#options.tail.write({ segment: this.#segment.id, bytes: this.#segment.size })
+      this.#options.tail.write({ segment: this.#segment.id, bytes: this.#segment.size + added })
     } catch {
       // The witness stays behind the journal, which it may be.
     }
