@@ -254,6 +254,7 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
   ERR_AGENT_CURSOR: ({ message }) => new ProblemError(409, 'cursor_ahead', message),
   ERR_AGENT_CLOSED: () => draining(),
   ERR_AGENT_STORE_UNAVAILABLE: () => storeUnavailable(),
+  ERR_AGENT_STORE_LOCKED: () => storeUnavailable(),
   ERR_AGENT_CLAIM_LOST: () => storeUnavailable(),
 }
 

@@ -147,7 +147,7 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
   }
 }
 
-/** Records the start of a call; returns a promise if the call has to wait for durability. */
+/** Records the start of a call; returns a promise if the call has to wait for the store. */
 function begin(
   context: StepContext,
   tool: Tool,
@@ -155,11 +155,13 @@ function begin(
   pgid?: number,
   plan?: JsonObject,
 ): Promise<void> | undefined {
-  if (state.status === 'started') return undefined
+  const { log } = context
+  // No command runs before the store has confirmed that the run is still this process's.
+  if (state.status === 'started') return pgid === undefined ? undefined : log.verify()
   const record = startRecord(context, tool, state, pgid, plan)
-  if (tool.effect !== 'read') return context.log.append([record])
+  if (tool.effect !== 'read' || pgid !== undefined) return log.append([record])
   // A read whose start was lost can simply run again.
-  context.log.note(record)
+  log.note(record)
   return undefined
 }
 

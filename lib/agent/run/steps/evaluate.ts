@@ -60,6 +60,8 @@ function ending(context: StepContext, state: RunState): RecordDraft[] {
 async function check(context: StepContext): Promise<GoalVerdict | JudgeVerdict> {
   const { log, executor, workspace, signal, trace } = context
   const { frozen, baseline, baselineTests, head } = log.state
+  // Commands of this process must not run beside those of another that has taken the store over.
+  await log.verify()
   const span = trace.beginCheck(head.details.iteration, frozen.goal.name)
   try {
     // A stray process could change a file for the check and then change it back.
