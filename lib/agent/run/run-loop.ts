@@ -144,6 +144,10 @@ export class RunLoop {
       .catch(() => undefined)
       .finally(() => (this.#answering = undefined))
     await answered
+    const { trace } = this.#options
+    // Taken up for this answer, the run does not wait any more.
+    if (this.#wake === undefined)
+      trace.endGate(trace.beginGate(gate.gate_id, gate.kind), answer.decision)
     this.#wake?.()
     return gate
   }
