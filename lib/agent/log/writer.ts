@@ -104,15 +104,20 @@ export class LogWriter implements RecordReader {
     return this.#failure !== null
   }
 
-  /** The time by which budgets are measured (epoch ms): without what {@link idle} counted. */
+  /** The time by which budgets are measured (epoch ms): it stands still in {@link idleWhile}. */
   now(): number {
     const now = this.#options.clock.now()
     return now - this.#idleMs - (this.#waiting > 0 ? now - this.#waitingSince : 0)
   }
 
-  /** Notes that the last `ms` milliseconds were no work of the run. */
-  idle(ms: number): void {
-    this.#idleMs += Math.max(0, ms)
+  /** Settles as `waiting` does; that time is no work of the run. */
+  async idleWhile<T>(waiting: Promise<T>): Promise<T> {
+    this.#beginWait()
+    try {
+      return await waiting
+    } finally {
+      this.#endWait()
+    }
   }
 
   /**

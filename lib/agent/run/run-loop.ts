@@ -253,16 +253,15 @@ export class RunLoop {
 
   /** Waits for a slot; a run that has begun says so in its log, as its status does not show it. */
   async #enter(signal: AbortSignal): Promise<void> {
-    const { clock, scheduler } = this.#options
+    const { scheduler } = this.#options
     const { cwd } = this.state.frozen.request
     const { iteration, started_at } = this.state.head.details
-    const began = clock.now()
     if (started_at !== null && scheduler.isFull) {
       const payload = { level: 'info', message: 'waiting for a slot: all are taken' } as const
       this.#log.note({ kind: 'log', iteration, payload })
     }
-    await scheduler.enter(this.#log.runId, cwd, signal)
-    if (started_at !== null) this.#log.idle(clock.now() - began)
+    const entered = scheduler.enter(this.#log.runId, cwd, signal)
+    await (started_at === null ? entered : this.#log.idleWhile(entered))
   }
 
   /** Interrupts the run when its time budget is used up; the returned function ends that. */

@@ -100,7 +100,8 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
     toolTimeoutMs,
     tool.startsProcess === true ? COMMAND_END_MS : 0,
   )
-  const onStart = async (pgid: number): Promise<void> => begin(context, tool, state, pgid)
+  const onStart = async (pgid: number): Promise<void> =>
+    stop.pauseFor(begin(context, tool, state, pgid) ?? Promise.resolve())
   let changed: readonly FileChange[] = []
   const onChanges = (changes: readonly FileChange[]): void => {
     changed = changed.length === 0 ? changes : [...changed, ...changes]
@@ -119,7 +120,7 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
     if (tool.startsProcess !== true) {
       const plan = tool.plan === undefined ? undefined : await tool.plan(args, working)
       const durable = begin(context, tool, state, undefined, plan)
-      if (durable !== undefined) await durable
+      if (durable !== undefined) await stop.pauseFor(durable)
     }
     if (compares) {
       // Resets the comparison: earlier changes are not this call's.
