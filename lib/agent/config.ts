@@ -61,6 +61,12 @@ export interface EngineOptions {
    * see "Why a run ended" in `docs/errors.md`. @defaultValue true
    */
   readonly detectStuck?: boolean | undefined
+  /**
+   * How often a run is taken over after a crash of the process without progress in between (a turn
+   * of the model, a result or a check). It may be what crashes the process: after the next crash
+   * it fails as `recovery_failed`. @defaultValue 3
+   */
+  readonly maxRecoveries?: number | undefined
   /** Milliseconds until an unanswered gate aborts its run; null never does. @defaultValue null */
   readonly gateTimeoutMs?: number | null | undefined
   /** Milliseconds after which a tool call is stopped. @defaultValue 660 000 */
@@ -99,6 +105,7 @@ export interface EngineConfig {
   readonly cwdPolicy: 'queue' | 'reject' | 'allow'
   readonly maxTurnsPerIteration: number
   readonly detectStuck: boolean
+  readonly maxRecoveries: number
   readonly gateTimeoutMs: number | null
   readonly toolTimeoutMs: number
   readonly allowTestChanges: boolean
@@ -116,6 +123,7 @@ export const ENGINE_DEFAULTS: {
   readonly maxQueuedRuns: number
   readonly cwdPolicy: 'queue' | 'reject' | 'allow'
   readonly maxTurnsPerIteration: number
+  readonly maxRecoveries: number
   readonly toolTimeoutMs: number
 } = {
   defaultModel: DEFAULT_MODEL,
@@ -123,6 +131,7 @@ export const ENGINE_DEFAULTS: {
   maxQueuedRuns: 256,
   cwdPolicy: 'queue',
   maxTurnsPerIteration: 8,
+  maxRecoveries: 3,
   toolTimeoutMs: 660_000,
 }
 
@@ -152,6 +161,7 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     cwdPolicy,
     maxTurnsPerIteration: count('maxTurnsPerIteration', options.maxTurnsPerIteration),
     detectStuck: options.detectStuck ?? true,
+    maxRecoveries: count('maxRecoveries', options.maxRecoveries),
     gateTimeoutMs: gateTimeoutMs === null ? null : positive('gateTimeoutMs', gateTimeoutMs),
     toolTimeoutMs: count('toolTimeoutMs', options.toolTimeoutMs),
     allowTestChanges: options.allowTestChanges ?? false,

@@ -142,8 +142,8 @@ export class RunEngine {
   }
 
   /**
-   * Opens the store and resumes the runs that have not ended; in a store that processes share,
-   * starts to claim runs.
+   * Opens the store and begins to resume the runs that have not ended; in a store that processes
+   * share, starts to claim runs.
    *
    * @throws TypeError for a bad option; {@link StoreError} when the store cannot be opened;
    * {@link McpError} when a required MCP server cannot be reached.
@@ -204,7 +204,8 @@ export class RunEngine {
   /**
    * Answers the open gate; resolves once the answer is durable, without waiting for the run.
    *
-   * @throws {@link UnknownRunError}, {@link InvalidRequestError}, {@link RunStateError}
+   * @throws {@link UnknownRunError}, {@link InvalidRequestError}, {@link RunStateError};
+   * {@link StoreError} when the answer cannot be stored: it was not given then.
    */
   async resume(runId: string, answer: ResumeAnswer, caller?: Caller): Promise<ResumeResult> {
     const stored = await this.#head(runId, caller)
@@ -218,7 +219,10 @@ export class RunEngine {
   /**
    * Aborts a run; resolves once the request is durable. `already`: it had been aborted before.
    *
-   * @throws {@link UnknownRunError}; {@link RunStateError} when the run has ended otherwise.
+   * @throws {@link UnknownRunError}; {@link RunStateError} when the run has ended otherwise;
+   * {@link StoreError} with `ERR_AGENT_STORE_UNAVAILABLE` when the store is unavailable: the run
+   * was stopped, and ends as aborted as soon as the store takes its records, unless the service
+   * stops before.
    */
   async abort(
     runId: string,
@@ -332,7 +336,7 @@ export class RunEngine {
   }
 
   /**
-   * Verifies that events can be stored right now.
+   * Verifies that events can be stored right now, and that no run waits for the store.
    *
    * @throws {@link StoreError} with the reason: the disk is full, the folder gone, the store
    * closed.
@@ -341,6 +345,9 @@ export class RunEngine {
     const { store } = this.#config
     if (store.check !== undefined) await store.check()
     else await store.counts()
+    // A check writes little: there may be room for that, but not for the records of a run.
+    const { refusal } = this.#driver
+    if (refusal !== null) throw refusal
   }
 
   /** What the store has found to be damaged or missing; empty lists when nothing is. */

@@ -241,10 +241,22 @@ export type PrivatePart<K> = K extends keyof PrivatePayloads
   ? { readonly private?: PrivatePayloads[K] }
   : unknown
 
-/** One record of the log: an event, its format version, and its private part. */
+/** What records have besides the fields of their events, and subscribers never get. */
+export interface RecordFields {
+  /** The format version. */
+  readonly v: 1
+  /**
+   * Milliseconds before this record in which the run could not work: no process drove it, it waited
+   * for a slot, or its store was unavailable. Absent for 0, and in logs of earlier versions.
+   */
+  readonly idle_ms?: number
+}
+
+/** One record of the log: an event, and what only the engine reads. */
 export type RunRecord = {
   readonly [K in EventKind]: EventFields &
-    PrivatePart<K> & { readonly v: 1; readonly kind: K; readonly payload: EventPayloads[K] }
+    RecordFields &
+    PrivatePart<K> & { readonly kind: K; readonly payload: EventPayloads[K] }
 }[EventKind]
 
 /** The first record of every run. */

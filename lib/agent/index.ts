@@ -45,6 +45,7 @@ export type {
   Decision,
   EndReason,
   EventFields,
+  RecordFields,
   EventKind,
   EventPayloads,
   GatedCall,

@@ -111,7 +111,9 @@ export interface RunState {
   readonly abortRequested: boolean
   /** True when the last record is `run_suspended`. */
   readonly suspended: boolean
-  /** Milliseconds that do not count as work: waits for humans, and time without a process. */
+  /** Recoveries after a crash since the run last made progress: a turn, a result or a check. */
+  readonly fruitlessRecoveries: number
+  /** Milliseconds that do not count as work: waits for humans, and `idle_ms` of the records. */
   readonly waitedMs: number
   /** Since when the open gate waits (epoch ms); null without an open gate. */
   readonly waitingSince: number | null
@@ -145,17 +147,17 @@ interface FoldedState extends Mutable<RunState> {
 export function foldState(before: RunState | null, record: RunRecord): RunState {
   if (before === null) return createState(record)
   const state = before as FoldedState
-  const { gate } = state.head.details
-  const lastTs = state.head.last_ts
+  const { gate, started_at } = state.head.details
+  const idle = record.idle_ms ?? downtimeBefore(state, record)
+  if (started_at !== null && state.waitingSince === null) state.waitedMs += idle
   foldHead(state.head, record)
-  const wasDown = state.suspended || record.kind === 'run_recovered'
-  if (wasDown && state.waitingSince === null) state.waitedMs += (record.ts - lastTs) * 1000
   state.suspended = false
   switch (record.kind) {
     case 'run_started':
       state.baseline = record.private?.baseline ?? null
       break
     case 'run_recovered':
+      state.fruitlessRecoveries += 1
       // Calls that were started run again, unless a following result settles them.
       for (const call of state.calls) if (call.status === 'started') call.status = 'approved'
       if (state.lastCheck !== null) state.lastCheck.stale = true
@@ -199,6 +201,11 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
   return state
 }
 
+/** Milliseconds without a process, in logs that do not have the field `idle_ms` yet. */
+function downtimeBefore({ suspended, head }: RunState, { kind, ts }: RunRecord): number {
+  return suspended || kind === 'run_recovered' ? (ts - head.last_ts) * 1000 : 0
+}
+
 /** Records read from the store at once. */
 const PAGE = 1_000
 
@@ -238,6 +245,7 @@ function createState(record: RunRecord): FoldedState {
     callIds: new Set(),
     abortRequested: false,
     suspended: false,
+    fruitlessRecoveries: 0,
     waitedMs: 0,
     waitingSince: null,
   }
@@ -263,6 +271,7 @@ function foldTurn(state: FoldedState, record: RecordOf<'model_turn'>): void {
   }
   const feedback = record.private?.feedback
   state.turns += 1
+  state.fruitlessRecoveries = 0
   noteTurn(state.progress, message.calls, feedback !== undefined)
   state.conversation.add(message)
   if (feedback !== undefined) state.conversation.add({ role: 'user', text: feedback })
@@ -293,6 +302,8 @@ function foldStart(state: FoldedState, record: RecordOf<'tool_started'>): void {
 
 function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): void {
   const call = callOf(state, payload.call_id)
+  // A recovery settles calls that did not start again: that is no progress.
+  if (call.status !== 'approved') state.fruitlessRecoveries = 0
   call.status = 'done'
   if (payload.exit_code === -1) state.hasUnseenChanges = true
   const { command } = call.args
@@ -349,6 +360,7 @@ function isUndecided({ payload, private: hidden }: RecordOf<'goal_check'>): bool
 
 function foldCheck(state: FoldedState, record: RecordOf<'goal_check'>): void {
   const { payload } = record
+  state.fruitlessRecoveries = 0
   const output = record.private?.output ?? state.lastCheck?.output ?? ''
   state.baselineTests ??= record.private?.tests ?? null
   state.lastCheck = { payload, output, stale: isUndecided(record) }

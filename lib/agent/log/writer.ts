@@ -5,16 +5,21 @@
  *
  * 1. Noted records go to the store with the next append, or at the end of this turn of the event
  *    loop: quick steps cost one write, and slow steps are visible while they run.
- * 2. After a failed append nothing more is written: the folded state is ahead of the log.
+ * 2. Records that an unavailable store refuses are passed to it again, the same ones and in order,
+ *    until it takes them: nothing that the run did is lost, or done again.
+ * 3. After any other failure nothing more is written: the folded state is ahead of the log.
  *
  * @module
  */
+import { backoffDelay, type Backoff } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
-import { RECORD_VERSION, type RecordDraft, type RunCreated, type RunRecord } from '../events.js'
+import { StoreError } from '../errors.js'
+import { RECORD_VERSION, type RecordDraft, type RunRecord } from '../events.js'
 import type { Redactor } from '../redaction/redactor.js'
 import type { RunStore } from '../store.js'
 import type { RunFeed } from './feed.js'
 import type { Observers } from './observer.js'
+import type { RecordReader } from './read-log.js'
 import { foldState, type RunState } from './state.js'
 
 /** What a log needs of its engine. */
@@ -25,21 +30,47 @@ export interface LogWriterOptions {
   readonly observers: Observers
 }
 
+/** Waits between attempts to reach an unavailable store. */
+export const STORE_BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
+
+/** For how long the store's last confirmation is good enough for a command to begin. */
+const FRESH_MS = 1_000
+
+/** Could the same call succeed later? */
+export function isUnavailable(error: unknown): error is StoreError {
+  return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_UNAVAILABLE'
+}
+
 /** The writer of one run's log; a log has one writer at a time. */
-export class LogWriter {
+export class LogWriter implements RecordReader {
   readonly runId: string
   readonly feed: RunFeed
   readonly #options: LogWriterOptions
-  /** `last_seq` of a run that was taken over when this process had written nothing yet; else 0. */
-  readonly #takenOverAt: number
   #state: RunState
   /** Folded, and not passed to the store yet. */
   #noted: RunRecord[] = []
   /** True while a write of the noted records is scheduled. */
   #isScheduled = false
-  #hasFailed = false
   /** Settles when everything passed to the store is durable and published, or could not be. */
   #tail: Promise<void> = Promise.resolve()
+  /** Why nothing is written any more. */
+  #failure: unknown = null
+  /** Why the store refuses what is passed to it again and again; null while it does not. */
+  #refusal: StoreError | null = null
+  /** Refusals so far. */
+  #refusals = 0
+  /** Calls that wait for the store to be available, and since when (epoch ms). */
+  #waiting = 0
+  #waitingSince = 0
+  /** Called with each refusal. */
+  readonly #onRefusal = new Set<(refusal: StoreError) => void>()
+  /** End the pauses between attempts. */
+  readonly #wakers = new Set<() => void>()
+  #gaveUp = false
+  /** When the store last took records, by the steady clock. */
+  #confirmedAt = -Infinity
+  /** Milliseconds since the last record that are no work of the run. */
+  #idleMs: number
 
   /**
    * Continues a log whose fold is `state`. `isTakenOver`: the run had begun, and no process drove
@@ -50,14 +81,8 @@ export class LogWriter {
     this.feed = feed
     this.#options = options
     this.#state = state
-    this.#takenOverAt = isTakenOver ? state.head.details.last_seq : 0
-  }
-
-  /** Begins a log with its first record, which becomes durable with {@link LogWriter.flush}. */
-  static begin(options: LogWriterOptions, feed: RunFeed, created: RunCreated): LogWriter {
-    const log = new LogWriter(options, feed, foldState(null, created))
-    log.#noted.push(created)
-    return log
+    const gap = options.clock.now() - state.head.last_ts * 1000
+    this.#idleMs = isTakenOver ? Math.max(1, gap) : 0
   }
 
   get redactor(): Redactor {
@@ -69,18 +94,36 @@ export class LogWriter {
     return this.#state
   }
 
-  /**
-   * The time by which budgets are measured (epoch ms). For a run that was taken over, it stands
-   * still until the first append: the time without a process is not the run's.
-   */
+  /** Why the store refuses records of this run right now; null while it does not. */
+  get refusal(): StoreError | null {
+    return this.#refusal
+  }
+
+  /** True when nothing is written any more: the state may be ahead of the log. */
+  get hasFailed(): boolean {
+    return this.#failure !== null
+  }
+
+  /** The time by which budgets are measured (epoch ms): it stands still in {@link idleWhile}. */
   now(): number {
-    const { details, last_ts } = this.#state.head
-    return details.last_seq === this.#takenOverAt ? last_ts * 1000 : this.#options.clock.now()
+    const now = this.#options.clock.now()
+    return now - this.#idleMs - (this.#waiting > 0 ? now - this.#waitingSince : 0)
+  }
+
+  /** Settles as `waiting` does; that time is no work of the run. */
+  async idleWhile<T>(waiting: Promise<T>): Promise<T> {
+    this.#beginWait()
+    try {
+      return await waiting
+    } finally {
+      this.#endWait()
+    }
   }
 
   /**
    * Appends records as one atomic group: `drafts`, then what `more` returns for the state after
-   * them. Folds them before it returns; resolves once they are durable and published.
+   * them. Folds them before it returns; resolves once they are durable and published, however long
+   * the store is unavailable.
    *
    * @throws {@link StoreError} (by rejection, here and from {@link LogWriter.flush}) when they
    * could not be made durable; the state is then ahead of the log, and the run must be loaded
@@ -111,42 +154,188 @@ export class LogWriter {
     return this.#noted.length === 0 ? this.#tail : this.#write()
   }
 
+  /**
+   * As {@link flush}, for callers that do not wait for an unavailable store: tries at once, and
+   * rejects with its refusal. The records are still passed to it again.
+   */
+  confirm(): Promise<void> {
+    const durable = this.flush()
+    return new Promise((resolve, reject) => {
+      this.#onRefusal.add(reject)
+      const over = (): boolean => this.#onRefusal.delete(reject)
+      durable.then(resolve, reject).finally(over)
+      this.#wake()
+    })
+  }
+
+  /**
+   * Appends records only if the store takes them now: they are folded once they are durable, and
+   * never if they were refused. Nothing else may be appended meanwhile.
+   */
+  async offer(drafts: readonly RecordDraft[]): Promise<void> {
+    await this.confirm()
+    const { details, last_ts } = this.#state.head
+    const records: RunRecord[] = []
+    for (const draft of drafts) {
+      const seq = details.last_seq + records.length + 1
+      records.push(this.#stamp(draft, seq, records.at(-1)?.ts ?? last_ts))
+    }
+    const began = performance.now()
+    await this.#store(records)
+    for (const record of records) this.#state = foldState(this.#state, record)
+    this.#publish(records, began)
+  }
+
+  /**
+   * Resolves once everything so far is durable, and the store has confirmed just now that it takes
+   * records of this process: no other one has taken it over.
+   */
+  async verify(): Promise<void> {
+    await this.flush()
+    const { store } = this.#options
+    if (store.check === undefined || performance.now() - this.#confirmedAt < FRESH_MS) return
+    await this.#patiently(() => store.check!())
+  }
+
+  /** Records of the store's runs, however long it is unavailable. */
+  read(runId: string, after: number, limit: number): Promise<readonly RunRecord[]> {
+    return this.#patiently(() => this.#options.store.read(runId, after, limit))
+  }
+
+  /** Does not wait for an unavailable store any more: what it refuses now fails. */
+  giveUp(): void {
+    this.#gaveUp = true
+    this.#wake()
+  }
+
+  /** Passes nothing more to the store: another process may write the log. */
+  abandon(reason: Error): void {
+    this.#failure ??= reason
+    this.#wake()
+  }
+
+  #wake(): void {
+    for (const wake of this.#wakers) wake()
+  }
+
   #fold(drafts: readonly RecordDraft[]): void {
-    const { clock, redactor } = this.#options
     for (const draft of drafts) {
       const { details, last_ts } = this.#state.head
-      const clean = redactor.draft(draft)
-      const record = stamp(clean, this.runId, details.last_seq + 1, last_ts, clock)
+      const record = this.#stamp(draft, details.last_seq + 1, last_ts)
       this.#state = foldState(this.#state, record)
       this.#noted.push(record)
     }
   }
 
+  #stamp(draft: RecordDraft, seq: number, notBefore: number): RunRecord {
+    const { clock, redactor } = this.#options
+    const record = stamp(redactor.draft(draft), this.runId, seq, notBefore, clock)
+    const now = clock.now()
+    const idle = this.#idleMs + (this.#waiting > 0 ? now - this.#waitingSince : 0)
+    this.#idleMs = 0
+    this.#waitingSince = now
+    return idle < 1 ? record : { ...record, idle_ms: Math.round(idle) }
+  }
+
   #write(): Promise<void> {
-    if (this.#hasFailed) return this.#tail
     const records = this.#noted
     this.#noted = []
-    const stored = this.#options.store.append(this.runId, records)
-    this.#tail = this.#publish(records, stored, this.#tail)
+    const before = this.#tail
+    // Behind records that are refused, these would be refused as well.
+    const stored =
+      this.#refusal === null ? this.#store(records) : before.then(() => this.#store(records))
+    this.#tail = this.#commit(records, stored, before)
     this.#tail.catch(() => undefined) // the callers of append() and flush() get the rejection
     return this.#tail
   }
 
-  async #publish(
+  #store(records: readonly RunRecord[]): Promise<void> {
+    if (this.#failure !== null) return Promise.reject(this.#failure as Error)
+    return this.#options.store.append(this.runId, records)
+  }
+
+  async #commit(
     records: readonly RunRecord[],
     stored: Promise<void>,
     before: Promise<void>,
   ): Promise<void> {
     const began = performance.now()
+    const refusals = this.#refusals
     try {
-      await stored
+      const error: unknown = await stored.then(
+        () => null,
+        (reason: unknown) => reason,
+      )
+      const refusal = isUnavailable(error) ? error : null
+      if (refusal !== null) this.#refuse(refusal)
       await before
+      // A store that refused the records before these also refuses these, as out of sequence.
+      if (error !== null && refusals === this.#refusals) throw error
+      if (error !== null) await this.#patiently(() => this.#store(records), refusal)
     } catch (error) {
-      this.#hasFailed = true
+      this.#failure ??= error
       throw error
     }
+    this.#publish(records, began)
+  }
+
+  /** Calls `attempt` until the store is available; `refusal`: of an attempt that was just made. */
+  async #patiently<T>(attempt: () => Promise<T>, refusal: StoreError | null = null): Promise<T> {
+    let problem = refusal
+    try {
+      for (let retry = 0; ; ) {
+        if (problem !== null) {
+          if (retry === 0) this.#beginWait()
+          await this.#pause((retry += 1), problem)
+        }
+        if (this.#failure !== null) throw this.#failure
+        try {
+          return await attempt()
+        } catch (error) {
+          if (!isUnavailable(error)) throw error
+          this.#refuse(error)
+          problem = error
+        }
+      }
+    } finally {
+      if (problem !== null) this.#endWait()
+    }
+  }
+
+  #beginWait(): void {
+    if (this.#waiting === 0) this.#waitingSince = this.#options.clock.now()
+    this.#waiting += 1
+  }
+
+  #endWait(): void {
+    this.#waiting -= 1
+    if (this.#waiting > 0) return
+    this.#idleMs += Math.max(0, this.#options.clock.now() - this.#waitingSince)
+    this.#refusal = null
+  }
+
+  #refuse(refusal: StoreError): void {
+    this.#refusal = refusal
+    this.#refusals += 1
+    for (const call of this.#onRefusal) call(refusal)
+  }
+
+  /** @throws `refusal` once nobody waits for the store any more. */
+  async #pause(retry: number, refusal: StoreError): Promise<void> {
+    if (this.#gaveUp) throw refusal
+    let wake: () => void = () => undefined
+    const woken = new Promise<void>((resolve) => (wake = resolve))
+    const timer = this.#options.clock.setTimeout(wake, backoffDelay(retry, STORE_BACKOFF))
+    this.#wakers.add(wake)
+    await woken
+    this.#wakers.delete(wake)
+    timer.cancel()
+  }
+
+  #publish(records: readonly RunRecord[], began: number): void {
+    this.#confirmedAt = performance.now()
     this.feed.publish(records)
-    this.#options.observers.notify(this.#state.head.details, records, performance.now() - began)
+    this.#options.observers.notify(this.#state.head.details, records, this.#confirmedAt - began)
   }
 }
 

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { isTerminal } from '../events.js'
+import { StoreError } from '../errors.js'
 import type { LogWriter, LogWriterOptions } from '../log/writer.js'
 import type { Model } from '../model.js'
 import type { Tool } from '../tool.js'
@@ -47,12 +47,16 @@ export interface Origin {
   readonly overdue?: boolean
 }
 
+/** Bound of the wait for suspended runs: their commands get 4 s to end. */
+const STOP_MS = 15_000
+
 /** The runs that this process drives, and the slots that they work in. */
 export class ActiveRuns {
   readonly scheduler: Scheduler
   readonly #options: ActiveRunsOptions
   readonly #runs = new Map<string, RunLoop>()
-  readonly #drives = new Set<Promise<void>>()
+  /** Resolve when a drive is over; called, they resolve at once. */
+  readonly #drives = new Map<Promise<void>, () => void>()
 
   constructor(options: ActiveRunsOptions) {
     this.#options = options
@@ -72,6 +76,12 @@ export class ActiveRuns {
     let queued = 0
     for (const { state } of this) if (state.head.details.status === 'pending') queued += 1
     return queued
+  }
+
+  /** Why the store refuses records of these runs right now; null while it does not. */
+  get refusal(): StoreError | null {
+    for (const { log } of this) if (log.refusal !== null) return log.refusal
+    return null
   }
 
   get(runId: string): RunLoop | undefined {
@@ -114,30 +124,45 @@ export class ActiveRuns {
   /** Drives a run; resolves when that is over, with true when the run has ended. */
   async drive(run: RunLoop): Promise<boolean> {
     this.add(run)
-    const drive = run.drive()
-    this.#drives.add(drive)
-    await drive
-    this.#drives.delete(drive)
+    let leave: () => void = () => undefined
+    const over = new Promise<void>((resolve) => (leave = resolve))
+    this.#drives.set(over, leave)
+    void run.drive().then(leave)
+    await over
+    this.#drives.delete(over)
     this.remove(run)
-    return isTerminal(run.state.head.details.status)
+    return run.hasEnded
+  }
+
+  /** Stops all runs without writing anything more: another process has taken over the store. */
+  lose(reason: Error): void {
+    for (const run of this) run.lose(reason)
   }
 
   /**
-   * Suspends waiting runs at once and the others after `graceMs`; resolves when no run is driven.
+   * Suspends waiting runs at once and the others after `graceMs`; resolves when no run is driven,
+   * or when a store that does not answer keeps runs from being suspended.
    */
   async close(graceMs: number): Promise<void> {
     const idle = [...this].filter(({ state }) => state.head.details.status !== 'running')
     for (const run of idle) run.suspend()
-    if (graceMs > 0 && this.#drives.size > 0) {
-      let timer: { cancel(): void } | undefined
-      const grace = new Promise<void>((resolve) => {
-        timer = this.#options.clock.setTimeout(resolve, graceMs)
-      })
-      await Promise.race([Promise.all(this.#drives), grace])
-      timer?.cancel()
-    }
+    if (graceMs > 0) await this.#over(graceMs)
     for (const run of this) run.suspend()
-    await Promise.all(this.#drives)
+    await this.#over(STOP_MS)
+    const message = 'the store did not answer while the service shut down'
+    this.lose(new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message))
+    for (const leave of this.#drives.values()) leave()
+  }
+
+  /** Resolves when no run is driven, after `ms` milliseconds at the latest. */
+  async #over(ms: number): Promise<void> {
+    if (this.#drives.size === 0) return
+    let timer: { cancel(): void } | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = this.#options.clock.setTimeout(resolve, ms)
+    })
+    await Promise.race([Promise.all(this.#drives.keys()), late])
+    timer?.cancel()
   }
 
   /** A model that does not exist any more fails when it is called, which ends its run. */

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { StoreError } from '../errors.js'
 import type { RunCreated, RunStatus } from '../events.js'
 import type { OpenFeed } from '../log/feed.js'
 import type { Observers } from '../log/observer.js'
@@ -34,7 +35,11 @@ export interface DriverOptions {
 }
 
 export interface RunDriver {
-  /** Takes over the runs that have not ended, and accepts new ones from now on. */
+  /**
+   * Begins to take over the runs that have not ended, and accepts new ones from now on.
+   *
+   * @throws {@link StoreError}
+   */
   start(): Promise<void>
   /**
    * Begins a run; resolves once its first record is durable. `model` is used if this process drives
@@ -54,15 +59,17 @@ export interface RunDriver {
   /**
    * Aborts a run; resolves once the request is durable, with true when it was aborted before.
    *
-   * @throws {@link RunStateError} when the run has ended otherwise.
+   * @throws {@link RunStateError} when the run has ended otherwise; {@link StoreError}.
    */
   abort(stored: RunDetails, by: string | null): Promise<boolean>
   /** The feed of a run, up to date with its log. */
   follow(stored: RunDetails): Promise<OpenFeed>
   /** Is the run driven by this process? */
   isLive(runId: string): boolean
-  /** Runs of this process that wait for a slot. */
+  /** Runs of this process that wait for their first slot. */
   readonly queued: number
+  /** Why the store refuses records of runs right now; null while it does not. */
+  readonly refusal: StoreError | null
   /** Begins nothing more, waits up to `graceMs` for running work, and suspends the rest. */
   close(graceMs: number): Promise<void>
 }

@@ -2,23 +2,34 @@
  * Drives the runs of a store that belongs to this process alone: every run that has not ended is
  * driven here, and the queue is in memory.
  *
+ * 1. Runs of an earlier process are taken up in background: those that have begun first, by age,
+ *    then the others, each when a slot is free. A gate's deadline, an answer and an abort take
+ *    their run up at once.
+ * 2. A new run comes behind them.
+ * 3. When another process takes over the store, every run stops, and nothing more is written.
+ *
  * @module
  */
-import { CwdBusyError, EngineClosedError, QueueFullError, RunStateError } from '../errors.js'
+import { backoffDelay } from '../../internal/backoff.js'
+import type { Clock } from '../../internal/clock.js'
+import { sleep } from '../../internal/sleep.js'
+import { CwdBusyError, EngineClosedError, QueueFullError, type StoreError } from '../errors.js'
 import { isTerminal, type RunCreated, type RunStatus } from '../events.js'
 import { RunFeed, type OpenFeed } from '../log/feed.js'
 import { copyHead } from '../log/head.js'
-import { loadState } from '../log/state.js'
-import { LogWriter } from '../log/writer.js'
+import { foldState, loadState } from '../log/state.js'
+import { isUnavailable, LogWriter, STORE_BACKOFF } from '../log/writer.js'
 import type { Model } from '../model.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import { repeatedRun } from '../request/idempotency.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
-import type { RunLoop } from './run-loop.js'
+import { endedError, type RunLoop } from './run-loop.js'
+import { listOldestFirst, UntakenRuns, type UnfinishedRun } from './untaken-runs.js'
 
 export interface LocalDriverOptions extends DriverOptions {
+  readonly clock: Clock
   readonly runs: ActiveRuns
 }
 
@@ -27,42 +38,140 @@ export class LocalDriver implements RunDriver {
   readonly #options: LocalDriverOptions
   /** Runs being created, by owner and key: a request with the same key waits for the first. */
   readonly #creating = new Map<string, Promise<unknown>>()
-  #closed = false
+  readonly #untaken: UntakenRuns
+  /** Runs that have not begun and are not listed yet. */
+  #unlisted = 0
+  /** Settles when all runs of earlier processes are listed and have their places in the queue. */
+  #listed: Promise<void> = Promise.resolve()
+  /** Runs whose logs are being read. */
+  readonly #taking = new Map<string, Promise<RunLoop | null>>()
+  /** Settles when the runs of {@link LocalDriver.#takeUpLater} so far are taken up. */
+  #later: Promise<void> = Promise.resolve()
+  /** Feeds of runs that are followed but not taken up, with the number of their users. */
+  readonly #feeds = new Map<string, { readonly feed: RunFeed; users: number }>()
+  /** Aborted when this process drives no runs any more. */
+  readonly #stopped = new AbortController()
 
   constructor(options: LocalDriverOptions) {
     this.#options = options
+    this.#untaken = new UntakenRuns(options.clock)
   }
 
   get queued(): number {
-    return this.#options.runs.queued
+    return this.#options.runs.queued + this.#untaken.pending + this.#unlisted
+  }
+
+  get refusal(): StoreError | null {
+    return this.#options.runs.refusal
   }
 
   isLive(runId: string): boolean {
     return this.#options.runs.get(runId) !== undefined
   }
 
-  /** Takes over every run that has not ended, oldest first. */
   async start(): Promise<void> {
+    const { store } = this.#options
+    const { lost } = store
+    lost?.throwIfAborted()
+    lost?.addEventListener('abort', () => this.#lose(lost.reason as Error), { once: true })
+    this.#unlisted = (await store.counts()).pending
+    this.#listed = this.#list().finally(() => (this.#unlisted = 0))
+  }
+
+  /** Lists the runs that have not ended. Never rejects. */
+  async #list(): Promise<void> {
+    const { scheduler } = this.#options.runs
+    const begun = await this.#listWith(['running', 'awaiting_human'])
+    // Every folder in use is held before any run begins.
+    for (const run of begun) {
+      this.#untaken.add(run, () => this.#takeUpLater(run.runId))
+      scheduler.hold(run.runId, run.cwd)
+    }
+    for (const { runId, cwd, status } of begun) {
+      if (status !== 'running') continue
+      scheduler.queue(runId, cwd, () => undefined)
+      // Also without a slot: a run that waits for one says so.
+      this.#takeUpLater(runId)
+    }
+    for (const run of await this.#listWith(['pending'])) {
+      const { runId, cwd } = run
+      if (this.isLive(runId)) continue
+      this.#untaken.add(run, () => undefined)
+      scheduler.queue(runId, cwd, () => void this.#takeUpPatiently(runId))
+    }
+  }
+
+  async #listWith(status: readonly RunStatus[]): Promise<readonly UnfinishedRun[]> {
+    const { store } = this.#options
+    const { signal } = this.#stopped
+    const problem = `no ${status.join(' or ')} run of the last process is resumed`
+    const runs = await this.#patiently(problem, () => listOldestFirst(store, status, signal))
+    return runs ?? []
+  }
+
+  /** Takes runs up one after the other: many deadlines may have passed while no process ran. */
+  #takeUpLater(runId: string): void {
+    this.#later = this.#later.then(() => this.#takeUpPatiently(runId))
+  }
+
+  async #takeUpPatiently(runId: string): Promise<void> {
+    await this.#patiently(`run ${runId} was not resumed`, () => this.#takeUp(runId))
+    this.#untaken.remove(runId)
+    // A run that cannot be read stays as it is; the others continue.
+    if (!this.isLive(runId)) this.#options.runs.scheduler.leave(runId)
+  }
+
+  /** Repeats `attempt` while the store is unavailable; warns and resolves with null if it fails. */
+  async #patiently<T>(problem: string, attempt: () => Promise<T>): Promise<T | null> {
+    const { signal } = this.#stopped
+    for (let retry = 1; !signal.aborted; retry++) {
+      try {
+        return await attempt()
+      } catch (error) {
+        if (signal.aborted) return null
+        if (!isUnavailable(error)) {
+          const reason = error instanceof Error ? error.message : String(error)
+          process.emitWarning(`${problem}: ${reason}`)
+          return null
+        }
+      }
+      const delay = backoffDelay(retry, STORE_BACKOFF)
+      await sleep(delay, signal, this.#options.clock).catch(() => undefined)
+    }
+    return null
+  }
+
+  /**
+   * The run with this id, which is driven from now on if it was not; null when it cannot be, as it
+   * has ended, was deleted, or this process drives no runs any more.
+   *
+   * @throws {@link StoreError} when its log cannot be read.
+   */
+  async #takeUp(runId: string): Promise<RunLoop | null> {
+    const live = this.#options.runs.get(runId)
+    if (live !== undefined) return live
+    let taking = this.#taking.get(runId)
+    if (taking === undefined) {
+      taking = this.#load(runId).finally(() => this.#taking.delete(runId))
+      this.#taking.set(runId, taking)
+    }
+    return await taking
+  }
+
+  async #load(runId: string): Promise<RunLoop | null> {
     const { runs, store } = this.#options
-    const heads: RunHead[] = []
-    let cursor: string | null | undefined
-    while (cursor !== null) {
-      const status: RunStatus[] = ['pending', 'running', 'awaiting_human']
-      const page = await store.list({ status, limit: 1000, cursor })
-      heads.push(...page.heads)
-      cursor = page.next
-    }
-    const taken: RunLoop[] = []
-    for (const { details } of heads.reverse()) {
-      const state = await loadState(store, details.run_id).catch(reportUnreadable(details.run_id))
-      if (state === null) continue
-      const feed = new RunFeed(details.run_id, store, state.head.details.last_seq)
-      if (details.status !== 'pending')
-        runs.scheduler.hold(details.run_id, state.frozen.request.cwd)
-      const log = new LogWriter(runs.logOptions, feed, state, true)
-      taken.push(runs.prepare(log, { abandoned: true }))
-    }
-    for (const run of taken) void this.#drive(run)
+    const state = await loadState(store, runId)
+    if (state === null || this.#stopped.signal.aborted) return null
+    const { last_seq, started_at, status } = state.head.details
+    if (isTerminal(status)) return null
+    const feed = this.#feeds.get(runId)?.feed ?? new RunFeed(runId, store, last_seq)
+    const run = runs.prepare(new LogWriter(runs.logOptions, feed, state, started_at !== null), {
+      abandoned: true,
+    })
+    this.#feeds.delete(runId)
+    this.#untaken.remove(runId)
+    void this.#drive(run)
+    return run
   }
 
   async begin(created: RunCreated, model: Model, keysSince: number): Promise<BegunRun> {
@@ -84,95 +193,129 @@ export class LocalDriver implements RunDriver {
   }
 
   async answer(stored: RunHead, answer: ResumeAnswer, by: string | null): Promise<AnsweredGate> {
-    const { offeredTools, runs } = this.#options
-    const live = runs.get(stored.details.run_id)
-    const head = live?.state.head ?? stored
-    const gate = gateFor(head, answer, live?.tools ?? offeredTools())
-    if (gate !== null) {
-      // Every waiting run is live here until the engine closes.
-      if (live === undefined) throw new EngineClosedError()
-      await live.answer(gate, answer, by)
-    } else {
-      await live?.log.flush()
-    }
-    const { status } = (live?.state.head ?? stored).details
-    return { status, gateId: gate?.gate_id ?? answer.gate_id ?? head.lastDecision?.gate_id ?? '' }
+    const { offeredTools, store } = this.#options
+    const live = await this.#liveRun(stored.details)
+    const gate = (await live?.answer(answer, by)) ?? null
+    const head = live?.state.head ?? (await store.head(stored.details.run_id)) ?? stored
+    // A run that is not driven here has ended: at most, this answer is repeated.
+    if (live === null) gateFor(head, answer, offeredTools())
+    const gateId = gate?.gate_id ?? answer.gate_id ?? head.lastDecision?.gate_id ?? ''
+    return { status: head.details.status, gateId }
   }
 
-  async abort({ run_id, ...stored }: RunDetails, by: string | null): Promise<boolean> {
+  async abort(stored: RunDetails, by: string | null): Promise<boolean> {
+    const live = await this.#liveRun(stored)
+    if (live !== null) return await live.abort(by)
+    const head = await this.#options.store.head(stored.run_id)
+    const status = head?.details.status ?? stored.status
+    if (status !== 'aborted') throw endedError(stored.run_id, status)
+    return true
+  }
+
+  /** The run, taken up if necessary; null when it has ended. */
+  async #liveRun({ run_id, status }: RunDetails): Promise<RunLoop | null> {
     const live = this.#options.runs.get(run_id)
-    const status = live?.state.head.details.status ?? stored.status
-    if (status === 'aborted') {
-      await live?.log.flush()
-      return true
-    }
-    if (isTerminal(status))
-      throw new RunStateError('ended', `run ${run_id} has already ended: it is ${status}`)
-    if (live === undefined) throw new EngineClosedError()
-    await live.abort(by)
-    return false
+    if (live !== undefined) return live
+    if (isTerminal(status)) return null
+    this.#stopped.signal.throwIfAborted()
+    const taken = await this.#takeUp(run_id)
+    if (taken === null) this.#stopped.signal.throwIfAborted()
+    return taken
   }
 
   async follow({ run_id }: RunDetails): Promise<OpenFeed> {
     const { runs, store } = this.#options
-    const release = (): void => undefined
-    const live = runs.get(run_id)
-    if (live !== undefined) return { feed: live.log.feed, release }
+    const none = (): void => undefined
+    const before = runs.get(run_id)
+    if (before !== undefined) return { feed: before.log.feed, release: none }
     // Read again: the run may have ended since `stored` was read.
     const head = await store.head(run_id)
+    const live = runs.get(run_id)
+    if (live !== undefined) return { feed: live.log.feed, release: none }
+    if (head !== null && !isTerminal(head.details.status) && !this.#stopped.signal.aborted)
+      return this.#followUntaken(head)
     const feed = new RunFeed(run_id, store, head?.details.last_seq ?? 0)
     if (head === null) feed.finish('deleted')
     else feed.finish(isTerminal(head.details.status) ? 'run_end' : 'shutdown')
-    return { feed, release }
+    return { feed, release: none }
+  }
+
+  /** The feed with which the run will be driven. */
+  #followUntaken({ details }: RunHead): OpenFeed {
+    const { run_id, last_seq } = details
+    const open = this.#feeds.get(run_id) ?? {
+      feed: new RunFeed(run_id, this.#options.store, last_seq),
+      users: 0,
+    }
+    this.#feeds.set(run_id, open)
+    open.users += 1
+    let isReleased = false
+    const release = (): void => {
+      if (isReleased) return
+      isReleased = true
+      open.users -= 1
+      if (open.users === 0 && this.#feeds.get(run_id) === open) this.#feeds.delete(run_id)
+    }
+    return { feed: open.feed, release }
   }
 
   async close(graceMs: number): Promise<void> {
-    this.#closed = true
+    this.#stopped.abort(new EngineClosedError())
+    this.#untaken.clear()
+    await this.#listed
+    await Promise.allSettled(this.#taking.values())
     await this.#options.runs.close(graceMs)
+    this.#endFeeds()
+  }
+
+  #lose(reason: Error): void {
+    this.#stopped.abort(reason)
+    this.#untaken.clear()
+    this.#options.runs.lose(reason)
+    this.#endFeeds()
+  }
+
+  #endFeeds(): void {
+    for (const { feed } of this.#feeds.values()) feed.finish('shutdown')
+    this.#feeds.clear()
   }
 
   async #begin(created: RunCreated, model: Model): Promise<BegunRun> {
-    const { runs, store } = this.#options
+    const { cwdPolicy, observers, runs, store } = this.#options
+    if (cwdPolicy === 'reject') await this.#listed
     // No `await` between these checks and add(): they hold when the run is queued.
-    if (this.#closed) throw new EngineClosedError()
+    this.#stopped.signal.throwIfAborted()
     this.#assertRoom(created.payload.cwd)
     const feed = new RunFeed(created.run_id, store, 0)
-    const log = LogWriter.begin(runs.logOptions, feed, created)
+    const log = new LogWriter(runs.logOptions, feed, foldState(null, created))
     const run = runs.prepare(log, { abandoned: false }, model)
     runs.add(run)
+    const began = performance.now()
     try {
-      await log.flush()
+      await store.append(created.run_id, [created])
     } catch (error) {
       runs.remove(run)
       throw error
     }
     const head = copyHead(run.state.head)
-    void this.#drive(run)
+    feed.publish([created])
+    observers.notify(head.details, [created], performance.now() - began)
+    void this.#listed.then(() => this.#drive(run))
     return { head, created: true }
   }
 
   #assertRoom(cwd: string): void {
     const { cwdPolicy, maxQueuedRuns, runs } = this.#options
     if (cwdPolicy === 'reject') {
-      for (const { state, log } of runs) {
-        if (state.frozen.request.cwd === cwd) throw new CwdBusyError(log.runId)
-      }
+      let user = this.#untaken.userOf(cwd)
+      for (const { state, log } of runs) if (state.frozen.request.cwd === cwd) user = log.runId
+      if (user !== undefined) throw new CwdBusyError(user)
     }
-    if (runs.queued >= maxQueuedRuns) throw new QueueFullError(maxQueuedRuns)
+    if (this.queued >= maxQueuedRuns) throw new QueueFullError(maxQueuedRuns)
   }
 
   async #drive(run: RunLoop): Promise<void> {
     const ended = await this.#options.runs.drive(run)
     run.log.feed.finish(ended ? 'run_end' : 'shutdown')
-  }
-}
-
-/** A run whose log cannot be read stays as it is; the others continue. */
-function reportUnreadable(runId: string): (error: unknown) => null {
-  return (error) => {
-    process.emitWarning(
-      `run ${runId} was not resumed: ${error instanceof Error ? error.message : String(error)}`,
-    )
-    return null
   }
 }

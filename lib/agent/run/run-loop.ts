@@ -3,20 +3,23 @@
  *
  * 1. `nextStep()` decides from the state alone what is done next.
  * 2. One step runs at a time. Answers of humans are appended beside it, only while it waits.
- * 3. An abort is durable before it takes effect; then it interrupts the current step.
- * 4. Any exception ends the run with an `error` and a `run_end`. If the log cannot be written, the
- *    state is loaded again and the end appended as soon as the store accepts it.
+ * 3. An abort interrupts the current step once it is durable, or at once if the store is
+ *    unavailable: a command that fills the disk must be stopped then.
+ * 4. While the store is unavailable, the run waits and stays as it is; see the log writer.
+ * 5. Any exception ends the run with an `error` and a `run_end`. If the log cannot be written for
+ *    another reason, the state is loaded again and the end appended as soon as the store accepts
+ *    it. When another process has taken over the run or the store, nothing more is written.
  *
  * @module
  */
-import { backoffDelay, type Backoff } from '../../internal/backoff.js'
+import { backoffDelay } from '../../internal/backoff.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
-import { StoreError } from '../errors.js'
-import { isTerminal } from '../events.js'
+import { RunStateError, StoreError } from '../errors.js'
+import { isTerminal, type RunStatus } from '../events.js'
 import { loadState, type CallState, type RunState } from '../log/state.js'
-import { LogWriter, type LogWriterOptions } from '../log/writer.js'
-import type { ResumeAnswer } from '../request/gate-answer.js'
+import { isUnavailable, LogWriter, STORE_BACKOFF, type LogWriterOptions } from '../log/writer.js'
+import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
 import type { Workspace } from '../workspace/workspace.js'
@@ -56,8 +59,6 @@ class Suspended extends Error {
 
 /** Steps after which a run that never waits yields to the event loop. */
 const STEPS_PER_TURN = 32
-/** Delays between attempts to append the end of a run to a failing store. */
-const STORE_BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
 
 /** The loop of one run; see the comment of this file. */
 export class RunLoop {
@@ -66,8 +67,11 @@ export class RunLoop {
   #stop = new AbortController()
   #suspending = false
   #takenOver: boolean
-  /** True when this process must not touch the run any more: it is parked, or was claimed away. */
+  /** True when this process must not touch the run any more: it is parked, or was taken away. */
   #left = false
+  #outOfTime = false
+  /** Settles when the answer to the gate is durable or was refused. */
+  #answering: Promise<void> | undefined
   #wake: (() => void) | undefined
   #context: StepContext | undefined
   readonly #limits: StepLimits
@@ -95,12 +99,18 @@ export class RunLoop {
     return this.#log.state
   }
 
+  /** Has the run ended, durably? */
+  get hasEnded(): boolean {
+    return isTerminal(this.state.head.details.status) && !this.#log.hasFailed
+  }
+
   /** Drives the run until it ends or is suspended; never rejects. */
   async drive(): Promise<void> {
     const { trace } = this.#options
     trace.beginRun(this.state.head.details)
     try {
-      if (this.#options.takenOver) await this.#options.executor.killMarked(this.#log.runId)
+      const mayHaveStrays = this.#options.takenOver && this.state.head.details.started_at !== null
+      if (mayHaveStrays) await this.#options.executor.killMarked(this.#log.runId)
       await this.#driveSteps()
     } catch (error) {
       await this.#fail(error).catch((second: unknown) => {
@@ -115,30 +125,75 @@ export class RunLoop {
     }
   }
 
-  /** Answers the gate at which the run waits, and wakes it; see {@link answerGate}. */
-  async answer(gate: Gate, answer: ResumeAnswer, by: string | null): Promise<void> {
-    const appended = answerGate(this.#log, gate, answer, by)
+  /**
+   * Answers the gate at which the run waits, and wakes it; resolves with the gate once that is
+   * durable, with null when the same answer was given before.
+   *
+   * @throws as {@link gateFor} does; {@link StoreError} when the answer could not be stored: it was
+   * not given then.
+   */
+  async answer(answer: ResumeAnswer, by: string | null): Promise<Gate | null> {
+    while (this.#answering !== undefined) await this.#answering
+    const gate = gateFor(this.state.head, answer, this.tools)
+    if (gate === null) {
+      await this.#log.confirm()
+      return null
+    }
+    const answered = answerGate(this.#log, gate, answer, by)
+    this.#answering = answered
+      .catch(() => undefined)
+      .finally(() => (this.#answering = undefined))
+    await answered
+    const { trace } = this.#options
+    // Taken up for this answer, the run does not wait any more.
+    if (this.#wake === undefined)
+      trace.endGate(trace.beginGate(gate.gate_id, gate.kind), answer.decision)
     this.#wake?.()
-    await appended
+    return gate
   }
 
-  /** Aborts the run; resolves once the request is durable. */
-  async abort(by: string | null): Promise<void> {
-    const { iteration } = this.state.head.details
-    await this.#log.append([{ kind: 'abort_requested', iteration, payload: { by } }])
-    this.#interrupt(new Error('the run was aborted'))
+  /**
+   * Aborts the run; resolves once the request is durable, with true when it was aborted before.
+   *
+   * @throws {@link RunStateError} when the run has ended otherwise; {@link StoreError} when the
+   * store is unavailable: the run is stopped then, and the request stored when that is over.
+   */
+  async abort(by: string | null): Promise<boolean> {
+    while (this.#answering !== undefined) await this.#answering
+    const { iteration, status } = this.state.head.details
+    const already = status === 'aborted'
+    if (isTerminal(status) && !already) throw endedError(this.#log.runId, status)
+    if (!already && !this.state.abortRequested) {
+      const requested = { kind: 'abort_requested', iteration, payload: { by } } as const
+      this.#log.append([requested]).catch(() => undefined) // confirm() gets the rejection
+    }
+    try {
+      await this.#log.confirm()
+    } catch (error) {
+      if (!isUnavailable(error) || this.#log.hasFailed) throw error
+      this.#interrupt(new Error('the run was aborted'))
+      const message = `the run was stopped, but that is not stored yet: ${error.message}`
+      throw new StoreError(error.code, message, { cause: error })
+    }
+    if (!already) this.#interrupt(new Error('the run was aborted'))
+    return already
   }
 
-  /** Stops the run where it is, to be resumed by the next start. */
+  /**
+   * Stops the run where it is, to be resumed by the next start. If the store is unavailable, what
+   * it has not taken yet is lost, as in a crash.
+   */
   suspend(): void {
     this.#suspending = true
+    this.#log.giveUp()
     this.#interrupt(new Suspended('the service is shutting down'))
   }
 
-  /** Stops without writing anything: another process holds the run. */
-  lose(): void {
+  /** Stops without writing anything more: the run belongs to another process, or to none. */
+  lose(reason: Error): void {
     this.#left = true
-    this.#interrupt(new Suspended('another process has taken the run over'))
+    this.#log.abandon(reason)
+    this.#interrupt(new Suspended(reason.message))
   }
 
   #interrupt(reason: Error): void {
@@ -149,6 +204,7 @@ export class RunLoop {
   async #driveSteps(): Promise<void> {
     for (let steps = 1; ; steps++) {
       if (steps % STEPS_PER_TURN === 0) await nextTurn()
+      while (this.#answering !== undefined) await this.#answering
       if (this.#left) return
       if (this.#suspending) return this.#suspendNow()
       const step = this.#nextStep()
@@ -164,7 +220,7 @@ export class RunLoop {
   }
 
   #nextStep(): Step {
-    return nextStep(this.state, this.#limits, this.#log.now())
+    return nextStep(this.state, this.#limits, this.#outOfTime ? Infinity : this.#log.now())
   }
 
   #needsApproval({ call }: CallState): boolean {
@@ -177,11 +233,9 @@ export class RunLoop {
   async #perform(step: Exclude<Step, { kind: 'ended' }>): Promise<void> {
     if (step.kind === 'wait') return this.#waitForHuman()
     if (step.kind === 'finish') return finishRun(this.#log, step.outcome)
-    const { scheduler, clock } = this.#options
     const { signal } = this.#stop
-    const { runId } = this.#log
-    if (!scheduler.isWorking(runId)) {
-      await scheduler.enter(runId, this.state.frozen.request.cwd, signal)
+    if (!this.#options.scheduler.isWorking(this.#log.runId)) {
+      await this.#enter(signal)
       if (this.#nextStep().kind !== step.kind) return
     }
     const context = this.#contextFor(signal) ?? (await this.#makeContext(signal))
@@ -189,16 +243,43 @@ export class RunLoop {
       this.#takenOver = false
       return this.#options.performStep({ kind: 'recover' }, context)
     }
-    const left = remainingMs(this.state, this.#log.now())
-    const timer =
-      left === Infinity
-        ? undefined
-        : clock.setTimeout(() => this.#interrupt(new Error('out of time')), left)
+    const stopTimer = this.#limitTime()
     try {
       await this.#options.performStep(step, context)
     } finally {
-      timer?.cancel()
+      stopTimer()
     }
+  }
+
+  /** Waits for a slot; a run that has begun says so in its log, as its status does not show it. */
+  async #enter(signal: AbortSignal): Promise<void> {
+    const { scheduler } = this.#options
+    const { cwd } = this.state.frozen.request
+    const { iteration, started_at } = this.state.head.details
+    if (started_at !== null && scheduler.isFull) {
+      const payload = { level: 'info', message: 'waiting for a slot: all are taken' } as const
+      this.#log.note({ kind: 'log', iteration, payload })
+    }
+    const entered = scheduler.enter(this.#log.runId, cwd, signal)
+    await (started_at === null ? entered : this.#log.idleWhile(entered))
+  }
+
+  /** Interrupts the run when its time budget is used up; the returned function ends that. */
+  #limitTime(): () => void {
+    let timer: { cancel(): void } | undefined
+    const check = (): void => {
+      const left = remainingMs(this.state, this.#log.now())
+      if (left === Infinity) return
+      // The time may have stood still: see `now()` of the log.
+      if (left > 0) {
+        timer = this.#options.clock.setTimeout(check, left)
+        return
+      }
+      this.#outOfTime = true
+      this.#interrupt(new Error('out of time'))
+    }
+    check()
+    return () => timer?.cancel()
   }
 
   /** The context of the last step, while its signal is current. */
@@ -262,7 +343,10 @@ export class RunLoop {
   }
 
   async #fail(error: unknown): Promise<void> {
-    if (this.#left || isClaimLost(error)) return void (this.#left = true)
+    if (this.#left) return
+    if (isTakenAway(error)) return this.lose(error)
+    // What the store has not taken did not happen: the next start continues from what it has.
+    if (this.#suspending && isUnavailable(error)) return
     const { outcome, failure } = failureOf(error, this.state.frozen.request.cwd)
     if (error instanceof StoreError) return this.#endFromStore(outcome, failure)
     if (isTerminal(this.state.head.details.status)) throw error
@@ -284,13 +368,13 @@ export class RunLoop {
     for (let retry = 1; !this.#suspending; retry++) {
       try {
         const state = await loadState(store, this.#log.runId)
-        if (state === null || isTerminal(state.head.details.status)) return
+        if (state === null || isTerminal(state.head.details.status) || this.#suspending) return
         this.#log = new LogWriter(this.#options, this.#log.feed, state)
         const end = state.abortRequested ? ABORTED : outcome
         return await finishRun(this.#log, end, failure)
       } catch (error) {
         if (!(error instanceof StoreError)) throw error
-        if (isClaimLost(error)) return void (this.#left = true)
+        if (isTakenAway(error)) return this.lose(error)
         const delay = backoffDelay(retry, STORE_BACKOFF)
         await sleep(delay, this.#stop.signal, clock).catch(() => undefined)
         if (!this.#suspending) this.#stop = new AbortController()
@@ -299,7 +383,14 @@ export class RunLoop {
   }
 }
 
-/** Has another process claimed the run? */
-function isClaimLost(error: unknown): boolean {
-  return error instanceof StoreError && error.code === 'ERR_AGENT_CLAIM_LOST'
+/** The refusal to abort a run that has ended otherwise. */
+export function endedError(runId: string, status: RunStatus): RunStateError {
+  return new RunStateError('ended', `run ${runId} has already ended: it is ${status}`)
 }
+
+/** Has another process taken over the run, or the store with all its runs? */
+function isTakenAway(error: unknown): error is StoreError {
+  return error instanceof StoreError && TAKEN_AWAY.has(error.code)
+}
+
+const TAKEN_AWAY = new Set(['ERR_AGENT_CLAIM_LOST', 'ERR_AGENT_STORE_LOCKED'])

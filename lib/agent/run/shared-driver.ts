@@ -11,7 +11,6 @@ import {
   CwdBusyError,
   EngineClosedError,
   QueueFullError,
-  RunStateError,
   StoreError,
   UnknownRunError,
 } from '../errors.js'
@@ -28,7 +27,7 @@ import type { RunDetails, RunHead } from '../run-details.js'
 import type { Claim, SharedRuns } from '../shared-store.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
-import type { RunLoop } from './run-loop.js'
+import { endedError, type RunLoop } from './run-loop.js'
 import { answerGate } from './steps/finish.js'
 
 /** Retries of an answer after another process appended to the run in between. */
@@ -61,6 +60,10 @@ export class SharedDriver implements RunDriver {
     return this.#options.runs.queued
   }
 
+  get refusal(): StoreError | null {
+    return this.#options.runs.refusal
+  }
+
   isLive(runId: string): boolean {
     return this.#driven.has(runId)
   }
@@ -73,7 +76,7 @@ export class SharedDriver implements RunDriver {
           .get(runId)
           ?.run.abort(by)
           .catch(() => undefined),
-      lost: (runId) => this.#driven.get(runId)?.run.lose(),
+      lost: (runId) => this.#driven.get(runId)?.run.lose(claimLost(runId)),
     })
     this.#claimSoon()
   }
@@ -138,8 +141,7 @@ export class SharedDriver implements RunDriver {
 
   async abort({ run_id, status }: RunDetails, by: string | null): Promise<boolean> {
     if (status === 'aborted') return true
-    if (isTerminal(status))
-      throw new RunStateError('ended', `run ${run_id} has already ended: it is ${status}`)
+    if (isTerminal(status)) throw endedError(run_id, status)
     await this.#options.shared.requestAbort(run_id, by)
     return false
   }
@@ -215,6 +217,10 @@ export class SharedDriver implements RunDriver {
     await shared.release(runId).catch(() => undefined)
     this.#claimSoon()
   }
+}
+
+function claimLost(runId: string): StoreError {
+  return new StoreError('ERR_AGENT_CLAIM_LOST', `another process has taken over run ${runId}`)
 }
 
 /** Did another process append first, or does it hold the run right now? */

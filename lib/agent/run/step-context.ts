@@ -54,6 +54,8 @@ export interface StepContext {
   readonly gateTimeoutMs: number | null
   /** End the run when it makes no progress? */
   readonly detectStuck: boolean
+  /** Crashes without progress in between that the run survives. */
+  readonly maxRecoveries: number
 }
 
 /**

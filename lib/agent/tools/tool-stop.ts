@@ -14,7 +14,10 @@ export class ToolStop {
   readonly #clock: Clock
   readonly #graceMs: number
   readonly #listeners: Set<(reason: unknown) => void>
+  readonly #timeoutMs: number
   #timer: Timer
+  /** When the timer fires, while it runs. */
+  #deadline: number
   /** Created on first use: most tools never look at their signal. */
   #controller: AbortController | undefined
   #stopped: { readonly reason: unknown } | undefined
@@ -25,7 +28,9 @@ export class ToolStop {
   constructor(signal: AbortSignal, clock: Clock, timeoutMs: number, graceMs: number) {
     this.#clock = clock
     this.#graceMs = graceMs
-    this.#timer = clock.setTimeout(() => this.#stop(new ToolTimeout(timeoutMs)), timeoutMs)
+    this.#timeoutMs = timeoutMs
+    this.#deadline = clock.now() + timeoutMs
+    this.#timer = this.#start(timeoutMs)
     this.#listeners = abortListeners(signal).add(this.#stop)
   }
 
@@ -49,6 +54,23 @@ export class ToolStop {
       if (this.#abandoned) reject(this.#stopped?.reason)
       else this.#abandon = reject
     })
+  }
+
+  /** Settles as `waiting` does; meanwhile the tool's time stands still. */
+  async pauseFor(waiting: Promise<void>): Promise<void> {
+    if (this.#stopped !== undefined) return await waiting
+    const left = this.#deadline - this.#clock.now()
+    this.#timer.cancel()
+    try {
+      await waiting
+    } finally {
+      this.#deadline = this.#clock.now() + left
+      if (this.#stopped === undefined) this.#timer = this.#start(left)
+    }
+  }
+
+  #start(ms: number): Timer {
+    return this.#clock.setTimeout(() => this.#stop(new ToolTimeout(this.#timeoutMs)), ms)
   }
 
   /** Called when the tool has ended: releases timer and listener. */

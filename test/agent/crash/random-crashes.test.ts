@@ -184,7 +184,7 @@ async function oneRun(
     for (const [callId, times] of ran) assert.equal(times, 1, `call ${callId} ran ${times} times`)
     const { details } = (await disk.head(runId)) ?? assert.fail()
     const recoveries = records.filter(({ kind }) => kind === 'run_recovered').length
-    assert.ok(recoveries <= 3 && recoveries <= crashes)
+    assert.ok(recoveries <= crashes)
     return { end: `${details.status} ${details.end_reason}`, times: crashes }
   }
 }

@@ -209,3 +209,38 @@ test('a model that refuses every length ends the run after two shorter attempts'
   assert.equal(details.end_reason, 'context_exhausted')
   assert.ok(requests.length <= 3, `${requests.length} calls`)
 })
+
+test('after a takeover, the time budget stops a first step that appends nothing', async (t) => {
+  const clock = new ManualClock()
+  const store = new MemoryStore()
+  store.close = () => Promise.resolve()
+  let calls = 0
+  let onCall: () => void = () => undefined
+  const provider = testProvider(async ({ signal }, n) => {
+    if (n === 0) return { calls: [{ tool: 'list_files', args: {} }] }
+    calls += 1
+    onCall()
+    return await new Promise((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error))
+    })
+  })
+  const options = { store, clock, providers: [provider] }
+  const called = (): Promise<void> => new Promise((resolve) => (onCall = resolve))
+  let call = called()
+  const first = await openEngine(t, options)
+  const { details } = await first.engine.create({ goal: 'shell: false', max_seconds: 60 })
+  await call
+  clock.advance(20_000)
+  await first.engine.close()
+  clock.advance(3_600_000)
+  call = called()
+  const second = await openEngine(t, { ...options, cwd: first.cwd })
+  await call
+  const followed = follow(second.engine, details.run_id)
+  clock.advance(39_999)
+  assert.equal((await second.engine.get(details.run_id)).status, 'running')
+  clock.advance(1)
+  assertInvariants(await followed)
+  assert.equal((await second.engine.get(details.run_id)).end_reason, 'time_budget')
+  assert.equal(calls, 2)
+})

@@ -8,11 +8,14 @@ import {
   MemoryStore,
   RunEngine,
   type AgentEvent,
+  type EngineOptions,
   type JsonObject,
   type ModelRequest,
+  type RunDetails,
   type RunRecord,
 } from 'runwright/agent'
 import { follow, openEngine, scratch, testProvider, type Said } from '../../helpers/engine.js'
+import { FaultyStore } from '../../helpers/faulty-store.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
 /** The number of turns in the conversation, the only state that a test model may use. */
@@ -227,8 +230,72 @@ test('a run that has already been recovered three times fails, and says why', as
   assertInvariants(events)
   const { status, end_reason, error } = await engine.get(runId)
   assert.deepEqual([status, end_reason], ['failed', 'recovery_failed'])
-  assert.match(error?.message ?? '', /stopped 4 times/)
+  assert.match(error?.message ?? '', /stopped 4 times .* without progress in between/)
 })
+
+/**
+ * Kills the process of a run again and again, each time after an event that `until` accepts, and
+ * then lets it run to its end.
+ */
+async function killed(
+  t: TestContext,
+  kills: number,
+  answer: (request: ModelRequest) => Said | Promise<Said>,
+  until: (event: AgentEvent) => boolean,
+  options: Partial<EngineOptions> = {},
+): Promise<{ readonly details: RunDetails; readonly events: readonly AgentEvent[] }> {
+  const cwd = scratch(t)
+  let records: readonly RunRecord[] = []
+  let runId = ''
+  for (let kill = 0; ; kill++) {
+    const store = new FaultyStore()
+    await store.open()
+    if (runId !== '') await store.append(runId, records)
+    const providers = [testProvider(answer)]
+    const { engine } = await openEngine(t, { store, cwd, providers, ...options })
+    if (runId === '') runId = (await engine.create({ goal })).details.run_id
+    const seen = records.length
+    const isTime = (event: AgentEvent): boolean => event.seq > seen && until(event)
+    const events = await follow(engine, runId, kill < kills ? isTime : undefined)
+    if (kill === kills) return { events, details: await engine.get(runId) }
+    records = await store.read(runId, 0, 10_000)
+    store.lose()
+    await engine.close()
+  }
+}
+
+test('a run that makes progress survives any number of crashes', async (t) => {
+  const turns = 8
+  const { details, events } = await killed(
+    t,
+    turns,
+    (request) => {
+      const turn = turnOf(request)
+      const command = turn < turns ? `echo ${turn} >> ran` : 'echo two > a'
+      return { calls: [{ tool: 'bash', args: { command } }] }
+    },
+    ({ kind }) => kind === 'tool_started',
+    { maxTurnsPerIteration: 50 },
+  )
+  assertInvariants(events)
+  assert.equal(events.filter(({ kind }) => kind === 'run_recovered').length, turns)
+  assert.equal(details.status, 'achieved')
+})
+
+for (const maxRecoveries of [undefined, 1]) {
+  test(`a run without progress survives ${maxRecoveries ?? 3} crashes`, async (t) => {
+    const { details, events } = await killed(
+      t,
+      (maxRecoveries ?? 3) + 1,
+      () => new Promise(() => undefined),
+      ({ kind }) => kind === 'step_start' || kind === 'run_recovered',
+      { maxRecoveries },
+    )
+    assertInvariants(events)
+    assert.equal(events.filter(({ kind }) => kind === 'run_recovered').length, maxRecoveries ?? 3)
+    assert.equal(details.end_reason, 'recovery_failed')
+  })
+}
 
 test('a clean restart does not count as a crash', async (t) => {
   const cwd = scratch(t)

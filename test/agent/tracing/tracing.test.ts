@@ -24,16 +24,9 @@ class Notebook implements Tracer {
   readonly order: string[] = []
   readonly ended: Span[] = []
   readonly events: { readonly span: Span; readonly event: SpanEvent }[] = []
-  readonly #waiting = new Map<string, () => void>()
 
   startSpan(span: Span): undefined {
     this.order.push(`+ ${span.name}`)
-    this.#waiting.get(span.name)?.()
-  }
-
-  /** Resolves when the next span of that name begins. */
-  begun(name: string): Promise<void> {
-    return new Promise((resolve) => this.#waiting.set(name, resolve))
   }
 
   addEvent(span: Span, event: SpanEvent): void {
@@ -190,9 +183,7 @@ test('a wait for a human is a span; a recovered run continues its trace', async 
   await follow(one.engine, runId, ({ kind }) => kind === 'human_check_required')
   await one.engine.close()
   const second = new Notebook()
-  const waiting = second.begun('human_check')
   const two = await openEngine(t, { store, cwd: one.cwd, providers: [writes], tracer: second })
-  await waiting
   await two.engine.resume(runId, { decision: 'approve' })
   await follow(two.engine, runId)
   await two.engine.close()

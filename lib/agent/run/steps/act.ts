@@ -100,7 +100,8 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
     toolTimeoutMs,
     tool.startsProcess === true ? COMMAND_END_MS : 0,
   )
-  const onStart = async (pgid: number): Promise<void> => begin(context, tool, state, pgid)
+  const onStart = async (pgid: number): Promise<void> =>
+    stop.pauseFor(begin(context, tool, state, pgid) ?? Promise.resolve())
   let changed: readonly FileChange[] = []
   const onChanges = (changes: readonly FileChange[]): void => {
     changed = changed.length === 0 ? changes : [...changed, ...changes]
@@ -119,7 +120,7 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
     if (tool.startsProcess !== true) {
       const plan = tool.plan === undefined ? undefined : await tool.plan(args, working)
       const durable = begin(context, tool, state, undefined, plan)
-      if (durable !== undefined) await durable
+      if (durable !== undefined) await stop.pauseFor(durable)
     }
     if (compares) {
       // Resets the comparison: earlier changes are not this call's.
@@ -147,7 +148,7 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
   }
 }
 
-/** Records the start of a call; returns a promise if the call has to wait for durability. */
+/** Records the start of a call; returns a promise if the call has to wait for the store. */
 function begin(
   context: StepContext,
   tool: Tool,
@@ -155,11 +156,13 @@ function begin(
   pgid?: number,
   plan?: JsonObject,
 ): Promise<void> | undefined {
-  if (state.status === 'started') return undefined
+  const { log } = context
+  // No command runs before the store has confirmed that the run is still this process's.
+  if (state.status === 'started') return pgid === undefined ? undefined : log.verify()
   const record = startRecord(context, tool, state, pgid, plan)
-  if (tool.effect !== 'read') return context.log.append([record])
+  if (tool.effect !== 'read' || pgid !== undefined) return log.append([record])
   // A read whose start was lost can simply run again.
-  context.log.note(record)
+  log.note(record)
   return undefined
 }
 

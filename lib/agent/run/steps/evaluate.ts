@@ -1,8 +1,11 @@
+import { backoffDelay } from '../../../internal/backoff.js'
+import { sleep } from '../../../internal/sleep.js'
 import { GoalCheckError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
 import type { GoalVerdict } from '../../goal.js'
 import { checkGoal } from '../../goals/check.js'
 import type { LastCheck, RunState } from '../../log/state.js'
+import { STORE_BACKOFF } from '../../log/writer.js'
 import { outcomeAtBoundary } from '../next-step.js'
 import type { StepContext } from '../step-context.js'
 import { endRecord } from './finish.js'
@@ -57,9 +60,35 @@ function ending(context: StepContext, state: RunState): RecordDraft[] {
   return outcome === null ? [] : [endRecord(state, outcome)]
 }
 
+/** Checks the goal; waits while the disk has no room for that, as a run waits for its store. */
 async function check(context: StepContext): Promise<GoalVerdict | JudgeVerdict> {
+  const { clock, log, random, signal } = context
+  for (let retry = 1; ; retry++) {
+    try {
+      return await checkNow(context)
+    } catch (error) {
+      if (!isDiskFull(error)) throw error
+      const { iteration } = log.state.head.details
+      const { message } = error as Error
+      if (retry === 1) log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
+      const delay = backoffDelay(retry, STORE_BACKOFF, random)
+      await log.idleWhile(sleep(delay, signal, clock))
+    }
+  }
+}
+
+/** Is it for want of space that something failed? */
+function isDiskFull(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (['ENOSPC', 'EDQUOT'].includes((cause as NodeJS.ErrnoException).code ?? '')) return true
+  return false
+}
+
+async function checkNow(context: StepContext): Promise<GoalVerdict | JudgeVerdict> {
   const { log, executor, workspace, signal, trace } = context
   const { frozen, baseline, baselineTests, head } = log.state
+  // Commands of this process must not run beside those of another that has taken the store over.
+  await log.verify()
   const span = trace.beginCheck(head.details.iteration, frozen.goal.name)
   try {
     // A stray process could change a file for the check and then change it back.

@@ -51,16 +51,18 @@ export async function finishRun(
   await log.append(endingRecords(log.state, outcome, failure))
 }
 
-/** Answers a gate; resolves once the answer is durable, with the end of the run if it aborts. */
+/**
+ * Answers a gate; resolves once the answer is durable, with the end of the run if it aborts. An
+ * answer that the store refuses was never given.
+ */
 export function answerGate(
   log: LogWriter,
   gate: Gate,
   answer: ResumeAnswer,
   by: string | null,
 ): Promise<void> {
-  return log.append([responseRecord(gate, answer, by)], (state) =>
-    answer.decision === 'abort' ? endingRecords(state, ABORTED_BY_HUMAN) : [],
-  )
+  const end = answer.decision === 'abort' ? endingRecords(log.state, ABORTED_BY_HUMAN) : []
+  return log.offer([responseRecord(gate, answer, by), ...end])
 }
 
 /** The last records of a run: a result for each open call, the error if any, `run_end`. */

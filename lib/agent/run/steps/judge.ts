@@ -137,9 +137,9 @@ function book({ log }: StepContext, reported: Usage): void {
   log.note({ kind: 'llm_usage', iteration, payload: { ...usage, cost_usd, purpose: 'judge' } })
 }
 
-async function recordsOf({ log, store }: StepContext): Promise<readonly RunRecord[]> {
+async function recordsOf({ log }: StepContext): Promise<readonly RunRecord[]> {
   await log.flush()
   const all: RunRecord[] = []
-  for await (const page of readLog(store, log.runId, PAGE)) all.push(...page)
+  for await (const page of readLog(log, log.runId, PAGE)) all.push(...page)
   return all
 }

@@ -4,9 +4,6 @@ import { toolContext, type StepContext } from '../step-context.js'
 import { closingRecord, finishRun } from './finish.js'
 import { gateRecords } from './human-check.js'
 
-/** Takeovers after a crash before the run fails: it may be what crashes the process. */
-const MAX_RECOVERIES = 3
-
 /**
  * Takes over a run whose process died while it worked, after its stray processes were killed:
  * settles the calls that were started and have no result. Reads run again. Idempotent calls are
@@ -14,14 +11,16 @@ const MAX_RECOVERIES = 3
  * is unknown, and a gate opens if the run has gates.
  */
 export async function recoverRun(context: StepContext): Promise<void> {
-  const { log } = context
-  const { head, calls, frozen } = log.state
+  const { log, maxRecoveries } = context
+  const { head, calls, frozen, fruitlessRecoveries } = log.state
   const attempt = head.recoveries + 1
   const started = calls.filter(({ status }) => status === 'started')
   const { iteration } = head.details
-  if (attempt > MAX_RECOVERIES) {
+  // The run may be what crashes the process.
+  if (fruitlessRecoveries >= maxRecoveries) {
     const message =
-      `the service stopped ${attempt} times while this run worked; it is not resumed again`
+      `the service stopped ${fruitlessRecoveries + 1} times while this run worked, ` +
+      'without progress in between; it is not resumed again'
     const failure = { message, traceback: '', code: 'ERR_AGENT_RECOVERY' }
     await finishRun(
       log,

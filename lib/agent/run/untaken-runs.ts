@@ -1,0 +1,97 @@
+/**
+ * The runs of an earlier process that have not ended and that this process does not drive yet: what
+ * is known of them by their heads alone. Their logs are read when they are taken up.
+ *
+ * @module
+ */
+import type { Clock, Timer } from '../../internal/clock.js'
+import { nextTurn } from '../../internal/next-turn.js'
+import type { RunStatus } from '../events.js'
+import type { RunStore } from '../store.js'
+
+/** Runs that are listed at once: more would block the event loop. */
+const PAGE = 100
+
+/** A run that has not ended. */
+export interface UnfinishedRun {
+  readonly runId: string
+  readonly cwd: string
+  readonly status: RunStatus
+  /** Of its gate, in ISO 8601; null without one. */
+  readonly deadline: string | null
+}
+
+/** Bookkeeping of runs that are not taken up; it starts nothing itself. */
+export class UntakenRuns {
+  readonly #clock: Clock
+  /** Folders of the runs that have not begun. */
+  readonly #pending = new Map<string, string>()
+  /** Folders of the others, with the timers of their gates. */
+  readonly #begun = new Map<string, { readonly cwd: string; readonly timer: Timer | null }>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Runs that have not begun. */
+  get pending(): number {
+    return this.#pending.size
+  }
+
+  /** The run that works in the folder or waits to; undefined when there is none. */
+  userOf(cwd: string): string | undefined {
+    for (const [runId, folder] of this.#pending) if (folder === cwd) return runId
+    for (const [runId, run] of this.#begun) if (run.cwd === cwd) return runId
+    return undefined
+  }
+
+  /** Adds a run; `onOverdue` is called at the deadline of its gate. */
+  add({ runId, status, cwd, deadline }: UnfinishedRun, onOverdue: () => void): void {
+    if (status === 'pending') {
+      this.#pending.set(runId, cwd)
+      return
+    }
+    const left = deadline === null ? null : Date.parse(deadline) - this.#clock.now()
+    const waits = left !== null && left > 0
+    const timer = waits ? this.#clock.setTimeout(onOverdue, left) : null
+    this.#begun.set(runId, { cwd, timer })
+    if (left !== null && !waits) onOverdue()
+  }
+
+  /** Removes a run that is taken up, or cannot be. */
+  remove(runId: string): void {
+    this.#pending.delete(runId)
+    this.#begun.get(runId)?.timer?.cancel()
+    this.#begun.delete(runId)
+  }
+
+  clear(): void {
+    for (const runId of this.#begun.keys()) this.remove(runId)
+    this.#pending.clear()
+  }
+}
+
+/**
+ * The runs with one of these statuses that can be driven, oldest first. Yields to the event loop
+ * between pages.
+ *
+ * @throws the signal's reason once it aborts.
+ */
+export async function listOldestFirst(
+  store: RunStore,
+  status: readonly RunStatus[],
+  signal: AbortSignal,
+): Promise<UnfinishedRun[]> {
+  const runs: UnfinishedRun[] = []
+  for (let cursor: string | null | undefined; cursor !== null; await nextTurn()) {
+    signal.throwIfAborted()
+    const page = await store.list({ status, limit: PAGE, cursor })
+    for (const { details, problem } of page.heads) {
+      const { run_id: runId, cwd, status, gate } = details
+      if (problem === undefined)
+        runs.push({ runId, cwd, status, deadline: gate?.deadline ?? null })
+    }
+    cursor = page.next
+  }
+  return runs.reverse()
+}
