@@ -134,7 +134,7 @@ export class Journal {
     const queuedBytes = this.#queuedBytes + line.data.length
     if (queuedBytes > MAX_QUEUED_BYTES && this.#queue.length > 0) {
       const problem = `${this.#queue.length} appends wait for the disk; try again later`
-      line.failed(new StoreError('ERR_AGENT_STORE', problem))
+      line.failed(new StoreError('ERR_AGENT_STORE_UNAVAILABLE', problem))
       return
     }
     this.#queue.push(line)
