@@ -4,7 +4,6 @@
  *
  * @module
  */
-import { isTerminal } from '../events.js'
 import type { LogWriter, LogWriterOptions } from '../log/writer.js'
 import type { Model } from '../model.js'
 import type { Tool } from '../tool.js'
@@ -111,15 +110,14 @@ export class ActiveRuns {
     this.#runs.delete(run.log.runId)
   }
 
-  /** Drives a run; resolves when that is over, with true when the run has ended. */
-  async drive(run: RunLoop): Promise<boolean> {
+  /** Drives a run; resolves when that is over: the run has ended, waits, or was suspended. */
+  async drive(run: RunLoop): Promise<void> {
     this.add(run)
     const drive = run.drive()
     this.#drives.add(drive)
     await drive
     this.#drives.delete(drive)
     this.remove(run)
-    return isTerminal(run.state.head.details.status)
   }
 
   /**

@@ -34,6 +34,8 @@ import { answerGate } from './steps/finish.js'
 /** Retries of an answer after another process appended to the run in between. */
 const MAX_RACES = 20
 const RACE_DELAY_MS = 25
+/** Milliseconds beyond the grace period for suspended runs to stop and to append that. */
+const STORE_PATIENCE_MS = 5_000
 
 export interface SharedDriverOptions extends DriverOptions {
   readonly shared: SharedRuns
@@ -82,8 +84,17 @@ export class SharedDriver implements RunDriver {
   async close(graceMs: number): Promise<void> {
     this.#stopped.abort(new EngineClosedError())
     await this.#claiming
-    await this.#options.runs.close(graceMs)
-    await Promise.all([...this.#driven.values()].map(({ over }) => over))
+    const { clock, runs } = this.#options
+    const over = runs
+      .close(graceMs)
+      .then(() => Promise.all([...this.#driven.values()].map((driven) => driven.over)))
+    // Runs wait for an unreachable store without limit; closing the store ends these waits.
+    let timer: { cancel(): void } | undefined
+    const patience = new Promise<void>((resolve) => {
+      timer = clock.setTimeout(resolve, graceMs + STORE_PATIENCE_MS)
+    })
+    await Promise.race([over, patience])
+    timer?.cancel()
     this.#feeds.close()
   }
 
@@ -147,8 +158,8 @@ export class SharedDriver implements RunDriver {
   async follow({ run_id, status, last_seq }: RunDetails): Promise<OpenFeed> {
     const { store } = this.#options
     if (isTerminal(status)) {
-      const feed = new RunFeed(run_id, store, last_seq)
-      feed.finish('run_end')
+      const feed = new RunFeed(run_id, store, last_seq, true)
+      feed.finish()
       return { feed, release: () => undefined }
     }
     const opened = this.#feeds.open(run_id, last_seq)
@@ -205,14 +216,16 @@ export class SharedDriver implements RunDriver {
     }
   }
 
-  async #drive(run: RunLoop, { feed, release }: OpenSharedFeed): Promise<void> {
+  async #drive(run: RunLoop, { feed, release, catchUp }: OpenSharedFeed): Promise<void> {
     const { runs, shared } = this.#options
     const { runId } = run.log
-    const ended = await runs.drive(run)
-    if (ended) feed.finish('run_end')
-    release()
+    await runs.drive(run)
+    // The run may look ended here although its end was not stored: then the feed is not complete.
+    if (feed.isComplete) feed.finish()
     this.#driven.delete(runId)
     await shared.release(runId).catch(() => undefined)
+    catchUp() // others may have appended while this process believed that it held the run
+    release()
     this.#claimSoon()
   }
 }
