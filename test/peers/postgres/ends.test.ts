@@ -1,5 +1,6 @@
 /** A process that is cut off from the database exactly while it appends the end of a run. */
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import type pg from 'pg'
 import {
@@ -45,6 +46,9 @@ describe('a process that is cut off while it appends run_end', { skip: noPostgre
     const learned = follow(await two.subscribe(details.run_id))
     await learned.until('run_recovered')
     wire.mend()
+    // The first process finds out that its append is refused, and looks for other work.
+    await wire.saw('runwright_rows')
+    for (let polls = 0; polls < 3; polls++) await wire.saw('runwright_candidates')
     await reader.until('run_recovered')
     go()
     assert.equal(await reader.end, 'run_end')
@@ -98,10 +102,13 @@ function cutAt(when: 'before' | 'after'): {
   readonly pool: PgPool
   readonly cut: Promise<void>
   readonly mend: () => void
+  /** Resolves after the next statement of this name. */
+  readonly saw: (name: string) => Promise<void>
 } {
   let state: 'whole' | 'cut' | 'mended' = 'whole'
   let reached: () => void = () => undefined
   const cut = new Promise<void>((resolve) => (reached = resolve))
+  const statements = new EventEmitter()
   const broken = wrap(pool, async (client, query) => {
     if (state === 'whole' && endsRun(query)) {
       state = 'cut'
@@ -109,9 +116,12 @@ function cutAt(when: 'before' | 'after'): {
       reached()
     }
     if (state === 'cut') throw connectionLost()
-    return await client.query(query)
+    const result = await client.query(query)
+    if (query.name !== undefined) statements.emit(query.name.replace(/_[0-9a-f]+$/, ''))
+    return result
   })
-  return { pool: broken, cut, mend: () => (state = 'mended') }
+  const saw = async (name: string): Promise<void> => void (await once(statements, name))
+  return { pool: broken, cut, mend: () => (state = 'mended'), saw }
 }
 
 function endsRun({ values = [] }: PgQuery): boolean {
