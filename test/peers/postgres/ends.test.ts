@@ -41,8 +41,12 @@ describe('a process that is cut off while it appends run_end', { skip: noPostgre
     await wire.cut
     let go: () => void = () => undefined
     const reached = new Promise<void>((resolve) => (go = resolve))
-    // The run goes on here until the reader at the other process has learned of it, or has ended.
-    const two = await open(t, pool, schema, root, () => reached)
+    // The run waits for its end here until the first process has noticed its loss.
+    const held = wrap(pool, async (client, query) => {
+      if (endsRun(query)) await reached
+      return await client.query(query)
+    })
+    const two = await open(t, held, schema, root)
     const learned = follow(await two.subscribe(details.run_id))
     await learned.until('run_recovered')
     wire.mend()
@@ -133,18 +137,12 @@ async function open(
   to: PgPool,
   schema: string,
   root: string,
-  answer: () => Promise<void> | void = () => undefined,
 ): Promise<RunEngine> {
   const engine = await RunEngine.open({
     store: new PostgresStore({ pool: to, schema, leaseMs: LEASE_MS, pollMs: 20, patienceMs: 200 }),
     roots: [root],
     defaultModel: 'test:m',
-    providers: [
-      testProvider(async () => {
-        await answer()
-        return {}
-      }),
-    ],
+    providers: [testProvider(() => ({}))],
   })
   t.after(() => engine.close())
   return engine
