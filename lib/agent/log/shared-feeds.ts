@@ -6,7 +6,7 @@
  * @module
  */
 import type { Clock } from '../../internal/clock.js'
-import { StoreError } from '../errors.js'
+import { isUnavailable } from '../errors.js'
 import type { LogEnd, SharedRuns } from '../shared-store.js'
 import { RunFeed, type OpenFeed } from './feed.js'
 import type { RecordReader } from './read-log.js'
@@ -125,8 +125,4 @@ class SharedFeed {
     }
     this.#isReading = false
   }
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_UNAVAILABLE'
 }

@@ -10,6 +10,7 @@ import { sleep } from '../../internal/sleep.js'
 import {
   CwdBusyError,
   EngineClosedError,
+  isUnavailable,
   QueueFullError,
   RunStateError,
   StoreError,
@@ -34,6 +35,8 @@ import { answerGate } from './steps/finish.js'
 /** Retries of an answer after another process appended to the run in between. */
 const MAX_RACES = 20
 const RACE_DELAY_MS = 25
+/** Milliseconds until a run that could not be driven here is claimed again. */
+const REFUSED_MS = 60_000
 /** Milliseconds beyond the grace period for suspended runs to stop and to append that. */
 const STORE_PATIENCE_MS = 5_000
 
@@ -50,6 +53,8 @@ export class SharedDriver implements RunDriver {
   readonly #options: SharedDriverOptions
   /** Runs that are driven here; `over` settles when a drive has finished. */
   readonly #driven = new Map<string, { readonly run: RunLoop; readonly over: Promise<void> }>()
+  /** Runs that could not be driven here, and when to try them again (epoch ms). */
+  readonly #refused = new Map<string, number>()
   #claiming: Promise<void> | undefined
   #claimAgain = false
   readonly #stopped = new AbortController()
@@ -187,14 +192,21 @@ export class SharedDriver implements RunDriver {
     while (this.#claimAgain && !this.#stopped.signal.aborted) {
       this.#claimAgain = false
       const slots = Math.max(0, maxConcurrentRuns - this.#driven.size)
-      const claims = await shared.claim(slots).catch(() => [])
+      const claims = await shared.claim(slots, this.#refusedNow()).catch(() => [])
       if (claims.length > 0) this.#claimAgain = true
       for (const claim of claims) await this.#take(claim)
     }
   }
 
+  /** Runs that are not claimed now: another process, or a newer version, may drive them. */
+  #refusedNow(): readonly string[] {
+    const now = this.#options.clock.now()
+    for (const [runId, until] of this.#refused) if (until <= now) this.#refused.delete(runId)
+    return [...this.#refused.keys()]
+  }
+
   async #take({ runId, abandoned, abort, overdue }: Claim): Promise<void> {
-    const { runs, shared, store } = this.#options
+    const { clock, runs, shared, store } = this.#options
     try {
       await this.#driven.get(runId)?.over
       const state = await loadState(store, runId)
@@ -209,6 +221,7 @@ export class SharedDriver implements RunDriver {
       if (abort !== null && !state.abortRequested) void run.abort(abort.by).catch(() => undefined)
       this.#driven.set(runId, { run, over: this.#drive(run, opened) })
     } catch (error) {
+      if (!isUnavailable(error)) this.#refused.set(runId, clock.now() + REFUSED_MS)
       process.emitWarning(
         `run ${runId} was not resumed: ${error instanceof Error ? error.message : String(error)}`,
       )

@@ -97,9 +97,9 @@ export class PostgresStore implements RunStore {
         if (admitted.outcome === 'admitted') notifications.claimable()
         return admitted
       },
-      claim: async (slots) => {
+      claim: async (slots, except = []) => {
         this.#checkOpen()
-        return await claims.claim(slots)
+        return await claims.claim(slots, except)
       },
       release: async (runId) => {
         this.#appender.forget(runId)
