@@ -217,6 +217,11 @@ export class StoreError extends AgentError {
   }
 }
 
+/** May the same call to a store succeed later? */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_UNAVAILABLE'
+}
+
 /**
  * Thrown when a Model Context Protocol server cannot be started or reached, or violates the
  * protocol. Calls of its tools do not throw it: the model gets the failure as a result.

@@ -70,8 +70,9 @@ export interface SharedRuns {
   /**
    * Claims runs that can be driven now: up to `slots` (0 or more), begun runs first, then the
    * others in the order of their admission; and, beyond `slots`, runs that only have to be ended.
+   * Never runs of `except`, which this process cannot drive.
    */
-  claim(slots: number): Promise<readonly Claim[]>
+  claim(slots: number, except?: readonly string[]): Promise<readonly Claim[]>
   /** Releases a claim, so that any process may claim the run; does nothing without a claim. */
   release(runId: string): Promise<void>
   /** Durably requests the end of a run and notifies its holder. Repeating it is harmless. */

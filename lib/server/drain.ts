@@ -16,6 +16,11 @@ export interface DrainOptions {
   readonly graceMs?: number | undefined
   /** Called with the signal before anything is closed. */
   readonly onDrain?: ((signal: NodeJS.Signals) => void) | undefined
+  /**
+   * Called when the service and all servers are closed, for what the host owns and what would keep
+   * the process alive, for example `() => pool.end()`.
+   */
+  readonly onClosed?: (() => unknown) | undefined
   /** Called when closing fails. @defaultValue one line on standard error, exit code 1 */
   readonly onError?: ((error: unknown) => void) | undefined
 }
@@ -23,8 +28,8 @@ export interface DrainOptions {
 /**
  * Shuts service and servers down cleanly on a signal: no more runs are started (`/api/health`
  * answers 503 `draining`), live runs get `graceMs`, streams end so that their readers reconnect
- * with their cursors, then the servers close. The process exits when nothing else keeps it alive; a
- * second signal ends it at once.
+ * with their cursors, then the servers close, then `onClosed` is called. The process exits when
+ * nothing else keeps it alive; a second signal ends it at once.
  *
  * @returns a function that removes the signal handlers.
  * @example
@@ -40,7 +45,8 @@ export function drainOnSignal(
   servers: readonly DrainableServer[],
   options: DrainOptions = {},
 ): () => void {
-  const { signals = ['SIGTERM', 'SIGINT'], graceMs, onDrain, onError = printAndFail } = options
+  const { signals = ['SIGTERM', 'SIGINT'], graceMs, onDrain, onClosed } = options
+  const { onError = printAndFail } = options
   let draining = false
   const drain = (signal: NodeJS.Signals): void => {
     if (draining) process.exit(signal === 'SIGINT' ? 130 : 143)
@@ -49,18 +55,22 @@ export function drainOnSignal(
     service
       .close({ graceMs })
       .catch(onError)
-      .finally(() => {
-        for (const server of servers) {
-          server.close()
-          // What remains are idle connections, and readers that do not read.
-          server.closeAllConnections?.()
-        }
-      })
+      .finally(() => Promise.all(servers.map(closeServer)))
+      .then(() => onClosed?.())
+      .catch(onError)
   }
   for (const signal of signals) process.on(signal, drain)
   return () => {
     for (const signal of signals) process.off(signal, drain)
   }
+}
+
+/** Resolves when the last connection has ended; at once for a server that is not listening. */
+async function closeServer(server: DrainableServer): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  // What remains are idle connections, and readers that do not read.
+  server.closeAllConnections?.()
+  await closed
 }
 
 function printAndFail(error: unknown): void {

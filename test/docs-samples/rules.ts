@@ -440,8 +440,7 @@ export const rules: readonly Rule[] = [
     document: 'docs/scaling.md',
     has: 'createRunService',
     peers: true,
-    after: `const server = (await import('node:http')).createServer(service.handler).listen(0)
-      await tryService(await originOf(server)); await shut(service, server); await pool.end()`,
+    after: `await tryService(await originOf(server)); process.kill(process.pid, 'SIGTERM')`,
   },
   {
     document: 'docs/scaling.md',

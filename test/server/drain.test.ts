@@ -69,3 +69,26 @@ test('an error while closing is reported, and the servers still close', async ()
     stop()
   }
 })
+
+test('onClosed is called last, and its error is reported', async () => {
+  const served = await listen(createServer())
+  const failure = new Error('the pool is gone')
+  const steps: unknown[] = []
+  served.server.on('close', () => steps.push('server'))
+  await new Promise<void>((resolve) => {
+    const stop = drainOnSignal({ close: async () => void steps.push('service') }, [served.server], {
+      signals: [SIGNAL],
+      onClosed: async () => {
+        steps.push('host')
+        throw failure
+      },
+      onError: (error) => {
+        steps.push(error)
+        stop()
+        resolve()
+      },
+    })
+    process.kill(process.pid, SIGNAL)
+  })
+  assert.deepEqual(steps, ['service', 'server', 'host', failure])
+})

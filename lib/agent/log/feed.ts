@@ -2,7 +2,8 @@
  * The live end of one run's log. Events are encoded once, after they have become durable, and
  * subscriptions pull them: what a reader has not taken waits in the log, not in a queue per reader.
  *
- * 1. Only durable events are visible.
+ * 1. Only durable events are visible. A feed ends with `run_end` only after the record of that kind
+ *    was published: how the run looks to the process that drives it does not count.
  * 2. The newest events are cached here, encoded, within one bound per run and one for the process;
  *    older events are read from the store.
  * 3. A subscription reads by position alone, so nothing is skipped or repeated at the boundary
@@ -92,21 +93,33 @@ export class RunFeed {
   /** Records of the next read from the store. */
   #page = STORE_PAGE
   #lastSeq: number
+  /** True once `run_end` was published: no event can follow. */
+  #isComplete: boolean
   #end: SubscriptionEnd | undefined
   #waiting = new Set<() => void>()
   /** True after the first subscription: until then no event is encoded. */
   #isSubscribed = false
   readonly #deltaQueues = new Set<DeltaQueue>()
 
-  constructor(runId: string, store: RecordReader, lastSeq: number) {
+  /**
+   * A feed whose readers find the records up to `lastSeq` in the store. `isComplete`: the last of
+   * them is `run_end`.
+   */
+  constructor(runId: string, store: RecordReader, lastSeq: number, isComplete = false) {
     this.runId = runId
     this.#store = store
     this.#lastSeq = lastSeq
+    this.#isComplete = isComplete
   }
 
   /** `seq` of the newest durable event. */
   get lastSeq(): number {
     return this.#lastSeq
+  }
+
+  /** True once `run_end` is durable and was published. */
+  get isComplete(): boolean {
+    return this.#isComplete
   }
 
   /** Why there will be no more events; undefined while there may be. */
@@ -123,6 +136,7 @@ export class RunFeed {
       if (record.seq <= this.#lastSeq) continue
       if (record.seq > this.#lastSeq + 1) this.dropCache()
       this.#lastSeq = record.seq
+      if (record.kind === 'run_end') this.#isComplete = true
       if (this.#isSubscribed) this.#cache(encodeEvent(record))
       if (events.hasSubscribers) events.publish(publicEvent(record))
     }
@@ -130,9 +144,12 @@ export class RunFeed {
     this.#wake()
   }
 
-  /** Ends the feed: there will be no more events. The first reason counts. */
-  finish(end: SubscriptionEnd): void {
-    this.#end ??= end
+  /**
+   * Ends the feed: it gets no more events. The first reason counts. Readers of a complete feed
+   * learn `run_end` in place of `shutdown`, and no others ever do.
+   */
+  finish(end: 'deleted' | 'shutdown' = 'shutdown'): void {
+    this.#end ??= end === 'shutdown' && this.#isComplete ? 'run_end' : end
     // The cache stays for the remaining readers and is freed together with the feed.
     cacheBudget.note(this, 0)
     this.#wake()

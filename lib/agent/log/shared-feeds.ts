@@ -6,7 +6,7 @@
  * @module
  */
 import type { Clock } from '../../internal/clock.js'
-import { isTerminal } from '../events.js'
+import { isUnavailable } from '../errors.js'
 import type { LogEnd, SharedRuns } from '../shared-store.js'
 import { RunFeed, type OpenFeed } from './feed.js'
 import type { RecordReader } from './read-log.js'
@@ -18,8 +18,11 @@ const RETRY_MS = 500
 
 /** The feed of a run that other processes may write to. */
 export interface OpenSharedFeed extends OpenFeed {
-  /** Reads from the store until the feed has everything up to `lastSeq`. */
-  readonly catchUp: (lastSeq: number) => void
+  /**
+   * Reads from the store until the feed has everything up to `lastSeq`, and to the newest end that
+   * the store reported; without `lastSeq`, only to the latter.
+   */
+  readonly catchUp: (lastSeq?: number) => void
   /** True for the first user: the feed may have missed what was appended before it was opened. */
   readonly isFresh: boolean
 }
@@ -46,7 +49,7 @@ export class SharedFeeds {
     return {
       feed: shared.feed,
       isFresh: known === undefined,
-      catchUp: (end) => shared.catchUp(end),
+      catchUp: (end = 0) => shared.catchUp(end),
       release: () => {
         if (isReleased) return
         isReleased = true
@@ -89,6 +92,7 @@ class SharedFeed {
       if (end === 'deleted') this.feed.finish('deleted')
       // The log writer publishes what this process appends; only others' records are read.
       else if (!shared.holds(feed.runId)) this.catchUp(end)
+      else this.#target = Math.max(this.#target, end)
     })
   }
 
@@ -112,9 +116,10 @@ class SharedFeed {
         const records = await this.#store.read(feed.runId, feed.lastSeq, PAGE)
         if (records.length === 0) break // the run was deleted meanwhile, as the watch will report
         feed.publish(records)
-        const last = records.at(-1)
-        if (last?.kind === 'run_end' && isTerminal(last.payload.status)) feed.finish('run_end')
-      } catch {
+        if (feed.isComplete) feed.finish()
+      } catch (error) {
+        // A log that this process cannot read: another one may.
+        if (!isUnavailable(error)) return feed.finish()
         await new Promise<void>((resolve) => this.#clock.setTimeout(resolve, RETRY_MS))
       }
     }

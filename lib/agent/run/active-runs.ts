@@ -121,8 +121,8 @@ export class ActiveRuns {
     this.#runs.delete(run.log.runId)
   }
 
-  /** Drives a run; resolves when that is over, with true when the run has ended. */
-  async drive(run: RunLoop): Promise<boolean> {
+  /** Drives a run; resolves when that is over: the run has ended, waits, or was suspended. */
+  async drive(run: RunLoop): Promise<void> {
     this.add(run)
     let leave: () => void = () => undefined
     const over = new Promise<void>((resolve) => (leave = resolve))
@@ -131,7 +131,6 @@ export class ActiveRuns {
     await over
     this.#drives.delete(over)
     this.remove(run)
-    return run.hasEnded
   }
 
   /** Stops all runs without writing anything more: another process has taken over the store. */

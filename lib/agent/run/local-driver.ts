@@ -234,9 +234,9 @@ export class LocalDriver implements RunDriver {
     if (live !== undefined) return { feed: live.log.feed, release: none }
     if (head !== null && !isTerminal(head.details.status) && !this.#stopped.signal.aborted)
       return this.#followUntaken(head)
-    const feed = new RunFeed(run_id, store, head?.details.last_seq ?? 0)
-    if (head === null) feed.finish('deleted')
-    else feed.finish(isTerminal(head.details.status) ? 'run_end' : 'shutdown')
+    const isComplete = head !== null && isTerminal(head.details.status)
+    const feed = new RunFeed(run_id, store, head?.details.last_seq ?? 0, isComplete)
+    feed.finish(head === null ? 'deleted' : 'shutdown')
     return { feed, release: none }
   }
 
@@ -315,7 +315,7 @@ export class LocalDriver implements RunDriver {
   }
 
   async #drive(run: RunLoop): Promise<void> {
-    const ended = await this.#options.runs.drive(run)
-    run.log.feed.finish(ended ? 'run_end' : 'shutdown')
+    await this.#options.runs.drive(run)
+    run.log.feed.finish()
   }
 }

@@ -99,11 +99,6 @@ export class RunLoop {
     return this.#log.state
   }
 
-  /** Has the run ended, durably? */
-  get hasEnded(): boolean {
-    return isTerminal(this.state.head.details.status) && !this.#log.hasFailed
-  }
-
   /** Drives the run until it ends or is suspended; never rejects. */
   async drive(): Promise<void> {
     const { trace } = this.#options

@@ -10,6 +10,7 @@ import { sleep } from '../../internal/sleep.js'
 import {
   CwdBusyError,
   EngineClosedError,
+  isUnavailable,
   QueueFullError,
   StoreError,
   UnknownRunError,
@@ -33,6 +34,10 @@ import { answerGate } from './steps/finish.js'
 /** Retries of an answer after another process appended to the run in between. */
 const MAX_RACES = 20
 const RACE_DELAY_MS = 25
+/** Milliseconds until a run that could not be driven here is claimed again. */
+const REFUSED_MS = 60_000
+/** Milliseconds beyond the grace period for suspended runs to stop and to append that. */
+const STORE_PATIENCE_MS = 5_000
 
 export interface SharedDriverOptions extends DriverOptions {
   readonly shared: SharedRuns
@@ -47,6 +52,8 @@ export class SharedDriver implements RunDriver {
   readonly #options: SharedDriverOptions
   /** Runs that are driven here; `over` settles when a drive has finished. */
   readonly #driven = new Map<string, { readonly run: RunLoop; readonly over: Promise<void> }>()
+  /** Runs that could not be driven here, and when to try them again (epoch ms). */
+  readonly #refused = new Map<string, number>()
   #claiming: Promise<void> | undefined
   #claimAgain = false
   readonly #stopped = new AbortController()
@@ -85,8 +92,17 @@ export class SharedDriver implements RunDriver {
   async close(graceMs: number): Promise<void> {
     this.#stopped.abort(new EngineClosedError())
     await this.#claiming
-    await this.#options.runs.close(graceMs)
-    await Promise.all([...this.#driven.values()].map(({ over }) => over))
+    const { clock, runs } = this.#options
+    const over = runs
+      .close(graceMs)
+      .then(() => Promise.all([...this.#driven.values()].map((driven) => driven.over)))
+    // Runs wait for an unreachable store without limit; closing the store ends these waits.
+    let timer: { cancel(): void } | undefined
+    const patience = new Promise<void>((resolve) => {
+      timer = clock.setTimeout(resolve, graceMs + STORE_PATIENCE_MS)
+    })
+    await Promise.race([over, patience])
+    timer?.cancel()
     this.#feeds.close()
   }
 
@@ -149,8 +165,8 @@ export class SharedDriver implements RunDriver {
   async follow({ run_id, status, last_seq }: RunDetails): Promise<OpenFeed> {
     const { store } = this.#options
     if (isTerminal(status)) {
-      const feed = new RunFeed(run_id, store, last_seq)
-      feed.finish('run_end')
+      const feed = new RunFeed(run_id, store, last_seq, true)
+      feed.finish()
       return { feed, release: () => undefined }
     }
     const opened = this.#feeds.open(run_id, last_seq)
@@ -178,14 +194,21 @@ export class SharedDriver implements RunDriver {
     while (this.#claimAgain && !this.#stopped.signal.aborted) {
       this.#claimAgain = false
       const slots = Math.max(0, maxConcurrentRuns - this.#driven.size)
-      const claims = await shared.claim(slots).catch(() => [])
+      const claims = await shared.claim(slots, this.#refusedNow()).catch(() => [])
       if (claims.length > 0) this.#claimAgain = true
       for (const claim of claims) await this.#take(claim)
     }
   }
 
+  /** Runs that are not claimed now: another process, or a newer version, may drive them. */
+  #refusedNow(): readonly string[] {
+    const now = this.#options.clock.now()
+    for (const [runId, until] of this.#refused) if (until <= now) this.#refused.delete(runId)
+    return [...this.#refused.keys()]
+  }
+
   async #take({ runId, abandoned, abort, overdue }: Claim): Promise<void> {
-    const { runs, shared, store } = this.#options
+    const { clock, runs, shared, store } = this.#options
     try {
       await this.#driven.get(runId)?.over
       const state = await loadState(store, runId)
@@ -200,6 +223,7 @@ export class SharedDriver implements RunDriver {
       if (abort !== null && !state.abortRequested) void run.abort(abort.by).catch(() => undefined)
       this.#driven.set(runId, { run, over: this.#drive(run, opened) })
     } catch (error) {
+      if (!isUnavailable(error)) this.#refused.set(runId, clock.now() + REFUSED_MS)
       process.emitWarning(
         `run ${runId} was not resumed: ${error instanceof Error ? error.message : String(error)}`,
       )
@@ -207,14 +231,16 @@ export class SharedDriver implements RunDriver {
     }
   }
 
-  async #drive(run: RunLoop, { feed, release }: OpenSharedFeed): Promise<void> {
+  async #drive(run: RunLoop, { feed, release, catchUp }: OpenSharedFeed): Promise<void> {
     const { runs, shared } = this.#options
     const { runId } = run.log
-    const ended = await runs.drive(run)
-    if (ended) feed.finish('run_end')
-    release()
+    await runs.drive(run)
+    // The run may look ended here although its end was not stored: then the feed is not complete.
+    if (feed.isComplete) feed.finish()
     this.#driven.delete(runId)
     await shared.release(runId).catch(() => undefined)
+    catchUp() // others may have appended while this process believed that it held the run
+    release()
     this.#claimSoon()
   }
 }

@@ -70,7 +70,7 @@ test('deltas arrive between the events between which they were written', async (
   writer.write('lo')
   await log()
   writer.write('!')
-  feed.finish('run_end')
+  feed.finish()
   const seen: unknown[] = []
   for await (const items of reader) {
     for (const item of items) seen.push(item.seq ?? deltaOf(item).payload.text)
@@ -123,7 +123,7 @@ test('a slow reader misses deltas beyond 64 Ki characters, but no events', async
   await log()
   for (let n = 0; n < 100; n++) writer.write('x'.repeat(1_000))
   await log()
-  feed.finish('run_end')
+  feed.finish()
   const seqs: number[] = []
   let characters = 0
   for await (const items of reader) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MemoryStore, type RunRecord } from 'runwright/agent'
 import { RunFeed } from '../../../lib/agent/log/feed.js'
+import type { SubscriptionEnd } from '../../../lib/agent/log/subscription.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { Random } from '../../helpers/random.js'
 
@@ -56,7 +57,7 @@ test('readers that subscribe anywhere, at any time, get each event once and in o
     }
     if (random.chance(0.3)) await new Promise((resolve) => setImmediate(resolve))
   }
-  feed.finish('run_end')
+  feed.finish()
   assert.ok(readers.length > 5)
   for (const { from, seen } of readers) assert.deepEqual(await seen, upTo(from + 1, all.length))
 })
@@ -75,8 +76,8 @@ test('a batch has at most 256 events and about 1 MiB', async () => {
   const reader = live.subscribe(0)
   await store.append(RUN, list)
   live.publish(list)
-  live.finish('run_end')
-  replayed.finish('run_end')
+  live.finish()
+  replayed.finish()
   for (const each of [reader, replayed.subscribe(0)]) {
     const sizes: number[] = []
     const seen: number[] = []
@@ -155,4 +156,26 @@ test('idle feeds drop their caches, and their readers continue from the store', 
   }
   assert.ok(reads > 20 && reads < 40, `${reads} of 60 readers had to go to the store`)
   for (const feed of feeds) feed.finish('shutdown')
+})
+
+test('a feed ends with run_end only after that record was published, or is known stored', async () => {
+  const log = records(4)
+  const end = sampleRun(RUN, { records: 5, status: 'failed' }).at(-1) as RunRecord
+  assert.equal(end.kind, 'run_end')
+  const all = [...log, { ...end, seq: 5 }]
+  const table: [published: number, isComplete: boolean, end: SubscriptionEnd][] = [
+    [0, false, 'shutdown'],
+    [4, false, 'shutdown'],
+    [5, false, 'run_end'],
+    [0, true, 'run_end'],
+  ]
+  for (const [published, isComplete, expected] of table) {
+    const from = isComplete ? 5 : 0
+    const feed = new RunFeed(RUN, await stored(all), from, isComplete)
+    feed.publish(all.slice(0, published))
+    feed.finish()
+    const reader = feed.subscribe(0)
+    assert.deepEqual(await seqs(reader), upTo(1, Math.max(from, published)))
+    assert.equal(reader.end, expected)
+  }
 })

@@ -4,21 +4,17 @@
  * the runs, never on the clock.
  */
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { test } from 'node:test'
 import { PostgresStore, RunEngine } from 'runwright/agent'
-import { bundle } from '../../helpers/bundle.js'
 import { scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { Random } from '../../helpers/random.js'
 import { noPostgres, startPostgres } from './postgres.js'
 import { followThrough } from './stores.js'
 import { openTcpProxy } from './tcp-proxy.js'
-import type { WorkerOptions } from './worker.js'
+import { Workers } from './workers.js'
 
 const RUNS = Number(process.env['RUNWRIGHT_CHAOS_RUNS'] ?? 60)
 const SEED = Number(process.env['RUNWRIGHT_CHAOS_SEED'] ?? Date.now() % 1_000_000)
@@ -145,84 +141,3 @@ test(
     )
   },
 )
-
-class Workers {
-  readonly #script: string
-  readonly #options: WorkerOptions
-  readonly #running: ChildProcess[] = []
-  readonly #paused = new Set<ChildProcess>()
-  readonly #fail: (error: Error) => void
-  /** Rejects when a worker ends that was not killed. */
-  readonly failure: Promise<never>
-
-  constructor(t: TestContext, options: WorkerOptions) {
-    const target = scratch(t)
-    symlinkSync(
-      fileURLToPath(new URL('../node_modules', import.meta.url)),
-      join(target, 'node_modules'),
-    )
-    this.#script = bundle(new URL('worker.ts', import.meta.url), target)
-    this.#options = options
-    let fail: (error: Error) => void = () => undefined
-    this.failure = new Promise((_, reject) => (fail = reject))
-    this.failure.catch(() => undefined)
-    this.#fail = fail
-  }
-
-  async start(count: number): Promise<void> {
-    await Promise.all(Array.from({ length: count }, () => this.#start()))
-  }
-
-  /** Kills a worker and starts another one. */
-  async replace(random: Random): Promise<void> {
-    const child = random.pick(this.#running)
-    this.#forget(child)
-    await end(child)
-    await this.#start()
-  }
-
-  /** Pauses a worker; when two are paused already, resumes the first instead. */
-  pauseOrResume(random: Random): void {
-    const [first] = this.#paused
-    if (this.#paused.size >= 2 && first !== undefined) {
-      this.#paused.delete(first)
-      first.kill('SIGCONT')
-      return
-    }
-    const child = random.pick(this.#running)
-    this.#paused.add(child)
-    child.kill('SIGSTOP')
-  }
-
-  resumeAll(): void {
-    for (const child of this.#paused) child.kill('SIGCONT')
-    this.#paused.clear()
-  }
-
-  async killAll(): Promise<void> {
-    await Promise.all(this.#running.splice(0).map(end))
-  }
-
-  #forget(child: ChildProcess): void {
-    this.#running.splice(this.#running.indexOf(child), 1)
-    this.#paused.delete(child)
-  }
-
-  async #start(): Promise<void> {
-    const child = spawn(process.execPath, [this.#script, JSON.stringify(this.#options)], {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    this.#running.push(child)
-    child.once('exit', (code, signal) => {
-      if (this.#running.includes(child))
-        this.#fail(new Error(`a worker ended unexpectedly: ${code ?? signal}`))
-    })
-    await Promise.race([once(child.stdout, 'data'), this.failure])
-  }
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  const exited = once(child, 'exit')
-  child.kill('SIGKILL')
-  await exited
-}

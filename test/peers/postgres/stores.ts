@@ -36,16 +36,19 @@ export function wrap(
   pool: PgPool,
   run: (client: PgClient, query: PgQuery) => Promise<PgResult>,
 ): PgPool {
+  const wrapped = new WeakMap<PgClient, PgClient>()
+  const wrapClient = (client: PgClient): PgClient => ({
+    query: (query) => run(client, query),
+    release: (destroy) => client.release(destroy),
+    on: ((event: 'end', listener: () => void) => client.on(event, listener)) as PgClient['on'],
+  })
   return {
     connect(callback) {
       pool.connect((error, client) => {
         if (client === undefined) return callback(error, undefined)
-        callback(undefined, {
-          query: (query) => run(client, query),
-          release: (destroy) => client.release(destroy),
-          on: ((event: 'end', listener: () => void) =>
-            client.on(event, listener)) as PgClient['on'],
-        })
+        const known = wrapped.get(client) ?? wrapClient(client)
+        wrapped.set(client, known)
+        callback(undefined, known)
       })
     },
   }

@@ -7,10 +7,7 @@
  */
 import { appendFileSync, writeSync } from 'node:fs'
 import pg from 'pg'
-import { defineTool } from '../../../lib/agent/tools/define.js'
-import { RunEngine } from '../../../lib/agent/engine.js'
-import { NO_USAGE } from '../../../lib/agent/usage.js'
-import { PostgresStore } from '../../../lib/agent/stores/postgres/postgres-store.js'
+import * as current from './worker-library.js'
 
 export interface WorkerOptions {
   readonly port: number
@@ -21,9 +18,17 @@ export interface WorkerOptions {
   readonly leaseMs: number
   readonly patienceMs: number
   readonly slots: number
+  /** A bundle of another version to use in place of this one. */
+  readonly library?: string | undefined
 }
 
 const options = JSON.parse(process.argv[2] ?? '{}') as WorkerOptions
+const { defineTool, NO_USAGE, PostgresStore, RunEngine } = {
+  ...current,
+  ...(options.library === undefined
+    ? undefined
+    : ((await import(options.library)) as Partial<typeof current>)),
+}
 const pool = new pg.Pool({
   host: '127.0.0.1',
   port: options.port,
@@ -57,6 +62,7 @@ await RunEngine.open({
   roots: [options.root],
   maxConcurrentRuns: options.slots,
   tools: [mark],
+  detectStuck: false,
   defaultModel: 'test:m',
   providers: [
     {

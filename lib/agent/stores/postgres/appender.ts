@@ -10,7 +10,7 @@
  *
  * @module
  */
-import { StoreError } from '../../errors.js'
+import { isUnavailable, StoreError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
 import { foldHead } from '../../log/head.js'
 import type { RunHead } from '../../run-details.js'
@@ -22,7 +22,7 @@ import {
   type Placement,
 } from './append-statements.js'
 import type { Claims } from './claims.js'
-import { isUnavailable, type Database } from './database.js'
+import type { Database } from './database.js'
 import type { PgRow } from './pg-types.js'
 import { HEAD_COLUMNS, headOf, isRunId } from './run-rows.js'
 

@@ -75,13 +75,15 @@ export class Claims {
   }
 
   /** As `SharedRuns.claim`. */
-  async claim(slots: number): Promise<readonly Claim[]> {
+  async claim(slots: number, except: readonly string[]): Promise<readonly Claim[]> {
     const { database } = this.#options
-    if (!this.#inDoubt && (await database.rows(this.#candidates(slots, 1), 0)).length === 0)
-      return []
+    if (!this.#inDoubt) {
+      const found = await database.rows(this.#candidates(slots, 1, except), 0)
+      if (found.length === 0) return []
+    }
     try {
       const rows = await database.transaction(0, (transaction) =>
-        this.#claimWithin(transaction, slots),
+        this.#claimWithin(transaction, slots, except),
       )
       this.#inDoubt = false
       return rows.map((row) => this.#addClaim(row))
@@ -176,7 +178,11 @@ export class Claims {
     }
   }
 
-  async #claimWithin({ rows }: Transaction, slots: number): Promise<readonly PgRow[]> {
+  async #claimWithin(
+    { rows }: Transaction,
+    slots: number,
+    except: readonly string[],
+  ): Promise<readonly PgRow[]> {
     const { schema, workerId, maxRunning } = this.#options
     const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 1)`
     await rows({ name: 'runwright_claim_lock', text: lock, values: [schema] })
@@ -187,7 +193,7 @@ export class Claims {
       const [row] = await rows(this.#countRunning())
       free = Math.min(free, Math.max(0, maxRunning - (row?.['working'] as number)))
     }
-    const candidates = await rows(this.#candidates(free, free + MAX_ENDINGS))
+    const candidates = await rows(this.#candidates(free, free + MAX_ENDINGS, except))
     const endings = candidates.filter((row) => row['ends'] === true).slice(0, MAX_ENDINGS)
     const others = candidates.filter((row) => row['ends'] === false).slice(0, free)
     const runIds = [...endings, ...others].map((row) => row['run_id'])
@@ -233,10 +239,11 @@ export class Claims {
    * Runs that may be claimed now, in order. `ends` marks runs that only have to be ended, which any
    * process may do, as the machine with the run's labels may be gone. Without slots only these.
    */
-  #candidates(slots: number, limit: number): PgQuery {
+  #candidates(slots: number, limit: number, except: readonly string[]): PgQuery {
     const { schema, labels } = this.#options
     const columns = `run_id, queue_number, folder, holds_folder, ${ENDS} AS ends`
-    const open = `ended_ms IS NULL AND (${ENDS} OR ($3 AND labels <@ $1)) AND ${this.#unclaimed()}`
+    const open = `ended_ms IS NULL AND (${ENDS} OR ($3 AND labels <@ $1))
+      AND ${this.#unclaimed()} AND NOT run_id = ANY($4)`
     const text = `WITH open AS (
         SELECT ${columns} FROM ${schema}.runs
         WHERE (status IN ('pending', 'running') OR abort_wanted) AND ${open}
@@ -257,7 +264,7 @@ export class Claims {
       )
       SELECT run_id, ends FROM free WHERE place = 1
       ORDER BY ends DESC, holds_folder DESC, queue_number LIMIT $2`
-    return { name: 'runwright_candidates', text, values: [[...labels], limit, slots > 0] }
+    return { name: 'runwright_candidates', text, values: [[...labels], limit, slots > 0, except] }
   }
 
   #countRunning(): PgQuery {

@@ -7,7 +7,7 @@ import { backoffDelay, type Backoff } from '../../../internal/backoff.js'
 import { hash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { StoreError } from '../../errors.js'
+import { isUnavailable, StoreError } from '../../errors.js'
 import type { PgClient, PgPool, PgQuery, PgRow } from './pg-types.js'
 
 /** SQLSTATEs after which the same statement may succeed later: connection, server state, races. */
@@ -280,9 +280,4 @@ function checkOut(pool: PgPool): Promise<PgClient> {
       resolve(client)
     })
   })
-}
-
-/** May the same call succeed later? */
-export function isUnavailable(error: unknown): boolean {
-  return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_UNAVAILABLE'
 }

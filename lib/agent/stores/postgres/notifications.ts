@@ -161,7 +161,8 @@ export class Notifications {
     const { database, heartbeat } = this.#options
     const { closing } = database
     let end: () => void = () => undefined
-    const ended = new Promise<void>((resolve) => (end = resolve))
+    // Not `end = resolve`: listeners get an event, which must not be taken for a client.
+    const ended = new Promise<undefined>((resolve) => (end = () => resolve(undefined)))
     closing.addEventListener('abort', end, { once: true })
     const connecting = database.connect(pool)
     const client = await Promise.race([connecting, ended]).catch(() => undefined)

@@ -7,7 +7,8 @@ import { quoteSchema } from './schema.js'
 export interface PostgresStoreOptions {
   /**
    * The host's pool, for example `new pg.Pool({ connectionString })`. The host keeps owning it:
-   * `close()` does not end it. Four connections are enough for one process; the store keeps one.
+   * `close()` does not end it. Four connections are enough for one process; the store keeps one
+   * and refuses to open on a pool whose `max` leaves none beside that.
    */
   readonly pool: PgPool
   /** Schema of the tables, for example one per service. @defaultValue 'runwright' */

@@ -42,6 +42,8 @@ export interface PgClient {
 
 /** A pool of connections, such as `pg.Pool`. The host owns it: the store never ends it. */
 export interface PgPool {
+  /** `max` is the number of connections; without it, there are taken to be enough. */
+  readonly options?: { readonly max?: number | undefined } | undefined
   /** Calls back with a connection, whose `error` event may fire in the same tick. */
   connect(callback: (error: Error | undefined, client: PgClient | undefined) => void): void
 }

@@ -25,6 +25,7 @@ import {
   type PostgresStoreOptions,
   type ResolvedPostgresStoreOptions,
 } from './options.js'
+import { reserveConnections } from './pool-room.js'
 import { sweep } from './retention.js'
 import { RunQueries } from './run-queries.js'
 import { isRunId } from './run-rows.js'
@@ -48,6 +49,7 @@ export class PostgresStore implements RunStore {
   #state: 'new' | 'open' | 'closed' = 'new'
   #closing: Promise<void> | undefined
   #sweeping: Promise<void> | undefined
+  #endReservation: (() => void) | undefined
 
   /** @throws TypeError that names an invalid option. */
   constructor(options: PostgresStoreOptions) {
@@ -95,9 +97,9 @@ export class PostgresStore implements RunStore {
         if (admitted.outcome === 'admitted') notifications.claimable()
         return admitted
       },
-      claim: async (slots) => {
+      claim: async (slots, except = []) => {
         this.#checkOpen()
-        return await claims.claim(slots)
+        return await claims.claim(slots, except)
       },
       release: async (runId) => {
         this.#appender.forget(runId)
@@ -127,10 +129,17 @@ export class PostgresStore implements RunStore {
   async open(): Promise<void> {
     if (this.#state === 'closed') this.#checkOpen()
     if (this.#state === 'open') return
-    const { schema, patienceMs, retain } = this.#options
-    if (this.#options.migrate) await this.migrate()
-    else await checkVersion(this.#database, schema, patienceMs)
-    await this.#claims.start()
+    const { schema, patienceMs, retain, pool, listen } = this.#options
+    const endReservation = reserveConnections(pool, listen)
+    try {
+      if (this.#options.migrate) await this.migrate()
+      else await checkVersion(this.#database, schema, patienceMs)
+      await this.#claims.start()
+    } catch (error) {
+      endReservation()
+      throw error
+    }
+    this.#endReservation = endReservation
     this.#state = 'open'
     this.#notifications.start()
     this.#sweeping = this.#keepSweeping(retain)
@@ -218,6 +227,7 @@ export class PostgresStore implements RunStore {
     }
     await this.#database.close()
     await Promise.all([this.#notifications.close(), this.#claims.close(), this.#sweeping])
+    this.#endReservation?.()
   }
 
   #onWritten({ details }: RunHead): void {

@@ -3,12 +3,13 @@
  *
  * @module
  */
-import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
+import { StoreError } from '../../errors.js'
+import { RECORD_VERSION, type RunOwner, type RunRecord, type RunStatus } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
 import type { RunPage, RunQuery } from '../../store.js'
 import { decodeCursor, encodeCursor, searchWords, toMs } from '../run-index.js'
 import type { Database } from './database.js'
-import type { PgQuery } from './pg-types.js'
+import type { PgQuery, PgRow } from './pg-types.js'
 import { goalHash, HEAD_COLUMNS, headOf, isRunId, keyText, searchable } from './run-rows.js'
 
 /** Longer than for other reads: subscriptions should survive a restart or failover. */
@@ -31,7 +32,7 @@ export class RunQueries {
       WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`
     const query: PgQuery = { name: 'runwright_read', text, values: [runId, after, limit] }
     const rows = await this.#database.rows(query, LOG_PATIENCE_MS)
-    return rows.map((row) => JSON.parse(row['record'] as string) as RunRecord)
+    return rows.map((row) => recordOf(runId, row))
   }
 
   async head(runId: string): Promise<RunHead | null> {
@@ -80,6 +81,18 @@ export class RunQueries {
   #rows(query: PgQuery): Promise<readonly Readonly<Record<string, unknown>>[]> {
     return this.#database.rows(query, this.#patienceMs)
   }
+}
+
+/** @throws {@link StoreError} for a record that this version must not ignore and cannot read. */
+function recordOf(runId: string, row: PgRow): RunRecord {
+  const record = JSON.parse(row['record'] as string) as RunRecord
+  const version: number = record.v
+  if (version <= RECORD_VERSION) return record
+  throw new StoreError(
+    'ERR_AGENT_STORE_VERSION',
+    `run ${runId} was continued by a newer version: record ${record.seq} has format ${version}, ` +
+      `this one reads up to ${RECORD_VERSION}; update runwright in this process`,
+  )
 }
 
 /** Selects the newest run that was created with a key at or after `since`, in float seconds. */

@@ -5,7 +5,7 @@
  * @module
  */
 import { StoreError } from '../../errors.js'
-import type { Database } from './database.js'
+import type { Database, Transaction } from './database.js'
 
 interface Migration {
   readonly version: number
@@ -116,10 +116,8 @@ export async function migrate(
         applied_at timestamptz NOT NULL DEFAULT now()
       )`,
     })
-    const done = await rows({
-      text: `SELECT coalesce(max(version), 0) AS version FROM ${schema}.migrations`,
-    })
-    const current = Number(done[0]?.['version'] ?? 0)
+    // Again, because a newer version may have migrated while this one waited for the lock.
+    const current = await versionOf(rows, schema)
     for (const { version, compatibleFrom, statements } of MIGRATIONS) {
       if (version <= current) continue
       for (const statement of statements) {
@@ -163,9 +161,14 @@ async function readVersion(
     patienceMs,
   )
   if (found[0]?.['found'] !== true) return 0
+  return await versionOf((query) => database.rows(query, patienceMs), schema)
+}
+
+/** As {@link readVersion}, for a schema that has the table of migrations. */
+async function versionOf(rows: Transaction['rows'], schema: string): Promise<number> {
   const text = `SELECT max(version) AS version, max(compatible_from) AS compatible_from
     FROM ${schema}.migrations`
-  const [row] = await database.rows({ text }, patienceMs)
+  const [row] = await rows({ text })
   const compatibleFrom = Number(row?.['compatible_from'] ?? 0)
   if (compatibleFrom > NEWEST) {
     throw new StoreError(

@@ -1,0 +1,122 @@
+import {
+  isTerminal,
+  MemoryStore,
+  StoreError,
+  type Claim,
+  type LogEnd,
+  type RunRecord,
+  type RunStore,
+  type SharedRuns,
+  type SharedRunsListener,
+} from 'runwright/agent'
+import { handleOn } from './shared-memory.js'
+
+/** Replaces an append; `store` appends as the process would. */
+export type AppendHook = (
+  records: readonly RunRecord[],
+  store: () => Promise<void>,
+) => Promise<void>
+
+/** One process's store of a {@link SharedCluster}. */
+export interface ClusterStore extends RunStore {
+  readonly shared: SharedRuns
+  /** Other processes may take over the runs of this one, which does not notice. */
+  lapse(): void
+  /** Settles when a claim of this process is next released. */
+  released(): Promise<void>
+}
+
+interface Process {
+  readonly held: Set<string>
+  listener: SharedRunsListener | undefined
+  onReleased: () => void
+}
+
+/** Processes that share the runs in memory, without leases: a test decides when claims lapse. */
+export class SharedCluster {
+  readonly #memory = new MemoryStore()
+  readonly #processes = new Set<Process>()
+  /** The holder of each claimed run; null when the holder has lapsed. */
+  readonly #holders = new Map<string, Process | null>()
+  readonly #watchers = new Map<string, Set<(end: LogEnd) => void>>()
+
+  /** Opens the store of one more process. */
+  async connect(hook: AppendHook = (_, store) => store()): Promise<ClusterStore> {
+    await this.#memory.open()
+    const own: Process = { held: new Set(), listener: undefined, onReleased: () => undefined }
+    this.#processes.add(own)
+    return Object.assign(Object.create(handleOn(this.#memory)) as RunStore, {
+      shared: this.#sharedRuns(own),
+      append: (runId: string, records: readonly RunRecord[]) =>
+        hook(records, () => this.#append(own, runId, records)),
+      lapse: () => {
+        for (const [runId, holder] of this.#holders)
+          if (holder === own) this.#holders.set(runId, null)
+        this.#claimable()
+      },
+      released: () => new Promise<void>((resolve) => (own.onReleased = resolve)),
+    })
+  }
+
+  #sharedRuns(own: Process): SharedRuns {
+    return {
+      admit: async ({ created }) => {
+        await this.#append(own, created.run_id, [created])
+        this.#claimable()
+        return { outcome: 'admitted' }
+      },
+      claim: (slots) => this.#claim(own, slots),
+      release: async (runId) => {
+        if (own.held.delete(runId) && this.#holders.get(runId) === own) this.#holders.delete(runId)
+        own.onReleased()
+        this.#claimable()
+      },
+      requestAbort: async (runId, by) => {
+        this.#holders.get(runId)?.listener?.abortRequested(runId, { by })
+      },
+      listen: (listener) => void (own.listener = listener),
+      watch: (runId, changed) => {
+        const watchers = this.#watchers.get(runId) ?? new Set()
+        this.#watchers.set(runId, watchers.add(changed))
+        return () => watchers.delete(changed)
+      },
+      holds: (runId) => own.held.has(runId),
+    }
+  }
+
+  async #claim(own: Process, slots: number): Promise<readonly Claim[]> {
+    const { heads } = await this.#memory.list({ limit: 100, status: ['pending', 'running'] })
+    const open = heads
+      .map(({ details }) => details.run_id)
+      .filter((runId) => (this.#holders.get(runId) ?? null) === null)
+      .slice(0, slots)
+    return open.map((runId) => {
+      const abandoned = this.#holders.has(runId)
+      this.#holders.set(runId, own)
+      own.held.add(runId)
+      return { runId, abandoned, abort: null, overdue: false }
+    })
+  }
+
+  async #append(own: Process, runId: string, records: readonly RunRecord[]): Promise<void> {
+    const holder = this.#holders.get(runId)
+    if (holder !== undefined && holder !== own) {
+      own.held.delete(runId)
+      own.listener?.lost(runId)
+      throw new StoreError('ERR_AGENT_CLAIM_LOST', `run ${runId} is held by another process`)
+    }
+    await this.#memory.append(runId, records)
+    const head = await this.#memory.head(runId)
+    if (head === null) return
+    const { last_seq, status } = head.details
+    if (isTerminal(status) || status === 'awaiting_human') {
+      this.#holders.delete(runId)
+      own.held.delete(runId)
+    }
+    for (const changed of this.#watchers.get(runId) ?? []) changed(last_seq)
+  }
+
+  #claimable(): void {
+    for (const { listener } of this.#processes) listener?.claimable()
+  }
+}

@@ -1,0 +1,103 @@
+/** How many connections of the host's pool a store takes, and what remains of them at the end. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { PostgresStore, RunEngine } from 'runwright/agent'
+import { follow, scratch, testProvider } from '../../helpers/engine.js'
+import { assertInvariants } from '../../helpers/invariants.js'
+import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+
+let postgres: Postgres
+
+describe('connections of PostgresStore', { skip: noPostgres }, () => {
+  before(async () => {
+    postgres = await startPostgres({ fsync: 'off' })
+  })
+  after(() => postgres.remove())
+
+  test('a pool that is too small is refused at open, with the number needed', async (t) => {
+    const pool = (max: number) => {
+      const opened = postgres.pool({ max })
+      t.after(() => opened.end())
+      return opened
+    }
+    const [one, two, other] = [pool(1), pool(2), pool(1)]
+    const refusals = [
+      [{ pool: one }, /^max of pool is 1, .* need 2 connections: .*set max to 2 or more/],
+      [{ pool: one, listen: false }, /^max of pool is 1, .* need 2 /],
+    ] as const
+    for (const [options, message] of refusals) {
+      const store = new PostgresStore({ ...options, schema: 'small' })
+      await assert.rejects(store.open(), { code: 'ERR_AGENT_STORE', message })
+      await store.close()
+    }
+    // A role that migrates needs one connection.
+    await new PostgresStore({ pool: one, schema: 'small' }).migrate()
+
+    const first = new PostgresStore({ pool: two, schema: 'small' })
+    await first.open()
+    const second = new PostgresStore({ pool: two, schema: 'small' })
+    await assert.rejects(second.open(), { message: /^max of pool is 2, .* need 3 / })
+    await first.close()
+    await second.open()
+    await second.close()
+
+    const separate = new PostgresStore({ pool: one, listen: other, schema: 'small' })
+    await separate.open()
+    const beside = new PostgresStore({ pool: two, listen: other, schema: 'small' })
+    await assert.rejects(beside.open(), { message: /^max of listen is 1, .* need 2 / })
+    await separate.close()
+  })
+
+  const smallest = [
+    ['2 connections', { max: 2 }],
+    ['2 connections without notifications', { max: 2, listen: false }],
+    ['1 connection besides a pool to listen', { max: 1, listen: true }],
+  ] as const
+  for (const [title, { max, ...more }] of smallest) {
+    test(`runs, readers and aborts work with ${title}`, async (t) => {
+      const root = scratch(t)
+      const pool = postgres.pool({ max })
+      const listen = postgres.pool({ max: 1 })
+      const chosen = 'listen' in more ? { listen: more.listen && listen } : {}
+      const engine = await RunEngine.open({
+        store: new PostgresStore({ pool, schema: 'least', leaseMs: 600_000, ...chosen }),
+        roots: [root],
+        defaultModel: 'test:m',
+        cwdPolicy: 'allow',
+        providers: [testProvider(() => ({}))],
+      })
+      t.after(async () => {
+        await engine.close()
+        await Promise.all([pool.end(), listen.end()])
+      })
+      const logs = await Promise.all(
+        Array.from({ length: 8 }, async (_, i) => {
+          const { details } = await engine.create({ goal: 'shell: false', max_iterations: 3 })
+          if (i % 2 === 1) await engine.abort(details.run_id)
+          return await follow(engine, details.run_id)
+        }),
+      )
+      for (const events of logs) assertInvariants(events)
+    })
+  }
+
+  test('SIGTERM ends a process whose pool has idle connections', async (t) => {
+    const script = fileURLToPath(new URL('service-child.ts', import.meta.url))
+    const flags = ['--conditions=runwright-source', '--import', 'tsx', script]
+    const child = spawn(
+      process.execPath,
+      [...flags, String(postgres.port), 'drained', scratch(t)],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    t.after(() => child.kill('SIGKILL'))
+    const exited = once(child, 'exit')
+    const [line] = (await once(child.stdout, 'data')) as [Buffer]
+    const answer = await fetch(`http://127.0.0.1:${Number(String(line))}/api/runs`)
+    assert.equal(answer.status, 200)
+    child.kill('SIGTERM')
+    assert.deepEqual(await exited, [0, null])
+  })
+})

@@ -1,0 +1,270 @@
+/** Processes of an earlier version and of this one on one database, as during an upgrade. */
+import assert from 'node:assert/strict'
+import type { ChildProcess } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import * as current from 'runwright/agent'
+import type { AgentEvent, RunEngine, RunRecord } from 'runwright/agent'
+import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { follow, scratch, testProvider } from '../../helpers/engine.js'
+import { assertInvariants } from '../../helpers/invariants.js'
+import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { openStore } from './stores.js'
+import { Workers } from './workers.js'
+
+const LEASE_MS = 800
+const BUNDLE = new URL('../../fixtures/versions/agent-1.mjs', import.meta.url)
+
+/** A version: as a library here, and as what workers load. */
+interface Version {
+  readonly library: typeof current
+  readonly bundle: string | undefined
+}
+
+let postgres: Postgres
+let pool: ReturnType<Postgres['pool']>
+let schemas = 0
+
+describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
+  const versions: Record<string, Version> = {}
+  before(async () => {
+    postgres = await startPostgres({ fsync: 'off' })
+    pool = postgres.pool({ max: 30 })
+    versions['version 1'] = {
+      library: (await import(BUNDLE.href)) as typeof current,
+      bundle: fileURLToPath(BUNDLE),
+    }
+    versions['this version'] = { library: current, bundle: undefined }
+  })
+  after(async () => {
+    await pool.end()
+    await postgres.remove()
+  })
+
+  for (const [first, second] of [
+    ['version 1', 'this version'],
+    ['this version', 'version 1'],
+  ] as const) {
+    test(`${first}, then ${second}: runs, gates, aborts and readers cross over`, async (t) => {
+      const [a, b] = [versions[first]!, versions[second]!]
+      const cluster = await Cluster.open(t, a, b)
+      await cluster.takeOver(a, b)
+      await cluster.takeOver(b, a)
+      for (const [before, after] of [[a, b], [b, a]] as const) {
+        await cluster.gate(before, after)
+        await cluster.abort(before)
+      }
+      const calls = readFileSync(cluster.marks, 'utf8').split('\n').filter(Boolean)
+      assert.equal(new Set(calls).size, calls.length, 'no unsafe call ran twice')
+    })
+  }
+
+  test('a schema of a newer version is refused by name, and nothing in it changes', async (t) => {
+    const schema = next()
+    await (await openStore(t, { pool, schema })).append('a', sampleRun('a'))
+    await pool.query(`INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (7, 5)`)
+    await pool.query(`ALTER TABLE "${schema}".runs ADD COLUMN newer text`)
+    const before = await contents(schema)
+    const refused = {
+      code: 'ERR_AGENT_STORE_VERSION',
+      message: /schema "v\d+" need version 5 of the store, this one has 1; update runwright/,
+    }
+    for (const migrate of [true, false]) {
+      const store = new current.PostgresStore({ pool, schema, migrate })
+      await assert.rejects(store.open(), refused)
+      await assert.rejects(store.migrate(), refused)
+      await store.close()
+    }
+    assert.deepEqual(await contents(schema), before)
+  })
+
+  test('tables that a newer version makes while this one waits for them are refused', async (t) => {
+    const schema = next()
+    const newer = await pool.connect()
+    t.after(() => newer.release())
+    await newer.query(`BEGIN; SELECT pg_advisory_xact_lock(hashtext('runwright migrate "${schema}"'), 0)`)
+    const store = new current.PostgresStore({ pool, schema })
+    const opening = store.open()
+    opening.catch(() => undefined)
+    const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
+    while ((await pool.query(waiting)).rowCount === 0);
+    await newer.query(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".migrations (
+      version integer PRIMARY KEY, compatible_from integer NOT NULL,
+      applied_at timestamptz NOT NULL DEFAULT now());
+      INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (5, 5); COMMIT`)
+    await assert.rejects(opening, { code: 'ERR_AGENT_STORE_VERSION' })
+    await store.close()
+  })
+
+  test('a run that a newer version continued is refused by name, others go on', async (t) => {
+    const schema = next()
+    const root = scratch(t)
+    const store = await openStore(t, { pool, schema })
+    const [created, started] = sampleRun('newer', { status: 'running', records: 2 })
+    const record = { ...started, v: 2 } as unknown as RunRecord
+    await store.append('newer', [created!, record])
+    const warnings: string[] = []
+    const onWarning = ({ message }: Error): void => void warnings.push(message)
+    process.on('warning', onWarning)
+    t.after(() => process.off('warning', onWarning))
+    const engine = await open(t, current, schema, root, { maxConcurrentRuns: 1 })
+    for (let n = 0; n < 3; n++) {
+      const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 })
+      assertInvariants(await follow(engine, details.run_id))
+    }
+    const refused = { code: 'ERR_AGENT_STORE_VERSION', message: /run newer .* format 2, .* update/ }
+    await assert.rejects(engine.events('newer', { after: 0, limit: 10 }), refused)
+    await assert.rejects(follow(engine, 'newer'), refused)
+    const { rows } = await pool.query(`SELECT fence FROM "${schema}".runs WHERE run_id = 'newer'`)
+    assert.deepEqual(rows, [{ fence: '1' }], 'it was claimed once')
+    assert.equal(warnings.filter((text) => text.includes('run newer')).length, 1)
+    assert.equal((await store.head('newer'))?.details.last_seq, 2)
+  })
+})
+
+/** Engines of both versions that accept requests and read, and workers that drive the runs. */
+class Cluster {
+  readonly marks: string
+  readonly #root: string
+  readonly #workers: Workers
+  readonly #engines: ReadonlyMap<Version, RunEngine>
+
+  private constructor(
+    root: string,
+    marks: string,
+    workers: Workers,
+    engines: ReadonlyMap<Version, RunEngine>,
+  ) {
+    this.marks = marks
+    this.#root = root
+    this.#workers = workers
+    this.#engines = engines
+  }
+
+  /** The first version makes the tables. */
+  static async open(t: TestContext, first: Version, second: Version): Promise<Cluster> {
+    const schema = next()
+    const root = scratch(t)
+    const marks = join(root, 'marks')
+    writeFileSync(marks, '')
+    const { port } = postgres
+    const options = { port, schema, root, marks, leaseMs: LEASE_MS, patienceMs: 60_000, slots: 4 }
+    const workers = new Workers(t, options)
+    t.after(() => workers.killAll())
+    const engines = new Map<Version, RunEngine>()
+    for (const version of [first, second])
+      engines.set(version, await open(t, version.library, schema, root))
+    return new Cluster(root, marks, workers, engines)
+  }
+
+  /** A run of one version is continued by the other after the death of its process. */
+  async takeOver(before: Version, after: Version): Promise<void> {
+    const worker = await this.#start(before)
+    const runId = await this.#create(after, { max_iterations: 60 })
+    await follow(this.#of(before), runId, ({ iteration }) => iteration === 2)
+    const heir = await this.#start(after)
+    await this.#workers.kill(worker)
+    const events = await this.#end(runId)
+    assert.equal(events.filter(({ kind }) => kind === 'run_recovered').length, 1)
+    assert.equal(events.at(-1)?.iteration, 60)
+    await this.#workers.kill(heir)
+  }
+
+  /** A gate of one version is answered at the other, where the run continues. */
+  async gate(before: Version, after: Version): Promise<void> {
+    const worker = await this.#start(before)
+    const runId = await this.#create(before, { max_iterations: 2, hitl_enabled: true })
+    await follow(this.#of(after), runId, ({ kind }) => kind === 'human_check_required')
+    await this.#workers.kill(worker)
+    const heir = await this.#start(after)
+    const { gate_id } = (await this.#of(before).get(runId)).gate!
+    await this.#of(after).resume(runId, { decision: 'approve', gate_id, feedback: 'go on' })
+    await this.#of(before).resume(runId, { decision: 'approve', gate_id })
+    const events = await this.#end(runId)
+    assert.equal(events.filter(({ kind }) => kind === 'human_check_response').length, 1)
+    assert.equal(events.filter(({ kind }) => kind === 'run_recovered').length, 0)
+    await this.#workers.kill(heir)
+  }
+
+  /** A run that one version drives is aborted at the other. */
+  async abort(driver: Version): Promise<void> {
+    const worker = await this.#start(driver)
+    for (const [version, engine] of this.#engines) {
+      const runId = await this.#create(version, { max_iterations: 1000 })
+      await follow(engine, runId, ({ iteration }) => iteration === 1)
+      await engine.abort(runId)
+      assert.equal((await this.#end(runId)).at(-1)?.kind, 'run_end')
+      assert.equal((await engine.get(runId)).status, 'aborted')
+    }
+    await this.#workers.kill(worker)
+  }
+
+  #of(version: Version): RunEngine {
+    return this.#engines.get(version)!
+  }
+
+  async #start({ bundle }: Version): Promise<ChildProcess> {
+    const [worker] = await this.#workers.start(1, { library: bundle })
+    return worker!
+  }
+
+  async #create(version: Version, request: Record<string, unknown>): Promise<string> {
+    const whole = { goal: 'shell: false', cwd: this.#root, ...request }
+    return (await this.#of(version).create(whole)).details.run_id
+  }
+
+  /** The log of a run once it has ended, the same for readers of both versions. */
+  async #end(runId: string): Promise<readonly AgentEvent[]> {
+    const logs = await Promise.all(
+      [...this.#engines.values()].map((engine) => follow(engine, runId)),
+    )
+    assertInvariants(logs[0]!)
+    assert.deepEqual(logs[1], logs[0])
+    const details = [...this.#engines.values()].map((engine) => engine.get(runId))
+    assert.deepEqual(await details[1], await details[0])
+    return logs[0]!
+  }
+}
+
+async function open(
+  t: TestContext,
+  { PostgresStore, RunEngine: Engine }: typeof current,
+  schema: string,
+  root: string,
+  more: { readonly maxConcurrentRuns?: number } = {},
+): Promise<RunEngine> {
+  const labelsFor = (): readonly string[] => ('maxConcurrentRuns' in more ? [] : ['worker'])
+  const engine = await Engine.open({
+    store: new PostgresStore({ pool, schema, leaseMs: LEASE_MS, labelsFor, pollMs: 50 }),
+    roots: [root],
+    defaultModel: 'test:m',
+    providers: [testProvider(() => ({}))],
+    ...more,
+  })
+  t.after(() => engine.close())
+  return engine
+}
+
+/** Everything that a store might change in a schema. */
+async function contents(schema: string): Promise<unknown> {
+  const columns = await pool.query(
+    `SELECT table_name, column_name, data_type FROM information_schema.columns
+     WHERE table_schema = $1 ORDER BY 1, 2`,
+    [schema],
+  )
+  const indexes = await pool.query(
+    `SELECT indexdef FROM pg_indexes WHERE schemaname = $1 ORDER BY 1`,
+    [schema],
+  )
+  const tables = ['migrations', 'runs', 'events'].map(async (table) =>
+    (await pool.query(`SELECT * FROM "${schema}".${table} ORDER BY 1`)).rows,
+  )
+  const workers = await pool.query(`SELECT worker_id FROM "${schema}".workers ORDER BY 1`)
+  return [columns.rows, indexes.rows, await Promise.all(tables), workers.rows]
+}
+
+function next(): string {
+  return `v${(schemas += 1)}`
+}
