@@ -4,7 +4,6 @@
  *
  * @module
  */
-import { isTerminal } from '../events.js'
 import type { LogWriter, LogWriterOptions } from '../log/writer.js'
 import type { Model } from '../model.js'
 import type { Tool } from '../tool.js'
@@ -119,7 +118,7 @@ export class ActiveRuns {
     await drive
     this.#drives.delete(drive)
     this.remove(run)
-    return isTerminal(run.state.head.details.status)
+    return run.hasEnded
   }
 
   /**

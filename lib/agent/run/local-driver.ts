@@ -16,6 +16,8 @@ import { repeatedRun } from '../request/idempotency.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
+import { endFromRecords, endUnreadable } from './end-from-records.js'
+import { ABORTED } from './outcome.js'
 import type { RunLoop } from './run-loop.js'
 
 export interface LocalDriverOptions extends DriverOptions {
@@ -54,9 +56,11 @@ export class LocalDriver implements RunDriver {
     }
     const taken: RunLoop[] = []
     for (const { details } of heads.reverse()) {
-      const state = await loadState(store, details.run_id).catch(reportUnreadable(details.run_id))
+      const feed = new RunFeed(details.run_id, store, details.last_seq)
+      const unreadable = (error: unknown): Promise<null> =>
+        endUnreadable(error, runs.logOptions, feed)
+      const state = await loadState(store, details.run_id).catch(unreadable)
       if (state === null) continue
-      const feed = new RunFeed(details.run_id, store, state.head.details.last_seq)
       if (details.status !== 'pending')
         runs.scheduler.hold(details.run_id, state.frozen.request.cwd)
       const log = new LogWriter(runs.logOptions, feed, state, true)
@@ -108,9 +112,17 @@ export class LocalDriver implements RunDriver {
     }
     if (isTerminal(status))
       throw new RunStateError('ended', `run ${run_id} has already ended: it is ${status}`)
-    if (live === undefined) throw new EngineClosedError()
-    await live.abort(by)
-    return false
+    if (live !== undefined) {
+      await live.abort(by)
+      return false
+    }
+    if (this.#closed) throw new EngineClosedError()
+    // A run that is driven by nobody could not be ended before.
+    const feed = new RunFeed(run_id, this.#options.store, stored.last_seq)
+    if (await endFromRecords(this.#options.runs.logOptions, feed, ABORTED)) return false
+    const ended = (await this.#options.store.head(run_id))?.details.status
+    if (ended === 'aborted') return true
+    throw new RunStateError('ended', `run ${run_id} has already ended: it is ${ended}`)
   }
 
   async follow({ run_id }: RunDetails): Promise<OpenFeed> {
@@ -164,15 +176,5 @@ export class LocalDriver implements RunDriver {
   async #drive(run: RunLoop): Promise<void> {
     const ended = await this.#options.runs.drive(run)
     run.log.feed.finish(ended ? 'run_end' : 'shutdown')
-  }
-}
-
-/** A run whose log cannot be read stays as it is; the others continue. */
-function reportUnreadable(runId: string): (error: unknown) => null {
-  return (error) => {
-    process.emitWarning(
-      `run ${runId} was not resumed: ${error instanceof Error ? error.message : String(error)}`,
-    )
-    return null
   }
 }

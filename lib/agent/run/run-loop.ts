@@ -21,6 +21,7 @@ import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { remainingMs } from './budgets.js'
+import { endFromRecords } from './end-from-records.js'
 import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
 import { ABORTED, type Outcome } from './outcome.js'
 import type { Scheduler } from './scheduler.js'
@@ -68,6 +69,8 @@ export class RunLoop {
   #takenOver: boolean
   /** True when this process must not touch the run any more: it is parked, or was claimed away. */
   #left = false
+  /** True when the end is in the log, and could not be folded into the state. */
+  #endedFromRecords = false
   #wake: (() => void) | undefined
   #context: StepContext | undefined
   readonly #limits: StepLimits
@@ -95,6 +98,11 @@ export class RunLoop {
     return this.#log.state
   }
 
+  /** Is the end of the run in its log? */
+  get hasEnded(): boolean {
+    return this.#endedFromRecords || isTerminal(this.state.head.details.status)
+  }
+
   /** Drives the run until it ends or is suspended; never rejects. */
   async drive(): Promise<void> {
     const { trace } = this.#options
@@ -117,8 +125,12 @@ export class RunLoop {
 
   /** Answers the gate at which the run waits, and wakes it; see {@link answerGate}. */
   async answer(gate: Gate, answer: ResumeAnswer, by: string | null): Promise<void> {
-    const appended = answerGate(this.#log, gate, answer, by)
-    this.#wake?.()
+    let appended: Promise<void>
+    try {
+      appended = answerGate(this.#log, gate, answer, by)
+    } finally {
+      this.#wake?.() // also after an answer that could not be folded: the loop then ends the run
+    }
     await appended
   }
 
@@ -264,32 +276,46 @@ export class RunLoop {
   async #fail(error: unknown): Promise<void> {
     if (this.#left || isClaimLost(error)) return void (this.#left = true)
     const { outcome, failure } = failureOf(error, this.state.frozen.request.cwd)
-    if (error instanceof StoreError) return this.#endFromStore(outcome, failure)
-    if (isTerminal(this.state.head.details.status)) throw error
-    try {
-      await finishRun(this.#log, outcome, failure)
-    } catch (second) {
-      if (!(second instanceof StoreError)) throw second
-      await this.#endFromStore(outcome, failure)
+    // A state that is ahead of the log may say that the run has ended.
+    const isAhead = error instanceof StoreError || isTerminal(this.state.head.details.status)
+    if (!isAhead) {
+      try {
+        return await finishRun(this.#log, outcome, failure)
+      } catch {
+        // The state or the log is at fault.
+      }
     }
+    await this.#endFromStore(outcome, failure)
   }
 
   /**
    * Ends a run whose log could not be written. What was not stored never happened, so the state is
-   * loaded again, and the end appended once the store accepts it. Stops when the service shuts
-   * down: the next start resumes the run.
+   * loaded again, and the end appended once the store accepts it. If that throws as well, the end
+   * comes from the records alone. Stops when the service shuts down: the next start resumes the
+   * run.
    */
   async #endFromStore(outcome: Outcome, failure: Failure): Promise<void> {
     const { store, clock } = this.#options
+    await this.#log.flush().catch(() => undefined) // what it still writes belongs to the log
+    let lastResort = false
     for (let retry = 1; !this.#suspending; retry++) {
       try {
+        if (lastResort) {
+          await endFromRecords(this.#options, this.#log.feed, outcome, failure)
+          this.#endedFromRecords = true
+          return
+        }
         const state = await loadState(store, this.#log.runId)
         if (state === null || isTerminal(state.head.details.status)) return
         this.#log = new LogWriter(this.#options, this.#log.feed, state)
         const end = state.abortRequested ? ABORTED : outcome
         return await finishRun(this.#log, end, failure)
       } catch (error) {
-        if (!(error instanceof StoreError)) throw error
+        if (!(error instanceof StoreError)) {
+          if (lastResort) throw error
+          lastResort = true
+          continue
+        }
         if (isClaimLost(error)) return void (this.#left = true)
         const delay = backoffDelay(retry, STORE_BACKOFF)
         await sleep(delay, this.#stop.signal, clock).catch(() => undefined)

@@ -28,6 +28,7 @@ import type { RunDetails, RunHead } from '../run-details.js'
 import type { Claim, SharedRuns } from '../shared-store.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
+import { endUnreadable } from './end-from-records.js'
 import type { RunLoop } from './run-loop.js'
 import { answerGate } from './steps/finish.js'
 
@@ -198,9 +199,7 @@ export class SharedDriver implements RunDriver {
       if (abort !== null && !state.abortRequested) void run.abort(abort.by).catch(() => undefined)
       this.#driven.set(runId, { run, over: this.#drive(run, opened) })
     } catch (error) {
-      process.emitWarning(
-        `run ${runId} was not resumed: ${error instanceof Error ? error.message : String(error)}`,
-      )
+      await endUnreadable(error, runs.logOptions, new RunFeed(runId, store, 0))
       await shared.release(runId).catch(() => undefined)
     }
   }
