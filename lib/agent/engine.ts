@@ -5,12 +5,14 @@ import {
   CursorError,
   CwdBusyError,
   EngineClosedError,
+  ExhaustedError,
   InvalidRequestError,
   QueueFullError,
   RunStateError,
   StoreError,
   UnknownRunError,
 } from './errors.js'
+import { machineProblem } from './exhaustion.js'
 import {
   type AgentEvent,
   type Decision,
@@ -332,15 +334,17 @@ export class RunEngine {
   }
 
   /**
-   * Verifies that events can be stored right now.
+   * Verifies that events can be stored right now, and that no run waits for the machine.
    *
    * @throws {@link StoreError} with the reason: the disk is full, the folder gone, the store
-   * closed.
+   * closed; {@link ExhaustedError} while there are no file descriptors, processes or memory left.
    */
   async check(): Promise<void> {
     const { store } = this.#config
     if (store.check !== undefined) await store.check()
     else await store.counts()
+    const problem = machineProblem()
+    if (problem !== null) throw new ExhaustedError(problem)
   }
 
   /** What the store has found to be damaged or missing; empty lists when nothing is. */

@@ -14,6 +14,7 @@ import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
 import { StoreError } from '../errors.js'
 import { isTerminal } from '../events.js'
+import { isExhausted, MachineWait } from '../exhaustion.js'
 import { loadState, type CallState, type RunState } from '../log/state.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import type { ResumeAnswer } from '../request/gate-answer.js'
@@ -72,6 +73,7 @@ export class RunLoop {
   /** True when the end is in the log, and could not be folded into the state. */
   #endedFromRecords = false
   #wake: (() => void) | undefined
+  #machineWait: MachineWait | undefined
   #context: StepContext | undefined
   readonly #limits: StepLimits
 
@@ -118,6 +120,7 @@ export class RunLoop {
       // A process that has taken the run over may run commands with the same mark.
       const strays = this.state.mayHaveStrays && !this.#left
       if (strays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
+      this.#machineWait?.end()
       this.#options.scheduler.leave(this.#log.runId)
       trace.endRun(this.state.head.details)
     }
@@ -167,12 +170,44 @@ export class RunLoop {
       if (step.kind === 'ended') return
       try {
         await this.#perform(step)
+        this.#endMachineWait()
       } catch (error) {
+        if (isExhausted(error) && !(error instanceof StoreError)) {
+          await this.#waitForMachine(error)
+          continue
+        }
         if (!this.#stop.signal.aborted || error instanceof StoreError) throw error
         const over = this.#suspending || this.#left
         if (!over) this.#stop = new AbortController() // nextStep() sees the reason in the state
       }
     }
+  }
+
+  /** After a fault of the machine the step is performed again, once it may succeed. */
+  async #waitForMachine(error: unknown): Promise<void> {
+    if (this.#machineWait === undefined) {
+      const { message } = failureOf(error, this.state.frozen.request.cwd).failure
+      this.#noteLine('warn', `waiting for the machine: ${message}`)
+    }
+    this.#machineWait ??= new MachineWait()
+    await this.#machineWait
+      .pause(error, this.#stop.signal, this.#options.clock)
+      .catch(() => undefined)
+    if (!this.#suspending && !this.#left && this.#stop.signal.aborted)
+      this.#stop = new AbortController()
+  }
+
+  #endMachineWait(): void {
+    if (this.#machineWait === undefined) return
+    this.#machineWait.end()
+    this.#machineWait = undefined
+    const isOver = isTerminal(this.state.head.details.status)
+    if (!isOver) this.#noteLine('info', 'the machine has room again')
+  }
+
+  #noteLine(level: 'info' | 'warn', message: string): void {
+    const { iteration } = this.state.head.details
+    this.#log.note({ kind: 'log', iteration, payload: { level, message } })
   }
 
   #nextStep(): Step {

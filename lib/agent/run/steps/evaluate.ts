@@ -1,5 +1,6 @@
 import { GoalCheckError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
+import { throwIfExhausted } from '../../exhaustion.js'
 import type { GoalVerdict } from '../../goal.js'
 import { checkGoal } from '../../goals/check.js'
 import type { LastCheck, RunState } from '../../log/state.js'
@@ -80,6 +81,7 @@ async function check(context: StepContext): Promise<GoalVerdict | JudgeVerdict> 
   } catch (error) {
     trace.fail(span, error)
     signal.throwIfAborted()
+    throwIfExhausted(error)
     const message = error instanceof Error ? error.message : String(error)
     throw new GoalCheckError(`the goal could not be checked: ${message}`, { cause: error })
   }
