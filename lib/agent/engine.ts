@@ -184,7 +184,9 @@ export class RunEngine {
     const owner = options.caller?.owner ?? HOST
     if (idempotencyKey === undefined) return await this.#create(parsed, owner, null, options)
     const body_hash = requestHash(parsed)
-    const first = await this.#config.store.findByKey(owner, idempotencyKey, this.#keysSince())
+    const first = await this.#answer(
+      this.#config.store.findByKey(owner, idempotencyKey, this.#keysSince()),
+    )
     const repeated = repeatedRun(first, body_hash)
     if (repeated !== null) return { details: repeated.details, created: false }
     return await this.#create(parsed, owner, { key: idempotencyKey, body_hash }, options)
@@ -194,7 +196,9 @@ export class RunEngine {
   async list(
     query: Partial<RunQuery> = {},
   ): Promise<{ readonly runs: readonly RunSummary[]; readonly next: string | null }> {
-    const { heads, next } = await this.#config.store.list({ limit: LIST_LIMIT, ...query })
+    const { heads, next } = await this.#answer(
+      this.#config.store.list({ limit: LIST_LIMIT, ...query }),
+    )
     return { runs: heads.map(({ details }) => summarize(details)), next }
   }
 
@@ -213,7 +217,9 @@ export class RunEngine {
     if (this.#redactor.findsIn(answer.edits)) {
       throw new InvalidRequestError([{ pointer: '/edits', detail: SECRET_IN_REQUEST }])
     }
-    const { status, gateId } = await this.#driver.answer(stored, answer, caller?.owner.id ?? null)
+    const { status, gateId } = await this.#answer(
+      this.#driver.answer(stored, answer, caller?.owner.id ?? null),
+    )
     return { run_id: runId, status, decision: answer.decision, gate_id: gateId }
   }
 
@@ -227,7 +233,9 @@ export class RunEngine {
     caller?: Caller,
   ): Promise<{ readonly details: RunDetails; readonly already: boolean }> {
     const stored = await this.#head(runId, caller)
-    const already = await this.#driver.abort(stored.details, caller?.owner.id ?? null)
+    const already = await this.#answer(
+      this.#driver.abort(stored.details, caller?.owner.id ?? null),
+    )
     return { details: await this.get(runId, caller), already }
   }
 
@@ -238,7 +246,7 @@ export class RunEngine {
    */
   async retry(runId: string, caller?: Caller, trace?: TraceContext): Promise<RunDetails> {
     await this.#head(runId, caller)
-    const [first] = await this.#config.store.read(runId, 0, 1)
+    const [first] = await this.#answer(this.#config.store.read(runId, 0, 1))
     if (first?.kind !== 'run_created' || first.private === undefined)
       throw new UnknownRunError(runId)
     const request = requestAgain(first.private.request)
@@ -260,7 +268,7 @@ export class RunEngine {
     if (head !== null && (!isTerminal(head.details.status) || this.#driver.isLive(runId))) {
       throw new RunStateError('live', `run ${runId} is ${head.details.status}; abort it first`)
     }
-    await this.#config.store.delete(runId)
+    await this.#answer(this.#config.store.delete(runId))
   }
 
   /**
@@ -274,7 +282,8 @@ export class RunEngine {
     caller?: Caller,
   ): Promise<readonly AgentEvent[]> {
     await this.#head(runId, caller)
-    return (await this.#config.store.read(runId, page.after, page.limit)).map(publicEvent)
+    const records = this.#config.store.read(runId, page.after, page.limit)
+    return (await this.#answer(records)).map(publicEvent)
   }
 
   /**
@@ -301,7 +310,7 @@ export class RunEngine {
   ): Promise<RunSubscription<StreamItem>> {
     const { details } = await this.#head(runId, caller)
     const { after = 0, deltas = false } = options
-    const { feed, release } = await this.#driver.follow(details)
+    const { feed, release } = await this.#answer(this.#driver.follow(details))
     // The log may have grown since `details` was read; it never shrinks.
     const end = Math.max(feed.lastSeq, details.last_seq)
     if (after <= end) return feed.subscribe(after < 0 ? end : after, deltas, release)
@@ -359,7 +368,7 @@ export class RunEngine {
 
   /** The number of runs in each status, of all tenants. */
   async counts(): Promise<Readonly<Record<RunStatus, number>>> {
-    return await this.#config.store.counts()
+    return await this.#answer(this.#config.store.counts())
   }
 
   /**
@@ -386,12 +395,22 @@ export class RunEngine {
     return this.#mcp?.join(this.#config.tools) ?? this.#config.tools
   }
 
+  /** What store or driver answer; an error of a store that was closed meanwhile says so. */
+  async #answer<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer
+    } catch (error) {
+      if (error instanceof StoreError) this.#assertOpen()
+      throw error
+    }
+  }
+
   #assertOpen(): void {
     if (this.#closing !== undefined) throw new EngineClosedError()
   }
 
   async #head(runId: string, caller: Caller | undefined): Promise<RunHead> {
-    const head = await this.#config.store.head(runId)
+    const head = await this.#answer(this.#config.store.head(runId))
     if (head === null || (caller !== undefined && caller.owner.tenant !== head.owner.tenant)) {
       throw new UnknownRunError(runId)
     }
@@ -428,7 +447,9 @@ export class RunEngine {
     }
     const draft = createdRecord(newRun, options.parentRunId ?? null, more)
     const record = stamp(draft, runId, 1, 0, clock)
-    const { head, created } = await this.#driver.begin(record, newRun.model, this.#keysSince())
+    const { head, created } = await this.#answer(
+      this.#driver.begin(record, newRun.model, this.#keysSince()),
+    )
     return { details: head.details, created }
   }
 }

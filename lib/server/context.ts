@@ -2,6 +2,7 @@ import type { Principal } from './access/auth.js'
 import { Limiter } from './access/limits.js'
 import { accountOf } from './access/principal.js'
 import type { FailedCall, ServiceConfig, ServiceEngine } from './config.js'
+import { draining, toProblemError, type ProblemError } from './errors.js'
 import type { StreamKind } from './monitoring/log.js'
 import { Monitor } from './monitoring/monitor.js'
 import type { StreamEnd } from './streams/pump.js'
@@ -41,6 +42,15 @@ export class ServiceContext {
       release?.()
       count?.(end)
     }
+  }
+
+  /**
+   * The problem to answer a thrown value with. While the service closes, errors of the store are
+   * expected: the caller should come back later.
+   */
+  problemFor(error: unknown): ProblemError {
+    const known = toProblemError(error)
+    return known.status >= 500 && this.state !== 'open' ? draining() : known
   }
 
   /** Passes an unexpected error to the host's `onError`, whose own errors are ignored. */

@@ -22,7 +22,7 @@ import { STREAM_PROTOCOL, type Principal } from '../access/auth.js'
 import { checkCaller } from '../access/origin.js'
 import { accountOf, authorized, callerFor } from '../access/principal.js'
 import type { ServiceContext } from '../context.js'
-import { draining, ProblemError, problemOf, toProblemError, unknownRun } from '../errors.js'
+import { draining, ProblemError, problemOf, unknownRun } from '../errors.js'
 import { targetOf } from '../messages/request-target.js'
 import { isRunId } from '../router.js'
 import { readStreamQuery } from '../describe/stream-parameters.js'
@@ -127,7 +127,7 @@ export class RunSockets {
 
   /** Closes all streams with 1001; resolves once their sockets are closed. */
   close(): Promise<void> {
-    return this.#server.close()
+    return this.#server.close({ refusal: refusalOf(draining()) })
   }
 
   async #admit(
@@ -152,19 +152,10 @@ export class RunSockets {
       }
       return { context: reader }
     } catch (error) {
-      const problem = toProblemError(error)
+      const problem = this.#context.problemFor(error)
       if (problem.status === 500) this.#report(problem.cause ?? problem)
       this.#context.monitor?.answered({ ...answered, status: problem.status })
-      return {
-        status: problem.status,
-        headers: {
-          'Content-Type': 'application/problem+json',
-          'Cache-Control': 'no-store',
-          'X-Content-Type-Options': 'nosniff',
-          ...problem.headers,
-        },
-        body: JSON.stringify(problemOf(problem)),
-      }
+      return refusalOf(problem)
     }
   }
 
@@ -213,6 +204,11 @@ export class RunSockets {
         if (end !== 'closed') void connection.close(...CLOSE_CODES[end])
       },
       (error: unknown) => {
+        if (this.#context.state !== 'open') {
+          onEnd('shutdown')
+          void connection.close(...CLOSE_CODES.shutdown)
+          return
+        }
         onEnd('failed')
         void connection.close(1011, 'the log could not be read; reconnect with after=')
         this.#report(error)
@@ -223,6 +219,20 @@ export class RunSockets {
   #report(error: unknown): void {
     const path = `${this.#context.config.basePath}${STREAMS}{run_id}`
     this.#context.report(error, { method: 'GET', path })
+  }
+}
+
+/** The HTTP response in place of the 101. */
+function refusalOf(problem: ProblemError): Refusal {
+  return {
+    status: problem.status,
+    headers: {
+      'Content-Type': 'application/problem+json',
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+      ...problem.headers,
+    },
+    body: JSON.stringify(problemOf(problem)),
   }
 }
 
