@@ -5,12 +5,14 @@ import {
   CursorError,
   CwdBusyError,
   EngineClosedError,
+  ExhaustedError,
   InvalidRequestError,
   QueueFullError,
   RunStateError,
   StoreError,
   UnknownRunError,
 } from './errors.js'
+import { machineProblem } from './exhaustion.js'
 import {
   type AgentEvent,
   type Decision,
@@ -182,7 +184,9 @@ export class RunEngine {
     const owner = options.caller?.owner ?? HOST
     if (idempotencyKey === undefined) return await this.#create(parsed, owner, null, options)
     const body_hash = requestHash(parsed)
-    const first = await this.#config.store.findByKey(owner, idempotencyKey, this.#keysSince())
+    const first = await this.#answer(
+      this.#config.store.findByKey(owner, idempotencyKey, this.#keysSince()),
+    )
     const repeated = repeatedRun(first, body_hash)
     if (repeated !== null) return { details: repeated.details, created: false }
     return await this.#create(parsed, owner, { key: idempotencyKey, body_hash }, options)
@@ -192,7 +196,9 @@ export class RunEngine {
   async list(
     query: Partial<RunQuery> = {},
   ): Promise<{ readonly runs: readonly RunSummary[]; readonly next: string | null }> {
-    const { heads, next } = await this.#config.store.list({ limit: LIST_LIMIT, ...query })
+    const { heads, next } = await this.#answer(
+      this.#config.store.list({ limit: LIST_LIMIT, ...query }),
+    )
     return { runs: heads.map(summarize), next }
   }
 
@@ -212,7 +218,9 @@ export class RunEngine {
     if (this.#redactor.findsIn(answer.edits)) {
       throw new InvalidRequestError([{ pointer: '/edits', detail: SECRET_IN_REQUEST }])
     }
-    const { status, gateId } = await this.#driver.answer(stored, answer, caller?.owner.id ?? null)
+    const { status, gateId } = await this.#answer(
+      this.#driver.answer(stored, answer, caller?.owner.id ?? null),
+    )
     return { run_id: runId, status, decision: answer.decision, gate_id: gateId }
   }
 
@@ -229,7 +237,9 @@ export class RunEngine {
     caller?: Caller,
   ): Promise<{ readonly details: RunDetails; readonly already: boolean }> {
     const stored = await this.#head(runId, caller)
-    const already = await this.#driver.abort(stored.details, caller?.owner.id ?? null)
+    const already = await this.#answer(
+      this.#driver.abort(stored.details, caller?.owner.id ?? null),
+    )
     return { details: await this.get(runId, caller), already }
   }
 
@@ -240,7 +250,7 @@ export class RunEngine {
    */
   async retry(runId: string, caller?: Caller, trace?: TraceContext): Promise<RunDetails> {
     await this.#head(runId, caller)
-    const [first] = await this.#config.store.read(runId, 0, 1)
+    const [first] = await this.#answer(this.#config.store.read(runId, 0, 1))
     if (first?.kind !== 'run_created' || first.private === undefined)
       throw new UnknownRunError(runId)
     const request = requestAgain(first.private.request)
@@ -262,7 +272,7 @@ export class RunEngine {
     if (head !== null && (!isTerminal(head.details.status) || this.#driver.isLive(runId))) {
       throw new RunStateError('live', `run ${runId} is ${head.details.status}; abort it first`)
     }
-    await this.#config.store.delete(runId)
+    await this.#answer(this.#config.store.delete(runId))
   }
 
   /**
@@ -276,7 +286,8 @@ export class RunEngine {
     caller?: Caller,
   ): Promise<readonly AgentEvent[]> {
     await this.#head(runId, caller)
-    return (await this.#config.store.read(runId, page.after, page.limit)).map(publicEvent)
+    const records = this.#config.store.read(runId, page.after, page.limit)
+    return (await this.#answer(records)).map(publicEvent)
   }
 
   /**
@@ -303,7 +314,7 @@ export class RunEngine {
   ): Promise<RunSubscription<StreamItem>> {
     const { details } = await this.#head(runId, caller)
     const { after = 0, deltas = false } = options
-    const { feed, release } = await this.#driver.follow(details)
+    const { feed, release } = await this.#answer(this.#driver.follow(details))
     // The log may have grown since `details` was read; it never shrinks.
     const end = Math.max(feed.lastSeq, details.last_seq)
     if (after <= end) return feed.subscribe(after < 0 ? end : after, deltas, release)
@@ -336,10 +347,10 @@ export class RunEngine {
   }
 
   /**
-   * Verifies that events can be stored right now, and that no run waits for the store.
+   * Verifies that events can be stored right now, and that no run waits for the store or the machine.
    *
    * @throws {@link StoreError} with the reason: the disk is full, the folder gone, the store
-   * closed.
+   * closed; {@link ExhaustedError} while there are no file descriptors, processes or memory left.
    */
   async check(): Promise<void> {
     const { store } = this.#config
@@ -348,6 +359,8 @@ export class RunEngine {
     // A check writes little: there may be room for that, but not for the records of a run.
     const { refusal } = this.#driver
     if (refusal !== null) throw refusal
+    const problem = machineProblem()
+    if (problem !== null) throw new ExhaustedError(problem)
   }
 
   /** What the store has found to be damaged or missing; empty lists when nothing is. */
@@ -362,7 +375,7 @@ export class RunEngine {
 
   /** The number of runs in each status, of all tenants. */
   async counts(): Promise<Readonly<Record<RunStatus, number>>> {
-    return await this.#config.store.counts()
+    return await this.#answer(this.#config.store.counts())
   }
 
   /**
@@ -389,12 +402,22 @@ export class RunEngine {
     return this.#mcp?.join(this.#config.tools) ?? this.#config.tools
   }
 
+  /** What store or driver answer; an error of a store that was closed meanwhile says so. */
+  async #answer<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer
+    } catch (error) {
+      if (error instanceof StoreError) this.#assertOpen()
+      throw error
+    }
+  }
+
   #assertOpen(): void {
     if (this.#closing !== undefined) throw new EngineClosedError()
   }
 
   async #head(runId: string, caller: Caller | undefined): Promise<RunHead> {
-    const head = await this.#config.store.head(runId)
+    const head = await this.#answer(this.#config.store.head(runId))
     if (head === null || (caller !== undefined && caller.owner.tenant !== head.owner.tenant)) {
       throw new UnknownRunError(runId)
     }
@@ -431,7 +454,9 @@ export class RunEngine {
     }
     const draft = createdRecord(newRun, options.parentRunId ?? null, more)
     const record = stamp(draft, runId, 1, 0, clock)
-    const { head, created } = await this.#driver.begin(record, newRun.model, this.#keysSince())
+    const { head, created } = await this.#answer(
+      this.#driver.begin(record, newRun.model, this.#keysSince()),
+    )
     return { details: head.details, created }
   }
 }

@@ -13,6 +13,7 @@
  * ├─ IdempotencyError        ERR_AGENT_IDEMPOTENCY         the key was used for another request
  * ├─ EngineClosedError       ERR_AGENT_CLOSED              the engine is closed or closing
  * ├─ CursorError             ERR_AGENT_CURSOR              a cursor points beyond the log
+ * ├─ ExhaustedError          ERR_AGENT_EXHAUSTED           no descriptors or memory right now
  * ├─ IllegalTransitionError  ERR_AGENT_ILLEGAL_TRANSITION  a record does not fit its run's status
  * ├─ WorkspaceError          ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE
  * ├─ StoreError              ERR_AGENT_STORE, ERR_AGENT_STORE_LOCKED, ERR_AGENT_STORE_CORRUPT,
@@ -41,6 +42,7 @@ export type AgentErrorCode =
   | 'ERR_AGENT_IDEMPOTENCY'
   | 'ERR_AGENT_CLOSED'
   | 'ERR_AGENT_CURSOR'
+  | 'ERR_AGENT_EXHAUSTED'
   | 'ERR_AGENT_ILLEGAL_TRANSITION'
   | 'ERR_AGENT_MCP'
   | WorkspaceErrorCode
@@ -183,6 +185,15 @@ export class CursorError extends AgentError {
     super(`cursor ${after} is beyond the log, whose last event is ${lastSeq}; start again from 0`)
     this.lastSeq = lastSeq
   }
+}
+
+/**
+ * Thrown when the machine has no file descriptors, processes or memory left right now. Nothing was
+ * begun, and the same call may succeed later: runs wait for that.
+ */
+export class ExhaustedError extends AgentError {
+  override name = 'ExhaustedError'
+  override readonly code = 'ERR_AGENT_EXHAUSTED'
 }
 
 /** Thrown when a record does not fit the status of its run: a bug, or a corrupt log. */

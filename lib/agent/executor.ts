@@ -45,6 +45,9 @@ export interface Executor {
   /**
    * Runs one command with `/bin/sh -c` in a process group of its own. Resolves when the command has
    * ended or was stopped, even if a grandchild still holds its output open.
+   *
+   * @throws {@link ExhaustedError} when the machine cannot start a command right now, and nothing
+   * of it has run.
    */
   run(command: string, options: CommandOptions): Promise<CommandResult>
   /** Kills every process with `mark`; resolves with their number, 0 where `/proc` is missing. */

@@ -15,6 +15,7 @@ export type { StartRequest } from './request/start-request.js'
 export {
   AgentError,
   CursorError,
+  ExhaustedError,
   CwdBusyError,
   EngineClosedError,
   GoalCheckError,

@@ -2,6 +2,7 @@ import type { Principal } from './access/auth.js'
 import { Limiter } from './access/limits.js'
 import { accountOf } from './access/principal.js'
 import type { FailedCall, ServiceConfig, ServiceEngine } from './config.js'
+import { draining, isUnusableRun, toProblemError, type ProblemError } from './errors.js'
 import type { StreamKind } from './monitoring/log.js'
 import { Monitor } from './monitoring/monitor.js'
 import type { StreamEnd } from './streams/pump.js'
@@ -41,6 +42,16 @@ export class ServiceContext {
       release?.()
       count?.(end)
     }
+  }
+
+  /**
+   * The problem to answer a thrown value with. While the service closes, errors of the store are
+   * expected: the caller should come back later.
+   */
+  problemFor(error: unknown, seesAll: boolean): ProblemError {
+    const known = toProblemError(error, seesAll)
+    const isExpected = known.status >= 500 && !isUnusableRun(known.code) && this.state !== 'open'
+    return isExpected ? draining() : known
   }
 
   /** Passes an unexpected error to the host's `onError`, whose own errors are ignored. */

@@ -14,7 +14,7 @@ import { checkCaller, PREFLIGHT_HEADERS } from './access/origin.js'
 import { accountOf, authorized, callerFor, seesAll } from './access/principal.js'
 import type { ServiceConfig } from './config.js'
 import type { ServiceContext } from './context.js'
-import { draining, isUnusableRun, ProblemError, toProblemError, unknownRun } from './errors.js'
+import { draining, isUnusableRun, ProblemError, unknownRun } from './errors.js'
 import { chooseType } from './messages/accept.js'
 import { problemReply, type HttpRequest, type Reply } from './messages/reply.js'
 import { failedCall, targetOf, type Target } from './messages/request-target.js'
@@ -163,10 +163,7 @@ export class Dispatcher {
   }
 
   #refuse(error: unknown, { request, principal }: Exchange): Reply {
-    const known = toProblemError(error, seesAll(this.#context.config, principal))
-    // While the store closes, errors are expected: the caller should come back later.
-    const isExpected = known.status === 500 && this.#context.state !== 'open'
-    const problem = isExpected ? draining() : known
+    const problem = this.#context.problemFor(error, seesAll(this.#context.config, principal))
     if (problem.status === 500 && !isUnusableRun(problem.code)) {
       this.#context.report(problem.cause ?? problem, failedCall(request))
     }

@@ -122,6 +122,8 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
   #opened = 0
   #whenIdle: (() => void) | null = null
   #closed: Promise<void> | null = null
+  /** The answer to upgrades that cannot be served now. */
+  #unavailable: Refusal = UNAVAILABLE
 
   /** @throws TypeError for an invalid option. */
   constructor(options: WebSocketServerOptions<Context> = {}) {
@@ -245,10 +247,18 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
   }
 
   /**
-   * Closes every connection with 1001, refuses new ones (503), and waits until all are gone, for
-   * `closeTimeoutMs` at most. Then detaches, so that `close()` of the HTTP server can complete.
+   * Closes every connection with 1001, refuses those that are being opened and new ones with
+   * `refusal` (default: 503), and waits until all are gone, for `closeTimeoutMs` at most. Then
+   * detaches, so that `close()` of the HTTP server can complete.
    */
-  close(options: { readonly code?: number; readonly reason?: string } = {}): Promise<void> {
+  close(
+    options: {
+      readonly code?: number
+      readonly reason?: string
+      readonly refusal?: Refusal
+    } = {},
+  ): Promise<void> {
+    if (this.#closed === null) this.#unavailable = checkRefusal(options.refusal ?? UNAVAILABLE)
     return (this.#closed ??= this.#shutDown(options.code ?? 1001, options.reason ?? ''))
   }
 
@@ -300,7 +310,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
       const handshake = checked as Handshake
       const admission = await this.#authorize(handshake, opening)
       if ('status' in admission) return this.#refuse(opening, checkRefusal(admission))
-      if (this.#closing.signal.aborted) return this.#refuse(opening, unavailable())
+      if (this.#closing.signal.aborted) return this.#refuse(opening, this.#unavailable)
       if (opening.socket.destroyed) return null
       return this.#open(handshake, admission, opening)
     } catch (error) {
@@ -327,7 +337,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
   #precheck(checked: Handshake | Refusal, request: UpgradeRequest): Refusal | null {
     if ('status' in checked) return checked
     const count = this.#connections.size + this.#handshakes
-    if (this.#closing.signal.aborted || count > this.config.maxConnections) return unavailable()
+    if (this.#closing.signal.aborted || count > this.config.maxConnections) return this.#unavailable
     return originAllowed(request, this.config.origins) ? null : { status: 403 }
   }
 
@@ -345,7 +355,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     const closings = abortListeners(this.#closing.signal).add(stop)
     try {
       return await new Promise<Admission<Context> | Refusal>((resolve, reject) => {
-        controller.signal.addEventListener('abort', () => resolve(unavailable()))
+        controller.signal.addEventListener('abort', () => resolve(this.#unavailable))
         Promise.resolve(authorize(request, { protocols, signal: controller.signal }))
           .then(resolve, reject)
       })
@@ -405,9 +415,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
 
 const ignore = (): void => {}
 
-function unavailable(): Refusal {
-  return { status: 503, headers: { 'Retry-After': '5' } }
-}
+const UNAVAILABLE: Refusal = { status: 503, headers: { 'Retry-After': '5' } }
 
 /** A refusal with a 1xx or 2xx status would look like success to the client. */
 function checkRefusal(refusal: Refusal): Refusal {

@@ -240,7 +240,7 @@ test('repeated call ids of a model are made unique in the run', async (t) => {
   const { events } = await runToEnd(engine, { goal: 'shell: false' })
   assertInvariants(events)
   const ids = events.flatMap((event) => (event.kind === 'tool_call' ? [event.payload.call_id] : []))
-  assert.deepEqual(ids, ['x', 'x.2', 'x.3', 'x.4'])
+  assert.deepEqual(ids, ['x', 'c2', 'c3', 'c4'])
 })
 
 test('a permanent provider error ends the run and is in its events and details', async (t) => {

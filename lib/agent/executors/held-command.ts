@@ -13,7 +13,9 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { stat } from 'node:fs/promises'
 import { constants } from 'node:os'
 import type { Duplex } from 'node:stream'
+import type { ExhaustedError } from '../errors.js'
 import type { CommandOptions, CommandResult } from '../executor.js'
+import { exhausted, isExhausted } from '../exhaustion.js'
 import { COMMAND_VARIABLE } from './environment.js'
 import { OutputPipe } from './output-pipe.js'
 import {
@@ -52,7 +54,11 @@ export function holdArguments(shell: string, command: string): readonly string[]
   return ['-c', hold, shell, command]
 }
 
-/** Runs a command to its end. Never rejects. */
+/**
+ * Runs a command to its end.
+ *
+ * @throws {@link ExhaustedError} when the machine could not start it; nothing of it has run.
+ */
 export async function runHeld(launch: Launch, options: CommandOptions): Promise<CommandResult> {
   const startedAt = performance.now()
   const finish = (exitCode: number, output = '', truncated = false): CommandResult => ({
@@ -68,10 +74,14 @@ export async function runHeld(launch: Launch, options: CommandOptions): Promise<
   try {
     pipe = await OutputPipe.open(options.maxOutputBytes)
   } catch (error) {
+    if (isExhausted(error)) throw notNow(error)
     const problem = `no pipe for its output: ${messageOf(error)}`
     return finish(NOT_STARTED, `the command was not started: ${problem}`)
   }
-  const ending = await lead(launch, options, pipe, stop)
+  const ending = await lead(launch, options, pipe, stop).catch((error: unknown) => {
+    pipe.finish()
+    throw error
+  })
   const { text, truncated } = pipe.finish()
   if (typeof ending === 'number') return finish(ending, text, truncated)
   const problem = ending.problem === '' ? text.trim() : ending.problem
@@ -100,11 +110,18 @@ async function lead(
       stdio: ['ignore', pipe.writeEnd, pipe.writeEnd, 'pipe'],
     })
   } catch (error) {
+    if (isExhausted(error)) throw notNow(error)
     return { problem: messageOf(error) }
   } finally {
     pipe.closeWriteEnd()
   }
   const ended = endOf(child)
+  const pgid = child.pid
+  if (pgid === undefined) {
+    const error = await ended
+    if (isExhausted(error)) throw notNow(error)
+    return { problem: await whyNotStarted(launch, error) }
+  }
   const gate = child.stdio[3] as Duplex
   // The shell may have exited before it reads the word.
   gate.on('error', () => undefined)
@@ -112,8 +129,6 @@ async function lead(
   gate.on('data', () => {
     shellRuns = true
   })
-  const pgid = child.pid
-  if (pgid === undefined) return { problem: await whyNotStarted(launch, await ended) }
   try {
     const held = options.onStart?.(pgid) ?? Promise.resolve()
     await Promise.race([held, ended, stop.happened])
@@ -203,6 +218,10 @@ class Stop implements Disposable {
     clearTimeout(this.#timer)
     this.#signal.removeEventListener('abort', this.#abort)
   }
+}
+
+function notNow(error: unknown): ExhaustedError {
+  return exhausted('the machine cannot start a command now', error)
 }
 
 function messageOf(error: unknown): string {

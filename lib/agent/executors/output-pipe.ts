@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { closeSync, constants, open as openFile, readSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rmdir, unlink } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,8 +36,8 @@ export class OutputPipe {
   /** Creates the pipe, with the program `mkfifo`. */
   static async open(maxBytes: number): Promise<OutputPipe> {
     const folder = await mkdtemp(join(tmpdir(), 'runwright-command-'))
+    const path = join(folder, 'output')
     try {
-      const path = join(folder, 'output')
       await promisify(execFile)('mkfifo', ['-m', '600', path])
       // Opened first, without blocking, the reader keeps the writer from blocking.
       const reader = await openDescriptor(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -47,7 +47,9 @@ export class OutputPipe {
       })
       return new OutputPipe(reader, writer, maxBytes)
     } finally {
-      await rm(folder, { recursive: true, force: true })
+      // Unlike `rm`, these work when no descriptor is left.
+      await unlink(path).catch(() => undefined)
+      await rmdir(folder).catch(() => undefined)
     }
   }
 

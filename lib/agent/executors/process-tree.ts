@@ -6,6 +6,7 @@
  */
 import { readFileSync, readdirSync } from 'node:fs'
 import { setImmediate, setTimeout as delay } from 'node:timers/promises'
+import { isExhausted, throwIfExhausted } from '../exhaustion.js'
 
 /** Milliseconds between SIGTERM and SIGKILL. */
 export const GRACE_MS = 2_000
@@ -23,8 +24,10 @@ export function processGroup(pgid: number): ProcessSet {
   return {
     async members() {
       if (!signalGroup(pgid, 0)) return []
-      const ids = processIds()
-      return ids === null ? [-pgid] : await filterInSlices(ids, (id) => groupOf(id) === pgid)
+      return await lookUp([-pgid], async () => {
+        const ids = processIds()
+        return ids === null ? [-pgid] : await filterInSlices(ids, (id) => groupOf(id) === pgid)
+      })
     },
   }
 }
@@ -33,7 +36,7 @@ export function processGroup(pgid: number): ProcessSet {
 export function markedProcesses(name: string, value: string): ProcessSet {
   const entry = Buffer.from(`\0${name}=${value}\0`)
   return {
-    async members() {
+    members: () => lookUp([], async () => {
       // An empty mark would match processes that are not ours.
       const ids = value === '' ? null : processIds()
       let unsure: number[] = []
@@ -51,7 +54,27 @@ export function markedProcesses(name: string, value: string): ProcessSet {
         members.push(...again.filter(isMarked))
       }
       return members
-    },
+    }),
+  }
+}
+
+/** Milliseconds for which processes are looked up while no descriptor is left to do that. */
+const LOOKUP_MS = 2_000
+
+/** What `find` returns; `otherwise` if no descriptor is left to read `/proc` for too long. */
+async function lookUp(
+  otherwise: readonly number[],
+  find: () => Promise<readonly number[]>,
+): Promise<readonly number[]> {
+  const end = performance.now() + LOOKUP_MS
+  for (;;) {
+    try {
+      return await find()
+    } catch (error) {
+      if (!isExhausted(error)) throw error
+      if (performance.now() >= end) return otherwise
+      await delay(50)
+    }
   }
 }
 
@@ -113,7 +136,8 @@ export async function membersOf(sets: readonly ProcessSet[]): Promise<readonly n
 function processIds(): readonly number[] | null {
   try {
     return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
-  } catch {
+  } catch (error) {
+    throwIfExhausted(error)
     return null
   }
 }
@@ -175,7 +199,8 @@ function runsProgram(pid: number): boolean {
 function readProc(pid: number, name: 'stat' | 'environ'): Buffer | null {
   try {
     return readFileSync(`/proc/${pid}/${name}`)
-  } catch {
+  } catch (error) {
+    throwIfExhausted(error)
     return null
   }
 }

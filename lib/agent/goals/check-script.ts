@@ -11,6 +11,7 @@
 import { lstat } from 'node:fs/promises'
 import { isAbsolute, join, posix, relative } from 'node:path'
 
+import { throwIfExhausted } from '../exhaustion.js'
 import type { TestReporter } from '../test-outcomes.js'
 import { detectReporter } from './reports/registry.js'
 import { readSmallFile } from './small-file.js'
@@ -171,7 +172,8 @@ class ScriptReader {
         (await this.#read(posix.join(folder, 'package.json'))) ?? '{}',
       )
       return { ...(parsed as { scripts?: Record<string, unknown> }).scripts }
-    } catch {
+    } catch (error) {
+      throwIfExhausted(error)
       return {}
     }
   }

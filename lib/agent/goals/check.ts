@@ -11,6 +11,7 @@
  */
 import { GoalError } from '../errors.js'
 import type { CommandResult } from '../executor.js'
+import { untilPossible } from '../exhaustion.js'
 import type { GoalCheckContext, GoalSpec, GoalVerdict } from '../goal.js'
 import { headAndTail } from '../output.js'
 import { changeOf, countTests, failureOf, listChanges } from './compare-tests.js'
@@ -55,8 +56,14 @@ export async function checkGoal(spec: GoalSpec, context: GoalCheckContext): Prom
   await using folder = await ReportFolder.create(context.cwd)
   const run = await runCommand(spec, context, runner, folder)
   signal.throwIfAborted()
-  const report = runner === null ? null : await readReport(runner, run, folder)
-  const after = await filesChanged(spec, context)
+  // The command has run: what is read afterwards does not make it run again.
+  const [report, after] = await untilPossible(
+    async () => [
+      runner === null ? null : await readReport(runner, run, folder),
+      await filesChanged(spec, context),
+    ],
+    signal,
+  )
   signal.throwIfAborted()
   const changes = [...new Set([...before, ...after])]
   return verdictOf(spec, context, readable(runner, run), report, changes)

@@ -14,6 +14,7 @@ import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 
 import { GoalError } from '../errors.js'
+import { throwIfExhausted } from '../exhaustion.js'
 import type { GoalBaseline, GoalSpec } from '../goal.js'
 import { isInside } from '../workspace/paths.js'
 import { SKIPPED_FOLDERS } from '../workspace/skipped-folders.js'
@@ -117,7 +118,8 @@ class Walk {
     let entries
     try {
       entries = await readdir(join(this.#root, path), { withFileTypes: true })
-    } catch {
+    } catch (error) {
+      throwIfExhausted(error)
       return // gone or not permitted: its files count as deleted
     }
     for (const entry of entries) {
@@ -164,7 +166,7 @@ class Walk {
       const inside = real === null ? '' : relative(this.#root, real)
       if (inside !== '' && inside !== path) await this.#gather(inside, lines, 1)
     } else if (stats?.isDirectory() === true) {
-      const names = await readdir(join(this.#root, path)).catch(() => [])
+      const names = await readdir(join(this.#root, path)).catch(noNames)
       for (const name of names.sort()) {
         this.#countEntry()
         const skipped = name === 'node_modules' || name === '__pycache__'
@@ -243,7 +245,8 @@ class Walk {
     let file
     try {
       file = await open(absolute, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-    } catch {
+    } catch (error) {
+      throwIfExhausted(error)
       return null
     }
     try {
@@ -261,11 +264,17 @@ class Walk {
       }
     } catch (error) {
       if (error instanceof GoalError) throw error
+      throwIfExhausted(error)
       return null
     } finally {
       await file.close()
     }
   }
+}
+
+function noNames(error: unknown): string[] {
+  throwIfExhausted(error)
+  return []
 }
 
 function tooMuch(problem: string): GoalError {

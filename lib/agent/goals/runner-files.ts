@@ -7,6 +7,7 @@
 import { readdir } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 
+import { throwIfExhausted } from '../exhaustion.js'
 import { compileGlobs } from './globs.js'
 import { readSmallFile } from './small-file.js'
 
@@ -57,7 +58,10 @@ export async function pythonPackages(cwd: string): Promise<readonly string[]> {
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {
-  return await readdir(folder).catch(() => [])
+  return await readdir(folder).catch((error: unknown) => {
+    throwIfExhausted(error)
+    return []
+  })
 }
 
 const CONFIGURATION =

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { throwIfExhausted } from '../exhaustion.js'
 
 const MAX_BYTES = 128 * 1024
 
@@ -8,7 +9,8 @@ export async function readSmallFile(path: string): Promise<string | null> {
   let file
   try {
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  } catch {
+  } catch (error) {
+    throwIfExhausted(error)
     return null
   }
   try {

@@ -285,8 +285,17 @@ function foldTurn(state: FoldedState, record: RecordOf<'model_turn'>): void {
   for (const { call_id } of message.calls) state.callIds.add(call_id)
 }
 
-function callOf(state: FoldedState, callId: string): Mutable<CallState> {
-  const found = state.calls.find(({ call }) => call.call_id === callId)
+/**
+ * The open call with this id, else the first open one: results come in the order of the calls, and
+ * in logs of earlier versions the id in an event may be redacted.
+ */
+function callOf(
+  state: FoldedState,
+  callId: string,
+  isOpen = ({ status }: CallState): boolean => status !== 'done',
+): Mutable<CallState> {
+  const open = state.calls.filter(isOpen)
+  const found = open.find(({ call }) => call.call_id === callId) ?? open[0]
   if (found === undefined) throw new TypeError(`the log names an unknown tool call ${callId}`)
   return found
 }
@@ -320,7 +329,7 @@ function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): 
   const repeats = noteResult(state.progress, made, result, isLast)
   state.conversation.add({
     role: 'tool',
-    call_id: payload.call_id,
+    call_id: call.call.call_id,
     tool: payload.tool,
     output: repeats ? `${shown}\n\n${REPETITION}` : shown,
     exit_code: payload.exit_code,
@@ -383,7 +392,8 @@ function foldResponse(
   state.idleIterations = 0
   if (state.lastCheck !== null) state.lastCheck.stale = true
   for (const { call_id } of gate?.calls ?? []) {
-    answerCall(callOf(state, call_id), decision, feedback, edits?.[call_id])
+    const call = callOf(state, call_id, ({ status }) => status === 'requested')
+    answerCall(call, decision, feedback, edits?.[call_id])
   }
   if (feedback === undefined || gate?.kind === 'tool') return // shown with the calls' results
   const waiting = state.calls.find(({ status }) => status !== 'done')

@@ -51,6 +51,8 @@ export class LogWriter implements RecordReader {
   #noted: RunRecord[] = []
   /** True while a write of the noted records is scheduled. */
   #isScheduled = false
+  /** True after a record that could not be folded: the state may have taken in a part of it. */
+  #isStateBroken = false
   /** Settles when everything passed to the store is durable and published, or could not be. */
   #tail: Promise<void> = Promise.resolve()
   /** Why nothing is written any more. */
@@ -127,20 +129,20 @@ export class LogWriter implements RecordReader {
    *
    * @throws {@link StoreError} (by rejection, here and from {@link LogWriter.flush}) when they
    * could not be made durable; the state is then ahead of the log, and the run must be loaded
-   * again.
+   * again. Whatever redaction or the fold throws: nothing of the group is then written, and the
+   * run must be loaded again as well.
    */
   append(
     drafts: readonly RecordDraft[],
     more?: (state: RunState) => readonly RecordDraft[],
   ): Promise<void> {
-    this.#fold(drafts)
-    if (more !== undefined) this.#fold(more(this.#state))
+    this.#foldGroup(drafts, more)
     return this.#write()
   }
 
   /** Appends a record without waiting; it is written by the end of this turn of the event loop. */
   note(draft: RecordDraft): void {
-    this.#fold([draft])
+    this.#foldGroup([draft])
     if (this.#isScheduled) return
     this.#isScheduled = true
     setImmediate(() => {
@@ -216,6 +218,26 @@ export class LogWriter implements RecordReader {
 
   #wake(): void {
     for (const wake of this.#wakers) wake()
+  }
+
+  /** Folds a group as a whole, or leaves nothing of it to be written. */
+  #foldGroup(
+    drafts: readonly RecordDraft[],
+    more?: (state: RunState) => readonly RecordDraft[],
+  ): void {
+    if (this.#isStateBroken) {
+      const message = `the log of run ${this.runId} must be loaded again before it continues`
+      throw new StoreError('ERR_AGENT_STORE', message)
+    }
+    const noted = this.#noted.length
+    try {
+      this.#fold(drafts)
+      if (more !== undefined) this.#fold(more(this.#state))
+    } catch (error) {
+      this.#noted.length = noted
+      this.#isStateBroken = true
+      throw error
+    }
   }
 
   #fold(drafts: readonly RecordDraft[]): void {

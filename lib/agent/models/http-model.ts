@@ -138,7 +138,11 @@ export class HttpModel implements Model, AsyncDisposable {
       }
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      throw error instanceof HttpError ? this.#transportError(error) : error
+      if (error instanceof ModelError) throw error
+      if (error instanceof HttpError) throw this.#transportError(error)
+      // Whatever an answer does to its adapter, it is the answer of a provider.
+      const { message } = error instanceof Error ? error : new Error(String(error))
+      throw protocolError(`the answer could not be read: ${message}`, false, this.#context)
     }
   }
 

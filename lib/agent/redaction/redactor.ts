@@ -12,7 +12,7 @@
  *
  * @module
  */
-import type { JsonValue } from '../../internal/json.js'
+import { MAX_JSON_DEPTH } from '../../internal/json.js'
 import type { RecordDraft } from '../events.js'
 import type { AssistantMessage, ToolCall } from '../model.js'
 
@@ -92,6 +92,8 @@ const SECRET_NAME = new RegExp(
 const ORDINARY_VALUE = /^(?:.{0,7}|[a-z]{8,15}|[A-Z]{8,15}|\d+|\/.*)$/s
 /** Characters of the shortest secret that a host may name. */
 export const SHORTEST_SECRET = 6
+/** Levels of a record that are searched: those of a value from outside, and its record's own. */
+const MAX_DEPTH = 2 * MAX_JSON_DEPTH
 
 /** Replaces given secrets, and everything of the shape of a key, with {@link REDACTED}. */
 export class Redactor {
@@ -157,27 +159,36 @@ export class Redactor {
     return first
   }
 
-  /** Whether any property name or string in the value contains a secret or the mark of one. */
-  findsIn(value: unknown): boolean {
+  /**
+   * Whether any property name or string in the value contains a secret or the mark of one. What is
+   * nested too deep to be searched is taken for one.
+   */
+  findsIn(value: unknown, depth = 0): boolean {
     if (typeof value === 'string') return this.finds(value) || value.includes(REDACTED)
     if (typeof value !== 'object' || value === null) return false
+    if (depth > MAX_DEPTH) return true
     for (const name in value) {
-      if (this.finds(name) || this.findsIn((value as { readonly [name: string]: unknown })[name]))
-        return true
+      const part = (value as { readonly [name: string]: unknown })[name]
+      if (this.finds(name) || this.findsIn(part, depth + 1)) return true
     }
     return false
   }
 
   /** Redacts every string in a value, names included; the same object if it has no secret. */
   value<T>(value: T): T {
-    if (typeof value === 'string') return this.text(value) as T
-    if (typeof value !== 'object' || value === null || !this.findsIn(value)) return value
-    if (Array.isArray(value)) return value.map((part: unknown) => this.value(part)) as T
+    return this.#value(value, 0) as T
+  }
+
+  #value(value: unknown, depth: number): unknown {
+    if (typeof value === 'string') return this.text(value)
+    if (typeof value !== 'object' || value === null || !this.findsIn(value, depth)) return value
+    if (depth > MAX_DEPTH) return REDACTED
+    if (Array.isArray(value)) return value.map((part: unknown) => this.#value(part, depth + 1))
     const parts = Object.entries(value).map(([name, part]) => [
       this.text(name),
-      this.value(part as JsonValue),
+      this.#value(part, depth + 1),
     ])
-    return Object.fromEntries(parts) as T
+    return Object.fromEntries(parts)
   }
 
   /** Redacts a record; the same object if it has no secret. */

@@ -13,7 +13,7 @@
 import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
 import { sleep } from '../../internal/sleep.js'
-import { CwdBusyError, EngineClosedError, QueueFullError, type StoreError } from '../errors.js'
+import { CwdBusyError, EngineClosedError, QueueFullError, StoreError } from '../errors.js'
 import { isTerminal, type RunCreated, type RunStatus } from '../events.js'
 import { RunFeed, type OpenFeed } from '../log/feed.js'
 import { copyHead } from '../log/head.js'
@@ -25,6 +25,7 @@ import { repeatedRun } from '../request/idempotency.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
+import { endUnreadable } from './end-from-records.js'
 import { endedError, type RunLoop } from './run-loop.js'
 import { listOldestFirst, UntakenRuns, type UnfinishedRun } from './untaken-runs.js'
 
@@ -160,11 +161,18 @@ export class LocalDriver implements RunDriver {
 
   async #load(runId: string): Promise<RunLoop | null> {
     const { runs, store } = this.#options
-    const state = await loadState(store, runId)
+    const open = this.#feeds.get(runId)?.feed
+    const state = await loadState(store, runId).catch(async (error: unknown) => {
+      if (error instanceof StoreError) throw error
+      // Its log makes no sense: the run ends, and with it those who follow it.
+      await endUnreadable(error, runs.logOptions, open ?? new RunFeed(runId, store, 0))
+      open?.finish()
+      return null
+    })
     if (state === null || this.#stopped.signal.aborted) return null
     const { last_seq, started_at, status } = state.head.details
     if (isTerminal(status)) return null
-    const feed = this.#feeds.get(runId)?.feed ?? new RunFeed(runId, store, last_seq)
+    const feed = open ?? new RunFeed(runId, store, last_seq)
     const run = runs.prepare(new LogWriter(runs.logOptions, feed, state, started_at !== null), {
       abandoned: true,
     })

@@ -17,6 +17,7 @@ import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
 import { RunStateError, StoreError } from '../errors.js'
 import { isTerminal, type RunStatus } from '../events.js'
+import { isExhausted, MachineWait } from '../exhaustion.js'
 import { loadState, type CallState, type RunState } from '../log/state.js'
 import { isUnavailable, LogWriter, STORE_BACKOFF, type LogWriterOptions } from '../log/writer.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
@@ -24,6 +25,7 @@ import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { remainingMs } from './budgets.js'
+import { endFromRecords } from './end-from-records.js'
 import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
 import { ABORTED, type Outcome } from './outcome.js'
 import type { Scheduler } from './scheduler.js'
@@ -73,6 +75,7 @@ export class RunLoop {
   /** Settles when the answer to the gate is durable or was refused. */
   #answering: Promise<void> | undefined
   #wake: (() => void) | undefined
+  #machineWait: MachineWait | undefined
   #context: StepContext | undefined
   readonly #limits: StepLimits
 
@@ -115,6 +118,7 @@ export class RunLoop {
       // A process that has taken the run over may run commands with the same mark.
       const strays = this.state.mayHaveStrays && !this.#left
       if (strays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
+      this.#machineWait?.end()
       this.#options.scheduler.leave(this.#log.runId)
       trace.endRun(this.state.head.details)
     }
@@ -138,7 +142,13 @@ export class RunLoop {
     this.#answering = answered
       .catch(() => undefined)
       .finally(() => (this.#answering = undefined))
-    await answered
+    try {
+      await answered
+    } catch (error) {
+      // Durable, and it cannot be folded: the loop then ends the run.
+      if (!(error instanceof StoreError)) this.#wake?.()
+      throw error
+    }
     const { trace } = this.#options
     // Taken up for this answer, the run does not wait any more.
     if (this.#wake === undefined)
@@ -206,12 +216,44 @@ export class RunLoop {
       if (step.kind === 'ended') return
       try {
         await this.#perform(step)
+        this.#endMachineWait()
       } catch (error) {
+        if (isExhausted(error) && !(error instanceof StoreError)) {
+          await this.#waitForMachine(error)
+          continue
+        }
         if (!this.#stop.signal.aborted || error instanceof StoreError) throw error
         const over = this.#suspending || this.#left
         if (!over) this.#stop = new AbortController() // nextStep() sees the reason in the state
       }
     }
+  }
+
+  /** After a fault of the machine the step is performed again, once it may succeed. */
+  async #waitForMachine(error: unknown): Promise<void> {
+    if (this.#machineWait === undefined) {
+      const { message } = failureOf(error, this.state.frozen.request.cwd).failure
+      this.#noteLine('warn', `waiting for the machine: ${message}`)
+    }
+    this.#machineWait ??= new MachineWait()
+    await this.#machineWait
+      .pause(error, this.#stop.signal, this.#options.clock)
+      .catch(() => undefined)
+    if (!this.#suspending && !this.#left && this.#stop.signal.aborted)
+      this.#stop = new AbortController()
+  }
+
+  #endMachineWait(): void {
+    if (this.#machineWait === undefined) return
+    this.#machineWait.end()
+    this.#machineWait = undefined
+    const isOver = isTerminal(this.state.head.details.status)
+    if (!isOver) this.#noteLine('info', 'the machine has room again')
+  }
+
+  #noteLine(level: 'info' | 'warn', message: string): void {
+    const { iteration } = this.state.head.details
+    this.#log.note({ kind: 'log', iteration, payload: { level, message } })
   }
 
   #nextStep(): Step {
@@ -343,32 +385,45 @@ export class RunLoop {
     // What the store has not taken did not happen: the next start continues from what it has.
     if (this.#suspending && isUnavailable(error)) return
     const { outcome, failure } = failureOf(error, this.state.frozen.request.cwd)
-    if (error instanceof StoreError) return this.#endFromStore(outcome, failure)
-    if (isTerminal(this.state.head.details.status)) throw error
-    try {
-      await finishRun(this.#log, outcome, failure)
-    } catch (second) {
-      if (!(second instanceof StoreError)) throw second
-      await this.#endFromStore(outcome, failure)
+    // A state that is ahead of the log may say that the run has ended.
+    const isAhead = error instanceof StoreError || isTerminal(this.state.head.details.status)
+    if (!isAhead) {
+      try {
+        return await finishRun(this.#log, outcome, failure)
+      } catch {
+        // The state or the log is at fault.
+      }
     }
+    await this.#endFromStore(outcome, failure)
   }
 
   /**
    * Ends a run whose log could not be written. What was not stored never happened, so the state is
-   * loaded again, and the end appended once the store accepts it. Stops when the service shuts
-   * down: the next start resumes the run.
+   * loaded again, and the end appended once the store accepts it. If that throws as well, the end
+   * comes from the records alone. Stops when the service shuts down: the next start resumes the
+   * run.
    */
   async #endFromStore(outcome: Outcome, failure: Failure): Promise<void> {
     const { store, clock } = this.#options
+    await this.#log.flush().catch(() => undefined) // what it still writes belongs to the log
+    let lastResort = false
     for (let retry = 1; !this.#suspending; retry++) {
       try {
+        if (lastResort) {
+          await endFromRecords(this.#options, this.#log.feed, outcome, failure)
+          return
+        }
         const state = await loadState(store, this.#log.runId)
         if (state === null || isTerminal(state.head.details.status) || this.#suspending) return
         this.#log = new LogWriter(this.#options, this.#log.feed, state)
         const end = state.abortRequested ? ABORTED : outcome
         return await finishRun(this.#log, end, failure)
       } catch (error) {
-        if (!(error instanceof StoreError)) throw error
+        if (!(error instanceof StoreError)) {
+          if (lastResort) throw error
+          lastResort = true
+          continue
+        }
         if (isTakenAway(error)) return this.lose(error)
         const delay = backoffDelay(retry, STORE_BACKOFF)
         await sleep(delay, this.#stop.signal, clock).catch(() => undefined)

@@ -28,6 +28,7 @@ import type { RunDetails, RunHead } from '../run-details.js'
 import type { Claim, SharedRuns } from '../shared-store.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
+import { endUnreadable } from './end-from-records.js'
 import { endedError, type RunLoop } from './run-loop.js'
 import { answerGate } from './steps/finish.js'
 
@@ -224,9 +225,7 @@ export class SharedDriver implements RunDriver {
       this.#driven.set(runId, { run, over: this.#drive(run, opened) })
     } catch (error) {
       if (!isUnavailable(error)) this.#refused.set(runId, clock.now() + REFUSED_MS)
-      process.emitWarning(
-        `run ${runId} was not resumed: ${error instanceof Error ? error.message : String(error)}`,
-      )
+      await endUnreadable(error, runs.logOptions, new RunFeed(runId, store, 0))
       await shared.release(runId).catch(() => undefined)
     }
   }

@@ -2,6 +2,7 @@ import type { Clock } from '../../internal/clock.js'
 import { estimateTokens } from '../conversation/fit.js'
 import { systemPrompt } from '../conversation/prompts.js'
 import type { Executor } from '../executor.js'
+import { throwIfExhausted, untilPossible } from '../exhaustion.js'
 import type { LogWriter } from '../log/writer.js'
 import type { Model, ToolSpec } from '../model.js'
 import type { RunStore } from '../store.js'
@@ -91,13 +92,24 @@ export function toolContext(
         signal: stop.signal,
         onStart,
       })
-      onChanges?.(await changesIn(workspace))
+      if (onChanges !== undefined) onChanges(await changesAfter(workspace, stop.signal))
       return result
     },
   }
 }
 
+/** The changes that something made which has run; waits while the machine is at fault. */
+export async function changesAfter(
+  workspace: Workspace,
+  signal: AbortSignal,
+): Promise<readonly FileChange[]> {
+  return await untilPossible(() => changesIn(workspace), signal).catch(() => [])
+}
+
 /** The changes since the last call; none when the workspace cannot be read. */
 export async function changesIn(workspace: Workspace): Promise<readonly FileChange[]> {
-  return await workspace.changes().catch(() => [])
+  return await workspace.changes().catch((error: unknown) => {
+    throwIfExhausted(error)
+    return []
+  })
 }

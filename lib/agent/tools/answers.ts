@@ -1,3 +1,4 @@
+import { throwIfExhausted } from '../exhaustion.js'
 import type { ToolContext, ToolOutput } from '../tool.js'
 
 /** Most bytes of output that a tool returns. */
@@ -13,7 +14,10 @@ export function refusal(message: string): ToolOutput {
   return { output: message, exitCode: 1 }
 }
 
-/** Runs a tool's work; an exception becomes a refusal, unless the call was aborted. */
+/**
+ * Runs a tool's work; an exception becomes a refusal, unless the call was aborted or the machine is
+ * at fault.
+ */
 export async function answering(
   context: ToolContext,
   work: () => Promise<ToolOutput>,
@@ -22,8 +26,15 @@ export async function answering(
     return await work()
   } catch (error) {
     context.signal.throwIfAborted()
+    throwIfExhausted(error)
     return refusal(error instanceof Error ? error.message : String(error))
   }
+}
+
+/** Null, for a file that cannot be read because of `error`, unless the machine is at fault. */
+export function unreadable(error: unknown): null {
+  throwIfExhausted(error)
+  return null
 }
 
 /** A path on one line: a path with control characters is quoted. */

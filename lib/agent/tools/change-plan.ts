@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { JsonObject } from '../../internal/json.js'
 import type { ToolContext } from '../tool.js'
+import { unreadable } from './answers.js'
 
 /** The largest file that is hashed, which is the largest that a workspace writes. */
 const MAX_HASHED_BYTES = 16 * 1024 * 1024
@@ -10,8 +11,8 @@ export async function hashOfFile(path: string, context: ToolContext): Promise<st
   try {
     const options = { maxBytes: MAX_HASHED_BYTES }
     return hash('sha256', await context.workspace.readFile(path, options))
-  } catch {
-    return null
+  } catch (error) {
+    return unreadable(error)
   }
 }
 

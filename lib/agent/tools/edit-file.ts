@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Tool, ToolContext } from '../tool.js'
 import { decodeText } from '../workspace/text.js'
-import { answering, refusal, showPath } from './answers.js'
+import { answering, refusal, showPath, unreadable } from './answers.js'
 import { changePlan, verifyByHash } from './change-plan.js'
 import { defineTool } from './define.js'
 
@@ -35,7 +35,7 @@ export const editFileTool: Tool = defineTool({
   },
   effect: 'idempotent',
   async plan(args, context) {
-    const { before, after } = await prepare(args, context).catch(() => UNREADABLE)
+    const { before, after } = (await prepare(args, context).catch(unreadable)) ?? UNREADABLE
     return changePlan(hashOf(before), hashOf(after))
   },
   async verify({ path }, plan, context) {

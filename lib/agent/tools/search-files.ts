@@ -1,7 +1,15 @@
+import { throwIfExhausted } from '../exhaustion.js'
 import type { Tool, ToolContext, ToolOutput } from '../tool.js'
 import { decodeText } from '../workspace/text.js'
 import type { WorkspaceEntry } from '../workspace/workspace.js'
-import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath } from './answers.js'
+import {
+  answer,
+  answering,
+  MAX_TOOL_OUTPUT_BYTES,
+  refusal,
+  showPath,
+  unreadable,
+} from './answers.js'
 import { defineTool } from './define.js'
 import { literalMatcher, regexMatcher, type LineMatcher } from './line-matcher.js'
 
@@ -53,8 +61,9 @@ async function filesAt(path: string, context: ToolContext): Promise<readonly Wor
     const entries = await workspace.list(path, options)
     return entries.filter(({ type, size }) => type === 'file' && size <= MAX_FILE_BYTES)
   } catch (error) {
+    throwIfExhausted(error)
     // It may be a file; otherwise the error of the listing is the one to report.
-    const content = await workspace.readFile(path).catch(() => null)
+    const content = await workspace.readFile(path).catch(unreadable)
     if (content === null) throw error
     return [{ path, type: 'file', size: content.length }]
   }
@@ -105,7 +114,7 @@ async function* textsOf(
     const some = files.slice(i, i + READ_AT_ONCE)
     // Files that are gone or cannot be read are skipped.
     const contents = await Promise.all(
-      some.map(async ({ path }) => await context.workspace.readFile(path).catch(() => null)),
+      some.map(async ({ path }) => await context.workspace.readFile(path).catch(unreadable)),
     )
     for (const [j, { path }] of some.entries()) {
       const content = contents[j] ?? null

@@ -1,5 +1,6 @@
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { throwIfExhausted } from '../exhaustion.js'
 import { explain } from './files.js'
 import { failure, isGitFolder, statOrNull } from './paths.js'
 import type { Confinement, OpenFolder } from './paths.js'
@@ -47,7 +48,8 @@ async function walk(
     try {
       await using child = await folder.child(name)
       await walk(confinement, child, options, entries, depth + 1)
-    } catch {
+    } catch (error) {
+      throwIfExhausted(error)
       // Not permitted, or no folder any more: it stays listed without its content.
     }
   }

@@ -17,6 +17,7 @@ import {
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import { throwIfExhausted } from '../exhaustion.js'
 import { fileChange, oneLine } from './diff.js'
 import { SKIPPED_FOLDERS } from './skipped-folders.js'
 import type { FileChange } from './workspace.js'
@@ -248,7 +249,8 @@ class Scan {
     let folder: OpenFolder
     try {
       folder = await this.#confinement.openFolder(real)
-    } catch {
+    } catch (error) {
+      throwIfExhausted(error)
       return // deleted or replaced by a link meanwhile, or not permitted
     }
     try {
@@ -275,7 +277,8 @@ class Scan {
         if (!SKIPPED_FOLDERS.has(name) && !isGitFolder(name)) names.push(name)
         if (names.length >= MAX_NAMES) break
       }
-    } catch {
+    } catch (error) {
+      throwIfExhausted(error)
       // Not permitted: the folder counts as empty.
     }
     return names.sort()
@@ -326,7 +329,8 @@ class Scan {
       if (!opened.isFile() || opened.size > this.#limits.fileBytes) return null
       const buffer = Buffer.allocUnsafeSlow(opened.size)
       return buffer.subarray(0, readSync(descriptor, buffer, 0, buffer.length, 0))
-    } catch {
+    } catch (error) {
+      throwIfExhausted(error)
       return null
     } finally {
       if (descriptor !== undefined) closeSync(descriptor)

@@ -95,6 +95,8 @@ export class SseStreams {
       headers: HEADERS,
       stream: (response) => {
         this.#run(response, subscription, options).then(onEnd, (error: unknown) => {
+          // While the service closes, the store may be closed before its readers.
+          if (this.#context.state !== 'open') return onEnd('shutdown')
           onEnd('failed')
           const path = `${this.#context.config.basePath}/api/runs/{run_id}/events`
           this.#context.report(error, { method: 'GET', path })

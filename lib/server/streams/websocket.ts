@@ -22,14 +22,7 @@ import { STREAM_PROTOCOL, type Principal } from '../access/auth.js'
 import { checkCaller } from '../access/origin.js'
 import { accountOf, authorized, callerFor, seesAll } from '../access/principal.js'
 import type { ServiceContext } from '../context.js'
-import {
-  draining,
-  isUnusableRun,
-  ProblemError,
-  problemOf,
-  toProblemError,
-  unknownRun,
-} from '../errors.js'
+import { draining, isUnusableRun, ProblemError, problemOf, unknownRun } from '../errors.js'
 import { targetOf } from '../messages/request-target.js'
 import { isRunId } from '../router.js'
 import { readStreamQuery } from '../describe/stream-parameters.js'
@@ -134,7 +127,7 @@ export class RunSockets {
 
   /** Closes all streams with 1001; resolves once their sockets are closed. */
   close(): Promise<void> {
-    return this.#server.close()
+    return this.#server.close({ refusal: refusalOf(draining()) })
   }
 
   async #admit(
@@ -159,20 +152,11 @@ export class RunSockets {
       }
       return { context: reader }
     } catch (error) {
-      const problem = toProblemError(error, false)
+      const problem = this.#context.problemFor(error, false)
       if (problem.status === 500 && !isUnusableRun(problem.code))
         this.#report(problem.cause ?? problem)
       this.#context.monitor?.answered({ ...answered, status: problem.status })
-      return {
-        status: problem.status,
-        headers: {
-          'Content-Type': 'application/problem+json',
-          'Cache-Control': 'no-store',
-          'X-Content-Type-Options': 'nosniff',
-          ...problem.headers,
-        },
-        body: JSON.stringify(problemOf(problem)),
-      }
+      return refusalOf(problem)
     }
   }
 
@@ -189,7 +173,7 @@ export class RunSockets {
     const { kinds, ...range } = readStreamQuery(new URLSearchParams(target.query))
     const subscribed = engine.subscribe(runId, range, callerFor(principal))
     const subscription = await subscribed.catch((error: unknown) => {
-      throw toProblemError(error, seesAll(config, principal))
+      throw this.#context.problemFor(error, seesAll(config, principal))
     })
     try {
       return { subscription, kinds, onEnd: this.#context.openStream('websocket', runId, principal) }
@@ -224,6 +208,11 @@ export class RunSockets {
         if (end !== 'closed') void connection.close(...CLOSE_CODES[end])
       },
       (error: unknown) => {
+        if (this.#context.state !== 'open') {
+          onEnd('shutdown')
+          void connection.close(...CLOSE_CODES.shutdown)
+          return
+        }
         onEnd('failed')
         void connection.close(1011, 'the log could not be read; reconnect with after=')
         this.#report(error)
@@ -234,6 +223,20 @@ export class RunSockets {
   #report(error: unknown): void {
     const path = `${this.#context.config.basePath}${STREAMS}{run_id}`
     this.#context.report(error, { method: 'GET', path })
+  }
+}
+
+/** The HTTP response in place of the 101. */
+function refusalOf(problem: ProblemError): Refusal {
+  return {
+    status: problem.status,
+    headers: {
+      'Content-Type': 'application/problem+json',
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+      ...problem.headers,
+    },
+    body: JSON.stringify(problemOf(problem)),
   }
 }
 

@@ -291,3 +291,22 @@ test('waiting for the store is no work, also after a restart', async () => {
   assert.ok(again !== null)
   assert.equal(workedMs(again, clock.now()), 1_000)
 })
+
+test('nothing of a group that cannot be folded is written, and nothing after it', async () => {
+  const { log, store } = await newLog()
+  log.note(line('before'))
+  const result: RecordDraft = {
+    kind: 'tool_result',
+    iteration: 0,
+    payload: { tool: 'x', output: '', exit_code: 0, call_id: 'unknown', duration_ms: 0 },
+  }
+  assert.throws(() => log.append([line('of the group'), result]), /unknown tool call/)
+  assert.throws(() => log.append([line('after')]), { code: 'ERR_AGENT_STORE' })
+  assert.throws(() => log.note(line('after')), { code: 'ERR_AGENT_STORE' })
+  await log.flush()
+  const stored = await store.read(RUN, 1, 10)
+  assert.deepEqual(
+    stored.map(({ payload }) => payload),
+    [line('before').payload],
+  )
+})

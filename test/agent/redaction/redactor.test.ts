@@ -311,3 +311,21 @@ test('a secret of fewer than 6 characters is refused by name', async (t) => {
     /secrets\[1\] must be a string of at least 6/,
   )
 })
+
+test('a value of any depth is redacted, and what is too deep to be searched is removed', () => {
+  const redactor = new Redactor([])
+  let deep: unknown = 'end'
+  for (let i = 0; i < 100_000; i++) deep = [deep]
+  assert.equal(redactor.findsIn(deep), true)
+  assert.match(JSON.stringify(redactor.value({ deep })), /\[secret removed\]/)
+})
+
+test('edits that are nested too deep are refused', async (t) => {
+  const { engine, runId } = await atToolGate(t)
+  let deep: JsonObject = {}
+  for (let i = 0; i < 100_000; i++) deep = { deep }
+  const edits = { b: { args: { command: 'true', deep } } }
+  await assert.rejects(engine.resume(runId, { decision: 'approve', edits }), {
+    code: 'ERR_AGENT_INVALID_REQUEST',
+  })
+})

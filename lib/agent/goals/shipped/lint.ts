@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import type { GoalDefinition } from '../../goal.js'
 import { namedGoal } from '../command-goal.js'
+import { readSmallFile } from '../small-file.js'
 import { CARGO_CONFIG } from '../test-files.js'
 import { unsuitable } from './unsuitable.js'
 import { hasFile, packageScripts } from './workspace-facts.js'
@@ -51,7 +51,7 @@ async function findLinter(cwd: string): Promise<Linter | null> {
   if (await hasFile(cwd, ESLINT_FILES)) {
     return { command: 'npx --no-install eslint .', config: ESLINT_CONFIG }
   }
-  const pyproject = await readFile(join(cwd, 'pyproject.toml'), 'utf8').catch(() => '')
+  const pyproject = (await readSmallFile(join(cwd, 'pyproject.toml'))) ?? ''
   if ((await hasFile(cwd, RUFF_FILES)) || /^\s*\[tool\.ruff/m.test(pyproject)) {
     return { command: 'ruff check .', config: RUFF_CONFIG }
   }

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
+import { throwIfExhausted } from '../../exhaustion.js'
 import { compileGlobs } from '../globs.js'
 import { readSmallFile } from '../small-file.js'
 
@@ -21,7 +22,11 @@ export async function findFile(cwd: string, globs: readonly string[]): Promise<s
   for (let depth = 0; depth < MAX_DEPTH && level.length > 0; depth++) {
     const below: string[] = []
     for (const folder of level) {
-      const entries = await readdir(join(cwd, folder), { withFileTypes: true }).catch(() => [])
+      const list = readdir(join(cwd, folder), { withFileTypes: true })
+      const entries = await list.catch((error: unknown) => {
+        throwIfExhausted(error)
+        return []
+      })
       for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
         entriesSeen += 1
         if (entriesSeen > MAX_ENTRIES) return null
@@ -61,7 +66,8 @@ export async function packageDependencies(cwd: string): Promise<readonly string[
     const parsed: unknown = JSON.parse((await readSmallFile(join(cwd, 'package.json'))) ?? '{}')
     const { dependencies, devDependencies } = parsed as Record<string, object | undefined>
     return Object.keys({ ...dependencies, ...devDependencies })
-  } catch {
+  } catch (error) {
+    throwIfExhausted(error)
     return []
   }
 }

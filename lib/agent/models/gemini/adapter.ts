@@ -163,7 +163,7 @@ export function decodeGeminiResponse(
   // Without `alt=sse` a stream is a JSON array of its chunks.
   if (Array.isArray(body)) {
     const stream = new GeminiStream(request, context)
-    for (const chunk of body) stream.push({ data: JSON.stringify(chunk) })
+    for (const chunk of listOf(body)) stream.add(objectOf(chunk))
     return stream.finish()
   }
   const answer = objectOf(body)

@@ -28,7 +28,11 @@ export class GeminiStream implements StreamDecoder {
 
   push({ data }: { readonly data: string }): string {
     const chunk = readPiece(data, this.#context)
-    if (chunk === null) return ''
+    return chunk === null ? '' : this.add(chunk)
+  }
+
+  /** Takes a chunk as `push` does. */
+  add(chunk: JsonObject): string {
     // Each chunk repeats the counts; the last ones count.
     if (isJsonObject(chunk['usageMetadata'])) this.#usage = chunk['usageMetadata']
     if (isJsonObject(chunk['error'])) throw embeddedError(chunk, this.#context)
@@ -40,7 +44,7 @@ export class GeminiStream implements StreamDecoder {
     this.#finishMessage = textOf(candidate['finishMessage']) || this.#finishMessage
     let visible = ''
     for (const part of listOf(objectOf(candidate['content'])['parts']).map(objectOf)) {
-      this.#add(part)
+      this.#addPart(part)
       if (part['thought'] !== true) visible += textOf(part['text'])
     }
     return visible
@@ -71,7 +75,7 @@ export class GeminiStream implements StreamDecoder {
    * Text continues the part before it, unless a signature ends that part; a call without a name
    * carries further arguments of the call before it.
    */
-  #add(part: JsonObject): void {
+  #addPart(part: JsonObject): void {
     const last = this.#parts.at(-1)
     const call = part['functionCall']
     const open = last?.['functionCall']

@@ -2,13 +2,14 @@ import { hash } from 'node:crypto'
 import type { JsonObject } from '../../../internal/json.js'
 import type { RecordDraft } from '../../events.js'
 import type { CallState } from '../../log/state.js'
+import { isExhausted } from '../../exhaustion.js'
 import { headAndTail } from '../../output.js'
 import type { Tool, ToolOutput } from '../../tool.js'
 import { checkArguments } from '../../tools/define.js'
 import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
 import type { FileChange } from '../../workspace/workspace.js'
 import { remainingCalls } from '../budgets.js'
-import { changesIn, toolContext, type StepContext } from '../step-context.js'
+import { changesAfter, changesIn, toolContext, type StepContext } from '../step-context.js'
 import { closingRecord } from './finish.js'
 
 /** Calls of `read` tools that run at the same time. */
@@ -22,7 +23,8 @@ const COMMAND_END_MS = 5_000
  * Runs the calls that have no result yet: reads in parallel, everything else one by one, with
  * results in the order of the calls. A call takes effect only after its `tool_started` is durable.
  *
- * @throws the signal's reason when the run is stopped; the run loop then closes the open calls.
+ * @throws the signal's reason when the run is stopped; the run loop then closes the open calls. A
+ * fault of the machine, before the call had any effect: the run loop then repeats the step.
  */
 export async function runTools(context: StepContext, calls: readonly CallState[]): Promise<void> {
   let rest = calls
@@ -35,7 +37,7 @@ export async function runTools(context: StepContext, calls: readonly CallState[]
     const outputs =
       count === 1
         ? [await runCall(context, batch[0] as CallState)]
-        : await Promise.all(batch.map((call) => runCall(context, call)))
+        : await allOf(batch.map((call) => runCall(context, call)))
     const { iteration } = context.log.state.head.details
     batch.forEach((call, index) => {
       context.log.note(resultRecord(iteration, call, outputs[index] as TimedOutput))
@@ -44,6 +46,12 @@ export async function runTools(context: StepContext, calls: readonly CallState[]
     if (reads === 0) await context.log.flush()
     rest = rest.slice(count)
   }
+}
+
+/** What `Promise.all` returns; rejects only when all of them are over. */
+async function allOf<T>(work: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(work)
+  return await Promise.all(work)
 }
 
 /** Calls beyond the budget get a result, as the model expects one for each call, but do not run. */
@@ -109,7 +117,7 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
   const watch = tool.effect === 'read' ? undefined : onChanges
   const compares = tool.changesFiles === true && watch !== undefined
   const withChanges = async (result: ToolOutput): Promise<ToolOutput> => {
-    if (compares) onChanges(await changesIn(context.workspace))
+    if (compares) onChanges(await changesAfter(context.workspace, signal))
     return changed.length === 0
       ? result
       : { ...result, changes: [...(result.changes ?? []), ...changed] }
@@ -141,6 +149,8 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
     }
     trace.fail(span, error)
     signal.throwIfAborted()
+    // What has had no effect is repeated as a whole.
+    if (isExhausted(error) && (tool.effect !== 'unsafe' || state.status !== 'started')) throw error
     await log.flush() // throws if it was the log that failed, not the tool
     return await withChanges({ output: `${tool.name} failed: ${errorText(error)}`, exitCode: 1 })
   } finally {

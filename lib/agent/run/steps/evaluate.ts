@@ -2,6 +2,7 @@ import { backoffDelay } from '../../../internal/backoff.js'
 import { sleep } from '../../../internal/sleep.js'
 import { GoalCheckError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
+import { throwIfExhausted } from '../../exhaustion.js'
 import type { GoalVerdict } from '../../goal.js'
 import { checkGoal } from '../../goals/check.js'
 import type { LastCheck, RunState } from '../../log/state.js'
@@ -109,6 +110,7 @@ async function checkNow(context: StepContext): Promise<GoalVerdict | JudgeVerdic
   } catch (error) {
     trace.fail(span, error)
     signal.throwIfAborted()
+    throwIfExhausted(error)
     const message = error instanceof Error ? error.message : String(error)
     throw new GoalCheckError(`the goal could not be checked: ${message}`, { cause: error })
   }

@@ -12,7 +12,8 @@ import { responseRecord, type ResumeAnswer } from '../../request/gate-answer.js'
 import type { Gate, RunFailure } from '../../run-details.js'
 import { ABORTED_BY_HUMAN, type Outcome } from '../outcome.js'
 
-/** Characters of a traceback that are logged. */
+/** Characters of an error's message, and of its traceback, that are logged. */
+const MESSAGE_CHARACTERS = 8_000
 const TRACEBACK_CHARACTERS = 8_000
 
 /** The error that ended a run, as its `error` event reports it. */
@@ -23,16 +24,26 @@ export function failureOf(
   error: unknown,
   cwd: string,
 ): { readonly outcome: Outcome; readonly failure: Failure } {
-  const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  const { message, stack } = textsOf(error)
   const code = error instanceof AgentError ? error.code : 'ERR_AGENT_INTERNAL'
   // Paths below the folder become relative; the folder itself keeps its name.
   const hide = (text: string): string =>
     text.replaceAll(`${cwd}/`, './').replaceAll(`${process.cwd()}/`, './')
-  const reason = hide(message)
-  const traceback = hide(stack ?? '').slice(0, TRACEBACK_CHARACTERS)
+  const reason = hide(message.slice(0, MESSAGE_CHARACTERS))
+  const traceback = hide(stack.slice(0, TRACEBACK_CHARACTERS))
   return {
     outcome: { status: 'failed', endReason: endReasonOf(error), reason },
     failure: { message: reason, traceback, code },
+  }
+}
+
+/** Message and stack of whatever was thrown; it may be no error, and refuse to become a text. */
+function textsOf(error: unknown): { readonly message: string; readonly stack: string } {
+  try {
+    const { message, stack } = error instanceof Error ? error : new Error(String(error))
+    return { message: String(message), stack: String(stack ?? '') }
+  } catch {
+    return { message: 'something was thrown that cannot be shown', stack: '' }
   }
 }
 
@@ -84,8 +95,8 @@ export function endingRecords(
 }
 
 /** The `run_end` of a run without open calls. */
-export function endRecord(state: RunState, outcome: Outcome): RecordDraft {
-  const { iteration, cost_known, final_state } = state.head.details
+export function endRecord({ head }: Pick<RunState, 'head'>, outcome: Outcome): RecordDraft {
+  const { iteration, cost_known, final_state } = head.details
   return {
     kind: 'run_end',
     iteration,

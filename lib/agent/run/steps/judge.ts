@@ -15,6 +15,7 @@ import { readLog } from '../../log/read-log.js'
 import type { ModelTurn } from '../../model.js'
 import { retryDelay } from '../../models/call-retry.js'
 import { costOf } from '../../models/pricing.js'
+import { soundTurn } from '../../models/sound-turn.js'
 import { soundUsage } from '../../models/usage.js'
 import type { Usage } from '../../usage.js'
 import { exhausted } from '../budgets.js'
@@ -24,6 +25,8 @@ import type { StepContext } from '../step-context.js'
 const MAX_TURNS = 2
 /** Records read from the store at once. */
 const PAGE = 500
+/** A verdict is no call of the run. */
+const NO_IDS: ReadonlySet<string> = new Set()
 
 export interface JudgeVerdict extends GoalVerdict {
   /** True when the judge reached no verdict: the next check asks it again. */
@@ -111,7 +114,9 @@ async function askJudge(
           cwd: frozen.request.cwd,
         },
       })
-      const turn = await raceAbort(call, signal)
+      const returned: unknown = await raceAbort(call, signal)
+      const rules = { model: judge.name, usedIds: NO_IDS, redactor: log.redactor }
+      const turn = soundTurn(returned, rules)
       trace.endChat(span, turn)
       book(context, turn.usage)
       return turn

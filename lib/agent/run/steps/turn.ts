@@ -5,10 +5,11 @@ import { ModelError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
 import { DeltaWriter } from '../../log/deltas.js'
 import type { RunState } from '../../log/state.js'
-import type { Message, ModelTurn, ToolCall } from '../../model.js'
+import type { Message, ModelTurn } from '../../model.js'
 import { retryDelay } from '../../models/call-retry.js'
 import { mistakeFeedback } from '../../models/mistake-feedback.js'
 import { costOf } from '../../models/pricing.js'
+import { soundTurn } from '../../models/sound-turn.js'
 import { soundUsage } from '../../models/usage.js'
 import type { Usage } from '../../usage.js'
 import { exhausted } from '../budgets.js'
@@ -105,7 +106,9 @@ async function attemptCall(
         cwd: request.cwd,
       },
     })
-    const turn = await raceAbort(call, signal) // a model may ignore the signal
+    const returned: unknown = await raceAbort(call, signal) // a model may ignore the signal
+    const rules = { model: model.name, usedIds: log.state.callIds, redactor: log.redactor }
+    const turn = soundTurn(returned, rules)
     trace.endChat(span, turn)
     deltas.end()
     return turn
@@ -139,7 +142,7 @@ function usageRecord({ frozen }: RunState, iteration: number, reported: Usage): 
 }
 
 function turnRecords(state: RunState, iteration: number, turn: ModelTurn): RecordDraft[] {
-  const message = withFreshCallIds(turn.message, state.callIds)
+  const { message } = turn
   const records: RecordDraft[] = [usageRecord(state, iteration, turn.usage)]
   if (turn.reasoning !== '') {
     records.push({ kind: 'reasoning', iteration, payload: { text: turn.reasoning } })
@@ -157,30 +160,6 @@ function turnRecords(state: RunState, iteration: number, turn: ModelTurn): Recor
     records.push({ kind: 'tool_call', iteration, payload: { tool, args, call_id } })
   }
   return records
-}
-
-/**
- * The message with call ids that are unique in the run. If an id had to be replaced, the provider's
- * own parts are dropped, as they contain the old one.
- */
-function withFreshCallIds(
-  message: ModelTurn['message'],
-  used: ReadonlySet<string>,
-): ModelTurn['message'] {
-  const [first, second] = message.calls
-  if (first === undefined) return message
-  if (second === undefined && first.call_id !== '' && !used.has(first.call_id)) return message
-  const seen = new Set<string>()
-  let changed = false
-  const calls = message.calls.map((call): ToolCall => {
-    let call_id = call.call_id === '' ? 'call' : call.call_id
-    for (let n = 2; used.has(call_id) || seen.has(call_id); n++)
-      call_id = `${call.call_id || 'call'}.${n}`
-    seen.add(call_id)
-    changed ||= call_id !== call.call_id
-    return { ...call, call_id }
-  })
-  return changed ? { role: 'assistant', text: message.text, calls } : message
 }
 
 function mistakeRecord(

@@ -1,0 +1,78 @@
+import { StoreError } from '../errors.js'
+import { isTerminal, type RecordDraft } from '../events.js'
+import type { RunFeed } from '../log/feed.js'
+import { foldHead } from '../log/head.js'
+import { readLog } from '../log/read-log.js'
+import { stamp, type LogWriterOptions } from '../log/writer.js'
+import { ABORTED, type Outcome } from './outcome.js'
+import { endRecord, failureOf, type Failure } from './steps/finish.js'
+
+/** Records read from the store at once. */
+const PAGE = 1_000
+
+/**
+ * The last resort: ends a run whose log cannot be continued in the ordinary way, because folding or
+ * extending its state throws. Needs nothing of the state: the head in the store, and which calls in
+ * the log have no result.
+ *
+ * @returns false when it had ended before, or does not exist.
+ * @throws {@link StoreError} when the log cannot be read or written.
+ */
+export async function endFromRecords(
+  { clock, observers, redactor, store }: LogWriterOptions,
+  feed: RunFeed,
+  outcome: Outcome,
+  failure?: Failure,
+): Promise<boolean> {
+  const { runId } = feed
+  const head = await store.head(runId)
+  if (head === null || isTerminal(head.details.status)) return false
+  const { iteration, last_seq } = head.details
+  let end = outcome
+  const drafts: RecordDraft[] = []
+  const open: { readonly call_id: string; readonly tool: string }[] = []
+  for await (const page of readLog(store, runId, PAGE)) {
+    for (const { kind, payload } of page) {
+      if (kind === 'abort_requested') end = ABORTED
+      if (kind === 'tool_call') open.push(payload)
+      if (kind !== 'tool_result') continue
+      const at = open.findIndex(({ call_id }) => call_id === payload.call_id)
+      open.splice(Math.max(at, 0), 1)
+    }
+  }
+  for (const { tool, call_id } of open) {
+    const output = 'Stopped: the run ended, and whether this ran is not known.'
+    const payload = { tool, output, exit_code: -1, call_id, duration_ms: 0 }
+    drafts.push({ kind: 'tool_result', iteration, payload })
+  }
+  if (failure !== undefined) drafts.push({ kind: 'error', iteration, payload: failure })
+  drafts.push(endRecord({ head }, end))
+  const records = drafts.map((draft, index) =>
+    stamp(redactor.draft(draft), runId, last_seq + 1 + index, head.last_ts, clock),
+  )
+  const began = performance.now()
+  await store.append(runId, records)
+  feed.publish(records)
+  const { details } = records.reduce(foldHead, head)
+  observers.notify(details, records, performance.now() - began)
+  return true
+}
+
+/**
+ * What becomes of a run that cannot be taken over because loading its state threw `error`: it stays
+ * as it is if the store cannot read it now, and ends if its log makes no sense. Never rejects.
+ */
+export async function endUnreadable(
+  error: unknown,
+  options: LogWriterOptions,
+  feed: RunFeed,
+): Promise<null> {
+  const { outcome, failure } = failureOf(error, process.cwd())
+  process.emitWarning(`run ${feed.runId} was not resumed: ${failure.message}`)
+  if (error instanceof StoreError) return null
+  await endFromRecords(options, feed, outcome, failure).catch((second: unknown) => {
+    const { message } = failureOf(second, process.cwd()).failure
+    process.emitWarning(`run ${feed.runId} could not be ended: ${message}`)
+  })
+  return null
+}
