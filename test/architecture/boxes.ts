@@ -111,6 +111,7 @@ export const boxes: readonly Box[] = [
       'executor',
       'schema',
       'output',
+      'exhaustion',
     ]
       .map((name) => `agent/${name}.ts`)
       // Types only: what a workspace is.

@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { MemoryStore, RunEngine, type EngineOptions, type RunStore } from 'runwright/agent'
 import { failingExecutor } from '../helpers/executor.js'
 import { runToEnd, scratch, testProvider } from '../helpers/engine.js'
+import { FakeEngine } from './fake-engine.js'
 import { call, openService, SocketClient, type Opened } from './open-service.js'
 
 /** Calls of a store or an `authorize` that wait for the test, as those of a slow disk do. */
@@ -185,6 +186,26 @@ test('requests and upgrades whose caller is not known yet when it closes are 503
   assert.deepEqual([answer.status, answer.json.code], [503, 'draining'])
   using client = await upgrade
   assert.deepEqual([client.status, (await client.problem()).code], [503, 'draining'])
+  assert.deepEqual(opened.errors, [])
+})
+
+test('whatever an engine throws while the service closes is 503 draining', async (t) => {
+  const gate = new Gate()
+  gate.shut()
+  const engine = new FakeEngine()
+  const authorize = async (): Promise<{ id: string; tenant: null }> => {
+    await gate.pass()
+    return { id: 'somebody', tenant: null }
+  }
+  const opened = await openService({ engine, authorize })
+  t.after(() => opened[Symbol.asyncDispose]())
+  const request = call(opened.port, 'GET', '/api/runs')
+  await gate.holds(1)
+  await opened.service.close({ graceMs: 0 })
+  engine.failure = new Error('the pool is closed')
+  gate.open()
+  const answer = await request
+  assert.deepEqual([answer.status, answer.json.code], [503, 'draining'])
   assert.deepEqual(opened.errors, [])
 })
 

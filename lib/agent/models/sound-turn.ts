@@ -15,7 +15,6 @@ import { plainCopy } from '../../internal/json.js'
 import { ModelError } from '../errors.js'
 import type { AssistantMessage, ModelTurn, StopReason, ToolCall } from '../model.js'
 import { headAndTail } from '../output.js'
-import type { Redactor } from '../redaction/redactor.js'
 import type { Usage } from '../usage.js'
 import { objectOf, textOf } from './json-reader.js'
 import { parseArguments } from './tool-arguments.js'
@@ -39,6 +38,12 @@ const STOP_REASONS: ReadonlySet<unknown> = new Set<StopReason>([
   'refusal',
   'other',
 ])
+
+/** The part of a redactor that turns need. */
+interface Redactor {
+  finds(text: string): boolean
+  text(text: string): string
+}
 
 /** What a turn has to fit. */
 export interface TurnRules {
