@@ -135,6 +135,16 @@ test('refused records are passed to the store again, the same and in order', asy
   assert.equal(log.feed.lastSeq, 6)
 })
 
+test('records in flight behind refused ones follow them, though they were out of sequence', async () => {
+  const { log, store, clock } = await manualLog()
+  let refusals = 1
+  store.refuses = () => refusals-- > 0
+  const both = [log.append([line('a')]), log.append([line('b')])]
+  assert.deepEqual(messages(store.tried), ['a', 'b'])
+  await pass(clock, Promise.all(both))
+  assert.deepEqual(messages(store.stored), ['a', 'b'])
+})
+
 test('behind records that are refused, nothing is passed to the store', async () => {
   const { log, store, clock } = await manualLog()
   store.refuses = () => true

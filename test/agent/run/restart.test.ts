@@ -114,6 +114,27 @@ test('runs that had begun come first, by age, then the queue, then new runs', as
   assert.deepEqual(keeper.order, expected)
 })
 
+test('a run that is created before the others are listed comes behind them', async (t) => {
+  const world = await crashed(t, 0, 2)
+  let release: () => void = () => undefined
+  const held = new Promise<void>((resolve) => (release = resolve))
+  const list = world.store.list.bind(world.store)
+  world.store.list = async (query) => {
+    await held
+    return await list(query)
+  }
+  const { engine, keeper } = await restart(t, world)
+  const { details } = await engine.create({ goal: 'shell: false' })
+  assert.equal(engine.capacity().queued, 3)
+  release()
+  const expected = [...world.pending, details.run_id]
+  for (const [index, runId] of expected.entries()) {
+    await keeper.arrived(index + 1)
+    keeper.letGo(runId)
+  }
+  assert.deepEqual(keeper.order, expected)
+})
+
 test('a run that had begun and waits for a slot says so', async (t) => {
   const world = await crashed(t, 2, 1)
   const { engine, keeper } = await restart(t, world)

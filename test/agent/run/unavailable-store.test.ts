@@ -2,7 +2,14 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import type { AgentEvent, Executor, RunDetails, RunEngine, RunRecord } from 'runwright/agent'
+import type {
+  AgentEvent,
+  EngineOptions,
+  Executor,
+  RunDetails,
+  RunEngine,
+  RunRecord,
+} from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
 import { STORE_BACKOFF } from '../../../lib/agent/log/writer.js'
 import { systemClock, type Clock } from '../../../lib/internal/clock.js'
@@ -20,7 +27,7 @@ const bash = (command: string): Said => ({ calls: [{ tool: 'bash', args: { comma
 async function waiting(
   t: TestContext,
   refusesAt: (records: readonly RunRecord[]) => boolean,
-  said: readonly Said[] = [bash('echo one >> ran; echo out')],
+  options: Partial<EngineOptions> = {},
 ): Promise<{
   readonly engine: RunEngine
   readonly store: FaultyStore
@@ -28,8 +35,9 @@ async function waiting(
   readonly cwd: string
 }> {
   const store = new FaultyStore()
-  const providers = [testProvider((_, n) => said[n] ?? {})]
-  const { engine, cwd } = await openEngine(t, { store, providers })
+  const said = bash('echo one >> ran; echo out')
+  const providers = [testProvider((_, n) => (n === 0 ? said : {}))]
+  const { engine, cwd } = await openEngine(t, { store, providers, ...options })
   let isFull = false
   store.refuses = (_, records) => (isFull ||= refusesAt(records))
   const { details } = await engine.create({ goal: 'shell: test -f done', max_iterations: 1 })
@@ -123,7 +131,9 @@ test('a refused answer was never given: another one may be', async (t) => {
 })
 
 test('an engine closes while its store is full; the next one continues the run', async (t) => {
-  const { engine, store, details, cwd } = await waiting(t, has('tool_result'))
+  // No time-out ends the wait of the run.
+  const clock = new ManualClock()
+  const { engine, store, details, cwd } = await waiting(t, has('tool_result'), { clock })
   const subscription = await engine.subscribe(details.run_id, { after: -1 })
   await engine.close()
   assert.equal(await subscription.next(), null)
