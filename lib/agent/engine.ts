@@ -347,7 +347,8 @@ export class RunEngine {
   }
 
   /**
-   * Verifies that events can be stored right now, and that no run waits for the store or the machine.
+   * Verifies that events can be stored right now, and that no run waits for the store or for the
+   * machine.
    *
    * @throws {@link StoreError} with the reason: the disk is full, the folder gone, the store
    * closed; {@link ExhaustedError} while there are no file descriptors, processes or memory left.
