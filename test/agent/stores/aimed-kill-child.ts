@@ -33,8 +33,8 @@ class DeadlyDisk extends SystemDisk {
     const fd = creates ? around('create', () => super.open(path, flags)) : super.open(path, flags)
     this.#tails.delete(fd)
     this.#drafts.delete(fd)
-    if (path.endsWith('tail')) this.#tails.add(fd)
-    if (path.endsWith('.new')) this.#drafts.add(fd)
+    if (/[/]tail([.]|$)/.test(path)) this.#tails.add(fd)
+    else if (path.endsWith('.new')) this.#drafts.add(fd)
     return fd
   }
 

@@ -79,6 +79,8 @@ export class Catalog {
   readonly segments: Map<number, Segment> = new Map()
   /** Segments with damage that cannot be attributed to a run. */
   readonly damaged: Set<number> = new Set()
+  /** The highest generation of each segment id whose name was ever in use; 0 is not noted. */
+  readonly #generations = new Map<number, number>()
   /** What was found to be damaged or missing since the store was opened, a sentence each. */
   readonly problems: Set<string> = new Set()
 
@@ -134,6 +136,20 @@ export class Catalog {
     segment.live += length
     this.tombstones.set(runId, tombstone)
     return freed
+  }
+
+  noteGeneration(id: number, generation: number): void {
+    if (generation > (this.#generations.get(id) ?? 0)) this.#generations.set(id, generation)
+  }
+
+  /**
+   * The generation with which a segment is rewritten. No name is used twice: a process that was
+   * taken over may still be about to remove a file of that name.
+   */
+  nextGeneration(id: number): number {
+    const next = (this.#generations.get(id) ?? 0) + 1
+    this.#generations.set(id, next)
+    return next
   }
 
   /** Notes damage that was found, unless it is known already. */

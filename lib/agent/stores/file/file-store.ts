@@ -146,7 +146,8 @@ export class FileStore implements RunStore {
   }
 
   async #openJournal(loaded: LoadedCatalog, lock: DirectoryLock): Promise<Journal> {
-    const { catalog, scanned, validBytes, crc, isLastEmpty, previous, nextId } = loaded
+    const { catalog, scanned, validBytes, witnessedBytes } = loaded
+    const { crc, isLastEmpty, previous, nextId } = loaded
     const { directory, segmentBytes, sync } = this.#options
     const last = [...catalog.segments.values()].at(-1)
     // Records that were read become visible now, so they must survive a loss of power.
@@ -155,9 +156,10 @@ export class FileStore implements RunStore {
       // The last one, or the one before it: the other process may just have begun the last one.
       const isShared = lock.isContested && scanned.indexOf(segment) >= scanned.length - 2
       if (isShared) await this.#replaceByCopy(segment, length, lock)
-      else await this.#makeDurable(segment, segment === last ? length : null, lock)
+      else if (segment !== last) await this.#makeDurable(segment, lock)
+      else await this.#makeDurable(segment, lock, [witnessedBytes, length])
     }
-    const tail = await TailFile.open(this.#disk, directory)
+    const tail = await TailFile.open(this.#disk, directory, lock)
     const options = {
       directory,
       segmentBytes,
@@ -173,7 +175,7 @@ export class FileStore implements RunStore {
     // No need for another file if there is nothing in the last one.
     const isReusable = isLastEmpty && crc !== null && !lock.isContested
     try {
-      if (last !== undefined && isReusable) return Journal.resume(options, last, crc)
+      if (last !== undefined && isReusable) return await Journal.resume(options, last, crc)
       return await Journal.open(options, nextId, previous)
     } catch (error) {
       tail.close()
@@ -181,17 +183,21 @@ export class FileStore implements RunStore {
     }
   }
 
-  /** Truncates a segment to `length`, unless that is null, and syncs it. */
+  /** Syncs a segment; with `end`, truncates it to that range's end and writes the range again. */
   async #makeDurable(
     segment: Segment,
-    length: number | null,
     lock: DirectoryLock,
+    [start, end]: readonly [start: number, end: number] = [0, Infinity],
   ): Promise<void> {
     const fd = this.#disk.open(segment.file.path, 'r+')
     try {
       // After it was opened: another process that has taken over works with a copy.
       lock.check()
-      if (length !== null && length < this.#disk.size(fd)) this.#disk.truncate(fd, length)
+      if (end < this.#disk.size(fd)) this.#disk.truncate(fd, end)
+      // What a failed sync of the last process left in memory is not written by another sync.
+      if (end < Infinity) {
+        await this.#disk.write(fd, await this.#disk.read(fd, end - start, start), start)
+      }
       await this.#disk.sync(fd)
     } finally {
       this.#disk.close(fd)

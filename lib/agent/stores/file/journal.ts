@@ -101,14 +101,20 @@ export class Journal {
     return new Journal(options, await beginSegment(options, file, previous))
   }
 
-  /** Continues a segment that nothing but this process can write to. */
-  static resume(options: JournalOptions, segment: Segment, crc: number): Journal {
-    const fd = options.disk.open(segment.file.path, 'r+')
+  /** Continues a segment without lines that nothing but this process can write to. */
+  static async resume(options: JournalOptions, segment: Segment, crc: number): Promise<Journal> {
+    const { directory, disk, lock, tail } = options
+    const fd = disk.open(segment.file.path, 'r+')
     try {
+      await disk.sync(fd)
       // After it was opened: another process that has taken over works with a copy.
-      options.lock.check()
+      lock.check()
+      // The process that created it may have died before it did this.
+      disk.syncDirectory(directory)
+      tail.write({ segment: segment.id, bytes: segment.size })
+      await tail.sync()
     } catch (error) {
-      options.disk.close(fd)
+      disk.close(fd)
       throw error
     }
     return new Journal(options, { segment, fd, crc })

@@ -50,6 +50,8 @@ export interface LoadedCatalog {
   readonly scanned: readonly Segment[]
   /** Bytes of the last segment to keep: less than its file has when its tail is torn. */
   readonly validBytes: number
+  /** How many of them have been synced for certain. */
+  readonly witnessedBytes: number
   /** Of the valid bytes of the last segment; null when unknown. */
   readonly crc: number | null
   /** Does the last segment hold its first line only? */
@@ -86,6 +88,7 @@ export async function loadCatalog(
   const chain = checkChain(links, tail === 'damaged' ? null : tail)
   const loader = new CatalogLoader(chain, indexFile, isIndexed, tail === 'damaged' ? null : tail)
   const { catalog } = loader
+  for (const { id, generation } of files) catalog.noteGeneration(id, generation)
   if (isIndexDamaged) catalog.addProblem('the index file is damaged; it is built again')
   if (tail === 'damaged') catalog.addProblem(`${join(directory, 'tail')} is damaged`)
   const scan = await loader.scan()
@@ -129,7 +132,13 @@ interface LocatedDamage extends Damage {
 
 type Scan = Pick<
   LoadedCatalog,
-  'catalog' | 'unindexedBytes' | 'scanned' | 'validBytes' | 'crc' | 'isLastEmpty'
+  | 'catalog'
+  | 'crc'
+  | 'isLastEmpty'
+  | 'scanned'
+  | 'unindexedBytes'
+  | 'validBytes'
+  | 'witnessedBytes'
 >
 
 /** Fills one catalog: from the index file, then from the part of the journal after it. */
@@ -207,8 +216,15 @@ class CatalogLoader {
     this.#quarantineDamaged()
     this.#compareWithIndex()
     const isLastEmpty = last !== undefined && last.id !== from && this.#isEmpty(last)
-    const unindexedBytes = this.#scannedBytes
-    return { catalog, unindexedBytes, scanned, validBytes, crc: this.#crc, isLastEmpty }
+    return {
+      catalog,
+      crc: this.#crc,
+      isLastEmpty,
+      scanned,
+      unindexedBytes: this.#scannedBytes,
+      validBytes,
+      witnessedBytes: last === undefined ? 0 : Math.min(validBytes, this.#witnessed(last)),
+    }
   }
 
   /** Does a segment of this format, which was scanned last, hold its first line only? */
@@ -231,9 +247,13 @@ class CatalogLoader {
   }
 
   async #cutTornGroup(segment: Segment, start: number): Promise<void> {
-    const tail = this.#tail
-    if (tail?.segment !== segment.id || segment.generation > 0) return
-    segment.size = await sizeWithoutTornGroup(segment, Math.max(start, tail.bytes))
+    if (this.#tail === null || segment.generation > 0) return
+    segment.size = await sizeWithoutTornGroup(segment, Math.max(start, this.#witnessed(segment)))
+  }
+
+  /** Bytes of the last segment that have been synced for certain. */
+  #witnessed({ id }: Segment): number {
+    return this.#tail?.segment === id ? this.#tail.bytes : 0
   }
 
   /** Resolves with the bytes after the last newline. */

@@ -106,9 +106,10 @@ export async function rewrite(group: Group, context: RewriteContext): Promise<vo
   }
   const copies = await copyRuns(group, ids, size, parts, context)
   const body = Buffer.concat(parts)
-  const header = encodeHeader(last.id, last.generation + 1, await headerFields(group, body))
+  const generation = catalog.nextGeneration(last.id)
+  const header = encodeHeader(last.id, generation, await headerFields(group, body))
   const directory = dirname(last.file.path)
-  const segment = makeSegment(directory, last.id, last.generation + 1, 0, open)
+  const segment = makeSegment(directory, last.id, generation, 0, open)
   const draft = `${segment.file.path}.${lock.token}.new`
   const fd = disk.open(draft, 'w')
   try {

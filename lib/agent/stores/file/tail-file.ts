@@ -12,6 +12,7 @@
 import { join } from 'node:path'
 import { readFile, type Disk } from './disk.js'
 import { encodeTail, isIntact } from './journal-line.js'
+import type { DirectoryLock } from './lock.js'
 
 const NAME = 'tail'
 const SLOT_BYTES = 512
@@ -67,18 +68,21 @@ export class TailFile {
   }
 
   /** Opens the witness of a directory; a new one is durable when this resolves. */
-  static async open(disk: Disk, directory: string): Promise<TailFile> {
+  static async open(disk: Disk, directory: string, lock: DirectoryLock): Promise<TailFile> {
     const path = join(directory, NAME)
     try {
       return new TailFile(disk, disk.open(path, 'r+'))
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
-    const file = new TailFile(disk, disk.open(path, 'wx'))
+    const draft = `${path}.${lock.token}.new`
+    const file = new TailFile(disk, disk.open(draft, 'w'))
     try {
       // Both slots: the file never grows again, so a full disk does not refuse it.
       for (let slot = 0; slot < SLOTS; slot++) file.write(START)
       await file.sync()
+      lock.check()
+      disk.rename(draft, path)
       disk.syncDirectory(directory)
       return file
     } catch (error) {
