@@ -174,7 +174,7 @@ export class StoreModel {
 
   /** May retention have deleted this run? */
   mayHaveExpired(run: ModelRun): boolean {
-    if (this.retained === undefined || !run.hasEnded) return false
+    if (this.retained === undefined || !this.#mayHaveEnded(run)) return false
     let newer = 0
     for (const other of this.runs.values()) {
       if (this.#mayHaveEnded(other) && createdAt(other) > createdAt(run)) newer += 1
