@@ -13,7 +13,7 @@ import { backoffDelay, type Backoff } from '../../internal/backoff.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
 import { StoreError } from '../errors.js'
-import { isTerminal } from '../events.js'
+import { isTerminal, type RecordDraft } from '../events.js'
 import { loadState, type CallState, type RunState } from '../log/state.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import type { ResumeAnswer } from '../request/gate-answer.js'
@@ -68,6 +68,9 @@ export class RunLoop {
   #takenOver: boolean
   /** True when this process must not touch the run any more: it is parked, or was claimed away. */
   #left = false
+  /** True while a step runs tools or checks. */
+  #acts = false
+  #halted = false
   #wake: (() => void) | undefined
   #context: StepContext | undefined
   readonly #limits: StepLimits
@@ -141,6 +144,16 @@ export class RunLoop {
     this.#interrupt(new Suspended('another process has taken the run over'))
   }
 
+  /**
+   * Stops tools and checks, because another process may soon run some of this run. The run goes on
+   * once the store can be reached, if it is still this process's.
+   */
+  halt(): void {
+    if (!this.#acts) return
+    this.#halted = true
+    this.#interrupt(new Error('the store could not be reached'))
+  }
+
   #interrupt(reason: Error): void {
     this.#stop.abort(reason)
     this.#wake?.()
@@ -151,6 +164,7 @@ export class RunLoop {
       if (steps % STEPS_PER_TURN === 0) await nextTurn()
       if (this.#left) return
       if (this.#suspending) return this.#suspendNow()
+      if (this.#halted) await this.#closeHalted()
       const step = this.#nextStep()
       if (step.kind === 'ended') return
       try {
@@ -195,8 +209,10 @@ export class RunLoop {
         ? undefined
         : clock.setTimeout(() => this.#interrupt(new Error('out of time')), left)
     try {
+      this.#acts = step.kind !== 'turn'
       await this.#options.performStep(step, context)
     } finally {
+      this.#acts = false
       timer?.cancel()
     }
   }
@@ -248,15 +264,24 @@ export class RunLoop {
     await this.#log.flush()
   }
 
-  async #suspendNow(): Promise<void> {
+  /** Results for calls that were stopped while they ran. */
+  #closeStarted(output: string): RecordDraft[] {
     const { head, calls } = this.state
-    const { iteration, status } = head.details
-    if (isTerminal(status)) return
-    const stopped = calls
+    return calls
       .filter((call) => call.status === 'started')
-      .map((call) =>
-        closingRecord(iteration, call, 130, 'Stopped: the service shut down while this ran.'),
-      )
+      .map((call) => closingRecord(head.details.iteration, call, 130, output))
+  }
+
+  async #closeHalted(): Promise<void> {
+    this.#halted = false
+    const stopped = this.#closeStarted('Stopped: the store could not be reached')
+    if (stopped.length > 0) await this.#log.append(stopped)
+  }
+
+  async #suspendNow(): Promise<void> {
+    const { iteration, status } = this.state.head.details
+    if (isTerminal(status)) return
+    const stopped = this.#closeStarted('Stopped: the service shut down while this ran.')
     if (status === 'pending' || status === 'awaiting_human') return this.#log.flush()
     await this.#log.append([...stopped, { kind: 'run_suspended', iteration, payload: {} }])
   }
