@@ -12,8 +12,10 @@
 import type { Clock } from '../../internal/clock.js'
 import { RECORD_VERSION, type RecordDraft, type RunCreated, type RunRecord } from '../events.js'
 import type { Redactor } from '../redaction/redactor.js'
+import type { RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import type { RunFeed } from './feed.js'
+import { copyHead, foldHead } from './head.js'
 import type { Observers } from './observer.js'
 import { foldState, type RunState } from './state.js'
 
@@ -33,6 +35,8 @@ export class LogWriter {
   /** `last_seq` of a run that was taken over when this process had written nothing yet; else 0. */
   readonly #takenOverAt: number
   #state: RunState
+  /** The head after what is durable, for observers. */
+  #durable: RunHead | null
   /** Folded, and not passed to the store yet. */
   #noted: RunRecord[] = []
   /** True while a write of the noted records is scheduled. */
@@ -50,12 +54,14 @@ export class LogWriter {
     this.feed = feed
     this.#options = options
     this.#state = state
+    this.#durable = copyHead(state.head)
     this.#takenOverAt = isTakenOver ? state.head.details.last_seq : 0
   }
 
   /** Begins a log with its first record, which becomes durable with {@link LogWriter.flush}. */
   static begin(options: LogWriterOptions, feed: RunFeed, created: RunCreated): LogWriter {
     const log = new LogWriter(options, feed, foldState(null, created))
+    log.#durable = null
     log.#noted.push(created)
     return log
   }
@@ -146,7 +152,9 @@ export class LogWriter {
       throw error
     }
     this.feed.publish(records)
-    this.#options.observers.notify(this.#state.head.details, records, performance.now() - began)
+    const head = records.reduce(foldHead, this.#durable)!
+    this.#durable = head
+    this.#options.observers.notify(head.details, records, performance.now() - began)
   }
 }
 
