@@ -7,8 +7,8 @@
  *    expires) and with its run, and a run that waits for a human is not claimed.
  * 2. Only the holder appends to a claimed run; any process may append to an unclaimed one. A holder
  *    that lost its claim without noticing is refused (`ERR_AGENT_CLAIM_LOST`).
- * 3. A holder starts nothing unless it is certain of its claim, and stops what runs before its lease
- *    ends: two processes never run commands of one run at the same time.
+ * 3. A holder starts nothing unless it is certain of its claim, and stops what runs before its
+ *    lease ends: two processes never run commands of one run at the same time.
  * 4. A run keeps its folder from its first claim to its end.
  *
  * @module

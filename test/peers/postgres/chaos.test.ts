@@ -1,7 +1,7 @@
 /**
- * Four processes share the runs of one database while they are killed, paused and disconnected, also
- * in the middle of a `run_end`, and while the database is restarted. The sequence of faults depends
- * on a seed and on the progress of the runs, never on the clock.
+ * Four processes share the runs of one database while they are killed, paused and disconnected,
+ * also in the middle of a `run_end`, and while the database is restarted. The sequence of faults
+ * depends on a seed and on the progress of the runs, never on the clock.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'

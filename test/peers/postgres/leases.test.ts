@@ -191,7 +191,9 @@ async function lonely(t: TestContext): Promise<Lonely> {
   return { engine, proxy, schema, root, marks, work }
 }
 
-const claimOf = (runId: string): unknown => ({ runId, abandoned: true, abort: null, overdue: false })
+function claimOf(runId: string): unknown {
+  return { runId, abandoned: true, abort: null, overdue: false }
+}
 
 /** The process id in a file, once that has one. */
 async function pidIn(file: string): Promise<number> {

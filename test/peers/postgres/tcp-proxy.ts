@@ -10,8 +10,8 @@ export interface TcpProxy {
   stall(): void
   flow(): void
   /**
-   * Calls `react` once, when data with this text has arrived from a client and is not forwarded yet.
-   * Its argument resets all connections as soon as the server answers that data.
+   * Calls `react` once, when data with this text has arrived from a client and is not forwarded
+   * yet. Its argument resets all connections as soon as the server answers that data.
    */
   onText(text: string, react: (cutAtAnswer: () => void) => void): void
   close(): Promise<void>

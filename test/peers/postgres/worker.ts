@@ -1,7 +1,8 @@
 /**
  * A process that claims runs from a PostgreSQL store and drives them with a model that calls one
- * unsafe tool, or a command, in each iteration. The tool appends its call's id to a file, which reveals calls that
- * ran twice. It runs until a signal ends it. Bundled: only relative imports work here.
+ * unsafe tool, or a command, in each iteration. The tool appends its call's id to a file, which
+ * reveals calls that ran twice. It runs until a signal ends it. Bundled: only relative imports work
+ * here.
  *
  * Argument: JSON of {@link WorkerOptions}. Prints `ready`.
  */
@@ -53,7 +54,8 @@ const mark = defineTool({
 })
 
 const { command } = options
-const call = command === undefined ? { tool: 'mark', args: {} } : { tool: 'bash', args: { command } }
+const call =
+  command === undefined ? { tool: 'mark', args: {} } : { tool: 'bash', args: { command } }
 
 const engine = await RunEngine.open({
   store: new PostgresStore({
