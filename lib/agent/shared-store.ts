@@ -7,7 +7,9 @@
  *    expires) and with its run, and a run that waits for a human is not claimed.
  * 2. Only the holder appends to a claimed run; any process may append to an unclaimed one. A holder
  *    that lost its claim without noticing is refused (`ERR_AGENT_CLAIM_LOST`).
- * 3. A run keeps its folder from its first claim to its end.
+ * 3. A holder starts nothing unless it is certain of its claim, and stops what runs before its
+ *    lease ends: two processes never run commands of one run at the same time.
+ * 4. A run keeps its folder from its first claim to its end.
  *
  * @module
  */
@@ -58,6 +60,11 @@ export interface SharedRunsListener {
   abortRequested(runId: string, wish: AbortWish): void
   /** The claim on this run was lost: stop working on it and append nothing. */
   lost(runId: string): void
+  /**
+   * The lease of this process could not be renewed and may end soon: stop the commands and tools of
+   * this run before another process may start any. The run goes on once its claim is confirmed.
+   */
+  doubtful(runId: string): void
 }
 
 /** The end of a log: `last_seq` of the run, or that the run was deleted. */
@@ -84,8 +91,15 @@ export interface SharedRuns {
    * stops that.
    */
   watch(runId: string, changed: (end: LogEnd) => void): () => void
-  /** Does this process hold the claim on the run? */
+  /** Does this process hold the claim on the run, as far as it knows? */
   holds(runId: string): boolean
+  /**
+   * Resolves once it is certain that this process holds the claim on the run: at once while its
+   * lease is valid, else after asking the store, however long that takes.
+   *
+   * @throws {@link StoreError} with `ERR_AGENT_CLAIM_LOST` when it does not.
+   */
+  confirm(runId: string): Promise<void>
 }
 
 /** The owner and idempotency key of an admission; null without a key. */

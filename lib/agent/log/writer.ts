@@ -16,8 +16,10 @@ import type { Clock } from '../../internal/clock.js'
 import { StoreError } from '../errors.js'
 import { RECORD_VERSION, type RecordDraft, type RunRecord } from '../events.js'
 import type { Redactor } from '../redaction/redactor.js'
+import type { RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import type { RunFeed } from './feed.js'
+import { copyHead, foldHead } from './head.js'
 import type { Observers } from './observer.js'
 import type { RecordReader } from './read-log.js'
 import { foldState, type RunState } from './state.js'
@@ -47,6 +49,8 @@ export class LogWriter implements RecordReader {
   readonly feed: RunFeed
   readonly #options: LogWriterOptions
   #state: RunState
+  /** The head after what is durable, for observers. */
+  #durable: RunHead
   /** Folded, and not passed to the store yet. */
   #noted: RunRecord[] = []
   /** True while a write of the noted records is scheduled. */
@@ -83,6 +87,7 @@ export class LogWriter implements RecordReader {
     this.feed = feed
     this.#options = options
     this.#state = state
+    this.#durable = copyHead(state.head)
     const gap = options.clock.now() - state.head.last_ts * 1000
     this.#idleMs = isTakenOver ? Math.max(1, gap) : 0
   }
@@ -357,7 +362,9 @@ export class LogWriter implements RecordReader {
   #publish(records: readonly RunRecord[], began: number): void {
     this.#confirmedAt = performance.now()
     this.feed.publish(records)
-    this.#options.observers.notify(this.#state.head.details, records, this.#confirmedAt - began)
+    this.#durable = records.reduce(foldHead, this.#durable)
+    const { details } = this.#durable
+    this.#options.observers.notify(details, records, this.#confirmedAt - began)
   }
 }
 

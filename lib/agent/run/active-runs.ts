@@ -12,6 +12,7 @@ import { RunTrace } from '../tracing/run-trace.js'
 import type { Tracing } from '../tracing/tracing.js'
 import type { ModelPrices } from '../usage.js'
 import { openWorkspace } from '../workspace/open.js'
+import { claimedExecutor } from './claimed-executor.js'
 import { RunLoop, type RunLoopOptions } from './run-loop.js'
 import { Scheduler } from './scheduler.js'
 
@@ -94,11 +95,16 @@ export class ActiveRuns {
 
   /** Creates the loop of a run without driving it; without `model`, the logged name is resolved. */
   prepare(log: LogWriter, { abandoned, overdue = false }: Origin, model?: Model): RunLoop {
-    const { offeredTools, roots, store, tracing } = this.#options
+    const { executor, offeredTools, roots, store, tracing } = this.#options
     const { frozen, head } = log.state
     const { judge } = frozen.goal
+    const { shared } = store
     return new RunLoop(log, {
       ...this.#options,
+      executor:
+        shared === undefined
+          ? executor
+          : claimedExecutor(executor, () => shared.confirm(log.runId)),
       tools: offeredTools(),
       judge: judge === undefined ? null : this.#modelNamed(judge.model, judge.prices),
       trace: new RunTrace(tracing, log.runId, frozen.trace ?? null),
@@ -107,7 +113,7 @@ export class ActiveRuns {
       openWorkspace: (cwd) => openWorkspace(cwd, { roots, closed: store.closedFolders ?? [] }),
       takenOver: abandoned,
       overdueGate: overdue ? (head.details.gate?.gate_id ?? null) : null,
-      parksAtGates: store.shared !== undefined,
+      parksAtGates: shared !== undefined,
     })
   }
 

@@ -16,7 +16,7 @@ import { backoffDelay } from '../../internal/backoff.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
 import { RunStateError, StoreError } from '../errors.js'
-import { isTerminal, type RunStatus } from '../events.js'
+import { isTerminal, type RecordDraft, type RunStatus } from '../events.js'
 import { isExhausted, MachineWait } from '../exhaustion.js'
 import { loadState, type CallState, type RunState } from '../log/state.js'
 import { isUnavailable, LogWriter, STORE_BACKOFF, type LogWriterOptions } from '../log/writer.js'
@@ -74,6 +74,9 @@ export class RunLoop {
   #outOfTime = false
   /** Settles when the answer to the gate is durable or was refused. */
   #answering: Promise<void> | undefined
+  /** True while a step runs tools or checks. */
+  #acts = false
+  #halted = false
   #wake: (() => void) | undefined
   #machineWait: MachineWait | undefined
   #context: StepContext | undefined
@@ -201,6 +204,16 @@ export class RunLoop {
     this.#interrupt(new Suspended(reason.message))
   }
 
+  /**
+   * Stops tools and checks, because another process may soon run some of this run. The run goes on
+   * once the store can be reached, if it is still this process's.
+   */
+  halt(): void {
+    if (!this.#acts) return
+    this.#halted = true
+    this.#interrupt(new Error('the store could not be reached'))
+  }
+
   #interrupt(reason: Error): void {
     this.#stop.abort(reason)
     this.#wake?.()
@@ -212,6 +225,7 @@ export class RunLoop {
       while (this.#answering !== undefined) await this.#answering
       if (this.#left) return
       if (this.#suspending) return this.#suspendNow()
+      if (this.#halted) await this.#closeHalted()
       const step = this.#nextStep()
       if (step.kind === 'ended') return
       try {
@@ -282,8 +296,10 @@ export class RunLoop {
     }
     const stopTimer = this.#limitTime()
     try {
+      this.#acts = step.kind !== 'turn'
       await this.#options.performStep(step, context)
     } finally {
+      this.#acts = false
       stopTimer()
     }
   }
@@ -366,15 +382,24 @@ export class RunLoop {
     await this.#log.flush()
   }
 
-  async #suspendNow(): Promise<void> {
+  /** Results for calls that were stopped while they ran. */
+  #closeStarted(output: string): RecordDraft[] {
     const { head, calls } = this.state
-    const { iteration, status } = head.details
-    if (isTerminal(status)) return
-    const stopped = calls
+    return calls
       .filter((call) => call.status === 'started')
-      .map((call) =>
-        closingRecord(iteration, call, 130, 'Stopped: the service shut down while this ran.'),
-      )
+      .map((call) => closingRecord(head.details.iteration, call, 130, output))
+  }
+
+  async #closeHalted(): Promise<void> {
+    this.#halted = false
+    const stopped = this.#closeStarted('Stopped: the store could not be reached')
+    if (stopped.length > 0) await this.#log.append(stopped)
+  }
+
+  async #suspendNow(): Promise<void> {
+    const { iteration, status } = this.state.head.details
+    if (isTerminal(status)) return
+    const stopped = this.#closeStarted('Stopped: the service shut down while this ran.')
     if (status === 'pending' || status === 'awaiting_human') return this.#log.flush()
     await this.#log.append([...stopped, { kind: 'run_suspended', iteration, payload: {} }])
   }

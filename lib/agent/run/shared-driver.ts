@@ -85,6 +85,7 @@ export class SharedDriver implements RunDriver {
           ?.run.abort(by)
           .catch(() => undefined),
       lost: (runId) => this.#driven.get(runId)?.run.lose(claimLost(runId)),
+      doubtful: (runId) => this.#driven.get(runId)?.run.halt(),
     })
     this.#claimSoon()
   }

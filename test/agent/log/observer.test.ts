@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AgentEvent } from 'runwright/agent'
+import { MemoryStore, type AgentEvent, type RunRecord } from 'runwright/agent'
 import { openEngine, runToEnd, testProvider } from '../../helpers/engine.js'
 
 test('an observer gets every event once, in order, as subscribers do', async (t) => {
@@ -54,4 +54,40 @@ test('an engine reports how many runs wait, and whether its store is writable', 
   go()
   await engine.close()
   await assert.rejects(engine.check(), { code: 'ERR_AGENT_STORE' })
+})
+
+test('observers see a run as it is stored, not as later records will leave it', async (t) => {
+  let aborting: () => void = () => undefined
+  const abortFollows = new Promise<void>((resolve) => (aborting = resolve))
+  /** Stores the start of a run when the request to abort it waits as well. */
+  class SlowStore extends MemoryStore {
+    #last = Promise.resolve()
+
+    override append(runId: string, records: readonly RunRecord[]): Promise<void> {
+      const has = (kind: RunRecord['kind']): boolean => records.some((each) => each.kind === kind)
+      if (has('abort_requested')) aborting()
+      const before = this.#last
+      this.#last = (async () => {
+        await before
+        if (has('run_started')) {
+          void engine.abort(runId)
+          await abortFollows
+        }
+        await super.append(runId, records)
+      })()
+      return this.#last
+    }
+  }
+  const { engine } = await openEngine(t, {
+    store: new SlowStore(),
+    providers: [testProvider(() => ({ text: 'x' }))],
+  })
+  const seen: [number, number | undefined, string][] = []
+  engine.observe(({ details, events }) => {
+    seen.push([details.last_seq, events.at(-1)?.seq, details.status])
+  })
+  const { details } = await runToEnd(engine, { goal: 'shell: false' })
+  assert.equal(details.status, 'aborted')
+  for (const [last, newest] of seen) assert.equal(last, newest)
+  assert.deepEqual([...new Set(seen.map(([, , status]) => status))], ['pending', 'running', 'aborted'])
 })

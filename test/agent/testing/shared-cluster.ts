@@ -22,6 +22,8 @@ export interface ClusterStore extends RunStore {
   readonly shared: SharedRuns
   /** Other processes may take over the runs of this one, which does not notice. */
   lapse(): void
+  /** The claims of this process become doubtful, as when its lease cannot be renewed. */
+  doubt(): void
   /** Settles when a claim of this process is next released. */
   released(): Promise<void>
 }
@@ -52,7 +54,10 @@ export class SharedCluster {
       lapse: () => {
         for (const [runId, holder] of this.#holders)
           if (holder === own) this.#holders.set(runId, null)
-        this.#claimable()
+        for (const other of this.#processes) if (other !== own) other.listener?.claimable()
+      },
+      doubt: () => {
+        for (const runId of own.held) own.listener?.doubtful(runId)
       },
       released: () => new Promise<void>((resolve) => (own.onReleased = resolve)),
     })
@@ -81,6 +86,10 @@ export class SharedCluster {
         return () => watchers.delete(changed)
       },
       holds: (runId) => own.held.has(runId),
+      confirm: async (runId) => {
+        if (this.#holders.get(runId) !== own)
+          throw new StoreError('ERR_AGENT_CLAIM_LOST', `run ${runId} is held by another process`)
+      },
     }
   }
 

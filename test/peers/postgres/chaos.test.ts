@@ -1,7 +1,7 @@
 /**
- * Four processes share the runs of one database while they are killed, paused and disconnected, and
- * while the database is restarted. The sequence of faults depends on a seed and on the progress of
- * the runs, never on the clock.
+ * Four processes share the runs of one database while they are killed, paused and disconnected,
+ * also in the middle of a `run_end`, and while the database is restarted. The sequence of faults
+ * depends on a seed and on the progress of the runs, never on the clock.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,9 +11,9 @@ import { PostgresStore, RunEngine } from 'runwright/agent'
 import { scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { Random } from '../../helpers/random.js'
-import { noPostgres, startPostgres } from './postgres.js'
-import { followThrough } from './stores.js'
-import { openTcpProxy } from './tcp-proxy.js'
+import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { followThrough, until } from './stores.js'
+import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
 import { Workers } from './workers.js'
 
 const RUNS = Number(process.env['RUNWRIGHT_CHAOS_RUNS'] ?? 60)
@@ -22,6 +22,8 @@ const LEASE_MS = 1_500
 /** Longer than any series of faults, on the slowest machine. */
 const PATIENCE_MS = 600_000
 const EVENTS_PER_FAULT = 80
+/** `end`: connections are cut while a `run_end`, or its answer, is on its way. */
+const FAULTS = ['kill', 'kill', 'pause', 'pause', 'cut', 'restart', 'end', 'end'] as const
 
 test(
   `${RUNS} runs on 4 processes survive kills, pauses, cuts and restarts (seed ${SEED})`,
@@ -81,7 +83,7 @@ test(
       if (seen % EVENTS_PER_FAULT === 0) chaos = chaos.then(injectFault)
     }
     const injectFault = async (): Promise<void> => {
-      const fault = random.pick(['kill', 'kill', 'pause', 'pause', 'cut', 'restart'] as const)
+      const fault = random.pick(FAULTS)
       faults.push(fault)
       switch (fault) {
         case 'kill':
@@ -90,6 +92,14 @@ test(
           return workers.pauseOrResume(random)
         case 'cut':
           return proxy.cut()
+        case 'end': {
+          const how = random.pick(['commit', 'answer', 'claim'] as const)
+          return proxy.onText('run_end', (cutAtAnswer) => {
+            if (how === 'answer') return cutAtAnswer()
+            proxy.cut()
+            if (how === 'claim') void outlastLeases(postgres, proxy)
+          })
+        }
         case 'restart':
           await postgres.stop(random.pick(['fast', 'immediate']))
           return await postgres.start()
@@ -141,3 +151,13 @@ test(
     )
   },
 )
+
+/** Lets nothing pass until every process has lost its lease. */
+async function outlastLeases(postgres: Postgres, proxy: TcpProxy): Promise<void> {
+  proxy.stall()
+  const direct = postgres.pool({ max: 1 })
+  const text = 'SELECT 1 FROM chaos.workers WHERE expires_at > clock_timestamp()'
+  await until(async () => assert.equal((await direct.query(text)).rowCount, 0))
+  await direct.end()
+  proxy.flow()
+}

@@ -438,7 +438,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     await one.append('a', sampleRun('a', { status: 'running' }))
     const wanted = new Promise((resolve) => {
       one.shared.listen({
-        ...{ claimable: () => undefined, lost: () => undefined },
+        ...{ claimable: () => undefined, lost: () => undefined, doubtful: () => undefined },
         abortRequested: (runId, { by }) => resolve([runId, by]),
       })
     })

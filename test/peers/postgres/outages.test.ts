@@ -109,6 +109,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
       claimable: () => undefined,
       abortRequested: () => undefined,
       lost: (runId) => lost.push(runId),
+      doubtful: () => undefined,
     })
     assert.deepEqual(await one.shared.claim(1), [
       { runId: 'a', abandoned: false, abort: null, overdue: false },

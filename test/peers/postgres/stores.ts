@@ -1,4 +1,5 @@
 /** Stores, pools and subscribers for tests that disturb them. */
+import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import {
   PostgresStore,
@@ -66,6 +67,7 @@ export async function firstClaim(store: PostgresStore): Promise<unknown> {
     store.shared.listen({
       abortRequested: () => undefined,
       lost: () => undefined,
+      doubtful: () => undefined,
       claimable: () => {
         if (claiming) return
         claiming = true
@@ -99,12 +101,14 @@ export async function followThrough(
   const events: AgentEvent[] = []
   while (events.at(-1)?.kind !== 'run_end') {
     try {
-      for await (const batch of await engine.subscribe(runId, { after: events.at(-1)?.seq ?? 0 })) {
+      const reader = await engine.subscribe(runId, { after: events.at(-1)?.seq ?? 0 })
+      for await (const batch of reader) {
         for (const { json } of batch) {
           events.push(JSON.parse(json) as AgentEvent)
           onEvent()
         }
       }
+      if (reader.end === 'run_end') assert.equal(events.at(-1)?.kind, 'run_end')
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
     }

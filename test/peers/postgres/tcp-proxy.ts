@@ -5,19 +5,44 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 export interface TcpProxy {
   readonly port: number
   /** Resets all present connections; new ones are accepted. */
-  cut(): void
+  readonly cut: () => void
   /** Forwards nothing in either direction until {@link TcpProxy.flow}. */
   stall(): void
   flow(): void
+  /**
+   * Calls `react` once, when data with this text has arrived from a client and is not forwarded
+   * yet. Its argument resets all connections as soon as the server answers that data.
+   */
+  onText(text: string, react: (cutAtAnswer: () => void) => void): void
   close(): Promise<void>
 }
 
 /** Opens a proxy on a free port to the local port `target`. */
 export async function openTcpProxy(target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
+  const reactions = new Map<string, (cutAtAnswer: () => void) => void>()
   let stalled = false
+  const cut = (): void => {
+    for (const socket of sockets) {
+      // A socket that is already ending cannot be reset (EINVAL): it would stay open and keep the
+      // process alive.
+      if (socket.writableEnded) socket.destroy()
+      else socket.resetAndDestroy()
+    }
+  }
   const server = createServer({ pauseOnConnect: true }, (client) => {
     const upstream = connect(target, '127.0.0.1')
+    let tail = ''
+    client.on('data', (chunk: Buffer) => {
+      if (reactions.size === 0) return
+      const seen = tail + chunk.toString('latin1')
+      tail = seen.slice(-100)
+      for (const [text, react] of reactions) {
+        if (!seen.includes(text)) continue
+        reactions.delete(text)
+        react(() => upstream.prependOnceListener('data', cut))
+      }
+    })
     for (const [one, other] of [[client, upstream], [upstream, client]] as const) {
       sockets.add(one)
       one.setNoDelay(true)
@@ -33,14 +58,6 @@ export async function openTcpProxy(target: number): Promise<TcpProxy> {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const cut = (): void => {
-    for (const socket of sockets) {
-      // A socket that is already ending cannot be reset (EINVAL): it would stay open and keep the
-      // process alive.
-      if (socket.writableEnded) socket.destroy()
-      else socket.resetAndDestroy()
-    }
-  }
   return {
     port: (server.address() as AddressInfo).port,
     cut,
@@ -52,6 +69,7 @@ export async function openTcpProxy(target: number): Promise<TcpProxy> {
       stalled = false
       for (const socket of sockets) socket.resume()
     },
+    onText: (text, react) => void reactions.set(text, react),
     async close() {
       server.close()
       cut()

@@ -1,7 +1,8 @@
 /**
  * A process that claims runs from a PostgreSQL store and drives them with a model that calls one
- * unsafe tool in each iteration. The tool appends its call's id to a file, which reveals calls that
- * ran twice. It runs until a signal ends it. Bundled: only relative imports work here.
+ * unsafe tool, or a command, in each iteration. The tool appends its call's id to a file, which
+ * reveals calls that ran twice. It runs until a signal ends it. Bundled: only relative imports work
+ * here.
  *
  * Argument: JSON of {@link WorkerOptions}. Prints `ready`.
  */
@@ -18,6 +19,8 @@ export interface WorkerOptions {
   readonly leaseMs: number
   readonly patienceMs: number
   readonly slots: number
+  /** The model asks for this command in place of the unsafe tool. */
+  readonly command?: string | undefined
   /** A bundle of another version to use in place of this one. */
   readonly library?: string | undefined
 }
@@ -50,7 +53,11 @@ const mark = defineTool({
   },
 })
 
-await RunEngine.open({
+const { command } = options
+const call =
+  command === undefined ? { tool: 'mark', args: {} } : { tool: 'bash', args: { command } }
+
+const engine = await RunEngine.open({
   store: new PostgresStore({
     pool,
     schema: options.schema,
@@ -80,7 +87,7 @@ await RunEngine.open({
           const calls =
             last?.role === 'tool'
               ? []
-              : [{ call_id: `c-${crypto.randomUUID()}`, tool: 'mark', args: {} }]
+              : [{ call_id: `c-${crypto.randomUUID()}`, ...call }]
           return {
             message: { role: 'assistant', text: '', calls },
             reasoning: '',
@@ -92,4 +99,20 @@ await RunEngine.open({
     },
   ],
 })
+
+const followed = new Set<string>()
+
+/** Follows a run that is driven here; a stream that ends without `run_end` is a failure. */
+async function follow(runId: string): Promise<void> {
+  if (followed.has(runId)) return
+  followed.add(runId)
+  const reader = await engine.subscribe(runId)
+  let last = ''
+  for await (const batch of reader) last = batch.at(-1)?.kind ?? last
+  if (reader.end !== 'run_end' || last === 'run_end') return
+  writeSync(2, `the stream of ${runId} ended as if it were complete, after ${last}\n`)
+  process.exit(3)
+}
+
+engine.observe(({ details }) => void follow(details.run_id).catch(() => undefined))
 writeSync(1, 'ready\n')

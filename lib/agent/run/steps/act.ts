@@ -16,6 +16,8 @@ import { closingRecord } from './finish.js'
 const PARALLEL_READS = 8
 /** Bytes of a tool's output that its event carries. */
 const EVENT_OUTPUT_BYTES = 65_536
+/** Exit code of a command that was stopped. */
+const STOPPED = 130
 /** Milliseconds that an executor may take to stop a command: SIGTERM, 2 s, SIGKILL, and slack. */
 const COMMAND_END_MS = 5_000
 
@@ -129,6 +131,7 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
       const plan = tool.plan === undefined ? undefined : await tool.plan(args, working)
       const durable = begin(context, tool, state, undefined, plan)
       if (durable !== undefined) await stop.pauseFor(durable)
+      signal.throwIfAborted()
     }
     if (compares) {
       // Resets the comparison: earlier changes are not this call's.
@@ -138,7 +141,8 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
     const own = await stop.race(tool.execute(args, working))
     const { timedOut } = stop
     trace.endTool(span, timedOut ? 124 : own.exitCode, tool.startsProcess === true)
-    const result = compares || changed.length > 0 ? await withChanges(own) : own
+    const whole = signal.aborted && own.exitCode === STOPPED ? stoppedBy(signal, own) : own
+    const result = compares || changed.length > 0 ? await withChanges(whole) : whole
     if (feedback === '' && !timedOut) return result
     const output = feedback === '' ? result.output : withRemark(result.output, feedback)
     return { ...result, output, exitCode: timedOut ? 124 : result.exitCode }
@@ -211,6 +215,11 @@ function resultRecord(iteration: number, { call }: CallState, timed: TimedOutput
       ...(changes === undefined || changes.length === 0 ? undefined : { changes }),
     },
   }
+}
+
+/** The result of a command that was stopped, with the reason for the model. */
+function stoppedBy({ reason }: AbortSignal, result: ToolOutput): ToolOutput {
+  return { ...result, output: `${result.output}\n\nStopped: ${errorText(reason)}`.trimStart() }
 }
 
 function withRemark(output: string, feedback: string): string {

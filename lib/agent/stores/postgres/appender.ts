@@ -21,7 +21,7 @@ import {
   updateRunsQuery,
   type Placement,
 } from './append-statements.js'
-import type { Claims } from './claims.js'
+import { claimLost, type Claims } from './claims.js'
 import type { Database } from './database.js'
 import type { PgRow } from './pg-types.js'
 import { HEAD_COLUMNS, headOf, isRunId } from './run-rows.js'
@@ -37,6 +37,8 @@ const MAX_RACES = 20
 interface PendingAppend {
   readonly records: readonly RunRecord[]
   readonly json: readonly string[]
+  /** True when this process held the run as it appended. */
+  readonly held: boolean
   /** True once the answer to a statement with these records was lost: they may be stored. */
   inDoubt: boolean
   races: number
@@ -99,9 +101,10 @@ export class Appender {
       throw new StoreError('ERR_AGENT_STORE', message)
     }
     const json = records.map((record) => JSON.stringify(record))
+    const held = this.#options.claims.fence(runId) !== undefined
     await new Promise<void>((resolve, reject) => {
-      const copy = [...records]
-      this.#enqueue(runId, [{ records: copy, json, inDoubt: false, races: 0, resolve, reject }])
+      const given = { records: [...records], json, held }
+      this.#enqueue(runId, [{ ...given, inDoubt: false, races: 0, resolve, reject }])
       this.#startWriter()
     })
   }
@@ -212,8 +215,8 @@ export class Appender {
     for (const [i, append] of appends.entries()) {
       const lastSeq = append.records.at(-1)?.seq ?? 0
       const mayBeStored = append.inDoubt && lastSeq <= storedSeq
-      if (mayBeStored && (await this.#isStored(runId, append, patience))) {
-        append.resolve()
+      if (row !== null && mayBeStored && (await this.#isStored(runId, append, patience))) {
+        await this.#acknowledge(row.head, [append])
         continue
       }
       try {
@@ -245,10 +248,7 @@ export class Appender {
       if (row?.fence === String(fence)) return null
       this.#options.claims.lose(runId)
     } else if (row?.claimed !== true) return null
-    return new StoreError(
-      'ERR_AGENT_CLAIM_LOST',
-      `run ${runId} is held by another process: this one cannot append to it`,
-    )
+    return claimLost(runId)
   }
 
   async #isStored(
@@ -283,9 +283,25 @@ export class Appender {
         this.#rows.set(runId, { ...row, head })
       }
       onWritten(head)
-      for (const append of appends) append.resolve()
+      await this.#acknowledge(head, appends)
     }
     return raced
+  }
+
+  /**
+   * Resolves appends whose records are stored. A holder that goes on after them may run commands,
+   * so one that was paused or cut off since must find out first whether it still is the holder.
+   */
+  async #acknowledge(head: RunHead, appends: readonly PendingAppend[]): Promise<void> {
+    const { claims } = this.#options
+    for (const append of appends) {
+      try {
+        if (append.held && keepsClaim(head)) await claims.confirm(head.details.run_id)
+        append.resolve()
+      } catch (error) {
+        append.reject(error as Error)
+      }
+    }
   }
 
   /** Resolves with the ids of the runs that were written and the updates that were rejected. */

@@ -4,9 +4,14 @@
  * 1. A process has a lease, which its heartbeats renew. A run whose holder has no lease is free.
  * 2. Each claim of a run increments the run's fence. Every write names the fence of its claim, so a
  *    process that lost its lease without noticing cannot write any more.
+ * 3. By its own steady clock, a process knows until when its lease is valid at least: it ends no
+ *    earlier than `leaseMs` after a successful heartbeat was sent. Before that, without another
+ *    heartbeat, it stops its commands; after that, it starts nothing until a heartbeat has
+ *    confirmed its claims. Jumps of the time of day change nothing.
  *
  * @module
  */
+import { isUnavailable, StoreError } from '../../errors.js'
 import type { Claim, SharedRunsListener } from '../../shared-store.js'
 import type { Database, Transaction } from './database.js'
 import type { HeartbeatConnection } from './heartbeat-connection.js'
@@ -14,6 +19,8 @@ import type { PgQuery, PgRow } from './pg-types.js'
 
 /** Runs per claim that only have to be ended, for which no slot is needed. */
 const MAX_ENDINGS = 64
+/** Milliseconds before the end of a lease at which commands are stopped: SIGTERM, 2 s, SIGKILL. */
+const STOP_MS = 3_000
 
 /** Options of {@link Claims}. */
 export interface ClaimsOptions {
@@ -40,6 +47,10 @@ export class Claims {
   /** True after a lost answer: this process may hold claims in the database that are not here. */
   #inDoubt = false
   #heartbeats: Promise<void> | undefined
+  /** The lease is valid at least until then, by `performance.now()`. */
+  #validUntil = -Infinity
+  #doubtTimer: NodeJS.Timeout | undefined
+  #confirming: Promise<void> | undefined
 
   constructor(options: ClaimsOptions) {
     this.#options = options
@@ -64,6 +75,7 @@ export class Claims {
   /** Resolves once heartbeats have ended, after `Database.giveUp()`. */
   async close(): Promise<void> {
     await this.#heartbeats
+    clearTimeout(this.#doubtTimer)
     await this.#options.heartbeat.close()
   }
 
@@ -74,9 +86,30 @@ export class Claims {
     await database.rows({ text, values: [workerId] }, 0).catch(() => [])
   }
 
+  /** Is it certain that no other process has taken over the runs of this one? */
+  get #isCertain(): boolean {
+    return performance.now() < this.#validUntil
+  }
+
+  /** As `SharedRuns.confirm`. */
+  async confirm(runId: string): Promise<void> {
+    const { database, leaseMs } = this.#options
+    while (this.#held.has(runId)) {
+      if (this.#isCertain) return
+      // Not one beat without limit: others wait for their turn behind it.
+      this.#confirming ??= this.#beat(leaseMs / 3).finally(() => (this.#confirming = undefined))
+      await this.#confirming.catch((error: unknown) => {
+        if (!isUnavailable(error) || database.closing.aborted) throw error
+      })
+    }
+    throw claimLost(runId)
+  }
+
   /** As `SharedRuns.claim`. */
   async claim(slots: number, except: readonly string[]): Promise<readonly Claim[]> {
     const { database } = this.#options
+    if (!this.#isCertain) await this.#beat(0)
+    const validUntil = this.#validUntil
     if (!this.#inDoubt) {
       const found = await database.rows(this.#candidates(slots, 1, except), 0)
       if (found.length === 0) return []
@@ -86,6 +119,8 @@ export class Claims {
         this.#claimWithin(transaction, slots, except),
       )
       this.#inDoubt = false
+      // A heartbeat of meanwhile has not confirmed these claims.
+      if (performance.now() >= validUntil) this.#validUntil = -Infinity
       return rows.map((row) => this.#addClaim(row))
     } catch (error) {
       this.#inDoubt = true
@@ -151,22 +186,31 @@ export class Claims {
     while (!database.closing.aborted) {
       await database.pause(leaseMs / 3)
       if (database.closing.aborted) return
-      await this.#beat(leaseMs / 3).catch(() => undefined)
+      let renewed = false
+      while (!renewed && !database.closing.aborted) {
+        renewed = await this.#beat(leaseMs / 3).then(() => true, () => false)
+        if (!renewed) await database.pause(leaseMs / 30)
+      }
     }
   }
 
   async #beat(patienceMs: number): Promise<void> {
     const { heartbeat, schema, workerId, leaseMs } = this.#options
-    const before = new Map(this.#held)
+    let sentAt = 0
+    let before: ReadonlyMap<string, bigint> = new Map()
+    // The locks and a claim elsewhere exclude each other; appends pass them.
     const text = `WITH beat AS (
         INSERT INTO ${schema}.workers (worker_id, expires_at)
         VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond')
         ON CONFLICT (worker_id) DO UPDATE SET expires_at = excluded.expires_at
       )
       SELECT run_id, fence::text AS fence, abort_wanted, abort_by
-      FROM ${schema}.runs WHERE run_id = ANY($3)`
-    const values = [workerId, leaseMs, [...before.keys()]]
-    const query: PgQuery = { name: 'runwright_beat', text, values }
+      FROM ${schema}.runs WHERE run_id = ANY($3) FOR KEY SHARE`
+    const query = (): PgQuery => {
+      sentAt = performance.now()
+      before = new Map(this.#held)
+      return { name: 'runwright_beat', text, values: [workerId, leaseMs, [...before.keys()]] }
+    }
     const rows = await heartbeat.rows(query, patienceMs, leaseMs / 3)
     const found = new Map(rows.map((row) => [row['run_id'] as string, row]))
     for (const [runId, fence] of before) {
@@ -176,6 +220,20 @@ export class Claims {
       else if (row['abort_wanted'] === true)
         this.#reportAbort(runId, row['abort_by'] as string | null)
     }
+    this.#renewed(sentAt + leaseMs)
+  }
+
+  #renewed(validUntil: number): void {
+    const { leaseMs } = this.#options
+    this.#validUntil = validUntil
+    clearTimeout(this.#doubtTimer)
+    const doubtAt = validUntil - Math.min(STOP_MS, leaseMs / 2)
+    this.#doubtTimer = setTimeout(
+      () => {
+        for (const runId of this.#held.keys()) this.#listener?.doubtful(runId)
+      },
+      Math.max(0, doubtAt - performance.now()),
+    ).unref()
   }
 
   async #claimWithin(
@@ -211,10 +269,23 @@ export class Claims {
       RETURNING r.run_id, r.fence::text AS fence, c.before, r.abort_wanted, r.abort_by,
         r.status = 'awaiting_human' AND coalesce(r.gate_deadline_ms <= ${NOW_MS}, false) AS overdue`
     const claimed = await rows({ name: 'runwright_claim', text, values: [workerId, runIds] })
+    await this.#checkHolders(rows, claimed)
     const order = new Map(runIds.map((runId, i) => [runId, i]))
     return [...claimed].sort(
       (a, b) => (order.get(a['run_id']) ?? 0) - (order.get(b['run_id']) ?? 0),
     )
+  }
+
+  /** A holder whose lease had ended may have renewed it before its runs were locked here. */
+  async #checkHolders(rows: Transaction['rows'], claimed: readonly PgRow[]): Promise<void> {
+    const holders = claimed.map((row) => row['before']).filter((holder) => holder !== null)
+    if (holders.length === 0) return
+    const text = `SELECT 1 FROM ${this.#options.schema}.workers
+      WHERE worker_id = ANY($1) AND expires_at > clock_timestamp() LIMIT 1`
+    const renewed = await rows({ name: 'runwright_holders', text, values: [holders] })
+    if (renewed.length === 0) return
+    const message = 'a process renewed its lease while its runs were claimed; try again later'
+    throw new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message)
   }
 
   #addClaim(row: PgRow): Claim {
@@ -241,7 +312,8 @@ export class Claims {
    */
   #candidates(slots: number, limit: number, except: readonly string[]): PgQuery {
     const { schema, labels } = this.#options
-    const columns = `run_id, queue_number, folder, holds_folder, ${ENDS} AS ends`
+    const columns = `run_id, queue_number, folder, holds_folder, ${ENDS} AS ends,
+      holds_folder OR status <> 'pending' AS begun`
     const open = `ended_ms IS NULL AND (${ENDS} OR ($3 AND labels <@ $1))
       AND ${this.#unclaimed()} AND NOT run_id = ANY($4)`
     const text = `WITH open AS (
@@ -263,7 +335,7 @@ export class Claims {
         )
       )
       SELECT run_id, ends FROM free WHERE place = 1
-      ORDER BY ends DESC, holds_folder DESC, queue_number LIMIT $2`
+      ORDER BY ends DESC, begun DESC, queue_number LIMIT $2`
     return { name: 'runwright_candidates', text, values: [[...labels], limit, slots > 0, except] }
   }
 
@@ -280,6 +352,14 @@ export class Claims {
       SELECT worker_id FROM ${this.#options.schema}.workers WHERE expires_at > clock_timestamp()
     ))`
   }
+}
+
+/** The error for a run that another process holds, or none. */
+export function claimLost(runId: string): StoreError {
+  return new StoreError(
+    'ERR_AGENT_CLAIM_LOST',
+    `run ${runId} is held by another process: this one cannot append to it`,
+  )
 }
 
 /** The database's clock, in epoch milliseconds: clocks of processes need not agree. */

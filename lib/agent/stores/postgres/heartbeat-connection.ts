@@ -36,8 +36,8 @@ export class HeartbeatConnection {
     }
   }
 
-  /** As `Database.rows`; an attempt counts as lost after `timeoutMs`. */
-  rows(query: PgQuery, patienceMs: number, timeoutMs: number): Promise<readonly PgRow[]> {
+  /** As `Database.rows`; `query` is called for each attempt, which is lost after `timeoutMs`. */
+  rows(query: () => PgQuery, patienceMs: number, timeoutMs: number): Promise<readonly PgRow[]> {
     const rows = this.#last.then(() =>
       this.#database.patiently(patienceMs, () => this.#attempt(query, timeoutMs)),
     )
@@ -52,11 +52,11 @@ export class HeartbeatConnection {
     this.#own = undefined
   }
 
-  async #attempt(query: PgQuery, timeoutMs: number): Promise<readonly PgRow[]> {
+  async #attempt(query: () => PgQuery, timeoutMs: number): Promise<readonly PgRow[]> {
     const database = this.#database
     const shared = this.#shared
     if (shared !== undefined) {
-      return await database.rowsOn(shared.client, query, timeoutMs).catch((error: unknown) => {
+      return await database.rowsOn(shared.client, query(), timeoutMs).catch((error: unknown) => {
         shared.onBroken()
         throw error
       })
@@ -64,7 +64,7 @@ export class HeartbeatConnection {
     const client = this.#own ?? (await database.connect())
     this.#own = undefined
     try {
-      const rows = await database.rowsOn(client, query, timeoutMs)
+      const rows = await database.rowsOn(client, query(), timeoutMs)
       if (this.#dedicated) this.#own = client
       else client.release()
       return rows

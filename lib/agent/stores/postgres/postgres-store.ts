@@ -117,6 +117,7 @@ export class PostgresStore implements RunStore {
       },
       watch: (runId, changed) => notifications.watch(runId, changed),
       holds: (runId) => claims.fence(runId) !== undefined,
+      confirm: (runId) => claims.confirm(runId),
     }
   }
 

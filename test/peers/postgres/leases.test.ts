@@ -1,0 +1,227 @@
+/** Claims: their order, and what a process may still do when its lease has run out. */
+import assert from 'node:assert/strict'
+import type { ChildProcess } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test, type TestContext } from 'node:test'
+import type pg from 'pg'
+import { PostgresStore, RunEngine, type PostgresStoreOptions } from 'runwright/agent'
+import type { RunCreated } from '../../../lib/agent/events.js'
+import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { follow, scratch, testProvider } from '../../helpers/engine.js'
+import { assertInvariants } from '../../helpers/invariants.js'
+import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { connectionLost, firstClaim, openStore, proxyTo, until, wrap } from './stores.js'
+import type { TcpProxy } from './tcp-proxy.js'
+import type { WorkerOptions } from './worker.js'
+import { Workers } from './workers.js'
+
+/** Commands stop after half of it: enough to stop them before it ends on a busy machine. */
+const LEASE_MS = 4_000
+let postgres: Postgres
+let pool: pg.Pool
+let schemas = 0
+
+describe('claims and leases of PostgresStore', { skip: noPostgres }, () => {
+  before(async () => {
+    postgres = await startPostgres({ fsync: 'off' })
+    pool = postgres.pool({ max: 30 })
+  })
+  after(async () => {
+    await pool.end()
+    await postgres.remove()
+  })
+
+  for (const cwdPolicy of ['allow', 'queue'] as const) {
+    test(`begun runs are claimed first, by age, then the queue: ${cwdPolicy}`, async (t) => {
+      const schema = `l${(schemas += 1)}`
+      const labelsFor: PostgresStoreOptions['labelsFor'] = ({ run_id }) =>
+        run_id.startsWith('big') ? ['big'] : []
+      const options = { pool, schema, labelsFor, leaseMs: 600_000 }
+      const small = await openStore(t, options)
+      for (const runId of ['big-1', 'small-1', 'small-2', 'big-2']) {
+        const [created] = sampleRun(runId, { status: 'pending' })
+        const payload = { ...created!.payload, cwd: `/work/${runId}` }
+        const admission = { maxQueued: 10, cwdPolicy, keysSince: 0 }
+        await small.shared.admit({ ...admission, created: { ...created, payload } as RunCreated })
+      }
+      const begun = await small.shared.claim(2)
+      assert.deepEqual(begun.map(({ runId }) => runId), ['small-1', 'small-2'])
+      for (const { runId } of begun) {
+        await small.append(runId, sampleRun(runId, { status: 'running', records: 2 }).slice(1))
+        await small.shared.release(runId)
+      }
+      const big = await openStore(t, { ...options, labels: ['big'] })
+      const order: string[] = []
+      for (let n = 0; n < 4; n++) order.push((await big.shared.claim(1))[0]!.runId)
+      assert.deepEqual(order, ['small-1', 'small-2', 'big-1', 'big-2'])
+    })
+  }
+
+  test('an answer that comes after the lease acknowledges nothing', async (t) => {
+    const options = { schema: `l${(schemas += 1)}`, leaseMs: 300, pollMs: 20 }
+    let isCut = false
+    let answer: () => void = () => undefined
+    const answered = new Promise<void>((resolve) => (answer = resolve))
+    const late = wrap(pool, async (client, query) => {
+      if (isCut && query.name?.startsWith('runwright_beat')) throw connectionLost()
+      const result = await client.query(query)
+      if (isCut && query.name?.startsWith('runwright_append')) await answered
+      return result
+    })
+    const one = await openStore(t, { pool: late, ...options })
+    const records = sampleRun('a', { status: 'running', records: 4 })
+    await one.append('a', records.slice(0, 2))
+    assert.equal((await one.shared.claim(1)).length, 1)
+    await one.append('a', records.slice(2, 3))
+    isCut = true
+    const appended = one.append('a', records.slice(3))
+    appended.catch(() => undefined)
+    const heir = await openStore(t, { pool, ...options })
+    assert.deepEqual(await firstClaim(heir), claimOf('a'))
+    isCut = false
+    answer()
+    await assert.rejects(appended, { code: 'ERR_AGENT_CLAIM_LOST' })
+    assert.deepEqual(await heir.read('a', 0, 10), records, 'it was stored, once')
+  })
+
+  test('a process that is cut off has stopped its command when another may claim', async (t) => {
+    const { engine, proxy, root, schema, work } = await lonely(t)
+    const pidFile = join(root, 'pid')
+    await work({ command: `echo $$ > ${pidFile}; exec sleep 1000` })
+    const { details } = await engine.create({ goal: 'shell: false', cwd: root })
+    const pid = await pidIn(pidFile)
+    const heir = await openStore(t, { pool, schema, leaseMs: LEASE_MS, labels: ['worker'] })
+    const claimed = firstClaim(heir)
+    proxy.stall()
+    assert.deepEqual(await claimed, claimOf(details.run_id))
+    assert.equal(isAlive(pid), false)
+    const { last_seq } = (await heir.head(details.run_id))!.details
+    proxy.flow()
+    await renewedTwice(schema)
+    assert.equal((await heir.head(details.run_id))!.details.last_seq, last_seq)
+  })
+
+  test('a command that was stopped for a cut has a result, and its run goes on', async (t) => {
+    const { engine, proxy, root, work } = await lonely(t)
+    const pidFile = join(root, 'pid')
+    // The check of the goal is stopped as well, in a second cut, and runs again.
+    const checked = join(root, 'checked')
+    const once = (file: string): string =>
+      `test -f ${file} && exit 1; echo $$ > ${file}.new; mv ${file}.new ${file}; exec sleep 1000`
+    await work({ command: once(pidFile) })
+    writeFileSync(checked, '')
+    const goal = `shell: ${once(checked)}`
+    const { details } = await engine.create({ goal, cwd: root, max_iterations: 2 })
+    const first = await pidIn(pidFile)
+    rmSync(checked)
+    proxy.stall()
+    await until(async () => assert.equal(isAlive(first), false))
+    proxy.flow()
+    const second = await pidIn(checked)
+    proxy.stall()
+    await until(async () => assert.equal(isAlive(second), false))
+    proxy.flow()
+    const events = await follow(engine, details.run_id)
+    assertInvariants(events)
+    const results = events.filter((event) => event.kind === 'tool_result')
+    assert.deepEqual(results.map(({ payload }) => payload.exit_code), [130, 1])
+    assert.match(results[0]!.payload.output, /the store could not be reached/)
+    assert.equal(events.filter(({ kind }) => kind === 'run_recovered').length, 0)
+    assert.equal((await engine.get(details.run_id)).end_reason, 'max_iterations')
+  })
+
+  test('stopped beyond its lease, a process starts nothing although its start is durable', async (t) => {
+    const { engine, marks, proxy, root, schema, work } = await lonely(t)
+    const worker = await work({})
+    const stalled = new Promise<void>((resolve) => {
+      proxy.onText('tool_started', () => {
+        proxy.stall()
+        resolve()
+      })
+    })
+    const { details } = await engine.create({ goal: 'shell: false', cwd: root })
+    await stalled
+    // The record is durable; its answer waits in the proxy.
+    await until(async () => {
+      const events = await engine.events(details.run_id, { after: 0, limit: 100 })
+      assert.equal(events.at(-1)?.kind, 'tool_started')
+    })
+    worker.kill('SIGSTOP')
+    const heir = await openStore(t, { pool, schema, leaseMs: LEASE_MS, labels: ['worker'] })
+    assert.deepEqual(await firstClaim(heir), claimOf(details.run_id))
+    const { last_seq } = (await heir.head(details.run_id))!.details
+    proxy.flow()
+    worker.kill('SIGCONT')
+    await renewedTwice(schema)
+    assert.equal(readFileSync(marks, 'utf8'), '', 'the tool did not start')
+    assert.equal((await heir.head(details.run_id))!.details.last_seq, last_seq)
+  })
+})
+
+interface Lonely {
+  readonly engine: RunEngine
+  readonly proxy: TcpProxy
+  readonly schema: string
+  readonly root: string
+  readonly marks: string
+  readonly work: (more: Partial<WorkerOptions>) => Promise<ChildProcess>
+}
+
+/** An engine that accepts runs, and a worker that drives them through a proxy. */
+async function lonely(t: TestContext): Promise<Lonely> {
+  const schema = `l${(schemas += 1)}`
+  const root = join(scratch(t), 'work')
+  mkdirSync(root)
+  const marks = join(root, 'marks')
+  writeFileSync(marks, '')
+  const proxy = await proxyTo(t, postgres.port)
+  const options = { port: proxy.port, schema, root, marks, leaseMs: LEASE_MS, slots: 1 }
+  const workers = new Workers(t, { ...options, patienceMs: 60_000 })
+  t.after(() => workers.killAll())
+  const engine = await RunEngine.open({
+    store: new PostgresStore({ pool, schema, leaseMs: LEASE_MS, labelsFor: () => ['worker'] }),
+    roots: [root],
+    defaultModel: 'test:m',
+    providers: [testProvider(() => ({}))],
+  })
+  t.after(() => engine.close())
+  const work = async (more: Partial<WorkerOptions>): Promise<ChildProcess> =>
+    (await workers.start(1, more))[0]!
+  return { engine, proxy, schema, root, marks, work }
+}
+
+function claimOf(runId: string): unknown {
+  return { runId, abandoned: true, abort: null, overdue: false }
+}
+
+/** The process id in a file, once that has one. */
+async function pidIn(file: string): Promise<number> {
+  await until(async () => assert.ok(existsSync(file) && readFileSync(file, 'utf8').endsWith('\n')))
+  return Number(readFileSync(file, 'utf8'))
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Resolves once every process has renewed its lease twice from now. */
+async function renewedTwice(schema: string): Promise<void> {
+  const text = `SELECT worker_id, expires_at::text FROM "${schema}".workers`
+  const expiries = async (): Promise<ReadonlyMap<string, string>> => {
+    const { rows } = await pool.query<{ worker_id: string; expires_at: string }>(text)
+    return new Map(rows.map((row) => [row.worker_id, row.expires_at]))
+  }
+  for (let times = 0; times < 2; times++) {
+    const earlier = await expiries()
+    await until(async () => {
+      const now = await expiries()
+      for (const [worker, expiry] of earlier) assert.notEqual(now.get(worker), expiry)
+    })
+  }
+}
