@@ -193,7 +193,7 @@ class DiskCase {
       first.process.kill()
     }
     await this.#drive(first, bursts)
-    if (slept === null) return this.#hasOpened()
+    if (slept === null) return
     await first.kill()
     // What it writes after it wakes up is hidden by what later damage may destroy.
     this.#damages = false

@@ -153,12 +153,15 @@ export class StoreModel {
       if (isHarmless) return
       throw new Violation(`${run.id} was deleted, and is back as ${details.status}`)
     }
-    const expected = [...run.acked]
+    let expected = [...run.acked]
     for (const batch of [[], ...run.pending]) {
       expected.push(...batch)
       if (expected.length >= records.length) break
     }
-    if (this.keepsRefused) addRefused(expected, records, run.refused)
+    if (this.keepsRefused) {
+      expected = [...run.acked]
+      addRefused(expected, records, [...run.refused, ...run.pending])
+    }
     if (textOf(records) !== textOf(expected)) {
       const has = `it has ${seqs(records)}, acknowledged are ${seqs(run.acked)}`
       const open = run.pending.map(seqs).join(' and ')

@@ -118,7 +118,8 @@ export class Session {
     this.process.heal()
     await this.drain()
     // What fails from now on has no excuse, except work that began before.
-    for (let i = 0; i < 3; i++) await turn()
+    do for (let i = 0; i < 3; i++) await turn()
+    while (!this.process.isQuiet)
     this.isFaulty = false
     if (this.#isOver) return
     this.#trace('healed')
@@ -281,6 +282,11 @@ export class Session {
       }
       throw error
     }
+    // The program goes on after the death of its process, but nobody gets its answers.
+    if (this.process.isDead) {
+      run.isUnclear = true
+      return
+    }
     if (this.replacedBy !== null) return this.#assertStored(run, batch)
     if (run.pending[0] !== batch) {
       throw new Violation(`${run.id}: ${batch[0]?.seq} acknowledged out of order`)
@@ -315,6 +321,7 @@ export class Session {
       if (!isOpen && !this.model.mayHaveExpired(run)) run.isDeleting = false
       throw error
     }
+    if (this.process.isDead) return
     if (this.replacedBy !== null) {
       if (this.replacedBy.runs.get(run.id)?.isGone === true) return
       throw new Violation(`${run.id} was deleted by a process that was replaced`)

@@ -203,6 +203,11 @@ export class SimulatedProcess implements Disk {
     return this.#isDead
   }
 
+  /** True while no asynchronous operation waits for its end. */
+  get isQuiet(): boolean {
+    return this.#waiting.length === 0
+  }
+
   get openFiles(): readonly string[] {
     return [...this.#open.values()].map(({ path }) => path)
   }
