@@ -75,6 +75,13 @@ const byFile = {
   'test/agent/properties.test.ts': [
     ['60 random runs keep every invariant, whatever model, tools and humans do', 2.4, RANDOM],
   ],
+  'test/agent/run/no-descriptors.test.ts': [
+    [
+      'runs wait while no file descriptor is left, and then achieve their goals',
+      2.4,
+      'runs wait for the machine in real time',
+    ],
+  ],
   'test/agent/run/recovery.test.ts': [
     ['a run without gates recovers from a crash at every position of its log', 2.9, CRASHES],
     ['a run with gates recovers from a crash at every position of its log', 3.7, CRASHES],
@@ -86,6 +93,13 @@ const byFile = {
   ]),
   'test/agent/stores/kill.test.ts': [
     ['after 50 kills every acknowledged append is stored once and as a whole', 11.4, KILLS],
+  ],
+  'test/agent/stores/missing-files.test.ts': [
+    [
+      'no file of a killed store can be lost in silence, nor be lost twice',
+      2.5,
+      'opens a store hundreds of times',
+    ],
   ],
   'test/agent/stores/two-writers.test.ts': [
     [
@@ -124,6 +138,9 @@ const byFile = {
       4.8,
       'thousands of connections',
     ],
+  ],
+  'test/server/webhooks/cursor.test.ts': [
+    ['the file stays in proportion to what it holds', 3.0, 'saves thousands of positions durably'],
   ],
   'test/server/webhooks/kill.test.ts': [
     [

@@ -383,16 +383,28 @@ class CatalogLoader {
     }
   }
 
-  /** Repeats deletions whose lines may be lost. */
-  #deleteAgain({ graves, position }: LoadedIndexFile): void {
+  /**
+   * Repeats deletions whose lines are lost. A run that the index file did not know any more was
+   * deleted as well, but that is only inferred: it is quarantined.
+   */
+  #deleteAgain({ graves, runs, position, quarantine }: LoadedIndexFile): void {
     const { catalog } = this
     const last = [...catalog.segments.values()].at(-1)
-    for (const [runId] of graves) {
-      const [id = 0, offset = 0] = catalog.runs.get(runId)?.warm?.extents ?? []
-      const isNew = id > position[0] || (id === position[0] && offset >= position[1])
-      if (last === undefined || isNew || this.#deletedAt.has(runId)) continue
-      catalog.addDeletion(runId, last, 0)
-      this.#deletedAt.set(runId, [last.id, 0])
+    const deleted = new Set(graves.map(([runId]) => runId))
+    const known = new Set([...runs.map(({ runId }) => runId), ...quarantine.map(([id]) => id)])
+    for (const { runId, warm } of catalog.runs.all()) {
+      if (last === undefined || known.has(runId)) continue
+      const extents = warm?.extents ?? []
+      const end: Position = [extents.at(-EXTENT) ?? 0, extents.at(1 - EXTENT) ?? 0]
+      // Its last line is behind the index file: it is newer, or goes on.
+      if (end[0] > position[0] || (end[0] === position[0] && end[1] >= position[1])) continue
+      if (deleted.has(runId)) {
+        catalog.addDeletion(runId, last, 0)
+        this.#deletedAt.set(runId, [last.id, 0])
+      } else {
+        const reason = 'it was deleted, as far as the index file knows, and is in the journal again'
+        catalog.quarantine(runId, 'ERR_AGENT_STORE_CORRUPT', reason, [])
+      }
     }
   }
 }
