@@ -67,8 +67,8 @@ class DiskCase {
   readonly #segmentBytes: number
   /** Cases with damage are cases of their own: after it, less can be asserted. */
   #damages: boolean
-  /** True between a loss of power and the next process. */
-  #lostPower = false
+  /** True from a loss of power, or a witness that was not written, to the next opening. */
+  #hasNoWitness = false
   /** True when the model does not know any more which process was right. */
   #isOver = false
   /** True between damage and the next opening, which finds it. */
@@ -157,16 +157,17 @@ class DiskCase {
 
   #hasOpened(): void {
     this.#isUnnoticed = false
-    this.#lostPower = false
+    this.#hasNoWitness = false
   }
 
   async #end(session: Session, story: Story): Promise<void> {
+    if (session.process.couldNotWitness) this.#hasNoWitness = true
     if (story !== 'crash' && story !== 'power loss') return session.close()
     await session.kill()
     // The power does not fail as well before a process has seen the damage.
     if (story === 'crash' || this.#isUnnoticed) return
     this.#boots += 1
-    this.#lostPower = true
+    this.#hasNoWitness = true
     this.#disk.losePower(this.#random)
   }
 
@@ -193,6 +194,7 @@ class DiskCase {
       first.process.kill()
     }
     await this.#drive(first, bursts)
+    if (first.process.couldNotWitness) this.#hasNoWitness = true
     if (slept === null) return
     await first.kill()
     // What it writes after it wakes up is hidden by what later damage may destroy.
@@ -363,9 +365,8 @@ class DiskCase {
   #damage(): void {
     const random = this.#random
     const names = [...this.#disk.names.keys()].filter((path) => !path.includes('lock')).sort()
-    // After a loss of power the end of the journal has no witness until the next process begins.
     const last = names.filter((path) => /journal|tail/.test(path)).slice(-3)
-    const paths = this.#lostPower ? names.filter((path) => !last.includes(path)) : names
+    const paths = this.#hasNoWitness ? names.filter((path) => !last.includes(path)) : names
     if (paths.length === 0) return
     const path = random.pick(paths)
     const { content } = this.#disk.names.get(path) ?? { content: Buffer.alloc(0) }

@@ -14,6 +14,8 @@ export class ModelRun {
   pending: RunRecord[][] = []
   /** Refused appends that may have been stored: see {@link StoreModel.keepsRefused}. */
   refused: RunRecord[][] = []
+  /** A refused deletion that may have been stored. */
+  isDeleteRefused = false
   /** A deletion without an answer. */
   isDeleting = false
   /** Deleted, durably. */
@@ -124,14 +126,22 @@ export class StoreModel {
 
   /** The refused appends of the last process are known to be absent, or were found. */
   forgetRefused(): void {
-    for (const run of this.runs.values()) run.refused = []
+    for (const run of this.runs.values()) {
+      run.refused = []
+      run.isDeleteRefused = false
+    }
     this.keepsRefused = false
   }
 
   #absent(run: ModelRun, isReported: boolean): void {
     const { id, acked } = run
     const mayBe =
-      run.isGone || run.isDeleting || acked.length === 0 || this.mayHaveExpired(run) || run.isLost
+      run.isGone ||
+      run.isLost ||
+      run.isDeleting ||
+      (this.keepsRefused && run.isDeleteRefused) ||
+      acked.length === 0 ||
+      this.mayHaveExpired(run)
     if (!mayBe && !(this.isDamaged && isReported)) {
       throw new Violation(`${id} with ${acked.length} acknowledged records is gone`)
     }

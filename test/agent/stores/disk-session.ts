@@ -300,7 +300,7 @@ export class Session {
   #assertStored(run: ModelRun, batch: readonly RunRecord[]): void {
     const last = batch.at(-1) as RunRecord
     const found = this.replacedBy?.runs.get(run.id)
-    if (found?.isGone === true && found.hasEnded) return
+    if (found?.isGone === true && this.model.retained !== undefined) return
     if (found?.acked[last.seq - 1]?.ts === last.ts) return
     throw new Violation(`${run.id}: ${last.seq} was acknowledged by a process that was replaced`)
   }
@@ -315,10 +315,10 @@ export class Session {
       await this.store.delete(run.id)
     } catch (error) {
       if (this.#isOver) return
-      const isOpen =
-        (error as StoreError).code === 'ERR_AGENT_STORE_LOCKED' || this.process.couldNotTakeBack
+      const isOpen = (error as StoreError).code === 'ERR_AGENT_STORE_LOCKED'
       // A run that has expired meanwhile may be gone nevertheless.
       if (!isOpen && !this.model.mayHaveExpired(run)) run.isDeleting = false
+      run.isDeleteRefused = true
       throw error
     }
     if (this.process.isDead) return

@@ -181,6 +181,8 @@ export class SimulatedProcess implements Disk {
   misuse: string | null = null
   /** True once a truncation or a sync has failed: what was written stays, or may come back. */
   couldNotTakeBack = false
+  /** True once the file `tail` could not be written: the end of the journal has no witness. */
+  couldNotWitness = false
   #plan: Plan
   readonly #random: Random
   readonly #open = new Map<number, Descriptor>()
@@ -387,6 +389,9 @@ export class SimulatedProcess implements Disk {
     const fault = this.#plan(operation)
     if (fault?.kind === 'error' && (kind === 'truncate' || kind === 'sync')) {
       this.couldNotTakeBack = true
+    }
+    if (fault?.kind === 'error' && kind === 'writeNow' && path.includes('/tail')) {
+      this.couldNotWitness = true
     }
     if (fault?.kind !== 'sleep') return fault
     this.onSleep(operation)
