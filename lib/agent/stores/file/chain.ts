@@ -36,8 +36,12 @@ export interface Chain {
   readonly expected: ReadonlyMap<number, PreviousSegment>
 }
 
-/** Checks segments in ascending order of their ids. */
-export function checkChain(links: readonly ChainedSegment[], tail: JournalTail | null): Chain {
+/** Checks segments in ascending order of their ids; `isContested` as of the lock. */
+export function checkChain(
+  links: readonly ChainedSegment[],
+  tail: JournalTail | null,
+  isContested: boolean,
+): Chain {
   const chained: ChainedSegment[] = []
   const unused: Segment[] = []
   const gaps: Gap[] = []
@@ -53,8 +57,10 @@ export function checkChain(links: readonly ChainedSegment[], tail: JournalTail |
   const rest = [...links]
   const takeLast = (): ChainedSegment | undefined => {
     const link = rest.pop()
-    if (link?.header !== null || tail === null || link.segment.id <= tail.segment) return link
-    // Its creation was interrupted before its first line was durable.
+    if (link === undefined || tail === null || link.segment.id <= tail.segment) return link
+    // Its creation was interrupted; another process may still be about to remove it again.
+    const isUnused = link.header === null || (isContested && isHeaderOnly(link))
+    if (!isUnused) return link
     unused.push(link.segment)
     return takeLast()
   }
@@ -90,6 +96,10 @@ export function checkChain(links: readonly ChainedSegment[], tail: JournalTail |
     link = rest.pop()
   }
   return { segments: chained.reverse(), unused, gaps: gaps.reverse(), expected }
+}
+
+function isHeaderOnly({ header, segment }: ChainedSegment): boolean {
+  return segment.generation === 0 && segment.size === header?.bytes
 }
 
 /** Undefined when it is unknown; `bytes` is -1 when only the id is known. */

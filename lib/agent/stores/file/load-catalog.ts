@@ -17,7 +17,7 @@
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { isTerminal, RECORD_VERSION } from '../../events.js'
-import { Catalog, EXTENT, newestVersion, pairs } from './catalog.js'
+import { Catalog, EXTENT, extentAt, newestVersion, pairs } from './catalog.js'
 import { checkChain, type Chain } from './chain.js'
 import type { OpenFiles } from './data-file.js'
 import type { LoadedIndexFile, Position } from './index-file.js'
@@ -85,7 +85,7 @@ export async function loadCatalog(
     survey = await surveyDirectory(directory, open)
   }
   const { files, links, obsolete, tail, indexFile, isIndexDamaged, isIndexed } = survey
-  const chain = checkChain(links, tail === 'damaged' ? null : tail)
+  const chain = checkChain(links, tail === 'damaged' ? null : tail, lock.isContested)
   const loader = new CatalogLoader(chain, indexFile, isIndexed, tail === 'damaged' ? null : tail)
   const { catalog } = loader
   for (const { id, generation } of files) catalog.noteGeneration(id, generation)
@@ -214,6 +214,7 @@ class CatalogLoader {
       this.#checkContent(segment)
     }
     this.#quarantineDamaged()
+    if (this.#isIndexed && this.#damages.length > 0) await this.#checkRows(from)
     this.#compareWithIndex()
     const isLastEmpty = last !== undefined && last.id !== from && this.#isEmpty(last)
     return {
@@ -354,6 +355,23 @@ class CatalogLoader {
         if (isAfter(end, segment, offset)) continue
         catalog.quarantine(run.runId, 'ERR_AGENT_STORE_CORRUPT', reason, [segment])
       }
+    }
+  }
+
+  /** An index file may know records behind its position: quarantines runs that have lost them. */
+  async #checkRows(from: number): Promise<void> {
+    const { catalog } = this
+    for (const run of catalog.runs.all()) {
+      if (catalog.quarantined.has(run.runId)) continue
+      if (![...pairs(run.bytesBySegment)].some(([id]) => id >= from)) continue
+      await this.#reader.use(run, ({ extents }) => {
+        for (let i = 0; i < extents.length; i += EXTENT) {
+          const [id, offset, length] = extentAt(extents, i)
+          if (offset + length <= (catalog.segments.get(id)?.size ?? 0)) continue
+          const reason = 'some of its records are missing from the journal'
+          return catalog.quarantine(run.runId, 'ERR_AGENT_STORE_CORRUPT', reason, [])
+        }
+      }).catch(ignoreQuarantined)
     }
   }
 
