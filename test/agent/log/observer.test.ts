@@ -89,5 +89,6 @@ test('observers see a run as it is stored, not as later records will leave it', 
   const { details } = await runToEnd(engine, { goal: 'shell: false' })
   assert.equal(details.status, 'aborted')
   for (const [last, newest] of seen) assert.equal(last, newest)
-  assert.deepEqual([...new Set(seen.map(([, , status]) => status))], ['pending', 'running', 'aborted'])
+  const statuses = new Set(seen.map(([, , status]) => status))
+  assert.deepEqual([...statuses], ['pending', 'running', 'aborted'])
 })
