@@ -197,8 +197,9 @@ function claimOf(runId: string): unknown {
 
 /** The process id in a file, once that has one. */
 async function pidIn(file: string): Promise<number> {
-  await until(async () => assert.ok(existsSync(file) && readFileSync(file, 'utf8').endsWith('\n')))
-  return Number(readFileSync(file, 'utf8'))
+  const content = (): string => (existsSync(file) ? readFileSync(file, 'utf8') : '')
+  await until(async () => assert.match(content(), /^\d+\n$/))
+  return Number(content())
 }
 
 function isAlive(pid: number): boolean {
