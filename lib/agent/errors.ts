@@ -229,7 +229,7 @@ export class StoreError extends AgentError {
 }
 
 /** May the same call to a store succeed later? */
-export function isUnavailable(error: unknown): boolean {
+export function isUnavailable(error: unknown): error is StoreError {
   return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_UNAVAILABLE'
 }
 

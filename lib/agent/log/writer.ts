@@ -13,7 +13,7 @@
  */
 import { backoffDelay, type Backoff } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
-import { StoreError } from '../errors.js'
+import { isUnavailable, StoreError } from '../errors.js'
 import { RECORD_VERSION, type RecordDraft, type RunRecord } from '../events.js'
 import type { Redactor } from '../redaction/redactor.js'
 import type { RunHead } from '../run-details.js'
@@ -37,11 +37,6 @@ export const STORE_BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
 
 /** For how long the store's last confirmation is good enough for a command to begin. */
 const FRESH_MS = 1_000
-
-/** Could the same call succeed later? */
-export function isUnavailable(error: unknown): error is StoreError {
-  return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_UNAVAILABLE'
-}
 
 /** The writer of one run's log; a log has one writer at a time. */
 export class LogWriter implements RecordReader {

@@ -13,12 +13,18 @@
 import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
 import { sleep } from '../../internal/sleep.js'
-import { CwdBusyError, EngineClosedError, QueueFullError, StoreError } from '../errors.js'
+import {
+  CwdBusyError,
+  EngineClosedError,
+  isUnavailable,
+  QueueFullError,
+  StoreError,
+} from '../errors.js'
 import { isTerminal, type RunCreated, type RunStatus } from '../events.js'
 import { RunFeed, type OpenFeed } from '../log/feed.js'
 import { copyHead } from '../log/head.js'
 import { foldState, loadState } from '../log/state.js'
-import { isUnavailable, LogWriter, STORE_BACKOFF } from '../log/writer.js'
+import { LogWriter, STORE_BACKOFF } from '../log/writer.js'
 import type { Model } from '../model.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import { repeatedRun } from '../request/idempotency.js'

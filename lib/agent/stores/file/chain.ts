@@ -36,12 +36,8 @@ export interface Chain {
   readonly expected: ReadonlyMap<number, PreviousSegment>
 }
 
-/** Checks segments in ascending order of their ids; `isContested` as of the lock. */
-export function checkChain(
-  links: readonly ChainedSegment[],
-  tail: JournalTail | null,
-  isContested: boolean,
-): Chain {
+/** Checks segments in ascending order of their ids. */
+export function checkChain(links: readonly ChainedSegment[], tail: JournalTail | null): Chain {
   const chained: ChainedSegment[] = []
   const unused: Segment[] = []
   const gaps: Gap[] = []
@@ -57,10 +53,8 @@ export function checkChain(
   const rest = [...links]
   const takeLast = (): ChainedSegment | undefined => {
     const link = rest.pop()
-    if (link === undefined || tail === null || link.segment.id <= tail.segment) return link
-    // Its creation was interrupted; another process may still be about to remove it again.
-    const isUnused = link.header === null || (isContested && isHeaderOnly(link))
-    if (!isUnused) return link
+    if (link?.header !== null || tail === null || link.segment.id <= tail.segment) return link
+    // Its creation was interrupted before its first line was durable.
     unused.push(link.segment)
     return takeLast()
   }
@@ -96,10 +90,6 @@ export function checkChain(
     link = rest.pop()
   }
   return { segments: chained.reverse(), unused, gaps: gaps.reverse(), expected }
-}
-
-function isHeaderOnly({ header, segment }: ChainedSegment): boolean {
-  return segment.generation === 0 && segment.size === header?.bytes
 }
 
 /** Undefined when it is unknown; `bytes` is -1 when only the id is known. */

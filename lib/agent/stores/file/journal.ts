@@ -79,8 +79,8 @@ export class Journal {
   /** True when the file may hold bytes beyond its durable size. */
   #dirty = false
   #written = 0
-  /** True when another file's header may have fixed the length of the present segment. */
-  #isFixed = false
+  /** A segment that is begun: its header may have fixed the length of the present one. */
+  #next: NewFile | null = null
   /** Callers of {@link Journal.rotate} that wait. */
   #rotations: (() => void)[] = []
 
@@ -98,7 +98,12 @@ export class Journal {
     previous: PreviousSegment | null,
   ): Promise<Journal> {
     const file = createFile(options, nextId)
-    return new Journal(options, await beginSegment(options, file, previous))
+    try {
+      return new Journal(options, await beginSegment(options, file, previous))
+    } catch (error) {
+      options.disk.close(file.fd)
+      throw error
+    }
   }
 
   /** Continues a segment without lines that nothing but this process can write to. */
@@ -167,11 +172,12 @@ export class Journal {
     await this.drain()
     if (this.#dirty) await this.#cutBack().catch(() => {})
     this.#options.disk.close(this.#fd)
+    if (this.#next !== null) this.#options.disk.close(this.#next.fd)
     this.#options.tail.close()
   }
 
   #canWriteNow(): boolean {
-    return !this.#dirty && !this.#isFixed && this.#segment.size < this.#options.segmentBytes
+    return !this.#dirty && this.#next === null && this.#segment.size < this.#options.segmentBytes
   }
 
   #writeNow(): void {
@@ -225,7 +231,7 @@ export class Journal {
   async #commit(data: Buffer): Promise<void> {
     const { disk, lock, segmentBytes } = this.#options
     if (this.#dirty) await this.#cutBack()
-    if (this.#isFixed || this.#segment.size >= segmentBytes) await this.#startSegment()
+    if (this.#next !== null || this.#segment.size >= segmentBytes) await this.#startSegment()
     this.#dirty = true
     try {
       if (data.length <= MAX_SYNC_WRITE_BYTES) disk.writeNow(this.#fd, data, this.#segment.size)
@@ -265,27 +271,24 @@ export class Journal {
   /**
    * Starts the next segment. When its file cannot be created, the present one keeps growing.
    *
-   * @throws the system's error when the file may be there: its header has fixed the present
-   * segment's length, which must not grow any more, since a later header may not follow.
+   * @throws the system's error when it was created and could not be completed: it may have fixed
+   * the present segment's length, which must not grow any more. The next call completes it.
    */
   async #startSegment(): Promise<void> {
     const { id, size } = this.#segment
-    let file: NewFile
     try {
-      file = createFile(this.#options, id + 1)
-    } catch (error) {
-      if (this.#isFixed) throw error
+      this.#next ??= createFile(this.#options, id + 1)
+    } catch {
       // If the disk is broken or full, the write to the present segment reports it.
       return
     }
-    this.#isFixed = true
     const previous = { segment: id, bytes: size, crc: this.#crc }
-    const { segment, fd, crc } = await beginSegment(this.#options, file, previous)
+    const { segment, fd, crc } = await beginSegment(this.#options, this.#next, previous)
     this.#options.disk.close(this.#fd)
     this.#segment = segment
     this.#fd = fd
     this.#crc = crc
-    this.#isFixed = false
+    this.#next = null
   }
 
   #acknowledge(group: readonly PendingLine[], data: Buffer): void {
@@ -324,24 +327,23 @@ interface NewFile {
   readonly fd: number
 }
 
-/** Makes an empty file a segment. @throws the system's error; the file may remain then. */
+/**
+ * Makes a new file a segment.
+ *
+ * @throws the system's error. The file is not removed: another process that has taken over may
+ * have found it complete.
+ */
 async function beginSegment(
   { directory, disk, lock, tail, onSegment }: JournalOptions,
   { segment, fd }: NewFile,
   previous: PreviousSegment | null,
 ): Promise<OpenSegment> {
   const header = encodeHeader(segment.id, 0, { previous })
-  try {
-    disk.writeNow(fd, header, 0)
-    segment.size = header.length
-    await disk.sync(fd)
-    lock.check()
-    disk.syncDirectory(directory)
-  } catch (error) {
-    disk.close(fd)
-    if (!lock.lost.aborted) disk.remove(segment.file.path)
-    throw error
-  }
+  disk.writeNow(fd, header, 0)
+  segment.size = header.length
+  await disk.sync(fd)
+  lock.check()
+  disk.syncDirectory(directory)
   try {
     // Only now: it must not name a segment that a loss of power may remove.
     tail.write({ segment: segment.id, bytes: segment.size })

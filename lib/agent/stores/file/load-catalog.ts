@@ -85,7 +85,7 @@ export async function loadCatalog(
     survey = await surveyDirectory(directory, open)
   }
   const { files, links, obsolete, tail, indexFile, isIndexDamaged, isIndexed } = survey
-  const chain = checkChain(links, tail === 'damaged' ? null : tail, lock.isContested)
+  const chain = checkChain(links, tail === 'damaged' ? null : tail)
   const loader = new CatalogLoader(chain, indexFile, isIndexed, tail === 'damaged' ? null : tail)
   const { catalog } = loader
   for (const { id, generation } of files) catalog.noteGeneration(id, generation)
