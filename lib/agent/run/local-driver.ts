@@ -48,6 +48,8 @@ export class LocalDriver implements RunDriver {
   readonly #untaken: UntakenRuns
   /** Runs that have not begun and are not listed yet. */
   #unlisted = 0
+  /** How many drives are over: what was read of a run before one of them may be out of date. */
+  #drivesOver = 0
   /** Settles when all runs of earlier processes are listed and have their places in the queue. */
   #listed: Promise<void> = Promise.resolve()
   /** Runs whose logs are being read. */
@@ -167,18 +169,20 @@ export class LocalDriver implements RunDriver {
 
   async #load(runId: string): Promise<RunLoop | null> {
     const { runs, store } = this.#options
-    const open = this.#feeds.get(runId)?.feed
     const state = await loadState(store, runId).catch(async (error: unknown) => {
       if (error instanceof StoreError) throw error
-      // Its log makes no sense: the run ends, and with it those who follow it.
-      await endUnreadable(error, runs.logOptions, open ?? new RunFeed(runId, store, 0))
-      open?.finish()
+      // Its log makes no sense: the run ends, and with it the subscriptions.
+      const feed = this.#feeds.get(runId)?.feed ?? new RunFeed(runId, store, 0)
+      await endUnreadable(error, runs.logOptions, feed)
+      feed.finish()
+      this.#feeds.get(runId)?.feed.finish()
       return null
     })
     if (state === null || this.#stopped.signal.aborted) return null
     const { last_seq, started_at, status } = state.head.details
     if (isTerminal(status)) return null
-    const feed = open ?? new RunFeed(runId, store, last_seq)
+    // Only now: a reader may have subscribed while the log was read.
+    const feed = this.#feeds.get(runId)?.feed ?? new RunFeed(runId, store, last_seq)
     const run = runs.prepare(new LogWriter(runs.logOptions, feed, state, started_at !== null), {
       abandoned: true,
     })
@@ -242,8 +246,13 @@ export class LocalDriver implements RunDriver {
     const none = (): void => undefined
     const before = runs.get(run_id)
     if (before !== undefined) return { feed: before.log.feed, release: none }
-    // Read again: the run may have ended since `stored` was read.
-    const head = await store.head(run_id)
+    // Read again: the run may have ended since `stored` was read, or while this reads.
+    let head: RunHead | null
+    let drivesOver: number
+    do {
+      drivesOver = this.#drivesOver
+      head = await store.head(run_id)
+    } while (drivesOver !== this.#drivesOver)
     const live = runs.get(run_id)
     if (live !== undefined) return { feed: live.log.feed, release: none }
     if (head !== null && !isTerminal(head.details.status) && !this.#stopped.signal.aborted)
@@ -330,6 +339,7 @@ export class LocalDriver implements RunDriver {
 
   async #drive(run: RunLoop): Promise<void> {
     await this.#options.runs.drive(run)
+    this.#drivesOver += 1
     run.log.feed.finish()
   }
 }

@@ -274,3 +274,32 @@ test('an engine closes while the runs of an earlier process are listed', async (
   assert.deepEqual(keeper.order, [])
   assert.deepEqual(world.store.tried, [])
 })
+
+test('a reader that comes while the log of a run is read follows that run', async (t) => {
+  const world = await crashed(t, 1, 0)
+  const [runId = ''] = world.begun
+  const { store } = world
+  const read = store.read.bind(store)
+  let release: () => void = () => undefined
+  const released = new Promise<void>((resolve) => (release = resolve))
+  let begin: () => void = () => undefined
+  const begun = new Promise<void>((resolve) => (begin = resolve))
+  store.read = async (...args) => {
+    store.read = read
+    begin()
+    await released
+    return await read(...args)
+  }
+  const { engine, keeper } = await restart(t, world)
+  await begun
+  const subscription = await engine.subscribe(runId)
+  release()
+  await keeper.arrived(1)
+  keeper.letGo(runId)
+  const events: AgentEvent[] = []
+  for await (const batch of subscription) {
+    for (const { json } of batch) events.push(JSON.parse(json) as AgentEvent)
+  }
+  assertInvariants(events)
+  assert.equal(events.at(-1)?.kind, 'run_end')
+})
