@@ -83,7 +83,7 @@ function assertEnd(details: RunDetails, recoveries: number): void {
   const { run_id, status, end_reason } = details
   if (details.ended_at === null) return
   if (end_reason === 'recovery_failed')
-    assert.equal(recoveries, 3, `${run_id} was given up too early`)
+    assert.ok(recoveries >= 3, `${run_id} was given up after ${recoveries} recoveries`)
   else assert.deepEqual([status, end_reason], ['achieved', 'goal_achieved'], run_id)
 }
 
