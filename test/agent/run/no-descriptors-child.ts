@@ -6,7 +6,6 @@
 import assert from 'node:assert/strict'
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import {
   MemoryStore,
   processExecutor,
@@ -19,6 +18,7 @@ import { OutputPipe } from '../../../lib/agent/executors/output-pipe.js'
 import { checkGoal } from '../../../lib/agent/goals/check.js'
 import { captureBaseline } from '../../../lib/agent/goals/protected-files.js'
 import { systemClock } from '../../../lib/internal/clock.js'
+import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { runToEnd, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
@@ -42,7 +42,7 @@ function release(): void {
 
 /** Resolves once something waits for the machine, and frees the descriptors. */
 async function releaseOnWait(): Promise<void> {
-  while (machineProblem() === null) await delay(1)
+  while (machineProblem() === null) await nextTurn()
   release()
 }
 
@@ -136,7 +136,7 @@ const watching = (async () => {
       failedChecks += 1
       release()
     })
-    await delay(2)
+    await nextTurn()
   }
 })()
 for (left of [0, 3]) {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, watch } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'node:test'
 import { scratch } from '../../helpers/engine.js'
 import { programAt } from '../../helpers/programs.js'
@@ -33,7 +32,7 @@ test('a process that is killed while it waits keeps to the schedule when it is b
     readdirSync(directory).some((name) =>
       readFileSync(join(directory, name), 'utf8').includes('"attempts":1'),
     )
-  while (!isSaved()) await delay(5)
+  await whenChanged(directory, isSaved)
   first.kill('SIGKILL')
   await once(first, 'exit')
   const second = start()
@@ -44,3 +43,16 @@ test('a process that is killed while it waits keeps to the schedule when it is b
   // The wait is counted from when the response was read, so it is never shorter.
   assert.ok(times[1]! - times[0]! >= ASKED_S * 1_000 - 1, `after ${times[1]! - times[0]!} ms`)
 })
+
+/** Resolves once `condition` holds, which a change in the directory brings about. */
+function whenChanged(directory: string, condition: () => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (!condition()) return
+      watcher.close()
+      resolve()
+    }
+    const watcher = watch(directory, look)
+    look()
+  })
+}
