@@ -492,3 +492,29 @@ test('damage that only a reader finds is reported as well, once', async (t) => {
   assert.deepEqual(await readAll(store, 'b'), sampleRun('b'))
   await store.close()
 })
+
+test('bytes that name no run are one damage, however many lines they look like', async (t) => {
+  const directory = temporaryFolder(t)
+  const store = await openStore(directory)
+  await store.append('before', sampleRun('before', { records: 3, status: 'running' }))
+  await store.append('lost', sampleRun('lost', { text: 'x'.repeat(400_000) }))
+  await store.append('after', sampleRun('after', { records: 3, status: 'running' }))
+  await store.close()
+  const [journal = ''] = journalFiles(directory)
+  const text = readFileSync(journal)
+  const start = text.indexOf('"run":"lost"')
+  text.fill('\n', start, start + 300_000)
+  writeFileSync(journal, text)
+  rmSync(join(directory, INDEX_FILE))
+  for (const round of ['from the journal', 'from the index file']) {
+    const warnings: string[] = []
+    const onWarning = ({ message }: Error): void => void warnings.push(message)
+    const again = await openStore(directory, { onWarning })
+    assert.ok(again.damage().files.length <= 2, round)
+    assert.ok(warnings.length <= 5, `${round}: ${warnings.length} warnings`)
+    const quarantined = again.quarantined.map(({ runId }) => runId)
+    assert.deepEqual(quarantined.sort(), ['before', 'lost'], round)
+    await again.compact()
+    await again.close()
+  }
+})

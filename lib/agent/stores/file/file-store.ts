@@ -151,10 +151,10 @@ export class FileStore implements RunStore {
     const { directory, segmentBytes, sync } = this.#options
     const last = [...catalog.segments.values()].at(-1)
     // Records that were read become visible now, so they must survive a loss of power.
-    for (const segment of scanned) {
+    for (const [index, segment] of scanned.entries()) {
       const length = segment === last ? validBytes : segment.size
       // The last one, or the one before it: the other process may just have begun the last one.
-      const isShared = lock.isContested && scanned.indexOf(segment) >= scanned.length - 2
+      const isShared = lock.isContested && index >= scanned.length - 2
       if (isShared) await this.#replaceByCopy(segment, length, lock)
       else if (segment !== last) await this.#makeDurable(segment, lock)
       else await this.#makeDurable(segment, lock, [witnessedBytes, length])

@@ -25,14 +25,14 @@ const PREFIX: Buffer = Buffer.from('{"crc":"01234567",')
 const HEX_DIGITS: Buffer = Buffer.from('0123456789abcdef')
 const NEWLINE = 0x0a
 
-/** A stretch of bytes; `crc` is null where it is not known. */
-export interface Extent {
+/** What a part of a segment must hold; `crc` is null where it is not known. */
+export interface Content {
   readonly bytes: number
   readonly crc: number | null
 }
 
 /** The segment before another one, as it was when the other one was begun. */
-export interface PreviousSegment extends Extent {
+export interface PreviousSegment extends Content {
   readonly segment: number
 }
 
@@ -47,7 +47,7 @@ export interface HeaderLine {
   /** Null in the first segment of a journal; undefined in version 1, which did not have it. */
   readonly previous: PreviousSegment | null | undefined
   /** What follows this line in a rewritten segment; null in others, and in version 1. */
-  readonly body: Extent | null
+  readonly body: Content | null
 }
 
 /** What the header of a new segment says besides its id and generation. */

@@ -17,7 +17,14 @@
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { isTerminal, RECORD_VERSION } from '../../events.js'
-import { Catalog, EXTENT, extentAt, newestVersion, pairs } from './catalog.js'
+import {
+  Catalog,
+  EXTENT,
+  extentAt,
+  newestVersion,
+  pairs,
+  type StoredRun,
+} from './catalog.js'
 import { checkChain, type Chain } from './chain.js'
 import type { OpenFiles } from './data-file.js'
 import type { LoadedIndexFile, Position } from './index-file.js'
@@ -31,7 +38,7 @@ import {
   type RecordsLine,
 } from './journal-line.js'
 import type { DirectoryLock } from './lock.js'
-import { isCorrupt, RunReader } from './run-reader.js'
+import { ignoreCorrupt, RunReader } from './run-reader.js'
 import { scanSegment, type Segment } from './segment.js'
 import { surveyDirectory } from './survey.js'
 import type { JournalTail } from './tail-file.js'
@@ -127,6 +134,8 @@ function previousOf(
 interface LocatedDamage extends Damage {
   readonly segment: number
   readonly offset: number
+  /** Offset after the damaged bytes. */
+  end: number
   readonly problem: string
 }
 
@@ -198,7 +207,7 @@ class CatalogLoader {
     // Runs that have not ended are always warm.
     for (const run of catalog.runs.all()) {
       if (isTerminal(run.status) || catalog.quarantined.has(run.runId)) continue
-      await this.#reader.warm(run).catch(ignoreQuarantined)
+      await this.#reader.warm(run).catch(ignoreCorrupt)
     }
     this.#addGaps()
     const scanned = [...catalog.segments.values()].filter(({ id }) => id >= from)
@@ -240,7 +249,8 @@ class CatalogLoader {
     const { segments, gaps } = this.#chain
     for (const { segment, offset, problem } of gaps) {
       const name = `segment ${segment} of the journal ${problem}`
-      this.#damages.push({ segment, offset, problem: name, runIds: [], certain: false })
+      const range = { segment, offset, end: Infinity }
+      this.#damages.push({ ...range, problem: name, runIds: [], certain: false })
       // Its header shows the gap at later openings, so it must not be merged with others.
       const next = segments.find((link) => link.segment.id > segment)
       if (next !== undefined) this.catalog.damaged.add(next.segment.id)
@@ -287,7 +297,8 @@ class CatalogLoader {
     const isKnown = this.#damages.some(({ segment }) => segment === id)
     if (isKnown || size !== expected.bytes || expected.crc === this.#crc) return
     const problem = `${file.path} is not the file that it was`
-    this.#damages.push({ segment: id, offset: 0, problem, runIds: [], certain: false })
+    const range = { segment: id, offset: 0, end: size }
+    this.#damages.push({ ...range, problem, runIds: [], certain: false })
   }
 
   async #addRecords(
@@ -327,14 +338,25 @@ class CatalogLoader {
   }
 
   #addDamage(segment: Segment, offset: number, line: Buffer): void {
+    const damage = inspectDamage(line)
+    const end = offset + line.length + 1
+    const last = this.#damages.at(-1)
+    // However many newlines there are among bytes that name no run, they are one damage.
+    const isAdjacent = last?.segment === segment.id && last.end === offset && !last.certain
+    if (isAdjacent && damage.runIds.length === 0) {
+      last.end = end
+      return
+    }
     const problem = `${segment.file.path} at byte ${offset} is damaged`
-    this.#damages.push({ segment: segment.id, offset, problem, ...inspectDamage(line) })
+    this.#damages.push({ segment: segment.id, offset, end, problem, ...damage })
   }
 
   /** Quarantines the runs that the damage affects, once it is known what follows it. */
   #quarantineDamaged(): void {
     const { catalog } = this
-    for (const { segment, offset, runIds, certain, problem } of this.#damages) {
+    let latest: LocatedDamage | null = null
+    for (const damage of this.#damages) {
+      const { segment, offset, runIds, certain, problem } = damage
       catalog.addProblem(problem)
       for (const runId of runIds) {
         const deleted = this.#deletedAt.get(runId)
@@ -347,14 +369,19 @@ class CatalogLoader {
       if (certain) continue
       catalog.damaged.add(segment)
       if (this.#isWitnessed(segment)) continue
-      const reason = `${problem}, and the last records of this run may have been there`
-      for (const run of catalog.runs.all()) {
-        if (isTerminal(run.status)) continue
-        const extents = run.warm?.extents ?? []
-        const end: Position = [extents.at(-EXTENT) ?? 0, extents.at(1 - EXTENT) ?? 0]
-        if (isAfter(end, segment, offset)) continue
-        catalog.quarantine(run.runId, 'ERR_AGENT_STORE_CORRUPT', reason, [segment])
-      }
+      const isLater = latest === null || isAfter([segment, offset], latest.segment, latest.offset)
+      if (isLater) latest = damage
+    }
+    if (latest !== null) this.#quarantineUnfinished(latest)
+  }
+
+  /** Quarantines the runs that have not ended and have no record after the damage. */
+  #quarantineUnfinished({ segment, offset, problem }: LocatedDamage): void {
+    const { catalog } = this
+    const reason = `${problem}, and the last records of this run may have been there`
+    for (const run of catalog.runs.all()) {
+      if (isTerminal(run.status) || isAfter(endOf(run), segment, offset)) continue
+      catalog.quarantine(run.runId, 'ERR_AGENT_STORE_CORRUPT', reason, [segment])
     }
   }
 
@@ -371,7 +398,7 @@ class CatalogLoader {
           const reason = 'some of its records are missing from the journal'
           return catalog.quarantine(run.runId, 'ERR_AGENT_STORE_CORRUPT', reason, [])
         }
-      }).catch(ignoreQuarantined)
+      }).catch(ignoreCorrupt)
     }
   }
 
@@ -410,12 +437,11 @@ class CatalogLoader {
     const last = [...catalog.segments.values()].at(-1)
     const deleted = new Set(graves.map(([runId]) => runId))
     const known = new Set([...runs.map(({ runId }) => runId), ...quarantine.map(([id]) => id)])
-    for (const { runId, warm } of catalog.runs.all()) {
+    for (const run of catalog.runs.all()) {
+      const { runId } = run
       if (last === undefined || known.has(runId)) continue
-      const extents = warm?.extents ?? []
-      const end: Position = [extents.at(-EXTENT) ?? 0, extents.at(1 - EXTENT) ?? 0]
       // Its last line is behind the index file: it is newer, or goes on.
-      if (end[0] > position[0] || (end[0] === position[0] && end[1] >= position[1])) continue
+      if (isAfter(endOf(run), position[0], position[1] - 1)) continue
       if (deleted.has(runId)) {
         catalog.addDeletion(runId, last, 0)
         this.#deletedAt.set(runId, [last.id, 0])
@@ -429,9 +455,10 @@ class CatalogLoader {
 
 const NEWLINE: Buffer = Buffer.from('\n')
 
-/** The reader has quarantined the run, which is all that damage of one run leads to. */
-function ignoreQuarantined(error: unknown): void {
-  if (!isCorrupt(error)) throw error
+/** Where the last lines of a warm run begin. */
+function endOf({ warm }: StoredRun): Position {
+  const extents = warm?.extents ?? []
+  return [extents.at(-EXTENT) ?? 0, extents.at(1 - EXTENT) ?? 0]
 }
 
 function isAfter(position: Position, segment: number, offset: number): boolean {

@@ -19,7 +19,7 @@ import { writeIndexFile, type LoadedIndexFile } from './index-file.js'
 import type { Journal } from './journal.js'
 import type { DirectoryLock } from './lock.js'
 import { planReclaim, rewrite, type Group } from './reclaim.js'
-import { isCorrupt, type RunReader } from './run-reader.js'
+import { ignoreCorrupt, type RunReader } from './run-reader.js'
 import type { Segment } from './segment.js'
 
 /** Collaborators of {@link Maintenance}. */
@@ -161,7 +161,8 @@ export class Maintenance {
       lock.check()
       const { segment, crc } = journal
       const end = { position: [segment.id, segment.size], crc } as const
-      const readAgain = (run: StoredRun): Promise<WarmPart | null> => this.#readAgain(run)
+      const readAgain = (run: StoredRun): Promise<WarmPart | null> =>
+        this.#parts.reader.warm(run).catch(ignoreCorrupt)
       const next = await writeIndexFile(directory, catalog, end, { ...this.#parts, readAgain })
       this.#releaseIndexFile()
       this.#indexFile = next
@@ -174,15 +175,6 @@ export class Maintenance {
       this.#deadLimit = 0
     }
     this.#remove(rewritten)
-  }
-
-  async #readAgain(run: StoredRun): Promise<WarmPart | null> {
-    try {
-      return await this.#parts.reader.warm(run)
-    } catch (error) {
-      if (!isCorrupt(error)) throw error
-      return null
-    }
   }
 
   /** The segment in use is not rewritten; only another one takes its place. */

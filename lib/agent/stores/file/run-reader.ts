@@ -216,6 +216,12 @@ export function isCorrupt(error: unknown): boolean {
   return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_CORRUPT'
 }
 
+/** Null for a run that is damaged, which its reader has quarantined; other errors are thrown. */
+export function ignoreCorrupt(error: unknown): null {
+  if (!isCorrupt(error)) throw error
+  return null
+}
+
 function corruptMessage(runId: string, reason: string): string {
   const remedy = 'restore the data directory from a backup, or delete the run'
   return `run ${runId} is quarantined: ${reason}; ${remedy}`

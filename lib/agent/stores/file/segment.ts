@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { DataFile, type OpenFiles } from './data-file.js'
-import { decodeLine, splitLines, type Extent, type HeaderLine } from './journal-line.js'
+import { decodeLine, splitLines, type Content, type HeaderLine } from './journal-line.js'
 
 /** One file of the journal. Only the last one is written to. */
 export interface Segment {
@@ -64,7 +64,7 @@ export async function readHeader({ id, file, size }: Segment): Promise<SegmentHe
 
 /** Is a rewritten segment as long as its header says? Version 1 did not say. */
 export function isWhole({ size }: Segment, { line, bytes }: SegmentHeader): boolean {
-  const body: Extent | null = line.body
+  const body: Content | null = line.body
   return body === null || size >= bytes + body.bytes
 }
 

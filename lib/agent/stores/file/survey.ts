@@ -79,10 +79,10 @@ function checkVersion({ file }: Segment, header: SegmentHeader | null | undefine
 
 /** Do all files that the index file lists exist, with at least the sizes that they had? */
 function matches({ segments, position }: LoadedIndexFile, files: readonly Segment[]): boolean {
+  const sizes = new Map(files.map(({ id, generation, size }) => [`${id}.${generation}`, size]))
   return segments.every(([id, generation, size]) => {
-    const file = files.find((one) => one.id === id && one.generation === generation)
-    if (file === undefined) return false
-    return file.size >= (id === position[0] ? position[1] : id < position[0] ? size : 0)
+    const least = id === position[0] ? position[1] : id < position[0] ? size : 0
+    return (sizes.get(`${id}.${generation}`) ?? -1) >= least
   })
 }
 

@@ -1,6 +1,6 @@
 import { EXTENT, pairs, type Catalog, type WarmPart } from './catalog.js'
 import { isIntact } from './journal-line.js'
-import type { RunReader } from './run-reader.js'
+import { ignoreCorrupt, type RunReader } from './run-reader.js'
 import { scanSegment, type Segment } from './segment.js'
 
 /** How {@link verifySegments} proceeds. */
@@ -35,9 +35,12 @@ async function verifySegment(
   reader: RunReader,
   { onDamaged, onProblem, pause }: Verification,
 ): Promise<void> {
-  const damaged: { readonly start: number; readonly end: number }[] = []
+  const damaged: { readonly start: number; end: number }[] = []
   const check = (line: Buffer, start: number): void => {
-    if (!isIntact(line)) damaged.push({ start, end: start + line.length })
+    if (isIntact(line)) return
+    const last = damaged.at(-1)
+    if (last !== undefined && last.end === start - 1) last.end = start + line.length
+    else damaged.push({ start, end: start + line.length })
   }
   // A copy, because the last segment grows meanwhile; up to its present size it is whole lines.
   const rest = await scanSegment({ ...segment }, 0, check, pause)
@@ -59,7 +62,8 @@ async function verifySegment(
   for (const run of catalog.runs.all()) {
     if (catalog.quarantined.has(run.runId)) continue
     if (![...pairs(run.bytesBySegment)].some(([id]) => id === segment.id)) continue
-    const at = await reader.use(run, firstDamage)
+    // One that is damaged in the index file as well is quarantined by the reader.
+    const at = await reader.use(run, firstDamage).catch(ignoreCorrupt)
     if (at === null || catalog.runs.get(run.runId) !== run) continue
     const reason = `${segment.file.path} at byte ${at} is damaged`
     catalog.quarantine(run.runId, 'ERR_AGENT_STORE_CORRUPT', reason, [segment.id])
