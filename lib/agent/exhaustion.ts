@@ -17,14 +17,15 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EAGAIN: 'no more processes can be started (raise `ulimit -u`)',
   ENOMEM: 'the machine is out of memory',
 }
+const FAULTS: ReadonlySet<string> = new Set(Object.keys(REMEDIES))
 /** Errors that cause each other; longer chains are not followed. */
 const MAX_CAUSES = 8
 
-/** The code of the fault behind an error; null when none of the machine is. */
-function faultOf(error: unknown): string | null {
+/** The first of these codes that an error or what caused it has; null when there is none. */
+export function codeBehind(error: unknown, codes: ReadonlySet<string>): string | null {
   for (let at = error, depth = 0; at instanceof Error && depth < MAX_CAUSES; depth++) {
     const { code } = at as NodeJS.ErrnoException
-    if (typeof code === 'string' && Object.hasOwn(REMEDIES, code)) return code
+    if (typeof code === 'string' && codes.has(code)) return code
     at = at.cause
   }
   return null
@@ -32,7 +33,7 @@ function faultOf(error: unknown): string | null {
 
 /** Is the machine at fault, so that the same may succeed later? */
 export function isExhausted(error: unknown): boolean {
-  return error instanceof ExhaustedError || faultOf(error) !== null
+  return error instanceof ExhaustedError || codeBehind(error, FAULTS) !== null
 }
 
 /** Throws the error again if the machine is at fault: for places that ignore all other errors. */
@@ -42,7 +43,7 @@ export function throwIfExhausted(error: unknown): void {
 
 /** The error for work that was not begun because of such a fault. */
 export function exhausted(what: string, cause: unknown): ExhaustedError {
-  const remedy = REMEDIES[faultOf(cause) ?? ''] ?? 'the machine is exhausted'
+  const remedy = REMEDIES[codeBehind(cause, FAULTS) ?? ''] ?? 'the machine is exhausted'
   return new ExhaustedError(`${what}: ${remedy}`, { cause })
 }
 

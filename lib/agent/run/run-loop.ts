@@ -250,9 +250,8 @@ export class RunLoop {
       this.#noteLine('warn', `waiting for the machine: ${message}`)
     }
     this.#machineWait ??= new MachineWait()
-    await this.#machineWait
-      .pause(error, this.#stop.signal, this.#options.clock)
-      .catch(() => undefined)
+    const pause = this.#machineWait.pause(error, this.#stop.signal, this.#options.clock)
+    await this.#log.idleWhile(pause).catch(() => undefined)
     if (!this.#suspending && !this.#left && this.#stop.signal.aborted)
       this.#stop = new AbortController()
   }

@@ -9,6 +9,7 @@ import {
   type CommandResult,
   type Executor,
 } from 'runwright/agent'
+import { ManualClock } from 'runwright/agent/testing'
 import { systemClock } from '../../../lib/internal/clock.js'
 import { exhausted, isExhausted, untilPossible } from '../../../lib/agent/exhaustion.js'
 import { follow, openEngine, runToEnd, testProvider } from '../../helpers/engine.js'
@@ -182,4 +183,16 @@ test('work that is not to be repeated as a whole waits, and can be stopped', asy
   stop.abort(new Error('stopped'))
   await assert.rejects(never, /stopped/)
   await assert.rejects(untilPossible(() => Promise.reject(fault('EIO')), stop.signal), /EIO/)
+})
+
+test('the time for which a run waits for the machine is not the time of the run', async (t) => {
+  const clock = new ManualClock()
+  const executor = new Starved(1)
+  executor.started.push('', '')
+  const { engine } = await openEngine(t, { executor, clock })
+  const { details } = await engine.create({ goal: 'shell: check', max_seconds: 1 })
+  await follow(engine, details.run_id, ({ kind }) => kind === 'log')
+  clock.advance(5_000)
+  assertInvariants(await follow(engine, details.run_id))
+  assert.equal((await engine.get(details.run_id)).status, 'achieved')
 })

@@ -2,7 +2,7 @@ import { backoffDelay } from '../../../internal/backoff.js'
 import { sleep } from '../../../internal/sleep.js'
 import { GoalCheckError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
-import { throwIfExhausted } from '../../exhaustion.js'
+import { codeBehind, throwIfExhausted } from '../../exhaustion.js'
 import type { GoalVerdict } from '../../goal.js'
 import { checkGoal } from '../../goals/check.js'
 import type { LastCheck, RunState } from '../../log/state.js'
@@ -12,6 +12,8 @@ import type { StepContext } from '../step-context.js'
 import { endRecord } from './finish.js'
 import { gateRecords } from './human-check.js'
 import { judgeGoal, unjudged, type JudgeVerdict } from './judge.js'
+
+const NO_SPACE: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT'])
 
 /**
  * The check before the first iteration: later checks are compared with its tests. A goal that is
@@ -68,7 +70,7 @@ async function check(context: StepContext): Promise<GoalVerdict | JudgeVerdict> 
     try {
       return await checkNow(context)
     } catch (error) {
-      if (!isDiskFull(error)) throw error
+      if (codeBehind(error, NO_SPACE) === null) throw error
       const { iteration } = log.state.head.details
       const { message } = error as Error
       if (retry === 1) log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
@@ -76,13 +78,6 @@ async function check(context: StepContext): Promise<GoalVerdict | JudgeVerdict> 
       await log.idleWhile(sleep(delay, signal, clock))
     }
   }
-}
-
-/** Is it for want of space that something failed? */
-function isDiskFull(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause)
-    if (['ENOSPC', 'EDQUOT'].includes((cause as NodeJS.ErrnoException).code ?? '')) return true
-  return false
 }
 
 async function checkNow(context: StepContext): Promise<GoalVerdict | JudgeVerdict> {
