@@ -333,3 +333,28 @@ for (const change of [() => undefined, removeIndex]) {
     assert.match(lines, /"run":"newer","records":\[\{"v":99/)
   })
 }
+
+interface OldLibrary {
+  readonly FileStore: new (options: { directory: string }) => { open(): Promise<void> }
+}
+
+for (const begins of ['by today\'s code', 'by version 0.1.0'] as const) {
+  test(`version 0.1.0 refuses, and does not change, a folder that was begun ${begins}`, async (t) => {
+    const bundle = new URL('../../fixtures/versions/agent-1.mjs', import.meta.url)
+    const { FileStore: OldStore } = (await import(bundle.href)) as OldLibrary
+    const isNew = begins === 'by today\'s code'
+    const directory = isNew ? join(scratch(t), 'data') : copied(t, { folder: 'v1-segments' })
+    for (const compacts of [false, true]) {
+      const store = await openStore(directory, { segmentBytes: 4_096 })
+      await store.append(`run-of-${compacts}`, sampleRun(`run-of-${compacts}`))
+      if (compacts) await store.compact()
+      await store.close()
+      const before = contentOf(directory)
+      await assert.rejects(new OldStore({ directory }).open(), {
+        code: 'ERR_AGENT_STORE_VERSION',
+        message: /newer version/,
+      })
+      assert.deepEqual(contentOf(directory), before)
+    }
+  })
+}
