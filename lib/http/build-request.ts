@@ -1,4 +1,5 @@
-import { checkRequestOptions, type RequestOptions } from './call-options.js'
+import { checkOptions } from '../internal/options.js'
+import { REQUEST_OPTIONS, type RequestOptions } from './call-options.js'
 import { resolveTimeouts } from './config.js'
 import { Cookies, type CookiesInit } from './cookies/jar.js'
 import { Headers } from './headers.js'
@@ -13,12 +14,14 @@ export function buildRequest(
   url: string | URL,
   options: RequestOptions = {},
 ): Request {
-  checkRequestOptions(options)
+  checkOptions(options, REQUEST_OPTIONS, 'a request')
   const target = resolveUrl(url, settings.baseUrl)
   if (options.params !== null) applyParams(target, settings.params)
   const headers = new Headers(options.headers === null ? settings.ownHeaders : settings.headers)
   if (options.headers !== undefined && options.headers !== null) headers.update(options.headers)
-  const request = new Request(method, target, { ...options, headers })
+  const { params, extensions, signal, json, data, content, files } = options
+  const init = { headers, params, extensions, signal, json, data, content, files }
+  const request = new Request(method, target, init)
   request.headers.maskAlso(settings.sensitiveHeaders)
   request.timeouts = resolveTimeouts(options.timeout, settings.timeouts)
   // `callCookies` stays null, so redirects add no cookies either.
