@@ -5,6 +5,7 @@ import { Cookies, type CookiesInit } from './cookies/jar.js'
 import { Headers } from './headers.js'
 import type { ClientSettings } from './options.js'
 import { Request } from './request.js'
+import { resolveRetry } from './retry.js'
 import { applyParams, resolveUrl } from './url.js'
 
 /** Builds the request of a call, merged with the settings of the client. */
@@ -15,6 +16,7 @@ export function buildRequest(
   options: RequestOptions = {},
 ): Request {
   checkOptions(options, REQUEST_OPTIONS, 'a request')
+  if (options.retry !== undefined && options.retry !== null) resolveRetry(options.retry)
   const target = resolveUrl(url, settings.baseUrl)
   if (options.params !== null) applyParams(target, settings.params)
   const headers = new Headers(options.headers === null ? settings.ownHeaders : settings.headers)

@@ -19,7 +19,7 @@ import type { PreparedMessage } from './prepared-message.js'
 import { Receiver, type ReceiverEvents, type WebSocketMessage } from './receiver.js'
 import { Sender, type SendOptions, type SendResult } from './sender.js'
 
-const DRAINED: OptionKinds<{ signal?: AbortSignal }> = { signal: 'object' }
+const WAIT: OptionKinds<{ signal?: AbortSignal }> = { signal: 'object' }
 
 /*
  *   open ──close()──▶ closing ──both Close frames──▶ ending ──socket closed──▶ closed
@@ -208,7 +208,7 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
    * @throws `signal.reason` when the signal aborts first.
    */
   async drained(options?: { readonly signal?: AbortSignal | undefined }): Promise<boolean> {
-    checkOptions(options ?? {}, DRAINED, 'drained()')
+    checkOptions(options ?? {}, WAIT, 'drained()')
     options?.signal?.throwIfAborted()
     if (this.#state === 'closed') return false
     if (this.#sender.drained) return true
@@ -251,6 +251,7 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   messages(options?: {
     readonly signal?: AbortSignal | undefined
   }): AsyncIterableIterator<WebSocketMessage, undefined> {
+    checkOptions(options ?? {}, WAIT, 'messages()')
     this.#iterated = true
     const queue = this.#messageQueue()
     const iterator: AsyncIterableIterator<WebSocketMessage, undefined> = {
