@@ -7,6 +7,7 @@
  *
  * @module
  */
+import { checkObject } from '../internal/options.js'
 import type { JsonValue } from '../internal/json.js'
 import { nearestName } from '../internal/nearest-name.js'
 
@@ -55,7 +56,7 @@ const MAX_QUOTED = 80
 /**
  * Checks a value against a schema and returns up to 32 violations; an empty list means that the
  * value is valid. Lengths count code points. `format` is an annotation, as in JSON Schema itself,
- * and a pattern that JavaScript cannot compile is not checked. Never throws.
+ * and a pattern that JavaScript cannot compile is not checked. No value makes it throw.
  *
  * @example
  * ```ts
@@ -64,6 +65,7 @@ const MAX_QUOTED = 80
  * ```
  */
 export function checkSchema(schema: JsonSchema, value: unknown): readonly SchemaViolation[] {
+  checkObject('a schema', schema)
   const work: Work = { stepsLeft: MAX_STEPS }
   const check = new Check(work)
   check.visit(schema, value, '', 0)

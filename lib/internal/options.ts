@@ -96,6 +96,18 @@ export function checkOptions<T>(given: unknown, kinds: OptionKinds<T>, of: strin
   }
 }
 
+/** @throws TypeError when an argument that must be a string, named `what`, is none. */
+export function checkString(what: string, value: unknown): void {
+  if (typeof value === 'string') return
+  throw new TypeError(`${what} must be a string, got ${describeValue(value)}`)
+}
+
+/** @throws TypeError when an argument that must be an object, named `what`, is none. */
+export function checkObject(what: string, value: unknown): void {
+  if (typeof value === 'object' && value !== null) return
+  throw new TypeError(`${what} must be an object, got ${describeValue(value)}`)
+}
+
 /** What a value is, for messages: never its text, which may be a secret. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return 'nothing'

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { checkOptions, describeValue, type OptionKinds } from '../../internal/options.js'
+import { type OptionKinds, checkObject, checkOptions, describeValue } from '../../internal/options.js'
 
 /** A caller that `authorize` has admitted. */
 export interface Principal {
@@ -37,6 +37,7 @@ const BEARER_PROTOCOL = 'bearer.'
  * @returns null without a token.
  */
 export function bearerToken(request: AuthorizableRequest): string | null {
+  checkObject('the headers of a request', request?.headers)
   const header = request.headers.authorization
   if (header !== undefined) return /^Bearer +([\w.~+/-]+=*) *$/i.exec(header)?.[1] ?? null
   if (request.headers.upgrade === undefined) return null
