@@ -19,7 +19,6 @@ export function buildRequest(
   const headers = new Headers(options.headers === null ? settings.ownHeaders : settings.headers)
   if (options.headers !== undefined && options.headers !== null) headers.update(options.headers)
   const request = new Request(method, target, { ...options, headers })
-  request.headers.maskAlso(settings.sensitiveHeaders)
   request.timeouts = resolveTimeouts(options.timeout, settings.timeouts)
   // `callCookies` stays null, so redirects add no cookies either.
   if (options.cookies === null) return request
