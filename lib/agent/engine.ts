@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
 import { uuidV7 } from '../internal/uuid.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
@@ -41,7 +42,7 @@ import type { RunDriver } from './run/driver.js'
 import { LocalDriver } from './run/local-driver.js'
 import { SharedDriver } from './run/shared-driver.js'
 import { performStep } from './run/steps/perform.js'
-import type { RunQuery, StoreDamage } from './store.js'
+import { QUERY, type RunQuery, type StoreDamage } from './store.js'
 import type { Tool } from './tool.js'
 import { readTraceContext } from './tracing/trace-context.js'
 import { Tracing } from './tracing/tracing.js'
@@ -80,6 +81,15 @@ export interface CreateOptions {
    * when malformed. The run's spans and model calls belong to it.
    */
   readonly trace?: TraceContext | undefined
+}
+
+const CREATE: OptionKinds<CreateOptions> = {
+  caller: 'object', idempotencyKey: 'string', parentRunId: 'string', trace: 'object',
+}
+const CALLER: OptionKinds<Caller> = { owner: 'object! the principal whose runs it may see' }
+const CLOSE: OptionKinds<{ graceMs?: number }> = { graceMs: 'number' }
+const SUBSCRIBE: OptionKinds<{ after?: number; deltas?: boolean }> = {
+  after: 'number', deltas: 'boolean',
 }
 
 /** Seconds for which an idempotency key is remembered. */
@@ -179,6 +189,9 @@ export class RunEngine {
     options: CreateOptions = {},
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
     this.#assertOpen()
+    checkOptions(options, CREATE, 'create()')
+    // Without an owner, the call would be the host's own.
+    if (options.caller !== undefined) checkOptions(options.caller, CALLER, 'caller')
     const parsed = parseStartRequest(request)
     const { idempotencyKey } = options
     const owner = options.caller?.owner ?? HOST
@@ -196,6 +209,7 @@ export class RunEngine {
   async list(
     query: Partial<RunQuery> = {},
   ): Promise<{ readonly runs: readonly RunSummary[]; readonly next: string | null }> {
+    checkOptions(query, QUERY, 'list()')
     const { heads, next } = await this.#answer(
       this.#config.store.list({ limit: LIST_LIMIT, ...query }),
     )
@@ -312,6 +326,7 @@ export class RunEngine {
     options: { readonly after?: number | undefined; readonly deltas?: boolean | undefined } = {},
     caller?: Caller,
   ): Promise<RunSubscription<StreamItem>> {
+    checkOptions(options, SUBSCRIBE, 'subscribe()')
     const { details } = await this.#head(runId, caller)
     const { after = 0, deltas = false } = options
     const { feed, release } = await this.#answer(this.#driver.follow(details))
@@ -384,6 +399,7 @@ export class RunEngine {
    * be resumed by the next start, and closes the store. Calling it twice is harmless.
    */
   close(options: { readonly graceMs?: number | undefined } = {}): Promise<void> {
+    checkOptions(options, CLOSE, 'close()')
     this.#closing ??= this.#close(options.graceMs ?? 0)
     return this.#closing
   }

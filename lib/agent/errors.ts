@@ -27,6 +27,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { SchemaViolation } from './schema.js'
 import type { Usage } from './usage.js'
 
@@ -277,6 +278,11 @@ export interface ModelErrorOptions extends ErrorOptions {
   readonly usage?: Usage | undefined
 }
 
+const MODEL_ERROR: OptionKinds<ModelErrorOptions> = {
+  cause: 'any', statusCode: 'number', retryable: 'boolean! true if the call may be repeated',
+  retryAfterMs: 'number', modelMistake: 'boolean', usage: 'object',
+}
+
 /** Thrown when a model call has no usable result. Never contains an API key. */
 export class ModelError extends AgentError {
   override name = 'ModelError'
@@ -288,6 +294,7 @@ export class ModelError extends AgentError {
   readonly usage: Usage | undefined
 
   constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions) {
+    checkOptions(options, MODEL_ERROR, 'new ModelError()')
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
     this.code = code
     this.statusCode = options.statusCode

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { CommandOptions, CommandResult, Executor } from '../executor.js'
 import { COMMAND_VARIABLE, RUN_VARIABLE, scrubbedEnvironment } from './environment.js'
 import { holdArguments, runHeld } from './held-command.js'
-import { processExecutor, type ProcessExecutorOptions } from './process.js'
+import { PROCESS_OPTIONS, processExecutor, type ProcessExecutorOptions } from './process.js'
 import { killAll, markedProcesses } from './process-tree.js'
 import { sandboxArguments } from './sandbox.js'
 
@@ -21,6 +22,10 @@ export interface BubblewrapOptions extends ProcessExecutorOptions {
   readonly closed?: readonly string[] | undefined
 }
 
+const OPTIONS: OptionKinds<BubblewrapOptions> = {
+  ...PROCESS_OPTIONS, network: 'boolean', readOnly: 'array', closed: 'array',
+}
+
 /**
  * Runs each command in a sandbox made by bubblewrap (`bwrap`, Debian's package `bubblewrap`): own
  * process, mount, host name and IPC namespaces, no capabilities, no network unless allowed.
@@ -32,6 +37,7 @@ export interface BubblewrapOptions extends ProcessExecutorOptions {
  * and all of them end when this process dies.
  */
 export function bubblewrapExecutor(options: BubblewrapOptions = {}): Executor {
+  checkOptions(options, OPTIONS, 'bubblewrapExecutor()')
   return new BubblewrapExecutor(options)
 }
 
@@ -41,11 +47,14 @@ export function bubblewrapExecutor(options: BubblewrapOptions = {}): Executor {
  */
 export async function autoExecutor(options: BubblewrapOptions = {}): Promise<Executor> {
   const problem = await bubblewrapProblem(options)
-  return problem === null ? bubblewrapExecutor(options) : processExecutor(options)
+  if (problem === null) return bubblewrapExecutor(options)
+  const { env, shell } = options
+  return processExecutor({ env, shell })
 }
 
 /** Why bubblewrap cannot be used here, as a sentence for people; null when it works. */
 export async function bubblewrapProblem(options: BubblewrapOptions = {}): Promise<string | null> {
+  checkOptions(options, OPTIONS, 'bubblewrapExecutor()')
   if (process.platform !== 'linux') return 'bubblewrap needs Linux'
   const { exitCode, output } = await bubblewrapExecutor(options).run('true', {
     cwd: tmpdir(),

@@ -1,9 +1,18 @@
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { WorkspaceError } from '../errors.js'
 import { readConfined, replaceConfined } from './files.js'
 import { listFolder } from './list.js'
 import { confine, locateRoot, type Confinement } from './paths.js'
 import { WorkspaceSnapshot } from './snapshot.js'
 import type { FileChange, Workspace, WorkspaceEntry, WorkspaceOptions } from './workspace.js'
+
+const OPTIONS: OptionKinds<WorkspaceOptions> = { roots: 'array', closed: 'array' }
+
+const RESOLVE: OptionKinds<{ forWriting?: boolean }> = { forWriting: 'boolean' }
+const READ: OptionKinds<{ maxBytes?: number }> = { maxBytes: 'number' }
+const LIST: OptionKinds<{ recursive?: boolean; limit?: number }> = {
+  recursive: 'boolean', limit: 'number',
+}
 
 /** Bytes of a file that is read, unless the caller sets another limit. */
 const DEFAULT_READ_BYTES = 2 * 1024 * 1024
@@ -21,6 +30,7 @@ export async function openWorkspace(
   cwd: string,
   options: WorkspaceOptions = {},
 ): Promise<Workspace> {
+  checkOptions(options, OPTIONS, 'openWorkspace()')
   const confinement = await confine(cwd, options.roots, options.closed ?? [])
   return new ConfinedWorkspace(confinement)
 }
@@ -56,11 +66,13 @@ class ConfinedWorkspace implements Workspace {
   }
 
   async resolve(path: string, options: { readonly forWriting?: boolean } = {}): Promise<string> {
+    checkOptions(options, RESOLVE, 'resolve()')
     const { real } = await this.#confinement.locate(path, options.forWriting ?? false)
     return real
   }
 
   async readFile(path: string, options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
+    checkOptions(options, READ, 'readFile()')
     return await readConfined(this.#confinement, path, options.maxBytes ?? DEFAULT_READ_BYTES)
   }
 
@@ -79,6 +91,7 @@ class ConfinedWorkspace implements Workspace {
     path: string,
     options: { readonly recursive?: boolean; readonly limit?: number } = {},
   ): Promise<readonly WorkspaceEntry[]> {
+    checkOptions(options, LIST, 'list()')
     const { recursive = false, limit = DEFAULT_LIST_LIMIT } = options
     return await listFolder(this.#confinement, path, { recursive, limit })
   }
