@@ -46,12 +46,14 @@ export class AsyncClient implements AsyncDisposable {
       mounts: options.mounts ?? null,
       proxy: options.proxy ?? null,
       trustEnv: this.#settings.trustEnv,
-      make: (proxy) => new HttpTransport(transportOptions(options, proxy)),
+      hasCertificate: (options.cert ?? null) !== null,
+      make: (proxy, foreign) =>
+        new HttpTransport(transportOptions(options, proxy, foreign)),
     })
     this.#driver = {
       settings: this.#settings,
       blocking: false,
-      transportFor: (url) => this.#transports.forUrl(url),
+      transportFor: (request) => this.#transports.forRequest(request),
       wrap: (raw: TransportResponse) => AsyncResponse.from(raw),
       sleep: (ms, signal) => sleep(ms, signal),
       readBody: (request) => settle(request.read()),

@@ -51,12 +51,14 @@ export class Client implements Disposable {
       mounts: options.mounts ?? null,
       proxy: options.proxy ?? null,
       trustEnv: this.#settings.trustEnv,
-      make: (proxy) => new BlockingTransport(transportOptions(options, proxy)),
+      hasCertificate: (options.cert ?? null) !== null,
+      make: (proxy, foreign) =>
+        new BlockingTransport(transportOptions(options, proxy, foreign)),
     })
     this.#driver = {
       settings: this.#settings,
       blocking: true,
-      transportFor: (url) => this.#transports.forUrl(url),
+      transportFor: (request) => this.#transports.forRequest(request),
       wrap: (raw: TransportResponse) => Response.from(raw),
       sleep: (ms) => sleepSync(ms),
       readBody: (request) => settle(request.readSync()),

@@ -59,7 +59,10 @@ export interface BaseClientOptions<R extends BaseResponse, T> {
   readonly http2?: boolean | undefined
   /** Whether, and with which authorities, certificates are verified. @defaultValue true */
   readonly verify?: Verify | undefined
-  /** The certificate that authenticates the client. @defaultValue null */
+  /**
+   * The certificate that authenticates the client. Origins that redirects lead to do not get it;
+   * mount a transport that has it for those that need it. @defaultValue null
+   */
   readonly cert?: ClientCertificate | null | undefined
   /** Encoding of text without a charset. @defaultValue 'utf-8' */
   readonly defaultEncoding?: DefaultEncoding | undefined
@@ -69,7 +72,10 @@ export interface BaseClientOptions<R extends BaseResponse, T> {
   readonly maxResponseBytes?: number | null | undefined
   /** Repeats failed requests: a number of retries, or a policy. @defaultValue null */
   readonly retry?: RetryOptions | null | undefined
-  /** More headers to mask when printed and to drop on redirects to another origin. */
+  /**
+   * More headers to mask when printed and to drop on redirects to another origin, besides those
+   * whose names say that they are secret.
+   */
   readonly sensitiveHeaders?: readonly string[] | undefined
 }
 
@@ -144,12 +150,14 @@ export function resolveSettings<R extends BaseResponse>(
   }
 }
 
-/** The options for transports that the client makes itself. */
+/** The options for transports that the client makes itself; `foreign` ones have no certificate. */
 export function transportOptions(
   options: BaseClientOptions<never, unknown>,
   proxy: ProxyInit | null,
+  foreign: boolean,
 ): HttpTransportOptions {
-  const { limits, http1, http2, verify, cert, trustEnv } = options
+  const { limits, http1, http2, verify, trustEnv } = options
+  const cert = foreign ? null : options.cert
   return { limits, http1, http2, verify, cert, trustEnv, proxy }
 }
 

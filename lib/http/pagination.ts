@@ -37,8 +37,8 @@ export function resolvePagination(options: PaginateOptions): {
  * The URL of the page after `response`, or null on the last page. `defaults`, the `params` of the
  * client, supply keys that the link lacks.
  *
- * @throws {@link RemoteProtocolError} when the link leads to another origin, which must not receive
- *   the credentials of the call, or to the page itself.
+ * @throws {@link RemoteProtocolError} when the link or a redirect leads to another origin, which
+ *   must not receive the credentials of the call, or the link to the page itself.
  */
 export function nextPage(
   response: BaseResponse,
@@ -48,7 +48,8 @@ export function nextPage(
   const link = response.links[rel.toLowerCase()]
   if (link === undefined) return null
   const url = linkUrl(link.url, response.url)
-  if (!sameOrigin(url, response.url)) {
+  // The page itself may have come from where a redirect led, without the credentials.
+  if (!sameOrigin(url, response.url) || response.request.isForeign) {
     throw new RemoteProtocolError(`the next page is at another origin, ${url.origin}`)
   }
   url.hash = ''

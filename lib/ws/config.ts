@@ -11,8 +11,9 @@ export interface Backpressure {
   /** Above this many bytes `send()` returns `full`: wait for `drained()`. @defaultValue 65536 */
   readonly highWaterBytes: number
   /**
-   * Most bytes buffered for one peer, including the message being sent. A single larger message
-   * still goes to a peer for which nothing is waiting. @defaultValue 4194304 (4 MiB)
+   * Most bytes buffered for one peer, including the message being sent, and 64 more for each
+   * message. A single larger message still goes to a peer for which nothing is waiting.
+   * @defaultValue 4194304 (4 MiB)
    */
   readonly limitBytes: number
   /**

@@ -186,14 +186,17 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
     return this.#closeIfFull(this.#sender.sendMessage(message, options))
   }
 
-  /** Sends a Ping with up to 125 bytes; the Pong is passed to `onPong`. */
+  /**
+   * Sends a Ping with up to 125 bytes; the Pong is passed to `onPong`. While another one waits for
+   * a slow peer it is `dropped`.
+   */
   ping(payload: string | Uint8Array = EMPTY): SendResult {
     const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload
     if (bytes.length > MAX_CONTROL_BYTES) {
       throw new RangeError(`a ping has at most ${MAX_CONTROL_BYTES} bytes, got ${bytes.length}`)
     }
     if (this.#state !== 'open') return 'closed'
-    return this.#closeIfFull(this.#sender.sendFrame(encodeFrame(Opcode.PING, bytes)))
+    return this.#closeIfFull(this.#sender.ping(encodeFrame(Opcode.PING, bytes)))
   }
 
   #closeIfFull(result: SendResult): SendResult {
@@ -383,7 +386,7 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   #sendClose(code: number | null, reason: string | Uint8Array): void {
     this.#state = 'closing'
     this.#closeSent = true
-    this.#sender.push(encodeClose(code, reason))
+    this.#sender.pushClose(encodeClose(code, reason))
   }
 
   #endTransport(): void {

@@ -35,6 +35,7 @@ import { Http1Connection } from './http1/connection.js'
 import type { Http2Connection } from './http2/connection.js'
 import { ConnectionPool } from './pool.js'
 import { Proxy, tunnel, type ProxyInit } from './proxy/proxy.js'
+import { serverNameOf } from './request-checks.js'
 
 /** Options of {@link HttpTransport}. */
 export interface HttpTransportOptions {
@@ -206,7 +207,7 @@ export class HttpTransport implements AsyncTransport {
     const timeoutMs = (request.timeouts ?? DEFAULT_TIMEOUTS).pool
     const key =
       this.#forwarding(url) === null
-        ? `${url.protocol}//${url.host} ${request.extensions.sniHostname ?? ''}`
+        ? `${url.protocol}//${url.host} ${serverNameOf(request) ?? ''}`
         : 'proxy'
     for (;;) {
       const acquired = this.#pool.acquire(key, { timeoutMs, signal })
@@ -301,7 +302,7 @@ export class HttpTransport implements AsyncTransport {
         socket.destroy()
       }
       if (!secure) return socket
-      const tls = this.#tls.optionsFor(request.extensions.sniHostname ?? host, this.#alpn)
+      const tls = this.#tls.optionsFor(serverNameOf(request) ?? host, this.#alpn)
       const secured = await openTls(socket, tls, addressText({ ...address, host, port }), track)
       clock.lap('tls')
       return secured

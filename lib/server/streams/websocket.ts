@@ -34,7 +34,7 @@ const STREAMS = '/api/ws/'
 
 /** Largest message from a client. Messages are ignored; commands go over REST. */
 const MAX_MESSAGE_BYTES = 4_096
-/** Messages per second beyond which a client is disconnected (1008). */
+/** Messages per second beyond which a client is disconnected (1008); pings and pongs likewise. */
 const MAX_MESSAGES_PER_SECOND = 20
 /** Unanswered pings after which a peer counts as lost. */
 const MAX_LOST_PINGS = 3
@@ -108,6 +108,7 @@ export class RunSockets {
       // Checked in #admit, by the rules of all other calls.
       origins: 'any',
       maxMessageBytes: MAX_MESSAGE_BYTES,
+      maxControlFramesPerSecond: MAX_MESSAGES_PER_SECOND,
       keepAlive: { intervalMs: pingMs, timeoutMs: pingMs * MAX_LOST_PINGS },
       authorize: (request, offer) => this.#admit(request, offer),
       onConnection: (connection) => this.#follow(connection),
