@@ -27,7 +27,7 @@
  *
  * @module
  */
-import { type OptionKinds, checkOptions, describeValue } from '../internal/options.js'
+import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import type { SchemaViolation } from './schema.js'
 import type { Usage } from './usage.js'
 

@@ -42,7 +42,8 @@ const FOREIGN_NAMES: Readonly<Record<string, string>> = {
   folder: 'directory',
   form: 'data',
   formdata: 'data, files',
-  handler: 'execute, authorize',
+  handler: 'execute',
+  handleprotocols: 'protocols',
   hooks: 'eventHooks',
   inputschema: 'parameters',
   interceptors: 'eventHooks',
@@ -51,6 +52,7 @@ const FOREIGN_NAMES: Readonly<Record<string, string>> = {
   maxretries: 'retries, retry',
   path: 'directory, basePath',
   permessagedeflate: 'deflate',
+  port: 'listen() of your own server',
   prefix: 'basePath',
   prefixurl: 'baseUrl',
   qs: 'params',
@@ -61,9 +63,11 @@ const FOREIGN_NAMES: Readonly<Record<string, string>> = {
   run: 'execute',
   schema: 'parameters',
   searchparams: 'params',
+  server: 'attach(server)',
   socket: 'socketPath',
   uds: 'socketPath',
   url: 'baseUrl',
+  verifyclient: 'authorize',
 }
 
 /**

@@ -264,7 +264,7 @@ export const notOptions: readonly (readonly [place: RegExp, reason: string])[] =
   [/^agent\.(foldHead#(head|record)|summarize#0|\w+Store\.append#records) /, 'stored records'],
   [/^agent\.\w+Store\.list#query /, 'the engine calls stores, and checks what it was given'],
   [/^agent\.costOf#prices /, 'prices that were frozen in a log'],
-  [/^agent\.(checkSchema#schema|checkArguments#tool) /, 'schemas as data; defineTool() checks them'],
+  [/^agent\.(checkSchema#schema|checkArguments#tool) /, 'data; defineTool() checks schemas'],
   [/\.resume#answer /, 'checked against RESUME_SCHEMA, as over HTTP'],
   [/^http\.ProxyError|^server\.RunServiceError/, 'errors that only the package makes'],
   [/#options errors\[0\] /, 'copied into the response, where a client ignores unknown fields'],

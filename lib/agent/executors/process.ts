@@ -18,7 +18,9 @@ export interface ProcessExecutorOptions {
 }
 
 /** For `checkOptions()`. */
-export const PROCESS_OPTIONS: OptionKinds<ProcessExecutorOptions> = { env: 'array', shell: 'string' }
+export const PROCESS_OPTIONS: OptionKinds<ProcessExecutorOptions> = {
+  env: 'array', shell: 'string',
+}
 
 /**
  * Runs commands as processes of this user, each in a process group of its own and with a scrubbed

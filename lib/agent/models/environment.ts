@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type OptionKinds, checkObject, checkOptions } from '../../internal/options.js'
+import { checkObject, checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { ModelAdapter } from './adapter.js'
 import { anthropicAdapter } from './anthropic/adapter.js'
 import { geminiAdapter } from './gemini/adapter.js'

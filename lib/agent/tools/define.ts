@@ -1,4 +1,4 @@
-import { type OptionKinds, checkObject, checkOptions } from '../../internal/options.js'
+import { checkObject, checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { JsonObject } from '../../internal/json.js'
 import { checkSchema, isPattern, type JsonSchema } from '../schema.js'
 import type { Tool, ToolContext, ToolEffect, ToolOutput } from '../tool.js'

@@ -1,4 +1,4 @@
-import { type OptionKinds, checkOptions, checkString } from '../../internal/options.js'
+import { checkOptions, checkString, type OptionKinds } from '../../internal/options.js'
 import { WorkspaceError } from '../errors.js'
 import { readConfined, replaceConfined } from './files.js'
 import { listFolder } from './list.js'

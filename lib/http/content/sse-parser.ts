@@ -1,4 +1,4 @@
-import { type OptionKinds, checkObject, checkOptions } from '../../internal/options.js'
+import { checkObject, checkOptions, type OptionKinds } from '../../internal/options.js'
 import { DecodingError } from '../errors.js'
 
 /** One event of an event stream. */

@@ -1,4 +1,4 @@
-import { type OptionKinds, checkOptions, describeValue } from '../../internal/options.js'
+import { checkOptions, describeValue, type OptionKinds } from '../../internal/options.js'
 import { CookieConflictError, LocalProtocolError } from '../errors.js'
 import { MASK, type Headers } from '../headers.js'
 import { printAs } from '../inspect.js'

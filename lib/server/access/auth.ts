@@ -1,6 +1,11 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { type OptionKinds, checkObject, checkOptions, describeValue } from '../../internal/options.js'
+import {
+  checkObject,
+  checkOptions,
+  describeValue,
+  type OptionKinds,
+} from '../../internal/options.js'
 
 /** A caller that `authorize` has admitted. */
 export interface Principal {
@@ -75,7 +80,7 @@ const MIN_KEY_LENGTH = 16
  */
 export function bearerKeys(keys: { readonly [principalId: string]: BearerKey }): Authorize {
   if (typeof keys !== 'object' || keys === null || Array.isArray(keys)) {
-    throw new TypeError(`bearerKeys() needs keys by the id of their holder, got ${describeValue(keys)}`)
+    throw new TypeError(`bearerKeys() needs keys by id of their holder, got ${describeValue(keys)}`)
   }
   const secret = randomBytes(32)
   const digest = (key: string): Buffer => createHmac('sha256', secret).update(key).digest()
