@@ -94,7 +94,7 @@ test('a restart knows whose folders they are', async (t) => {
 test('the folders of runs are known from an index that an earlier version wrote', async (t) => {
   const [root, directory] = [folders(t), scratch(t)]
   const { FileStore: Earlier } = (await import(BUNDLE.href)) as typeof import('runwright/agent')
-  const earlier = await openEngine(t, { cwd: root, store: new Earlier({ directory }), ...model })
+  const earlier = await openEngine(t, { cwd: root, store: new Earlier({ directory, segmentBytes: 4096 }), ...model })
   for (const [name, caller] of [['a', ann], ['b', bob]] as const)
     await follow(earlier.engine, await start(earlier.engine, join(root, name), caller))
   await earlier.engine.close()
