@@ -100,6 +100,8 @@ const SECRET_IN_REQUEST =
   'let commands read it from a file or an environment variable'
 /** Page size of a list without a limit. */
 const LIST_LIMIT = 10_000
+/** Codes for a run that cannot be read. */
+const DAMAGED: readonly string[] = ['ERR_AGENT_STORE_CORRUPT', 'ERR_AGENT_STORE_VERSION']
 /** The owner of runs that the host starts itself. */
 const HOST: RunOwner = { id: null, tenant: null }
 
@@ -182,7 +184,8 @@ export class RunEngine {
    *
    * @returns the run, and whether this call created it or an earlier one with the same key did.
    * @throws {@link InvalidRequestError}, {@link GoalError}, {@link QueueFullError},
-   * {@link CwdBusyError}, {@link IdempotencyError}, {@link EngineClosedError}, {@link StoreError}
+   * {@link CwdBusyError}, {@link ForeignFolderError}, {@link IdempotencyError},
+   * {@link EngineClosedError}, {@link StoreError}; what the host's `roots` throws
    */
   async create(
     request: JsonObject,
@@ -434,7 +437,17 @@ export class RunEngine {
   }
 
   async #head(runId: string, caller: Caller | undefined): Promise<RunHead> {
-    const head = await this.#answer(this.#config.store.head(runId))
+    const { store } = this.#config
+    const reading = store.head(runId).catch(async (error: unknown) => {
+      const isDamaged = error instanceof StoreError && DAMAGED.includes(error.code)
+      const tenant = caller?.owner.tenant ?? null
+      if (!isDamaged || tenant === null) throw error
+      // Only its own tenant may know that there is such a run.
+      const { heads } = await store.list({ tenant, search: runId, limit: LIST_LIMIT })
+      if (heads.some(({ details }) => details.run_id === runId)) throw error
+      return null
+    })
+    const head = await this.#answer(reading)
     if (head === null || (caller !== undefined && caller.owner.tenant !== head.owner.tenant)) {
       throw new UnknownRunError(runId)
     }
