@@ -16,7 +16,8 @@
  * ├─ CursorError             ERR_AGENT_CURSOR              a cursor points beyond the log
  * ├─ ExhaustedError          ERR_AGENT_EXHAUSTED           no descriptors or memory right now
  * ├─ IllegalTransitionError  ERR_AGENT_ILLEGAL_TRANSITION  a record does not fit its run's status
- * ├─ WorkspaceError          ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE
+ * ├─ WorkspaceError          ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE,
+ * │                          ERR_AGENT_WORKSPACE_LOST
  * ├─ StoreError              ERR_AGENT_STORE, ERR_AGENT_STORE_LOCKED, ERR_AGENT_STORE_CORRUPT,
  * │                          ERR_AGENT_STORE_VERSION, ERR_AGENT_SEQ_CONFLICT,
  * │                          ERR_AGENT_STORE_UNAVAILABLE, ERR_AGENT_CLAIM_LOST
@@ -53,7 +54,8 @@ export type AgentErrorCode =
   | ModelErrorCode
 
 /** Codes of {@link WorkspaceError}. */
-export type WorkspaceErrorCode = 'ERR_AGENT_OUTSIDE_WORKSPACE' | 'ERR_AGENT_WORKSPACE'
+export type WorkspaceErrorCode =
+  'ERR_AGENT_OUTSIDE_WORKSPACE' | 'ERR_AGENT_WORKSPACE' | 'ERR_AGENT_WORKSPACE_LOST'
 
 /** Codes of {@link StoreError}. */
 export type StoreErrorCode =
@@ -228,7 +230,11 @@ export class IllegalTransitionError extends AgentError {
   }
 }
 
-/** Thrown when a path leaves the workspace, or is not of the required type. */
+/**
+ * Thrown when a path leaves the workspace, or is not of the required type; with
+ * `ERR_AGENT_WORKSPACE_LOST` when the workspace is not the folder any more that it was, which ends
+ * its run.
+ */
 export class WorkspaceError extends AgentError {
   override name = 'WorkspaceError'
   override readonly code: WorkspaceErrorCode

@@ -89,8 +89,9 @@ class BubblewrapExecutor implements Executor {
     const commandId = randomUUID()
     const marks = { [RUN_VARIABLE]: options.mark, [COMMAND_VARIABLE]: commandId }
     const env = scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks })
+    const { cwd, cwdDescriptor } = options
     const sandbox = await sandboxArguments({
-      cwd: options.cwd,
+      cwd,
       home: env['HOME'],
       path: env['PATH'] ?? '',
       network: this.#network,
@@ -98,12 +99,14 @@ class BubblewrapExecutor implements Executor {
       writable: options.writable,
       closed: this.#closed,
     })
+    const hold = holdArguments(this.#shell, command, cwdDescriptor !== undefined)
     const launch = {
       file: 'bwrap',
-      args: [...sandbox, '--', this.#shell, ...holdArguments(this.#shell, command)],
+      args: [...sandbox, '--', this.#shell, ...hold],
       // The temporary folder of this process does not exist in the sandbox.
       env: { ...env, TMPDIR: '/tmp', ...options.env, ...marks },
-      cwd: options.cwd,
+      cwd,
+      cwdDescriptor,
       commandId,
       leaderIsSandbox: true,
     }

@@ -51,6 +51,7 @@ class ProcessExecutor implements Executor {
       args: holdArguments(this.#shell, command),
       env: scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks }),
       cwd: options.cwd,
+      cwdDescriptor: options.cwdDescriptor,
       commandId,
       leaderIsSandbox: false,
     }
