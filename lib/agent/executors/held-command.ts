@@ -220,7 +220,8 @@ class Stop implements Disposable {
   }
 }
 
-function notNow(error: unknown): ExhaustedError {
+/** The error for a command that was not started because the machine is exhausted. */
+export function notNow(error: unknown): ExhaustedError {
   return exhausted('the machine cannot start a command now', error)
 }
 
