@@ -102,6 +102,11 @@ export function firstBytes(text: string, maxBytes: number): string {
   return size <= maxBytes ? text : redactor.part(text, 0, charactersOf(text, maxBytes))
 }
 
+/** A warning of this process, redacted. */
+export function warn(message: string, options: { type?: string; code?: string } = {}): void {
+  process.emitWarning(redactor.text(message), options)
+}
+
 /** The end of streamed text, redacted; memory is bounded whatever its length. */
 export class TextTail {
   readonly #characters: number

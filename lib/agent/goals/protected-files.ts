@@ -16,6 +16,7 @@ import { basename, join, relative } from 'node:path'
 import { GoalError } from '../errors.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { GoalBaseline, GoalSpec } from '../goal.js'
+import { clip } from '../output.js'
 import { isInside } from '../workspace/paths.js'
 import { SKIPPED_FOLDERS } from '../workspace/skipped-folders.js'
 import { compileGlobs, isLiteral } from './globs.js'
@@ -73,7 +74,7 @@ export async function compareFiles(
 /** A path as one bounded line: file names may contain line breaks. */
 function printable(path: string): string {
   const line = path.replaceAll(/\p{Cc}/gu, '?')
-  return line.length > MAX_SHOWN_PATH ? `${line.slice(0, MAX_SHOWN_PATH)}…` : line
+  return clip(line, MAX_SHOWN_PATH)
 }
 
 async function isGone(cwd: string, path: string): Promise<boolean> {

@@ -1,4 +1,5 @@
 import type { ModelProvider } from '../model-provider.js'
+import { addEndpoint } from '../redaction/given.js'
 import type { ModelAdapter } from './adapter.js'
 import { HttpModel, type HttpModelOptions } from './http-model.js'
 
@@ -44,6 +45,7 @@ export function createHttpProvider(
   options: HttpProviderOptions,
 ): HttpProvider {
   const { id, description, suggestions, family, ...modelOptions } = options
+  addEndpoint(options)
   const models = new Map<string, HttpModel>()
   const adapterOf = typeof adapter === 'function' ? adapter : () => adapter
   const create = (model: string): HttpModel => {

@@ -12,7 +12,7 @@ import type { Pattern } from './scanner.js'
 import { Scanner } from './scanner.js'
 
 /** A reference to a secret or a placeholder, and not a secret: `${TOKEN}`, `<password>`, `***`. */
-const NO_REFERENCE = '(?![$*{<]|%[sdv])'
+const NO_REFERENCE = '(?![$*{<]|%[sdv]|\\[secret removed\\])'
 const QUOTE = '\\\\{0,2}["\'`]?'
 /** Fields of connection strings, which name a place or a user: ODBC, .NET and libpq. */
 const FIELDS = [
@@ -117,7 +117,7 @@ const OPEN_CONTEXT = new RegExp(
 /** Of the contexts only an entry of a netrc file has several lines. */
 const OPEN_ENTRY = /\bmachine(?:\s{1,8}\S{1,256}){0,6}\s{0,8}$/i
 /** A flag with a value, or the name of a variable. */
-const OPEN_FLAG = /--[a-z-]{0,12}[= ]?["']?[^\s]{0,32}$/i
+const OPEN_FLAG = /--(?:[psat][a-z-]{0,12}[= ]?["']?[^\s]{0,256})?$/i
 const OPEN_NAMED = 256
 
 /**

@@ -27,13 +27,13 @@ const TOP_FOLDER = new RegExp(
 
 /**
  * True for a value that also stands in texts that have nothing to do with a secret: fewer than 8
- * characters, a word or words of 15 letters, a number, an address, a path.
+ * characters, a word or two of 15 letters, a number, an address, a path.
  */
 export function isOrdinary(value: string): boolean {
   if (value.length < 8) return true
   if (value.length <= 15) {
     if (/^[A-Za-z]?(?:[a-z]+|[A-Z]+)$/.test(value)) return true
-    if (/^[a-z]+(?:[-_. ][a-z]+)+$/.test(value) || /^[\d.,:+-]+$/.test(value)) return true
+    if (/^[a-z]+[-_. /][a-z]+$/.test(value) || /^[\d.,:+-]+$/.test(value)) return true
     if (/^[a-z.-]+:\d{1,5}$/.test(value)) return true
   }
   if (/^(?:~|\.\.?)[/\\]|^[A-Za-z]:[/\\]/.test(value)) return true

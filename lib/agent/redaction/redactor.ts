@@ -43,6 +43,7 @@ export class Redactor {
   readonly #own: readonly string[]
   #scanner: Scanner | undefined
   #names: readonly string[] = []
+  #forms: ReadonlyMap<string, readonly string[]> = new Map()
   /** The state of the register that the scanner was made for. */
   #changes = -1
 
@@ -59,7 +60,9 @@ export class Redactor {
     this.#names = [...new Set(named.map(([name]) => name))]
     // A dummy key, as local servers get, is no secret.
     const given = values.filter((value) => !isOrdinary(value))
-    const literals = [...this.#own, ...secrets, ...given].flatMap(writtenForms)
+    const all = [...this.#own, ...secrets, ...given]
+    this.#forms = new Map(all.map((one) => [one, this.#forms.get(one) ?? writtenForms(one)]))
+    const literals = [...this.#forms.values()].flat()
     this.#scanner = new Scanner(literals, [...KEY_PATTERNS, ...contextPatterns(named)])
     return this.#scanner
   }

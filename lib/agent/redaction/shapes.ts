@@ -80,34 +80,31 @@ export function findPrivateKeys(text: string): PrivateKeys {
   const openAt = tail + (OPEN_HEADER.exec(text.slice(tail))?.index ?? text.length - tail)
   const spans: Span[] = []
   if (!text.includes('PRIVATE KEY')) return { spans, openAt }
-  HEADER.lastIndex = 0
-  let end = 0
-  for (let header = HEADER.exec(text); header !== null; header = HEADER.exec(text)) {
-    addOrphans(text, end, header.index, spans)
-    const body = header.index + header[0].length
-    if (CLOSING_QUOTE.test(text[body] ?? '')) continue
-    FOOTER.lastIndex = body
-    const footer = FOOTER.exec(text)
-    end = footer === null ? text.length : footer.index + footer[0].length
-    spans.push({ start: header.index, end })
-    if (footer === null) return { spans, openAt: header.index }
-    HEADER.lastIndex = end
+  const headers = placesOf(HEADER, text).filter(({ end }) => !CLOSING_QUOTE.test(text[end] ?? ''))
+  const footers = placesOf(FOOTER, text)
+  let done = 0
+  for (let next = 0, at = 0; ; at++) {
+    const footer = footers[at]
+    while ((headers[next]?.start ?? Infinity) < done) next += 1
+    const header = headers[next]
+    if (header !== undefined && header.start < (footer?.start ?? Infinity)) {
+      spans.push({ start: header.start, end: footer?.end ?? text.length })
+      if (footer === undefined) return { spans, openAt: header.start }
+    } else if (footer === undefined) return { spans, openAt }
+    else {
+      // The lines of a key whose header is not part of the text.
+      const start = startOfLines(text, Math.max(done, footer.start - MAX_PRIVATE_KEY), footer.start)
+      if (start < footer.start) spans.push({ start, end: footer.end })
+    }
+    done = footer.end
   }
-  addOrphans(text, end, text.length, spans)
-  return { spans, openAt }
 }
 
-/** The lines of keys before footers whose header is not part of the text. */
-function addOrphans(text: string, from: number, to: number, spans: Span[]): void {
-  let least = from
-  for (;;) {
-    FOOTER.lastIndex = least
-    const footer = FOOTER.exec(text)
-    if (footer === null || footer.index >= to) return
-    const start = startOfLines(text, Math.max(least, footer.index - MAX_PRIVATE_KEY), footer.index)
-    least = footer.index + footer[0].length
-    if (start < footer.index) spans.push({ start, end: least })
-  }
+function placesOf(pattern: RegExp, text: string): Span[] {
+  return Array.from(text.matchAll(pattern), (found) => ({
+    start: found.index,
+    end: found.index + found[0].length,
+  }))
 }
 
 /** Where the lines of a key begin that end at `end`; the text may cut the first one. */

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { addCredential } from '../../internal/credentials.js'
 
 /** A caller that `authorize` has admitted. */
 export interface Principal {
@@ -73,7 +74,10 @@ export function bearerKeys(keys: { readonly [principalId: string]: BearerKey }):
   const entries = Object.entries(keys).flatMap(([id, given]) => {
     const { key, tenant = null } = typeof given === 'object' ? given : { key: given }
     const list = Array.isArray(key) ? (key as readonly string[]) : [key as string]
-    for (const value of list) checkKey(id, value)
+    for (const value of list) {
+      checkKey(id, value)
+      addCredential(value)
+    }
     const principal = Object.freeze({ id, tenant })
     return list.map((value) => ({ digest: digest(value), principal }))
   })

@@ -40,26 +40,17 @@ const SECRETS: readonly (readonly [string, string])[] = [
   ['a private key', PEM],
 ]
 
-// First in this file: what an engine has registered is held back as well.
-test('text that cannot begin a secret is released at once', () => {
+test('text that cannot begin a secret is released, but for two letters that may begin one', () => {
   const stream = new StreamRedactor(new Redactor([]))
-  for (const piece of [
-    'Hello',
-    ' ',
-    'task',
-    '-force one.',
-    ' b',
-    '--z',
-    ' (sky',
-    ')',
-    ' skein',
-    '\n\n',
-  ]) {
-    assert.equal(stream.push(piece), piece)
+  let [sent, shown] = ['', '']
+  for (const piece of ['Hello', ' ', 'task', '-force one.', ' b', '--z', ' (sky', ')', ' skein']) {
+    sent += piece
+    shown += stream.push(piece)
+    assert.ok(sent.startsWith(shown) && sent.length - shown.length <= 2, shown)
   }
-  assert.equal(stream.push(' see sk'), ' see ')
-  assert.equal(stream.push('y'), 'sky')
-  assert.equal(stream.end(), '')
+  shown += stream.push('\n see sk')
+  assert.equal(shown, `${sent}\n see `)
+  assert.equal(shown + stream.push('y') + stream.end(), `${sent}\n see sky`)
 })
 
 for (const [name, secret] of SECRETS) {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { systemClock, type Clock } from '../../../internal/clock.js'
 import type { StoreError } from '../../errors.js'
+import { warn } from '../../output.js'
 import type { Retention } from '../run-index.js'
 
 /** Options of {@link FileStore}. */
@@ -62,7 +63,7 @@ export function resolveFileStoreOptions(options: FileStoreOptions): ResolvedFile
 }
 
 function emitWarning({ message, code }: StoreError): void {
-  process.emitWarning(message, { type: 'StoreWarning', code })
+  warn(message, { type: 'StoreWarning', code })
 }
 
 function checkRetention({ runs, days }: Retention): void {
