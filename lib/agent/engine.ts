@@ -31,7 +31,8 @@ import { stamp } from './log/writer.js'
 import { McpServers } from './mcp/servers.js'
 import type { Model, TraceContext } from './model.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
-import { Redactor, secretsOfEnvironment } from './redaction/redactor.js'
+import { redactedDraft } from './redaction/records.js'
+import { addSecrets, redactor } from './redaction/redactor.js'
 import type { ResumeAnswer } from './request/gate-answer.js'
 import { repeatedRun } from './request/idempotency.js'
 import { createdRecord, requestHash, resolveNewRun } from './request/new-run.js'
@@ -123,7 +124,6 @@ export class RunEngine {
   #mcp: McpServers | undefined
   readonly #models: ModelRegistry
   readonly #goals: GoalRegistry
-  readonly #redactor: Redactor
   readonly #observers = new Observers()
   readonly #driver: RunDriver
   #closing: Promise<void> | undefined
@@ -137,8 +137,8 @@ export class RunEngine {
       replay: config.store,
     })
     this.#goals = goalRegistry(config.goals)
-    this.#redactor = new Redactor([...config.secrets, ...secretsOfEnvironment(process.env)])
-    const tracing = new Tracing(config.tracer, config.clock, this.#redactor)
+    addSecrets(config.secrets, process.env)
+    const tracing = new Tracing(config.tracer, config.clock, redactor)
     const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
     const { shared } = config.store
     const common = { ...config, offeredTools, observers: this.#observers }
@@ -147,7 +147,7 @@ export class RunEngine {
       tracing,
       performStep,
       resolveModel: (name) => this.#models.resolve(name),
-      redactor: this.#redactor,
+      redactor,
     })
     this.#driver =
       shared === undefined
@@ -199,6 +199,10 @@ export class RunEngine {
     const { idempotencyKey } = options
     const owner = options.caller?.owner ?? HOST
     if (idempotencyKey === undefined) return await this.#create(parsed, owner, null, options)
+    if (redactor.forbids(idempotencyKey)) {
+      const detail = `the idempotency key ${SECRET_IN_REQUEST}`
+      throw new InvalidRequestError([{ pointer: '', detail }])
+    }
     const body_hash = requestHash(parsed)
     const first = await this.#answer(
       this.#config.store.findByKey(owner, idempotencyKey, this.#keysSince()),
@@ -232,7 +236,7 @@ export class RunEngine {
    */
   async resume(runId: string, answer: ResumeAnswer, caller?: Caller): Promise<ResumeResult> {
     const stored = await this.#head(runId, caller)
-    if (this.#redactor.findsIn(answer.edits)) {
+    if (redactor.findsIn(answer.edits)) {
       throw new InvalidRequestError([{ pointer: '/edits', detail: SECRET_IN_REQUEST }])
     }
     const { status, gateId } = await this.#answer(
@@ -466,7 +470,7 @@ export class RunEngine {
     options: CreateOptions,
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
     const { clock } = this.#config
-    const secret = Object.entries(request).find(([, value]) => this.#redactor.findsIn(value))
+    const secret = Object.entries(request).find(([, value]) => redactor.forbids(value))
     if (secret !== undefined) {
       throw new InvalidRequestError([{ pointer: `/${secret[0]}`, detail: SECRET_IN_REQUEST }])
     }
@@ -475,7 +479,7 @@ export class RunEngine {
     const newRun = await resolveNewRun(request, context, owner)
     this.#assertOpen()
     const runId = uuidV7(clock.now())
-    const trace = readTraceContext(options.trace ?? {})
+    const trace = withoutSecrets(readTraceContext(options.trace ?? {}))
     const more = {
       tools: [...this.#tools().keys()],
       owner,
@@ -483,12 +487,18 @@ export class RunEngine {
       ...(trace !== null && { trace }),
     }
     const draft = createdRecord(newRun, options.parentRunId ?? null, more)
-    const record = stamp(draft, runId, 1, 0, clock)
+    const record = stamp(redactedDraft(draft, redactor), runId, 1, 0, clock)
     const { head, created } = await this.#answer(
       this.#driver.begin(record, newRun.model, this.#keysSince()),
     )
     return { details: head.details, created }
   }
+}
+
+/** The context without the caller's own state if that holds a secret. */
+function withoutSecrets(trace: TraceContext | null): TraceContext | null {
+  const isClean = trace === null || !redactor.forbids(trace.tracestate)
+  return isClean ? trace : { ...trace, tracestate: null }
 }
 
 function isCorrupt(error: unknown): boolean {
