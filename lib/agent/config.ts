@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { realpathSync, statSync } from 'node:fs'
 import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import { systemClock, type Clock } from '../internal/clock.js'
 import type { Executor } from './executor.js'
@@ -14,6 +13,7 @@ import { resolveMcpServers } from './mcp/servers.js'
 import type { ModelProvider } from './model-provider.js'
 import { DEFAULT_MODEL } from './models/registry.js'
 import { SHORTEST_SECRET } from './redaction/redactor.js'
+import { resolveRoots, type Roots, type RootsOf } from './roots.js'
 import type { RunStore } from './store.js'
 import type { Tool } from './tool.js'
 import { builtinTools } from './tools/builtin.js'
@@ -22,8 +22,13 @@ import type { Tracer } from './tracing/tracing.js'
 /** What a host gives to the engine. */
 export interface EngineOptions {
   readonly store: RunStore
-  /** Folders that runs may work in, by real path; at least one. The first is the default `cwd`. */
-  readonly roots: readonly string[]
+  /**
+   * Folders that runs may work in, by real path; at least one. The first is the default `cwd`. A
+   * function returns the folders of a principal, as absolute paths of folders that exist; it gets
+   * null for callers without one. It is called for each new run, and when a run begins to work. An
+   * error that it throws is the caller's answer: for a response other than 500, `ProblemError`.
+   */
+  readonly roots: Roots
   /** Model of requests that name none. @defaultValue 'builtin:repair' */
   readonly defaultModel?: string | undefined
   /**
@@ -53,7 +58,10 @@ export interface EngineOptions {
   readonly maxConcurrentRuns?: number | undefined
   /** Runs that may wait for a slot. @defaultValue 256 */
   readonly maxQueuedRuns?: number | undefined
-  /** What happens to a new run whose folder has a live run. @defaultValue 'queue' */
+  /**
+   * What happens to a new run when a live run works in its folder, in one above or in one below:
+   * it waits, is refused, or works beside it. @defaultValue 'queue'
+   */
   readonly cwdPolicy?: 'queue' | 'reject' | 'allow' | undefined
   /** Model turns per iteration. @defaultValue 8 */
   readonly maxTurnsPerIteration?: number | undefined
@@ -92,7 +100,7 @@ export interface EngineOptions {
 
 const OPTIONS: OptionKinds<EngineOptions> = {
   store: 'object! a store, such as new FileStore({ directory }) or new MemoryStore()',
-  roots: 'array! the folders that runs may work in',
+  roots: 'any! the folders that runs may work in, or a function of the principal',
   defaultModel: 'string', judgeModel: 'string', providers: 'array', goals: 'array', tools: 'array',
   mcpServers: 'array', executor: 'any', maxConcurrentRuns: 'number', maxQueuedRuns: 'number',
   cwdPolicy: 'string', maxTurnsPerIteration: 'number', detectStuck: 'boolean',
@@ -104,7 +112,7 @@ const OPTIONS: OptionKinds<EngineOptions> = {
 /** Options with every default filled in. */
 export interface EngineConfig {
   readonly store: RunStore
-  readonly roots: readonly string[]
+  readonly rootsOf: RootsOf
   readonly defaultModel: string
   readonly judgeModel: string | undefined
   readonly providers: readonly ModelProvider[]
@@ -167,7 +175,7 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
   const gateTimeoutMs = options.gateTimeoutMs ?? null
   return {
     store: options.store,
-    roots: realRoots(options.roots),
+    rootsOf: resolveRoots(options.roots),
     defaultModel: options.defaultModel ?? ENGINE_DEFAULTS.defaultModel,
     judgeModel: options.judgeModel,
     providers: [...(options.providers ?? [])],
@@ -197,23 +205,6 @@ function checkObjects(name: string, list: readonly unknown[]): void {
     if (typeof one === 'object' && one !== null) continue
     throw new TypeError(`${name}[${i}] must be an object, got ${describeValue(one)}`)
   }
-}
-
-function realRoots(roots: readonly string[]): string[] {
-  if (roots.length === 0) throw new TypeError('roots must name at least one folder, got none')
-  return roots.map((root) => {
-    if (typeof root !== 'string' || root === '') {
-      throw new TypeError(`roots must be paths of folders, got ${describeValue(root)}`)
-    }
-    let real: string
-    try {
-      real = realpathSync(root)
-    } catch (cause) {
-      throw new TypeError(`roots: ${root} does not exist`, { cause })
-    }
-    if (!statSync(real).isDirectory()) throw new TypeError(`roots: ${root} is not a folder`)
-    return real
-  })
 }
 
 function checkedSecrets(secrets: readonly string[]): string[] {

@@ -31,7 +31,8 @@ import { stamp } from './log/writer.js'
 import { McpServers } from './mcp/servers.js'
 import type { Model, TraceContext } from './model.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
-import { Redactor, secretsOfEnvironment } from './redaction/redactor.js'
+import { redactedDraft } from './redaction/records.js'
+import { addSecrets, redactor } from './redaction/redactor.js'
 import type { ResumeAnswer } from './request/gate-answer.js'
 import { repeatedRun } from './request/idempotency.js'
 import { createdRecord, requestHash, resolveNewRun } from './request/new-run.js'
@@ -100,6 +101,8 @@ const SECRET_IN_REQUEST =
   'let commands read it from a file or an environment variable'
 /** Page size of a list without a limit. */
 const LIST_LIMIT = 10_000
+/** Codes for a run that cannot be read. */
+const DAMAGED: readonly string[] = ['ERR_AGENT_STORE_CORRUPT', 'ERR_AGENT_STORE_VERSION']
 /** The owner of runs that the host starts itself. */
 const HOST: RunOwner = { id: null, tenant: null }
 
@@ -121,7 +124,6 @@ export class RunEngine {
   #mcp: McpServers | undefined
   readonly #models: ModelRegistry
   readonly #goals: GoalRegistry
-  readonly #redactor: Redactor
   readonly #observers = new Observers()
   readonly #driver: RunDriver
   #closing: Promise<void> | undefined
@@ -138,8 +140,8 @@ export class RunEngine {
       replay: config.store,
     })
     this.#goals = goalRegistry(config.goals)
-    this.#redactor = new Redactor([...config.secrets, ...secretsOfEnvironment(process.env)])
-    const tracing = new Tracing(config.tracer, config.clock, this.#redactor)
+    addSecrets(config.secrets, process.env)
+    const tracing = new Tracing(config.tracer, config.clock, redactor)
     const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
     const { shared } = config.store
     const common = { ...config, offeredTools, observers: this.#observers }
@@ -148,7 +150,7 @@ export class RunEngine {
       tracing,
       performStep,
       resolveModel: (name) => this.#models.resolve(name),
-      redactor: this.#redactor,
+      redactor,
     })
     this.#driver =
       shared === undefined
@@ -185,7 +187,8 @@ export class RunEngine {
    *
    * @returns the run, and whether this call created it or an earlier one with the same key did.
    * @throws {@link InvalidRequestError}, {@link GoalError}, {@link QueueFullError},
-   * {@link CwdBusyError}, {@link IdempotencyError}, {@link EngineClosedError}, {@link StoreError}
+   * {@link CwdBusyError}, {@link ForeignFolderError}, {@link IdempotencyError},
+   * {@link EngineClosedError}, {@link StoreError}; what the host's `roots` throws
    */
   async create(
     request: JsonObject,
@@ -199,6 +202,10 @@ export class RunEngine {
     const { idempotencyKey } = options
     const owner = options.caller?.owner ?? HOST
     if (idempotencyKey === undefined) return await this.#create(parsed, owner, null, options)
+    if (redactor.forbids(idempotencyKey)) {
+      const detail = `the idempotency key ${SECRET_IN_REQUEST}`
+      throw new InvalidRequestError([{ pointer: '', detail }])
+    }
     const body_hash = requestHash(parsed)
     const first = await this.#answer(
       this.#config.store.findByKey(owner, idempotencyKey, this.#keysSince()),
@@ -232,7 +239,7 @@ export class RunEngine {
    */
   async resume(runId: string, answer: ResumeAnswer, caller?: Caller): Promise<ResumeResult> {
     const stored = await this.#head(runId, caller)
-    if (this.#redactor.findsIn(answer.edits)) {
+    if (redactor.findsIn(answer.edits)) {
       throw new InvalidRequestError([{ pointer: '/edits', detail: SECRET_IN_REQUEST }])
     }
     const { status, gateId } = await this.#answer(
@@ -437,7 +444,17 @@ export class RunEngine {
   }
 
   async #head(runId: string, caller: Caller | undefined): Promise<RunHead> {
-    const head = await this.#answer(this.#config.store.head(runId))
+    const { store } = this.#config
+    const reading = store.head(runId).catch(async (error: unknown) => {
+      const isDamaged = error instanceof StoreError && DAMAGED.includes(error.code)
+      const tenant = caller?.owner.tenant ?? null
+      if (!isDamaged || tenant === null) throw error
+      // Only its own tenant may know that there is such a run.
+      const { heads } = await store.list({ tenant, search: runId, limit: LIST_LIMIT })
+      if (heads.some(({ details }) => details.run_id === runId)) throw error
+      return null
+    })
+    const head = await this.#answer(reading)
     if (head === null || (caller !== undefined && caller.owner.tenant !== head.owner.tenant)) {
       throw new UnknownRunError(runId)
     }
@@ -456,7 +473,7 @@ export class RunEngine {
     options: CreateOptions,
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
     const { clock } = this.#config
-    const secret = Object.entries(request).find(([, value]) => this.#redactor.findsIn(value))
+    const secret = Object.entries(request).find(([, value]) => redactor.forbids(value))
     if (secret !== undefined) {
       throw new InvalidRequestError([{ pointer: `/${secret[0]}`, detail: SECRET_IN_REQUEST }])
     }
@@ -465,7 +482,7 @@ export class RunEngine {
     const newRun = await resolveNewRun(request, context, owner)
     this.#assertOpen()
     const runId = uuidV7(clock.now())
-    const trace = readTraceContext(options.trace ?? {})
+    const trace = withoutSecrets(readTraceContext(options.trace ?? {}))
     const more = {
       tools: [...this.#tools().keys()],
       owner,
@@ -473,12 +490,18 @@ export class RunEngine {
       ...(trace !== null && { trace }),
     }
     const draft = createdRecord(newRun, options.parentRunId ?? null, more)
-    const record = stamp(draft, runId, 1, 0, clock)
+    const record = stamp(redactedDraft(draft, redactor), runId, 1, 0, clock)
     const { head, created } = await this.#answer(
       this.#driver.begin(record, newRun.model, this.#keysSince()),
     )
     return { details: head.details, created }
   }
+}
+
+/** The context without the caller's own state if that holds a secret. */
+function withoutSecrets(trace: TraceContext | null): TraceContext | null {
+  const isClean = trace === null || !redactor.forbids(trace.tracestate)
+  return isClean ? trace : { ...trace, tracestate: null }
 }
 
 function isCorrupt(error: unknown): boolean {

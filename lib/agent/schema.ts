@@ -10,6 +10,7 @@
 import { checkObject } from '../internal/options.js'
 import type { JsonValue } from '../internal/json.js'
 import { nearestName } from '../internal/nearest-name.js'
+import { clip } from './output.js'
 
 /** The subset of JSON Schema 2020-12 that is checked here and that providers understand. */
 export interface JsonSchema {
@@ -325,7 +326,7 @@ function quote(value: unknown, schema: JsonSchema = {}): string {
     if (schema.type === 'string' && !fitsLength(schema, value)) {
       return value === '' ? 'an empty string' : `one of ${codePoints(value)}`
     }
-    return JSON.stringify(clip(value))
+    return JSON.stringify(clip(value, MAX_QUOTED))
   }
   if (Array.isArray(value)) return `an array of ${value.length}`
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
@@ -340,15 +341,9 @@ function codePoints(value: string): number {
   return length
 }
 
-function clip(text: string): string {
-  if (text.length <= MAX_QUOTED) return text
-  // Never cuts a surrogate pair.
-  return `${[...text.slice(0, MAX_QUOTED + 1)].slice(0, -1).join('')}…`
-}
-
 /** RFC 6901, section 3. */
 function join(pointer: string, name: string): string {
-  return `${pointer}/${clip(name).replaceAll('~', '~0').replaceAll('/', '~1')}`
+  return `${pointer}/${clip(name, MAX_QUOTED).replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
 function unknownField(name: string, known: readonly string[]): string {

@@ -105,6 +105,12 @@ export interface RunStore {
    * `since` (float seconds since the epoch), or null.
    */
   findByKey(owner: RunOwner, key: string, since: number): Promise<RunHead | null>
+  /**
+   * Does a run of a tenant other than this one work in the folder, in one above or in one below, or
+   * has it worked there? All stored runs count. Without this method, the engine reads all of them
+   * for each new run of a tenant.
+   */
+  hasForeignRun?(folder: string, tenant: string | null): Promise<boolean>
   /** Permanently removes a run and its log; ignores unknown runs. Durable when it resolves. */
   delete(runId: string): Promise<void>
   /**

@@ -23,6 +23,7 @@ export type ProblemCode =
   | 'forbidden_proxy'
   | 'forbidden_origin'
   | 'forbidden_tenant'
+  | 'forbidden_cwd'
   | 'not_found'
   | 'run_not_found'
   | 'method_not_allowed'
@@ -266,6 +267,7 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
       headers: { 'Retry-After': String(QUEUE_RETRY_SECONDS) },
     }),
   ERR_AGENT_CWD_BUSY: ({ message }) => new ProblemError(409, 'cwd_busy', message),
+  ERR_AGENT_FOREIGN_FOLDER: ({ message }) => new ProblemError(403, 'forbidden_cwd', message),
   ERR_AGENT_IDEMPOTENCY: ({ message }) =>
     new ProblemError(422, 'idempotency_mismatch', message, {
       errors: [{ pointer: '/idempotency-key', detail: message, in: 'header' }],

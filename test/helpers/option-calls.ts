@@ -81,7 +81,8 @@ function httpCalls(): Record<string, Call> {
   for (const verb of VERBS) {
     calls[`AsyncClient.${verb}#options`] = (o) => asyncClient[verb](URL, o)
     calls[`Client.${verb}#options`] = (o) => client[verb](URL, o)
-    calls[`${verb}#options`] = (o) => http[verb](URL, o)
+    // http.delete is http.del.
+    if (verb !== 'delete') calls[`${verb}#options`] = (o) => http[verb](URL, o)
     calls[`${verb}Sync#options`] = (o) => http[`${verb}Sync`](URL, o)
   }
   return calls

@@ -53,6 +53,7 @@ class ProcessExecutor implements Executor {
       args: holdArguments(this.#shell, command),
       env: scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks }),
       cwd: options.cwd,
+      cwdDescriptor: options.cwdDescriptor,
       commandId,
       leaderIsSandbox: false,
     }

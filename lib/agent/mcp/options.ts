@@ -2,6 +2,9 @@ import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { systemClock, type Clock } from '../../internal/clock.js'
 import type { McpEndpoint } from './http.js'
 import type { McpProcess } from './stdio.js'
+import { warn } from '../output.js'
+import { addArguments, addEndpoint, addVariables } from '../redaction/given.js'
+import { redactor } from '../redaction/redactor.js'
 
 /** A tool as its server describes it. Nothing in it can be trusted. */
 export interface McpToolInfo {
@@ -112,9 +115,13 @@ export function resolveMcpServer(options: McpServerOptions): McpServerConfig {
     callTimeoutMs: positive('callTimeoutMs', options.callTimeoutMs, 120_000),
     maxTools: positive('maxTools', options.maxTools, 64),
     maxMessageBytes: positive('maxMessageBytes', options.maxMessageBytes, 4 << 20),
-    onWarning: options.onWarning ?? ((message) => process.emitWarning(message)),
+    onWarning: options.onWarning === undefined ? warn : redacting(options.onWarning),
     clock: options.clock ?? systemClock,
   }
+}
+
+function redacting(report: (message: string) => void): (message: string) => void {
+  return (message) => report(redactor.text(message))
 }
 
 function resolveTarget(
@@ -125,6 +132,8 @@ function resolveTarget(
     if (typeof options.command !== 'string' || options.command === '')
       throw invalid('command must name a program')
     const { command, args = [], cwd, env = {} } = options
+    addVariables(env)
+    addArguments(args)
     return { command, args: [...args], cwd, env: { ...env } }
   }
   const url =
@@ -141,5 +150,10 @@ function resolveTarget(
   if (typeof bearer === 'string' && !/^[\x21-\x7e]+$/.test(bearer)) {
     throw invalid('bearer must be a token of visible ASCII characters, without blanks')
   }
+  addEndpoint({
+    apiKey: typeof bearer === 'string' ? bearer : undefined,
+    baseUrl: url.href,
+    headers,
+  })
   return { url: url.href, bearer, headers: { ...headers }, transport }
 }

@@ -21,6 +21,7 @@ import { parseJson } from '../../internal/json.js'
 import { ModelError } from '../errors.js'
 import type { Model, ModelRequest, ModelTurn, TraceContext } from '../model.js'
 import { checkPrices, type ModelPrices } from '../usage.js'
+import { addEndpoint } from '../redaction/given.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { knownContextWindow } from './known-models.js'
 import {
@@ -116,6 +117,7 @@ export class HttpModel implements Model, AsyncDisposable {
     const custom = options.headers ?? {}
     const secretNames = Object.keys(custom).filter((name) => /key|token|secret|auth/i.test(name))
     this.#headers = { ...keyHeaders(adapter, options.apiKey), ...custom }
+    addEndpoint(options)
     this.#context = {
       model: this.name,
       secrets: [options.apiKey ?? '', ...secretNames.map((name) => custom[name] ?? '')].filter(

@@ -1,5 +1,6 @@
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { ModelProvider } from '../model-provider.js'
+import { addEndpoint } from '../redaction/given.js'
 import type { ModelAdapter } from './adapter.js'
 import { HttpModel, SHARED_OPTIONS, type HttpModelOptions } from './http-model.js'
 
@@ -54,6 +55,7 @@ export function createHttpProvider(
   }
   checkOptions(options, OPTIONS, 'createHttpProvider()')
   const { id, description, suggestions, family, ...modelOptions } = options
+  addEndpoint(options)
   const models = new Map<string, HttpModel>()
   const adapterOf = typeof adapter === 'function' ? adapter : () => adapter
   const create = (model: string): HttpModel => {

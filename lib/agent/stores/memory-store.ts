@@ -97,6 +97,11 @@ export class MemoryStore implements RunStore {
     return run === undefined ? null : copyHead(run.head)
   }
 
+  async hasForeignRun(folder: string, tenant: string | null): Promise<boolean> {
+    this.#checkOpen()
+    return this.#index.hasForeignRun(folder, tenant)
+  }
+
   async delete(runId: string): Promise<void> {
     this.#checkOpen()
     const run = this.#index.get(runId)

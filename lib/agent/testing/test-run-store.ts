@@ -10,6 +10,7 @@ import { testAppends } from './store-contract/appends.js'
 import { testClosing, testConcurrency } from './store-contract/concurrency.js'
 import { testDeletes } from './store-contract/deletes.js'
 import { testDurability } from './store-contract/durability.js'
+import { testFolders } from './store-contract/folders.js'
 import { testHeads } from './store-contract/heads.js'
 import { testKeys } from './store-contract/keys.js'
 import { testLists } from './store-contract/lists.js'
@@ -87,6 +88,7 @@ export function testRunStore(
     testHeads(suite)
     testLists(suite)
     testKeys(suite)
+    testFolders(suite)
     testDeletes(suite)
     testConcurrency(suite)
     testClosing(suite)

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { addCredential } from '../../internal/credentials.js'
 import {
   checkObject,
   checkOptions,
@@ -88,7 +89,10 @@ export function bearerKeys(keys: { readonly [principalId: string]: BearerKey }):
     if (typeof given === 'object') checkOptions(given, KEY, `the key of ${id}`)
     const { key, tenant = null } = typeof given === 'object' ? given : { key: given }
     const list = Array.isArray(key) ? (key as readonly string[]) : [key as string]
-    for (const value of list) checkKey(id, value)
+    for (const value of list) {
+      checkKey(id, value)
+      addCredential(value)
+    }
     const principal = Object.freeze({ id, tenant })
     return list.map((value) => ({ digest: digest(value), principal }))
   })

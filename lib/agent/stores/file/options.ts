@@ -3,6 +3,7 @@ import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { systemClock, type Clock } from '../../../internal/clock.js'
 import type { StoreError } from '../../errors.js'
 import { checkRetention, type Retention } from '../run-index.js'
+import { warn } from '../../output.js'
 
 /** Options of {@link FileStore}. */
 export interface FileStoreOptions {
@@ -65,5 +66,5 @@ export function resolveFileStoreOptions(options: FileStoreOptions): ResolvedFile
 }
 
 function emitWarning({ message, code }: StoreError): void {
-  process.emitWarning(message, { type: 'StoreWarning', code })
+  warn(message, { type: 'StoreWarning', code })
 }
