@@ -143,6 +143,13 @@ const byFile = {
       'thousands of connections',
     ],
   ],
+  'test/options.test.ts': [
+    [
+      'a misspelt option or one of the wrong kind is refused by whatever takes options',
+      5.0,
+      'compiles lib, to find every option in the types',
+    ],
+  ],
   'test/server/webhooks/cursor.test.ts': [
     ['the file stays in proportion to what it holds', 3.0, 'saves thousands of positions durably'],
   ],
