@@ -73,7 +73,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
         key: text,
         modelName: text,
       })
-      const record = { ...created, payload: { ...created!.payload, cwd: `/${text}` } } as RunCreated
+      const record = { ...created, payload: { ...created!.payload, cwd: `/${end}/${text}` } } as RunCreated
       const admission = {
         created: record,
         maxQueued: 99,
