@@ -110,7 +110,8 @@ const bob = (more: CallOptions = {}): CallOptions => ({
 /** Requests that a route may get, whatever it is. */
 function requestsOf(method: string): readonly (readonly [query: string, CallOptions])[] {
   if (method === 'POST') {
-    const bodies = [undefined, {}, { decision: 'approve' }, { decision: 'abort', gate_id: 'g' }, 'x']
+    const answers = [{ decision: 'approve' }, { decision: 'abort', gate_id: 'g' }]
+    const bodies = [undefined, {}, ...answers, 'x']
     return bodies.map((body) => ['', bob(body === undefined ? {} : { body })])
   }
   if (method === 'DELETE') return [['', bob()]]
@@ -170,7 +171,8 @@ test("other routes do not know another tenant's runs either", async (t) => {
   }
   const create = (body: object, key?: string): Promise<Answer> => {
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key }
-    return opened.call('POST', '/api/runs', bob({ body: { goal: 'shell: false', ...body }, headers }))
+    const request = { goal: 'shell: false', ...body }
+    return opened.call('POST', '/api/runs', bob({ body: request, headers }))
   }
   // A model that would replay such a run.
   const replay = async (id: string): Promise<unknown> => {

@@ -11,9 +11,9 @@
  *
  * @module
  */
+import { FolderIndex } from '../../../internal/folder-index.js'
 import { isUnavailable, StoreError } from '../../errors.js'
 import type { Claim, SharedRunsListener } from '../../shared-store.js'
-import { FolderIndex } from '../../workspace/folder-index.js'
 import type { Database, Transaction } from './database.js'
 import type { HeartbeatConnection } from './heartbeat-connection.js'
 import type { PgQuery, PgRow } from './pg-types.js'

@@ -1,7 +1,8 @@
 /**
  * Places: the folders of runs in a form in which "the same, above or below" is a comparison of
- * prefixes. A place is the real path as in JSON, with a slash at its end, behind a hash of the run's
- * labels. The database makes them itself, so that runs of processes of an earlier version have one.
+ * prefixes. A place is the real path as in JSON, with a slash at its end, behind a hash of the
+ * run's labels. The database makes them itself, so runs of processes of an earlier version have
+ * one as well.
  *
  * @module
  */
@@ -117,7 +118,11 @@ export function foreignQuery(
 }
 
 /** Selects another run that has not ended and wants this place, one above or one below. */
-export function busyQuery(schema: string, { details }: RunHead, labels: readonly string[]): PgQuery {
+export function busyQuery(
+  schema: string,
+  { details }: RunHead,
+  labels: readonly string[],
+): PgQuery {
   const text = `SELECT run_id FROM ${schema}.runs, (
       SELECT ${schema}.place_of($1, $2) COLLATE "C" AS place
     ) AS wanted
