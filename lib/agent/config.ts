@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import { systemClock, type Clock } from '../internal/clock.js'
 import type { Executor } from './executor.js'
 import { executorNamed, type ExecutorName } from './executors/named.js'
@@ -39,7 +40,7 @@ export interface EngineOptions {
   readonly providers?: readonly ModelProvider[] | undefined
   /** Goals besides the shipped ones. */
   readonly goals?: readonly GoalDefinition[] | undefined
-  /** Tools besides the shipped ones; a tool of the same name replaces a shipped one. */
+  /** Tools besides the shipped ones; with `replace: true`, in place of a shipped one. */
   readonly tools?: readonly Tool[] | undefined
   /**
    * Model Context Protocol servers whose tools runs may use, opened and closed with the engine. A
@@ -97,6 +98,17 @@ export interface EngineOptions {
   readonly random?: (() => number) | undefined
 }
 
+const OPTIONS: OptionKinds<EngineOptions> = {
+  store: 'object! a store, such as new FileStore({ directory }) or new MemoryStore()',
+  roots: 'any! the folders that runs may work in, or a function of the principal',
+  defaultModel: 'string', judgeModel: 'string', providers: 'array', goals: 'array', tools: 'array',
+  mcpServers: 'array', executor: 'any', maxConcurrentRuns: 'number', maxQueuedRuns: 'number',
+  cwdPolicy: 'string', maxTurnsPerIteration: 'number', detectStuck: 'boolean',
+  maxRecoveries: 'number', gateTimeoutMs: 'number|null', toolTimeoutMs: 'number',
+  allowTestChanges: 'boolean', scripts: 'string', secrets: 'array', tracer: 'object',
+  clock: 'object', random: 'function',
+}
+
 /** Options with every default filled in. */
 export interface EngineConfig {
   readonly store: RunStore
@@ -149,6 +161,13 @@ export const ENGINE_DEFAULTS: {
  * @throws TypeError that names the invalid option.
  */
 export function resolveEngineConfig(options: EngineOptions): EngineConfig {
+  checkOptions(options, OPTIONS, 'an engine')
+  if (typeof options.store.append !== 'function' || typeof options.store.open !== 'function') {
+    throw new TypeError('store must be a store, such as new FileStore({ directory })')
+  }
+  for (const name of ['providers', 'goals', 'tools', 'mcpServers'] as const) {
+    checkObjects(name, options[name] ?? [])
+  }
   const cwdPolicy = options.cwdPolicy ?? ENGINE_DEFAULTS.cwdPolicy
   if (!['queue', 'reject', 'allow'].includes(cwdPolicy)) {
     throw new TypeError(`cwdPolicy must be 'queue', 'reject' or 'allow', got ${String(cwdPolicy)}`)
@@ -161,8 +180,8 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     judgeModel: options.judgeModel,
     providers: [...(options.providers ?? [])],
     goals: [...(options.goals ?? [])],
-    tools: toolsByName([...builtinTools(), ...(options.tools ?? [])]),
-    mcpServers: resolveMcpServers(options.mcpServers ?? [], options.clock ?? systemClock),
+    tools: toolsByName(options.tools ?? []),
+    mcpServers: resolveMcpServers(options, options.clock ?? systemClock),
     executor: executorNamed(options.executor ?? 'process', options.store.closedFolders ?? []),
     maxConcurrentRuns: count('maxConcurrentRuns', options.maxConcurrentRuns),
     maxQueuedRuns: count('maxQueuedRuns', options.maxQueuedRuns),
@@ -181,6 +200,13 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
   }
 }
 
+function checkObjects(name: string, list: readonly unknown[]): void {
+  for (const [i, one] of list.entries()) {
+    if (typeof one === 'object' && one !== null) continue
+    throw new TypeError(`${name}[${i}] must be an object, got ${describeValue(one)}`)
+  }
+}
+
 function checkedSecrets(secrets: readonly string[]): string[] {
   const short = secrets.findIndex(
     (secret) => typeof secret !== 'string' || secret.length < SHORTEST_SECRET,
@@ -190,8 +216,28 @@ function checkedSecrets(secrets: readonly string[]): string[] {
   throw new TypeError(`secrets[${short}] must be ${expected}`)
 }
 
-function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
-  return new Map(tools.map((tool) => [tool.name, tool]))
+/** The shipped tools and the host's. A tool must not take another's name by accident. */
+function toolsByName(own: readonly Tool[]): ReadonlyMap<string, Tool> {
+  const shipped = new Map(builtinTools().map((tool) => [tool.name, tool]))
+  const tools = new Map(shipped)
+  for (const [i, tool] of own.entries()) {
+    const { name, replace = false } = tool
+    if (typeof name !== 'string' || typeof tool.execute !== 'function') {
+      throw new TypeError(`tools[${i}] must be a tool with name and execute: use defineTool()`)
+    }
+    if (own.findIndex((other) => other.name === name) < i) {
+      throw new TypeError(`there are two tools with the name ${name}`)
+    }
+    if (shipped.has(name) && !replace) {
+      throw new TypeError(`${name} is a shipped tool: choose another name, or set replace: true`)
+    }
+    if (replace && !shipped.has(name)) {
+      const names = [...shipped.keys()].join(', ')
+      throw new TypeError(`tool ${name} replaces nothing: the shipped tools are ${names}`)
+    }
+    tools.set(name, tool)
+  }
+  return tools
 }
 
 type CountOption = {

@@ -16,7 +16,8 @@
  * ├─ CursorError             ERR_AGENT_CURSOR              a cursor points beyond the log
  * ├─ ExhaustedError          ERR_AGENT_EXHAUSTED           no descriptors or memory right now
  * ├─ IllegalTransitionError  ERR_AGENT_ILLEGAL_TRANSITION  a record does not fit its run's status
- * ├─ WorkspaceError          ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE
+ * ├─ WorkspaceError          ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE,
+ * │                          ERR_AGENT_WORKSPACE_LOST
  * ├─ StoreError              ERR_AGENT_STORE, ERR_AGENT_STORE_LOCKED, ERR_AGENT_STORE_CORRUPT,
  * │                          ERR_AGENT_STORE_VERSION, ERR_AGENT_SEQ_CONFLICT,
  * │                          ERR_AGENT_STORE_UNAVAILABLE, ERR_AGENT_CLAIM_LOST
@@ -28,6 +29,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { SchemaViolation } from './schema.js'
 import type { Usage } from './usage.js'
 
@@ -52,7 +54,8 @@ export type AgentErrorCode =
   | ModelErrorCode
 
 /** Codes of {@link WorkspaceError}. */
-export type WorkspaceErrorCode = 'ERR_AGENT_OUTSIDE_WORKSPACE' | 'ERR_AGENT_WORKSPACE'
+export type WorkspaceErrorCode =
+  'ERR_AGENT_OUTSIDE_WORKSPACE' | 'ERR_AGENT_WORKSPACE' | 'ERR_AGENT_WORKSPACE_LOST'
 
 /** Codes of {@link StoreError}. */
 export type StoreErrorCode =
@@ -227,7 +230,11 @@ export class IllegalTransitionError extends AgentError {
   }
 }
 
-/** Thrown when a path leaves the workspace, or is not of the required type. */
+/**
+ * Thrown when a path leaves the workspace, or is not of the required type; with
+ * `ERR_AGENT_WORKSPACE_LOST` when the workspace is not the folder any more that it was, which ends
+ * its run.
+ */
 export class WorkspaceError extends AgentError {
   override name = 'WorkspaceError'
   override readonly code: WorkspaceErrorCode
@@ -298,6 +305,11 @@ export interface ModelErrorOptions extends ErrorOptions {
   readonly usage?: Usage | undefined
 }
 
+const MODEL_ERROR: OptionKinds<ModelErrorOptions> = {
+  cause: 'any', statusCode: 'number', retryable: 'boolean! true if the call may be repeated',
+  retryAfterMs: 'number', modelMistake: 'boolean', usage: 'object',
+}
+
 /** Thrown when a model call has no usable result. Never contains an API key. */
 export class ModelError extends AgentError {
   override name = 'ModelError'
@@ -309,6 +321,7 @@ export class ModelError extends AgentError {
   readonly usage: Usage | undefined
 
   constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions) {
+    checkOptions(options, MODEL_ERROR, 'new ModelError()')
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
     this.code = code
     this.statusCode = options.statusCode

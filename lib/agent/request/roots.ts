@@ -1,6 +1,7 @@
 import { realpathSync, statSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
+import { describeValue } from '../../internal/options.js'
 import type { RunOwner } from '../events.js'
 
 /** The folders that the runs of an owner may work in, by real path; at least one. */
@@ -33,8 +34,14 @@ export function resolveRoots(roots: Roots): RootsOf {
 }
 
 function realRoots(roots: readonly string[]): string[] {
+  if (!Array.isArray(roots)) {
+    throw new TypeError(`roots must be an array or a function, got ${describeValue(roots)}`)
+  }
   if (roots.length === 0) throw new TypeError('roots must name at least one folder, got none')
-  return roots.map((root) => {
+  return roots.map((root: unknown) => {
+    if (typeof root !== 'string' || root === '') {
+      throw new TypeError(`roots must be paths of folders, got ${describeValue(root)}`)
+    }
     let real: string
     try {
       real = realpathSync(root)

@@ -13,16 +13,16 @@ import type { Tool } from '../tool.js'
 import { RunTrace } from '../tracing/run-trace.js'
 import type { Tracing } from '../tracing/tracing.js'
 import type { ModelPrices } from '../usage.js'
-import { openWorkspace } from '../workspace/open.js'
 import { claimedExecutor } from './claimed-executor.js'
 import { RunLoop, type RunLoopOptions } from './run-loop.js'
+import { openRunFolder } from './run-folder.js'
 import { Scheduler } from './scheduler.js'
 
 /** The options of a {@link RunLoop} that differ from run to run. */
 type PerRun =
   | 'judge'
   | 'model'
-  | 'openWorkspace'
+  | 'openFolder'
   | 'overdueGate'
   | 'parksAtGates'
   | 'scheduler'
@@ -101,20 +101,19 @@ export class ActiveRuns {
     const { frozen, head } = log.state
     const { judge } = frozen.goal
     const { shared } = store
+    const own =
+      shared === undefined ? executor : claimedExecutor(executor, () => shared.confirm(log.runId))
     return new RunLoop(log, {
       ...this.#options,
-      executor:
-        shared === undefined
-          ? executor
-          : claimedExecutor(executor, () => shared.confirm(log.runId)),
+      executor: own,
       tools: offeredTools(),
       judge: judge === undefined ? null : this.#modelNamed(judge.model, judge.prices),
       trace: new RunTrace(tracing, log.runId, frozen.trace ?? null),
       model: model ?? this.#modelNamed(frozen.request.model_name, frozen.prices),
       scheduler: this.scheduler,
-      openWorkspace: async (cwd) => {
+      openFolder: async (...given) => {
         const roots = await this.#rootsOf(head.owner)
-        return await openWorkspace(cwd, { roots, closed: store.closedFolders ?? [] })
+        return await openRunFolder(own, { roots, closed: store.closedFolders ?? [] }, ...given)
       },
       takenOver: abandoned,
       overdueGate: overdue ? (head.details.gate?.gate_id ?? null) : null,
@@ -161,6 +160,7 @@ export class ActiveRuns {
     await this.#over(STOP_MS)
     const message = 'the store did not answer while the service shut down'
     this.lose(new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message))
+    for (const run of this) void run.leaveFolder()
     for (const leave of this.#drives.values()) leave()
   }
 

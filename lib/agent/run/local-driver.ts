@@ -28,6 +28,7 @@ import { copyHead } from '../log/head.js'
 import { foldState, loadState } from '../log/state.js'
 import { LogWriter, STORE_BACKOFF } from '../log/writer.js'
 import type { Model } from '../model.js'
+import { warn } from '../output.js'
 import { hasForeignRun } from '../request/foreign-run.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import { repeatedRun } from '../request/idempotency.js'
@@ -152,7 +153,7 @@ export class LocalDriver implements RunDriver {
         if (signal.aborted) return null
         if (!isUnavailable(error)) {
           const reason = error instanceof Error ? error.message : String(error)
-          process.emitWarning(`${problem}: ${reason}`)
+          warn(`${problem}: ${reason}`)
           return null
         }
       }

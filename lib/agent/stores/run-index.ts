@@ -10,6 +10,7 @@
  * @module
  */
 import { FolderIndex } from '../../internal/folder-index.js'
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { InvalidRequestError } from '../errors.js'
 import { isTerminal, type RunOwner, type RunStatus } from '../events.js'
 import type { RunHead } from '../run-details.js'
@@ -43,6 +44,21 @@ export interface Retention {
   readonly runs?: number | undefined
   /** Runs that ended more days ago are dropped. */
   readonly days?: number | undefined
+}
+
+const RETENTION: OptionKinds<Retention> = { runs: 'number', days: 'number' }
+
+/** @throws TypeError that names an invalid part of `retain`. */
+export function checkRetention(retain: Retention): Retention {
+  checkOptions(retain, RETENTION, 'retain')
+  const { runs, days } = retain
+  if (runs !== undefined && !(Number.isInteger(runs) && runs >= 0)) {
+    throw new TypeError(`retain.runs must be an integer of 0 or more, got ${runs}`)
+  }
+  if (days !== undefined && !(days >= 0)) {
+    throw new TypeError(`retain.days must be 0 or more, got ${days}`)
+  }
+  return { ...retain }
 }
 
 const MS_PER_DAY = 86_400_000

@@ -4,6 +4,7 @@
  * @module
  */
 import { describe, test, type TestContext } from 'node:test'
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { RunStore } from '../store.js'
 import { testAppends } from './store-contract/appends.js'
 import { testClosing, testConcurrency } from './store-contract/concurrency.js'
@@ -35,6 +36,10 @@ export interface TestRunStoreOptions {
   readonly skip?: string | undefined
 }
 
+const OPTIONS: OptionKinds<TestRunStoreOptions> = {
+  reopen: 'function', connect: 'function', teardown: 'function', skip: 'string',
+}
+
 /**
  * Defines a suite of tests that checks an implementation of `RunStore` against its contract. Call
  * it at the top level of a test file.
@@ -59,6 +64,10 @@ export function testRunStore(
   open: (t: TestContext) => Promise<RunStore>,
   options: TestRunStoreOptions = {},
 ): void {
+  checkOptions(options, OPTIONS, 'testRunStore()')
+  if (typeof name !== 'string' || typeof open !== 'function') {
+    throw new TypeError('testRunStore() needs a name, and a function that opens an empty store')
+  }
   const { connect, reopen, skip = false, teardown } = options
   const suite: Suite = {
     test(title, body) {

@@ -100,6 +100,10 @@ export class FileStore implements RunStore {
     this.#open = new OpenFiles(this.#disk)
   }
 
+  get closedFolders(): readonly string[] {
+    return [this.#options.directory]
+  }
+
   async open(): Promise<void> {
     if (this.#state !== 'new') {
       const problem = `open() was already called, the store is ${this.#state}; create another one`
