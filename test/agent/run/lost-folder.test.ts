@@ -62,6 +62,8 @@ const swaps: Readonly<Record<string, Swap>> = {
   },
 }
 
+const call = (tool: string, args: JsonObject): Said => ({ calls: [{ tool, args }] })
+
 interface Outcome {
   readonly error: string | undefined
   readonly message: string
@@ -72,7 +74,7 @@ interface Outcome {
   readonly others: readonly string[]
 }
 
-/** A run whose folder is swapped between its first turn, a command, and its second. */
+/** A run whose folder is swapped between its first command, a check, and its first turn. */
 async function swapped(
   t: TestContext,
   place: World,
@@ -80,12 +82,12 @@ async function swapped(
   executor: Executor,
   said: Said,
 ): Promise<Outcome> {
-  const provider = testProvider((request) => {
-    const turns = request.messages.filter(({ role }) => role === 'assistant').length
-    if (turns === 0) return { calls: [{ tool: 'bash', args: { command: 'echo one > first' } }] }
-    if (turns > 1) return {}
-    swap(place)
-    return said
+  // Without a change there is no second check.
+  const first = said.calls === undefined ? [call('write_file', { path: 'first', content: '' })] : []
+  const turns = [...first, said]
+  const provider = testProvider((_, turn) => {
+    if (turn === turns.length - 1) swap(place)
+    return turns[turn] ?? {}
   })
   const store = new MemoryStore()
   const engine = await RunEngine.open({
@@ -118,8 +120,6 @@ function assertLost(outcome: Outcome, cwd: string): void {
   assert.deepEqual(outcome.others, ['secret'])
 }
 
-const call = (tool: string, args: JsonObject): Said => ({ calls: [{ tool, args }] })
-
 for (const [name, make, skip] of [
   ['process', processExecutor, false],
   ['bubblewrap', bubblewrapExecutor, noSandbox],
@@ -147,7 +147,7 @@ for (const [what, said] of Object.entries({
   })
 }
 
-/** An executor before whose second command on the folder is swapped, after it was compared. */
+/** An executor that swaps the folder before one command, just after it was compared. */
 function racing(executor: Executor, place: World, undo: boolean): Executor {
   let isSwapped = false
   return {
@@ -190,7 +190,7 @@ test('process: a swap that is undone leaves the command in the right folder', as
   assert.ok(!outcome.log.includes('the secret'))
   if (hasDescriptors !== false) return
   assert.equal(outcome.error, undefined, outcome.message)
-  assert.deepEqual(fs.readdirSync(place.cwd), ['first', 'second'])
+  assert.deepEqual(fs.readdirSync(place.cwd), ['second'])
   assert.ok(outcome.log.includes(`${place.cwd}\\n`), 'the folder has its own name')
 })
 
