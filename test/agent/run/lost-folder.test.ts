@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test'
 import {
   bubblewrapExecutor,
   bubblewrapProblem,
+  defineTool,
   MemoryStore,
   processExecutor,
   RunEngine,
@@ -13,6 +14,7 @@ import {
   type Executor,
   type JsonObject,
   type RunRecord,
+  type Tool,
 } from 'runwright/agent'
 import { follow, runToEnd, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { failingExecutor } from '../../helpers/executor.js'
@@ -81,6 +83,7 @@ async function swapped(
   swap: Swap,
   executor: Executor,
   said: Said,
+  tools: readonly Tool[] = [],
 ): Promise<Outcome> {
   // Without a change there is no second check.
   const first = said.calls === undefined ? [call('write_file', { path: 'first', content: '' })] : []
@@ -93,6 +96,7 @@ async function swapped(
   const engine = await RunEngine.open({
     store,
     executor,
+    tools,
     roots: [place.root],
     providers: [provider],
     defaultModel: 'test:m',
@@ -146,6 +150,42 @@ for (const [what, said] of Object.entries({
     assertLost(await swapped(t, place, swaps['a link']!, processExecutor(), said), place.cwd)
   })
 }
+
+/** A tool of the host that runs a command in a folder of the workspace. */
+function commandTool(folder: string): Tool {
+  return defineTool({
+    name: 'look',
+    description: 'Shows what is there.',
+    parameters: { type: 'object' },
+    effect: 'read',
+    execute: async (_, { run, workspace }) =>
+      await run('pwd; cat secret', { cwd: join(workspace.root, folder) }),
+  })
+}
+
+test('a run whose folder was replaced ends before a tool of the host runs a command', async (t) => {
+  const place = world(t)
+  const tools = [commandTool('.')]
+  const swap = swaps['a link']!
+  const outcome = await swapped(t, place, swap, processExecutor(), call('look', {}), tools)
+  assertLost(outcome, place.cwd)
+})
+
+test('a tool of the host runs its commands in folders of the workspace only', async (t) => {
+  const place = world(t)
+  fs.mkdirSync(join(place.cwd, 'real'))
+  const said = {
+    calls: ['inside', 'outside'].map((tool) => ({ tool, args: {} })),
+  }
+  fs.symlinkSync('real', join(place.cwd, 'inside'))
+  fs.symlinkSync(place.other, join(place.cwd, 'outside'))
+  const tools = ['inside', 'outside'].map((name) => ({ ...commandTool(name), name }))
+  const outcome = await swapped(t, place, () => undefined, processExecutor(), said, tools)
+  assert.equal(outcome.error, undefined, outcome.message)
+  assert.ok(outcome.log.includes(`"output":"${place.cwd}/real\\n`), outcome.log)
+  assert.match(outcome.log, /outside leads outside the workspace/)
+  assert.ok(!outcome.log.includes('the secret'), outcome.log)
+})
 
 /** An executor that swaps the folder before one command, just after it was compared. */
 function racing(executor: Executor, place: World, undo: boolean): Executor {

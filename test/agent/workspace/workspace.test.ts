@@ -228,6 +228,14 @@ for (const [what, make, paths] of [
     },
     ['.git', 'meta/config'],
   ],
+  [
+    'one whose .git is a link to a folder without objects, as of a worktree',
+    (root: string) => {
+      fs.mkdirSync(join(root, 'meta'))
+      fs.symlinkSync('meta', join(root, '.git'))
+    },
+    ['.git/config'],
+  ],
   ['a bare one', (root: string) => repository(join(root, 'src/bare.git')), ['src/bare.git/config']],
   ['the workspace itself', repository, ['config']],
 ] as const) {
@@ -239,6 +247,7 @@ for (const [what, make, paths] of [
       await assert.rejects(workspace.readFile(path), ofGit, path)
       await assert.rejects(workspace.writeFile(path, 'x'), ofGit, path)
       await assert.rejects(workspace.list(path), ofGit, path)
+      await assert.rejects(workspace.resolve(path), ofGit, path)
     }
     const listed = await workspace.list('', { recursive: true }).catch(() => [])
     assert.deepEqual(listed.filter(({ path }) => /config|HEAD/.test(path)), [])
