@@ -10,6 +10,7 @@
  * ├─ RunStateError           ERR_AGENT_RUN_STATE           its status does not allow this
  * ├─ QueueFullError          ERR_AGENT_QUEUE_FULL          too many runs are waiting
  * ├─ CwdBusyError            ERR_AGENT_CWD_BUSY            another live run works in this folder
+ * ├─ ForeignFolderError      ERR_AGENT_FOREIGN_FOLDER      another tenant uses this folder
  * ├─ IdempotencyError        ERR_AGENT_IDEMPOTENCY         the key was used for another request
  * ├─ EngineClosedError       ERR_AGENT_CLOSED              the engine is closed or closing
  * ├─ CursorError             ERR_AGENT_CURSOR              a cursor points beyond the log
@@ -28,6 +29,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { SchemaViolation } from './schema.js'
 import type { Usage } from './usage.js'
 
@@ -40,6 +42,7 @@ export type AgentErrorCode =
   | 'ERR_AGENT_RUN_STATE'
   | 'ERR_AGENT_QUEUE_FULL'
   | 'ERR_AGENT_CWD_BUSY'
+  | 'ERR_AGENT_FOREIGN_FOLDER'
   | 'ERR_AGENT_IDEMPOTENCY'
   | 'ERR_AGENT_CLOSED'
   | 'ERR_AGENT_CURSOR'
@@ -147,13 +150,32 @@ export class QueueFullError extends AgentError {
   }
 }
 
-/** Thrown when a live run works in the same folder and the host's policy is `reject`. */
+/**
+ * Thrown when a live run works in the same folder, in one above or in one below, and the host's
+ * policy is `reject`.
+ */
 export class CwdBusyError extends AgentError {
   override name = 'CwdBusyError'
   override readonly code = 'ERR_AGENT_CWD_BUSY'
 
   constructor(runId: string) {
-    super(`run ${runId} is working in this directory; wait for it to end or abort it`)
+    super(
+      `run ${runId} is working in this directory, or in one above or below it; ` +
+        'wait for it to end or abort it',
+    )
+  }
+}
+
+/**
+ * Thrown when the store has a run of another tenant in the folder, in one above or in one below. It
+ * tells nothing about that run.
+ */
+export class ForeignFolderError extends AgentError {
+  override name = 'ForeignFolderError'
+  override readonly code = 'ERR_AGENT_FOREIGN_FOLDER'
+
+  constructor() {
+    super('this directory is not available to you; use another one')
   }
 }
 
@@ -283,6 +305,11 @@ export interface ModelErrorOptions extends ErrorOptions {
   readonly usage?: Usage | undefined
 }
 
+const MODEL_ERROR: OptionKinds<ModelErrorOptions> = {
+  cause: 'any', statusCode: 'number', retryable: 'boolean! true if the call may be repeated',
+  retryAfterMs: 'number', modelMistake: 'boolean', usage: 'object',
+}
+
 /** Thrown when a model call has no usable result. Never contains an API key. */
 export class ModelError extends AgentError {
   override name = 'ModelError'
@@ -294,6 +321,7 @@ export class ModelError extends AgentError {
   readonly usage: Usage | undefined
 
   constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions) {
+    checkOptions(options, MODEL_ERROR, 'new ModelError()')
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
     this.code = code
     this.statusCode = options.statusCode

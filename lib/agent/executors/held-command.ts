@@ -6,6 +6,7 @@
  * 2. The result comes when the leader has ended, even if other processes hold the output open.
  * 3. When the result of a stopped command comes, its processes are gone: the group, and processes
  *    that left the group, got SIGTERM, and SIGKILL after a grace period.
+ * 4. When this process dies, so do the processes of commands that have not ended.
  *
  * @module
  */
@@ -17,6 +18,7 @@ import type { ExhaustedError } from '../errors.js'
 import type { CommandOptions, CommandResult } from '../executor.js'
 import { exhausted, isExhausted } from '../exhaustion.js'
 import { COMMAND_VARIABLE } from './environment.js'
+import { lifeline } from './lifeline.js'
 import { OutputPipe } from './output-pipe.js'
 import {
   GRACE_MS, killAll, markedProcesses, processGroup, signalGroup, signalProcess, waitUntilGone,
@@ -116,6 +118,7 @@ async function lead(
   const passed = folder === undefined || !launch.leaderIsSandbox ? [] : [folder]
   let child: ChildProcess
   try {
+    await lifeline.open()
     child = spawn(launch.file, launch.args, {
       cwd: folder === undefined ? launch.cwd : `/proc/self/fd/${folder}`,
       // Node passes this variable on by itself unless it is named, which would count the command
@@ -137,6 +140,7 @@ async function lead(
     if (isExhausted(error)) throw notNow(error)
     return { problem: await whyNotStarted(launch, error) }
   }
+  using _ = lifeline.hold(pgid, launch.commandId)
   const gate = child.stdio[3] as Duplex
   // The shell may have exited before it reads the word.
   gate.on('error', () => undefined)
@@ -235,7 +239,8 @@ class Stop implements Disposable {
   }
 }
 
-function notNow(error: unknown): ExhaustedError {
+/** The error for a command that was not started because the machine is exhausted. */
+export function notNow(error: unknown): ExhaustedError {
   return exhausted('the machine cannot start a command now', error)
 }
 

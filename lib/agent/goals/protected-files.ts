@@ -18,6 +18,7 @@ import { throwIfExhausted } from '../exhaustion.js'
 import type { GoalBaseline, GoalSpec } from '../goal.js'
 import { isInside, pathOfDescriptor } from '../workspace/paths.js'
 import { readFolder } from '../workspace/read-folder.js'
+import { clip } from '../output.js'
 import { SKIPPED_FOLDERS } from '../workspace/skipped-folders.js'
 import { compileGlobs, isLiteral } from './globs.js'
 import type { PathMatcher } from './globs.js'
@@ -82,7 +83,7 @@ export async function compareFiles(
 /** A path as one bounded line: file names may contain line breaks. */
 function printable(path: string): string {
   const line = path.replaceAll(/\p{Cc}/gu, '?')
-  return line.length > MAX_SHOWN_PATH ? `${line.slice(0, MAX_SHOWN_PATH)}…` : line
+  return clip(line, MAX_SHOWN_PATH)
 }
 
 async function isGone(via: string, path: string): Promise<boolean> {

@@ -4,9 +4,11 @@
  *
  * @module
  */
-import { StoreError } from '../errors.js'
+import { StoreError, WorkspaceError } from '../errors.js'
+import type { RunOwner } from '../events.js'
 import type { LogWriter, LogWriterOptions } from '../log/writer.js'
 import type { Model } from '../model.js'
+import type { RootsOf } from '../roots.js'
 import type { Tool } from '../tool.js'
 import { RunTrace } from '../tracing/run-trace.js'
 import type { Tracing } from '../tracing/tracing.js'
@@ -30,7 +32,7 @@ type PerRun =
 
 /** What the runs of one engine have in common. */
 export interface ActiveRunsOptions extends Omit<RunLoopOptions, PerRun> {
-  readonly roots: readonly string[]
+  readonly rootsOf: RootsOf
   readonly maxConcurrentRuns: number
   readonly cwdPolicy: 'queue' | 'reject' | 'allow'
   readonly tracing: Tracing
@@ -95,13 +97,12 @@ export class ActiveRuns {
 
   /** Creates the loop of a run without driving it; without `model`, the logged name is resolved. */
   prepare(log: LogWriter, { abandoned, overdue = false }: Origin, model?: Model): RunLoop {
-    const { executor, offeredTools, roots, store, tracing } = this.#options
+    const { executor, offeredTools, store, tracing } = this.#options
     const { frozen, head } = log.state
     const { judge } = frozen.goal
     const { shared } = store
     const own =
       shared === undefined ? executor : claimedExecutor(executor, () => shared.confirm(log.runId))
-    const bounds = { roots, closed: store.closedFolders ?? [] }
     return new RunLoop(log, {
       ...this.#options,
       executor: own,
@@ -110,7 +111,10 @@ export class ActiveRuns {
       trace: new RunTrace(tracing, log.runId, frozen.trace ?? null),
       model: model ?? this.#modelNamed(frozen.request.model_name, frozen.prices),
       scheduler: this.scheduler,
-      openFolder: (...given) => openRunFolder(own, bounds, ...given),
+      openFolder: async (...given) => {
+        const roots = await this.#rootsOf(head.owner)
+        return await openRunFolder(own, { roots, closed: store.closedFolders ?? [] }, ...given)
+      },
       takenOver: abandoned,
       overdueGate: overdue ? (head.details.gate?.gate_id ?? null) : null,
       parksAtGates: shared !== undefined,
@@ -169,6 +173,17 @@ export class ActiveRuns {
     })
     await Promise.race([Promise.all(this.#drives.keys()), late])
     timer?.cancel()
+  }
+
+  /** The roots of a run that begins to work. Its log does not get an error of the host. */
+  async #rootsOf(owner: RunOwner): Promise<readonly string[]> {
+    try {
+      return await this.#options.rootsOf(owner)
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : String(error))
+      const message = 'the folders that this run may work in are not known: see the log of the host'
+      throw new WorkspaceError('ERR_AGENT_WORKSPACE', message)
+    }
   }
 
   /** A model that does not exist any more fails when it is called, which ends its run. */

@@ -21,6 +21,7 @@ import { isTerminal, type RecordDraft, type RunStatus } from '../events.js'
 import { isExhausted, MachineWait } from '../exhaustion.js'
 import { loadState, type CallState, type RunState } from '../log/state.js'
 import { LogWriter, STORE_BACKOFF, type LogWriterOptions } from '../log/writer.js'
+import { warn } from '../output.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
@@ -130,7 +131,7 @@ export class RunLoop {
       await this.#driveSteps()
     } catch (error) {
       await this.#fail(error).catch((second: unknown) => {
-        process.emitWarning(`run ${this.#log.runId} could not be ended: ${String(second)}`)
+        warn(`run ${this.#log.runId} could not be ended: ${String(second)}`)
       })
     } finally {
       // A process that has taken the run over may run commands with the same mark.

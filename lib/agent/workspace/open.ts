@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { WorkspaceError } from '../errors.js'
 import { readConfined, replaceConfined } from './files.js'
 import { listFolder } from './list.js'
@@ -5,6 +6,14 @@ import { confine, locateRoot, type Confinement } from './paths.js'
 import { PinnedFolder, type FolderIdentity } from './pinned-folder.js'
 import { WorkspaceSnapshot } from './snapshot.js'
 import type { FileChange, Workspace, WorkspaceEntry, WorkspaceOptions } from './workspace.js'
+
+const OPTIONS: OptionKinds<WorkspaceOptions> = { roots: 'array', closed: 'array' }
+
+const RESOLVE: OptionKinds<{ forWriting?: boolean }> = { forWriting: 'boolean' }
+const READ: OptionKinds<{ maxBytes?: number }> = { maxBytes: 'number' }
+const LIST: OptionKinds<{ recursive?: boolean; limit?: number }> = {
+  recursive: 'boolean', limit: 'number',
+}
 
 /** Bytes of a file that is read, unless the caller sets another limit. */
 const DEFAULT_READ_BYTES = 2 * 1024 * 1024
@@ -22,6 +31,7 @@ export async function openWorkspace(
   cwd: string,
   options: WorkspaceOptions = {},
 ): Promise<Workspace> {
+  checkOptions(options, OPTIONS, 'openWorkspace()')
   const confinement = await confine(cwd, options.roots, options.closed ?? [])
   return new ConfinedWorkspace(confinement)
 }
@@ -58,13 +68,18 @@ export async function openPinned(
 
 /**
  * The real path of a directory that must lie in one of `roots`, by real path. Roots that do not
- * exist are skipped. A path outside is reported as outside, whether it exists or not.
+ * exist are skipped. A path outside is reported as outside, whether it exists or not. `check` gets
+ * the real path of one inside, whether it exists or not, and may throw.
  *
  * @throws {@link WorkspaceError} with `ERR_AGENT_OUTSIDE_WORKSPACE` when it lies outside the roots,
  * with `ERR_AGENT_WORKSPACE` when it does not exist, is not a directory or cannot be entered.
  */
-export async function resolveUnderRoots(path: string, roots: readonly string[]): Promise<string> {
-  return await locateRoot(path, roots)
+export async function resolveUnderRoots(
+  path: string,
+  roots: readonly string[],
+  check?: (real: string) => Promise<void>,
+): Promise<string> {
+  return await locateRoot(path, roots, check)
 }
 
 class ConfinedWorkspace implements Workspace {
@@ -92,12 +107,14 @@ class ConfinedWorkspace implements Workspace {
   }
 
   async resolve(path: string, options: { readonly forWriting?: boolean } = {}): Promise<string> {
+    checkOptions(options, RESOLVE, 'resolve()')
     await this.#check()
     const { real } = await this.#confinement.locate(path, options.forWriting ?? false)
     return real
   }
 
   async readFile(path: string, options: { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
+    checkOptions(options, READ, 'readFile()')
     await this.#check()
     return await readConfined(this.#confinement, path, options.maxBytes ?? DEFAULT_READ_BYTES)
   }
@@ -118,6 +135,7 @@ class ConfinedWorkspace implements Workspace {
     path: string,
     options: { readonly recursive?: boolean; readonly limit?: number } = {},
   ): Promise<readonly WorkspaceEntry[]> {
+    checkOptions(options, LIST, 'list()')
     const { recursive = false, limit = DEFAULT_LIST_LIMIT } = options
     await this.#check()
     return await listFolder(this.#confinement, path, { recursive, limit })

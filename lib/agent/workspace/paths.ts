@@ -265,6 +265,7 @@ export async function confine(
 export async function locateRoot(
   path: string,
   roots: readonly string[] | undefined,
+  check?: (real: string) => Promise<void>,
 ): Promise<string> {
   checkText(path)
   const { existing, missing } = await deepestReal(resolve(path))
@@ -272,19 +273,20 @@ export async function locateRoot(
     const real = await Promise.all(roots.map(realOrAsIs))
     if (!real.some((root) => isInside(existing, root))) throw outsideRoots(path)
   }
-  if (missing) throw failure(`${path} does not exist`)
+  await check?.(join(existing, missing))
+  if (missing !== '') throw failure(`${path} does not exist`)
   const stats = await stat(existing)
   if (!stats.isDirectory()) throw failure(`${path} is not a directory`)
   return existing
 }
 
-/** The deepest part of a path that exists; dangling links count as missing. */
+/** The deepest part of a path that exists, and the rest; dangling links count as missing. */
 async function deepestReal(
   absolute: string,
-): Promise<{ readonly existing: string; readonly missing: boolean }> {
+): Promise<{ readonly existing: string; readonly missing: string }> {
   for (let candidate = absolute; ; candidate = dirname(candidate)) {
     try {
-      return { existing: await realpath(candidate), missing: candidate !== absolute }
+      return { existing: await realpath(candidate), missing: relative(candidate, absolute) }
     } catch (error) {
       if (candidate === dirname(candidate)) throw failure(`${absolute} cannot be reached`, error)
     }
