@@ -116,6 +116,19 @@ const byFile = {
       'its time limit of two seconds passes in real time',
     ],
   ],
+  'test/agent/workspace/hostile-trees.test.ts': [
+    ['nothing outside 30 hostile trees is shown or changed', 9, RANDOM],
+    [
+      'everything that reads a workspace ends in one with a folder with 100 000 files',
+      15,
+      'makes and lists that many files',
+    ],
+    [
+      'everything that reads a workspace ends in one with 10 000 levels of folders',
+      3,
+      'makes and removes that many folders',
+    ],
+  ],
   'test/agent/workspace/workspace.test.ts': [
     [
       'a folder that is constantly swapped for a link never exposes what is outside',
