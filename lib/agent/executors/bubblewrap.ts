@@ -5,7 +5,9 @@ import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { CommandOptions, CommandResult, Executor } from '../executor.js'
 import { isExhausted } from '../exhaustion.js'
-import { COMMAND_VARIABLE, RUN_VARIABLE, scrubbedEnvironment } from './environment.js'
+import {
+  COMMAND_VARIABLE, findProgram, RUN_VARIABLE, scrubbedEnvironment,
+} from './environment.js'
 import { holdArguments, notNow, runHeld } from './held-command.js'
 import { processExecutor, type ProcessExecutorOptions } from './process.js'
 import { killAll, markedProcesses } from './process-tree.js'
@@ -97,7 +99,8 @@ let noUserNamespaces: readonly string[] | undefined
 async function userNamespaceArguments(): Promise<readonly string[]> {
   if (noUserNamespaces !== undefined) return noUserNamespaces
   try {
-    await promisify(execFile)('bwrap', [...NO_USER_NAMESPACES, '--ro-bind', '/', '/', 'true'])
+    const args = [...NO_USER_NAMESPACES, '--ro-bind', '/', '/', 'true']
+    await promisify(execFile)(findProgram('bwrap'), args)
     noUserNamespaces = NO_USER_NAMESPACES
   } catch (error) {
     if (isExhausted(error)) throw notNow(error)
@@ -106,6 +109,12 @@ async function userNamespaceArguments(): Promise<readonly string[]> {
   }
   return noUserNamespaces ?? []
 }
+
+/**
+ * Variables with which the C library loads code. They are for commands; `bwrap` itself, outside of
+ * the sandbox, would load libraries that a command has put into the workspace.
+ */
+const LOADER_VARIABLES = /^(LD_|GLIBC_TUNABLES$|GCONV_PATH$|LOCPATH$)/
 
 class BubblewrapExecutor implements Executor {
   readonly name = 'bubblewrap'
@@ -136,11 +145,19 @@ class BubblewrapExecutor implements Executor {
       writable: options.writable,
       closed: this.#closed,
     })
+    // The temporary folder of this process does not exist in the sandbox.
+    const all = Object.entries({ ...env, TMPDIR: '/tmp', ...options.env, ...marks })
+    const isLoaders = ([name]: readonly [string, string]): boolean => LOADER_VARIABLES.test(name)
+    const inner = all.filter(isLoaders).flatMap((entry) => ['--setenv', ...entry])
     const launch = {
       file: 'bwrap',
-      args: [...(await userNamespaceArguments()), ...sandbox, '--', this.#shell, ...holdArguments(this.#shell, command)],
-      // The temporary folder of this process does not exist in the sandbox.
-      env: { ...env, TMPDIR: '/tmp', ...options.env, ...marks },
+      args: [
+        ...(await userNamespaceArguments()),
+        ...inner,
+        ...sandbox,
+        ...['--', this.#shell, ...holdArguments(this.#shell, command)],
+      ],
+      env: Object.fromEntries(all.filter((entry) => !isLoaders(entry))),
       cwd: options.cwd,
       commandId,
       leaderIsSandbox: true,
