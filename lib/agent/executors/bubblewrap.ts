@@ -3,13 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { CommandOptions, CommandResult, Executor } from '../executor.js'
 import { isExhausted } from '../exhaustion.js'
 import {
   COMMAND_VARIABLE, findProgram, RUN_VARIABLE, scrubbedEnvironment,
 } from './environment.js'
 import { holdArguments, notNow, runHeld } from './held-command.js'
-import { processExecutor, type ProcessExecutorOptions } from './process.js'
+import { PROCESS_OPTIONS, processExecutor, type ProcessExecutorOptions } from './process.js'
 import { killAll, markedProcesses } from './process-tree.js'
 import { sandboxArguments } from './sandbox.js'
 
@@ -24,6 +25,10 @@ export interface BubblewrapOptions extends ProcessExecutorOptions {
   readonly readOnly?: readonly string[] | undefined
   /** Folders that commands never see, even below readable or writable ones: the data folder. */
   readonly closed?: readonly string[] | undefined
+}
+
+const OPTIONS: OptionKinds<BubblewrapOptions> = {
+  ...PROCESS_OPTIONS, network: 'boolean', readOnly: 'array', closed: 'array',
 }
 
 /**
@@ -44,6 +49,7 @@ export interface BubblewrapOptions extends ProcessExecutorOptions {
  * (`RUNWRIGHT_SANDBOX_ROOT`).
  */
 export function bubblewrapExecutor(options: BubblewrapOptions = {}): Executor {
+  checkOptions(options, OPTIONS, 'bubblewrapExecutor()')
   warnRoot()
   return new BubblewrapExecutor(options)
 }
@@ -54,11 +60,14 @@ export function bubblewrapExecutor(options: BubblewrapOptions = {}): Executor {
  */
 export async function autoExecutor(options: BubblewrapOptions = {}): Promise<Executor> {
   const problem = await bubblewrapProblem(options)
-  return problem === null ? bubblewrapExecutor(options) : processExecutor(options)
+  if (problem === null) return bubblewrapExecutor(options)
+  const { env, shell } = options
+  return processExecutor({ env, shell })
 }
 
 /** Why bubblewrap cannot be used here, as a sentence for people; null when it works. */
 export async function bubblewrapProblem(options: BubblewrapOptions = {}): Promise<string | null> {
+  checkOptions(options, OPTIONS, 'bubblewrapExecutor()')
   if (process.platform !== 'linux') return 'bubblewrap needs Linux'
   const { exitCode, output } = await new BubblewrapExecutor(options).run('true', {
     cwd: tmpdir(),
@@ -136,8 +145,9 @@ class BubblewrapExecutor implements Executor {
     const commandId = randomUUID()
     const marks = { [RUN_VARIABLE]: options.mark, [COMMAND_VARIABLE]: commandId }
     const env = scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks })
+    const { cwd, cwdDescriptor } = options
     const sandbox = await sandboxArguments({
-      cwd: options.cwd,
+      cwd,
       home: env['HOME'],
       path: env['PATH'] ?? '',
       network: this.#network,
@@ -149,16 +159,13 @@ class BubblewrapExecutor implements Executor {
     const all = Object.entries({ ...env, TMPDIR: '/tmp', ...options.env, ...marks })
     const isLoaders = ([name]: readonly [string, string]): boolean => LOADER_VARIABLES.test(name)
     const inner = all.filter(isLoaders).flatMap((entry) => ['--setenv', ...entry])
+    const hold = holdArguments(this.#shell, command, cwdDescriptor !== undefined)
     const launch = {
       file: 'bwrap',
-      args: [
-        ...(await userNamespaceArguments()),
-        ...inner,
-        ...sandbox,
-        ...['--', this.#shell, ...holdArguments(this.#shell, command)],
-      ],
+      args: [...(await userNamespaceArguments()), ...inner, ...sandbox, '--', this.#shell, ...hold],
       env: Object.fromEntries(all.filter((entry) => !isLoaders(entry))),
-      cwd: options.cwd,
+      cwd,
+      cwdDescriptor,
       commandId,
       leaderIsSandbox: true,
     }

@@ -38,6 +38,8 @@ export interface Launch {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
+  /** See {@link CommandOptions.cwdDescriptor}. */
+  readonly cwdDescriptor: number | undefined
   /** Value of {@link COMMAND_VARIABLE} in `env`. */
   readonly commandId: string
   /**
@@ -47,12 +49,23 @@ export interface Launch {
   readonly leaderIsSandbox: boolean
 }
 
+/** Ends a shell whose folder is not the one on descriptor 4, which the command must not get. */
+const COMPARE_FOLDER =
+  '[ . -ef /proc/self/fd/4 ] || { echo "its working directory was replaced"; exit 125; }; ' +
+  'exec 4<&-; '
+
 /**
  * Arguments with which a shell reports that it runs, waits for the word `go`, and then becomes
- * `shell -c command`.
+ * `shell -c command`. With `compares` it ends unless its folder is the one on descriptor 4: a
+ * sandbox mounts folders by their paths.
  */
-export function holdArguments(shell: string, command: string): readonly string[] {
+export function holdArguments(
+  shell: string,
+  command: string,
+  compares: boolean = false,
+): readonly string[] {
   const hold =
+    `${compares ? COMPARE_FOLDER : ''}` +
     'echo here >&3; IFS= read -r word <&3 && [ "$word" = go ] || exit 125; ' +
     'exec 3<&-; exec "$0" -c "$1"'
   return ['-c', hold, shell, command]
@@ -103,17 +116,19 @@ async function lead(
   stop: Stop,
 ): Promise<number | { readonly problem: string }> {
   if (stop.reason !== null) return STOPPED[stop.reason]
+  const folder = launch.cwdDescriptor
+  const passed = folder === undefined || !launch.leaderIsSandbox ? [] : [folder]
   let child: ChildProcess
   try {
     await lifeline.open()
     const file = isAbsolute(launch.file) ? launch.file : findProgram(launch.file)
     child = spawn(file, launch.args, {
-      cwd: launch.cwd,
+      cwd: folder === undefined ? launch.cwd : `/proc/self/fd/${folder}`,
       // Node passes this variable on by itself unless it is named, which would count the command
       // in the coverage of the host.
       env: { ...launch.env, NODE_V8_COVERAGE: launch.env['NODE_V8_COVERAGE'] },
       detached: true,
-      stdio: ['ignore', pipe.writeEnd, pipe.writeEnd, 'pipe'],
+      stdio: ['ignore', pipe.writeEnd, pipe.writeEnd, 'pipe', ...passed],
     })
   } catch (error) {
     if (isExhausted(error)) throw notNow(error)

@@ -19,6 +19,7 @@ import {
   waitUntilGone,
   type ProcessSet,
 } from '../executors/process-tree.js'
+import { TextTail } from '../output.js'
 import type { ChannelListener, McpChannel } from './channel.js'
 
 /** A server that is started as a child process. */
@@ -71,8 +72,7 @@ export async function openStdioChannel(
       cause: error,
     })
   }
-  const secrets = Object.values(launch.env ?? {}).filter((value) => value.length >= 8)
-  return new StdioChannel(server, child, mark, maxMessageBytes, secrets, listener)
+  return new StdioChannel(server, child, mark, maxMessageBytes, listener)
 }
 
 class StdioChannel implements McpChannel {
@@ -81,12 +81,11 @@ class StdioChannel implements McpChannel {
   readonly #sets: readonly ProcessSet[]
   readonly #held: Disposable
   readonly #maxMessageBytes: number
-  readonly #secrets: readonly string[]
   readonly #listener: ChannelListener
   readonly #exited: Promise<void>
   #parts: Buffer[] = []
   #size = 0
-  #stderr = ''
+  readonly #stderr = new TextTail(STDERR_CHARACTERS)
   #gone = false
   #closing: Promise<void> | undefined
 
@@ -95,13 +94,11 @@ class StdioChannel implements McpChannel {
     child: ChildProcessWithoutNullStreams,
     mark: string,
     maxMessageBytes: number,
-    secrets: readonly string[],
     listener: ChannelListener,
   ) {
     this.#server = server
     this.#child = child
     this.#maxMessageBytes = maxMessageBytes
-    this.#secrets = secrets
     this.#listener = listener
     this.#sets = [processGroup(child.pid ?? 0), markedProcesses(COMMAND_VARIABLE, mark)]
     this.#held = lifeline.hold(child.pid ?? 0, mark)
@@ -117,9 +114,7 @@ class StdioChannel implements McpChannel {
     child.stdout.on('error', () => undefined)
     child.stderr.on('error', () => undefined)
     child.stderr.setEncoding('utf8')
-    child.stderr.on('data', (text: string) => {
-      this.#stderr = (this.#stderr + text).slice(-STDERR_CHARACTERS)
-    })
+    child.stderr.on('data', (text: string) => this.#stderr.add(text))
   }
 
   send(message: JsonObject): Promise<void> {
@@ -190,8 +185,7 @@ class StdioChannel implements McpChannel {
   }
 
   #error(why: string): McpError {
-    let output = this.#stderr.trim()
-    for (const secret of this.#secrets) output = output.replaceAll(secret, '[secret]')
+    const output = this.#stderr.shown.trim()
     const message = output === '' ? why : `${why}; it last said: ${output}`
     return new McpError(this.#server, 'lost', message)
   }

@@ -1,13 +1,15 @@
 /**
  * Runs commands that never end and hold pipes of a folder open: `main` a tool server and a command
- * of each executor, `worker` a command of a thread. Lines on standard input make it end the thread, or kill the lifeline's
- * keeper, in which case it writes a line once there is another one.
+ * of each executor, `worker` a command of a thread. Lines on standard input make it end the thread,
+ * or kill the lifeline's keeper, in which case it writes a line once there is another one.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
 import { isMainThread, Worker } from 'node:worker_threads'
-import { bubblewrapExecutor, bubblewrapProblem, processExecutor, type Executor } from 'runwright/agent'
+import {
+  bubblewrapExecutor, bubblewrapProblem, processExecutor, type Executor,
+} from 'runwright/agent'
 import { openStdioChannel } from '../../../lib/agent/mcp/stdio.js'
 
 const folder = process.argv[2] ?? '.'

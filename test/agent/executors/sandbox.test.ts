@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import {
-  chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
-  symlinkSync, writeFileSync,
+  chmodSync, chownSync, closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync,
+  realpathSync, rmSync, symlinkSync, writeFileSync,
 } from 'node:fs'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -73,9 +73,12 @@ for (const { who, uid, skip } of [
     const server = createServer().listen({ path: `\0${name}` })
     await once(server, 'listening')
     t.after(() => server.close())
+    const descriptor = openSync(cwd, 'r')
+    t.after(() => closeSync(descriptor))
 
     const { output } = await bubblewrapExecutor({ closed: [closed] }).run(RUN_PROBE, {
       cwd,
+      cwdDescriptor: descriptor,
       env: {
         PATH: '/usr/bin:/bin:/usr/sbin:/sbin',
         PROBE: name,
