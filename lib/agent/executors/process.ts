@@ -19,7 +19,8 @@ export interface ProcessExecutorOptions {
 
 /** For `checkOptions()`. */
 export const PROCESS_OPTIONS: OptionKinds<ProcessExecutorOptions> = {
-  env: 'array', shell: 'string',
+  env: 'array',
+  shell: 'string',
 }
 
 /**
@@ -29,6 +30,7 @@ export const PROCESS_OPTIONS: OptionKinds<ProcessExecutorOptions> = {
  * {@link bubblewrapExecutor} or a container.
  *
  * Background processes of an ended command live on until `killMarked`; their output is not kept.
+ * When this process dies, so do the processes of commands that have not ended.
  */
 export function processExecutor(options: ProcessExecutorOptions = {}): Executor {
   checkOptions(options, PROCESS_OPTIONS, 'processExecutor()')
