@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { systemClock, type Clock } from '../../internal/clock.js'
 import type { McpEndpoint } from './http.js'
 import type { McpProcess } from './stdio.js'
@@ -53,6 +54,19 @@ export interface McpServerBase {
 /** A Model Context Protocol server: a process to start, or an HTTP address. */
 export type McpServerOptions = McpServerBase & (McpProcess | McpEndpoint)
 
+const BASE: OptionKinds<McpServerBase> = {
+  name: 'string! a name of letters, digits, - or _', tools: 'array', effect: 'any',
+  required: 'boolean', startTimeoutMs: 'number', callTimeoutMs: 'number', maxTools: 'number',
+  maxMessageBytes: 'number', onWarning: 'function', clock: 'object',
+}
+const PROCESS: OptionKinds<McpServerBase & McpProcess> = {
+  ...BASE, command: 'string! the program to start', args: 'array', cwd: 'string', env: 'object',
+}
+const ENDPOINT: OptionKinds<McpServerBase & McpEndpoint> = {
+  ...BASE, url: 'string! the http or https URL of the server, unless it is a command',
+  bearer: 'any', headers: 'object', transport: 'object',
+}
+
 /** Options with every default filled in. */
 export interface McpServerConfig {
   readonly name: string
@@ -71,6 +85,11 @@ export interface McpServerConfig {
 
 /** Fills in defaults. @throws TypeError that names the invalid option. */
 export function resolveMcpServer(options: McpServerOptions): McpServerConfig {
+  const isEndpoint = typeof options === 'object' && options !== null && 'url' in options
+  if (isEndpoint && 'command' in options)
+    throw new TypeError('give an MCP server command or url, not both')
+  if (isEndpoint) checkOptions(options, ENDPOINT, 'an MCP server')
+  else checkOptions(options, PROCESS, 'an MCP server')
   const { name, tools, effect = 'unsafe' } = options
   if (typeof name !== 'string' || !/^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/.test(name)) {
     const shape =
@@ -109,7 +128,6 @@ function resolveTarget(
   options: McpServerOptions,
   invalid: (what: string) => TypeError,
 ): McpProcess | McpEndpoint {
-  if ('command' in options && 'url' in options) throw invalid('give command or url, not both')
   if ('command' in options) {
     if (typeof options.command !== 'string' || options.command === '')
       throw invalid('command must name a program')

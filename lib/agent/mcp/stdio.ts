@@ -10,6 +10,7 @@ import { parseJson, type JsonObject } from '../../internal/json.js'
 import { uuidV7 } from '../../internal/uuid.js'
 import { McpError } from '../errors.js'
 import { COMMAND_VARIABLE, scrubbedEnvironment } from '../executors/environment.js'
+import { lifeline } from '../executors/lifeline.js'
 import {
   killAll,
   markedProcesses,
@@ -54,6 +55,7 @@ export async function openStdioChannel(
   const env = { ...scrubbedEnvironment(process.env, [], added), NODE_V8_COVERAGE: undefined }
   let child: ChildProcessWithoutNullStreams
   try {
+    await lifeline.open()
     child = spawn(launch.command, [...(launch.args ?? [])], {
       cwd: launch.cwd,
       env,
@@ -77,6 +79,7 @@ class StdioChannel implements McpChannel {
   readonly #server: string
   readonly #child: ChildProcessWithoutNullStreams
   readonly #sets: readonly ProcessSet[]
+  readonly #held: Disposable
   readonly #maxMessageBytes: number
   readonly #listener: ChannelListener
   readonly #exited: Promise<void>
@@ -98,6 +101,7 @@ class StdioChannel implements McpChannel {
     this.#maxMessageBytes = maxMessageBytes
     this.#listener = listener
     this.#sets = [processGroup(child.pid ?? 0), markedProcesses(COMMAND_VARIABLE, mark)]
+    this.#held = lifeline.hold(child.pid ?? 0, mark)
     this.#exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
         resolve()
@@ -142,6 +146,7 @@ class StdioChannel implements McpChannel {
       if (!(await waitUntilGone(this.#sets, TERM_MS))) await killAll(this.#sets)
     }
     await this.#exited
+    this.#held[Symbol.dispose]()
     for (const stream of [stdin, stdout, stderr]) stream.destroy()
   }
 
