@@ -18,6 +18,7 @@ import { AsyncClient, BasicAuth, Client, MockTransport, Response } from 'runwrig
 import { bearerKeys, createRunService, RunServiceClient } from 'runwright/server'
 import { EVENT_KINDS } from '../../lib/server/describe/schemas.js'
 import { tiny } from '../agent/mcp/support.js'
+import { modelRequest } from '../agent/models/exchange.js'
 import { scratch, testProvider, type Said } from '../helpers/engine.js'
 import { Random } from '../helpers/random.js'
 import { assertNoPart, givenSecret, letters, type Secret } from '../helpers/secrets.js'
@@ -242,13 +243,13 @@ test('no public object shows a secret, however it is printed', async (t) => {
   })
   const root = scratch(t)
   const webhook = `whsec_${Buffer.from(key.text.padEnd(32, 'x')).toString('base64')}`
-  const mcp = { name: 'm', url: 'http://127.0.0.1:9/mcp', bearer: key.text, required: false } as const
+  const mcp = { name: 'm', url: 'http://127.0.0.1:9/mcp', bearer: key.text }
   const engineOptions = {
     store,
     roots: [root],
     secrets: [key.text],
     providers: [provider],
-    mcpServers: [{ ...mcp, onWarning: () => undefined }],
+    mcpServers: [{ ...mcp, required: false, onWarning: () => undefined }],
   }
   await using engine = await RunEngine.open(engineOptions)
   await using service = await createRunService({
@@ -267,9 +268,9 @@ test('no public object shows a secret, however it is printed', async (t) => {
   t.after(() => server.close())
   const model = provider.create('m')
   const failed = await model
-    .complete({ system: '', messages: [], tools: [], signal: new AbortController().signal } as never)
+    .complete(modelRequest())
     .catch((error: unknown) => error)
-  const unreachable = await openMcpServer({ ...mcp, required: true }).catch((error: unknown) => error)
+  const unreachable = await openMcpServer(mcp).catch((error: unknown) => error)
   const shown: Readonly<Record<string, unknown>> = {
     'bearerKeys()': bearerKeys({ alice: key.text }),
     provider,
