@@ -226,8 +226,17 @@ test('a given credential is in nothing that a service stores, sends, traces or l
   assert.ok(seen.length > 0)
   for (const channel of ['web socket', 'event stream', 'answers', 'webhooks', 'stored files'])
     assert.ok(written[channel]!.join().includes('[secret removed]'), channel)
-  for (const [channel, items] of Object.entries(written))
-    for (const secret of secrets) assertNoPart(items.join('\n'), secret, channel)
+  const shown: unknown[] = []
+  for (const [channel, items] of Object.entries(written)) {
+    for (const secret of secrets) {
+      try {
+        assertNoPart(items.join('\n'), secret, channel)
+      } catch (error) {
+        shown.push((error as Error).message)
+      }
+    }
+  }
+  assert.deepEqual(shown, [])
   // What runs is not what is shown: the files are as the model meant them.
   assert.equal(readFileSync(join(cwd, 'copy'), 'utf8'), short.replace('END', 'THE END'))
 })
