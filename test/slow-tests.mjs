@@ -3,6 +3,7 @@ const GRACE = 'the two seconds between SIGTERM and SIGKILL pass in real time'
 const REPAIR = 'runs the tests of a project once for each patch it tries'
 const CRASHES = 'starts the engine once for each position of a log'
 const STARTS = 'starts several servers'
+const SEARCH = 'searches everything that a service writes for every part of ten secrets'
 const RANDOM = 'plays dozens of random runs to their end'
 
 /**
@@ -141,6 +142,13 @@ const byFile = {
       'the demo achieves its goal without network or language model, even with a key',
       13.7,
       'the demo repairs four bugs',
+    ],
+  ],
+  'test/server/secrets.test.ts': [
+    [
+      'a given credential is in nothing that a service stores, sends, traces or logs',
+      2.1,
+      SEARCH,
     ],
   ],
   'test/standalone.test.ts': [

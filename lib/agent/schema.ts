@@ -10,7 +10,6 @@
 import { checkObject } from '../internal/options.js'
 import type { JsonValue } from '../internal/json.js'
 import { nearestName } from '../internal/nearest-name.js'
-import { clip } from './output.js'
 
 /** The subset of JSON Schema 2020-12 that is checked here and that providers understand. */
 export interface JsonSchema {
@@ -326,7 +325,8 @@ function quote(value: unknown, schema: JsonSchema = {}): string {
     if (schema.type === 'string' && !fitsLength(schema, value)) {
       return value === '' ? 'an empty string' : `one of ${codePoints(value)}`
     }
-    return JSON.stringify(clip(value, MAX_QUOTED))
+    // A part of it could be a part of a secret, which nothing would recognize.
+    return value.length > MAX_QUOTED ? `a text of ${value.length}` : JSON.stringify(value)
   }
   if (Array.isArray(value)) return `an array of ${value.length}`
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
@@ -343,7 +343,7 @@ function codePoints(value: string): number {
 
 /** RFC 6901, section 3. */
 function join(pointer: string, name: string): string {
-  return `${pointer}/${clip(name, MAX_QUOTED).replaceAll('~', '~0').replaceAll('/', '~1')}`
+  return `${pointer}/${(name.length > MAX_QUOTED ? '…' : name).replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
 function unknownField(name: string, known: readonly string[]): string {
