@@ -75,20 +75,6 @@ export function headAndTail(text: string, maxBytes: number): string {
   return joinEnds(bytes.subarray(0, half), bytes.subarray(bytes.length - half), bytes.length)
 }
 
-/** Control, bidirectional and zero-width characters, and letters that render as blanks. */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
-
-/**
- * Text in which every character is visible. Invisible characters, and those that change the writing
- * direction (and let a command or file name read as another), become escapes such as `\u202e`.
- */
-export function escapeInvisible(text: string): string {
-  return text.replaceAll(INVISIBLE, (character) => {
-    const code = character.codePointAt(0) as number
-    return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
-  })
-}
-
 function joinEnds(head: Buffer, tail: Buffer, total: number): string {
   const [first, last] = [head.subarray(0, wholeEnd(head)), tail.subarray(wholeStart(tail))]
   const left = total - first.length - last.length

@@ -1,3 +1,4 @@
+import { escapeInvisible } from '../internal/escape-invisible.js'
 import type { RunService } from './service.js'
 
 /** A server of `node:http`, `https` or `http2` that the service is mounted on. */
@@ -74,6 +75,7 @@ async function closeServer(server: DrainableServer): Promise<void> {
 }
 
 function printAndFail(error: unknown): void {
-  process.stderr.write(`runwright: ${error instanceof Error ? error.message : String(error)}\n`)
+  const message = error instanceof Error ? error.message : String(error)
+  process.stderr.write(escapeInvisible(`runwright: ${message}\n`))
   process.exitCode = 1
 }

@@ -68,6 +68,18 @@ test('nothing in the page is inline or from another origin', () => {
   }
 })
 
+test('only dom.js sets text, so that every character of it is visible', () => {
+  const ways = new RegExp(
+    String.raw`textContent|innerText|nodeValue|createTextNode|new Text\(|document\.title|` +
+      String.raw`setAttribute\((?!'(?!aria-(?:label'|description|role|valuetext)|title|placeholder|alt))|` +
+      String.raw`\.(?:title|placeholder|ariaLabel|alt|label) = |` +
+      String.raw`\.(?:append|prepend|after|before|replaceWith|replaceChildren)\(['"\x60]`,
+  )
+  for (const name of files.filter((file) => file.endsWith('.js') && file !== 'dom.js')) {
+    for (const line of read(name).split('\n')) assert.doesNotMatch(line, ways, name)
+  }
+})
+
 test('no script turns a string into markup', () => {
   const ways =
     /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextual|eval\(/

@@ -1,3 +1,4 @@
+import { warn } from '../../internal/warn.js'
 import { publicEvent, type AgentEvent, type RunRecord } from '../events.js'
 import type { RunDetails } from '../run-details.js'
 
@@ -34,7 +35,7 @@ export class Observers {
       try {
         observer(append)
       } catch (error) {
-        process.emitWarning(`an observer of runs failed: ${String(error)}`)
+        warn(`an observer of runs failed: ${String(error)}`)
       }
     }
   }

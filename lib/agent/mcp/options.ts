@@ -1,4 +1,5 @@
 import { systemClock, type Clock } from '../../internal/clock.js'
+import { warn } from '../../internal/warn.js'
 import type { McpEndpoint } from './http.js'
 import type { McpProcess } from './stdio.js'
 
@@ -93,7 +94,7 @@ export function resolveMcpServer(options: McpServerOptions): McpServerConfig {
     callTimeoutMs: positive('callTimeoutMs', options.callTimeoutMs, 120_000),
     maxTools: positive('maxTools', options.maxTools, 64),
     maxMessageBytes: positive('maxMessageBytes', options.maxMessageBytes, 4 << 20),
-    onWarning: options.onWarning ?? ((message) => process.emitWarning(message)),
+    onWarning: options.onWarning ?? ((message) => warn(message)),
     clock: options.clock ?? systemClock,
   }
 }

@@ -1,3 +1,4 @@
+import { warn } from '../../internal/warn.js'
 import { StoreError } from '../errors.js'
 import { isTerminal, type RecordDraft } from '../events.js'
 import type { RunFeed } from '../log/feed.js'
@@ -68,11 +69,11 @@ export async function endUnreadable(
   feed: RunFeed,
 ): Promise<null> {
   const { outcome, failure } = failureOf(error, process.cwd())
-  process.emitWarning(`run ${feed.runId} was not resumed: ${failure.message}`)
+  warn(`run ${feed.runId} was not resumed: ${failure.message}`)
   if (error instanceof StoreError) return null
   await endFromRecords(options, feed, outcome, failure).catch((second: unknown) => {
     const { message } = failureOf(second, process.cwd()).failure
-    process.emitWarning(`run ${feed.runId} could not be ended: ${message}`)
+    warn(`run ${feed.runId} could not be ended: ${message}`)
   })
   return null
 }

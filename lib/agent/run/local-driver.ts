@@ -13,6 +13,7 @@
 import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
 import { sleep } from '../../internal/sleep.js'
+import { warn } from '../../internal/warn.js'
 import {
   CwdBusyError,
   EngineClosedError,
@@ -140,7 +141,7 @@ export class LocalDriver implements RunDriver {
         if (signal.aborted) return null
         if (!isUnavailable(error)) {
           const reason = error instanceof Error ? error.message : String(error)
-          process.emitWarning(`${problem}: ${reason}`)
+          warn(`${problem}: ${reason}`)
           return null
         }
       }

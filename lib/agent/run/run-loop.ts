@@ -15,6 +15,7 @@
 import { backoffDelay } from '../../internal/backoff.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
+import { warn } from '../../internal/warn.js'
 import { isUnavailable, RunStateError, StoreError } from '../errors.js'
 import { isTerminal, type RecordDraft, type RunStatus } from '../events.js'
 import { isExhausted, MachineWait } from '../exhaustion.js'
@@ -115,7 +116,7 @@ export class RunLoop {
       await this.#driveSteps()
     } catch (error) {
       await this.#fail(error).catch((second: unknown) => {
-        process.emitWarning(`run ${this.#log.runId} could not be ended: ${String(second)}`)
+        warn(`run ${this.#log.runId} could not be ended: ${String(second)}`)
       })
     } finally {
       // A process that has taken the run over may run commands with the same mark.

@@ -13,6 +13,7 @@
  */
 import { channel } from 'node:diagnostics_channel'
 import type { Clock } from '../../internal/clock.js'
+import { warn } from '../../internal/warn.js'
 import type { TraceContext } from '../model.js'
 import type { Redactor } from '../redaction/redactor.js'
 import { formatTraceparent, newSpanId, parseTraceparent } from './trace-context.js'
@@ -194,7 +195,7 @@ export class Tracing {
       return call(this.#tracer)
     } catch (error) {
       this.#tracer = null
-      process.emitWarning(`the tracer threw and will not be called again: ${String(error)}`)
+      warn(`the tracer threw and will not be called again: ${String(error)}`)
       return undefined
     }
   }

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { systemClock, type Clock } from '../../../internal/clock.js'
+import { warn } from '../../../internal/warn.js'
 import type { StoreError } from '../../errors.js'
 import type { Retention } from '../run-index.js'
 
@@ -62,7 +63,7 @@ export function resolveFileStoreOptions(options: FileStoreOptions): ResolvedFile
 }
 
 function emitWarning({ message, code }: StoreError): void {
-  process.emitWarning(message, { type: 'StoreWarning', code })
+  warn(message, { type: 'StoreWarning', code })
 }
 
 function checkRetention({ runs, days }: Retention): void {
