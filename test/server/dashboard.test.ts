@@ -80,6 +80,26 @@ test('only dom.js sets text, so that every character of it is visible', () => {
   }
 })
 
+test('attributes, properties and text of elements are visible, but a value is left alone', async () => {
+  type H = (tag: string, props: object, ...children: string[]) => Record<string, unknown>
+  const { h } = (await import(`${folder}dom.js`)) as { h: H }
+  const set: Record<string, unknown> = {}
+  const element = {
+    setAttribute: (name: string, value: string) => (set[name] = value),
+    append: (text: string) => (set['text'] = text),
+  }
+  Object.assign(globalThis, { document: { createElement: () => element }, Node: class {} })
+  try {
+    const value = 'a\u202eb'
+    const made = h('input', { 'aria-label': value, title: value, value }, value)
+    assert.deepEqual([set['aria-label'], set['text']], ['a\\u202eb', 'a\\u202eb'])
+    assert.deepEqual([made['title'], made['value']], ['a\\u202eb', value])
+  } finally {
+    Reflect.deleteProperty(globalThis, 'document')
+    Reflect.deleteProperty(globalThis, 'Node')
+  }
+})
+
 test('no script turns a string into markup', () => {
   const ways =
     /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextual|eval\(/
