@@ -2,6 +2,7 @@ const KILLS = 'starts a process for each kill'
 const GRACE = 'the two seconds between SIGTERM and SIGKILL pass in real time'
 const REPAIR = 'runs the tests of a project once for each patch it tries'
 const CRASHES = 'starts the engine once for each position of a log'
+const STARTS = 'starts several servers'
 const RANDOM = 'plays dozens of random runs to their end'
 
 /**
@@ -131,12 +132,22 @@ const byFile = {
   ],
   'test/standalone.test.ts': [
     ['a run survives three kill -9, and no event is lost or duplicated', 6.1, KILLS],
+    ['with the key auto it makes one, prints a link with it, and keeps it', 2.1, STARTS],
+    ['two servers that start at once agree on the key', 2, STARTS],
+    ['a key file that others can change or read is refused in one line', 2.1, STARTS],
   ],
   'test/ws/fuzz.test.ts': [
     [
       '3000 random streams of frames get the replies of the RFC, by handler',
       4.8,
       'thousands of connections',
+    ],
+  ],
+  'test/options.test.ts': [
+    [
+      'a misspelt option or one of the wrong kind is refused by whatever takes options',
+      5.0,
+      'compiles lib, to find every option in the types',
     ],
   ],
   'test/server/webhooks/cursor.test.ts': [

@@ -1,8 +1,11 @@
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { inspect } from 'node:util'
 import { LocalProtocolError } from './errors.js'
 import { trimBlanks } from './field-values.js'
 import { printAs } from './inspect.js'
 import { redactUrl } from './url.js'
+
+const LIST_OPTIONS: OptionKinds<{ splitCommas?: boolean }> = { splitCommas: 'boolean' }
 
 /**
  * Headers to begin with. An array repeats the field, `undefined` skips it, and `null` removes an
@@ -122,7 +125,7 @@ export class Headers implements Iterable<[string, string]> {
   /** Marks these names, in lower case, as secret too; copies keep the marks. @internal */
   maskAlso(names: ReadonlySet<string>): this {
     const marked = this.#alsoSensitive
-    if (names.size > 0) {
+    if (names.size > 0 && names !== marked) {
       this.#alsoSensitive = marked === undefined ? names : new Set([...marked, ...names])
     }
     return this
@@ -149,6 +152,7 @@ export class Headers implements Iterable<[string, string]> {
 
   /** The values of `name`, one per field; with `splitCommas`, one per list member. */
   getList(name: string, options: { readonly splitCommas?: boolean } = {}): string[] {
+    checkOptions(options, LIST_OPTIONS, 'getList()')
     const key = name.toLowerCase()
     const found: string[] = []
     for (let i = this.#keys.indexOf(key); i !== -1; i = this.#keys.indexOf(key, i + 1)) {

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { resolveAuth, type Auth, type AuthInit } from './auth/auth.js'
 import { NetrcAuth } from './auth/netrc.js'
 import type { Mounts } from './client-transports.js'
@@ -17,7 +18,6 @@ import { Cookies, type CookiesInit } from './cookies/jar.js'
 import { netrcFile } from './environment.js'
 import { Headers, type HeadersInit } from './headers.js'
 import { resolveHooks, type EventHookOptions, type EventHooks } from './hooks.js'
-import { checkOptions } from './known-options.js'
 import type { BaseResponse, DefaultEncoding } from './response.js'
 import { resolveRetry, type RetryOptions, type RetryPolicy } from './retry.js'
 import type { ClientCertificate, Verify } from './tls.js'
@@ -79,29 +79,12 @@ export interface BaseClientOptions<R extends BaseResponse, T> {
   readonly sensitiveHeaders?: readonly string[] | undefined
 }
 
-const CLIENT_OPTIONS: Readonly<Record<keyof BaseClientOptions<BaseResponse, unknown>, true>> = {
-  auth: true,
-  baseUrl: true,
-  cert: true,
-  cookies: true,
-  defaultEncoding: true,
-  eventHooks: true,
-  followRedirects: true,
-  headers: true,
-  http1: true,
-  http2: true,
-  limits: true,
-  maxRedirects: true,
-  maxResponseBytes: true,
-  mounts: true,
-  params: true,
-  proxy: true,
-  retry: true,
-  sensitiveHeaders: true,
-  timeout: true,
-  transport: true,
-  trustEnv: true,
-  verify: true,
+const CLIENT_OPTIONS: OptionKinds<BaseClientOptions<BaseResponse, unknown>> = {
+  baseUrl: 'any', auth: 'any', headers: 'any', cookies: 'any', params: 'any',
+  timeout: 'any', followRedirects: 'boolean', maxRedirects: 'number', limits: 'object',
+  trustEnv: 'boolean', transport: 'any', mounts: 'object|null', proxy: 'any', http1: 'boolean',
+  http2: 'boolean', verify: 'any', cert: 'any', defaultEncoding: 'any', eventHooks: 'object|null',
+  maxResponseBytes: 'number|null', retry: 'any', sensitiveHeaders: 'array',
 }
 
 const USER_AGENT = 'runwright/0.1.0'

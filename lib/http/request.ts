@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { Timeouts } from './config.js'
 import { bytesBody, contentBody, formBody, jsonBody } from './content/body.js'
 import type { Body, BodyContent } from './content/body.js'
@@ -45,6 +46,12 @@ export interface RequestInit extends BodyOptions {
   readonly params?: ParamsInit | null | undefined
   readonly extensions?: RequestExtensions | undefined
   readonly signal?: AbortSignal | null | undefined
+}
+
+/** For {@link checkOptions}. */
+export const REQUEST_INIT: OptionKinds<RequestInit> = {
+  json: 'any', data: 'any', content: 'any', files: 'any', headers: 'any', params: 'any',
+  extensions: 'object', signal: 'object|null',
 }
 
 declare module './errors.js' {
@@ -106,12 +113,11 @@ export class Request {
     }
     const upper = method.toUpperCase()
     this.method = STANDARD_METHODS.has(upper) ? upper : method
+    checkOptions(init, REQUEST_INIT, 'new Request()')
     this.url = parseUrl(url)
     applyParams(this.url, init.params)
     this.headers = new Headers(init.headers)
-    const { extensions = {} } = init
-    if (typeof extensions !== 'object') throw new TypeError('extensions must be an object')
-    this.extensions = { ...extensions }
+    this.extensions = { ...init.extensions }
     this.signal = checkedSignal(init.signal)
     this.body = encodeBody(init, this.headers)
     this.#describeBody()

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { raceAbort } from '../internal/abort.js'
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { checkCloseCode } from './close-codes.js'
 import { type CloseInfo, CloseState } from './close-state.js'
 import type { WebSocketServerConfig } from './config.js'
@@ -17,6 +18,8 @@ import { MessageQueue } from './message-queue.js'
 import type { PreparedMessage } from './prepared-message.js'
 import { Receiver, type ReceiverEvents, type WebSocketMessage } from './receiver.js'
 import { Sender, type SendOptions, type SendResult } from './sender.js'
+
+const WAIT: OptionKinds<{ signal?: AbortSignal }> = { signal: 'object' }
 
 /*
  *   open ──close()──▶ closing ──both Close frames──▶ ending ──socket closed──▶ closed
@@ -208,6 +211,7 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
    * @throws `signal.reason` when the signal aborts first.
    */
   async drained(options?: { readonly signal?: AbortSignal | undefined }): Promise<boolean> {
+    checkOptions(options ?? {}, WAIT, 'drained()')
     options?.signal?.throwIfAborted()
     if (this.#state === 'closed') return false
     if (this.#sender.drained) return true
@@ -250,6 +254,7 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   messages(options?: {
     readonly signal?: AbortSignal | undefined
   }): AsyncIterableIterator<WebSocketMessage, undefined> {
+    checkOptions(options ?? {}, WAIT, 'messages()')
     this.#iterated = true
     const queue = this.#messageQueue()
     const iterator: AsyncIterableIterator<WebSocketMessage, undefined> = {

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { Backpressure } from './config.js'
 import type { Deflater } from './deflate.js'
 import { FrameBatch } from './frame-batch.js'
@@ -15,6 +16,8 @@ export interface SendOptions {
   /** `false` sends this message uncompressed even if compression is agreed. @defaultValue true */
   readonly compress?: boolean | undefined
 }
+
+const SEND_OPTIONS: OptionKinds<SendOptions> = { key: 'string', compress: 'boolean' }
 
 /**
  * The outcome of sending a message. `sent`: accepted. `full`: accepted, but more than
@@ -79,6 +82,7 @@ export class Sender {
 
   /** @returns `closed` when there is no room and the policy is to close. */
   sendMessage(message: string | Uint8Array | PreparedMessage, options?: SendOptions): SendResult {
+    if (options !== undefined) checkOptions(options, SEND_OPTIONS, 'send()')
     const deflater = options?.compress === false ? null : this.#deflater
     if (message instanceof PreparedMessage) {
       return this.sendFrame(frameOf(message, deflater), null, options?.key)

@@ -1,5 +1,5 @@
-import { warn } from '../../internal/warn.js'
 import { publicEvent, type AgentEvent, type RunRecord } from '../events.js'
+import { warn } from '../output.js'
 import type { RunDetails } from '../run-details.js'
 
 /** Events of one run that have just become durable. */

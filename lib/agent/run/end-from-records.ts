@@ -1,10 +1,11 @@
-import { warn } from '../../internal/warn.js'
 import { StoreError } from '../errors.js'
 import { isTerminal, type RecordDraft } from '../events.js'
 import type { RunFeed } from '../log/feed.js'
 import { foldHead } from '../log/head.js'
 import { readLog } from '../log/read-log.js'
 import { stamp, type LogWriterOptions } from '../log/writer.js'
+import { warn } from '../output.js'
+import { redactedDraft } from '../redaction/records.js'
 import { ABORTED, type Outcome } from './outcome.js'
 import { endRecord, failureOf, type Failure } from './steps/finish.js'
 
@@ -49,7 +50,7 @@ export async function endFromRecords(
   if (failure !== undefined) drafts.push({ kind: 'error', iteration, payload: failure })
   drafts.push(endRecord({ head }, end))
   const records = drafts.map((draft, index) =>
-    stamp(redactor.draft(draft), runId, last_seq + 1 + index, head.last_ts, clock),
+    stamp(redactedDraft(draft, redactor), runId, last_seq + 1 + index, head.last_ts, clock),
   )
   const began = performance.now()
   await store.append(runId, records)

@@ -13,8 +13,8 @@
  */
 import { channel } from 'node:diagnostics_channel'
 import type { Clock } from '../../internal/clock.js'
-import { warn } from '../../internal/warn.js'
 import type { TraceContext } from '../model.js'
+import { warn } from '../output.js'
 import type { Redactor } from '../redaction/redactor.js'
 import { formatTraceparent, newSpanId, parseTraceparent } from './trace-context.js'
 
@@ -146,7 +146,7 @@ export class Tracing {
     }
     const tracestate = outer?.tracestate ?? null
     const span: OpenSpan = {
-      name,
+      name: this.#redactor.text(name),
       kind,
       parent,
       remoteParent,

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import {
   checkBoolean,
   checkCount,
@@ -67,6 +68,13 @@ export interface HttpTransportOptions {
   readonly tls?: TlsSettings | undefined
 }
 
+/** For `checkOptions()`. @internal */
+export const HTTP_TRANSPORT_OPTIONS: OptionKinds<HttpTransportOptions> = {
+  limits: 'object', http1: 'boolean', http2: 'boolean', verify: 'any', cert: 'any', proxy: 'any',
+  trustEnv: 'boolean', socketPath: 'string|null', localAddress: 'string|null',
+  pingInterval: 'number|null', maxHeaderBytes: 'number', tls: 'object',
+}
+
 type Connection = Http1Connection | Http2Connection
 
 const NO_BYTES = new Uint8Array(0)
@@ -105,6 +113,7 @@ export class HttpTransport implements AsyncTransport {
 
   /** @throws TypeError naming the invalid option. */
   constructor(options: HttpTransportOptions = {}) {
+    checkOptions(options, HTTP_TRANSPORT_OPTIONS, 'a transport')
     this.#limits = resolveLimits(options.limits)
     this.#pool = new ConnectionPool(this.#limits)
     this.#options = { ...options }

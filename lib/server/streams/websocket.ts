@@ -23,9 +23,10 @@ import { checkCaller } from '../access/origin.js'
 import { accountOf, authorized, callerFor, seesAll } from '../access/principal.js'
 import type { ServiceContext } from '../context.js'
 import { draining, isUnusableRun, ProblemError, problemOf, unknownRun } from '../errors.js'
+import { checkQuery } from '../messages/query.js'
 import { targetOf } from '../messages/request-target.js'
 import { isRunId } from '../router.js'
-import { readStreamQuery } from '../describe/stream-parameters.js'
+import { readStreamQuery, STREAM_PARAMETERS } from '../describe/stream-parameters.js'
 import { pump, type EventSink, type PumpEnd, type StreamEnd } from './pump.js'
 
 /** Path of the streams, relative to the mount. */
@@ -171,7 +172,9 @@ export class RunSockets {
     const principal = await this.#identify(request)
     const runId = target.path.slice(STREAMS.length)
     if (!isRunId(runId)) throw unknownRun()
-    const { kinds, ...range } = readStreamQuery(new URLSearchParams(target.query))
+    const query = new URLSearchParams(target.query)
+    checkQuery(query, STREAM_PARAMETERS, config.allowedQuery)
+    const { kinds, ...range } = readStreamQuery(query)
     const subscribed = engine.subscribe(runId, range, callerFor(principal))
     const subscription = await subscribed.catch((error: unknown) => {
       throw this.#context.problemFor(error, seesAll(config, principal))

@@ -4,6 +4,7 @@ import type { GatedCall, RecordDraft } from '../../events.js'
 import { isoTime } from '../../log/head.js'
 import type { CallState, RunState } from '../../log/state.js'
 import { headAndTail } from '../../output.js'
+import { redactor } from '../../redaction/redactor.js'
 import type { StepContext } from '../step-context.js'
 
 /** Bytes of a gate's summary, without the line that says how much was dropped. */
@@ -107,7 +108,8 @@ function commandsOf({ iterationTools }: RunState): string {
  * a line break ends a command or a comment, so it is not shown as a blank.
  */
 function clip(text: string, characters: number): string {
-  const line = escapeInvisible(text.replaceAll(/[ \t]+/g, ' ')).replaceAll('\n', '\\n')
+  const blanks = redactor.text(text).replaceAll(/[ \t]+/g, ' ')
+  const line = escapeInvisible(blanks).replaceAll('\n', '\\n')
   return line.length <= characters ? line : `${Array.from(line).slice(0, characters).join('')}…`
 }
 
