@@ -129,6 +129,9 @@ const byFile = {
       'the demo repairs four bugs',
     ],
   ],
+  'test/regexps.test.ts': [
+    ['every regular expression takes linear time', 2.6, 'parses all sources with TypeScript'],
+  ],
   'test/standalone.test.ts': [
     ['a run survives three kill -9, and no event is lost or duplicated', 6.1, KILLS],
   ],
@@ -164,5 +167,6 @@ export const slowTests = Object.entries(byFile).flatMap(([file, tests]) =>
 export const ownProcess = {
   'test/agent/models/repair-loading.test.ts': 'asks which files its process has loaded',
   'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',
+  'test/regexps.test.ts': 'records what other modules do while they are loaded',
   'test/http/built.test.ts': 'starts many children beside a server in the same process',
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { trimEndOf } from '../../internal/trim-end.js'
 import type { ModelAdapter } from './adapter.js'
 import { anthropicAdapter } from './anthropic/adapter.js'
 import { geminiAdapter } from './gemini/adapter.js'
@@ -126,7 +127,7 @@ function ollamaUrl(host: string): string {
   const url = new URL(text)
   if (url.hostname === '0.0.0.0' || url.hostname === '[::]') url.hostname = '127.0.0.1'
   if (url.port === '' && !/^https:/.test(text) && !/:80\b/.test(text)) url.port = '11434'
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1`
+  url.pathname = `${trimEndOf(url.pathname, '/')}/v1`
   return url.href
 }
 

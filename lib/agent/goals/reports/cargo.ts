@@ -3,15 +3,20 @@ import { join } from 'node:path'
 
 import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
-import { commandPattern } from './command-pattern.js'
 import { collectTests } from './outcomes.js'
+import { program } from './recognise.js'
 import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './types.js'
 import type { TestRunner } from './types.js'
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024
 
 export const cargo: TestRunner = {
-  command: { pattern: commandPattern('cargo(?: +\\+\\S+)? +(?:test|t)') },
+  command: {
+    starts: program((name, [first = '', second]) => {
+      const verb = first.startsWith('+') ? second : first
+      return name === 'cargo' && (verb === 'test' || verb === 't')
+    }),
+  },
   inject: injectCargo,
   read: async ({ folder, nonce }) => collectTests(await readCargo(folder, nonce)),
   packages: (cwd) => nodePackages(cwd),
