@@ -52,7 +52,7 @@ export async function pythonPackages(cwd: string): Promise<readonly string[]> {
       const names = await namesIn(join(cwd, packages))
       // Python runs the code in .pth files whenever it starts.
       const own = names.filter((name) => PYTHON_PACKAGES.includes(name) || name.endsWith('.pth'))
-      found.push(...own.map((name) => posix.join(packages, name)))
+      for (const name of own) found.push(posix.join(packages, name))
     }
   }
   return found.sort().slice(0, MAX_PACKAGES)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
-import { collectTests } from './outcomes.js'
+import { collectTests, MAX_TESTS } from './outcomes.js'
 import { program } from './recognise.js'
 import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './types.js'
 import type { TestRunner } from './types.js'
@@ -81,7 +81,8 @@ async function readCargo(
     if (program === null || list === null || log === null || end === null) return 'too_large'
     if (end === '') return 'incomplete'
     if (end !== `${nonce}\n`) return 'invalid'
-    tests.push(...cargoTests(program!.trim(), list!, log!))
+    for (const test of cargoTests(program!.trim(), list!, log!)) tests.push(test)
+    if (tests.length > MAX_TESTS) return 'too_large'
   }
   return tests
 }

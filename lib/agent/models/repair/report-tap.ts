@@ -94,8 +94,9 @@ function diagnostics(lines: readonly string[], from: number): Map<string, string
   const found = new Map<string, string>()
   const margin = /^( *)---$/.exec(lines[from] ?? '')?.[1]
   if (margin === undefined) return found
+  const ends = [`${margin}...`, `${margin}---`]
   let key = ''
-  for (let i = from + 1; i < lines.length && lines[i] !== `${margin}...`; i++) {
+  for (let i = from + 1; i < lines.length && !ends.includes(lines[i]!); i++) {
     const line = lines[i]!.slice(margin.length)
     const entry = /^(\w+):(?: (.*))?$/.exec(line)
     if (entry !== null) {
